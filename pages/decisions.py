@@ -24,7 +24,7 @@ from calviz.verdicts.analysis import VALIDATION_METRICS
 navigation.enter()
 chosen = session.current()
 
-st.title(navigation.BY_KEY["decisions"].question, anchor=False)
+st.title(navigation.PAGES_BY_KEY["decisions"].question, anchor=False)
 with navigation.boundary():
     about = chosen.words if chosen.reduction.kind == "class" else chosen.rows_words
     st.markdown(f"{md(chosen.entry.title, 80)} · {about}")
@@ -42,7 +42,7 @@ with navigation.boundary():
     sample = decidable(chosen.sample)
     method = session.choose_method(chosen)
     decide_cutoff.explore_cutoff(chosen, method)
-    rows_shown.draw_panel(chosen)
+    rows_shown.draw_selection(chosen)
 
     st.subheader("Where are hits and misses?", anchor=False)
     with session.sample_with_spinner(chosen, "Counting …"):
@@ -58,7 +58,7 @@ with navigation.boundary():
     with st.spinner("Resampling the measures …", show_time=True):
         decided = replace(chosen, reduction=sample.reduction)
         evaluation = session.metrics(decided, VALIDATION_METRICS, error_bars=True)
-    tables_and_cards.metric_line(evaluation, VALIDATION_METRICS)
+    tables_and_cards.draw_metric_lines(evaluation, VALIDATION_METRICS)
     st.caption("Before recalibration; the flexible calibration curve is on the page Reliability.")
 
-    decide_cutoff.explore_grade_table(sample)
+    decide_cutoff.explore_grades(sample)

@@ -12,10 +12,10 @@ from calviz.verdicts import analysis
 navigation.enter()
 chosen = session.current()
 
-st.title(navigation.BY_KEY["explain"].question, anchor=False)
+st.title(navigation.PAGES_BY_KEY["explain"].question, anchor=False)
 with navigation.boundary():
     st.markdown(f"{md(chosen.entry.title, 80)} · {chosen.words}")
-    rows_shown.not_followed(chosen, "These sentences are about all rows")
+    rows_shown.say_not_followed(chosen, "These sentences are about all rows")
 
 with navigation.boundary():
     verdict = session.evaluation(chosen).verdict
@@ -28,7 +28,9 @@ with navigation.boundary():
                 f"{n}. {md(sentence, 1_000)}" for n, sentence in enumerate(sentences, start=1)
             )
         )
-        screen.text(" ".join(sentences), "Copy the five sentences", key="calviz.explain.copy")
+        screen.copy_button(
+            " ".join(sentences), "Copy the five sentences", key="calviz.explain.copy"
+        )
     with picture:
         if verdict.rows > 1:
             figure = HundredSquares.compute(verdict)

@@ -8,7 +8,7 @@ import pandas as pd
 import streamlit as st
 
 from calviz.app import navigation, screen
-from calviz.app.session import NONE, Settings, after, choose_method, md
+from calviz.app.session import NOT_RECALIBRATED, Settings, choose_method, md, name_after
 from calviz.comparison.comparison_results import RowsUsed
 from calviz.comparison.fitting import BeforeAfter, before_and_after
 from calviz.core.entry_specs import RECALIBRATORS
@@ -61,7 +61,7 @@ class RecalibratedDiagrams:
     words: str
 
 
-def compute(settings: Settings, method: str) -> RecalibratedDiagrams:
+def recalibrated_diagrams(settings: Settings, method: str) -> RecalibratedDiagrams:
     """Return both diagrams, before and after a method; raise a CalvizError if it cannot be fitted or judged."""
     with st.spinner(md(f"Fitting {RECALIBRATORS[method].label.lower()} …"), show_time=True):
         return _compute((*settings.rows_key, *settings.reduction_and_bins_key), method, settings)
@@ -106,18 +106,18 @@ def _compute(key: tuple[str, ...], method: str, _settings: Settings) -> Recalibr
 
 
 @st.fragment
-def explore(settings: Settings) -> None:
+def explore_before_and_after(settings: Settings) -> None:
     """Draw a choice of method, the points before and after in one diagram, and their metrics."""
     with navigation.boundary():
         st.subheader("Before and after recalibration", anchor=False)
         method = choose_method(settings)
-        if method == NONE:
+        if method == NOT_RECALIBRATED:
             st.caption("Choose a method to see what it does to these points.")
             return
-        result = compute(settings, method)
+        result = recalibrated_diagrams(settings, method)
         row = st.container(horizontal=True, gap="medium")
         with row.container(width=WIDTH):
-            draw(
+            draw_before_and_after(
                 result.before,
                 result.after,
                 key="reliability.after",
@@ -132,7 +132,7 @@ def explore(settings: Settings) -> None:
                 {
                     "": [name_of(result.values[0][key]) for key in keys],
                     "before": [_value(result.values[0], key) for key in keys],
-                    after(RECALIBRATORS[method].label): [
+                    name_after(RECALIBRATORS[method].label): [
                         _value(result.values[1], key) for key in keys
                     ],
                 }
@@ -149,7 +149,7 @@ def _value(evaluation: Evaluation, key: str) -> str:
     return f"{written.value} {written.unit_words}".strip()
 
 
-def draw(before: Reliability, then: Reliability, *, key: str, name: str) -> None:
+def draw_before_and_after(before: Reliability, then: Reliability, *, key: str, name: str) -> None:
     """Draw the points after a method, filled, and those before it as outlines."""
-    st.caption(f"Filled: {md(after(name))}. Outlines: the same rows before.")
+    st.caption(f"Filled: {md(name_after(name))}. Outlines: the same rows before.")
     screen.draw_diagram(then, key=key, beside=(before.overlay("Before", "before"),))

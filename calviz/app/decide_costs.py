@@ -63,7 +63,7 @@ def explore_decision_costs(settings: Settings, method: str) -> None:
             filename="cost-of-decisions",
             alt=" ".join(one.describe() for one in figures),
         )
-        _table(figures, settings)
+        _costs_table(figures, settings)
 
 
 def _of_selected(settings: Settings, figure: Decision, costs: Costs) -> None:
@@ -127,7 +127,7 @@ def _rows_words(costs: Costs, fit_words: str, judged_words: str) -> str:
     return md(f"{face} {where}", 1_000)
 
 
-def _table(figures: tuple[Decision, ...], settings: Settings) -> None:
+def _costs_table(figures: tuple[Decision, ...], settings: Settings) -> None:
     frame = pd.concat([one.table().assign(model=one.name) for one in figures], ignore_index=True)
     n = figures[0].n
     shown = pd.DataFrame(
@@ -153,7 +153,7 @@ def _table(figures: tuple[Decision, ...], settings: Settings) -> None:
             ("Download the rules as CSV", frame, "rules"),
             ("Download the curve as CSV", figures[0].frame, "costs"),
         ):
-            tables_and_cards.button(
+            tables_and_cards.download_button(
                 label,
                 content,
                 f"{settings.file_stem}-{name}.csv",
@@ -179,7 +179,7 @@ def explore_prediction_sets(settings: Settings) -> None:
     """Draw the choice of method and coverage, and what the sets hold; a fragment."""
     with navigation.boundary():
         with st.container(horizontal=True, gap="medium", vertical_alignment="top"):
-            method: SetMethod = session.one_of(
+            method: SetMethod = session.choose_one(
                 "Sets by",
                 _METHODS,
                 default="lac",
@@ -197,7 +197,7 @@ def explore_prediction_sets(settings: Settings) -> None:
                     bind="query-params",
                 )
         try:
-            sets = _sets(settings.rows_key, method, coverage / 100, settings)
+            sets = _kept_sets(settings.rows_key, method, coverage / 100, settings)
         except CalvizError as error:  # too few rows to choose a threshold on
             st.caption(md(f"No sets: {error}", 1_000))
             return
@@ -210,10 +210,10 @@ def explore_prediction_sets(settings: Settings) -> None:
                 1_000,
             )
         )
-        _table_prediction_sets((sets.overall, *sets.classes))
+        _sets_table((sets.overall, *sets.classes))
 
 
-def _table_prediction_sets(summaries: Sequence[SetsOf]) -> None:
+def _sets_table(summaries: Sequence[SetsOf]) -> None:
     st.dataframe(
         pd.DataFrame(
             {
@@ -243,7 +243,7 @@ def _table_prediction_sets(summaries: Sequence[SetsOf]) -> None:
 
 
 @st.cache_resource(scope="session", max_entries=8, show_spinner=False)
-def _sets(
+def _kept_sets(
     key: tuple[str, ...], method: SetMethod, coverage: float, _settings: Settings
 ) -> PredictionSets:
     whole = _settings.whole
@@ -261,7 +261,7 @@ def _sets(
 _MOST_LEVELS = 100
 
 
-def offered(chosen: Settings) -> list[str]:
+def trust_columns(chosen: Settings) -> list[str]:
     """Return the group columns that can be chosen, those with few levels first."""
     counts = {name: len(column.levels) for name, column in chosen.sample.data.groups.items()}
     return sorted(
@@ -280,7 +280,7 @@ def explore_trust_by_group(chosen: Settings, columns: list[str]) -> None:
     )
     risk = right.slider("Errors allowed, %", 1, 50, 10, key="calviz.risk.by.errors")
     try:
-        levels = session.levels(chosen, column, risk / 100)
+        levels = session.trust_levels(chosen, column, risk / 100)
     except CalvizError as error:
         st.caption(md(error))
         return

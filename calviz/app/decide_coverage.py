@@ -24,9 +24,8 @@ from calviz.app import (
     tables_and_cards,
 )
 from calviz.app.open_files import OpenModel, all_models, model_key
-from calviz.app.selection import Covered
-from calviz.app.selection import threshold as threshold_of
-from calviz.app.session import NONE, Settings, after, md, name_of
+from calviz.app.selection import Covered, threshold_of
+from calviz.app.session import NOT_RECALIBRATED, Settings, md, model_name, name_after
 from calviz.comparison.compare_models import align
 from calviz.comparison.rows import fit_split_for
 from calviz.core.blocks import IntArray
@@ -87,7 +86,7 @@ def rankings_of(data: Dataset) -> tuple[RankedBy, ...]:
 def _recalibrated(key: tuple[str, ...], method: str, _settings: Settings) -> RecalibratedCurves:
     result = before_after.recalibrate(_settings, method)
     label = RECALIBRATORS[method].label
-    names = (name_of(_settings), after(label))
+    names = (model_name(_settings), name_after(label))
     judged = Sample(result.before), Sample(result.after)
     return RecalibratedCurves(
         label=label,
@@ -129,9 +128,9 @@ def decisions(
     settings: Settings, method: str, costs: Costs
 ) -> tuple[tuple[Decision, ...], str, str]:
     """Return costs before (and after), and in words the rows on which the thresholds were chosen and judged."""
-    if method != NONE:
+    if method != NOT_RECALIBRATED:
         result = recalibrated(settings, method)
-        names = (name_of(settings), after(result.label))
+        names = (model_name(settings), name_after(result.label))
         pairs = zip(names, result.judged, result.fit, strict=True)
         return (
             tuple(_decision(costs, name, judged, fit) for name, judged, fit in pairs),
@@ -142,10 +141,10 @@ def decisions(
         n = counted(judged.data.n, "row")
         split = fit_split_for(settings.whole, settings.split)
         if split is None or settings.split is None:
-            return ((_decision(costs, name_of(settings), judged, None),), "", n)
+            return ((_decision(costs, model_name(settings), judged, None),), "", n)
         fit = replace(settings, split=split, where=()).sample
         fit_words = f"split '{split}' ({counted(fit.data.n, 'row')})"
-        figure = _decision(costs, name_of(settings), judged, fit)
+        figure = _decision(costs, model_name(settings), judged, fit)
         return (figure,), fit_words, f"split '{settings.split}' ({n})"
 
 
@@ -158,7 +157,7 @@ def same_curve(a: RiskCoverage, b: RiskCoverage) -> bool:
     return bool(a.risk.shape == b.risk.shape and np.allclose(a.risk, b.risk, rtol=0, atol=1e-12))
 
 
-def draw_rows(result: RecalibratedCurves, *, same: bool) -> None:
+def draw_rows_words(result: RecalibratedCurves, *, same: bool) -> None:
     """Say which rows the map was fitted on, and which are shown."""
     words = (
         f"{result.label} is fitted on {result.fit_words}; both curves are of {result.judged_words}."
@@ -178,7 +177,9 @@ def draw_rows(result: RecalibratedCurves, *, same: bool) -> None:
 SHOWN = (10, 20, 30, 40, 50, 60, 70, 80, 90, 95, 100)
 
 
-def draw(figure: RiskCoverage, after: RiskCoverage | None, settings: Settings) -> None:
+def draw_coverage_table(
+    figure: RiskCoverage, after: RiskCoverage | None, settings: Settings
+) -> None:
     """Draw the table, and a button for the whole curve as CSV."""
     choices = _choices(figure)
     columns: dict[str, Sequence[object]] = {
@@ -212,7 +213,7 @@ def draw(figure: RiskCoverage, after: RiskCoverage | None, settings: Settings) -
             "interval after": st.column_config.TextColumn("after: 95 % interval"),
         },
     )
-    tables_and_cards.button(
+    tables_and_cards.download_button(
         "Download the curve as CSV",
         figure.frame,
         f"{settings.file_stem}-risk-coverage.csv",
@@ -243,10 +244,10 @@ MOST = 5
 _COMPARE, _OLDER, _YES = "compare-models", "beside", "true"
 
 
-def are_wanted() -> bool:
+def other_models_wanted() -> bool:
     """Draw the toggle that adds the curves of other models; it follows the address and writes it."""
     # Not bound to the address by streamlit, which would reset it when a step in the history leads to an older link.
-    if _COMPARE not in st.session_state or open_files.is_step():
+    if _COMPARE not in st.session_state or open_files.is_history_step():
         in_address = st.query_params.get(_COMPARE), st.query_params.get(_OLDER)
         st.session_state[_COMPARE] = _YES in in_address
     wanted = st.toggle(
@@ -300,7 +301,7 @@ def _matched(
     return models["that"], ""
 
 
-def curve(
+def curve_of_model(
     settings: Settings, other: OpenModel, ranking: RankedBy, judged: IntArray | None
 ) -> RiskCoverage | None:
     """Return the curve of another model, on the `judged` rows if given, else on the rows of the sidebar.
@@ -341,7 +342,7 @@ _BY = {"share": "share kept", "threshold": "threshold", "error": "error rate all
 
 
 @st.fragment
-def explore(settings: Settings, method: str) -> None:
+def explore_risk_coverage(settings: Settings, method: str) -> None:
     """Draw the curve, the slider and its sentence; a fragment, so that the slider reacts at once.
 
     Parameters
@@ -356,10 +357,10 @@ def explore(settings: Settings, method: str) -> None:
         figure: RiskCoverage
         after: RiskCoverage | None = None
         result: RecalibratedCurves | None = None
-        if method == session.NONE:
+        if method == session.NOT_RECALIBRATED:
             figure = replace(
                 session.risk_coverage(settings, ranking),
-                name=session.name_of(settings),
+                name=session.model_name(settings),
             )
         else:
             result = recalibrated(settings, method)
@@ -371,13 +372,13 @@ def explore(settings: Settings, method: str) -> None:
         if result is not None and after is not None:
             sentence = keep_units_together(point_of(after).sentence)
             st.markdown(f"{md(capitalised(after.name))}: {md(sentence, 1_000)}")
-            draw_rows(result, same=same_curve(figure, after))
+            draw_rows_words(result, same=same_curve(figure, after))
         others = [after] if after is not None else []
         others += _others(settings, figure, rankings, result)
         others += _pinned(settings, ranking)
         _clickable(figure, ranking, x=x, y=y, at=choice.coverage or None, others=others)
         _select(ranking, choice)
-        draw(figure, after, settings)
+        draw_coverage_table(figure, after, settings)
 
 
 def _ranking_and_axes(rankings: tuple[RankedBy, ...]) -> tuple[RankedBy, XAxis, YAxis]:
@@ -393,18 +394,18 @@ def _ranking_and_axes(rankings: tuple[RankedBy, ...]) -> tuple[RankedBy, XAxis, 
             help="confidence: the largest probability; entropy: of all probabilities; margin: "
             "the largest minus the second largest.",
         )
-        x: XAxis = session.one_of("Horizontal axis", _X, default="coverage", key="across")
-        y: YAxis = session.one_of("Vertical axis", _Y, default="accuracy", key="up")
+        x: XAxis = session.choose_one("Horizontal axis", _X, default="coverage", key="across")
+        y: YAxis = session.choose_one("Vertical axis", _Y, default="accuracy", key="up")
     return ranking or "confidence", x, y
 
 
 def _clickable(figure: RiskCoverage, ranking: RankedBy, **options: Any) -> None:
     """Draw the curves; a click on one selects the rows that are kept there. Options are those of `figure.plot`."""
-    key = selection.key(_CURVE)
+    key = selection.widget_key(_CURVE)
 
     def clicked() -> None:
         points = st.session_state[screen.widget_key(key)].selection.points
-        percent = interactive_reliability.customdata(points[0]) if points else None
+        percent = interactive_reliability.number_of_point(points[0]) if points else None
         if percent is not None:
             selection.choose(Covered("kept", ranking, percent), by=_CURVE)
 
@@ -455,7 +456,7 @@ def _pinned(settings: Settings, ranking: RankedBy) -> list[RiskCoverage]:
     if pinned_state is None or pinned_state.settings.rows_key == settings.rows_key:
         return []
     curve = session.risk_coverage(pinned_state.settings, ranking)
-    name = pinning.difference_of(replace(pinned_state, method=session.NONE), settings)
+    name = pinning.difference_of(replace(pinned_state, method=session.NOT_RECALIBRATED), settings)
     return [replace(curve, name=f"Pinned: {name}")]
 
 
@@ -477,9 +478,9 @@ def _others(
             ]
             others += [replace(curve, name=figure.name) for curve in curves]
         models, left_out = other_models_of(settings)
-        if models and are_wanted():
+        if models and other_models_wanted():
             judged = None if result is None else result.rows
-            of_models = [curve(settings, m, figure.ranking, judged) for m in models]
+            of_models = [curve_of_model(settings, m, figure.ranking, judged) for m in models]
             others += [curve for curve in of_models if curve is not None]
             for words in left_out:
                 st.caption(md(words, 400))
@@ -489,7 +490,7 @@ def _others(
 def _slider(figure: RiskCoverage) -> Callable[[RiskCoverage], ReferralChoice]:
     """Draw the slider; return a function that gives the chosen point of any curve."""
     with st.container(horizontal=True, gap="medium", vertical_alignment="top"):
-        by = session.one_of("Choose by", _BY, default="share", key="by")
+        by = session.choose_one("Choose by", _BY, default="share", key="by")
         with st.container(width=420):
             if by == "error":
                 allowed = st.slider(

@@ -56,7 +56,7 @@ class AllowedClassViews(NamedTuple):
         return next(iter(self.views))
 
 
-def find(settings: Settings) -> AllowedClassViews | None:
+def find_class_views(settings: Settings) -> AllowedClassViews | None:
     """Return all errors by class; None, with progress or reason on screen, if there are none yet."""
     sample = settings.sample
     data = sample.data
@@ -64,14 +64,14 @@ def find(settings: Settings) -> AllowedClassViews | None:
     if quick or data.labels is None:  # without labels it is quick, or not available
         words = f"Resampling {counted(data.rows, 'row')}, class by class …"
         with session.sample_with_spinner(settings, words):
-            return _compute(sample)
+            return _compute_views(sample)
     work = LongWork(
         PLACE,
         settings.rows_key,
         f"Resampling {counted(data.rows, 'row')}, class by class",
         lambda: _work(sample),
     )
-    status = jobs.draw(
+    status = jobs.draw_long_work(
         work,
         Button("Compute them", ":material/play_arrow:", "calviz.classes.again"),
         StateWords(stopped=lambda _: "Stopped before the errors of the classes were known."),
@@ -86,12 +86,14 @@ def _work(sample: Sample) -> Callable[[Job], AllowedClassViews]:
     def work(job: Job) -> AllowedClassViews:
         for words in MODES.values():
             job.step(words, "waiting")
-        return _compute(sample, job.step)
+        return _compute_views(sample, job.step)
 
     return work
 
 
-def _compute(sample: Sample, report: Callable[..., object] = lambda *_: None) -> AllowedClassViews:
+def _compute_views(
+    sample: Sample, report: Callable[..., object] = lambda *_: None
+) -> AllowedClassViews:
     views: dict[Mode, ClassBars] = {}
     reasons: dict[Mode, str] = {}
     for mode, words in MODES.items():
@@ -107,15 +109,15 @@ def _compute(sample: Sample, report: Callable[..., object] = lambda *_: None) ->
     return AllowedClassViews(views, reasons)
 
 
-def pinned(settings: Settings, mode: Mode) -> Overlay[FloatArray] | None:
+def pinned_class_errors(settings: Settings, mode: Mode) -> Overlay[FloatArray] | None:
     """Return the error of each class in the pinned state, shape (K,); NaN for a class without rows."""
     # Reduction and bins do not matter here.
-    return pinning.pinned_overlay(
-        settings, lambda sample: _values(sample, mode), as_now=pinning.REDUCTION_AND_BINS
+    return pinning.overlay(
+        settings, lambda sample: _errors_of(sample, mode), as_now=pinning.REDUCTION_AND_BINS
     )
 
 
-def _values(sample: Sample, mode: Mode) -> FloatArray:
+def _errors_of(sample: Sample, mode: Mode) -> FloatArray:
     ranges = sample.top_label.view(class_ranges, view=mode)
     return np.where(ranges.has, ranges.value, np.nan)
 
@@ -132,7 +134,7 @@ BY: dict[By, str] = {"true": "of the true class", "predicted": "of the predicted
 
 
 @st.fragment
-def explore(settings: Settings) -> None:
+def explore_confusion(settings: Settings) -> None:
     """Draw the matrix of the classes with the most mistakes, or of chosen classes, and the mistakes beside it."""
     with navigation.boundary():
         st.subheader("What is taken for what?", anchor=False)
@@ -142,7 +144,7 @@ def explore(settings: Settings) -> None:
             st.caption(md(full_sentence(str(reason)), 500))
             return
         with st.container(horizontal=True, gap="medium", vertical_alignment="top"):
-            colour_by: By = session.one_of(
+            colour_by: By = session.choose_one(
                 "Colour by share", BY, default="true", key="confusion-by"
             )
             chosen = _chosen_classes(figure, settings)
@@ -184,7 +186,7 @@ def _chosen_classes(figure: Confusion, settings: Settings) -> list[int]:
 
 def _matrix(figure: Confusion, classes: list[int], colour_by: By) -> None:
     """Draw the matrix; a click on a cell selects its rows."""
-    key = selection.key(_MATRIX)
+    key = selection.widget_key(_MATRIX)
 
     def clicked() -> None:
         points = st.session_state[screen.widget_key(key)].selection.points
@@ -202,7 +204,7 @@ def _matrix(figure: Confusion, classes: list[int], colour_by: By) -> None:
 
 
 def _selected(figure: Confusion) -> tuple[int, int] | None:
-    rule, names = selection.rule(), figure.class_names
+    rule, names = selection.current_rule(), figure.class_names
     if not isinstance(rule, CellRule) or not {rule.true, rule.predicted} <= set(names):
         return None
     return names.index(rule.true), names.index(rule.predicted)
@@ -220,9 +222,9 @@ def _pairs(figure: Confusion, classes: list[int], settings: Settings) -> None:
         return
     names = np.asarray(figure.class_names, dtype=object)
     shown = cells[:PAIRS]
-    key = f"{selection.key(_TABLE)}.{hash((settings.rows_key, *classes))}"
+    key = f"{selection.widget_key(_TABLE)}.{hash((settings.rows_key, *classes))}"
     pairs = list(zip(names[figure.true[shown]], names[figure.predicted[shown]], strict=True))
-    rule = selection.rule()
+    rule = selection.current_rule()
     ticked = [i for i, (true, taken) in enumerate(pairs) if rule == CellRule(true, taken)]
 
     def picked() -> None:
@@ -258,7 +260,7 @@ def _pairs(figure: Confusion, classes: list[int], settings: Settings) -> None:
             ),
         },
     )
-    tables_and_cards.button(
+    tables_and_cards.download_button(
         "Download all pairs as CSV",
         figure.frame,
         f"{settings.file_stem}-confusion.csv",

@@ -37,7 +37,7 @@ _RULES: dict[Mode, type[Labelled | Predicted]] = {
 
 def selected_class(settings: Settings) -> int | None:
     """Return the index of the class whose rows are selected; None if other rows or no rows are."""
-    rule = selection.rule()
+    rule = selection.current_rule()
     if not isinstance(rule, Predicted | Labelled):
         return None
     names = settings.whole.class_names
@@ -50,18 +50,18 @@ def _rule(mode: Mode, index: int, settings: Settings) -> Predicted | Labelled:
     return (_RULES[mode] if named else Labelled)(data.class_names[index])
 
 
-def chart(
+def draw_bars(
     figure: ClassBars, order: Order, settings: Settings, pinned: Overlay[FloatArray] | None
 ) -> None:
     """Draw the bars; a click on one selects the rows of its class."""
     by = f"classwise.{figure.mode}"
-    key, selected = selection.key(by), selected_class(settings)
+    key, selected = selection.widget_key(by), selected_class(settings)
     # A profile of the top scores does not know which rows belong to which class.
     can_select = settings.whole.labels is not None
 
     def clicked() -> None:
         points = st.session_state[screen.widget_key(key)].selection.points
-        index = interactive_reliability.customdata(points[0]) if points else None
+        index = interactive_reliability.number_of_point(points[0]) if points else None
         if index is not None:
             selection.choose(_rule(figure.mode, index, settings), by=by)
 
@@ -76,7 +76,7 @@ def chart(
     )
 
 
-def merged(settings: Settings, class_errors: AllowedClassViews) -> pd.DataFrame:
+def merged_views(settings: Settings, class_errors: AllowedClassViews) -> pd.DataFrame:
     """Return a table of all classes in their order, the views side by side; differences are fractions."""
     one_vs_rest = class_errors.views.get("one-vs-rest")
     true_class = class_errors.views.get("true-class")
@@ -113,7 +113,7 @@ def merged(settings: Settings, class_errors: AllowedClassViews) -> pd.DataFrame:
     return table.drop(columns="one_vs_rest_rows", errors="ignore")
 
 
-def table(
+def draw_table(
     frame: pd.DataFrame,
     settings: Settings,
     ranked: Sequence[int],
@@ -122,7 +122,7 @@ def table(
 ) -> None:
     """Draw the table of classes in the order of the bars, with the numbers of this view; a tick selects the rows of a class."""
     by = "classwise.table"
-    key = selection.key(by)
+    key = selection.widget_key(by)
     # Classes without rows have no bar.
     order = [*ranked, *(i for i in frame.index if i not in set(ranked))]
 
@@ -162,7 +162,7 @@ def table(
         st.caption(
             f"Rows, accuracy, confidence{errors}: of the rows whose true label is the class."
         )
-    tables_and_cards.button(
+    tables_and_cards.download_button(
         "Download the classes as CSV",
         frame,
         f"{settings.file_stem}-classes.csv",
@@ -181,7 +181,7 @@ def _of_view(frame: pd.DataFrame, mode: Mode) -> pd.DataFrame:
     shown = pd.DataFrame(columns, index=frame.index)
     shown["value"] = 100 * value
     shown[["low", "high", "from", "to", "beyond"]] = 100 * pd.concat(ends, axis=1)
-    shown[screen.COLUMN] = _pictures(shown)
+    shown[screen.PICTURE_COLUMN] = _pictures(shown)
     digits = _decimals(shown["value"], _LEAST[mode]) if mode == "one-vs-rest" else 1
     # With a single row, or with few clusters, no class has an interval.
     if not shown["low"].isna().all():
@@ -209,7 +209,7 @@ def _pictures(shown: pd.DataFrame) -> list[str | None]:
         )
         for value, low, high, start, end in shown[names].to_numpy(float).tolist()
     ]
-    return screen.column(bullets, width=_PICTURE)
+    return screen.picture_column(bullets, width=_PICTURE)
 
 
 def _selected(shown: pd.DataFrame, settings: Settings, mode: Mode) -> None:
@@ -257,7 +257,7 @@ _DRAWN_COLUMNS: dict[Mode, tuple[str, ...]] = {
 _PICTURE = 100
 #: Columns that give way to the selected rows and to the pinned state, one for each, so that the table fits a window of 1,280 pixels:
 #: the figure above draws the first, the CSV holds the second.
-_GIVING_WAY = (screen.COLUMN, "ks")
+_GIVING_WAY = (screen.PICTURE_COLUMN, "ks")
 _LEAST: dict[Mode, int] = {"predicted-class": 1, "one-vs-rest": 2, "true-class": 1}
 _VALUE_COLUMNS = {
     "predicted-class": st.column_config.NumberColumn(
@@ -291,7 +291,7 @@ _COLUMNS = {
         "predicted", width=70, format="localized", help="Rows that are predicted as the class."
     ),
     "value": _VALUE_COLUMNS["true-class"],
-    screen.COLUMN: screen.config(
+    screen.PICTURE_COLUMN: screen.picture_column_config(
         "The error, its interval and its range if calibrated; the thin line is at 0.",
         width=_PICTURE,
     ),
@@ -348,7 +348,7 @@ def _links_for_class(settings: Settings, index: int, name: str) -> None:
             for key in ("reliability", "cumulative", "metrics"):
                 st.page_link(
                     navigation.link(key),
-                    label=f"{name} on {navigation.BY_KEY[key].title}",
+                    label=f"{name} on {navigation.PAGES_BY_KEY[key].title}",
                     icon=":material/arrow_forward:",
                 )
         return

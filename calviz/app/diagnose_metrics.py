@@ -11,7 +11,6 @@ import pandas as pd
 import streamlit as st
 
 from calviz.app import navigation, pinning, screen, selection, session, tables_and_cards
-from calviz.app import session as results
 from calviz.app.session import Settings, md
 from calviz.app.tables_and_cards import sortable
 from calviz.core.entry_specs import Conventions, ConventionValue
@@ -38,13 +37,13 @@ from calviz.verdicts.evaluation import Written, missing, name_of, remarks
 # ---- All metrics in a table: values at once, intervals and noise floors family by family.
 
 
-ALL = "All families"
+ALL_FAMILIES = "All families"
 #: Rows times classes up to which error bars are computed by default.
 AT_ONCE = 1_000_000
 #: Width of a picture in the table, in pixels.
 _PICTURE = 74
 #: Height of the table in pixels, alone and with the explanation of a metric below it.
-HEIGHT, HEIGHT_BESIDE = 620, 320
+TABLE_HEIGHT, TABLE_HEIGHT_BESIDE = 620, 320
 
 #: Seconds between two drawings of a table that is still being filled in.
 REDRAW_EVERY = 0.5
@@ -61,7 +60,7 @@ _COMPLETE = "calviz.metrics.there"
 def keys_of(family: str, settings: Settings) -> tuple[str, ...]:
     """Return the metrics of a family, or all; the ECE appears only once, under the name that fits these bins."""
     same = "" if settings.scheme == "equal-width" else "ece"
-    return tuple(m.key for m in METRICS if family in (ALL, m.family) and m.key != same)
+    return tuple(m.key for m in METRICS if family in (ALL_FAMILIES, m.family) and m.key != same)
 
 
 def is_small(settings: Settings) -> bool:
@@ -88,7 +87,7 @@ def explore_table(settings: Settings, family: str, *, error_bars: bool) -> Resul
         results: Results = dict(session.metrics(settings, keys, error_bars=False).metrics)
         others = _other_values(settings, keys)
     if error_bars and settings.sample.data.n > 1:
-        wanted_families = [f for f in families() if family in (ALL, f)]
+        wanted_families = [f for f in families() if family in (ALL_FAMILIES, f)]
         # Error bars that were complete in the last run are there at once; drawing the table repeatedly would take a second.
         shown = (settings.rows_key, settings.reduction_and_bins_key, family)
         is_complete = st.session_state.get(_COMPLETE) == shown
@@ -164,7 +163,9 @@ def _draw_table(
     if any(r.interval is not None for r in results.values()):
         bullets = Bullet.column(results.values())
         texts.insert(
-            2 + len(others), screen.COLUMN, screen.column(bullets, shared=False, width=_PICTURE)
+            2 + len(others),
+            screen.PICTURE_COLUMN,
+            screen.picture_column(bullets, shared=False, width=_PICTURE),
         )
     # Reasons why a metric is not available are listed below the table, each once.
     unused = ["note", *(c for c in OPTIONAL if not texts[c].any())]
@@ -175,12 +176,12 @@ def _draw_table(
     texts["family"] = texts["family"].str.replace(" and ", ", ")
     texts = texts.drop(columns=unused)
     options: dict[str, Any] = {}
-    height = HEIGHT
+    height = TABLE_HEIGHT
     if select:
         key = f"calviz.metrics.{hash((settings.rows_key, settings.reduction, *results))}"
         options = {"on_select": "rerun", "selection_mode": "single-row", "key": key}
         if st.session_state.get(key, {}).get("selection", {}).get("rows"):
-            height = HEIGHT_BESIDE
+            height = TABLE_HEIGHT_BESIDE
     columns = _columns()
     return st.dataframe(
         _sortable(texts, results, others),
@@ -206,7 +207,7 @@ def _columns() -> dict[str, Any]:
         "pinned": st.column_config.Column(
             width=80, alignment="right", help="The value in the pinned state."
         ),
-        screen.COLUMN: screen.config(width=_PICTURE),
+        screen.PICTURE_COLUMN: screen.picture_column_config(width=_PICTURE),
         "95 % interval": st.column_config.TextColumn(width=112, help=INTERVAL_HELP),
         "noise: mean": st.column_config.Column(
             width=81,
@@ -276,7 +277,7 @@ def details(result: MetricResult) -> None:
         st.markdown(md(" · ".join(facts), 1_000))
         st.caption(
             f"Source: {md(metric.reference, 500)}. On the command line and in JSON: `{metric.key}`. "
-            f"[More]({tables_and_cards.address(metric.key)})"
+            f"[More]({tables_and_cards.entry_address(metric.key)})"
         )
 
 
@@ -295,14 +296,16 @@ def _value(value: Any) -> str:
 # ---- The contents of the export of all metrics.
 
 
-def draw(results: Results, settings: Settings, stem: str) -> None:
+def draw_export(results: Results, settings: Settings, stem: str) -> None:
     """Draw the export of the metrics."""
-    tables_and_cards.offer(
-        lambda form: text_export(results, settings, form), f"{stem}-metrics", key="calviz.metrics"
+    tables_and_cards.draw_export(
+        lambda form: metrics_export(results, settings, form),
+        f"{stem}-metrics",
+        key="calviz.metrics",
     )
 
 
-def text_export(results: Results, settings: Settings, form: str) -> str:
+def metrics_export(results: Results, settings: Settings, form: str) -> str:
     """Return the table in a format; CSV holds plain fractions, the others the texts on screen."""
     if form == "CSV":
         return csv_bytes(numbers(results)).decode()
@@ -348,24 +351,24 @@ def explore_conventions(settings: Settings, stem: str, *, at_once: bool) -> None
             help=f"On {counted(settings.sample.data.rows, 'row')} this takes some seconds.",
         ):
             return
-        conventions = results.conventions(settings)
-        st.markdown(sentence(conventions))
+        conventions = session.conventions(settings)
+        st.markdown(conventions_sentence(conventions))
         figure = EceByLibrary.of(conventions)
         screen.chart(
             figure,
             key="conventions",
             filename="ece-by-library",
         )
-        _draw(conventions)
+        _draw_conventions(conventions)
         with st.popover("Export", icon=":material/download:"):
-            tables_and_cards.offer(
-                lambda form: text(conventions, settings, form),
+            tables_and_cards.draw_export(
+                lambda form: conventions_export(conventions, settings, form),
                 f"{stem}-libraries",
                 key="calviz.libraries",
             )
 
 
-def sentence(conventions: Conventions) -> str:
+def conventions_sentence(conventions: Conventions) -> str:
     """Say how far apart the values are, and what to compare them with, in markdown."""
     low, high = conventions.span
     words = (
@@ -388,7 +391,7 @@ def _in_order(conventions: Conventions) -> list[ConventionValue]:
     return sorted(conventions, key=lambda v: -v.value if v.available else math.inf)
 
 
-def table(conventions: Conventions) -> pd.DataFrame:
+def conventions_table(conventions: Conventions) -> pd.DataFrame:
     """Return calviz and every convention as texts, one row each."""
     rule = f"{bins_words(**conventions.params)}, (a, b]"
     records = [
@@ -419,18 +422,18 @@ def table(conventions: Conventions) -> pd.DataFrame:
     return texts if conventions.redraws else texts.drop(columns="if calibrated")
 
 
-def text(conventions: Conventions, settings: Settings, form: str) -> str:
+def conventions_export(conventions: Conventions, settings: Settings, form: str) -> str:
     """Return the table in a format; CSV holds plain fractions, the others the texts on screen."""
     if form == "CSV":
         return csv_bytes(conventions.frame().reset_index()).decode()
-    texts = table(conventions).drop(columns="why it differs")
+    texts = conventions_table(conventions).drop(columns="why it differs")
     right = [c for c in NUMBERS if c in texts.columns]
     caption = f"ECE in points by the defaults of other libraries: {source(settings)}."
     return tables_and_cards.for_papers(form, texts, caption=caption, right=right)
 
 
-def _draw(conventions: Conventions) -> None:
-    texts, others = table(conventions), _in_order(conventions)
+def _draw_conventions(conventions: Conventions) -> None:
+    texts, others = conventions_table(conventions), _in_order(conventions)
     numbers = {
         "value": [conventions.ece, *(v.value for v in others)],
         "difference": [math.nan, *(v.value - conventions.ece for v in others)],

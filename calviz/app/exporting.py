@@ -19,7 +19,6 @@ from calviz.app import (
     screen,
     session,
 )
-from calviz.app import decide_cutoff as cutoff
 from calviz.app.jobs import Button, Job, LongWork, StateWords
 from calviz.app.session import Settings, md
 from calviz.comparison.comparison_results import Comparison
@@ -46,7 +45,7 @@ from calviz.sample.cutoff_and_grades import decidable, has_grades, possible_grad
 # ---- A page of HTML as PDF: a button that prints it, then one that downloads it.
 
 
-def draw(html: str, filename: str, *, key: str) -> None:
+def draw_pdf_buttons(html: str, filename: str, *, key: str) -> None:
     """Print on request, as it takes seconds; if nothing on this machine can print, disable the button and say why.
 
     Parameters
@@ -99,7 +98,7 @@ class PageResults:
 
     comparison: Comparison | None
     learning: LearningCurve | None
-    chosen: models_compared.Chosen | None
+    chosen: models_compared.ChosenModels | None
     question: diagnose_groups.SlicesChoice | None
     preset: Preset | None = None
     cutoff: float | None = None
@@ -130,7 +129,7 @@ class PageResults:
         return str(id(result)) if work in ("comparison", "learning") else repr(result)
 
 
-def explore_report_page(settings: Settings) -> None:
+def explore_report(settings: Settings) -> None:
     """Draw the choices, the job, the downloads and the preview."""
     inputs = results_of_pages(settings)
     keys, preset = _sections(settings, inputs)
@@ -147,7 +146,7 @@ def explore_report_page(settings: Settings) -> None:
         lambda: _work(settings, inputs, keys),
         answers=lambda part: part[1] >= requested,
     )
-    status = jobs.draw(
+    status = jobs.draw_long_work(
         work,
         Button("Make the report", ":material/description:", "calviz.report.make"),
         StateWords(
@@ -166,14 +165,14 @@ def results_of_pages(settings: Settings) -> PageResults:
     """Look up the latest results and choices of the pages Recalibrate, Learning curve, Compare models, Slices and Decisions."""
     comparison = _latest(recalibrate_comparison.PLACE, settings)
     learning = _latest(recalibrate_learning_curve.PLACE, settings)
-    chosen = models_compared.usual(settings.entry)
-    grades = decide_cutoff.chosen_grade_table()
+    chosen = models_compared.usual_models(settings.entry)
+    grades = decide_cutoff.chosen_grade_column()
     return PageResults(
         comparison if isinstance(comparison, Comparison) else None,
         learning if isinstance(learning, LearningCurve) else None,
         chosen if len(chosen.models) > 1 else None,
-        diagnose_groups.last_question(settings),
-        cutoff=cutoff.chosen(),
+        diagnose_groups.last_slices_asked(settings),
+        cutoff=decide_cutoff.chosen_cutoff(),
         grades=grades if grades in possible_grade_columns(settings.whole) else None,
     )
 
@@ -198,7 +197,7 @@ def subject(settings: Settings, inputs: PageResults) -> Subject:
         learning=inputs.learning,
         slices=None
         if inputs.question is None
-        else diagnose_groups.measure(settings, inputs.question),
+        else diagnose_groups.measure_slices(settings, inputs.question),
         preset=inputs.preset,
         cutoff=inputs.cutoff,
         grades=inputs.grades,
@@ -354,7 +353,7 @@ def _work(
         full_subject = report_subject
         if aligned is not None:
             full_subject = replace(
-                report_subject, models=models_compared.compared(job, aligned, settings)
+                report_subject, models=models_compared.compare(job, aligned, settings)
             )
         return make_part(full_subject, sections=keys, progress=progress), made_sections
 
@@ -391,7 +390,7 @@ def _downloads(report: Report, settings: Settings) -> None:
                 key=f"calviz.report.{label}",
                 help=help,
             )
-        draw(html, f"{stem}-report.pdf", key="calviz.report")
+        draw_pdf_buttons(html, f"{stem}-report.pdf", key="calviz.report")
         preview = st.toggle("Preview", value=True, key="preview", bind="query-params")
     st.caption(
         "The file holds summaries, not the rows of your file; with few rows the points of a curve may be single "
@@ -410,10 +409,10 @@ def _downloads(report: Report, settings: Settings) -> None:
 #: The panels that are chosen at first.
 _FIRST = ("reliability", "risk-coverage")
 #: Height of the preview in pixels until it is drawn.
-_HEIGHT = 620
+_SHEET_HEIGHT = 620
 
 
-def explore_builder(settings: Settings) -> None:
+def explore_figures(settings: Settings) -> None:
     """Draw the choices, the preview and the downloads."""
     keys, wide, columns, with_caption = _choices()
     panels: list[Panel] = []
@@ -435,13 +434,15 @@ def explore_builder(settings: Settings) -> None:
         )
     # The content security policy of the page lets only its own two scripts run, not the one with which streamlit measures
     # contents; every text in it is escaped. Once drawn, the page sets the height of its frame.
-    st.iframe(html, height=_HEIGHT, alt="Preview of the figure, with buttons that save and copy it")
+    st.iframe(
+        html, height=_SHEET_HEIGHT, alt="Preview of the figure, with buttons that save and copy it"
+    )
     st.caption(f"As it is saved: on white paper, {COLUMNS[columns]:g} inches wide.")
-    draw(html, f"{stem}.pdf", key="calviz.figures")
+    draw_pdf_buttons(html, f"{stem}.pdf", key="calviz.figures")
     caption = caption_of(panels)
     st.subheader("Caption", anchor=False)
     st.markdown(md(keep_units_together(caption), 5_000))
-    screen.text(caption, "Copy the caption", key="calviz.figures.caption")
+    screen.copy_button(caption, "Copy the caption", key="calviz.figures.caption")
 
 
 def _choices() -> tuple[list[str], list[str], int, bool]:
@@ -463,7 +464,7 @@ def _choices() -> tuple[list[str], list[str], int, bool]:
         bind="query-params",
     )
     with below:
-        columns = session.one_of(
+        columns = session.choose_one(
             "Width",
             {n: f"{n} column{'s' if n == 2 else ''}, {width:g} in" for n, width in COLUMNS.items()},
             default=2,

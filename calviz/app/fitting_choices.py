@@ -29,7 +29,7 @@ from calviz.core.words import counted, distinct, full_sentence
 
 
 #: Sources of the rows to fit on.
-WAYS = {"split": "another split", "share": "a random share", "folds": "cross-fitting"}
+ROW_WAYS = {"split": "another split", "share": "a random share", "folds": "cross-fitting"}
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,7 +55,7 @@ class FitRows:
         return (*self.settings.rows_key, repr(self.division))
 
 
-def choose(settings: Settings, *, folds: bool = False) -> FitRows:
+def choose_fit_rows(settings: Settings, *, folds: bool = False) -> FitRows:
     """Draw the widgets that choose the rows to fit on; the choice is kept from page to page.
 
     Parameters
@@ -75,9 +75,9 @@ def choose(settings: Settings, *, folds: bool = False) -> FitRows:
     if len(ways) > 1:
         if st.session_state.get("division") not in (None, *ways):
             _forget("division")
-        way = session.one_of(
+        way = session.choose_one(
             "Fit on",
-            {way: WAYS[way] for way in ways},
+            {way: ROW_WAYS[way] for way in ways},
             default=ways[0],
             key="division",
             help=_HELP.format(_judging_words(settings)) + (_FOLDS if folds else ""),
@@ -155,15 +155,13 @@ def _forget(key: str) -> None:
 # ---- The choice whether a map may output probabilities of exactly 0 or 1 where it was fitted on few rows.
 
 
-_KEY = "uncapped"
-_LAST_CHOICE = "calviz.caps.kept"
+_CAP_KEY = "uncapped"
+_LAST_CAP = "calviz.caps.kept"
 
 ChosenOptions = dict[str, dict[str, Any]]
 
 
-def draw_cap_choice(
-    methods: Iterable[str], options: Mapping[str, Mapping[str, Any]]
-) -> ChosenOptions:
+def choose_cap(methods: Iterable[str], options: Mapping[str, Mapping[str, Any]]) -> ChosenOptions:
     """Draw the choice if a method has a cap; return the options of the methods, with what was chosen.
 
     All pages that have it share one choice.
@@ -173,19 +171,19 @@ def draw_cap_choice(
     if not capped:
         return chosen
     if (
-        _KEY not in st.session_state
-        and _KEY not in st.query_params
-        and _LAST_CHOICE in st.session_state
+        _CAP_KEY not in st.session_state
+        and _CAP_KEY not in st.query_params
+        and _LAST_CAP in st.session_state
     ):
-        st.session_state[_KEY] = st.session_state[_LAST_CHOICE]
+        st.session_state[_CAP_KEY] = st.session_state[_LAST_CAP]
     with st.popover("Probabilities of 0 and 1", type="tertiary"):
         st.caption(
             "By their definition, histograms, isotonic regression and splines give 0 where no calibration row has the class, and 1 "
             "where all have; a single wrong row there costs a log loss of 34.5 or more. They are held within what their rows support: "
             "where none of m rows has the class, at 0.5 / (m + 1)."
         )
-        uncapped = st.toggle("Without the cap, as in the papers", key=_KEY, bind="query-params")
-    st.session_state[_LAST_CHOICE] = uncapped
+        uncapped = st.toggle("Without the cap, as in the papers", key=_CAP_KEY, bind="query-params")
+    st.session_state[_LAST_CAP] = uncapped
     if uncapped:
         for method in capped:
             chosen.setdefault(method, {})["cap"] = False
@@ -196,18 +194,18 @@ def draw_cap_choice(
 
 
 #: What an exact zero can be replaced by.
-ZERO_FLOOR_CHOICE_WAYS = {
+ZERO_WAYS = {
     "auto": "automatic",
     "least": "smallest number",
     "own": "a number",
 }
 #: Smallest floor that can be entered; a smaller one is as good as none.
 SMALLEST = 1e-12
-_KEYS = ("zeros", "zeros-as")
-_ZERO_FLOOR_CHOICE_LAST_CHOICE = "calviz.zeros.kept"
+_ZERO_KEYS = ("zeros", "zeros-as")
+_LAST_ZEROS = "calviz.zeros.kept"
 
 
-def draw_zero_floor_choice(data: Collection[Dataset], about: tuple[str, ...]) -> FloorChoice:
+def choose_zero_floor(data: Collection[Dataset], about: tuple[str, ...]) -> FloorChoice:
     """Draw the choice if some scores are zero; return the parameter `floor` of the methods that have one.
 
     All pages that have it share one choice.
@@ -222,7 +220,7 @@ def draw_zero_floor_choice(data: Collection[Dataset], about: tuple[str, ...]) ->
     rows, smallest = _zeros(about, data)
     if not rows:
         return "auto"
-    last_choice: dict[str, Any] = st.session_state.setdefault(_ZERO_FLOOR_CHOICE_LAST_CHOICE, {})
+    last_choice: dict[str, Any] = st.session_state.setdefault(_LAST_ZEROS, {})
     restored = {
         key: value
         for key, value in last_choice.items()
@@ -230,8 +228,10 @@ def draw_zero_floor_choice(data: Collection[Dataset], about: tuple[str, ...]) ->
     }
     for key, value in restored.items():
         st.session_state[key] = value
-    floor = _choice(_where(rows, data), smallest, restored)
-    last_choice.update({key: st.session_state[key] for key in _KEYS if key in st.session_state})
+    floor = _zero_floor(_where(rows, data), smallest, restored)
+    last_choice.update(
+        {key: st.session_state[key] for key in _ZERO_KEYS if key in st.session_state}
+    )
     return floor
 
 
@@ -241,20 +241,20 @@ def _where(rows: int, data: Collection[Dataset]) -> str:
     return f"In {counted(rows, 'row')} a class has a probability of exactly 0"
 
 
-def _choice(where: str, smallest: float, restored: Collection[str]) -> FloorChoice:
+def _zero_floor(where: str, smallest: float, restored: Collection[str]) -> FloorChoice:
     # No default for a value that is put into the state again: streamlit warns about two values.
     half = min(smallest / 2, MOST)
-    if st.session_state.get("zeros") not in (None, *ZERO_FLOOR_CHOICE_WAYS):
+    if st.session_state.get("zeros") not in (None, *ZERO_WAYS):
         del st.session_state["zeros"]
     with st.container(horizontal=True, gap="medium", vertical_alignment="top"):
         way = st.segmented_control(
             "Read exact zeros as",
-            list(ZERO_FLOOR_CHOICE_WAYS),
+            list(ZERO_WAYS),
             default=None if "zeros" in restored else "auto",
             required=True,
             key="zeros",
             bind="query-params",
-            format_func=lambda key: ZERO_FLOOR_CHOICE_WAYS[key],
+            format_func=lambda key: ZERO_WAYS[key],
             help="Methods that take logarithms need a number in place of 0. Automatic: half of the smallest probability "
             "above 0 of the rows that fit the map, at most 0.01; by cross-validation where that is an underflow and true "
             "classes have a 0. With the smallest number, a true class of probability 0 weighs as much as hundreds "
@@ -323,11 +323,11 @@ def _zeros(about: tuple[str, ...], _data: Collection[Dataset]) -> tuple[int, flo
 # ---- The choice of recalibrators and their options, shared by all pages that fit some.
 
 
-_METHOD_CHOICE_KEY = "methods"
+_METHODS_KEY = "methods"
 #: Value in a link when no method is chosen.
 _NO_METHOD = "-"
 #: The last choice, kept while pages without this choice are open.
-_METHOD_CHOICE_LAST_CHOICE = "calviz.methods.kept"
+_LAST_METHODS = "calviz.methods.kept"
 _OFFERED = "calviz.methods.offered"
 
 
@@ -358,7 +358,7 @@ class MethodChoice:
         return repr(self.methods), repr(self.options)
 
 
-def draw_method_choice(
+def choose_methods(
     fit_rows: FitRows,
     models: Iterable[Dataset] | None = None,
     *,
@@ -396,10 +396,10 @@ def draw_method_choice(
         left = "; ".join(RECALIBRATORS[key].label for key in methods[most:])
         st.caption(f"This page has room for {most} methods. Left out here: {md(left, 1_000)}.")
         methods = methods[:most]
-    floor = draw_zero_floor_choice(fitted, about)
+    floor = choose_zero_floor(fitted, about)
     line = st.container(horizontal=True, gap="small")
     with line:
-        options = draw_cap_choice(methods, options_with_floor(methods, floor))
+        options = choose_cap(methods, options_with_floor(methods, floor))
     return MethodChoice(rows, methods, options, line)
 
 
@@ -408,20 +408,20 @@ def _methods(
 ) -> tuple[str, ...]:
     fitting = {*suggestion.methods, *suggestion.left_out}
     possible = [s.key for s in RECALIBRATORS if s.key in fitting]
-    if _METHOD_CHOICE_LAST_CHOICE not in st.session_state or open_files.is_step():
+    if _LAST_METHODS not in st.session_state or open_files.is_history_step():
         _follow_address(possible)
     _keep(possible, preselected, about)
     chosen = st.multiselect(
         "Methods",
         possible,
         # No default where the state is set in this run: streamlit warns about two values.
-        default=None if _METHOD_CHOICE_KEY in st.session_state else list(preselected),
+        default=None if _METHODS_KEY in st.session_state else list(preselected),
         format_func=lambda key: RECALIBRATORS[key].label if key in possible else str(key),
-        key=_METHOD_CHOICE_KEY,
+        key=_METHODS_KEY,
         help="The recalibrators that are fitted, on every page that fits some; each is compared with the uncalibrated model.",
     )
     st.session_state[_OFFERED] = (about, preselected)
-    st.session_state[_METHOD_CHOICE_LAST_CHOICE] = list(chosen)
+    st.session_state[_LAST_METHODS] = list(chosen)
     _write_address(chosen, preselected)
     with st.container(horizontal=True, gap="small"):
         for label, keys in (("Suggested", preselected), ("All", tuple(possible))):
@@ -439,33 +439,30 @@ def _methods(
 
 def _follow_address(possible: list[str]) -> None:
     """Choose the methods that a link names: by their keys in one text or, in older links, each by its label."""
-    texts = st.query_params.get_all(_METHOD_CHOICE_KEY)
+    texts = st.query_params.get_all(_METHODS_KEY)
     if not texts:
         return
     labels = {RECALIBRATORS[key].label: key for key in possible}
     named = [
         key for text in texts for key in ([labels[text]] if text in labels else split_parts(text))
     ]
-    st.session_state[_METHOD_CHOICE_KEY] = [key for key in possible if key in named]
+    st.session_state[_METHODS_KEY] = [key for key in possible if key in named]
 
 
 def _write_address(chosen: Sequence[str], preselected: tuple[str, ...]) -> None:
     """Write the choice to the address, unless it is what is suggested."""
     text = None if set(chosen) == set(preselected) else join_parts(chosen) or _NO_METHOD
-    if text is None and _METHOD_CHOICE_KEY in st.query_params:
-        del st.query_params[_METHOD_CHOICE_KEY]
-    elif text is not None and st.query_params.get_all(_METHOD_CHOICE_KEY) != [text]:
-        st.query_params[_METHOD_CHOICE_KEY] = text
+    if text is None and _METHODS_KEY in st.query_params:
+        del st.query_params[_METHODS_KEY]
+    elif text is not None and st.query_params.get_all(_METHODS_KEY) != [text]:
+        st.query_params[_METHODS_KEY] = text
 
 
 def _keep(possible: list[str], preselected: tuple[str, ...], about: tuple[str, ...]) -> None:
     """Update a suggestion that was not touched to the data and the page; keep a choice as far as possible."""
-    if (
-        _METHOD_CHOICE_KEY not in st.session_state
-        and _METHOD_CHOICE_LAST_CHOICE in st.session_state
-    ):
-        st.session_state[_METHOD_CHOICE_KEY] = st.session_state[_METHOD_CHOICE_LAST_CHOICE]
-    chosen = st.session_state.get(_METHOD_CHOICE_KEY)
+    if _METHODS_KEY not in st.session_state and _LAST_METHODS in st.session_state:
+        st.session_state[_METHODS_KEY] = st.session_state[_LAST_METHODS]
+    chosen = st.session_state.get(_METHODS_KEY)
     if chosen is None:
         return
     offered_before = st.session_state.get(_OFFERED)
@@ -476,13 +473,13 @@ def _keep(possible: list[str], preselected: tuple[str, ...], about: tuple[str, .
         and list(chosen) == list(offered_before[1])
     )
     # Set even if unchanged: on another page, the widget of this key is a new one.
-    st.session_state[_METHOD_CHOICE_KEY] = (
+    st.session_state[_METHODS_KEY] = (
         list(preselected) if untouched else [m for m in chosen if m in possible]
     )
 
 
 def _set(keys: tuple[str, ...]) -> None:
-    st.session_state[_METHOD_CHOICE_KEY] = list(keys)
+    st.session_state[_METHODS_KEY] = list(keys)
 
 
 def _reasons(suggestion: Suggestion, preselected: tuple[str, ...]) -> None:

@@ -27,7 +27,7 @@ from calviz.core.words import capitalised
 
 
 #: Seconds between two checks whether a waiting job is still wanted.
-JOB_QUEUE_CHECK_EVERY = 0.25
+QUEUE_CHECK_EVERY = 0.25
 
 
 class JobQueue:
@@ -88,7 +88,7 @@ class JobQueue:
                     report_ahead(0)
                     return
                 report_ahead(len(self._running) + order.index(ticket))
-                self._changed.wait(JOB_QUEUE_CHECK_EVERY)
+                self._changed.wait(QUEUE_CHECK_EVERY)
         raise Stopped
 
     def _order(self) -> list[tuple[str, object]]:
@@ -336,7 +336,7 @@ def _abandonment_check() -> Callable[[], bool]:
 #: Seconds after which a session cannot be resumed any more (streamlit's own limit plus a margin).
 RESUMABLE_FOR = 150.0
 #: Seconds between two checks.
-CHECK_EVERY = 15.0
+SESSIONS_CHECK_EVERY = 15.0
 
 
 class Clearable(Protocol):
@@ -385,7 +385,7 @@ class EndedSessions:
 
         def release_forever() -> None:
             while True:
-                time.sleep(CHECK_EVERY)
+                time.sleep(SESSIONS_CHECK_EVERY)
                 if self.release_ended(time.monotonic()):
                     return_free_memory()
 
@@ -393,7 +393,7 @@ class EndedSessions:
 
 
 @dataclass(frozen=True)
-class _State:
+class _SessionContents:
     """The contents of a session's state."""
 
     state: SafeSessionState
@@ -415,7 +415,7 @@ _lock = threading.Lock()
 _of_this_server: EndedSessions | None = None
 
 
-def remember(*contents: Clearable) -> None:
+def empty_when_session_ends(*contents: Clearable) -> None:
     """Register what this session holds; it is emptied together with the session's state. Does nothing outside a server."""
     global _of_this_server
     context = get_script_run_ctx()
@@ -426,14 +426,14 @@ def remember(*contents: Clearable) -> None:
         if _of_this_server is None:
             _of_this_server = EndedSessions(server.is_active_session)
             _of_this_server.start_releasing()
-    _of_this_server.remember(context.session_id, *contents, _State(context.session_state))
+    _of_this_server.remember(context.session_id, *contents, _SessionContents(context.session_state))
 
 
 # ---- The view of a job: a progress bar, its parts, and a button to stop it.
 
 
 #: Seconds between two updates of the view.
-EVERY = 0.5
+REDRAW_EVERY = 0.5
 
 _ICONS: dict[StepState, str] = {
     "waiting": ":material/schedule:",
@@ -443,13 +443,13 @@ _ICONS: dict[StepState, str] = {
 }
 
 
-def show_job(job: Job) -> None:
+def draw_job(job: Job) -> None:
     """Draw a running job and update the view until it has ended; then run the page once more.
 
     For an ended job, only an error is shown: the page shows the result.
     """
     if job.running:
-        st.fragment(_watch, run_every=EVERY)(job)
+        st.fragment(_watch, run_every=REDRAW_EVERY)(job)
     elif job.state == "failed":
         st.error(md(job.error, 2_000), icon=":material/error:")
 
@@ -606,7 +606,7 @@ class WorkStatus:
         return cls(state, None if state == "running" else job.result)
 
 
-def draw(
+def draw_long_work(
     work: LongWork,
     button: Button,
     words: StateWords = StateWords(),
@@ -643,7 +643,7 @@ def draw(
         if words.idle:
             st.caption(words.idle)
     elif running or status.state == "failed":
-        show_job(job)
+        draw_job(job)
     elif is_out_of_date:
         st.info(words.out_of_date, icon=":material/update:")
     elif status.result is not None and not work.answers(status.result):

@@ -7,7 +7,7 @@ import streamlit as st
 
 from calviz.app import screen
 from calviz.app.session import md
-from calviz.app.tables_and_cards import ENTRY, address
+from calviz.app.tables_and_cards import ENTRY_PARAMETER, entry_address
 from calviz.core.metric_spec import METRICS
 from calviz.core.predictions import Predictions
 from calviz.core.words import capitalised, shorten
@@ -25,26 +25,26 @@ _KINDS: dict[EntryKind, str] = {
 }
 
 
-def look_up() -> None:
+def draw_entries() -> None:
     """Draw a searchable list of all entries, and the chosen one."""
     by_key = {e.key: e for e in entries()}
-    if ENTRY not in st.session_state and st.query_params.get(ENTRY) in by_key:
-        st.session_state[ENTRY] = st.query_params[ENTRY]
+    if ENTRY_PARAMETER not in st.session_state and st.query_params.get(ENTRY_PARAMETER) in by_key:
+        st.session_state[ENTRY_PARAMETER] = st.query_params[ENTRY_PARAMETER]
     chosen = st.selectbox(
         "Look up a metric, a recalibrator or a finding",
         tuple(by_key),
         index=None,
         format_func=lambda key: _name(by_key[key]),
         placeholder="Type a name, such as ECE, temperature or CAL003",
-        key=ENTRY,
+        key=ENTRY_PARAMETER,
         filter_mode="contains",
     )
     # Written by hand: a bound widget would write the long label that it shows.
     if chosen is not None:
-        st.query_params[ENTRY] = chosen
+        st.query_params[ENTRY_PARAMETER] = chosen
         _card(by_key[chosen])
-    elif ENTRY in st.query_params:
-        del st.query_params[ENTRY]
+    elif ENTRY_PARAMETER in st.query_params:
+        del st.query_params[ENTRY_PARAMETER]
 
 
 def _name(e: LearnEntry) -> str:
@@ -70,25 +70,25 @@ def _card(e: LearnEntry) -> None:
         st.caption(f"{_KINDS[e.kind]}, on the command line and in JSON `{e.key}`.{source_words}")
 
 
-def questions() -> None:
+def draw_questions() -> None:
     """Draw which metric answers which question."""
     for question in QUESTIONS:
-        names = ", ".join(f"[{md(METRICS[k].label)}]({address(k)})" for k in question.metrics)
+        names = ", ".join(f"[{md(METRICS[k].label)}]({entry_address(k)})" for k in question.metrics)
         st.markdown(f"**{md(question.text)}** {names}  \n{md(question.advice, 1_000)}")
 
 
-def glossary() -> None:
+def draw_glossary() -> None:
     """Draw all words in alphabetical order."""
     for term in sorted(GLOSSARY, key=lambda t: t.word.lower()):
         st.markdown(f"**{md(term.word)}.** {md(term.meaning, 1_000)}")
 
 
-def limits() -> None:
+def draw_limits() -> None:
     """Draw what no metric here can say."""
     st.markdown("\n".join(f"- {md(limit, 500)}" for limit in LIMITS))
 
 
-def references() -> None:
+def draw_references() -> None:
     """Draw the list of publications."""
     st.markdown("\n".join(f"- {md(source.full, 500)}" for source in SOURCES))
 
@@ -114,7 +114,7 @@ _MODELS = (
 )
 
 
-def draw() -> None:
+def draw_three_models() -> None:
     """Draw three reliability diagrams beside each other."""
     st.caption(
         f"Three simulated models of {_ROWS:,} rows, whose true probabilities are known. Horizontal: the score; vertical: the share of rows "

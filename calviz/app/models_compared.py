@@ -14,7 +14,7 @@ from calviz.app import fitting_choices, jobs, navigation, screen, session, table
 from calviz.app.jobs import Button, Job, LongWork, StateWords
 from calviz.app.open_files import OpenFile, OpenModel, all_models
 from calviz.app.session import Settings, md
-from calviz.app.tables_and_cards import cell, marked
+from calviz.app.tables_and_cards import comparison_cell, marked_table
 from calviz.comparison.compare_models import compare_methods, compare_models, same_rows
 from calviz.comparison.comparison_results import (
     BASIS_WORDS,
@@ -47,7 +47,7 @@ _OFFERED = "calviz.models.known"
 
 
 @dataclass(frozen=True, eq=False)
-class Chosen:
+class ChosenModels:
     """The models that are compared, those of the current file first.
 
     Attributes
@@ -62,11 +62,11 @@ class Chosen:
     key: tuple[str, ...]
 
 
-def pick(entry: OpenFile) -> Chosen:
+def choose_models(entry: OpenFile) -> ChosenModels:
     """Draw the list of models; models of another task are not preselected."""
     offered = {m.name: m for m in all_models(entry)}
     shown = distinct(tuple(offered), 60)
-    likely = list(usual(entry).models)
+    likely = list(usual_models(entry).models)
     renewed = _choose_new(list(offered), likely)
     chosen = st.multiselect(
         "Models",
@@ -80,18 +80,22 @@ def pick(entry: OpenFile) -> Chosen:
         help="All models of this file and of the other files that are open.",
     )
     _another_file(len(offered))
-    return _chosen(offered[name] for name in chosen)
+    return _chosen_models(offered[name] for name in chosen)
 
 
-def usual(entry: OpenFile) -> Chosen:
+def usual_models(entry: OpenFile) -> ChosenModels:
     """Return the models that are compared by default: those that may have the same rows."""
     offered = all_models(entry)
-    return _chosen([m for m in offered if _may_have_same_rows(offered[0].data, m.data)][:MOST])
+    return _chosen_models(
+        [m for m in offered if _may_have_same_rows(offered[0].data, m.data)][:MOST]
+    )
 
 
-def _chosen(models: Iterable[OpenModel]) -> Chosen:
+def _chosen_models(models: Iterable[OpenModel]) -> ChosenModels:
     listed = list(models)
-    return Chosen({m.name: m.data for m in listed}, tuple(f"{m.key} {m.name}" for m in listed))
+    return ChosenModels(
+        {m.name: m.data for m in listed}, tuple(f"{m.key} {m.name}" for m in listed)
+    )
 
 
 def _may_have_same_rows(one: Dataset, other: Dataset) -> bool:
@@ -122,22 +126,22 @@ def _another_file(models: int) -> None:
             "Open a file with predictions for the same rows. Rows are matched by identifier; without "
             "identifiers by their order, where all true labels agree."
         )
-        upload.uploader("Another file: predictions and true labels", keep_current=True)
-        upload.failure_card()
+        upload.draw_uploader("Another file: predictions and true labels", keep_current=True)
+        upload.draw_failure()
 
 
 @st.cache_resource(scope="session", max_entries=4, show_spinner=False)
-def _aligned(key: tuple[str, ...], split: str | None, _chosen: Chosen) -> Alignment:
+def _aligned(key: tuple[str, ...], split: str | None, _chosen: ChosenModels) -> Alignment:
     return same_rows(_chosen.models, split=split)
 
 
-def alignment(chosen: Chosen, split: str | None) -> Alignment:
+def alignment(chosen: ChosenModels, split: str | None) -> Alignment:
     """Return the models on the rows that they have in common."""
     with st.spinner("Matching rows …", show_time=True):
         return _aligned(chosen.key, split, chosen)
 
 
-def comparison(chosen: Chosen, settings: Settings) -> ModelComparison | None:
+def find_comparison(chosen: ChosenModels, settings: Settings) -> ModelComparison | None:
     """Return metrics, paired differences and ranks of the chosen models on the rows of the sidebar.
 
     None while they are computed, with the progress on screen, and if that failed.
@@ -147,14 +151,14 @@ def comparison(chosen: Chosen, settings: Settings) -> ModelComparison | None:
         PLACE,
         job_key(chosen, settings),
         f"Measuring {len(chosen.models)} models on {counted(aligned.rows, 'row')}",
-        lambda: lambda job: compared(job, aligned, settings),
+        lambda: lambda job: compare(job, aligned, settings),
     )
-    status = jobs.draw(work, Button("Compute again"), at_once=True, patience=PATIENCE)
+    status = jobs.draw_long_work(work, Button("Compute again"), at_once=True, patience=PATIENCE)
     result: ModelComparison | None = status.result
     return result
 
 
-def job_key(chosen: Chosen, settings: Settings) -> tuple[str, ...]:
+def job_key(chosen: ChosenModels, settings: Settings) -> tuple[str, ...]:
     """Identify a comparison, for jobs."""
     return (
         *chosen.key,
@@ -163,7 +167,7 @@ def job_key(chosen: Chosen, settings: Settings) -> tuple[str, ...]:
     )
 
 
-def compared(job: Job, aligned: Alignment, settings: Settings) -> ModelComparison:
+def compare(job: Job, aligned: Alignment, settings: Settings) -> ModelComparison:
     """Compare models: the work of a job."""
     return compare_models(
         aligned,
@@ -182,11 +186,11 @@ def compared(job: Job, aligned: Alignment, settings: Settings) -> ModelCompariso
 METHODS_PLACE = "models_methods"
 
 
-def explore(chosen: Chosen, settings: Settings) -> None:
+def explore_methods(chosen: ChosenModels, settings: Settings) -> None:
     """Draw the choices, the running job, and the table."""
     with st.container(horizontal=True, gap="medium", vertical_alignment="top"):
-        rows = fitting_choices.choose(settings)
-    choice = fitting_choices.draw_method_choice(
+        rows = fitting_choices.choose_fit_rows(settings)
+    choice = fitting_choices.choose_methods(
         rows, chosen.models.values(), about=chosen.key, many_fits=True
     )
     if choice is None:
@@ -198,7 +202,7 @@ def explore(chosen: Chosen, settings: Settings) -> None:
         key,
         f"Fitting {counted(len(names), 'method')} to {len(chosen.models)} models",
         lambda: partial(
-            _work,
+            _compare_methods,
             aligned=alignment(chosen, rows.settings.split),
             settings=settings,
             rows=rows,
@@ -206,7 +210,7 @@ def explore(chosen: Chosen, settings: Settings) -> None:
             options=options,
         ),
     )
-    status = jobs.draw(
+    status = jobs.draw_long_work(
         work,
         Button("Fit them", always=True, possible=bool(names)),
         StateWords(
@@ -214,10 +218,10 @@ def explore(chosen: Chosen, settings: Settings) -> None:
         ),
     )
     if status.result is not None:
-        _show(status.result)
+        _draw_methods(status.result)
 
 
-def _work(
+def _compare_methods(
     job: Job,
     aligned: Alignment,
     settings: Settings,
@@ -240,7 +244,7 @@ def _work(
 
 
 @st.fragment
-def _show(comparisons: ModelsByMethods) -> None:
+def _draw_methods(comparisons: ModelsByMethods) -> None:
     for name, reason in comparisons.failures.items():
         st.warning(f"{md(name, 60)}: {md(reason, 300)}", icon=":material/warning:")
     if not comparisons.models:
@@ -262,7 +266,7 @@ def _show(comparisons: ModelsByMethods) -> None:
     second = [
         (row, list(frame.columns).index(label)) for row, of in enumerate(labels) for label in of
     ]
-    st.table(marked(frame, second=second), border="horizontal")
+    st.table(marked_table(frame, second=second), border="horizontal")
     first = next(iter(comparisons.models.values()))
     unit = Written(MetricResult(shown, 1.0)).unit_words
     st.caption(
@@ -274,7 +278,7 @@ def _show(comparisons: ModelsByMethods) -> None:
     }
     for label, reason in sorted(reasons):
         st.caption(f"{md(label, 60)}: {md(reason, 300)}")
-    tables_and_cards.button(
+    tables_and_cards.download_button(
         "Download as CSV",
         lambda: comparisons.frame(shown).reset_index(),
         f"models-methods-{shown}.csv",
@@ -297,7 +301,7 @@ def table(comparisons: ModelsByMethods, columns: Mapping[str, ComparisonColumn])
         column = columns[name]
         texts = {key: written.of(result.value) for key, result in column.results.items()}
         rows[md(name, 60)] = {
-            m.label: cell(column, m.key, texts.get(m.key, "–")) for m in comparison
+            m.label: comparison_cell(column, m.key, texts.get(m.key, "–")) for m in comparison
         }
     return pd.DataFrame.from_dict(rows, orient="index")
 
@@ -309,7 +313,7 @@ def table(comparisons: ModelsByMethods, columns: Mapping[str, ComparisonColumn])
 SMALL = 310
 
 
-def notes(comparison: ModelComparison) -> None:
+def draw_notes(comparison: ModelComparison) -> None:
     """Say how the rows were matched, and what did not match."""
     for note in comparison.alignment.notes:
         left_out = "left out" in note
@@ -319,12 +323,12 @@ def notes(comparison: ModelComparison) -> None:
             st.warning(f"{md(m.name, 60)}: {md(m.reason or '', 400)}", icon=":material/warning:")
 
 
-def judge_by(comparison: ModelComparison) -> str | None:
+def choose_metric(comparison: ModelComparison) -> str | None:
     """Draw the choice of the metric that ranks the models; None if no metric has paired differences."""
     keys = ranked_by(comparison)
     if not keys:
         return None
-    chosen = session.one_of(
+    chosen = session.choose_one(
         "Judge by",
         {key: METRICS[key].label for key in keys},
         default=keys[0],
@@ -335,7 +339,7 @@ def judge_by(comparison: ModelComparison) -> str | None:
     return chosen or keys[0]
 
 
-def metrics_table(comparison: ModelComparison) -> None:
+def draw_metrics(comparison: ModelComparison) -> None:
     """Draw all metrics of all models: best bold, second underlined, ties marked."""
     columns = [
         column
@@ -344,9 +348,13 @@ def metrics_table(comparison: ModelComparison) -> None:
     ]
     names = [m.name for m in comparison if m.ok]
     shown = {"model": [md(name, 60) for name in names]}
-    shown |= {_heading(column): [cell(column, name) for name in names] for column in columns}
+    shown |= {
+        _heading(column): [comparison_cell(column, name) for name in names] for column in columns
+    }
     second = [(names.index(name), at) for at, c in enumerate(columns) for name in c.second]
-    st.table(marked(pd.DataFrame(shown).set_index("model"), second=second), border="horizontal")
+    st.table(
+        marked_table(pd.DataFrame(shown).set_index("model"), second=second), border="horizontal"
+    )
     st.caption(f"{marks_words()} Binned metrics: {comparison.bins_words}.")
     for remark in comparison.remarks(columns):
         if remark.metric is not None:
@@ -358,14 +366,16 @@ def metrics_table(comparison: ModelComparison) -> None:
 
 def _heading(column: ComparisonColumn) -> str:
     unit = column.written.unit_words
-    link = f"[{METRICS[column.key].label}]({tables_and_cards.address(column.key)})"
+    link = f"[{METRICS[column.key].label}]({tables_and_cards.entry_address(column.key)})"
     return f"{link} ({unit})" if unit else link
 
 
-def ranking(comparison: ModelComparison, metric: str, reference: str) -> None:
+def draw_ranking(comparison: ModelComparison, metric: str, reference: str) -> None:
     """Draw rank, value, difference to the reference and share of resamples in which a model is best, model by model."""
     rows, ranks = [], comparison.ranks(metric)
-    pictures = screen.column(Bullet.column(comparison[name].metrics[metric] for name in ranks))
+    pictures = screen.picture_column(
+        Bullet.column(comparison[name].metrics[metric] for name in ranks)
+    )
     # The same digits as in the table of all metrics, from which readers take the differences.
     written = Written.column(comparison[name].metrics[metric] for name in ranks)
     for (name, rank), picture in zip(ranks.items(), pictures, strict=True):
@@ -395,7 +405,7 @@ def ranking(comparison: ModelComparison, metric: str, reference: str) -> None:
             "rank": st.column_config.NumberColumn(
                 width=60, help="1 plus the number of models that are better beyond noise."
             ),
-            "picture": screen.config(),
+            "picture": screen.picture_column_config(),
             "difference": st.column_config.TextColumn(
                 f"minus {listed([reference], limit=60)}",
                 help="With its 95 % interval; of errors that noise makes larger, without that noise.",
@@ -410,7 +420,7 @@ def ranking(comparison: ModelComparison, metric: str, reference: str) -> None:
 
 
 @st.fragment
-def differences(comparison: ModelComparison, metric: str) -> None:
+def draw_differences(comparison: ModelComparison, metric: str) -> None:
     """Draw the ranking, and paired differences to a model that can be chosen."""
     with navigation.boundary():
         order = comparison.ranking(metric)
@@ -423,7 +433,7 @@ def differences(comparison: ModelComparison, metric: str) -> None:
             key=f"calviz.models.reference.{metric}.{hash(order)}",
             width=320,
         )
-        ranking(comparison, metric, reference)
+        draw_ranking(comparison, metric, reference)
         keys = [metric, *(k for k in comparison.pairs if k not in (metric, "error"))]
         with st.container(horizontal=True, gap="medium"):
             for key in keys:
@@ -446,7 +456,7 @@ def _table(comparison: ModelComparison, reference: str) -> None:
     with st.expander("All differences, as a table", icon=":material/table:"):
         frame = comparison.differences(reference)
         st.dataframe(frame, hide_index=True, alt="Paired differences of all metrics")
-        tables_and_cards.button(
+        tables_and_cards.download_button(
             "Download as CSV", frame, "models-differences.csv", key="calviz.models.download"
         )
 
@@ -458,7 +468,7 @@ def _plane(
     return MiscalibrationPlane.compute(_comparison, score=score)
 
 
-def planes(comparison: ModelComparison, key: tuple[str, ...], settings: Settings) -> None:
+def draw_planes(comparison: ModelComparison, key: tuple[str, ...], settings: Settings) -> None:
     """Draw miscalibration against discrimination for both proper scores."""
     with st.container(horizontal=True, gap="medium"):
         for score in get_args(PlaneScore):
@@ -486,7 +496,7 @@ def _reliability(
     return Reliability.compute(sample, band=False)
 
 
-def diagrams(comparison: ModelComparison, key: tuple[str, ...], settings: Settings) -> None:
+def draw_diagrams(comparison: ModelComparison, key: tuple[str, ...], settings: Settings) -> None:
     """Draw reliability diagrams side by side; all axes run from 0 to 1."""
     names = [m.name for m in comparison if m.ok]
     shown = distinct(tuple(names), 40)

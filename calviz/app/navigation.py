@@ -231,14 +231,14 @@ PAGES = (
 ICON = Path(__file__).with_name("icon.svg").read_text(encoding="utf-8")
 #: The logo above the navigation; its letters are readable on both themes.
 LOGO = Path(__file__).with_name("logo.svg").read_text(encoding="utf-8")
-BY_KEY = {page.key: page for page in PAGES}
+PAGES_BY_KEY = {page.key: page for page in PAGES}
 
 
 def _streamlit_page(spec: PageSpec, **options: object) -> Page:
     return st.Page(spec.file, title=spec.title, icon=spec.icon, help=spec.question, **options)  # type: ignore[arg-type]
 
 
-def navigation() -> Page:
+def draw_navigation() -> Page:
     """Draw the navigation and return the page that was asked for."""
     first, *others = PAGES
     pages = [_streamlit_page(first, default=True, url_path="start")]
@@ -251,7 +251,7 @@ def navigation() -> Page:
 
 def link(key: str) -> str:
     """Return the path that `st.page_link` and `st.switch_page` take to open a page."""
-    return BY_KEY[key].file
+    return PAGES_BY_KEY[key].file
 
 
 # ---- The only folder that this server writes to; it is removed when the server ends.
@@ -264,7 +264,7 @@ LOCK = "in-use"
 #: Seconds for which a new folder may not have its lock yet.
 YOUNG_FOR = 60.0
 
-_lock = threading.Lock()
+_folder_lock = threading.Lock()
 _folder: Path | None = None
 
 
@@ -273,7 +273,7 @@ def use_own_folder() -> None:
     global _folder
     if not runtime.exists() or not isinstance(runtime.get_instance(), runtime.Runtime):
         return
-    with _lock:
+    with _folder_lock:
         if _folder is None:
             _folder = make_folder(Path(tempfile.gettempdir()))
             tempfile.tempdir = str(_folder)
@@ -348,13 +348,13 @@ def enter(*, frame: bool = False) -> None:
         st.session_state[_FRAME] = True
     if _FRAME not in st.session_state:
         st.session_state[_FRAME] = True
-        configure()
-        navigation()
+        configure_page()
+        draw_navigation()
         _declared = True
         st.rerun()
 
 
-def configure() -> None:
+def configure_page() -> None:
     """Set title, icon and layout; called before the navigation, or the browser fetches a page's icon from the network."""
     st.set_page_config(page_title="calviz", page_icon=ICON, layout="wide")
 
@@ -390,19 +390,19 @@ def boundary() -> Iterator[None]:
 
 
 #: The package of the pages, and modules that they import only when they are drawn. Modules that register entries are added.
-_PAGES = "calviz.app"
+_PAGE_MODULES = "calviz.app"
 _WHEN_DRAWN = ("scipy.stats", "sklearn.base", "polars", "pandas.io.formats.style")
 #: Upper limit, in seconds, of the wait for a running page.
 _LONGEST_WAIT = 10.0
 _started, _idle = threading.Event(), threading.Event()
 
 
-def pause() -> None:
+def pause_imports() -> None:
     """Pause while a page runs: the next module is imported after the page is drawn."""
     _idle.clear()
 
 
-def resume() -> None:
+def resume_imports() -> None:
     """Continue after a page is drawn; the first call on a server starts the thread. Does nothing outside a server."""
     _idle.set()
     # A process started by a worker runs the page without a server.
@@ -436,7 +436,7 @@ def import_all(wait: Callable[[], object] = lambda: None) -> None:
 def module_names() -> Iterator[str]:
     """Yield the names of the pages' modules and of the modules that register entries."""
     yield from _WHEN_DRAWN
-    for package in (_PAGES, *homes()):
+    for package in (_PAGE_MODULES, *homes()):
         imported = importlib.import_module(package)
         for module in pkgutil.walk_packages(imported.__path__, f"{package}."):
             yield module.name
@@ -449,7 +449,7 @@ def module_names() -> Iterator[str]:
 _ONE_MODEL = (("data", "Open another model's file"),)
 
 
-def draw(page: str, settings: Settings, evaluation: Evaluation | None = None) -> None:
+def draw_next_steps(page: str, settings: Settings, evaluation: Evaluation | None = None) -> None:
     """Draw links to the pages that come next; on the overview they depend on findings and verdict.
 
     Parameters
@@ -477,7 +477,7 @@ def draw(page: str, settings: Settings, evaluation: Evaluation | None = None) ->
 
 
 def _leads_to(page: str) -> tuple[tuple[str, str], ...]:
-    spec = BY_KEY.get(page)
+    spec = PAGES_BY_KEY.get(page)
     return () if spec is None else spec.leads_to
 
 

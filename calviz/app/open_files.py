@@ -183,12 +183,12 @@ def _array_bytes(data: Dataset) -> int:
 _REQUESTS = "calviz.settings"
 
 
-def put(requests: Mapping[str, str]) -> None:
+def request_settings(requests: Mapping[str, str]) -> None:
     """Ask for these settings in place of what was asked for before."""
     st.session_state[_REQUESTS] = dict(requests)
 
 
-def take() -> dict[str, str]:
+def take_requests() -> dict[str, str]:
     """Return what is asked for, and forget it."""
     requests: dict[str, str] = st.session_state.pop(_REQUESTS, {})
     return requests
@@ -198,13 +198,13 @@ def take() -> dict[str, str]:
 
 
 #: The kind that the file states, and the version that is written and read.
-KIND, VERSION = "view", 1
+VIEW_KIND, VIEW_VERSION = "view", 1
 #: Upper limits: bytes of the file, number of settings, characters of a value.
 MOST_BYTES, MOST_SETTINGS, MOST_TEXT = 200_000, 200, 4_000
-_NAME = re.compile(r"[A-Za-z0-9_-]{1,40}")
+_SETTING_NAME = re.compile(r"[A-Za-z0-9_-]{1,40}")
 _HEADER = re.compile(rb'^\s*\{[^{}\[\]]{0,200}"calviz"\s*:')
-_KEYS = ("calviz", "version", "page", "data", "settings")
-_DATA = {"key": str, "title": str, "rows": int, "digest": str}
+_VIEW_KEYS = ("calviz", "version", "page", "data", "settings")
+_VIEW_DATA = {"key": str, "title": str, "rows": int, "digest": str}
 
 
 @dataclass(frozen=True)
@@ -230,10 +230,10 @@ class SavedView:
     settings: Mapping[str, tuple[str, ...]]
 
 
-def header(*, key: str, title: str, digest: str, rows: int) -> dict[str, Any]:
+def view_header(*, key: str, title: str, digest: str, rows: int) -> dict[str, Any]:
     """Return the file without page and settings; the browser adds these from its address."""
     data = {"key": key, "title": title, "rows": rows, "digest": digest}
-    return {"calviz": KIND, "version": VERSION, "data": data}
+    return {"calviz": VIEW_KIND, "version": VIEW_VERSION, "data": data}
 
 
 def is_view(content: bytes) -> bool:
@@ -255,36 +255,36 @@ def read_view(content: bytes, *, pages: frozenset[str]) -> SavedView:
         record = json.loads(content.decode("utf-8"))
     except (UnicodeDecodeError, ValueError, RecursionError):
         raise _refused("it is not complete JSON") from None
-    if not isinstance(record, dict) or record.get("calviz") != KIND:
+    if not isinstance(record, dict) or record.get("calviz") != VIEW_KIND:
         raise _refused("it does not say that it is a view")
     version = record.get("version")
-    if type(version) is not int or version != VERSION:
+    if type(version) is not int or version != VIEW_VERSION:
         stated = shorten(version, 20)
-        raise _refused(f"it is of version {stated}, and this calviz reads version {VERSION}")
-    if sorted(record) != sorted(_KEYS):
-        raise _refused(f"it must hold {', '.join(_KEYS)}, and nothing else")
+        raise _refused(f"it is of version {stated}, and this calviz reads version {VIEW_VERSION}")
+    if sorted(record) != sorted(_VIEW_KEYS):
+        raise _refused(f"it must hold {', '.join(_VIEW_KEYS)}, and nothing else")
     if not isinstance(record["page"], str) or record["page"] not in pages:
         raise _refused(f"there is no page '{shorten(record['page'], 30)}'")
-    data = _data(record["data"])
-    return SavedView(page=record["page"], settings=_settings(record["settings"]), **data)
+    data = _view_data(record["data"])
+    return SavedView(page=record["page"], settings=_view_settings(record["settings"]), **data)
 
 
-def _data(record: Any) -> dict[str, Any]:
-    if not isinstance(record, dict) or sorted(record) != sorted(_DATA):
-        raise _refused(f"'data' must hold {', '.join(_DATA)}")
-    for name, kind in _DATA.items():
+def _view_data(record: Any) -> dict[str, Any]:
+    if not isinstance(record, dict) or sorted(record) != sorted(_VIEW_DATA):
+        raise _refused(f"'data' must hold {', '.join(_VIEW_DATA)}")
+    for name, kind in _VIEW_DATA.items():
         value = record[name]
         if type(value) is not kind or not 0 < len(str(value)) <= MOST_TEXT:
             raise _refused(f"'{name}' of the data is not valid")
     return dict(record)
 
 
-def _settings(record: Any) -> dict[str, tuple[str, ...]]:
+def _view_settings(record: Any) -> dict[str, tuple[str, ...]]:
     if not isinstance(record, dict) or len(record) > MOST_SETTINGS:
         raise _refused(f"'settings' must be up to {MOST_SETTINGS} names with their values")
     settings = {}
     for name, value in record.items():
-        if not _NAME.fullmatch(name) or name == "data":
+        if not _SETTING_NAME.fullmatch(name) or name == "data":
             raise _refused(f"'{shorten(name, 30)}' is not a setting")
         values = value if isinstance(value, list) else [value]
         if not values or not all(isinstance(v, str) and len(v) <= MOST_TEXT for v in values):
@@ -305,7 +305,7 @@ def _refused(why: str) -> InputError:
 #: The file that ``calviz app FILE`` opens.
 OPEN_VARIABLE = "CALVIZ_OPEN"
 #: Key of the data set that is shown first.
-DEFAULT = SAMPLES[0].key
+DEFAULT_KEY = SAMPLES[0].key
 #: Names in the address: the data set, and how its file was read.
 DATA, READING = "data", "reading"
 
@@ -460,7 +460,7 @@ def waiting_link() -> WaitingLink | None:
 def stop_waiting() -> None:
     """Show the first sample set instead of waiting for a link's file."""
     st.session_state.pop(_WAITING_LINK, None)
-    select(DEFAULT)
+    select(DEFAULT_KEY)
 
 
 def take_notes() -> str | None:
@@ -484,9 +484,9 @@ def follow_address(page: str) -> None:
     elif (
         requested != st.session_state.get(_DATA_IN_ADDRESS)
         and page == st.session_state.get(_PAGE)
-        and (requested or DEFAULT) in titles()
+        and (requested or DEFAULT_KEY) in titles()
     ):
-        select(requested or DEFAULT)
+        select(requested or DEFAULT_KEY)
     st.session_state[_PAGE] = page
     if waiting_link() is None:
         _write_address()
@@ -497,7 +497,7 @@ def _start_session(requested: str | None) -> None:
         open_file(path.name, path)
     # Set last: a click while a large file is read ends this run, and the next one starts from the beginning.
     if _CURRENT not in st.session_state:
-        select(DEFAULT)
+        select(DEFAULT_KEY)
     if requested is None or requested in titles():
         if requested is not None:
             select(requested)
@@ -557,7 +557,7 @@ def _apply_waiting_link(key: str) -> None:
     if link is None:
         return
     del st.session_state[_WAITING_LINK]
-    put(link.query)
+    request_settings(link.query)
     if link.view is not None and key == link.key:
         _request_step(link.view)
     if key != link.key:
@@ -568,8 +568,8 @@ def _apply_waiting_link(key: str) -> None:
 
 
 def _write_address() -> None:
-    parameters = address()
-    parameters[DATA] = None if parameters[DATA] == DEFAULT else parameters[DATA]
+    parameters = data_parameters()
+    parameters[DATA] = None if parameters[DATA] == DEFAULT_KEY else parameters[DATA]
     for name, value in parameters.items():
         if st.query_params.get(name) == value:
             continue
@@ -580,7 +580,7 @@ def _write_address() -> None:
     st.session_state[_DATA_IN_ADDRESS] = parameters[DATA]
 
 
-def address() -> dict[str, str | None]:
+def data_parameters() -> dict[str, str | None]:
     """Return the address's parameters about the data; None for one that is left out."""
     entry = current()
     return {DATA: entry.key, READING: encode_options(entry.options) or None}
@@ -662,7 +662,7 @@ def split_parts(text: str) -> list[str]:
 # ---- Steps back and forward in the browser's history; after one, the address sets all choices, as at the start of a session.
 
 
-def is_step() -> bool:
+def is_history_step() -> bool:
     """Whether this run follows such a step; opening a saved view is one too."""
     context = get_script_run_ctx()
     return context is not None and bool(context.is_history_navigation)

@@ -10,7 +10,7 @@ import streamlit as st
 
 from calviz.app import open_files, session
 from calviz.app.open_files import OpenFile, join_parts, split_parts
-from calviz.app.session import MAX_BINS, NONE, Settings, md
+from calviz.app.session import MAX_BINS, NOT_RECALIBRATED, Settings, md
 from calviz.core.entry_specs import RECALIBRATORS
 from calviz.core.errors import CalvizError
 from calviz.core.events import DEFAULT_BINS, Reduction, Scheme
@@ -94,7 +94,7 @@ def pin_for(settings: Settings, method: str) -> Pin:
         reduction="" if reduction == Reduction.default(data) else reduction.key,
         bins="" if settings.bins == DEFAULT_BINS else str(settings.bins),
         scheme="" if settings.scheme == "equal-width" else settings.scheme,
-        map="" if method == session.NONE else method,
+        map="" if method == session.NOT_RECALIBRATED else method,
         where=tuple(text for pair in settings.where for text in pair),
     )
 
@@ -140,7 +140,7 @@ def _resolved(pin: Pin, entry: OpenFile) -> Pinned:
     if pin.map:
         RECALIBRATORS[pin.map]
     settings = Settings(entry, model, split, reduction, bins, scheme, where)
-    return Pinned(settings, pin.map or session.NONE)
+    return Pinned(settings, pin.map or session.NOT_RECALIBRATED)
 
 
 def current(now: Settings) -> Pinned | None:
@@ -151,8 +151,8 @@ def current(now: Settings) -> Pinned | None:
 
 def pin_this(now: Settings) -> None:
     """Pin the current settings, with the map that was chosen on a page; for callbacks."""
-    method = st.session_state.get(session.KEY, session.NONE)
-    st.session_state[_PIN] = pin_for(now, method or session.NONE)
+    method = st.session_state.get(session.METHOD_KEY, session.NOT_RECALIBRATED)
+    st.session_state[_PIN] = pin_for(now, method or session.NOT_RECALIBRATED)
     st.session_state[_PINNED_FOR] = now.entry.key
     st.session_state.pop(_END_REASON, None)
 
@@ -177,7 +177,7 @@ def end_reason() -> str | None:
 
 def sync_with_address(now: Settings) -> None:
     """Follow the address at the start, drop a pin that does not fit the data, and write the address."""
-    if _PIN not in st.session_state or open_files.is_step():
+    if _PIN not in st.session_state or open_files.is_history_step():
         set_pin(decode_pin(st.query_params[PINNED]) if PINNED in st.query_params else None)
     pin: Pin | None = st.session_state[_PIN]
     if pin is not None:
@@ -213,8 +213,8 @@ def difference_of(pinned: Pinned, now: Settings) -> str:
         parts.append(shorten(other.reduction.label, 30))
     if (other.bins, other.scheme) != (now.bins, now.scheme):
         parts.append(other.bins_words)
-    if pinned.method != session.NONE:
-        parts.append(session.after(RECALIBRATORS[pinned.method].label))
+    if pinned.method != session.NOT_RECALIBRATED:
+        parts.append(session.name_after(RECALIBRATORS[pinned.method].label))
     return ", ".join(parts)
 
 
@@ -226,18 +226,18 @@ F = TypeVar("F")
 REDUCTION_AND_BINS = ("reduction", "bins", "scheme")
 
 
-def points(now: Settings) -> tuple[ReliabilityOverlay, ...]:
+def points_overlay(now: Settings) -> tuple[ReliabilityOverlay, ...]:
     """Return the points to draw in a reliability diagram; none if the pinned state is the current one."""
     pinned = current(now)
     name = "" if pinned is None else difference_of(pinned, now)
     if pinned is None or not name:
         return ()
     try:
-        if pinned.method != NONE:
+        if pinned.method != NOT_RECALIBRATED:
             # Imported here: most pages are shown without a map, and the modules that fit one take a second to import.
             from calviz.app import before_after
 
-            figure = before_after.compute(pinned.settings, pinned.method).after
+            figure = before_after.recalibrated_diagrams(pinned.settings, pinned.method).after
         else:
             figure = session.reliability(pinned.settings)
     except CalvizError:
@@ -254,7 +254,7 @@ def values(now: Settings, keys: tuple[str, ...]) -> dict[str, MetricResult]:
     ece = now.sample.ece_key
     pinned_keys = tuple(pinned.settings.sample.ece_key if key == ece else key for key in keys)
     try:
-        if pinned.method != NONE:
+        if pinned.method != NOT_RECALIBRATED:
             from calviz.app import before_after
 
             after = before_after.sample_after(pinned.settings, pinned.method)
@@ -266,7 +266,7 @@ def values(now: Settings, keys: tuple[str, ...]) -> dict[str, MetricResult]:
     return {key: evaluation[pinned_key] for key, pinned_key in zip(keys, pinned_keys, strict=True)}
 
 
-def pinned_overlay(
+def overlay(
     now: Settings, make: Callable[[Sample], F], *, as_now: tuple[str, ...] = ("bins", "scheme")
 ) -> Overlay[F] | None:
     """Return what a page shows, for the pinned state; None if nothing is pinned, or if it would be the same.
@@ -288,7 +288,7 @@ def pinned_overlay(
     if not name:
         return None
     try:
-        if pinned.method != NONE:
+        if pinned.method != NOT_RECALIBRATED:
             from calviz.app import before_after
 
             sample = before_after.sample_after(pinned.settings, pinned.method)
@@ -302,7 +302,7 @@ def pinned_overlay(
 # ---- The pinned state in the sidebar: its name, and the buttons that pin and unpin.
 
 
-def draw(now: Settings) -> None:
+def draw_pinned(now: Settings) -> None:
     """Draw what is pinned, or the button that pins the current state."""
     pinned = current(now)
     if pinned is None:

@@ -95,7 +95,7 @@ class SavedResults:
     table: ResultTable
 
 
-def of_open_files(entry: OpenFile) -> Contest | None:
+def choose_contest(entry: OpenFile) -> Contest | None:
     """Draw the choice of models and methods; return None if there is nothing to do."""
     offered = {m.name: m for m in all_models(entry)}
     shown = distinct(tuple(offered), 60)
@@ -109,8 +109,8 @@ def of_open_files(entry: OpenFile) -> Contest | None:
         help="All models of the files that are open in this session. Each is one experiment.",
     )
     with st.expander("Add another file", icon=":material/upload_file:"):
-        upload.uploader("Another file: predictions and true labels", keep_current=True)
-        upload.failure_card()
+        upload.draw_uploader("Another file: predictions and true labels", keep_current=True)
+        upload.draw_failure()
     chosen = [offered[name] for name in names]
     methods = _methods([m.data for m in chosen])
     if not chosen or not methods:
@@ -124,7 +124,7 @@ def of_open_files(entry: OpenFile) -> Contest | None:
 
 def _methods(data: list[Dataset]) -> tuple[str, ...]:
     label_of = {spec.key: spec.label for spec in RECALIBRATORS.methods(confidence=False)}
-    which = session.one_of(
+    which = session.choose_one(
         "Recalibrators",
         {name: name.capitalize() for name in ("suggested", "all", "choose")},
         default="suggested",
@@ -162,7 +162,7 @@ def _data_sets(models: dict[str, Dataset]) -> dict[str, str]:
     return data_sets
 
 
-def of_saved_results() -> SavedResults | None:
+def open_saved_results() -> SavedResults | None:
     """Draw the box for results; opened results stay until they are closed."""
     saved: SavedResults | None = st.session_state.get(_SAVED)
     if saved is not None:
@@ -233,7 +233,7 @@ _ALL = "all"
 SHORT = {"brier": "Brier"}
 
 
-def show(arena: Arena, problems: Sequence[str] = ()) -> None:
+def draw_arena(arena: Arena, problems: Sequence[str] = ()) -> None:
     """Draw the chosen leaderboard and its downloads."""
     for problem in problems:
         st.warning(md(problem, 600), icon=":material/warning:")
@@ -456,11 +456,11 @@ class ArenaOutcome:
     problems: tuple[str, ...] = ()
 
 
-def explore(settings: Settings) -> None:
+def explore_arena(settings: Settings) -> None:
     """Draw the choice of contestants, the job and the leaderboard."""
-    way = session.one_of("What competes", _WAYS, default="open", key="arena-of")
+    way = session.choose_one("What competes", _WAYS, default="open", key="arena-of")
     if way == "kept":
-        saved = of_saved_results()
+        saved = open_saved_results()
         if saved is None:
             return
         work = LongWork(
@@ -469,9 +469,9 @@ def explore(settings: Settings) -> None:
             f"Judging {counted(len(saved.table), 'experiment')}",
             lambda: _judge_work(saved),
         )
-        status = jobs.draw(work, Button("Judge again"), at_once=True, patience=PATIENCE)
+        status = jobs.draw_long_work(work, Button("Judge again"), at_once=True, patience=PATIENCE)
     else:
-        contest = of_open_files(settings.entry)
+        contest = choose_contest(settings.entry)
         if contest is None:
             return
         work = LongWork(
@@ -481,7 +481,7 @@ def explore(settings: Settings) -> None:
             lambda: lambda job: _play(job, contest),
             about=("open",),
         )
-        status = jobs.draw(
+        status = jobs.draw_long_work(
             work,
             Button("Start the arena", ":material/trophy:", always=True),
             StateWords(
@@ -490,7 +490,7 @@ def explore(settings: Settings) -> None:
             ),
         )
     if isinstance(status.result, ArenaOutcome):
-        show(status.result.arena, status.result.problems)
+        draw_arena(status.result.arena, status.result.problems)
 
 
 def _judge_work(saved: SavedResults) -> Work:

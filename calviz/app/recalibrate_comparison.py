@@ -10,7 +10,6 @@ import numpy as np
 import streamlit as st
 
 from calviz.app import fitting_choices
-from calviz.app import fitting_choices as fit_rows
 from calviz.app.fitting_choices import FitRows
 from calviz.app.jobs import Job
 from calviz.app.session import Settings, md
@@ -85,7 +84,7 @@ def _applied(key: tuple[str, ...], method: str, _outcome: ComparisonOutcome) -> 
 
 
 @st.cache_resource(scope="session", max_entries=256, show_spinner=False)
-def _metric(
+def _kept_metric(
     key: tuple[str, ...], method: str, metric: str, _outcome: ComparisonOutcome
 ) -> MetricResult:
     comparison = _outcome.comparison
@@ -98,10 +97,10 @@ def _metric(
     )[metric]
 
 
-def metric(outcome: ComparisonOutcome, method: str, key: str) -> MetricResult:
+def metric_after(outcome: ComparisonOutcome, method: str, key: str) -> MetricResult:
     """Return a metric of the evaluation rows after a method, even one that the comparison left out."""
     measured = outcome.comparison[method].metrics.get(key)
-    return measured if measured is not None else _metric(outcome.key, method, key, outcome)
+    return measured if measured is not None else _kept_metric(outcome.key, method, key, outcome)
 
 
 # ---- The choice of methods and of the rows that they are fitted on, kept in the address and by the session.
@@ -159,11 +158,11 @@ class PlanChoice:
         return (*self.content, *self.fit_rows.key, repr(self.plan))
 
 
-def draw(settings: Settings) -> PlanChoice | None:
+def choose_plan(settings: Settings) -> PlanChoice | None:
     """Draw the choices; return None, with the reason on screen, if there is nothing to fit on."""
     chosen_rows = _choose_rows(settings)
     above = st.container()
-    methods = fitting_choices.draw_method_choice(chosen_rows)
+    methods = fitting_choices.choose_methods(chosen_rows)
     if methods is None:
         return None
     rows = methods.rows
@@ -210,7 +209,7 @@ def _refits() -> int:
 
 def _choose_rows(settings: Settings) -> FitRows:
     with st.container(horizontal=True, gap="medium", vertical_alignment="top"):
-        rows = fit_rows.choose(settings, folds=True)
+        rows = fitting_choices.choose_fit_rows(settings, folds=True)
         # Beside the fields, not beside their labels.
         aside = st.container(width="content", gap=None)
         aside.space(_LABEL)
@@ -289,16 +288,16 @@ KINDS: Mapping[str, FigureKind] = {
 }
 
 
-def figure(outcome: ComparisonOutcome, method: str, kind: str, settings: Settings) -> Any:
+def figure_after(outcome: ComparisonOutcome, method: str, kind: str, settings: Settings) -> Any:
     """Return a figure of the rows after a method, of a kind in `KINDS`."""
     settings_key = _settings_key(kind, settings)
     figure_at_hand = outcome.figures.get((method, kind, settings_key))
     if figure_at_hand is not None:
         return figure_at_hand
-    return _computed(outcome.key, method, kind, settings_key, outcome, settings)
+    return _kept_figure(outcome.key, method, kind, settings_key, outcome, settings)
 
 
-def all_at_once(
+def figures_of_all(
     outcome: ComparisonOutcome, settings: Settings, job: Job
 ) -> dict[tuple[str, str, str], Any]:
     """Compute the figures that the page shows for every method, until the job is asked to stop."""
@@ -324,7 +323,7 @@ def _settings_key(kind: str, settings: Settings) -> str:
 
 
 @st.cache_resource(scope="session", max_entries=96, show_spinner=False)
-def _computed(
+def _kept_figure(
     key: tuple[str, ...],
     method: str,
     kind: str,
@@ -348,7 +347,7 @@ AT_ONCE = 5_000_000
 _COMPARED = "compared"
 
 
-def work(choice: PlanChoice) -> Callable[[Job], ComparisonOutcome]:
+def comparison_work(choice: PlanChoice) -> Callable[[Job], ComparisonOutcome]:
     """Return the work of a job, which must not use streamlit; the data are therefore fetched here."""
     data, whole, settings = choice.data, choice.whole, choice.settings
     labels = {spec.key: spec.label for spec in choice.plan.specs}
@@ -381,13 +380,13 @@ def work(choice: PlanChoice) -> Callable[[Job], ComparisonOutcome]:
         return replace(
             outcome,
             comparison=_without_rows(comparison),
-            figures=all_at_once(outcome, settings, job),
+            figures=figures_of_all(outcome, settings, job),
         )
 
     return run
 
 
-def stopped(job: Job) -> str:
+def stopped_words(job: Job) -> str:
     """Say in one sentence what a stopped comparison still shows."""
     if job.result is None:
         return "Stopped before a method was judged."
@@ -397,7 +396,7 @@ def stopped(job: Job) -> str:
     )
 
 
-def put_in_link() -> None:
+def mark_link() -> None:
     """Mark in the link that methods were compared."""
     if _COMPARED not in st.query_params:
         st.query_params[_COMPARED] = "yes"

@@ -13,16 +13,16 @@ import streamlit as st
 from calviz.app import (
     before_after,
     recalibrate_comparison,
+    rows_shown,
     screen,
     selection,
     session,
     tables_and_cards,
 )
-from calviz.app import rows_shown as panel
-from calviz.app.recalibrate_comparison import ComparisonOutcome, metric
+from calviz.app.recalibrate_comparison import ComparisonOutcome, metric_after
 from calviz.app.selection import rows_of
-from calviz.app.session import Settings, after, md
-from calviz.app.tables_and_cards import Cell, marked
+from calviz.app.session import Settings, md, name_after
+from calviz.app.tables_and_cards import Cell, marked_table
 from calviz.comparison.comparison_results import (
     AGAINST_WORDS,
     BEST_IN_WORDS,
@@ -102,7 +102,9 @@ def draw_table(outcome: ComparisonOutcome) -> None:
 def measured(outcome: ComparisonOutcome, metrics: Iterable[str]) -> tuple[ComparisonColumn, ...]:
     """Return a column for each metric, even for those that the comparison left out."""
     return tuple(
-        outcome.comparison.column(key, {m.key: metric(outcome, m.key, key) for m in outcome.fitted})
+        outcome.comparison.column(
+            key, {m.key: metric_after(outcome, m.key, key) for m in outcome.fitted}
+        )
         for key in metrics
     )
 
@@ -127,7 +129,7 @@ def _has(outcome: ComparisonOutcome, key: str) -> bool:
     return result is not None and result.available
 
 
-def order(outcome: ComparisonOutcome, lead: str) -> list[MethodResult]:
+def methods_by_rank(outcome: ComparisonOutcome, lead: str) -> list[MethodResult]:
     """Return the uncalibrated model, then the others from best to worst, then those that failed."""
     ranking = {key: i for i, key in enumerate(outcome.comparison.ranking(lead))}
     return sorted(
@@ -143,7 +145,7 @@ def texts(
     comparison = outcome.comparison
     lead_writer = comparison.column(lead).written
     rows: dict[str, dict[str, str]] = {}
-    for m in order(outcome, lead):
+    for m in methods_by_rank(outcome, lead):
         row = {column.heading: _cell(column, m.key) for column in columns}
         change, share = m.differences.get(lead), m.best_share.get(lead)
         unit = "points" if lead_writer.unit != "plain" else ""
@@ -183,9 +185,9 @@ def _pictures(outcome: ComparisonOutcome, lead: str) -> dict[str, str]:
     """Return pictures of the leading metric by the methods' labels, on one scale, as markdown."""
     results = {m.label: m.metrics.get(lead) for m in outcome.comparison}
     available = {label: r for label, r in results.items() if r is not None and r.available}
-    pictures = screen.column([Bullet.of(r) for r in available.values()])
+    pictures = screen.picture_column([Bullet.of(r) for r in available.values()])
     return {
-        label: screen.cell(address, words(result, ""))
+        label: screen.picture_cell(address, words(result, ""))
         for (label, result), address in zip(available.items(), pictures, strict=True)
     }
 
@@ -213,10 +215,10 @@ def _styled(
         # Inserted after the metrics, whose cells are marked by position.
         shown.insert(
             len(columns),
-            screen.COLUMN.replace(" ", NBSP),
+            screen.PICTURE_COLUMN.replace(" ", NBSP),
             [pictures.get(label, "") for label in frame.index],
         )
-    return marked(shown, **marked_cells)
+    return marked_table(shown, **marked_cells)
 
 
 def _with_verdict(change: str, verdict: str) -> str:
@@ -260,7 +262,7 @@ def numbers(outcome: ComparisonOutcome, columns: Sequence[ComparisonColumn]) -> 
     return pd.DataFrame(rows)
 
 
-def content(
+def table_export(
     form: str, outcome: ComparisonOutcome, shown: pd.DataFrame, columns: Sequence[ComparisonColumn]
 ) -> str:
     """Return the table in a format; CSV holds plain fractions, the others the texts on screen."""
@@ -282,8 +284,8 @@ def _download(
     outcome: ComparisonOutcome, shown: pd.DataFrame, columns: Sequence[ComparisonColumn]
 ) -> None:
     with st.popover("Export the table", icon=":material/download:"):
-        tables_and_cards.offer(
-            lambda form: content(form, outcome, shown, columns),
+        tables_and_cards.draw_export(
+            lambda form: table_export(form, outcome, shown, columns),
             "recalibration",
             key="calviz.methods",
         )
@@ -305,7 +307,7 @@ VIEWS = {
 }
 
 
-def diagrams(outcome: ComparisonOutcome, settings: Settings) -> None:
+def draw_diagrams(outcome: ComparisonOutcome, settings: Settings) -> None:
     """Draw reliability diagrams of all methods on one scale, the uncalibrated model first."""
     st.subheader("Reliability, side by side", anchor=False)
     exact = "exact " if settings.whole.alike else ""
@@ -317,7 +319,7 @@ def diagrams(outcome: ComparisonOutcome, settings: Settings) -> None:
     frames, (panel, height) = {}, _size()
     with _panels():
         for m in _in_order(outcome):
-            figure = recalibrate_comparison.figure(outcome, m.key, "reliability", settings)
+            figure = recalibrate_comparison.figure_after(outcome, m.key, "reliability", settings)
             frames[m.label] = figure.frame()
             with st.container(width=panel, gap="xsmall"):
                 ece = Written(MetricResult("ece", figure.ece))
@@ -342,7 +344,7 @@ def _panels() -> Any:
     return st.container(horizontal=True, gap="small", vertical_alignment="bottom")
 
 
-def maps(outcome: ComparisonOutcome, settings: Settings) -> None:
+def draw_maps(outcome: ComparisonOutcome, settings: Settings) -> None:
     """Draw what each method does to the scores."""
     st.subheader("What the maps do", anchor=False)
     st.caption(
@@ -356,7 +358,7 @@ def maps(outcome: ComparisonOutcome, settings: Settings) -> None:
         for m in _in_order(outcome):
             if m.key == UNCALIBRATED:
                 continue
-            figure = recalibrate_comparison.figure(outcome, m.key, "map", settings)
+            figure = recalibrate_comparison.figure_after(outcome, m.key, "map", settings)
             frames[m.label] = figure.frame()
             with st.container(width=panel, gap="xsmall"):
                 st.markdown(f"**{md(m.label)}**")
@@ -376,14 +378,14 @@ def maps(outcome: ComparisonOutcome, settings: Settings) -> None:
     _as_table(frames, "maps")
 
 
-def before_and_after(outcome: ComparisonOutcome, method: str, settings: Settings) -> None:
+def draw_before_and_after(outcome: ComparisonOutcome, method: str, settings: Settings) -> None:
     """Draw further figures of the uncalibrated model and of one method."""
     label = outcome.comparison[method].label
     st.subheader("Before and after", anchor=False)
-    view = session.one_of("Look at", VIEWS, default="reliability", key="before-after")
+    view = session.choose_one("Look at", VIEWS, default="reliability", key="before-after")
     if view == "reliability":
         before, then = (
-            recalibrate_comparison.figure(outcome, key, "reliability", settings)
+            recalibrate_comparison.figure_after(outcome, key, "reliability", settings)
             for key in (UNCALIBRATED, method)
         )
         judged = outcome.rows.evaluation
@@ -395,7 +397,7 @@ def before_and_after(outcome: ComparisonOutcome, method: str, settings: Settings
                 else ", on which no map was fitted."
             )
         )
-        before_after.draw(before, then, key="recalibrate.before-after", name=label)
+        before_after.draw_before_and_after(before, then, key="recalibrate.before-after", name=label)
         return
     with st.container(horizontal=True, gap="medium"):
         for key, name in {UNCALIBRATED: "Uncalibrated", method: label}.items():
@@ -409,7 +411,7 @@ def before_and_after(outcome: ComparisonOutcome, method: str, settings: Settings
 
 def _view(outcome: ComparisonOutcome, method: str, view: str, settings: Settings) -> None:
     theme, width = screen.theme(), screen.PHONE
-    figure = recalibrate_comparison.figure(outcome, method, view, settings)
+    figure = recalibrate_comparison.figure_after(outcome, method, view, settings)
     if view == "cumulative":
         drawing = figure.plot(theme=theme, panels=["a"], width=width)
     elif view == "classes":
@@ -423,7 +425,7 @@ def _view(outcome: ComparisonOutcome, method: str, view: str, settings: Settings
 def _in_order(outcome: ComparisonOutcome) -> list[MethodResult]:
     """Return the methods in the order of the table above."""
     lead = st.session_state.get(RANK_BY, outcome.comparison.criterion)
-    return [m for m in order(outcome, lead) if m.ok]
+    return [m for m in methods_by_rank(outcome, lead) if m.ok]
 
 
 def _as_table(frames: dict[str, pd.DataFrame], kind: str) -> None:
@@ -432,7 +434,7 @@ def _as_table(frames: dict[str, pd.DataFrame], kind: str) -> None:
     with st.expander("What is drawn, as a table", icon=":material/table:"):
         frame = pd.concat(frames, names=["method"]).reset_index(level=0)
         st.dataframe(frame, hide_index=True, alt="What the panels show")
-        tables_and_cards.button(
+        tables_and_cards.download_button(
             "Download as CSV",
             frame,
             f"recalibration-{kind}.csv",
@@ -444,7 +446,7 @@ def _as_table(frames: dict[str, pd.DataFrame], kind: str) -> None:
 
 
 #: Rows that are shown; the calibrated file has all.
-SHOWN = 200
+ROWS_SHOWN = 200
 
 
 def draw_calibrated_rows(outcome: ComparisonOutcome, method: str, settings: Settings) -> None:
@@ -452,7 +454,7 @@ def draw_calibrated_rows(outcome: ComparisonOutcome, method: str, settings: Sett
     if method == UNCALIBRATED:
         return
     after, before = outcome.calibrated(method), outcome.calibrated(UNCALIBRATED)
-    rows = np.arange(min(SHOWN, after.n))
+    rows = np.arange(min(ROWS_SHOWN, after.n))
     label = md(outcome.comparison[method].label)
     with st.expander(f"Rows after {label}, as a table", icon=":material/table:"):
         frame = tables_and_cards.rows_table(after, rows, outcome.reduction, None)
@@ -471,9 +473,9 @@ def draw_calibrated_rows(outcome: ComparisonOutcome, method: str, settings: Sett
             column_config={name: st.column_config.NumberColumn(format="%.4f") for name in numbers},
             alt="Rows after the method",
         )
-        if after.n > SHOWN:
+        if after.n > ROWS_SHOWN:
             st.caption(
-                f"The first {SHOWN} of {counted(after.n, 'evaluation row')}; the calibrated file has all rows."
+                f"The first {ROWS_SHOWN} of {counted(after.n, 'evaluation row')}; the calibrated file has all rows."
             )
 
 
@@ -482,7 +484,7 @@ def draw_calibrated_rows(outcome: ComparisonOutcome, method: str, settings: Sett
 
 def draw_selected_rows(outcome: ComparisonOutcome, method: str, settings: Settings) -> None:
     """Draw their numbers; nothing if no evaluation row is selected."""
-    rule = selection.rule()
+    rule = selection.current_rule()
     if rule is None or method == UNCALIBRATED:
         return
     before = Sample(
@@ -500,8 +502,8 @@ def draw_selected_rows(outcome: ComparisonOutcome, method: str, settings: Settin
     st.markdown(f"**Selected: {md(name, 200)}, {counted(rows.size, 'evaluation row')}**")
     parts = {
         "before": part_numbers(before, rows),
-        after(outcome.comparison[method].label): part_numbers(
+        name_after(outcome.comparison[method].label): part_numbers(
             before.with_data(outcome.calibrated(method)), rows
         ),
     }
-    panel.show(settings, parts, rule)
+    rows_shown.draw_parts(settings, parts, rule)

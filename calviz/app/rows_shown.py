@@ -45,7 +45,7 @@ SHOWN = 200
 _ROWS, _TRUE, _PREDICTED = "Rows", "By true class", "By predicted class"
 
 
-def draw_selected_rows(settings: Settings, indices: IntArray) -> None:
+def draw_rows_and_spread(settings: Settings, indices: IntArray) -> None:
     """Draw tabs: the rows, and their distribution over the classes and over each group column, compared with all rows."""
     columns = _columns(settings)
     first, *others = st.tabs([_ROWS, *(md(name, 40) for name in columns)])
@@ -158,7 +158,7 @@ NO_INTERVAL_NOTE = (
 )
 
 
-def draw_panel(settings: Settings, *, hint: str = "", rows: bool = True) -> None:
+def draw_selection(settings: Settings, *, hint: str = "", rows: bool = True) -> None:
     """Draw the selection on a page; without one, say `hint` to select on this page.
 
     Parameters
@@ -185,32 +185,32 @@ def draw_panel(settings: Settings, *, hint: str = "", rows: bool = True) -> None
     if not chosen.rows.size:
         st.caption("None of the rows shown is among them.")
         return
-    numbers(settings, chosen)
+    draw_numbers(settings, chosen)
     if rows:
-        draw_selected_rows(settings, chosen.rows)
+        draw_rows_and_spread(settings, chosen.rows)
         _download(settings, chosen)
 
 
-def not_followed(settings: Settings, subject: str) -> None:
+def say_not_followed(settings: Settings, subject: str) -> None:
     """Say that this page does not follow the selection, in a sentence that begins with `subject`; nothing without a selection."""
     chosen = selection.current(settings)
     if chosen is not None:
         st.caption(f"{subject}, not only the selected ones ({md(chosen.name, 200)}).")
 
 
-def numbers(settings: Settings, chosen: Selected) -> None:
+def draw_numbers(settings: Settings, chosen: Selected) -> None:
     """Draw their numbers beside those of all rows, and their share of the mistakes and of the loss."""
     some, every = measured(settings, chosen)
     st.markdown(f"They are {_shares(some, settings)}.")
-    show(settings, {"selected": some, ALL: every}, chosen.rule)
+    draw_parts(settings, {"selected": some, ALL: every}, chosen.rule)
 
 
-def show(settings: Settings, parts: dict[str, PartNumbers], rule: SelectionRule) -> None:
+def draw_parts(settings: Settings, parts: dict[str, PartNumbers], rule: SelectionRule) -> None:
     """Draw parts of the rows, one line each, and what may be concluded; no interval if the rows were chosen by outcome."""
     # The interval of all rows is given by the verdict, which computes it in another way.
     bare = {name for name in parts if rule.by_outcome or name == ALL}
     st.dataframe(
-        table(settings, parts, bare),
+        parts_table(settings, parts, bare),
         hide_index=True,
         height="content",
         alt="The selected rows beside others",
@@ -218,7 +218,7 @@ def show(settings: Settings, parts: dict[str, PartNumbers], rule: SelectionRule)
     st.caption(NO_INTERVAL_NOTE if rule.by_outcome else NO_TEST_NOTE)
 
 
-def of_models(settings: Settings) -> None:
+def draw_selection_by_model(settings: Settings) -> None:
     """Draw the selected rows for every model of the file that has the same rows."""
     chosen = selection.current(settings)
     if chosen is None or not chosen.rows.size:
@@ -233,7 +233,7 @@ def of_models(settings: Settings) -> None:
             continue
     by = f", as {md(settings.model, 40)} has them" if len(parts) > 1 else ""
     st.subheader(f"Selected: {md(chosen.name, 200)}{by}", anchor=False)
-    show(settings, parts, chosen.rule)
+    draw_parts(settings, parts, chosen.rule)
 
 
 def measured(settings: Settings, chosen: Selected) -> tuple[PartNumbers, PartNumbers]:
@@ -259,7 +259,7 @@ def _shares(some: PartNumbers, settings: Settings) -> str:
     return ", ".join(shares[:-1]) + (" and " if len(shares) > 1 else "") + shares[-1]
 
 
-def table(
+def parts_table(
     settings: Settings, parts: dict[str, PartNumbers], bare: Collection[str] = ()
 ) -> pd.DataFrame:
     """Return rows, mean score, hits, gap with its interval, and loss, one line per part; `bare` parts have no interval."""
@@ -314,18 +314,18 @@ def _download(settings: Settings, chosen: Selected) -> None:
 
 
 #: Largest number of cards, and cards in a line.
-ROW_CARDS_MOST, BESIDE = 12, 4
+MOST_CARDS, BESIDE = 12, 4
 #: Characters of a text that are shown.
 MOST_CHARACTERS = 1_200
 #: Environment variable that names the folder when the server is started; visitors of a server that others can reach cannot name one.
-VARIABLE = "CALVIZ_PICTURES"
+PICTURES_VARIABLE = "CALVIZ_PICTURES"
 _FOLDER = "calviz.pictures.folder"
 
 
 def explore_row_cards(settings: Settings, rows: IntArray) -> None:
     """Draw the first rows as cards, if the file has texts or names of pictures."""
     data = settings.sample.data
-    columns = _columns_row_cards(data)
+    columns = _card_columns(data)
     if not columns:
         return
     name = st.segmented_control(
@@ -339,12 +339,12 @@ def explore_row_cards(settings: Settings, rows: IntArray) -> None:
     )
     if name is None or name not in columns:
         return
-    values = [str(columns[name][i]) for i in rows[:ROW_CARDS_MOST]]
+    values = [str(columns[name][i]) for i in rows[:MOST_CARDS]]
     folder = _folder() if are_pictures(values) else None
     if are_pictures(values) and folder is None:
         return
     table = tables_and_cards.rows_table(
-        data, rows[:ROW_CARDS_MOST], settings.reduction, settings.row_numbers
+        data, rows[:MOST_CARDS], settings.reduction, settings.row_numbers
     )
     missing: dict[str, None] = {}
     for start in range(0, len(values), BESIDE):
@@ -357,14 +357,14 @@ def explore_row_cards(settings: Settings, rows: IntArray) -> None:
                 elif reason := _picture(folder, values[position]):
                     missing[reason] = None
                     st.caption("no picture")
-                st.caption(_row_words(table.iloc[position]))
+                st.caption(_card_words(table.iloc[position]))
     if missing:
         first, *others = missing
         more = f" (and {len(others)} more)" if others else ""
         st.caption(f"Not shown: {md(first, 300)}{more}")
 
 
-def _columns_row_cards(data: Dataset) -> Mapping[str, Any]:
+def _card_columns(data: Dataset) -> Mapping[str, Any]:
     """Return the columns that can be shown with the rows: texts, and identifiers and groups that name pictures."""
     columns: dict[str, Any] = {name: factor.values() for name, factor in data.texts.items()}
     if data.ids is not None and are_pictures(islice(data.ids, 50)):
@@ -377,7 +377,7 @@ def _columns_row_cards(data: Dataset) -> Mapping[str, Any]:
 
 def _folder() -> Path | None:
     """Return the folder of the pictures: the server's, or the one that users type in on their own machine."""
-    path = os.environ.get(VARIABLE, "")
+    path = os.environ.get(PICTURES_VARIABLE, "")
     may_choose = st.get_option("server.address") in screen.LOOPBACK
     may_choose = may_choose and screen.host() in (None, *screen.LOOPBACK)
     if may_choose:
@@ -392,7 +392,7 @@ def _folder() -> Path | None:
     if not path:
         if not may_choose:
             st.caption(
-                f"Pictures are shown only if their folder was named in {VARIABLE} when this server was started."
+                f"Pictures are shown only if their folder was named in {PICTURES_VARIABLE} when this server was started."
             )
         return None
     try:
@@ -413,7 +413,7 @@ def _picture(folder: Path, name: str) -> str:
     return ""
 
 
-def _row_words(row: Any) -> str:
+def _card_words(row: Any) -> str:
     """Return the row's number, true class, predicted class and score in one line."""
     parts = [f"row {row['row']:,}"]
     if "label" in row:
@@ -428,7 +428,7 @@ def _row_words(row: Any) -> str:
 
 
 #: Largest number of rows that are listed.
-MOST = 200
+MOST_NOTABLE = 200
 #: The heading of each choice, and of its column.
 _WHY = {
     "mistake": ("surest mistakes", "off by"),
@@ -449,7 +449,7 @@ def explore_notable_rows(settings: Settings) -> None:
             anchor=False,
         )
         several = _have_same_rows(settings)
-        why = session.one_of(
+        why = session.choose_one(
             "What stands out",
             {key: name for key, (name, _) in _WHY.items() if key != "models" or several},
             default="mistake",
@@ -460,7 +460,9 @@ def explore_notable_rows(settings: Settings) -> None:
                 rows, value = _disagreeing(settings, among)
             else:
                 with session.sample_with_spinner(settings, "Looking for rows …") as sample:
-                    rows, value = notable_rows(sample, cast(Why, why), most=MOST, among=among)
+                    rows, value = notable_rows(
+                        sample, cast(Why, why), most=MOST_NOTABLE, among=among
+                    )
         except CalvizError as reason:
             st.caption(md(str(reason), 300).capitalize())
             return
@@ -484,7 +486,7 @@ def explore_notable_rows(settings: Settings) -> None:
             alt=f"Rows: {_WHY[why][0]}",
         )
         explore_row_cards(settings, rows)
-        tables_and_cards.button(
+        tables_and_cards.download_button(
             "Download these as CSV",
             table,
             f"{settings.file_stem}-{why}.csv",
@@ -512,5 +514,5 @@ def _disagreeing(settings: Settings, among: IntArray | None) -> tuple[IntArray, 
     score = settings.sample.top_label.scored.score
     order = np.lexsort((-score, -count))
     order = order if among is None else order[np.isin(order, among)]
-    rows = order[count[order] > 1][:MOST]
+    rows = order[count[order] > 1][:MOST_NOTABLE]
     return rows, count[rows].astype(float)

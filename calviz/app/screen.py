@@ -15,7 +15,7 @@ from calviz.app import open_files, session
 from calviz.app.session import md
 from calviz.core.entry_specs import Theme
 from calviz.core.words import shorten
-from calviz.figures import hundred_squares as drawing
+from calviz.figures import hundred_squares
 from calviz.figures.figure import Figure
 from calviz.figures.hundred_squares import CELL, HEIGHT, MARKS_WORDS, Bullet, words
 from calviz.figures.marks import ReliabilityOverlay, captioned, with_legend_for
@@ -33,7 +33,7 @@ _FORMATS = {"png": "PNG", "svg": "SVG"}
 _MARKS_WORDS: dict[Marks, str] = {"points": "points", "bars": "bars"}
 
 
-def options() -> None:
+def draw_picture_options() -> None:
     """Draw the choices; they are part of the link."""
     with st.popover("Pictures", icon=":material/image:", width="stretch"):
         st.toggle(
@@ -42,7 +42,7 @@ def options() -> None:
             bind="query-params",
             help="Data set, what the figure shows, digest and today's date.",
         )
-        session.one_of(
+        session.choose_one(
             "Reliability diagrams as",
             _MARKS_WORDS,
             default="points",
@@ -56,7 +56,7 @@ def options() -> None:
             help="Without grey areas and grid. The page Figures puts several beside each other, in the size of a column, "
             "as SVG, PNG and PDF. Pointing at a figure and pressing c copies it.",
         )
-        session.one_of(
+        session.choose_one(
             "Save figures as",
             _FORMATS,
             default="png",
@@ -70,7 +70,7 @@ def marks() -> Marks:
     return "bars" if st.session_state.get(_MARKS) == "bars" else "points"
 
 
-def config_pictures(filename: str, *, of_data: bool = True) -> dict[str, Any]:
+def plot_config_of(filename: str, *, of_data: bool = True) -> dict[str, Any]:
     """Return a figure's configuration for the browser; the file name of its picture names the data set."""
     chosen = st.session_state.get(_FORMAT, "png")
     name = f"{session.current().file_stem}-{filename}" if of_data else filename
@@ -114,10 +114,10 @@ def caption(figure: Figure) -> tuple[str, ...]:
 WIDE, USUAL, NARROW = 1_200, 760, 500
 #: Hosts in an address that lead to the machine of the browser.
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
-_KEY = "calviz.browser"
-_HTML = """<div><button type="button" class="link"><span></span></button>
+_LINK_KEY = "calviz.browser"
+_LINK_HTML = """<div><button type="button" class="link"><span></span></button>
 <button type="button" class="save">Save this view</button></div>"""
-_CSS = """
+_LINK_CSS = """
 div { display: flex; flex-direction: column; gap: 0.75rem; }
 button {
   width: 100%; min-height: 2.5rem; padding: 0.25rem 0.75rem; cursor: pointer; font: inherit; font-size: 0.875rem;
@@ -127,7 +127,7 @@ button {
 button:hover, button:focus-visible { border-color: var(--st-primary-color); color: var(--st-primary-color); }
 button:focus-visible { outline: 2px solid var(--st-primary-color); outline-offset: 2px; }
 """
-_JS = """
+_LINK_JS = """
 export default function ({ parentElement, data, setStateValue }) {
   const button = parentElement.querySelector(".link"), caption = button.querySelector("span");
   const idle = "Copy link";
@@ -201,26 +201,26 @@ export default function ({ parentElement, data, setStateValue }) {
 
 
 @cache
-def _component() -> Any:
-    return st.components.v2.component(_KEY, html=_HTML, css=_CSS, js=_JS)
+def _link_component() -> Any:
+    return st.components.v2.component(_LINK_KEY, html=_LINK_HTML, css=_LINK_CSS, js=_LINK_JS)
 
 
-def draw_browser() -> None:
+def draw_link_buttons() -> None:
     """Draw the buttons that copy the link and save a view; the page runs again when its width class or its theme changes."""
     entry = open_files.current()
     sample = entry.sample is not None
     contents = "the name of the sample set" if sample else "the digest of the file, not the data"
     rest = "" if sample else ": whoever opens it is asked for the file"
-    _component()(
-        key=_KEY,
+    _link_component()(
+        key=_LINK_KEY,
         data={
-            "address": open_files.address(),
+            "address": open_files.data_parameters(),
             "help": f"The link holds the settings and {contents}{rest}.",
             "wide": WIDE,
             "usual": USUAL,
             "narrow": NARROW,
             "save": "A small file with page, settings, selection and pinned state, never data; drop it where files are opened.",
-            "view": open_files.header(
+            "view": open_files.view_header(
                 key=entry.key,
                 title=entry.title,
                 digest=entry.loaded.digest,
@@ -228,9 +228,9 @@ def draw_browser() -> None:
             ),
             "file": f"{session.current().file_stem}-view.json",
             "go": _requested_step(),
-            "size": size(),
+            "size": width_class(),
         },
-        default={"size": size(), "theme": ""},
+        default={"size": width_class(), "theme": ""},
         on_size_change=_nothing,
         on_theme_change=_nothing,
     )
@@ -243,7 +243,7 @@ def _requested_step() -> dict[str, Any] | None:
         return None
     name, view = step
     query = dict(view.settings)
-    if view.key != open_files.DEFAULT:
+    if view.key != open_files.DEFAULT_KEY:
         query[open_files.DATA] = (view.key,)
     page = "" if view.page == "overview" else view.page
     return {"turn": name, "page": page, "query": urlencode(query, doseq=True)}
@@ -258,10 +258,10 @@ def host() -> str | None:
     return urlsplit(st.context.url or "").hostname
 
 
-def size() -> str:
+def width_class() -> str:
     """Return the page's width class: "narrow", "small", "usual" or "wide"; a phone is recognised before the browser reports it."""
     usual = "narrow" if "Mobi" in str(st.context.headers.get("User-Agent")) else "usual"
-    state = st.session_state.get(_KEY)
+    state = st.session_state.get(_LINK_KEY)
     return (state and state.get("size")) or usual
 
 
@@ -276,7 +276,7 @@ LARGER, WIDER = 20, 150
 
 def page_width() -> int | None:
     """Return the pixels for a figure on a narrow page, as on a phone; None on other pages, whose width is not known."""
-    return PHONE if size() == "narrow" else None
+    return PHONE if width_class() == "narrow" else None
 
 
 def theme() -> Theme:
@@ -306,7 +306,7 @@ def draw_diagram(
     )
     if width is None:
         # The square of the diagram is as large as the height allows.
-        extra = LARGER * larger + WIDER * (size() == "wide")
+        extra = LARGER * larger + WIDER * (width_class() == "wide")
         drawing.update_layout(height=(drawing.layout.height or 0) + extra)
     if drag:
         drawing.update_layout(dragmode="select", selectdirection="h")
@@ -314,7 +314,7 @@ def draw_diagram(
         finished(drawing, figure, theme=theme(), narrow=page_width() is not None),
         key=widget_key(key),
         theme=None,
-        config=config_pictures("reliability"),
+        config=plot_config_of("reliability"),
         alt=figure.describe(),
         on_select=on_select,
         selection_mode="box" if drag else "points",
@@ -352,7 +352,7 @@ def chart(
         ),
         key=widget_key(key),
         theme=None,
-        config=config_pictures(filename, of_data=of_data),
+        config=plot_config_of(filename, of_data=of_data),
         alt=alt or figure.describe(),
         on_select=on_select,
         selection_mode="points",
@@ -364,45 +364,45 @@ def as_wide_as_the_page(drawing: Any) -> Any:
 
     A drawing for a known width has that room already; on a small page the drawing stays as it is.
     """
-    if size() in ("narrow", "small"):
+    if width_class() in ("narrow", "small"):
         return drawing
     # The width is known as a class only, by its lower end: a legend is never cut.
-    return with_legend_for(drawing, WIDE if size() == "wide" else USUAL)
+    return with_legend_for(drawing, WIDE if width_class() == "wide" else USUAL)
 
 
 # ---- Metric values as small pictures on a page: on cards, and in the columns of tables.
 
 
 #: The heading of the column, and its width in pixels.
-COLUMN, BULLET_WIDE = "in a picture", 124
+PICTURE_COLUMN, BULLET_WIDE = "in a picture", 124
 #: Streamlit draws the image of a cell at this height in pixels, and cuts off what is then wider than the column.
 _DRAWN = 29
 
 
-def picture(result: MetricResult, palette: Palette, *, noise: str = "") -> str:
+def picture_of_metric(result: MetricResult, palette: Palette, *, noise: str = "") -> str:
     """Return the drawing as an image in HTML, with its description as tooltip and alternative text."""
     description = escape(words(result, noise), quote=True)
     # As an image: streamlit removes inline SVG from HTML.
     return (
-        f'<img src="{drawing.address(drawing.svg(Bullet.of(result), palette))}" alt="{description}" title="{description}" '
+        f'<img src="{hundred_squares.address(hundred_squares.svg(Bullet.of(result), palette))}" alt="{description}" title="{description}" '
         f'style="display:block;width:100%;height:{HEIGHT:g}px">'
     )
 
 
-def column(
+def picture_column(
     bullets: Sequence[Bullet | None], *, shared: bool = True, width: int = BULLET_WIDE
 ) -> list[str | None]:
     """Return the cells of a column of `st.dataframe`, in the page's colours; on one scale, or each on its own."""
     wide = width * CELL[1] // _DRAWN
-    return drawing.column(bullets, PALETTES[theme()], shared=shared, wide=wide)
+    return hundred_squares.column(bullets, PALETTES[theme()], shared=shared, wide=wide)
 
 
-def config(help: str = "", *, width: int = BULLET_WIDE) -> Any:
+def picture_column_config(help: str = "", *, width: int = BULLET_WIDE) -> Any:
     """Return the column's configuration; the numbers are in the other columns of the row."""
-    return st.column_config.ImageColumn(COLUMN, width=width, help=help or MARKS_WORDS)
+    return st.column_config.ImageColumn(PICTURE_COLUMN, width=width, help=help or MARKS_WORDS)
 
 
-def cell(address: str | None, description: str) -> str:
+def picture_cell(address: str | None, description: str) -> str:
     """Return a drawing for a cell of `st.table`, as markdown with alternative text."""
     return "" if address is None else f"![{md(description)}]({address})"
 
@@ -440,13 +440,13 @@ export default function ({ parentElement, data }) {
 
 
 @cache
-def _component_clipboard() -> Any:
+def _clipboard_component() -> Any:
     return st.components.v2.component(
         "calviz.clipboard", html=_CLIPBOARD_HTML, css=_CLIPBOARD_CSS, js=_CLIPBOARD_JS
     )
 
 
-def text(content: str, label: str, *, key: str) -> None:
+def copy_button(content: str, label: str, *, key: str) -> None:
     """Draw a button that copies plain text.
 
     Parameters
@@ -458,7 +458,7 @@ def text(content: str, label: str, *, key: str) -> None:
     key : str
         The key of the component.
     """
-    _component_clipboard()(key=key, data={"text": content, "label": label})
+    _clipboard_component()(key=key, data={"text": content, "label": label})
 
 
 # ---- Styles that streamlit's theme cannot express: a ring around the element with the keyboard focus, and letters on the primary colour.
@@ -468,7 +468,7 @@ def text(content: str, label: str, *, key: str) -> None:
 RING = "#3680c9"
 # Streamlit's ring is half transparent, and its links have only a faint fill. Text fields are left out: they have a border of the
 # primary colour while somebody types in them.
-_PAGE_STYLE_CSS = f"""
+_FOCUS_RING = f"""
 :is(a, button, summary, [data-tag]):focus-visible,
 [data-testid="stSlider"] [data-focus-visible],
 label:has(:is(input[type="checkbox"], input[type="radio"]):focus-visible) {{
@@ -513,4 +513,4 @@ _DARK = """
 def draw_page_style() -> None:
     """Add the styles to the page; they take no room."""
     dark = st.context.theme.type == "dark"
-    st.html(f"<style>{_PAGE_STYLE_CSS}{_MARGINS}{_NARROW}{_DARK if dark else ''}</style>")
+    st.html(f"<style>{_FOCUS_RING}{_MARGINS}{_NARROW}{_DARK if dark else ''}</style>")

@@ -230,13 +230,13 @@ class Covered(SelectionRule):
         words = f"{self.side} at {share} coverage"
         if self.ranking != "confidence":
             return f"{words} by {self.ranking}"
-        low = threshold(sample, self.ranking, self.percent / 100)
+        low = threshold_of(sample, self.ranking, self.percent / 100)
         return f"{words}, confidence {'≥' if self.side == 'kept' else '<'} {number(low)}"
 
     def mask(self, sample: Sample) -> BoolArray:
         """Return the rows on one side of the threshold, shape (n,); all rows at the threshold are kept."""
         value = ranking_values(sample, self.ranking)
-        is_kept = value >= threshold(sample, self.ranking, self.percent / 100)
+        is_kept = value >= threshold_of(sample, self.ranking, self.percent / 100)
         return np.asarray(is_kept if self.side == "kept" else ~is_kept)
 
     @classmethod
@@ -250,7 +250,7 @@ class Covered(SelectionRule):
         return cls(side, ranking, int(share))  # type: ignore[arg-type]
 
 
-def threshold(sample: Sample, ranking: RankedBy, coverage: float) -> float:
+def threshold_of(sample: Sample, ranking: RankedBy, coverage: float) -> float:
     """Return the smallest value of a ranking that is kept at a coverage."""
     value = ranking_values(sample, ranking)
     count = round(value.size * coverage)
@@ -317,7 +317,7 @@ class Selected(NamedTuple):
     rows: IntArray
 
 
-def rule() -> SelectionRule | None:
+def current_rule() -> SelectionRule | None:
     """Return the rule of the selection; None if nothing is selected."""
     selected_rule: SelectionRule | None = st.session_state.get(_RULE)
     return selected_rule
@@ -325,7 +325,7 @@ def rule() -> SelectionRule | None:
 
 def current(settings: Settings) -> Selected | None:
     """Return the selection among the rows of some settings; None if there is none, or if it does not apply to them."""
-    chosen = rule()
+    chosen = current_rule()
     if chosen is None:
         return None
     try:
@@ -389,7 +389,7 @@ def clear() -> None:
     choose(None)
 
 
-def key(name: str) -> str:
+def widget_key(name: str) -> str:
     """Return the key of a widget that selects; it changes whenever something is selected elsewhere."""
     return f"{name}.{_widget_versions().setdefault(name, 0)}"
 
@@ -402,13 +402,13 @@ def _widget_versions() -> dict[str, int]:
 def sync_with_address(settings: Settings, page: str) -> None:
     """Follow the address, end a selection that does not apply to the current settings, and write the address."""
     st.session_state.pop(_PAGE_IS_BEHIND, None)
-    if _PAGE not in st.session_state or open_files.is_step():
+    if _PAGE not in st.session_state or open_files.is_history_step():
         st.session_state[_RULE] = _in_address()
         st.session_state.pop(_MEANT_FOR, None)
     if page != st.session_state.get(_PAGE):
         st.session_state.pop(_END_REASON, None)
     st.session_state[_PAGE] = page
-    chosen = rule()
+    chosen = current_rule()
     if chosen is not None:
         reason = _why_ended(chosen, settings)
         if reason is None:
@@ -468,7 +468,7 @@ def end_reason() -> str | None:
 
 
 def _write_address() -> None:
-    chosen = rule()
+    chosen = current_rule()
     link = None if chosen is None else chosen.link()
     if BIN in st.query_params:
         del st.query_params[BIN]
@@ -481,7 +481,7 @@ def _write_address() -> None:
 # ---- The selection in a figure: its rows as outlines or a curve; a range of bins is framed instead.
 
 
-def points(figure: Reliability, settings: Settings) -> tuple[ReliabilityOverlay, ...]:
+def points_overlay(figure: Reliability, settings: Settings) -> tuple[ReliabilityOverlay, ...]:
     """Return the points to draw beside those of all rows."""
     chosen = _drawable(settings)
     if chosen is None:
@@ -500,7 +500,7 @@ def score_range(settings: Settings) -> tuple[float, float] | None:
     return (float(edges[first]) if first else -1.0, float(edges[last + 1]))
 
 
-def cumulative(settings: Settings, estimate: Estimate) -> tuple[Overlay[Cumulative], ...]:
+def cumulative_overlay(settings: Settings, estimate: Estimate) -> tuple[Overlay[Cumulative], ...]:
     """Return the cumulative plot of the selected rows."""
     chosen = _drawable(settings)
     if chosen is None:
@@ -522,7 +522,7 @@ def _drawable(settings: Settings) -> Selected | None:
 # ---- The selection in the sidebar, on every page: its name, its rows, and the button that clears it.
 
 
-def draw(settings: Settings) -> None:
+def draw_selected(settings: Settings) -> None:
     """Draw what is selected, or why the last selection ended."""
     chosen = current(settings)
     if chosen is None:

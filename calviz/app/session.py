@@ -271,12 +271,14 @@ def look_at_class(data: Dataset, index: int) -> None:
     """Reduce to one class from the next drawing of the sidebar on; for callbacks."""
     name = distinct(data.class_names)[data.class_names[index]]
     two = {"reduction": "positive"}
-    open_files.put(two if data.n_classes == 2 else {"reduction": "class", "class": name})
+    open_files.request_settings(
+        two if data.n_classes == 2 else {"reduction": "class", "class": name}
+    )
 
 
 def look_at_default(data: Dataset) -> None:
     """Use the default reduction of these data from the next drawing on; for callbacks."""
-    open_files.put({"reduction": Reduction.default(data).kind})
+    open_files.request_settings({"reduction": Reduction.default(data).kind})
 
 
 def look_at_slice(data: Dataset, where: Where) -> None:
@@ -286,7 +288,7 @@ def look_at_slice(data: Dataset, where: Where) -> None:
     for (column, value), (column_key, value_key, _, _) in zip(where, CONDITIONS, strict=False):
         requests[column_key] = names[column]
         requests[value_key] = distinct(data.groups[column].levels)[value]
-    open_files.put(requests)
+    open_files.request_settings(requests)
 
 
 # ---- Computations of the pages for the sidebar's sample, most with a message while they run; results are kept with the sample.
@@ -381,7 +383,7 @@ def cumulative(settings: Settings, estimate: Estimate) -> Cumulative:
         return sample.view(Cumulative.compute, estimate=estimate, **sample.redrawing)
 
 
-def corp(settings: Settings) -> CorpDiagram:
+def isotonic_curve(settings: Settings) -> CorpDiagram:
     """Compute the isotonic curve with its bands."""
     with sample_with_spinner(settings, "Fitting isotonic curves again …") as sample:
         return sample.view(CorpDiagram.compute, **sample.redrawing)
@@ -399,7 +401,7 @@ def class_bars(sample: Sample, mode: Mode) -> ClassBars:
     return top.view(ClassBars.compute, mode=mode, **quick_redrawing(top))
 
 
-def levels(settings: Settings, column: str, risk: float) -> Levels:
+def trust_levels(settings: Settings, column: str, risk: float) -> Levels:
     """Find the miscalibrated values of a group column, and the confidence from which each keeps at most this risk."""
     with sample_with_spinner(
         settings, f"Looking at every value of {shorten(column, 40)} …"
@@ -421,7 +423,7 @@ def risk_coverage(settings: Settings, ranking: RankedBy) -> RiskCoverage:
 T = TypeVar("T")
 
 
-def one_of(
+def choose_one(
     label: str, words: Mapping[T, str], *, default: T, key: str, help: str | None = None
 ) -> T:
     """Draw the choice as buttons side by side; return the chosen value.
@@ -453,33 +455,33 @@ def one_of(
 
 
 #: The option that fits nothing.
-NONE = "none"
+NOT_RECALIBRATED = "none"
 #: The key of the widget.
-KEY = "recalibrated"
+METHOD_KEY = "recalibrated"
 
 
 def choose_method(settings: Settings) -> str:
-    """Draw the choice of a recalibrator; return `NONE` if none is wanted."""
+    """Draw the choice of a recalibrator; return `NOT_RECALIBRATED` if none is wanted."""
     confidence = settings.whole.kind == "confidence"
     specs = {s.key: s.label for s in RECALIBRATORS.methods(confidence=confidence)}
     chosen = st.selectbox(
         "Recalibrate, and compare before with after",
-        (NONE, *specs),
-        key=KEY,
+        (NOT_RECALIBRATED, *specs),
+        key=METHOD_KEY,
         bind="query-params",
-        format_func=lambda key: "not recalibrated" if key == NONE else specs[key],
+        format_func=lambda key: "not recalibrated" if key == NOT_RECALIBRATED else specs[key],
         filter_mode="contains",
         width=420,
         help="The map is fitted on other rows than those that are shown.",
     )
-    return chosen or NONE
+    return chosen or NOT_RECALIBRATED
 
 
-def name_of(settings: Settings) -> str:
+def model_name(settings: Settings) -> str:
     """Return the name of a model among others: its name in the file, or the file's name if it holds only one."""
     return settings.model if len(settings.entry.loaded.models) > 1 else settings.entry.title
 
 
-def after(label: str) -> str:
+def name_after(label: str) -> str:
     """Return the name of a curve after a method."""
     return f"after {label if label[1:2].isupper() else label[:1].lower() + label[1:]}"

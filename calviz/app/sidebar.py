@@ -23,7 +23,7 @@ from calviz.sample.error_bars import Where, rows_where
 
 
 _DEFAULT = "calviz.default_reduction"
-_HELP: Mapping[ReductionKind, str] = {
+_REDUCTION_HELP: Mapping[ReductionKind, str] = {
     "top-label": "the largest probability, and whether its class is the true one",
     "top-r": "the r-th largest probability, and whether its class is the true one",
     "within-top-r": "the sum of the r largest probabilities, and whether the true class is among them",
@@ -35,7 +35,7 @@ _HELP: Mapping[ReductionKind, str] = {
 def draw_settings_choice() -> session.Settings:
     """Draw the widgets and keep what they choose as the current settings."""
     entry = open_files.current()
-    requests = open_files.take()
+    requests = open_files.take_requests()
     models = tuple(entry.loaded.models)
     model = models[0]
     if len(models) > 1:
@@ -109,10 +109,10 @@ def _reduction(data: Dataset, requests: Mapping[str, str]) -> Reduction:
         kinds = ("positive", "top-label")
     _follow_default(Reduction.default(data).kind)
     help = "Which score is compared with which event.\n\n" + "\n".join(
-        f"- {kind}: {_HELP[kind]}" for kind in kinds
+        f"- {kind}: {_REDUCTION_HELP[kind]}" for kind in kinds
     )
     kind = _choose("Reduction", "reduction", kinds, requests, help=help)
-    st.caption(f"Score and hit: {_HELP[kind]}.")  # type: ignore[index]
+    st.caption(f"Score and hit: {_REDUCTION_HELP[kind]}.")  # type: ignore[index]
     if kind in ("top-r", "within-top-r"):
         if "r" in requests and requests["r"].isdigit():
             r = min(max(int(requests["r"]), 2), data.n_classes)
@@ -181,13 +181,13 @@ def _slice(data: Dataset, requests: Mapping[str, str]) -> Where:
 # ---- Keyboard shortcuts: to the pages, to the list of all shortcuts, and to copy the figure under the pointer; the fonts of pictures.
 
 
-_HTML = """
+_SHORTCUTS_HTML = """
 <button type="button" class="open">Keyboard</button>
 <span class="status" role="status" aria-live="polite"></span>
 <dialog aria-label="Keyboard shortcuts"><form method="dialog"><h2>Keyboard</h2><dl></dl>
 <button autofocus>Close</button></form></dialog>
 """
-_CSS = """
+_SHORTCUTS_CSS = """
 button {
   padding: 0.25rem 0.75rem; cursor: pointer; font: inherit; font-size: 0.875rem; color: var(--st-text-color);
   background: var(--st-background-color); border: 1px solid var(--st-border-color); border-radius: var(--st-base-radius);
@@ -205,7 +205,7 @@ h2 { font-size: 1.1rem; margin: 0 0 0.75rem; }
 dl { display: grid; grid-template-columns: auto 1fr; gap: 0.3rem 1rem; margin: 0 0 1rem; }
 dt { font-weight: 600; font-family: monospace; } dd { margin: 0; }
 """
-_JS = r"""
+_SHORTCUTS_JS = r"""
 export default function ({ parentElement, data }) {
   const dialog = parentElement.querySelector("dialog"), status = parentElement.querySelector(".status");
   const list = parentElement.querySelector("dl");
@@ -311,7 +311,9 @@ _OTHERS = (
 
 @cache
 def _component() -> Any:
-    return st.components.v2.component("calviz.shortcuts", html=_HTML, css=_CSS, js=_JS)
+    return st.components.v2.component(
+        "calviz.shortcuts", html=_SHORTCUTS_HTML, css=_SHORTCUTS_CSS, js=_SHORTCUTS_JS
+    )
 
 
 def draw_shortcuts() -> None:
@@ -353,10 +355,10 @@ def draw_sidebar(page: str) -> None:
         selection.sync_with_address(chosen, page)
         pinning.sync_with_address(chosen)
         with selected:
-            selection.draw(chosen)
-        pinning.draw(chosen)
-        screen.options()
-        screen.draw_browser()
+            selection.draw_selected(chosen)
+        pinning.draw_pinned(chosen)
+        screen.draw_picture_options()
+        screen.draw_link_buttons()
         draw_shortcuts()
         st.caption(stays_here())
 
@@ -397,7 +399,7 @@ def _data_set() -> None:
             st.text(entry.title)
 
 
-def note() -> None:
+def draw_notes() -> None:
     """Show the queued sentences, such as how a link was applied; each is shown once."""
     text = open_files.take_notes()
     if text is not None:
@@ -416,8 +418,8 @@ def ask_for_file() -> None:
         f"It was made with {file} with digest **{md(link.key, 32)}**, which is not loaded "
         f"here: {noun}s carry settings, never data. Open that file and you see the same view."
     )
-    upload.uploader(f"The file of this {noun}")
-    upload.failure_card()
+    upload.draw_uploader(f"The file of this {noun}")
+    upload.draw_failure()
     names = sorted(set(link.query) - {open_files.DATA, open_files.READING})
     if names:
         values = {
@@ -476,7 +478,7 @@ def _look_at_chosen_class(chosen: Settings) -> None:
         look_at_class(chosen.whole, index)
 
 
-def other_view_of_two_classes(
+def draw_other_view(
     chosen: Settings, other_words: str | None = None, *, below: bool = False
 ) -> None:
     """With two classes, say which of the two usual reductions is shown, add `other_words` about the other one, and offer to switch.
@@ -494,7 +496,9 @@ def other_view_of_two_classes(
     text, button = (
         (st.container(), st.container())
         if below
-        else st.columns([2 if screen.size() == "small" else 4, 1], vertical_alignment="center")
+        else st.columns(
+            [2 if screen.width_class() == "small" else 4, 1], vertical_alignment="center"
+        )
     )
     text.markdown(f"{words} {md(keep_units_together(other_words))}" if other_words else words)
     button.button(

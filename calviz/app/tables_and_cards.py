@@ -208,10 +208,10 @@ def _facts(part: Dataset) -> dict[str, object]:
 Cell = tuple[int, int]
 
 #: Characters per line of a row's name.
-NAME = 22
+NAME_LENGTH = 22
 
 
-def cell(column: ComparisonColumn, row: str, text: str | None = None) -> str:
+def comparison_cell(column: ComparisonColumn, row: str, text: str | None = None) -> str:
     """Return a value as markdown, the best one in bold, and one that is tied with the best with the sign for ties.
 
     Parameters
@@ -227,11 +227,11 @@ def cell(column: ComparisonColumn, row: str, text: str | None = None) -> str:
     return f"{written}\u00a0{TIED_SIGN}" if column.is_tied(row) else written
 
 
-def marked(
+def marked_table(
     shown: pd.DataFrame, *, best: Iterable[Cell] = (), second: Iterable[Cell] = ()
 ) -> Styler:
     """Return a table for `st.table` with marked cells (row and column, from 0); its texts are escaped markdown, long names are wrapped."""
-    shown = shown.rename(index=lambda name: in_lines(str(name), NAME))
+    shown = shown.rename(index=lambda name: in_lines(str(name), NAME_LENGTH))
     styles = {"font-weight": best, "text-decoration": second}
     values = {"font-weight": "bold", "text-decoration": "underline"}
     # An underline of the cell does not reach the paragraph inside it, so the paragraph is styled.
@@ -247,20 +247,20 @@ def marked(
 
 
 #: Suffix and media type of each format.
-FORMATS = {
+EXPORT_FORMATS = {
     "CSV": ("csv", "text/csv"),
     "Markdown": ("md", "text/markdown"),
     "LaTeX": ("tex", "text/x-tex"),
 }
 
 
-def offer(content_in: Callable[[str], str], stem: str, *, key: str) -> None:
+def draw_export(content_in: Callable[[str], str], stem: str, *, key: str) -> None:
     """Draw a choice of format, a button to download, and the text to copy.
 
     Parameters
     ----------
     content_in : callable
-        ``content_in(form)`` returns the table in a format of `FORMATS`.
+        ``content_in(form)`` returns the table in a format of `EXPORT_FORMATS`.
     stem : str
         The file name without its suffix.
     key : str
@@ -268,10 +268,10 @@ def offer(content_in: Callable[[str], str], stem: str, *, key: str) -> None:
     """
     form = str(
         st.segmented_control(
-            "Format", tuple(FORMATS), default="CSV", required=True, key=f"{key}.format"
+            "Format", tuple(EXPORT_FORMATS), default="CSV", required=True, key=f"{key}.format"
         )
     )
-    suffix, mime = FORMATS[form]
+    suffix, mime = EXPORT_FORMATS[form]
     content = content_in(form)
     st.download_button(
         f"Download as {form}",
@@ -294,7 +294,7 @@ def for_papers(form: str, texts: pd.DataFrame, *, caption: str, right: Sequence[
 # ---- The button that downloads a table, written as CSV when the button is pressed.
 
 
-def button(
+def download_button(
     label: str,
     table: pd.DataFrame | Callable[[], pd.DataFrame],
     filename: str,
@@ -332,24 +332,24 @@ def button(
 
 
 #: The address's parameter for the open entry.
-ENTRY = "entry"
+ENTRY_PARAMETER = "entry"
 
 
-def address(key: str) -> str:
+def entry_address(key: str) -> str:
     """Return the address of an entry, relative to any page."""
-    return f"learn?{ENTRY}={key}"
+    return f"learn?{ENTRY_PARAMETER}={key}"
 
 
 def tooltip(key: str) -> str:
     """Return what a metric means, in markdown for a tooltip, with a link to its entry."""
-    return f"{md(METRICS[key].summary, 1_000)} [Formula and source]({address(key)})"
+    return f"{md(METRICS[key].summary, 1_000)} [Formula and source]({entry_address(key)})"
 
 
 # ---- Metrics with their intervals and noise floors, the verdict, and the findings.
 
 
 #: Width in pixels of a metric's name and value; they stand beside the picture on a phone too.
-_NAME = 168
+_NAME_WIDTH = 168
 #: Findings shown at once; the others are folded away.
 AT_ONCE = 3
 #: Signs of the verdict's direction, in the colours of the figures: too high, too low.
@@ -364,7 +364,7 @@ _SIGNS = {
 _ICONS = {"info": ":material/info:", "warning": ":material/warning:", "error": ":material/error:"}
 
 
-def metric_cards(
+def draw_metric_cards(
     evaluation: Evaluation,
     keys: Sequence[str],
     *,
@@ -380,7 +380,7 @@ def _card(
     result: MetricResult, rows: int, verdict: Verdict | None, pinned: MetricResult | None
 ) -> None:
     line = st.container(horizontal=True, gap="small", vertical_alignment="center")
-    number, beside = line.container(width=_NAME, gap="xxsmall"), line.container()
+    number, beside = line.container(width=_NAME_WIDTH, gap="xxsmall"), line.container()
     metric = METRICS[result.key]
     written = Written(result)
     unit = f" ({written.unit_words})" if written.unit_words else ""
@@ -395,14 +395,14 @@ def _card(
         beside.caption("n = 1: not meaningful")
         return
     noise = written.noise(tail=metric.tail, verdict=verdict)
-    beside.html(screen.picture(result, PALETTES[screen.theme()], noise=noise))
+    beside.html(screen.picture_of_metric(result, PALETTES[screen.theme()], noise=noise))
 
 
 def _pinned(result: MetricResult) -> str:
     return f":material/keep: pinned {Written(result).value}"
 
 
-def metric_line(
+def draw_metric_lines(
     evaluation: Evaluation,
     keys: Sequence[str],
     *,
@@ -412,7 +412,7 @@ def metric_line(
 ) -> None:
     """Draw metrics in one line of text each: value, interval, noise floor, `pinned` value; `notes` follow the name.
 
-    `verdict` is that of the same rows, for an evaluation that has none.
+    `draw_verdict` is that of the same rows, for an evaluation that has none.
     """
     judged = verdict or evaluation.verdict
     with st.container(gap="xsmall"):
@@ -446,7 +446,7 @@ def _line(
     st.markdown(" · ".join(p for p in parts if p), help=tooltip(metric.key))
 
 
-def findings(reported: Sequence[Finding]) -> None:
+def draw_findings(reported: Sequence[Finding]) -> None:
     """Draw the findings, worst first, each with its code; those after the first few are folded away."""
     if not reported:
         st.caption("Nothing to report.")
@@ -463,7 +463,7 @@ def _listed(shown: Sequence[Finding]) -> None:
         st.markdown(f"{_ICONS[finding.severity]} {message} :gray[{md(finding.code)}]")
 
 
-def verdict(judged: Verdict | None, sentence: str) -> None:
+def draw_verdict(judged: Verdict | None, sentence: str) -> None:
     """Draw the verdict as the largest sentence of the page, with a sign of its direction."""
     sign = _SIGNS.get(judged.direction, "") if judged else ""
     st.header(f"{sign} {md(keep_units_together(sentence), 1_000)}".strip(), anchor=False)

@@ -216,7 +216,7 @@ def _groups_default(options: ReadingOptions, columns: Sequence[str]) -> list[str
 _NUMBER = "calviz.uploader"
 
 
-def uploader(label: str, *, keep_current: bool = False) -> None:
+def draw_uploader(label: str, *, keep_current: bool = False) -> None:
     """Draw a box to drop files on; a file that can be read is the current data set from the next run on.
 
     With `keep_current`, a file of the user's own that is current stays so.
@@ -242,13 +242,13 @@ def uploader(label: str, *, keep_current: bool = False) -> None:
         files = tuple(file for file in files if not is_view(file[1]))
         if not files:
             st.rerun()
-    read(files, keep_current=keep_current)
+    read_uploads(files, keep_current=keep_current)
 
 
 def _open_view(content: bytes) -> None:
     """Open a saved view; one that cannot be read changes nothing."""
     try:
-        open_files.open_view(read_view(content, pages=frozenset(navigation.BY_KEY)))
+        open_files.open_view(read_view(content, pages=frozenset(navigation.PAGES_BY_KEY)))
     except CalvizError as error:
         open_files.queue_note(str(error))
 
@@ -260,7 +260,7 @@ def _remove_upload(file: str) -> None:
         manager.remove_file(context.session_id, file)
 
 
-def read(files: Together, *, keep_current: bool = False) -> None:
+def read_uploads(files: Together, *, keep_current: bool = False) -> None:
     """Read files with their progress on screen, then start the run that shows the last one; several logs are read as one."""
     before = open_files.current_key() if keep_current else None
     together = len(files) > 1 and are_logs(files)
@@ -280,7 +280,7 @@ def read(files: Together, *, keep_current: bool = False) -> None:
     st.rerun()
 
 
-def failure_card() -> None:
+def draw_failure() -> None:
     """Draw what is wrong with the file that could not be read, what can be done, and that nothing was lost."""
     failure = open_files.unreadable_file()
     if failure is None:
@@ -291,7 +291,7 @@ def failure_card() -> None:
             st.caption(f"{md(open_files.current().title, 60)} is still loaded.")
         with st.container(horizontal=True):
             for repair in failure.repairs:
-                if st.button(sentence(repair), key=f"calviz.repair.{repair.key}"):
+                if st.button(repair_words(repair), key=f"calviz.repair.{repair.key}"):
                     _read_again(failure.name, failure.source, with_repair(failure.options, repair))
             if st.button("Dismiss", type="tertiary"):
                 open_files.forget_unreadable_file()
@@ -313,12 +313,12 @@ def with_repair(options: ReadingOptions, repair: Repair) -> ReadingOptions:
     return replace(options, repair=(*options.repair, repair.key))
 
 
-def sentence(repair: Repair) -> str:
+def repair_words(repair: Repair) -> str:
     """Return the label of a repair's button."""
     return md(capitalised(repair.label), 80)
 
 
-def repairs(entry: OpenFile) -> None:
+def draw_repairs(entry: OpenFile) -> None:
     """Draw the repairs that were made, and buttons for those that are offered."""
     loaded = entry.loaded
     for repair_made in loaded.repairs_made:
@@ -327,13 +327,13 @@ def repairs(entry: OpenFile) -> None:
         return
     with st.container(horizontal=True):
         for repair in loaded.repairs_offered:
-            if st.button(sentence(repair), key=f"calviz.offer.{repair.key}"):
+            if st.button(repair_words(repair), key=f"calviz.offer.{repair.key}"):
                 _read_again(entry.title, entry.source, with_repair(entry.options, repair))
         if entry.options.repair and st.button("Undo the repairs", type="tertiary"):
             _read_again(entry.title, entry.source, replace(entry.options, repair=()))
 
 
-def override_form(entry: OpenFile) -> None:
+def draw_reading_form(entry: OpenFile) -> None:
     """Draw the form that says how the file of an entry is read; sample sets are read in one way only."""
     if entry.source is None:
         st.caption("The sample sets are read one way. Open your own file to change how it is read.")
@@ -410,7 +410,7 @@ TEMPLATES = (
 _MOST_NAMES = 8
 
 
-def table(recognition: Recognition) -> None:
+def draw_recognition(recognition: Recognition) -> None:
     """Draw every item that was recognised, in words."""
     items = {
         "Format": recognition.format,
@@ -454,7 +454,7 @@ def _split(recognition: Recognition) -> str:
     return f"{recognition.split_column}: {counts}" if recognition.split_column else counts
 
 
-def counts(data: Dataset) -> None:
+def draw_counts(data: Dataset) -> None:
     """Draw the number of rows per class, per split and per level of each group."""
     tabs: dict[str, pd.DataFrame] = {}
     classes = tables_and_cards.class_counts(data)
@@ -497,7 +497,7 @@ def _share_decimals(shares: pd.Series[float]) -> int:
     return decimals_for(usual, most=3)
 
 
-def first_rows(data: Dataset) -> None:
+def draw_first_rows(data: Dataset) -> None:
     """Draw the first rows as they were understood."""
     frame = tables_and_cards.preview(data)
     numbers = [name for name in frame.columns if frame[name].dtype.kind == "f"]
