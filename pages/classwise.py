@@ -5,8 +5,8 @@ from __future__ import annotations
 import streamlit as st
 
 from calviz.app import (
-    diagnose_class_errors,
     diagnose_classes,
+    diagnose_confusion,
     navigation,
     rows_shown,
     screen,
@@ -55,7 +55,7 @@ with navigation.boundary():
     st.markdown(f"{md(chosen.entry.title, 80)} · {facts}")
 
 with navigation.boundary():
-    class_errors = diagnose_class_errors.find_class_views(chosen)
+    class_errors = diagnose_classes.find_class_views(chosen)
     if class_errors is None:
         st.stop()
     shown = list(class_errors.views.values())
@@ -74,7 +74,7 @@ with navigation.boundary():
     with st.container(horizontal=screen.page_width() is None, gap="medium"):
         mode = st.segmented_control(
             "View",
-            tuple(diagnose_class_errors.MODES),
+            tuple(diagnose_classes.MODES),
             default=class_errors.first,
             required=True,
             key="classes_by",
@@ -92,7 +92,7 @@ with navigation.boundary():
         )
     figure = class_errors.views.get(mode)
     ranked = figure or shown[-1]
-    pinned = diagnose_class_errors.pinned_class_errors(chosen, ranked.mode)
+    pinned = diagnose_classes.pinned_class_errors(chosen, ranked.mode)
     st.markdown(f"**{TITLES[mode]}{' (MCS)' if mode == 'true-class' else ''}**")
     if figure is None:
         st.caption(md(full_sentence(class_errors.reasons[mode]), 1_000))
@@ -114,4 +114,4 @@ with navigation.boundary():
         )
     at = ranked.class_index[ranked.ranked(order)]
     diagnose_classes.draw_table(frame, chosen, at.tolist(), ranked.mode, pinned)
-    diagnose_class_errors.explore_confusion(chosen)
+    diagnose_confusion.explore_confusion(chosen)

@@ -1,4 +1,7 @@
-"""Before and after recalibration (alone: the first page must not load what fits maps)."""
+"""One reliability diagram before and after a recalibrator, on rows that the map has not seen.
+
+Alone, so that the first page does not load what fits maps.
+"""
 
 from __future__ import annotations
 
@@ -19,90 +22,8 @@ from calviz.sample.sample import Sample
 from calviz.verdicts import analysis
 from calviz.verdicts.evaluation import Evaluation, Written, name_of
 
-# ---- The rows of the sidebar before and after a recalibrator that was fitted on other rows.
-
-
-def recalibrate(settings: Settings, method: str) -> BeforeAfter:
-    """Fit a method and judge the split and slice of the sidebar; raise a CalvizError if that is not possible."""
-    data = settings.whole
-    within = rows_where(data, settings.where)
-    return before_and_after(data, method, eval_split=settings.split, within=within)
-
-
-def rows_words(rows: RowsUsed) -> str:
-    """Return which rows they are, and how many: "split 'test' (4,000 rows)"."""
-    return f"{rows.how} ({counted(rows.rows, 'row')})"
-
-
-# ---- One reliability diagram with the points before and after recalibration, on rows that the map has not seen.
-
-
 #: Pixels of the diagram, beside its table.
 WIDTH = 480
-
-
-@dataclass(frozen=True, eq=False)
-class RecalibratedDiagrams:
-    """The kept results of a recalibration: both diagrams, some metrics, and a sentence about the rows.
-
-    Attributes
-    ----------
-    before, after : Reliability
-        Of the same rows.
-    values : (Evaluation, Evaluation)
-        Before and after.
-    words : str
-        Which rows the map was fitted on, and which are shown.
-    """
-
-    before: Reliability
-    after: Reliability
-    values: tuple[Evaluation, Evaluation]
-    words: str
-
-
-def recalibrated_diagrams(settings: Settings, method: str) -> RecalibratedDiagrams:
-    """Return both diagrams, before and after a method; raise a CalvizError if it cannot be fitted or judged."""
-    with st.spinner(md(f"Fitting {RECALIBRATORS[method].label.lower()} …"), show_time=True):
-        return _compute((*settings.rows_key, *settings.reduction_and_bins_key), method, settings)
-
-
-def sample_after(settings: Settings, method: str) -> Sample:
-    """Return the judged rows after a method; raise a CalvizError if it cannot be fitted or judged."""
-    with st.spinner(md(f"Fitting {RECALIBRATORS[method].label.lower()} …"), show_time=True):
-        return _samples(settings, _fitted(settings.rows_key, method, settings))[1]
-
-
-# The calibrated rows take as much memory as the file, so only one map is kept.
-@st.cache_resource(scope="session", max_entries=1, show_spinner=False)
-def _fitted(key: tuple[str, ...], method: str, _settings: Settings) -> tuple[BeforeAfter, Sample]:
-    before_after = recalibrate(_settings, method)
-    return before_after, Sample(before_after.after)
-
-
-def _samples(settings: Settings, fitted: tuple[BeforeAfter, Sample]) -> tuple[Sample, Sample]:
-    """Return the judged rows before and after, with reduction and bins of the settings."""
-    recalibrated = fitted[1].but(
-        reduction=settings.reduction, bins=settings.bins, scheme=settings.scheme
-    )
-    return recalibrated.with_data(fitted[0].before), recalibrated
-
-
-@st.cache_resource(scope="session", max_entries=8, show_spinner=False)
-def _compute(key: tuple[str, ...], method: str, _settings: Settings) -> RecalibratedDiagrams:
-    fitted = _fitted(_settings.rows_key, method, _settings)
-    before_after, samples = fitted[0], _samples(_settings, fitted)
-    keys = dict.fromkeys((*analysis.first_metrics(samples[0]), "mce", "rmsce"))
-    before, then = (
-        (Reliability.compute(s, band=s is samples[1]), analysis.evaluate(s, tuple(keys)))
-        for s in samples
-    )
-    fit, judged = map(rows_words, (before_after.fit, before_after.evaluation))
-    label = RECALIBRATORS[method].label
-    words = f"{label} is fitted on {fit}; before and after are of {judged}, which no fit has seen."
-    return RecalibratedDiagrams(
-        before[0], then[0], (before[1], then[1]), " ".join([words, *before_after.warnings])
-    )
 
 
 @st.fragment
@@ -153,3 +74,79 @@ def draw_before_and_after(before: Reliability, then: Reliability, *, key: str, n
     """Draw the points after a method, filled, and those before it as outlines."""
     st.caption(f"Filled: {md(name_after(name))}. Outlines: the same rows before.")
     screen.draw_diagram(then, key=key, beside=(before.overlay("Before", "before"),))
+
+
+@dataclass(frozen=True, eq=False)
+class RecalibratedDiagrams:
+    """The kept results of a recalibration: both diagrams, some metrics, and a sentence about the rows.
+
+    Attributes
+    ----------
+    before, after : Reliability
+        Of the same rows.
+    values : (Evaluation, Evaluation)
+        Before and after.
+    words : str
+        Which rows the map was fitted on, and which are shown.
+    """
+
+    before: Reliability
+    after: Reliability
+    values: tuple[Evaluation, Evaluation]
+    words: str
+
+
+def recalibrated_diagrams(settings: Settings, method: str) -> RecalibratedDiagrams:
+    """Return both diagrams, before and after a method; raise a CalvizError if it cannot be fitted or judged."""
+    with st.spinner(md(f"Fitting {RECALIBRATORS[method].label.lower()} …"), show_time=True):
+        return _compute((*settings.rows_key, *settings.reduction_and_bins_key), method, settings)
+
+
+@st.cache_resource(scope="session", max_entries=8, show_spinner=False)
+def _compute(key: tuple[str, ...], method: str, _settings: Settings) -> RecalibratedDiagrams:
+    fitted = _fitted(_settings.rows_key, method, _settings)
+    before_after, samples = fitted[0], _samples(_settings, fitted)
+    keys = dict.fromkeys((*analysis.first_metrics(samples[0]), "mce", "rmsce"))
+    before, then = (
+        (Reliability.compute(s, band=s is samples[1]), analysis.evaluate(s, tuple(keys)))
+        for s in samples
+    )
+    fit, judged = map(rows_words, (before_after.fit, before_after.evaluation))
+    label = RECALIBRATORS[method].label
+    words = f"{label} is fitted on {fit}; before and after are of {judged}, which no fit has seen."
+    return RecalibratedDiagrams(
+        before[0], then[0], (before[1], then[1]), " ".join([words, *before_after.warnings])
+    )
+
+
+def sample_after(settings: Settings, method: str) -> Sample:
+    """Return the judged rows after a method; raise a CalvizError if it cannot be fitted or judged."""
+    with st.spinner(md(f"Fitting {RECALIBRATORS[method].label.lower()} …"), show_time=True):
+        return _samples(settings, _fitted(settings.rows_key, method, settings))[1]
+
+
+# The calibrated rows take as much memory as the file, so only one map is kept.
+@st.cache_resource(scope="session", max_entries=1, show_spinner=False)
+def _fitted(key: tuple[str, ...], method: str, _settings: Settings) -> tuple[BeforeAfter, Sample]:
+    before_after = recalibrate(_settings, method)
+    return before_after, Sample(before_after.after)
+
+
+def _samples(settings: Settings, fitted: tuple[BeforeAfter, Sample]) -> tuple[Sample, Sample]:
+    """Return the judged rows before and after, with reduction and bins of the settings."""
+    recalibrated = fitted[1].but(
+        reduction=settings.reduction, bins=settings.bins, scheme=settings.scheme
+    )
+    return recalibrated.with_data(fitted[0].before), recalibrated
+
+
+def recalibrate(settings: Settings, method: str) -> BeforeAfter:
+    """Fit a method and judge the split and slice of the sidebar; raise a CalvizError if that is not possible."""
+    data = settings.whole
+    within = rows_where(data, settings.where)
+    return before_and_after(data, method, eval_split=settings.split, within=within)
+
+
+def rows_words(rows: RowsUsed) -> str:
+    """Return which rows they are, and how many: "split 'test' (4,000 rows)"."""
+    return f"{rows.how} ({counted(rows.rows, 'row')})"

@@ -1,9 +1,10 @@
-"""Costs, sets, trust by group."""
+"""On the page Risk-coverage: where the model can be trusted, what decisions cost, and prediction sets."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -11,13 +12,14 @@ import streamlit as st
 
 from calviz.app import decide_coverage, navigation, screen, selection, session, tables_and_cards
 from calviz.app.before_after import rows_words
-from calviz.app.session import Settings, md
+from calviz.app.session import NOT_RECALIBRATED, Settings, md, model_name, name_after
 from calviz.comparison.prediction_sets import prediction_sets
-from calviz.comparison.rows import Division
+from calviz.comparison.rows import Division, fit_split_for
 from calviz.comparison.study_results import PredictionSets, SetMethod, SetsOf
 from calviz.core.errors import CalvizError
 from calviz.core.words import (
     capitalised,
+    counted,
     decimal,
     keep_units_together,
     percent,
@@ -29,9 +31,75 @@ from calviz.figures.curve_estimates import Costs
 from calviz.figures.decision_cost import Decision
 from calviz.figures.slice_gaps import LEAST_ROWS
 from calviz.sample.error_bars import rows_where
+from calviz.sample.sample import Sample
 
-# ---- Costs of decisions: the threshold that costs least, and what miscalibration adds.
+# ---- Trust by group
 
+#: Columns with more levels than this are not offered, as they take too long for this page.
+_MOST_LEVELS = 100
+
+
+def trust_columns(chosen: Settings) -> list[str]:
+    """Return the group columns that can be chosen, those with few levels first."""
+    counts = {name: len(column.levels) for name, column in chosen.sample.data.groups.items()}
+    return sorted(
+        (name for name, n in counts.items() if 1 < n <= _MOST_LEVELS), key=counts.__getitem__
+    )
+
+
+def explore_trust_by_group(chosen: Settings, columns: list[str]) -> None:
+    """Draw the choice of a column and of the share of errors allowed, and a table with a line for each level."""
+    left, right = st.columns(2)
+    column = left.selectbox(
+        "By",
+        ["task", *(c for c in columns if c != "task")] if "task" in columns else columns,
+        format_func=lambda name: shorten(name, 40),
+        key="calviz.risk.by",
+    )
+    risk = right.slider("Errors allowed, %", 1, 50, 10, key="calviz.risk.by.errors")
+    try:
+        levels = session.trust_levels(chosen, column, risk / 100)
+    except CalvizError as error:
+        st.caption(md(error))
+        return
+    st.dataframe(
+        {
+            column: [shorten(s.where[0][1], 60) for s in levels.slices.slices],
+            "rows": [s.rows for s in levels.slices.slices],
+            "score": percent_numbers(s.score for s in levels.slices.slices),
+            "hits": percent_numbers(s.hits for s in levels.slices.slices),
+            "is": [levels.word(s) for s in levels.slices.slices],
+            "from": [c.threshold if c.kept else None for c in levels.choices],
+            "kept": [c.kept for c in levels.choices],
+            "accuracy there": [
+                ""
+                if c.interval is None
+                else f"{percent(c.accuracy)} ({percent_range(c.interval.low, c.interval.high)})"
+                for c in levels.choices
+            ],
+        },
+        hide_index=True,
+        height="content",
+        alt="Each value of the column: is it off, and from which confidence on is it right?",
+        column_config={
+            "rows": st.column_config.NumberColumn(format="localized"),
+            "kept": st.column_config.NumberColumn(format="localized"),
+            "score": st.column_config.NumberColumn("mean score", format="%.1f %%"),
+            "hits": st.column_config.NumberColumn(format="%.1f %%"),
+            "from": st.column_config.NumberColumn("confidence from", format="%.3f"),
+            "accuracy there": st.column_config.TextColumn("accuracy there (95 % CI)"),
+        },
+    )
+    left_out = (
+        f" {len(levels.few):,} with fewer than {LEAST_ROWS} rows left out." if levels.few else ""
+    )
+    st.caption(
+        f"Too high, too low: beyond chance, with all values tested together. Kept from that confidence on, at most {risk} % are wrong; the "
+        f"threshold is chosen on these very rows, so expect a little more on others.{left_out}"
+    )
+
+
+# ---- Costs
 
 _COSTS = {
     "wrong": (
@@ -49,7 +117,7 @@ def explore_decision_costs(settings: Settings, method: str) -> None:
     """Draw the costs to set, their consequences in words, the curve and the rules; a fragment."""
     with navigation.boundary():
         costs = _costs()
-        figures, fit_words, judged_words = decide_coverage.decisions(settings, method, costs)
+        figures, fit_words, judged_words = decisions(settings, method, costs)
         figure, *others = figures
         for one in figures:
             name = f"**{md(capitalised(one.name), 60)}:** " if others else ""
@@ -64,24 +132,6 @@ def explore_decision_costs(settings: Settings, method: str) -> None:
             alt=" ".join(one.describe() for one in figures),
         )
         _costs_table(figures, settings)
-
-
-def _of_selected(settings: Settings, figure: Decision, costs: Costs) -> None:
-    """Say what each rule, made for all rows, costs on the selected ones, before recalibration."""
-    chosen = selection.current(settings)
-    if chosen is None or not chosen.rows.size:
-        return
-    scored = settings.sample.top_scored
-    score, hit = scored.score[chosen.rows], scored.hit[chosen.rows]
-    parts = []
-    for name, rule in figure.rules.items():
-        is_kept = score >= rule.threshold
-        wrong = np.count_nonzero(is_kept & ~hit)
-        total = costs.total(np.asarray(is_kept.sum(), float), np.asarray(wrong, float), hit.size)
-        parts.append(f"{figure.per(float(total) / hit.size)} by {name}")
-    st.markdown(
-        f"1,000 rows like the selected ones ({md(chosen.name, 200)}) cost {md('; '.join(parts), 400)}."
-    )
 
 
 def _costs() -> Costs:
@@ -102,6 +152,52 @@ def _costs() -> Costs:
             for name, (label, default, help) in _COSTS.items()
         }
     return Costs(**{name: float(value) for name, value in costs.items()})
+
+
+def decisions(
+    settings: Settings, method: str, costs: Costs
+) -> tuple[tuple[Decision, ...], str, str]:
+    """Return costs before (and after), and in words the rows on which the thresholds were chosen and judged."""
+    if method != NOT_RECALIBRATED:
+        result = decide_coverage.recalibrated(settings, method)
+        names = (model_name(settings), name_after(result.label))
+        pairs = zip(names, result.judged, result.fit, strict=True)
+        return (
+            tuple(_decision(costs, name, judged, fit) for name, judged, fit in pairs),
+            result.fit_words,
+            result.judged_words,
+        )
+    with session.sample_with_spinner(settings, "Weighing the costs …") as judged:
+        n = counted(judged.data.n, "row")
+        split = fit_split_for(settings.whole, settings.split)
+        if split is None or settings.split is None:
+            return ((_decision(costs, model_name(settings), judged, None),), "", n)
+        fit = replace(settings, split=split, where=()).sample
+        fit_words = f"split '{split}' ({counted(fit.data.n, 'row')})"
+        figure = _decision(costs, model_name(settings), judged, fit)
+        return (figure,), fit_words, f"split '{settings.split}' ({n})"
+
+
+def _decision(costs: Costs, name: str, judged: Sample, fit: Sample | None) -> Decision:
+    return replace(Decision.of_rows(judged, fit, costs=costs), name=name)
+
+
+def _of_selected(settings: Settings, figure: Decision, costs: Costs) -> None:
+    """Say what each rule, made for all rows, costs on the selected ones, before recalibration."""
+    chosen = selection.current(settings)
+    if chosen is None or not chosen.rows.size:
+        return
+    scored = settings.sample.top_scored
+    score, hit = scored.score[chosen.rows], scored.hit[chosen.rows]
+    parts = []
+    for name, rule in figure.rules.items():
+        is_kept = score >= rule.threshold
+        wrong = np.count_nonzero(is_kept & ~hit)
+        total = costs.total(np.asarray(is_kept.sum(), float), np.asarray(wrong, float), hit.size)
+        parts.append(f"{figure.per(float(total) / hit.size)} by {name}")
+    st.markdown(
+        f"1,000 rows like the selected ones ({md(chosen.name, 200)}) cost {md('; '.join(parts), 400)}."
+    )
 
 
 def _rows_words(costs: Costs, fit_words: str, judged_words: str) -> str:
@@ -168,8 +264,7 @@ def _threshold(value: float) -> str:
     return "all kept" if value == 0 else f"{value:.4f}"
 
 
-# ---- Prediction sets: all plausible classes, instead of one class or an expert.
-
+# ---- Prediction sets
 
 _METHODS: dict[SetMethod, str] = {"lac": "LAC (smallest)", "aps": "APS (adaptive)"}
 
@@ -213,6 +308,18 @@ def explore_prediction_sets(settings: Settings) -> None:
         _sets_table((sets.overall, *sets.classes))
 
 
+@st.cache_resource(scope="session", max_entries=8, show_spinner=False)
+def _kept_sets(
+    key: tuple[str, ...], method: SetMethod, coverage: float, _settings: Settings
+) -> PredictionSets:
+    whole = _settings.whole
+    division = Division.with_other_split(whole, _settings.split)
+    within = rows_where(whole, _settings.where)
+    return prediction_sets(
+        whole, method=method, coverage=coverage, division=division, within=within
+    )
+
+
 def _sets_table(summaries: Sequence[SetsOf]) -> None:
     st.dataframe(
         pd.DataFrame(
@@ -239,83 +346,4 @@ def _sets_table(summaries: Sequence[SetsOf]) -> None:
             "coverage": st.column_config.NumberColumn(format="%.1f %%"),
             "mean size": st.column_config.NumberColumn(format="%.2f"),
         },
-    )
-
-
-@st.cache_resource(scope="session", max_entries=8, show_spinner=False)
-def _kept_sets(
-    key: tuple[str, ...], method: SetMethod, coverage: float, _settings: Settings
-) -> PredictionSets:
-    whole = _settings.whole
-    division = Division.with_other_split(whole, _settings.split)
-    within = rows_where(whole, _settings.where)
-    return prediction_sets(
-        whole, method=method, coverage=coverage, division=division, within=within
-    )
-
-
-# ---- Where the model can be trusted: the levels of a group column, such as the tasks of a language model, with a threshold each.
-
-
-#: Columns with more levels than this are not offered, as they take too long for this page.
-_MOST_LEVELS = 100
-
-
-def trust_columns(chosen: Settings) -> list[str]:
-    """Return the group columns that can be chosen, those with few levels first."""
-    counts = {name: len(column.levels) for name, column in chosen.sample.data.groups.items()}
-    return sorted(
-        (name for name, n in counts.items() if 1 < n <= _MOST_LEVELS), key=counts.__getitem__
-    )
-
-
-def explore_trust_by_group(chosen: Settings, columns: list[str]) -> None:
-    """Draw the choice of a column and of the share of errors allowed, and a table with a line for each level."""
-    left, right = st.columns(2)
-    column = left.selectbox(
-        "By",
-        ["task", *(c for c in columns if c != "task")] if "task" in columns else columns,
-        format_func=lambda name: shorten(name, 40),
-        key="calviz.risk.by",
-    )
-    risk = right.slider("Errors allowed, %", 1, 50, 10, key="calviz.risk.by.errors")
-    try:
-        levels = session.trust_levels(chosen, column, risk / 100)
-    except CalvizError as error:
-        st.caption(md(error))
-        return
-    st.dataframe(
-        {
-            column: [shorten(s.where[0][1], 60) for s in levels.slices.slices],
-            "rows": [s.rows for s in levels.slices.slices],
-            "score": percent_numbers(s.score for s in levels.slices.slices),
-            "hits": percent_numbers(s.hits for s in levels.slices.slices),
-            "is": [levels.word(s) for s in levels.slices.slices],
-            "from": [c.threshold if c.kept else None for c in levels.choices],
-            "kept": [c.kept for c in levels.choices],
-            "accuracy there": [
-                ""
-                if c.interval is None
-                else f"{percent(c.accuracy)} ({percent_range(c.interval.low, c.interval.high)})"
-                for c in levels.choices
-            ],
-        },
-        hide_index=True,
-        height="content",
-        alt="Each value of the column: is it off, and from which confidence on is it right?",
-        column_config={
-            "rows": st.column_config.NumberColumn(format="localized"),
-            "kept": st.column_config.NumberColumn(format="localized"),
-            "score": st.column_config.NumberColumn("mean score", format="%.1f %%"),
-            "hits": st.column_config.NumberColumn(format="%.1f %%"),
-            "from": st.column_config.NumberColumn("confidence from", format="%.3f"),
-            "accuracy there": st.column_config.TextColumn("accuracy there (95 % CI)"),
-        },
-    )
-    left_out = (
-        f" {len(levels.few):,} with fewer than {LEAST_ROWS} rows left out." if levels.few else ""
-    )
-    st.caption(
-        f"Too high, too low: beyond chance, with all values tested together. Kept from that confidence on, at most {risk} % are wrong; the "
-        f"threshold is chosen on these very rows, so expect a little more on others.{left_out}"
     )

@@ -1,4 +1,4 @@
-"""Risk and coverage."""
+"""The risk-coverage curve: what is kept and what is referred to an expert, before and after recalibration, for several models."""
 
 from __future__ import annotations
 
@@ -25,152 +25,207 @@ from calviz.app import (
 )
 from calviz.app.open_files import OpenModel, all_models, model_key
 from calviz.app.selection import Covered, threshold_of
-from calviz.app.session import NOT_RECALIBRATED, Settings, md, model_name, name_after
+from calviz.app.session import Settings, md, model_name, name_after
 from calviz.comparison.compare_models import align
-from calviz.comparison.rows import fit_split_for
 from calviz.core.blocks import IntArray
 from calviz.core.entry_specs import RECALIBRATORS
 from calviz.core.errors import CalvizError
 from calviz.core.predictions import ConfidencePredictions, Dataset
 from calviz.core.words import (
     capitalised,
-    counted,
     keep_units_together,
     percent,
     percent_numbers,
     percent_range,
     shorten,
 )
-from calviz.figures.curve_estimates import Costs, RankedBy, ranking_values
-from calviz.figures.decision_cost import Decision
+from calviz.figures.curve_estimates import RankedBy, ranking_values
 from calviz.figures.risk_coverage import ReferralChoice, RiskCoverage, XAxis, YAxis
 from calviz.sample.sample import Sample
 
-# ---- Curves and costs before and after recalibration, on rows that the map has not seen.
+_X: dict[XAxis, str] = {"coverage": "share kept", "referred": "share referred to an expert"}
+_Y: dict[YAxis, str] = {"accuracy": "accuracy", "risk": "risk"}
+_CURVE = "risk.curve"
+_BY = {"share": "share kept", "threshold": "threshold", "error": "error rate allowed"}
 
 
-@dataclass(frozen=True, eq=False)
-class RecalibratedCurves:
-    """The kept results of a recalibration: curves, and the confidences that decisions use.
+@st.fragment
+def explore_risk_coverage(settings: Settings, method: str) -> None:
+    """Draw the curve, the slider and its sentence; a fragment, so that the slider reacts at once.
 
-    Attributes
+    Parameters
     ----------
-    label : str
-        The method's label.
-    rows : ndarray of int
-        Row numbers of the judged rows, in the model's data.
-    curves : mapping
-        By ranking: before, after.
-    judged, fit : (Sample, Sample)
-        Before and after: the judged rows, and the rows that the map was fitted on. Confidences only, which take little memory.
-    fit_words, judged_words : str
-    warnings : tuple of str
+    settings : Settings
+    method : str
+        The recalibrator whose curve is added, or `NOT_RECALIBRATED`.
     """
-
-    label: str
-    rows: IntArray
-    curves: dict[RankedBy, tuple[RiskCoverage, RiskCoverage]]
-    judged: tuple[Sample, Sample]
-    fit: tuple[Sample, Sample]
-    fit_words: str
-    judged_words: str
-    warnings: tuple[str, ...]
-
-
-def rankings_of(data: Dataset) -> tuple[RankedBy, ...]:
-    """Return the rankings that are defined for the data."""
-    return ("confidence",) if data.kind == "confidence" else get_args(RankedBy)
-
-
-@st.cache_resource(scope="session", max_entries=8, show_spinner=False)
-def _recalibrated(key: tuple[str, ...], method: str, _settings: Settings) -> RecalibratedCurves:
-    result = before_after.recalibrate(_settings, method)
-    label = RECALIBRATORS[method].label
-    names = (model_name(_settings), name_after(label))
-    judged = Sample(result.before), Sample(result.after)
-    return RecalibratedCurves(
-        label=label,
-        rows=result.rows,
-        curves={r: _curves(judged, r, names) for r in rankings_of(_settings.whole)},
-        judged=(_confidences(judged[0]), _confidences(judged[1])),
-        fit=(_confidences(Sample(result.fit_before)), _confidences(Sample(result.fit_after))),
-        fit_words=before_after.rows_words(result.fit),
-        judged_words=before_after.rows_words(result.evaluation),
-        warnings=result.warnings,
-    )
+    with navigation.boundary():
+        rankings = rankings_of(settings.whole)
+        ranking, x, y = _ranking_and_axes(rankings)
+        figure: RiskCoverage
+        after: RiskCoverage | None = None
+        result: RecalibratedCurves | None = None
+        if method == session.NOT_RECALIBRATED:
+            figure = replace(
+                session.risk_coverage(settings, ranking),
+                name=session.model_name(settings),
+            )
+        else:
+            result = recalibrated(settings, method)
+            figure, after = result.curves[ranking]
+        point_of = _slider(figure)
+        choice = point_of(figure)
+        st.markdown(f"**{md(keep_units_together(choice.sentence), 1_000)}**")
+        _of_selected(settings, ranking, choice)
+        if result is not None and after is not None:
+            sentence = keep_units_together(point_of(after).sentence)
+            st.markdown(f"{md(capitalised(after.name))}: {md(sentence, 1_000)}")
+            draw_rows_words(result, same=same_curve(figure, after))
+        others = [after] if after is not None else []
+        others += _others(settings, figure, rankings, result)
+        others += _pinned(settings, ranking)
+        _clickable(figure, ranking, x=x, y=y, at=choice.coverage or None, others=others)
+        _select(ranking, choice)
+        draw_coverage_table(figure, after, settings)
 
 
-def recalibrated(settings: Settings, method: str) -> RecalibratedCurves:
-    """Return curves and confidences before and after a method."""
-    words = f"Fitting {RECALIBRATORS[method].label.lower()}, ranking, resampling …"
-    with st.spinner(md(words), show_time=True):
-        return _recalibrated(settings.rows_key, method, settings)
-
-
-def _curves(
-    judged: tuple[Sample, Sample], ranking: RankedBy, names: tuple[str, str]
-) -> tuple[RiskCoverage, RiskCoverage]:
-    before, after = (
-        replace(RiskCoverage.compute(sample, ranking=ranking), name=name)
-        for sample, name in zip(judged, names, strict=True)
-    )
-    return before, after
-
-
-def _confidences(sample: Sample) -> Sample:
-    events = sample.top_events
-    return Sample(
-        ConfidencePredictions(confidence=events.score, correct=events.hit, name=sample.data.name)
-    )
-
-
-def decisions(
-    settings: Settings, method: str, costs: Costs
-) -> tuple[tuple[Decision, ...], str, str]:
-    """Return costs before (and after), and in words the rows on which the thresholds were chosen and judged."""
-    if method != NOT_RECALIBRATED:
-        result = recalibrated(settings, method)
-        names = (model_name(settings), name_after(result.label))
-        pairs = zip(names, result.judged, result.fit, strict=True)
-        return (
-            tuple(_decision(costs, name, judged, fit) for name, judged, fit in pairs),
-            result.fit_words,
-            result.judged_words,
+def _ranking_and_axes(rankings: tuple[RankedBy, ...]) -> tuple[RankedBy, XAxis, YAxis]:
+    """Draw the choice of the ranking and of both axes; return them."""
+    with st.container(horizontal=True, gap="medium"):
+        ranking = st.segmented_control(
+            "Rank by",
+            rankings,
+            default="confidence",
+            required=True,
+            key="ranking" if len(rankings) > 1 else "ranking-confidence",
+            bind="query-params" if len(rankings) > 1 else None,
+            help="confidence: the largest probability; entropy: of all probabilities; margin: "
+            "the largest minus the second largest.",
         )
-    with session.sample_with_spinner(settings, "Weighing the costs …") as judged:
-        n = counted(judged.data.n, "row")
-        split = fit_split_for(settings.whole, settings.split)
-        if split is None or settings.split is None:
-            return ((_decision(costs, model_name(settings), judged, None),), "", n)
-        fit = replace(settings, split=split, where=()).sample
-        fit_words = f"split '{split}' ({counted(fit.data.n, 'row')})"
-        figure = _decision(costs, model_name(settings), judged, fit)
-        return (figure,), fit_words, f"split '{settings.split}' ({n})"
+        x: XAxis = session.choose_one("Horizontal axis", _X, default="coverage", key="across")
+        y: YAxis = session.choose_one("Vertical axis", _Y, default="accuracy", key="up")
+    return ranking or "confidence", x, y
 
 
-def _decision(costs: Costs, name: str, judged: Sample, fit: Sample | None) -> Decision:
-    return replace(Decision.of_rows(judged, fit, costs=costs), name=name)
+def _slider(figure: RiskCoverage) -> Callable[[RiskCoverage], ReferralChoice]:
+    """Draw the slider; return a function that gives the chosen point of any curve."""
+    with st.container(horizontal=True, gap="medium", vertical_alignment="top"):
+        by = session.choose_one("Choose by", _BY, default="share", key="by")
+        with st.container(width=420):
+            if by == "error":
+                allowed = st.slider(
+                    "Errors allowed among the kept, %",
+                    0.0,
+                    50.0,
+                    5.0,
+                    0.5,
+                    key="allowed",
+                    bind="query-params",
+                )
+                return lambda curve: curve.at_risk(allowed / 100)
+            if by == "threshold":
+                return _by_threshold(figure)
+            percent = st.slider(
+                "Keep, % of the rows", 0, 100, 80, 1, key="keep", bind="query-params"
+            )
+            return lambda curve: curve.at_coverage(percent / 100)
 
 
-def same_curve(a: RiskCoverage, b: RiskCoverage) -> bool:
-    """Whether a map kept the order of the predictions, as far as the curves show."""
-    return bool(a.risk.shape == b.risk.shape and np.allclose(a.risk, b.risk, rtol=0, atol=1e-12))
+def _by_threshold(figure: RiskCoverage) -> Callable[[RiskCoverage], ReferralChoice]:
+    if figure.ranking == "entropy":
+        most = round(math.log(max(2, figure.n_classes)), 2)
+        at = st.slider("Keep where the entropy is at most", 0.0, most, most / 2, 0.01)
+    else:
+        at = st.slider(f"Keep where the {figure.ranking} is at least", 0.0, 1.0, 0.8, 0.005)
+    return lambda curve: curve.at_threshold(at)
 
 
-def draw_rows_words(result: RecalibratedCurves, *, same: bool) -> None:
-    """Say which rows the map was fitted on, and which are shown."""
-    words = (
-        f"{result.label} is fitted on {result.fit_words}; both curves are of {result.judged_words}."
+def _clickable(figure: RiskCoverage, ranking: RankedBy, **options: Any) -> None:
+    """Draw the curves; a click on one selects the rows that are kept there. Options are those of `figure.plot`."""
+    key = selection.widget_key(_CURVE)
+
+    def clicked() -> None:
+        points = st.session_state[screen.widget_key(key)].selection.points
+        percent = interactive_reliability.number_of_point(points[0]) if points else None
+        if percent is not None:
+            selection.choose(Covered("kept", ranking, percent), by=_CURVE)
+
+    drawing = screen.plotted(figure, **options)
+    screen.chart(
+        figure,
+        screen.as_wide_as_the_page(drawing),
+        key=key,
+        filename="risk-coverage",
+        on_select=clicked,
     )
-    if same:
-        words += (
-            " They are the same: the map keeps the order of the predictions. What it changes is the "
-            "confidence that a threshold is set on."
-        )
-    st.caption(md(" ".join([words, *result.warnings]), 1_000))
 
 
-# ---- The risk-coverage curve as a table: accuracy at some coverages, before and after recalibration.
+def _select(ranking: RankedBy, choice: ReferralChoice) -> None:
+    """Draw buttons that select the kept and the referred rows."""
+    percent = round(100 * choice.coverage)
+    with st.container(horizontal=True, gap="small"):
+        for side in ("kept", "referred"):
+            st.button(
+                f"Select the {side} rows",
+                type="tertiary",
+                key=f"calviz.risk.select.{side}",
+                on_click=selection.choose,
+                args=(Covered(side, ranking, percent),),
+                disabled=percent == (0 if side == "kept" else 100),
+            )
+
+
+def _of_selected(settings: Settings, ranking: RankedBy, choice: ReferralChoice) -> None:
+    """Say how many of the selected rows would be kept, and how many of those are right."""
+    chosen = selection.current(settings)
+    if chosen is None or not chosen.rows.size or isinstance(chosen.rule, Covered):
+        return
+    sample = settings.sample
+    value = ranking_values(sample, ranking)[chosen.rows]
+    is_kept = value >= threshold_of(sample, ranking, choice.coverage)
+    right_count = int(np.count_nonzero(sample.top_scored.hit[chosen.rows][is_kept]))
+    count = int(np.count_nonzero(is_kept))
+    of_these = f", and {right_count:,} of these are right" if count else ""
+    st.markdown(
+        f"Of the selected rows ({md(chosen.name, 200)}), {count:,} of {chosen.rows.size:,} are kept{of_these}."
+    )
+
+
+def _pinned(settings: Settings, ranking: RankedBy) -> list[RiskCoverage]:
+    """Return the curve of the pinned state, if that has other rows or another model."""
+    pinned_state = pinning.current(settings)
+    if pinned_state is None or pinned_state.settings.rows_key == settings.rows_key:
+        return []
+    curve = session.risk_coverage(pinned_state.settings, ranking)
+    name = pinning.difference_of(replace(pinned_state, method=session.NOT_RECALIBRATED), settings)
+    return [replace(curve, name=f"Pinned: {name}")]
+
+
+def _others(
+    settings: Settings,
+    figure: RiskCoverage,
+    rankings: tuple[RankedBy, ...],
+    result: RecalibratedCurves | None,
+) -> list[RiskCoverage]:
+    """Return the curves of other rankings and other models, if they are asked for; with a recalibration, of the judged rows."""
+    others: list[RiskCoverage] = []
+    with st.container(horizontal=True, gap="medium"):
+        if len(rankings) > 1 and st.toggle(
+            "Compare the rankings", key="compare", bind="query-params"
+        ):
+            kinds = [r for r in rankings if r != figure.ranking]
+            curves = [
+                result.curves[r][0] if result else session.risk_coverage(settings, r) for r in kinds
+            ]
+            others += [replace(curve, name=figure.name) for curve in curves]
+        models, left_out = other_models_of(settings)
+        if models and other_models_wanted():
+            judged = None if result is None else result.rows
+            of_models = [curve_of_model(settings, m, figure.ranking, judged) for m in models]
+            others += [curve for curve in of_models if curve is not None]
+            for words in left_out:
+                st.caption(md(words, 400))
+    return others
 
 
 #: Coverages of the table, in %.
@@ -234,8 +289,7 @@ def _interval(choice: ReferralChoice) -> str:
     return percent_range(choice.interval.low, choice.interval.high)
 
 
-# ---- Other models on the same rows: those of the current file, and of the other open files.
-
+# ---- Other models
 
 #: Largest number of curves that can be told apart.
 MOST = 5
@@ -332,189 +386,97 @@ def _curve(
     return replace(RiskCoverage.compute(data, ranking=_ranking), name=_other.name)
 
 
-# ---- The risk-coverage curve, with a slider for the threshold, other models, and after recalibration.
+# ---- After recalibration
 
 
-_X: dict[XAxis, str] = {"coverage": "share kept", "referred": "share referred to an expert"}
-_Y: dict[YAxis, str] = {"accuracy": "accuracy", "risk": "risk"}
-_CURVE = "risk.curve"
-_BY = {"share": "share kept", "threshold": "threshold", "error": "error rate allowed"}
+@dataclass(frozen=True, eq=False)
+class RecalibratedCurves:
+    """The kept results of a recalibration: curves, and the confidences that decisions use.
 
-
-@st.fragment
-def explore_risk_coverage(settings: Settings, method: str) -> None:
-    """Draw the curve, the slider and its sentence; a fragment, so that the slider reacts at once.
-
-    Parameters
+    Attributes
     ----------
-    settings : Settings
-    method : str
-        The recalibrator whose curve is added, or `recalibration_choice.NONE`.
+    label : str
+        The method's label.
+    rows : ndarray of int
+        Row numbers of the judged rows, in the model's data.
+    curves : mapping
+        By ranking: before, after.
+    judged, fit : (Sample, Sample)
+        Before and after: the judged rows, and the rows that the map was fitted on. Confidences only, which take little memory.
+    fit_words, judged_words : str
+    warnings : tuple of str
     """
-    with navigation.boundary():
-        rankings = rankings_of(settings.whole)
-        ranking, x, y = _ranking_and_axes(rankings)
-        figure: RiskCoverage
-        after: RiskCoverage | None = None
-        result: RecalibratedCurves | None = None
-        if method == session.NOT_RECALIBRATED:
-            figure = replace(
-                session.risk_coverage(settings, ranking),
-                name=session.model_name(settings),
-            )
-        else:
-            result = recalibrated(settings, method)
-            figure, after = result.curves[ranking]
-        point_of = _slider(figure)
-        choice = point_of(figure)
-        st.markdown(f"**{md(keep_units_together(choice.sentence), 1_000)}**")
-        _of_selected(settings, ranking, choice)
-        if result is not None and after is not None:
-            sentence = keep_units_together(point_of(after).sentence)
-            st.markdown(f"{md(capitalised(after.name))}: {md(sentence, 1_000)}")
-            draw_rows_words(result, same=same_curve(figure, after))
-        others = [after] if after is not None else []
-        others += _others(settings, figure, rankings, result)
-        others += _pinned(settings, ranking)
-        _clickable(figure, ranking, x=x, y=y, at=choice.coverage or None, others=others)
-        _select(ranking, choice)
-        draw_coverage_table(figure, after, settings)
+
+    label: str
+    rows: IntArray
+    curves: dict[RankedBy, tuple[RiskCoverage, RiskCoverage]]
+    judged: tuple[Sample, Sample]
+    fit: tuple[Sample, Sample]
+    fit_words: str
+    judged_words: str
+    warnings: tuple[str, ...]
 
 
-def _ranking_and_axes(rankings: tuple[RankedBy, ...]) -> tuple[RankedBy, XAxis, YAxis]:
-    """Draw the choice of the ranking and of both axes; return them."""
-    with st.container(horizontal=True, gap="medium"):
-        ranking = st.segmented_control(
-            "Rank by",
-            rankings,
-            default="confidence",
-            required=True,
-            key="ranking" if len(rankings) > 1 else "ranking-confidence",
-            bind="query-params" if len(rankings) > 1 else None,
-            help="confidence: the largest probability; entropy: of all probabilities; margin: "
-            "the largest minus the second largest.",
+def recalibrated(settings: Settings, method: str) -> RecalibratedCurves:
+    """Return curves and confidences before and after a method."""
+    words = f"Fitting {RECALIBRATORS[method].label.lower()}, ranking, resampling …"
+    with st.spinner(md(words), show_time=True):
+        return _recalibrated(settings.rows_key, method, settings)
+
+
+@st.cache_resource(scope="session", max_entries=8, show_spinner=False)
+def _recalibrated(key: tuple[str, ...], method: str, _settings: Settings) -> RecalibratedCurves:
+    result = before_after.recalibrate(_settings, method)
+    label = RECALIBRATORS[method].label
+    names = (model_name(_settings), name_after(label))
+    judged = Sample(result.before), Sample(result.after)
+    return RecalibratedCurves(
+        label=label,
+        rows=result.rows,
+        curves={r: _curves(judged, r, names) for r in rankings_of(_settings.whole)},
+        judged=(_confidences(judged[0]), _confidences(judged[1])),
+        fit=(_confidences(Sample(result.fit_before)), _confidences(Sample(result.fit_after))),
+        fit_words=before_after.rows_words(result.fit),
+        judged_words=before_after.rows_words(result.evaluation),
+        warnings=result.warnings,
+    )
+
+
+def rankings_of(data: Dataset) -> tuple[RankedBy, ...]:
+    """Return the rankings that are defined for the data."""
+    return ("confidence",) if data.kind == "confidence" else get_args(RankedBy)
+
+
+def _curves(
+    judged: tuple[Sample, Sample], ranking: RankedBy, names: tuple[str, str]
+) -> tuple[RiskCoverage, RiskCoverage]:
+    before, after = (
+        replace(RiskCoverage.compute(sample, ranking=ranking), name=name)
+        for sample, name in zip(judged, names, strict=True)
+    )
+    return before, after
+
+
+def _confidences(sample: Sample) -> Sample:
+    events = sample.top_events
+    return Sample(
+        ConfidencePredictions(confidence=events.score, correct=events.hit, name=sample.data.name)
+    )
+
+
+def same_curve(a: RiskCoverage, b: RiskCoverage) -> bool:
+    """Whether a map kept the order of the predictions, as far as the curves show."""
+    return bool(a.risk.shape == b.risk.shape and np.allclose(a.risk, b.risk, rtol=0, atol=1e-12))
+
+
+def draw_rows_words(result: RecalibratedCurves, *, same: bool) -> None:
+    """Say which rows the map was fitted on, and which are shown."""
+    words = (
+        f"{result.label} is fitted on {result.fit_words}; both curves are of {result.judged_words}."
+    )
+    if same:
+        words += (
+            " They are the same: the map keeps the order of the predictions. What it changes is the "
+            "confidence that a threshold is set on."
         )
-        x: XAxis = session.choose_one("Horizontal axis", _X, default="coverage", key="across")
-        y: YAxis = session.choose_one("Vertical axis", _Y, default="accuracy", key="up")
-    return ranking or "confidence", x, y
-
-
-def _clickable(figure: RiskCoverage, ranking: RankedBy, **options: Any) -> None:
-    """Draw the curves; a click on one selects the rows that are kept there. Options are those of `figure.plot`."""
-    key = selection.widget_key(_CURVE)
-
-    def clicked() -> None:
-        points = st.session_state[screen.widget_key(key)].selection.points
-        percent = interactive_reliability.number_of_point(points[0]) if points else None
-        if percent is not None:
-            selection.choose(Covered("kept", ranking, percent), by=_CURVE)
-
-    drawing = screen.plotted(figure, **options)
-    screen.chart(
-        figure,
-        screen.as_wide_as_the_page(drawing),
-        key=key,
-        filename="risk-coverage",
-        on_select=clicked,
-    )
-
-
-def _select(ranking: RankedBy, choice: ReferralChoice) -> None:
-    """Draw buttons that select the kept and the referred rows."""
-    percent = round(100 * choice.coverage)
-    with st.container(horizontal=True, gap="small"):
-        for side in ("kept", "referred"):
-            st.button(
-                f"Select the {side} rows",
-                type="tertiary",
-                key=f"calviz.risk.select.{side}",
-                on_click=selection.choose,
-                args=(Covered(side, ranking, percent),),
-                disabled=percent == (0 if side == "kept" else 100),
-            )
-
-
-def _of_selected(settings: Settings, ranking: RankedBy, choice: ReferralChoice) -> None:
-    """Say how many of the selected rows would be kept, and how many of those are right."""
-    chosen = selection.current(settings)
-    if chosen is None or not chosen.rows.size or isinstance(chosen.rule, Covered):
-        return
-    sample = settings.sample
-    value = ranking_values(sample, ranking)[chosen.rows]
-    is_kept = value >= threshold_of(sample, ranking, choice.coverage)
-    right_count = int(np.count_nonzero(sample.top_scored.hit[chosen.rows][is_kept]))
-    count = int(np.count_nonzero(is_kept))
-    of_these = f", and {right_count:,} of these are right" if count else ""
-    st.markdown(
-        f"Of the selected rows ({md(chosen.name, 200)}), {count:,} of {chosen.rows.size:,} are kept{of_these}."
-    )
-
-
-def _pinned(settings: Settings, ranking: RankedBy) -> list[RiskCoverage]:
-    """Return the curve of the pinned state, if that has other rows or another model."""
-    pinned_state = pinning.current(settings)
-    if pinned_state is None or pinned_state.settings.rows_key == settings.rows_key:
-        return []
-    curve = session.risk_coverage(pinned_state.settings, ranking)
-    name = pinning.difference_of(replace(pinned_state, method=session.NOT_RECALIBRATED), settings)
-    return [replace(curve, name=f"Pinned: {name}")]
-
-
-def _others(
-    settings: Settings,
-    figure: RiskCoverage,
-    rankings: tuple[RankedBy, ...],
-    result: RecalibratedCurves | None,
-) -> list[RiskCoverage]:
-    """Return the curves of other rankings and other models, if they are asked for; with a recalibration, of the judged rows."""
-    others: list[RiskCoverage] = []
-    with st.container(horizontal=True, gap="medium"):
-        if len(rankings) > 1 and st.toggle(
-            "Compare the rankings", key="compare", bind="query-params"
-        ):
-            kinds = [r for r in rankings if r != figure.ranking]
-            curves = [
-                result.curves[r][0] if result else session.risk_coverage(settings, r) for r in kinds
-            ]
-            others += [replace(curve, name=figure.name) for curve in curves]
-        models, left_out = other_models_of(settings)
-        if models and other_models_wanted():
-            judged = None if result is None else result.rows
-            of_models = [curve_of_model(settings, m, figure.ranking, judged) for m in models]
-            others += [curve for curve in of_models if curve is not None]
-            for words in left_out:
-                st.caption(md(words, 400))
-    return others
-
-
-def _slider(figure: RiskCoverage) -> Callable[[RiskCoverage], ReferralChoice]:
-    """Draw the slider; return a function that gives the chosen point of any curve."""
-    with st.container(horizontal=True, gap="medium", vertical_alignment="top"):
-        by = session.choose_one("Choose by", _BY, default="share", key="by")
-        with st.container(width=420):
-            if by == "error":
-                allowed = st.slider(
-                    "Errors allowed among the kept, %",
-                    0.0,
-                    50.0,
-                    5.0,
-                    0.5,
-                    key="allowed",
-                    bind="query-params",
-                )
-                return lambda curve: curve.at_risk(allowed / 100)
-            if by == "threshold":
-                return _by_threshold(figure)
-            percent = st.slider(
-                "Keep, % of the rows", 0, 100, 80, 1, key="keep", bind="query-params"
-            )
-            return lambda curve: curve.at_coverage(percent / 100)
-
-
-def _by_threshold(figure: RiskCoverage) -> Callable[[RiskCoverage], ReferralChoice]:
-    if figure.ranking == "entropy":
-        most = round(math.log(max(2, figure.n_classes)), 2)
-        at = st.slider("Keep where the entropy is at most", 0.0, most, most / 2, 0.01)
-    else:
-        at = st.slider(f"Keep where the {figure.ranking} is at least", 0.0, 1.0, 0.8, 0.005)
-    return lambda curve: curve.at_threshold(at)
+    st.caption(md(" ".join([words, *result.warnings]), 1_000))

@@ -1,4 +1,4 @@
-"""The cutoff and grades."""
+"""The page Decisions: a cutoff with everything that depends on it, and the tests of rating grades."""
 
 from __future__ import annotations
 
@@ -53,68 +53,6 @@ from calviz.sample.cutoff_and_grades import (
 )
 from calviz.sample.sample import Sample
 
-# ---- The scores that decide, before and after recalibration, on rows that the map has not seen.
-
-
-@dataclass(frozen=True, eq=False)
-class DecidingSamples:
-    """The samples whose scores decide.
-
-    Attributes
-    ----------
-    before : Sample
-        The current rows, reduced to the class that is decided on.
-    after : Sample or None
-        The same rows after a recalibrator.
-    words : str
-        Which rows the map was fitted on, and which are shown; empty without a map.
-    """
-
-    before: Sample
-    after: Sample | None = None
-    words: str = ""
-
-
-def deciding(settings: Settings, method: str) -> DecidingSamples:
-    """Return the samples before and after a method; raise NotAvailable if there is nothing to decide."""
-    sample = decidable(settings.sample)
-    if method == NOT_RECALIBRATED:
-        return DecidingSamples(sample)
-    with st.spinner(md(f"Fitting {RECALIBRATORS[method].label.lower()} …"), show_time=True):
-        return _recalibrated(settings.rows_key, method, sample.reduction, settings)
-
-
-@st.cache_resource(scope="session", max_entries=8, show_spinner=False)
-def _recalibrated(
-    key: tuple[str, ...], method: str, reduction: Reduction, _settings: Settings
-) -> DecidingSamples:
-    result = before_after.recalibrate(_settings, method)
-    label = RECALIBRATORS[method].label
-    names = model_name(_settings), name_after(label)
-    before, after_it = (
-        decidable(_two_classes(Sample(data, reduction=reduction), name))
-        for data, name in zip((result.before, result.after), names, strict=True)
-    )
-    fit, judged = map(before_after.rows_words, (result.fit, result.evaluation))
-    words = f"{label} is fitted on {fit}; both are shown on {judged}."
-    return DecidingSamples(before, after_it, " ".join([words, *result.warnings]))
-
-
-def _two_classes(sample: Sample, name: str) -> Sample:
-    """Return the class that is decided on against the rest, which takes little memory."""
-    events = sample.events
-    index = sample.reduction.class_index(sample.data)
-    names = ("the rest", sample.data.class_names[index])
-    names = names if names[0] != names[1] else ("all others", names[1])
-    data = Predictions(
-        probs=events.score, labels=events.hit.astype(int), class_names=names, name=name
-    )
-    return Sample(data, reduction=Reduction("positive"))
-
-
-# ---- The slider of the cutoff, and everything that depends on it.
-
-
 _SHOWN: dict[Shown, str] = {
     "net-benefit": "net benefit",
     "standardised": "standardised",
@@ -124,37 +62,6 @@ _SHOWN: dict[Shown, str] = {
 CUTOFF_KEY, LEAST, _BAD_LINK = "cutoff", 0.001, "calviz.decisions.bad_link"
 #: Widths in pixels: of a square figure, two of which stand side by side, and of the confusion matrix beside the table of shares.
 _SQUARE, _NARROW = 344, 300
-
-
-def chosen_cutoff() -> float | None:
-    """Return the cutoff that was chosen in this session; None if none was."""
-    value = st.session_state.get(CUTOFF_KEY)
-    return value if isinstance(value, float) else None
-
-
-def _say_bad_link() -> None:
-    """Warn that the cutoff in the link is not valid and was ignored, until another one is chosen."""
-    in_link = st.query_params.get(CUTOFF_KEY)
-    if CUTOFF_KEY not in st.session_state and in_link is not None and not _usable(in_link):
-        st.session_state[_BAD_LINK] = in_link
-    if _BAD_LINK in st.session_state:
-        bad_value = md(shorten(st.session_state[_BAD_LINK], 40))
-        st.warning(
-            f"The link asks for a cutoff of '{bad_value}': it must be a number from {LEAST:g} to {1 - LEAST:g}, so {CUTOFF:g} is shown; "
-            "drag the cutoff to the one that was meant.",
-            icon=":material/link_off:",
-        )
-
-
-def _usable(text: str) -> bool:
-    try:
-        return LEAST <= float(text) <= 1 - LEAST
-    except ValueError:
-        return False
-
-
-def _forget_bad_link() -> None:
-    st.session_state.pop(_BAD_LINK, None)
 
 
 @st.fragment
@@ -202,6 +109,37 @@ def explore_cutoff(settings: Settings, method: str) -> None:
             f"Dot: the cutoff of {cutoff:.3g}. Dashed: scores that do not tell hits from misses."
         )
         _net_benefit(deciding_samples, settings, cutoff, pinned)
+
+
+def chosen_cutoff() -> float | None:
+    """Return the cutoff that was chosen in this session; None if none was."""
+    value = st.session_state.get(CUTOFF_KEY)
+    return value if isinstance(value, float) else None
+
+
+def _say_bad_link() -> None:
+    """Warn that the cutoff in the link is not valid and was ignored, until another one is chosen."""
+    in_link = st.query_params.get(CUTOFF_KEY)
+    if CUTOFF_KEY not in st.session_state and in_link is not None and not _usable(in_link):
+        st.session_state[_BAD_LINK] = in_link
+    if _BAD_LINK in st.session_state:
+        bad_value = md(shorten(st.session_state[_BAD_LINK], 40))
+        st.warning(
+            f"The link asks for a cutoff of '{bad_value}': it must be a number from {LEAST:g} to {1 - LEAST:g}, so {CUTOFF:g} is shown; "
+            "drag the cutoff to the one that was meant.",
+            icon=":material/link_off:",
+        )
+
+
+def _usable(text: str) -> bool:
+    try:
+        return LEAST <= float(text) <= 1 - LEAST
+    except ValueError:
+        return False
+
+
+def _forget_bad_link() -> None:
+    st.session_state.pop(_BAD_LINK, None)
 
 
 def _pinned(settings: Settings) -> Overlay[Sample] | None:
@@ -337,8 +275,63 @@ def _net_benefit(
     )
 
 
-# ---- Rating grades on the page Decisions: the choice of their column, and the tests of each grade.
+@dataclass(frozen=True, eq=False)
+class DecidingSamples:
+    """The samples whose scores decide.
 
+    Attributes
+    ----------
+    before : Sample
+        The current rows, reduced to the class that is decided on.
+    after : Sample or None
+        The same rows after a recalibrator.
+    words : str
+        Which rows the map was fitted on, and which are shown; empty without a map.
+    """
+
+    before: Sample
+    after: Sample | None = None
+    words: str = ""
+
+
+def deciding(settings: Settings, method: str) -> DecidingSamples:
+    """Return the samples before and after a method; raise NotAvailable if there is nothing to decide."""
+    sample = decidable(settings.sample)
+    if method == NOT_RECALIBRATED:
+        return DecidingSamples(sample)
+    with st.spinner(md(f"Fitting {RECALIBRATORS[method].label.lower()} …"), show_time=True):
+        return _recalibrated(settings.rows_key, method, sample.reduction, settings)
+
+
+@st.cache_resource(scope="session", max_entries=8, show_spinner=False)
+def _recalibrated(
+    key: tuple[str, ...], method: str, reduction: Reduction, _settings: Settings
+) -> DecidingSamples:
+    result = before_after.recalibrate(_settings, method)
+    label = RECALIBRATORS[method].label
+    names = model_name(_settings), name_after(label)
+    before, after_it = (
+        decidable(_two_classes(Sample(data, reduction=reduction), name))
+        for data, name in zip((result.before, result.after), names, strict=True)
+    )
+    fit, judged = map(before_after.rows_words, (result.fit, result.evaluation))
+    words = f"{label} is fitted on {fit}; both are shown on {judged}."
+    return DecidingSamples(before, after_it, " ".join([words, *result.warnings]))
+
+
+def _two_classes(sample: Sample, name: str) -> Sample:
+    """Return the class that is decided on against the rest, which takes little memory."""
+    events = sample.events
+    index = sample.reduction.class_index(sample.data)
+    names = ("the rest", sample.data.class_names[index])
+    names = names if names[0] != names[1] else ("all others", names[1])
+    data = Predictions(
+        probs=events.score, labels=events.hit.astype(int), class_names=names, name=name
+    )
+    return Sample(data, reduction=Reduction("positive"))
+
+
+# ---- Rating grades
 
 #: Key of the widget that chooses the column of grades.
 GRADES_KEY = "grades"
@@ -351,12 +344,6 @@ _COLOURS_IN_THE_DARK = {
     "red": "#ef8a80",
     "none": "#a0a0a0",
 }
-
-
-def chosen_grade_column() -> str | None:
-    """Return the column that was chosen in this session; None if none was."""
-    column = st.session_state.get(GRADES_KEY)
-    return column if isinstance(column, str) else None
 
 
 def explore_grades(sample: Sample) -> None:
@@ -385,6 +372,12 @@ def explore_grades(sample: Sample) -> None:
     st.caption(
         f"Grades in the order of their mean score, with Jeffreys 95 % intervals. {tests_words(sample.data)}"
     )
+
+
+def chosen_grade_column() -> str | None:
+    """Return the column that was chosen in this session; None if none was."""
+    column = st.session_state.get(GRADES_KEY)
+    return column if isinstance(column, str) else None
 
 
 def _grades_table(tested: Grades) -> None:

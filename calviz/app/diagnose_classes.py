@@ -1,9 +1,9 @@
-"""The chart and the table of classes, and the details of the one class that is picked in them."""
+"""The errors of the classes: computed, drawn as bars and as a table, and explained for the class that is picked."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -11,21 +11,118 @@ import streamlit as st
 
 from calviz.app import (
     interactive_reliability,
+    jobs,
     navigation,
+    pinning,
     screen,
     selection,
     session,
     tables_and_cards,
 )
-from calviz.app.diagnose_class_errors import AllowedClassViews
+from calviz.app.jobs import Button, Job, LongWork, StateWords
 from calviz.app.selection import Labelled, Predicted, predicted_classes_of
 from calviz.app.session import Settings, look_at_class, md
 from calviz.core.blocks import FloatArray
+from calviz.core.errors import NotAvailable
 from calviz.core.predictions import Dataset, Predictions
 from calviz.core.words import counted, decimal, decimals_for, distinct, number
 from calviz.figures.class_bars import ClassBars, Mode, Order
 from calviz.figures.hundred_squares import Bullet
 from calviz.figures.marks import Overlay
+from calviz.sample.class_gaps import class_ranges
+from calviz.sample.sample import Sample
+
+PLACE = "classwise"
+#: Rows, and rows times classes, from which on the computation takes seconds.
+MANY_ROWS, MANY_ENTRIES = 20_000, 10_000_000
+#: Seconds to wait before the progress bar is drawn.
+PATIENCE = 0.3
+MODES: dict[Mode, str] = {
+    "predicted-class": "rows predicted as each class",
+    "one-vs-rest": "each class against the rest",
+    "true-class": "rows of each true class",
+}
+
+
+class AllowedClassViews(NamedTuple):
+    """All views of the classes that the data allow, and the reasons why they do not allow the others."""
+
+    views: Mapping[Mode, ClassBars]
+    reasons: Mapping[Mode, str]
+
+    @property
+    def first(self) -> Mode:
+        """The view that is shown first."""
+        return next(iter(self.views))
+
+
+def find_class_views(settings: Settings) -> AllowedClassViews | None:
+    """Return all errors by class; None, with progress or reason on screen, if there are none yet."""
+    sample = settings.sample
+    data = sample.data
+    quick = data.n < MANY_ROWS and data.n * max(1, data.n_classes) < MANY_ENTRIES
+    if quick or data.labels is None:  # without labels it is quick, or not available
+        words = f"Resampling {counted(data.rows, 'row')}, class by class …"
+        with session.sample_with_spinner(settings, words):
+            return _compute_views(sample)
+    work = LongWork(
+        PLACE,
+        settings.rows_key,
+        f"Resampling {counted(data.rows, 'row')}, class by class",
+        lambda: _work(sample),
+    )
+    status = jobs.draw_long_work(
+        work,
+        Button("Compute them", ":material/play_arrow:", "calviz.classes.again"),
+        StateWords(stopped=lambda _: "Stopped before the errors of the classes were known."),
+        at_once=True,
+        patience=PATIENCE,
+    )
+    class_errors: AllowedClassViews | None = status.result
+    return class_errors
+
+
+def _work(sample: Sample) -> Callable[[Job], AllowedClassViews]:
+    def work(job: Job) -> AllowedClassViews:
+        for words in MODES.values():
+            job.step(words, "waiting")
+        return _compute_views(sample, job.step)
+
+    return work
+
+
+def _compute_views(
+    sample: Sample, report: Callable[..., object] = lambda *_: None
+) -> AllowedClassViews:
+    views: dict[Mode, ClassBars] = {}
+    reasons: dict[Mode, str] = {}
+    for mode, words in MODES.items():
+        report(words, "running")
+        try:
+            views[mode] = session.class_bars(sample, mode)
+            report(words, "done")
+        except NotAvailable as error:
+            reasons[mode] = str(error)
+            report(words, "failed", str(error))
+    if not views:
+        raise NotAvailable(reasons["true-class"])
+    return AllowedClassViews(views, reasons)
+
+
+def pinned_class_errors(settings: Settings, mode: Mode) -> Overlay[FloatArray] | None:
+    """Return the error of each class in the pinned state, shape (K,); NaN for a class without rows."""
+    # Reduction and bins do not matter here.
+    return pinning.overlay(
+        settings, lambda sample: _errors_of(sample, mode), as_now=pinning.REDUCTION_AND_BINS
+    )
+
+
+def _errors_of(sample: Sample, mode: Mode) -> FloatArray:
+    ranges = sample.top_label.view(class_ranges, view=mode)
+    return np.where(ranges.has, ranges.value, np.nan)
+
+
+# ---- Bars
 
 #: The rows that a click on a bar selects: those the bar is about; one-vs-rest, those predicted as the class.
 _RULES: dict[Mode, type[Labelled | Predicted]] = {
@@ -33,21 +130,6 @@ _RULES: dict[Mode, type[Labelled | Predicted]] = {
     "predicted-class": Predicted,
     "one-vs-rest": Predicted,
 }
-
-
-def selected_class(settings: Settings) -> int | None:
-    """Return the index of the class whose rows are selected; None if other rows or no rows are."""
-    rule = selection.current_rule()
-    if not isinstance(rule, Predicted | Labelled):
-        return None
-    names = settings.whole.class_names
-    return names.index(rule.name) if rule.name in names else None
-
-
-def _rule(mode: Mode, index: int, settings: Settings) -> Predicted | Labelled:
-    data = settings.whole
-    named = isinstance(data, Predictions) or data.predicted is not None
-    return (_RULES[mode] if named else Labelled)(data.class_names[index])
 
 
 def draw_bars(
@@ -74,6 +156,24 @@ def draw_bars(
         filename=f"classes-{figure.mode}",
         on_select=clicked if can_select else "ignore",
     )
+
+
+def selected_class(settings: Settings) -> int | None:
+    """Return the index of the class whose rows are selected; None if other rows or no rows are."""
+    rule = selection.current_rule()
+    if not isinstance(rule, Predicted | Labelled):
+        return None
+    names = settings.whole.class_names
+    return names.index(rule.name) if rule.name in names else None
+
+
+def _rule(mode: Mode, index: int, settings: Settings) -> Predicted | Labelled:
+    data = settings.whole
+    named = isinstance(data, Predictions) or data.predicted is not None
+    return (_RULES[mode] if named else Labelled)(data.class_names[index])
+
+
+# ---- Table
 
 
 def merged_views(settings: Settings, class_errors: AllowedClassViews) -> pd.DataFrame:
@@ -321,6 +421,9 @@ _COLUMNS = {
         "KS", width=50, format="%.1f", help="On these rows, in points."
     ),
 }
+
+
+# ---- One class
 
 
 def drill_down(frame: pd.DataFrame, settings: Settings) -> None:

@@ -1,4 +1,4 @@
-"""All metrics."""
+"""The page Metrics: a table of all metrics, its export, and the ECE as other libraries define it."""
 
 from __future__ import annotations
 
@@ -34,9 +34,6 @@ from calviz.sample.error_bars import MetricResult
 from calviz.verdicts import analysis
 from calviz.verdicts.evaluation import Written, missing, name_of, remarks
 
-# ---- All metrics in a table: values at once, intervals and noise floors family by family.
-
-
 ALL_FAMILIES = "All families"
 #: Rows times classes up to which error bars are computed by default.
 AT_ONCE = 1_000_000
@@ -55,18 +52,6 @@ INTERVAL_HELP = (
 Results = dict[str, MetricResult]
 #: Rows, settings and family whose error bars were complete in the last run.
 _COMPLETE = "calviz.metrics.there"
-
-
-def keys_of(family: str, settings: Settings) -> tuple[str, ...]:
-    """Return the metrics of a family, or all; the ECE appears only once, under the name that fits these bins."""
-    same = "" if settings.scheme == "equal-width" else "ece"
-    return tuple(m.key for m in METRICS if family in (ALL_FAMILIES, m.family) and m.key != same)
-
-
-def is_small(settings: Settings) -> bool:
-    """Whether the data are so small that error bars are computed by default."""
-    data = settings.sample.data
-    return data.n * max(1, data.n_classes) <= AT_ONCE
 
 
 def explore_table(settings: Settings, family: str, *, error_bars: bool) -> Results:
@@ -105,6 +90,18 @@ def explore_table(settings: Settings, family: str, *, error_bars: bool) -> Resul
     with place.container():
         _reacting_table(results, settings, others)
     return results
+
+
+def keys_of(family: str, settings: Settings) -> tuple[str, ...]:
+    """Return the metrics of a family, or all; the ECE appears only once, under the name that fits these bins."""
+    same = "" if settings.scheme == "equal-width" else "ece"
+    return tuple(m.key for m in METRICS if family in (ALL_FAMILIES, m.family) and m.key != same)
+
+
+def is_small(settings: Settings) -> bool:
+    """Whether the data are so small that error bars are computed by default."""
+    data = settings.sample.data
+    return data.n * max(1, data.n_classes) <= AT_ONCE
 
 
 def _other_values(
@@ -238,6 +235,10 @@ def _other(result: MetricResult | None) -> str:
     return Written(result).value if result is not None and result.available else ""
 
 
+#: Columns that are left out if they are empty.
+OPTIONAL = ("95 % interval", "noise: mean", "noise: 95 %", "p-value")
+
+
 def _sortable(
     texts: pd.DataFrame, results: Results, others: Mapping[str, Mapping[str, MetricResult]]
 ) -> Any:
@@ -251,10 +252,6 @@ def _sortable(
     for name, other in others.items():
         columns[name] = [other[key].value if key in other else math.nan for key in results]
     return sortable(texts, {name: columns[name] for name in columns if name in texts.columns})
-
-
-#: Columns that are left out if they are empty.
-OPTIONAL = ("95 % interval", "noise: mean", "noise: 95 %", "p-value")
 
 
 def details(result: MetricResult) -> None:
@@ -293,7 +290,7 @@ def _value(value: Any) -> str:
     return number(value) if isinstance(value, float) else str(value)
 
 
-# ---- The contents of the export of all metrics.
+# ---- Export
 
 
 def draw_export(results: Results, settings: Settings, stem: str) -> None:
@@ -327,8 +324,7 @@ def source(settings: Settings) -> str:
     return " · ".join([*parts, settings.sample.words])
 
 
-# ---- The ECE of the same predictions as other libraries define it: a figure, a table, and why the values differ.
-
+# ---- Other libraries
 
 #: Height in pixels of a row of the table, for up to four lines of text.
 ROW_HEIGHT = 86
@@ -391,6 +387,39 @@ def _in_order(conventions: Conventions) -> list[ConventionValue]:
     return sorted(conventions, key=lambda v: -v.value if v.available else math.inf)
 
 
+def _draw_conventions(conventions: Conventions) -> None:
+    texts, others = conventions_table(conventions), _in_order(conventions)
+    numbers = {
+        "value": [conventions.ece, *(v.value for v in others)],
+        "difference": [math.nan, *(v.value - conventions.ece for v in others)],
+        "if calibrated": [conventions.noise, *(v.noise for v in others)],
+    }
+    config = {
+        "library, function": st.column_config.TextColumn(width=188, pinned=True),
+        "value": st.column_config.Column(width=64, alignment="right", help="In points."),
+        "difference": st.column_config.Column(
+            width=80, alignment="right", help="To calviz's ECE, in points."
+        ),
+        "if calibrated": st.column_config.Column(
+            width=92,
+            alignment="right",
+            help="What this convention gives on average for a perfectly calibrated model with the same number of "
+            "rows, in points.",
+        ),
+        "its default": st.column_config.TextColumn(width=190),
+        "why it differs": st.column_config.TextColumn(width=300),
+    }
+    st.dataframe(
+        sortable(texts, {name: numbers[name] for name in NUMBERS if name in texts.columns}),
+        hide_index=True,
+        row_height=ROW_HEIGHT,
+        height=38 + ROW_HEIGHT * len(texts),
+        placeholder="–",
+        alt="ECE by library: value, difference to calviz, its default, why it differs",
+        column_config={name: config[name] for name in texts.columns},
+    )
+
+
 def conventions_table(conventions: Conventions) -> pd.DataFrame:
     """Return calviz and every convention as texts, one row each."""
     rule = f"{bins_words(**conventions.params)}, (a, b]"
@@ -430,36 +459,3 @@ def conventions_export(conventions: Conventions, settings: Settings, form: str) 
     right = [c for c in NUMBERS if c in texts.columns]
     caption = f"ECE in points by the defaults of other libraries: {source(settings)}."
     return tables_and_cards.for_papers(form, texts, caption=caption, right=right)
-
-
-def _draw_conventions(conventions: Conventions) -> None:
-    texts, others = conventions_table(conventions), _in_order(conventions)
-    numbers = {
-        "value": [conventions.ece, *(v.value for v in others)],
-        "difference": [math.nan, *(v.value - conventions.ece for v in others)],
-        "if calibrated": [conventions.noise, *(v.noise for v in others)],
-    }
-    config = {
-        "library, function": st.column_config.TextColumn(width=188, pinned=True),
-        "value": st.column_config.Column(width=64, alignment="right", help="In points."),
-        "difference": st.column_config.Column(
-            width=80, alignment="right", help="To calviz's ECE, in points."
-        ),
-        "if calibrated": st.column_config.Column(
-            width=92,
-            alignment="right",
-            help="What this convention gives on average for a perfectly calibrated model with the same number of "
-            "rows, in points.",
-        ),
-        "its default": st.column_config.TextColumn(width=190),
-        "why it differs": st.column_config.TextColumn(width=300),
-    }
-    st.dataframe(
-        sortable(texts, {name: numbers[name] for name in NUMBERS if name in texts.columns}),
-        hide_index=True,
-        row_height=ROW_HEIGHT,
-        height=38 + ROW_HEIGHT * len(texts),
-        placeholder="–",
-        alt="ECE by library: value, difference to calviz, its default, why it differs",
-        column_config={name: config[name] for name in texts.columns},
-    )

@@ -1,4 +1,4 @@
-"""Report, chosen figures, PDF."""
+"""The pages Report and Figures: what is chosen, made and downloaded."""
 
 from __future__ import annotations
 
@@ -42,47 +42,6 @@ from calviz.report.document import Part, Report, bind, make_part
 from calviz.report.printing import LETTERS, Panel, caption_of, to_sheet
 from calviz.sample.cutoff_and_grades import decidable, has_grades, possible_grade_columns
 
-# ---- A page of HTML as PDF: a button that prints it, then one that downloads it.
-
-
-def draw_pdf_buttons(html: str, filename: str, *, key: str) -> None:
-    """Print on request, as it takes seconds; if nothing on this machine can print, disable the button and say why.
-
-    Parameters
-    ----------
-    html : str
-        A self-contained page.
-    filename : str
-    key : str
-        Prefix of the keys of the buttons, and of the PDF, which is kept until the page changes.
-    """
-    if reason := printing.why_not():
-        st.button("PDF", disabled=True, key=f"{key}.no_pdf", help=md(reason, 300))
-        return
-    digest, state_key = hashlib.sha256(html.encode()).hexdigest(), f"{key}.pdf_made"
-    printed: tuple[str, bytes] | None = st.session_state.get(state_key)
-    if printed is None or printed[0] != digest:
-        help = "Printed by the browser that is on this machine; takes some seconds."
-        icon = ":material/picture_as_pdf:"
-        if not st.button("Make a PDF", icon=icon, key=f"{key}.make_pdf", help=help):
-            return
-        with st.spinner("Printing …", show_time=True):
-            printed = digest, printing.to_pdf(html)
-        st.session_state[state_key] = printed
-    st.download_button(
-        f"PDF ({file_size(len(printed[1]))})",
-        printed[1],
-        filename,
-        "application/pdf",
-        icon=":material/download:",
-        on_click="ignore",
-        key=f"{key}.PDF",
-    )
-
-
-# ---- The page Report: the choice of its contents, the job that makes it, and the downloads.
-
-
 PLACE = "report"
 #: The sections that use what was chosen on the page Decisions; the section on grades also depends on the preset.
 GRADES, DECISIONS, METRICS = "grades", "decisions", "metrics"
@@ -90,6 +49,38 @@ GRADES, DECISIONS, METRICS = "grades", "decisions", "metrics"
 OVER_TIME = "over-time"
 #: Height of the preview in pixels.
 HEIGHT = 900
+
+
+def explore_report(settings: Settings) -> None:
+    """Draw the choices, the job, the downloads and the preview."""
+    inputs = results_of_pages(settings)
+    keys, preset = _sections(settings, inputs)
+    inputs = replace(inputs, preset=preset)
+    title, author, notes, date = _own_words(settings)
+    if not keys:
+        st.info("Choose at least one section.", icon=":material/info:")
+        return
+    requested = {(key, inputs.identity(key)) for key in keys}
+    work = LongWork(
+        PLACE,
+        _key(settings),
+        "Making the report",
+        lambda: _work(settings, inputs, keys),
+        answers=lambda part: part[1] >= requested,
+    )
+    status = jobs.draw_long_work(
+        work,
+        Button("Make the report", ":material/description:", "calviz.report.make"),
+        StateWords(
+            stopped=lambda _: "Stopped before the report was made.",
+            out_of_date="The report that was made does not hold all of these sections as they are now.",
+        ),
+    )
+    if status.result is None or not work.answers(status.result):
+        return
+    part: Part = status.result[0]
+    chosen = _with_sections(part, keys)
+    _downloads(bind([chosen], title=title, author=author, notes=notes, date=date), settings)
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,38 +118,6 @@ class PageResults:
         result = self.of(work)
         # Results are compared by identity, choices by value.
         return str(id(result)) if work in ("comparison", "learning") else repr(result)
-
-
-def explore_report(settings: Settings) -> None:
-    """Draw the choices, the job, the downloads and the preview."""
-    inputs = results_of_pages(settings)
-    keys, preset = _sections(settings, inputs)
-    inputs = replace(inputs, preset=preset)
-    title, author, notes, date = _own_words(settings)
-    if not keys:
-        st.info("Choose at least one section.", icon=":material/info:")
-        return
-    requested = {(key, inputs.identity(key)) for key in keys}
-    work = LongWork(
-        PLACE,
-        _key(settings),
-        "Making the report",
-        lambda: _work(settings, inputs, keys),
-        answers=lambda part: part[1] >= requested,
-    )
-    status = jobs.draw_long_work(
-        work,
-        Button("Make the report", ":material/description:", "calviz.report.make"),
-        StateWords(
-            stopped=lambda _: "Stopped before the report was made.",
-            out_of_date="The report that was made does not hold all of these sections as they are now.",
-        ),
-    )
-    if status.result is None or not work.answers(status.result):
-        return
-    part: Part = status.result[0]
-    chosen = _with_sections(part, keys)
-    _downloads(bind([chosen], title=title, author=author, notes=notes, date=date), settings)
 
 
 def results_of_pages(settings: Settings) -> PageResults:
@@ -403,8 +362,42 @@ def _downloads(report: Report, settings: Settings) -> None:
             st.iframe(html, height=HEIGHT, alt="Preview of the report")
 
 
-# ---- The page Figures: the choice of panels and widths, one caption for all, and downloads as SVG, PNG and PDF.
+def draw_pdf_buttons(html: str, filename: str, *, key: str) -> None:
+    """Print on request, as it takes seconds; if nothing on this machine can print, disable the button and say why.
 
+    Parameters
+    ----------
+    html : str
+        A self-contained page.
+    filename : str
+    key : str
+        Prefix of the keys of the buttons, and of the PDF, which is kept until the page changes.
+    """
+    if reason := printing.why_not():
+        st.button("PDF", disabled=True, key=f"{key}.no_pdf", help=md(reason, 300))
+        return
+    digest, state_key = hashlib.sha256(html.encode()).hexdigest(), f"{key}.pdf_made"
+    printed: tuple[str, bytes] | None = st.session_state.get(state_key)
+    if printed is None or printed[0] != digest:
+        help = "Printed by the browser that is on this machine; takes some seconds."
+        icon = ":material/picture_as_pdf:"
+        if not st.button("Make a PDF", icon=icon, key=f"{key}.make_pdf", help=help):
+            return
+        with st.spinner("Printing …", show_time=True):
+            printed = digest, printing.to_pdf(html)
+        st.session_state[state_key] = printed
+    st.download_button(
+        f"PDF ({file_size(len(printed[1]))})",
+        printed[1],
+        filename,
+        "application/pdf",
+        icon=":material/download:",
+        on_click="ignore",
+        key=f"{key}.PDF",
+    )
+
+
+# ---- Figures
 
 #: The panels that are chosen at first.
 _FIRST = ("reliability", "risk-coverage")

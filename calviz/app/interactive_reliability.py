@@ -85,7 +85,7 @@ def draw_clickable(
 ) -> None:
     """Draw the diagram with the selection in it; a click on a bin (with `drag`, a drag over several) selects their rows.
 
-    `answers_first` is passed to `state.choose`.
+    `answers_first` is passed to `selection.choose`.
     """
     chart_key = f"{selection.widget_key(key)}{'.drag' * drag}"
 

@@ -1,4 +1,4 @@
-"""Several models."""
+"""The page Compare models: the choice of models, their comparison, and each of them after recalibration."""
 
 from __future__ import annotations
 
@@ -33,9 +33,6 @@ from calviz.figures.model_differences import ModelDifferences
 from calviz.figures.reliability import Reliability
 from calviz.sample.error_bars import MetricResult
 from calviz.verdicts.evaluation import Written
-
-# ---- The choice of models that are compared, and their comparison, computed once.
-
 
 #: Largest number of models on the page.
 MOST = 12
@@ -130,15 +127,15 @@ def _another_file(models: int) -> None:
         upload.draw_failure()
 
 
-@st.cache_resource(scope="session", max_entries=4, show_spinner=False)
-def _aligned(key: tuple[str, ...], split: str | None, _chosen: ChosenModels) -> Alignment:
-    return same_rows(_chosen.models, split=split)
-
-
 def alignment(chosen: ChosenModels, split: str | None) -> Alignment:
     """Return the models on the rows that they have in common."""
     with st.spinner("Matching rows …", show_time=True):
         return _aligned(chosen.key, split, chosen)
+
+
+@st.cache_resource(scope="session", max_entries=4, show_spinner=False)
+def _aligned(key: tuple[str, ...], split: str | None, _chosen: ChosenModels) -> Alignment:
+    return same_rows(_chosen.models, split=split)
 
 
 def find_comparison(chosen: ChosenModels, settings: Settings) -> ModelComparison | None:
@@ -180,134 +177,7 @@ def compare(job: Job, aligned: Alignment, settings: Settings) -> ModelComparison
     )
 
 
-# ---- The table of models by recalibrators: a metric of each model after each method.
-
-
-METHODS_PLACE = "models_methods"
-
-
-def explore_methods(chosen: ChosenModels, settings: Settings) -> None:
-    """Draw the choices, the running job, and the table."""
-    with st.container(horizontal=True, gap="medium", vertical_alignment="top"):
-        rows = fitting_choices.choose_fit_rows(settings)
-    choice = fitting_choices.choose_methods(
-        rows, chosen.models.values(), about=chosen.key, many_fits=True
-    )
-    if choice is None:
-        return
-    names, options = choice.methods, choice.options
-    key = (*chosen.key, *rows.key, *settings.reduction_and_bins_key, *choice.key)
-    work = LongWork(
-        METHODS_PLACE,
-        key,
-        f"Fitting {counted(len(names), 'method')} to {len(chosen.models)} models",
-        lambda: partial(
-            _compare_methods,
-            aligned=alignment(chosen, rows.settings.split),
-            settings=settings,
-            rows=rows,
-            methods=names,
-            options=options,
-        ),
-    )
-    status = jobs.draw_long_work(
-        work,
-        Button("Fit them", always=True, possible=bool(names)),
-        StateWords(
-            "The methods are fitted on the same rows for all models, and judged on the same other rows."
-        ),
-    )
-    if status.result is not None:
-        _draw_methods(status.result)
-
-
-def _compare_methods(
-    job: Job,
-    aligned: Alignment,
-    settings: Settings,
-    rows: fitting_choices.FitRows,
-    methods: tuple[str, ...],
-    options: dict[str, dict[str, Any]],
-) -> ModelsByMethods:
-    return compare_methods(
-        same_rows(aligned, where=settings.where),
-        methods,
-        metrics=METRICS.in_table("fits"),
-        reduction=settings.reduction,
-        bins=settings.bins,
-        scheme=settings.scheme,
-        options=options,
-        progress=lambda words, done, total: job.progress(done, total, words),
-        stop=job.stopping,
-        **rows.division.given,
-    )
-
-
-@st.fragment
-def _draw_methods(comparisons: ModelsByMethods) -> None:
-    for name, reason in comparisons.failures.items():
-        st.warning(f"{md(name, 60)}: {md(reason, 300)}", icon=":material/warning:")
-    if not comparisons.models:
-        return
-    metric = st.segmented_control(
-        "Metric",
-        METRICS.in_table("fits"),
-        default=QUOTED,
-        required=True,
-        key="calviz.models.methods.metric",
-        format_func=lambda key: METRICS[key].label,
-    )
-    shown = metric or QUOTED
-    columns = {name: c.column(shown) for name, c in comparisons.models.items()}
-    frame = table(comparisons, columns)
-    labels = [
-        [m.label for m in c if m.key in columns[n].second] for n, c in comparisons.models.items()
-    ]
-    second = [
-        (row, list(frame.columns).index(label)) for row, of in enumerate(labels) for label in of
-    ]
-    st.table(marked_table(frame, second=second), border="horizontal")
-    first = next(iter(comparisons.models.values()))
-    unit = Written(MetricResult(shown, 1.0)).unit_words
-    st.caption(
-        f"{METRICS[shown].label}{f' in {unit}' if unit else ''}. {marks_words('best of its row')} "
-        f"{full_sentence(first.rows_words(lambda how: md(how, 100)))} Binned metrics: {first.bins_words}."
-    )
-    reasons = {
-        (m.label, m.reason) for c in comparisons.models.values() for m in c if not m.ok and m.reason
-    }
-    for label, reason in sorted(reasons):
-        st.caption(f"{md(label, 60)}: {md(reason, 300)}")
-    tables_and_cards.download_button(
-        "Download as CSV",
-        lambda: comparisons.frame(shown).reset_index(),
-        f"models-methods-{shown}.csv",
-        key="calviz.models.methods.download",
-    )
-
-
-def table(comparisons: ModelsByMethods, columns: Mapping[str, ComparisonColumn]) -> pd.DataFrame:
-    """Return values of a metric as markdown, one row per model, one column per method.
-
-    Parameters
-    ----------
-    comparisons : ModelsByMethods
-    columns : mapping of str to Column
-        The methods' values, by model.
-    """
-    written = Written.column(r for column in columns.values() for r in column.results.values())
-    rows: dict[str, dict[str, str]] = {}
-    for name, comparison in comparisons.models.items():
-        column = columns[name]
-        texts = {key: written.of(result.value) for key, result in column.results.items()}
-        rows[md(name, 60)] = {
-            m.label: comparison_cell(column, m.key, texts.get(m.key, "–")) for m in comparison
-        }
-    return pd.DataFrame.from_dict(rows, orient="index")
-
-
-# ---- A comparison of models on a page: table, ranking, differences, diagrams.
-
+# ---- The comparison drawn
 
 #: Width in pixels of a small diagram.
 SMALL = 310
@@ -461,13 +331,6 @@ def _table(comparison: ModelComparison, reference: str) -> None:
         )
 
 
-@st.cache_resource(scope="session", max_entries=16, show_spinner=False)
-def _plane(
-    key: tuple[str, ...], score: PlaneScore, _comparison: ModelComparison
-) -> MiscalibrationPlane:
-    return MiscalibrationPlane.compute(_comparison, score=score)
-
-
 def draw_planes(comparison: ModelComparison, key: tuple[str, ...], settings: Settings) -> None:
     """Draw miscalibration against discrimination for both proper scores."""
     with st.container(horizontal=True, gap="medium"):
@@ -488,12 +351,11 @@ def draw_planes(comparison: ModelComparison, key: tuple[str, ...], settings: Set
     )
 
 
-@st.cache_resource(scope="session", max_entries=48, show_spinner=False)
-def _reliability(
-    key: tuple[str, ...], name: str, _comparison: ModelComparison, _settings: Settings
-) -> Reliability:
-    sample = _settings.sample.with_data(_comparison.alignment.models[name])
-    return Reliability.compute(sample, band=False)
+@st.cache_resource(scope="session", max_entries=16, show_spinner=False)
+def _plane(
+    key: tuple[str, ...], score: PlaneScore, _comparison: ModelComparison
+) -> MiscalibrationPlane:
+    return MiscalibrationPlane.compute(_comparison, score=score)
 
 
 def draw_diagrams(comparison: ModelComparison, key: tuple[str, ...], settings: Settings) -> None:
@@ -515,3 +377,136 @@ def draw_diagrams(comparison: ModelComparison, key: tuple[str, ...], settings: S
     st.caption(
         "All diagrams share their axes; the shares of rows below them have scales of their own."
     )
+
+
+@st.cache_resource(scope="session", max_entries=48, show_spinner=False)
+def _reliability(
+    key: tuple[str, ...], name: str, _comparison: ModelComparison, _settings: Settings
+) -> Reliability:
+    sample = _settings.sample.with_data(_comparison.alignment.models[name])
+    return Reliability.compute(sample, band=False)
+
+
+# ---- After recalibration
+
+METHODS_PLACE = "models_methods"
+
+
+def explore_methods(chosen: ChosenModels, settings: Settings) -> None:
+    """Draw the choices, the running job, and the table."""
+    with st.container(horizontal=True, gap="medium", vertical_alignment="top"):
+        rows = fitting_choices.choose_fit_rows(settings)
+    choice = fitting_choices.choose_methods(
+        rows, chosen.models.values(), about=chosen.key, many_fits=True
+    )
+    if choice is None:
+        return
+    names, options = choice.methods, choice.options
+    key = (*chosen.key, *rows.key, *settings.reduction_and_bins_key, *choice.key)
+    work = LongWork(
+        METHODS_PLACE,
+        key,
+        f"Fitting {counted(len(names), 'method')} to {len(chosen.models)} models",
+        lambda: partial(
+            _compare_methods,
+            aligned=alignment(chosen, rows.settings.split),
+            settings=settings,
+            rows=rows,
+            methods=names,
+            options=options,
+        ),
+    )
+    status = jobs.draw_long_work(
+        work,
+        Button("Fit them", always=True, possible=bool(names)),
+        StateWords(
+            "The methods are fitted on the same rows for all models, and judged on the same other rows."
+        ),
+    )
+    if status.result is not None:
+        _draw_methods(status.result)
+
+
+def _compare_methods(
+    job: Job,
+    aligned: Alignment,
+    settings: Settings,
+    rows: fitting_choices.FitRows,
+    methods: tuple[str, ...],
+    options: dict[str, dict[str, Any]],
+) -> ModelsByMethods:
+    return compare_methods(
+        same_rows(aligned, where=settings.where),
+        methods,
+        metrics=METRICS.in_table("fits"),
+        reduction=settings.reduction,
+        bins=settings.bins,
+        scheme=settings.scheme,
+        options=options,
+        progress=lambda words, done, total: job.progress(done, total, words),
+        stop=job.stopping,
+        **rows.division.given,
+    )
+
+
+@st.fragment
+def _draw_methods(comparisons: ModelsByMethods) -> None:
+    for name, reason in comparisons.failures.items():
+        st.warning(f"{md(name, 60)}: {md(reason, 300)}", icon=":material/warning:")
+    if not comparisons.models:
+        return
+    metric = st.segmented_control(
+        "Metric",
+        METRICS.in_table("fits"),
+        default=QUOTED,
+        required=True,
+        key="calviz.models.methods.metric",
+        format_func=lambda key: METRICS[key].label,
+    )
+    shown = metric or QUOTED
+    columns = {name: c.column(shown) for name, c in comparisons.models.items()}
+    frame = table(comparisons, columns)
+    labels = [
+        [m.label for m in c if m.key in columns[n].second] for n, c in comparisons.models.items()
+    ]
+    second = [
+        (row, list(frame.columns).index(label)) for row, of in enumerate(labels) for label in of
+    ]
+    st.table(marked_table(frame, second=second), border="horizontal")
+    first = next(iter(comparisons.models.values()))
+    unit = Written(MetricResult(shown, 1.0)).unit_words
+    st.caption(
+        f"{METRICS[shown].label}{f' in {unit}' if unit else ''}. {marks_words('best of its row')} "
+        f"{full_sentence(first.rows_words(lambda how: md(how, 100)))} Binned metrics: {first.bins_words}."
+    )
+    reasons = {
+        (m.label, m.reason) for c in comparisons.models.values() for m in c if not m.ok and m.reason
+    }
+    for label, reason in sorted(reasons):
+        st.caption(f"{md(label, 60)}: {md(reason, 300)}")
+    tables_and_cards.download_button(
+        "Download as CSV",
+        lambda: comparisons.frame(shown).reset_index(),
+        f"models-methods-{shown}.csv",
+        key="calviz.models.methods.download",
+    )
+
+
+def table(comparisons: ModelsByMethods, columns: Mapping[str, ComparisonColumn]) -> pd.DataFrame:
+    """Return values of a metric as markdown, one row per model, one column per method.
+
+    Parameters
+    ----------
+    comparisons : ModelsByMethods
+    columns : mapping of str to Column
+        The methods' values, by model.
+    """
+    written = Written.column(r for column in columns.values() for r in column.results.values())
+    rows: dict[str, dict[str, str]] = {}
+    for name, comparison in comparisons.models.items():
+        column = columns[name]
+        texts = {key: written.of(result.value) for key, result in column.results.items()}
+        rows[md(name, 60)] = {
+            m.label: comparison_cell(column, m.key, texts.get(m.key, "–")) for m in comparison
+        }
+    return pd.DataFrame.from_dict(rows, orient="index")

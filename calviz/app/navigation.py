@@ -1,4 +1,4 @@
-"""The pages, and what keeps them working."""
+"""The pages, the links between them, and what keeps them working."""
 
 from __future__ import annotations
 
@@ -28,8 +28,6 @@ from calviz.core.limits import FULL
 from calviz.core.registry import homes
 from calviz.core.words import full_sentence
 from calviz.verdicts.evaluation import Evaluation
-
-# ---- The list of pages, in the order of the navigation.
 
 
 @dataclass(frozen=True)
@@ -254,72 +252,56 @@ def link(key: str) -> str:
     return PAGES_BY_KEY[key].file
 
 
-# ---- The only folder that this server writes to; it is removed when the server ends.
-#
-# The web server spools uploads to it too. What a killed server left behind is removed by the next one.
+#: The link when there is only one model, and so nothing to compare.
+_ONE_MODEL = (("data", "Open another model's file"),)
 
 
-PREFIX = "calviz-server-"
-LOCK = "in-use"
-#: Seconds for which a new folder may not have its lock yet.
-YOUNG_FOR = 60.0
+def draw_next_steps(page: str, settings: Settings, evaluation: Evaluation | None = None) -> None:
+    """Draw links to the pages that come next; on the overview they depend on findings and verdict.
 
-_folder_lock = threading.Lock()
-_folder: Path | None = None
-
-
-def use_own_folder() -> None:
-    """Use the server's own temporary folder from now on; does nothing outside a server or when called again."""
-    global _folder
-    if not runtime.exists() or not isinstance(runtime.get_instance(), runtime.Runtime):
+    Parameters
+    ----------
+    page : str
+        The key of the page that is shown.
+    settings : Settings
+    evaluation : Evaluation, optional
+        With verdict and findings, where the page has them.
+    """
+    steps = tuple(_after_overview(settings, evaluation)) if evaluation else _leads_to(page)
+    if page == "compare_models" and len(settings.entry.loaded.models) < 2:
+        steps = _ONE_MODEL
+    if not steps:
         return
-    with _folder_lock:
-        if _folder is None:
-            _folder = make_folder(Path(tempfile.gettempdir()))
-            tempfile.tempdir = str(_folder)
+    with st.container(horizontal=True, gap="medium"):
+        for key, label in steps:
+            st.page_link(
+                link(key),
+                label=label,
+                icon=":material/arrow_forward:",
+                query_params=st.query_params.to_dict(),
+                width="content",
+            )
 
 
-def make_folder(base: Path) -> Path:
-    """Create a folder that only this user may enter, removed when the process ends; leftovers are removed first."""
-    remove_leftovers(base)
-    folder = Path(tempfile.mkdtemp(prefix=PREFIX, dir=base))
-    # The lock is held until the process ends, however it ends. It gets its name once it is held, since
-    # another server removes a folder whose lock is free.
-    unnamed = folder / "new"
-    lock = os.open(unnamed, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
-    fcntl.flock(lock, fcntl.LOCK_EX)
-    unnamed.rename(folder / LOCK)
-    atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    return folder
+def _leads_to(page: str) -> tuple[tuple[str, str], ...]:
+    spec = PAGES_BY_KEY.get(page)
+    return () if spec is None else spec.leads_to
 
 
-def remove_leftovers(base: Path) -> None:
-    """Remove the folders of this user's servers that no longer run."""
-    for folder in base.glob(f"{PREFIX}*"):
-        try:
-            status = folder.lstat()
-        except OSError:  # another server has removed it since it was listed
-            continue
-        if status.st_uid == os.getuid() and not folder.is_symlink() and not _in_use(folder, status):
-            shutil.rmtree(folder, ignore_errors=True)
+def _after_overview(settings: Settings, evaluation: Evaluation) -> Iterator[tuple[str, str]]:
+    about = {CHECKS[finding.code].about for finding in evaluation.findings}
+    if evaluation.verdict is not None and evaluation.verdict.beyond_noise:
+        yield "recalibrate", "Recalibrate this"
+    yield "reliability", "See every bin and its rows"
+    if "classes" in about:
+        yield "classwise", "See which classes"
+    if "slices" in about or settings.whole.groups:
+        yield "slices", "See for whom it is wrong"
+    if len(settings.entry.loaded.models) > 1:
+        yield "compare_models", f"Compare {len(settings.entry.loaded.models)} models"
 
 
-def _in_use(folder: Path, status: os.stat_result) -> bool:
-    try:
-        lock = os.open(folder / LOCK, os.O_RDWR | os.O_CLOEXEC)
-    except OSError:
-        return time.time() - status.st_mtime < YOUNG_FOR
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        return True
-    finally:
-        os.close(lock)
-    return False
-
-
-# ---- Keep pages working: handle the first request to a fresh server, and unexpected errors.
-
+# ---- First requests and errors
 
 _FRAME, _ERROR = "calviz.frame", ":material/error:"
 _LOG = logging.getLogger("calviz.app")
@@ -383,11 +365,72 @@ def boundary() -> Iterator[None]:
         )
 
 
-# ---- Import the modules of the other pages in the background while the visitor looks at the first one.
-#
-# Importing scikit-learn, the recalibrators and polars takes more than a second, which the first visitor of each page would
-# otherwise wait for.
+# ---- Temporary folder
 
+PREFIX = "calviz-server-"
+LOCK = "in-use"
+#: Seconds for which a new folder may not have its lock yet.
+YOUNG_FOR = 60.0
+
+_folder_lock = threading.Lock()
+_folder: Path | None = None
+
+
+def use_own_folder() -> None:
+    """Use the server's own temporary folder from now on; does nothing outside a server or when called again.
+
+    It is the only folder that this server writes to, uploads included. It is removed when the server ends, and by the next
+    server if this one was killed.
+    """
+    global _folder
+    if not runtime.exists() or not isinstance(runtime.get_instance(), runtime.Runtime):
+        return
+    with _folder_lock:
+        if _folder is None:
+            _folder = make_folder(Path(tempfile.gettempdir()))
+            tempfile.tempdir = str(_folder)
+
+
+def make_folder(base: Path) -> Path:
+    """Create a folder that only this user may enter, removed when the process ends; leftovers are removed first."""
+    remove_leftovers(base)
+    folder = Path(tempfile.mkdtemp(prefix=PREFIX, dir=base))
+    # The lock is held until the process ends, however it ends. It gets its name once it is held, since
+    # another server removes a folder whose lock is free.
+    unnamed = folder / "new"
+    lock = os.open(unnamed, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
+    fcntl.flock(lock, fcntl.LOCK_EX)
+    unnamed.rename(folder / LOCK)
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return folder
+
+
+def remove_leftovers(base: Path) -> None:
+    """Remove the folders of this user's servers that no longer run."""
+    for folder in base.glob(f"{PREFIX}*"):
+        try:
+            status = folder.lstat()
+        except OSError:  # another server has removed it since it was listed
+            continue
+        if status.st_uid == os.getuid() and not folder.is_symlink() and not _in_use(folder, status):
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def _in_use(folder: Path, status: os.stat_result) -> bool:
+    try:
+        lock = os.open(folder / LOCK, os.O_RDWR | os.O_CLOEXEC)
+    except OSError:
+        return time.time() - status.st_mtime < YOUNG_FOR
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return True
+    finally:
+        os.close(lock)
+    return False
+
+
+# ---- Early imports
 
 #: The package of the pages, and modules that they import only when they are drawn. Modules that register entries are added.
 _PAGE_MODULES = "calviz.app"
@@ -403,7 +446,11 @@ def pause_imports() -> None:
 
 
 def resume_imports() -> None:
-    """Continue after a page is drawn; the first call on a server starts the thread. Does nothing outside a server."""
+    """Continue after a page is drawn; the first call on a server starts the thread. Does nothing outside a server.
+
+    Importing scikit-learn, the recalibrators and polars takes more than a second, which the first visitor of each page would
+    otherwise wait for.
+    """
     _idle.set()
     # A process started by a worker runs the page without a server.
     if _started.is_set() or not runtime.exists():
@@ -440,55 +487,3 @@ def module_names() -> Iterator[str]:
         imported = importlib.import_module(package)
         for module in pkgutil.walk_packages(imported.__path__, f"{package}."):
             yield module.name
-
-
-# ---- Links to the pages to go to next; on the overview they depend on the findings.
-
-
-#: The link when there is only one model, and so nothing to compare.
-_ONE_MODEL = (("data", "Open another model's file"),)
-
-
-def draw_next_steps(page: str, settings: Settings, evaluation: Evaluation | None = None) -> None:
-    """Draw links to the pages that come next; on the overview they depend on findings and verdict.
-
-    Parameters
-    ----------
-    page : str
-        The key of the page that is shown.
-    settings : Settings
-    evaluation : Evaluation, optional
-        With verdict and findings, where the page has them.
-    """
-    steps = tuple(_after_overview(settings, evaluation)) if evaluation else _leads_to(page)
-    if page == "compare_models" and len(settings.entry.loaded.models) < 2:
-        steps = _ONE_MODEL
-    if not steps:
-        return
-    with st.container(horizontal=True, gap="medium"):
-        for key, label in steps:
-            st.page_link(
-                link(key),
-                label=label,
-                icon=":material/arrow_forward:",
-                query_params=st.query_params.to_dict(),
-                width="content",
-            )
-
-
-def _leads_to(page: str) -> tuple[tuple[str, str], ...]:
-    spec = PAGES_BY_KEY.get(page)
-    return () if spec is None else spec.leads_to
-
-
-def _after_overview(settings: Settings, evaluation: Evaluation) -> Iterator[tuple[str, str]]:
-    about = {CHECKS[finding.code].about for finding in evaluation.findings}
-    if evaluation.verdict is not None and evaluation.verdict.beyond_noise:
-        yield "recalibrate", "Recalibrate this"
-    yield "reliability", "See every bin and its rows"
-    if "classes" in about:
-        yield "classwise", "See which classes"
-    if "slices" in about or settings.whole.groups:
-        yield "slices", "See for whom it is wrong"
-    if len(settings.entry.loaded.models) > 1:
-        yield "compare_models", f"Compare {len(settings.entry.loaded.models)} models"

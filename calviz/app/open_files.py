@@ -1,4 +1,4 @@
-"""Open files, and what their links hold."""
+"""The data of a session: its open files and the current one, links and saved views that bring them back, and their models."""
 
 from __future__ import annotations
 
@@ -24,58 +24,8 @@ from calviz.data import Loaded, ReadingOptions, Together, read
 from calviz.data.joining import named_models
 from calviz.data.reading import SAMPLES, SampleSet, load_sample
 
-# ---- How a file is read, as a parameter of the address.
-
-
-def encode_options(options: ReadingOptions) -> str:
-    """Encode reading options in one line for the address; "" if everything is recognised."""
-    defaults = ReadingOptions()
-    changed = {
-        option.name: getattr(options, option.name)
-        for option in fields(options)
-        if getattr(options, option.name) != getattr(defaults, option.name)
-    }
-    return json.dumps(changed, ensure_ascii=False, separators=(",", ":")) if changed else ""
-
-
-def decode_options(text: str) -> ReadingOptions:
-    """Decode reading options from an address; invalid ones are ignored."""
-    try:
-        values = json.loads(text) if text else {}
-    except ValueError:
-        return ReadingOptions()
-    options = ReadingOptions()
-    if not isinstance(values, dict):
-        return options
-    for name, hint in get_type_hints(ReadingOptions).items():
-        value: Any = values.get(name)
-        if isinstance(value, list) and all(isinstance(v, str) for v in value):
-            value = tuple(value)
-        if value is None or not _fits(value, hint):
-            continue
-        with suppress(OptionError):
-            setting: dict[str, Any] = {name: value}
-            options = replace(options, **setting)
-    return options
-
-
-def _fits(value: object, hint: Any) -> bool:
-    """Whether a value is of the type of an option: a text, a choice, a tuple, or a union of these."""
-    kind = get_origin(hint) or hint
-    if kind in (Union, UnionType):
-        return any(_fits(value, part) for part in get_args(hint))
-    if kind is Literal:
-        # By type as well, as True equals 1.
-        return any(type(value) is type(choice) and value == choice for choice in get_args(hint))
-    return isinstance(value, kind)
-
-
-# ---- A data set of a session: a file that was opened, or a sample set.
-
-
 #: Digits of a file's digest that are used in links.
 DIGEST_LENGTH = 16
-
 
 #: A source of data: the bytes of a file, its path, or several logs that were opened together.
 FileSource = bytes | Path | Together
@@ -121,7 +71,141 @@ def digest_in_links(loaded: Loaded) -> str:
     return loaded.digest[:DIGEST_LENGTH]
 
 
-# ---- The limits on what one session may keep open, so that no visitor uses up a shared server's memory.
+#: The file that ``calviz app FILE`` opens.
+OPEN_VARIABLE = "CALVIZ_OPEN"
+#: Key of the data set that is shown first.
+DEFAULT_KEY = SAMPLES[0].key
+#: Names in the address: the data set, and how its file was read.
+DATA, READING = "data", "reading"
+
+_FILES, _CURRENT, _UNREADABLE = "calviz.files", "calviz.current", "calviz.failed"
+_WAITING_LINK, _DATA_IN_ADDRESS, _NOTES = "calviz.wanted", "calviz.written", "calviz.note"
+_PAGE, _STEP = "calviz.page", "calviz.view"
+
+
+def files() -> dict[str, OpenFile]:
+    """Return the files of this session, by key, in the order in which they were opened."""
+    entries: dict[str, OpenFile] = st.session_state.setdefault(_FILES, {})
+    return entries
+
+
+def samples() -> dict[str, SampleSet]:
+    """Return the bundled sample sets, by key."""
+    return {sample.key: sample for sample in SAMPLES}
+
+
+@st.cache_resource(max_entries=len(SAMPLES), show_spinner=False)
+def _sample(key: str) -> Loaded:
+    # Shared by all sessions: sample sets are the same for everybody, and read-only.
+    return load_sample(key)
+
+
+def titles() -> dict[str, str]:
+    """Return key and title of all data sets that can be chosen, the user's own files first."""
+    of_files = {key: entry.title for key, entry in files().items()}
+    return of_files | {key: sample.title for key, sample in samples().items()}
+
+
+def current() -> OpenFile:
+    """Return the current data set."""
+    key = st.session_state[_CURRENT]
+    if key in files():
+        return files()[key]
+    sample = samples()[key]
+    return OpenFile(key=key, title=sample.title, loaded=_sample(key), sample=sample)
+
+
+def current_key() -> str:
+    """Return the key of the current data set."""
+    return str(st.session_state[_CURRENT])
+
+
+def select(key: str) -> None:
+    """Make another data set the current one."""
+    st.session_state[_CURRENT] = key
+
+
+@dataclass(frozen=True, eq=False)
+class UnreadableFile:
+    """A file that could not be read, kept so that the user can say how to read it."""
+
+    name: str
+    source: FileSource
+    options: ReadingOptions
+    message: str
+    repairs: tuple[Repair, ...] = ()
+    columns: tuple[str, ...] = ()
+
+
+def open_file(
+    name: str | None, source: FileSource, options: ReadingOptions | None = None
+) -> OpenFile | UnreadableFile:
+    """Read a file and make it the current data set; a file that cannot be read changes nothing but `unreadable_file()`."""
+    link = waiting_link()
+    if options is None and link is not None:
+        options = decode_options(link.query.get(READING, ""))
+    options = options or ReadingOptions()
+    try:
+        loaded = read(source, name=name, options=options)
+        key = digest_in_links(loaded)
+    except CalvizError as error:
+        repairs, columns = (
+            (error.repairs, error.columns) if isinstance(error, InputError) else ((), ())
+        )
+        before = unreadable_file()
+        if not columns and before is not None and before.source is source:
+            columns = before.columns
+        failure = UnreadableFile(
+            name or "several files", source, options, str(error), repairs, columns
+        )
+        st.session_state[_UNREADABLE] = failure
+        return failure
+    entry = OpenFile(key=key, title=loaded.file, loaded=loaded, options=options, source=source)
+    files()[key] = entry
+    forget_unreadable_file()
+    _apply_waiting_link(key)
+    closed = make_room(files(), key)
+    if closed is not None:
+        queue_note(closed)
+    select(key)
+    return entry
+
+
+def close(key: str) -> None:
+    """Close a file of the session."""
+    files().pop(key, None)
+    if current_key() == key:
+        select(next(iter(titles())))
+
+
+def unreadable_file() -> UnreadableFile | None:
+    """Return the last file that could not be read, until it is dealt with."""
+    failure: UnreadableFile | None = st.session_state.get(_UNREADABLE)
+    return failure
+
+
+def forget_unreadable_file() -> None:
+    """Forget the file that could not be read."""
+    st.session_state.pop(_UNREADABLE, None)
+
+
+def keep_unreadable_files(failures: Sequence[UnreadableFile]) -> None:
+    """Keep the first of several files that could not be read, for the user to deal with; queue the messages of the others."""
+    if failures:
+        st.session_state[_UNREADABLE] = failures[0]
+    for failure in failures[1:]:
+        queue_note(failure.message)
+
+
+def queue_note(text: str) -> None:
+    """Queue a sentence that is shown once, after those that are queued already."""
+    st.session_state[_NOTES] = " ".join(filter(None, (take_notes(), text)))
+
+
+def take_notes() -> str | None:
+    """Take the queued sentences from the queue."""
+    notes: str | None = st.session_state.pop(_NOTES, None)
+    return notes
 
 
 def make_room(files: dict[str, OpenFile], keep: str) -> str | None:
@@ -177,7 +261,167 @@ def _array_bytes(data: Dataset) -> int:
     return sum(int(getattr(getattr(data, name, None), "nbytes", 0)) for name in arrays)
 
 
-# ---- What pages and links ask the sidebar to choose in its next drawing: keys in the address, and the texts to show.
+# ---- Models
+
+
+@dataclass(frozen=True, eq=False)
+class OpenModel:
+    """A model of an open file.
+
+    Attributes
+    ----------
+    key : str
+        Identifies its content, for caches.
+    name : str
+        Unique among all open models.
+    data : Predictions or ConfidencePredictions
+        All rows.
+    """
+
+    key: str
+    name: str
+    data: Dataset
+
+
+def all_models(entry: OpenFile) -> tuple[OpenModel, ...]:
+    """Return the models of the current file, then those of the other files of the session."""
+    entries = [entry, *(each for key, each in files().items() if key != entry.key)]
+    models_by_name = named_models([(each.title, each.loaded.models) for each in entries])
+    keys = [model_key(each, model) for each in entries for model in each.loaded.models]
+    return tuple(
+        OpenModel(key, name, data)
+        for key, (name, data) in zip(keys, models_by_name.items(), strict=True)
+    )
+
+
+def model_key(entry: OpenFile, model: str) -> str:
+    """Identify the content of a model, for caches."""
+    return f"{entry.content_key}#{model}"
+
+
+# ---- The address
+
+
+@dataclass(frozen=True)
+class WaitingLink:
+    """A link, or a saved view, whose file is not loaded.
+
+    Attributes
+    ----------
+    key : str
+    query : mapping
+        The settings of the link.
+    view : SavedView or None
+    """
+
+    key: str
+    query: Mapping[str, str]
+    view: SavedView | None = None
+
+
+def follow_address(page: str) -> None:
+    """Apply what the address asks for, at the start of a session and after a step back.
+
+    Parameters
+    ----------
+    page : str
+        The page of this run: going to another page drops the address's parameters, which is not a
+        request for other data.
+    """
+    requested = st.query_params.get(DATA)
+    if _CURRENT not in st.session_state:
+        _start_session(requested)
+    elif (
+        requested != st.session_state.get(_DATA_IN_ADDRESS)
+        and page == st.session_state.get(_PAGE)
+        and (requested or DEFAULT_KEY) in titles()
+    ):
+        select(requested or DEFAULT_KEY)
+    st.session_state[_PAGE] = page
+    if waiting_link() is None:
+        _write_address()
+
+
+def _start_session(requested: str | None) -> None:
+    for path in _files_of_server():
+        open_file(path.name, path)
+    # Set last: a click while a large file is read ends this run, and the next one starts from the beginning.
+    if _CURRENT not in st.session_state:
+        select(DEFAULT_KEY)
+    if requested is None or requested in titles():
+        if requested is not None:
+            select(requested)
+            _read_as_address_says(requested)
+        return
+    st.session_state[_WAITING_LINK] = WaitingLink(requested, st.query_params.to_dict())
+
+
+def _read_as_address_says(key: str) -> None:
+    """Read a file of the server again if the address says how; only now is it known that the address means this file."""
+    entry, options = files().get(key), decode_options(st.query_params.get(READING, ""))
+    if entry is None or entry.source is None:
+        return
+    if encode_options(options) != encode_options(entry.options):
+        open_file(entry.title, entry.source, options)
+
+
+def _files_of_server() -> list[Path]:
+    # The server may be started with a file or folder of its machine: "calviz app FILE".
+    path = os.environ.get(OPEN_VARIABLE, "")
+    return [Path(path)] if path and Path(path).exists() else []
+
+
+def waiting_link() -> WaitingLink | None:
+    """Return the link that waits for its file, if any."""
+    link: WaitingLink | None = st.session_state.get(_WAITING_LINK)
+    return link
+
+
+def stop_waiting() -> None:
+    """Show the first sample set instead of waiting for a link's file."""
+    st.session_state.pop(_WAITING_LINK, None)
+    select(DEFAULT_KEY)
+
+
+def _apply_waiting_link(key: str) -> None:
+    """Apply the settings of a waiting link to the file that has just been opened."""
+    link = waiting_link()
+    if link is None:
+        return
+    del st.session_state[_WAITING_LINK]
+    request_settings(link.query)
+    if link.view is not None and key == link.key:
+        _request_step(link.view)
+    if key != link.key:
+        st.session_state[_NOTES] = (
+            f"The {'view' if link.view else 'link'} was made for the file with digest {link.key}; this one has {key}. "
+            "Its settings were applied where they fit."
+        )
+
+
+def _write_address() -> None:
+    parameters = data_parameters()
+    parameters[DATA] = None if parameters[DATA] == DEFAULT_KEY else parameters[DATA]
+    for name, value in parameters.items():
+        if st.query_params.get(name) == value:
+            continue
+        if value is None:
+            del st.query_params[name]
+        else:
+            st.query_params[name] = value
+    st.session_state[_DATA_IN_ADDRESS] = parameters[DATA]
+
+
+def data_parameters() -> dict[str, str | None]:
+    """Return the address's parameters about the data; None for one that is left out."""
+    entry = current()
+    return {DATA: entry.key, READING: encode_options(entry.options) or None}
+
+
+def is_history_step() -> bool:
+    """Whether this run follows such a step; opening a saved view is one too."""
+    context = get_script_run_ctx()
+    return context is not None and bool(context.is_history_navigation)
 
 
 _REQUESTS = "calviz.settings"
@@ -194,8 +438,82 @@ def take_requests() -> dict[str, str]:
     return requests
 
 
-# ---- Saved views: a small JSON file with page, settings, selection, pinned state and the digest of the data, never the data.
+def encode_options(options: ReadingOptions) -> str:
+    """Encode reading options in one line for the address; "" if everything is recognised."""
+    defaults = ReadingOptions()
+    changed = {
+        option.name: getattr(options, option.name)
+        for option in fields(options)
+        if getattr(options, option.name) != getattr(defaults, option.name)
+    }
+    return json.dumps(changed, ensure_ascii=False, separators=(",", ":")) if changed else ""
 
+
+def decode_options(text: str) -> ReadingOptions:
+    """Decode reading options from an address; invalid ones are ignored."""
+    try:
+        values = json.loads(text) if text else {}
+    except ValueError:
+        return ReadingOptions()
+    options = ReadingOptions()
+    if not isinstance(values, dict):
+        return options
+    for name, hint in get_type_hints(ReadingOptions).items():
+        value: Any = values.get(name)
+        if isinstance(value, list) and all(isinstance(v, str) for v in value):
+            value = tuple(value)
+        if value is None or not _fits(value, hint):
+            continue
+        with suppress(OptionError):
+            setting: dict[str, Any] = {name: value}
+            options = replace(options, **setting)
+    return options
+
+
+def _fits(value: object, hint: Any) -> bool:
+    """Whether a value is of the type of an option: a text, a choice, a tuple, or a union of these."""
+    kind = get_origin(hint) or hint
+    if kind in (Union, UnionType):
+        return any(_fits(value, part) for part in get_args(hint))
+    if kind is Literal:
+        # By type as well, as True equals 1.
+        return any(type(value) is type(choice) and value == choice for choice in get_args(hint))
+    return isinstance(value, kind)
+
+
+#: The separator, which needs no percent-encoding in a link; then the escapes within a part.
+_SEPARATOR = "~"
+_ESCAPES = (("!", "!0"), (_SEPARATOR, "!1"))
+
+
+def join_parts(parts: Sequence[str]) -> str:
+    """Join the parts into one text.
+
+    >>> join_parts(["cell", "a~b", "c!"])
+    'cell~a!1b~c!0'
+    """
+    return _SEPARATOR.join(map(_escaped, parts))
+
+
+def _escaped(text: str) -> str:
+    for plain, escape in _ESCAPES:
+        text = text.replace(plain, escape)
+    return text
+
+
+def split_parts(text: str) -> list[str]:
+    """The reverse of `join_parts`.
+
+    >>> split_parts("cell~a!1b~c!0")
+    ['cell', 'a~b', 'c!']
+    """
+    parts = text.split(_SEPARATOR)
+    for plain, escape in reversed(_ESCAPES):
+        parts = [part.replace(escape, plain) for part in parts]
+    return parts
+
+
+# ---- Saved views
 
 #: The kind that the file states, and the version that is written and read.
 VIEW_KIND, VIEW_VERSION = "view", 1
@@ -299,228 +617,6 @@ def _refused(why: str) -> InputError:
     )
 
 
-# ---- The data of a session: the open files, the current one, and the link that was followed.
-
-
-#: The file that ``calviz app FILE`` opens.
-OPEN_VARIABLE = "CALVIZ_OPEN"
-#: Key of the data set that is shown first.
-DEFAULT_KEY = SAMPLES[0].key
-#: Names in the address: the data set, and how its file was read.
-DATA, READING = "data", "reading"
-
-
-_FILES, _CURRENT, _UNREADABLE = "calviz.files", "calviz.current", "calviz.failed"
-_WAITING_LINK, _DATA_IN_ADDRESS, _NOTES = "calviz.wanted", "calviz.written", "calviz.note"
-_PAGE, _STEP = "calviz.page", "calviz.view"
-
-
-@dataclass(frozen=True, eq=False)
-class UnreadableFile:
-    """A file that could not be read, kept so that the user can say how to read it."""
-
-    name: str
-    source: FileSource
-    options: ReadingOptions
-    message: str
-    repairs: tuple[Repair, ...] = ()
-    columns: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True)
-class WaitingLink:
-    """A link, or a saved view, whose file is not loaded.
-
-    Attributes
-    ----------
-    key : str
-    query : mapping
-        The settings of the link.
-    view : SavedView or None
-    """
-
-    key: str
-    query: Mapping[str, str]
-    view: SavedView | None = None
-
-
-@st.cache_resource(max_entries=len(SAMPLES), show_spinner=False)
-def _sample(key: str) -> Loaded:
-    # Shared by all sessions: sample sets are the same for everybody, and read-only.
-    return load_sample(key)
-
-
-def samples() -> dict[str, SampleSet]:
-    """Return the bundled sample sets, by key."""
-    return {sample.key: sample for sample in SAMPLES}
-
-
-def files() -> dict[str, OpenFile]:
-    """Return the files of this session, by key, in the order in which they were opened."""
-    entries: dict[str, OpenFile] = st.session_state.setdefault(_FILES, {})
-    return entries
-
-
-def titles() -> dict[str, str]:
-    """Return key and title of all data sets that can be chosen, the user's own files first."""
-    of_files = {key: entry.title for key, entry in files().items()}
-    return of_files | {key: sample.title for key, sample in samples().items()}
-
-
-def current() -> OpenFile:
-    """Return the current data set."""
-    key = st.session_state[_CURRENT]
-    if key in files():
-        return files()[key]
-    sample = samples()[key]
-    return OpenFile(key=key, title=sample.title, loaded=_sample(key), sample=sample)
-
-
-def current_key() -> str:
-    """Return the key of the current data set."""
-    return str(st.session_state[_CURRENT])
-
-
-def select(key: str) -> None:
-    """Make another data set the current one."""
-    st.session_state[_CURRENT] = key
-
-
-def open_file(
-    name: str | None, source: FileSource, options: ReadingOptions | None = None
-) -> OpenFile | UnreadableFile:
-    """Read a file and make it the current data set; a file that cannot be read changes nothing but `unreadable_file()`."""
-    link = waiting_link()
-    if options is None and link is not None:
-        options = decode_options(link.query.get(READING, ""))
-    options = options or ReadingOptions()
-    try:
-        loaded = read(source, name=name, options=options)
-        key = digest_in_links(loaded)
-    except CalvizError as error:
-        repairs, columns = (
-            (error.repairs, error.columns) if isinstance(error, InputError) else ((), ())
-        )
-        before = unreadable_file()
-        if not columns and before is not None and before.source is source:
-            columns = before.columns
-        failure = UnreadableFile(
-            name or "several files", source, options, str(error), repairs, columns
-        )
-        st.session_state[_UNREADABLE] = failure
-        return failure
-    entry = OpenFile(key=key, title=loaded.file, loaded=loaded, options=options, source=source)
-    files()[key] = entry
-    forget_unreadable_file()
-    _apply_waiting_link(key)
-    closed = make_room(files(), key)
-    if closed is not None:
-        queue_note(closed)
-    select(key)
-    return entry
-
-
-def queue_note(text: str) -> None:
-    """Queue a sentence that is shown once, after those that are queued already."""
-    st.session_state[_NOTES] = " ".join(filter(None, (take_notes(), text)))
-
-
-def close(key: str) -> None:
-    """Close a file of the session."""
-    files().pop(key, None)
-    if current_key() == key:
-        select(next(iter(titles())))
-
-
-def unreadable_file() -> UnreadableFile | None:
-    """Return the last file that could not be read, until it is dealt with."""
-    failure: UnreadableFile | None = st.session_state.get(_UNREADABLE)
-    return failure
-
-
-def forget_unreadable_file() -> None:
-    """Forget the file that could not be read."""
-    st.session_state.pop(_UNREADABLE, None)
-
-
-def keep_unreadable_files(failures: Sequence[UnreadableFile]) -> None:
-    """Keep the first of several files that could not be read, for the user to deal with; queue the messages of the others."""
-    if failures:
-        st.session_state[_UNREADABLE] = failures[0]
-    for failure in failures[1:]:
-        queue_note(failure.message)
-
-
-def waiting_link() -> WaitingLink | None:
-    """Return the link that waits for its file, if any."""
-    link: WaitingLink | None = st.session_state.get(_WAITING_LINK)
-    return link
-
-
-def stop_waiting() -> None:
-    """Show the first sample set instead of waiting for a link's file."""
-    st.session_state.pop(_WAITING_LINK, None)
-    select(DEFAULT_KEY)
-
-
-def take_notes() -> str | None:
-    """Take the queued sentences from the queue."""
-    notes: str | None = st.session_state.pop(_NOTES, None)
-    return notes
-
-
-def follow_address(page: str) -> None:
-    """Apply what the address asks for, at the start of a session and after a step back.
-
-    Parameters
-    ----------
-    page : str
-        The page of this run: going to another page drops the address's parameters, which is not a
-        request for other data.
-    """
-    requested = st.query_params.get(DATA)
-    if _CURRENT not in st.session_state:
-        _start_session(requested)
-    elif (
-        requested != st.session_state.get(_DATA_IN_ADDRESS)
-        and page == st.session_state.get(_PAGE)
-        and (requested or DEFAULT_KEY) in titles()
-    ):
-        select(requested or DEFAULT_KEY)
-    st.session_state[_PAGE] = page
-    if waiting_link() is None:
-        _write_address()
-
-
-def _start_session(requested: str | None) -> None:
-    for path in _files_of_server():
-        open_file(path.name, path)
-    # Set last: a click while a large file is read ends this run, and the next one starts from the beginning.
-    if _CURRENT not in st.session_state:
-        select(DEFAULT_KEY)
-    if requested is None or requested in titles():
-        if requested is not None:
-            select(requested)
-            _read_as_address_says(requested)
-        return
-    st.session_state[_WAITING_LINK] = WaitingLink(requested, st.query_params.to_dict())
-
-
-def _read_as_address_says(key: str) -> None:
-    """Read a file of the server again if the address says how; only now is it known that the address means this file."""
-    entry, options = files().get(key), decode_options(st.query_params.get(READING, ""))
-    if entry is None or entry.source is None:
-        return
-    if encode_options(options) != encode_options(entry.options):
-        open_file(entry.title, entry.source, options)
-
-
-def _files_of_server() -> list[Path]:
-    # The server may be started with a file or folder of its machine: "calviz app FILE".
-    path = os.environ.get(OPEN_VARIABLE, "")
-    return [Path(path)] if path and Path(path).exists() else []
-
-
 def open_view(view: SavedView) -> None:
     """Restore a saved view, or wait for its file."""
     if view.key not in titles():
@@ -549,120 +645,3 @@ def requested_step() -> tuple[str, SavedView] | None:
     """Return the view that the browser should go to, after the unique name of that step."""
     step: tuple[str, SavedView] | None = st.session_state.get(_STEP)
     return step
-
-
-def _apply_waiting_link(key: str) -> None:
-    """Apply the settings of a waiting link to the file that has just been opened."""
-    link = waiting_link()
-    if link is None:
-        return
-    del st.session_state[_WAITING_LINK]
-    request_settings(link.query)
-    if link.view is not None and key == link.key:
-        _request_step(link.view)
-    if key != link.key:
-        st.session_state[_NOTES] = (
-            f"The {'view' if link.view else 'link'} was made for the file with digest {link.key}; this one has {key}. "
-            "Its settings were applied where they fit."
-        )
-
-
-def _write_address() -> None:
-    parameters = data_parameters()
-    parameters[DATA] = None if parameters[DATA] == DEFAULT_KEY else parameters[DATA]
-    for name, value in parameters.items():
-        if st.query_params.get(name) == value:
-            continue
-        if value is None:
-            del st.query_params[name]
-        else:
-            st.query_params[name] = value
-    st.session_state[_DATA_IN_ADDRESS] = parameters[DATA]
-
-
-def data_parameters() -> dict[str, str | None]:
-    """Return the address's parameters about the data; None for one that is left out."""
-    entry = current()
-    return {DATA: entry.key, READING: encode_options(entry.options) or None}
-
-
-# ---- All models of the open files, each under a unique name.
-
-
-@dataclass(frozen=True, eq=False)
-class OpenModel:
-    """A model of an open file.
-
-    Attributes
-    ----------
-    key : str
-        Identifies its content, for caches.
-    name : str
-        Unique among all open models.
-    data : Predictions or ConfidencePredictions
-        All rows.
-    """
-
-    key: str
-    name: str
-    data: Dataset
-
-
-def all_models(entry: OpenFile) -> tuple[OpenModel, ...]:
-    """Return the models of the current file, then those of the other files of the session."""
-    entries = [entry, *(each for key, each in files().items() if key != entry.key)]
-    models_by_name = named_models([(each.title, each.loaded.models) for each in entries])
-    keys = [model_key(each, model) for each in entries for model in each.loaded.models]
-    return tuple(
-        OpenModel(key, name, data)
-        for key, (name, data) in zip(keys, models_by_name.items(), strict=True)
-    )
-
-
-def model_key(entry: OpenFile, model: str) -> str:
-    """Identify the content of a model, for caches."""
-    return f"{entry.content_key}#{model}"
-
-
-# ---- Several names in one value of a link, whatever characters they hold.
-
-
-#: The separator, which needs no percent-encoding in a link; then the escapes within a part.
-_SEPARATOR = "~"
-_ESCAPES = (("!", "!0"), (_SEPARATOR, "!1"))
-
-
-def join_parts(parts: Sequence[str]) -> str:
-    """Join the parts into one text.
-
-    >>> join_parts(["cell", "a~b", "c!"])
-    'cell~a!1b~c!0'
-    """
-    return _SEPARATOR.join(map(_escaped, parts))
-
-
-def _escaped(text: str) -> str:
-    for plain, escape in _ESCAPES:
-        text = text.replace(plain, escape)
-    return text
-
-
-def split_parts(text: str) -> list[str]:
-    """The reverse of `join_parts`.
-
-    >>> split_parts("cell~a!1b~c!0")
-    ['cell', 'a~b', 'c!']
-    """
-    parts = text.split(_SEPARATOR)
-    for plain, escape in reversed(_ESCAPES):
-        parts = [part.replace(escape, plain) for part in parts]
-    return parts
-
-
-# ---- Steps back and forward in the browser's history; after one, the address sets all choices, as at the start of a session.
-
-
-def is_history_step() -> bool:
-    """Whether this run follows such a step; opening a saved view is one too."""
-    context = get_script_run_ctx()
-    return context is not None and bool(context.is_history_navigation)

@@ -1,4 +1,4 @@
-"""The pinned state beside the current one."""
+"""The pinned state: settings and a map that are drawn and written beside the current ones, as long as they fit the data."""
 
 from __future__ import annotations
 
@@ -19,9 +19,6 @@ from calviz.figures.marks import Overlay, ReliabilityOverlay
 from calviz.sample.error_bars import MetricResult, rows_where, where_words
 from calviz.sample.sample import Sample
 from calviz.verdicts import analysis
-
-# ---- The pinned state: settings and a map, kept in the session and in the link as long as they fit the data.
-
 
 #: The name in the address, and its value if everything is at its default.
 PINNED, _DEFAULTS = "pinned", "-"
@@ -111,7 +108,7 @@ class Pinned:
     ----------
     settings : Settings
     method : str
-        A recalibrator, or `recalibration_choice.NONE`.
+        A recalibrator, or `NOT_RECALIBRATED`.
     """
 
     settings: Settings
@@ -199,6 +196,37 @@ def sync_with_address(now: Settings) -> None:
         st.query_params[PINNED] = link
 
 
+def draw_pinned(now: Settings) -> None:
+    """Draw what is pinned, or the button that pins the current state."""
+    pinned = current(now)
+    if pinned is None:
+        if reason := end_reason():
+            st.caption(f":material/info: {md(reason, 300)}")
+        st.button(
+            "Pin this",
+            key="calviz.pin",
+            icon=":material/keep:",
+            width="stretch",
+            help="Keeps model, split, slice, reduction, bins and map as they are. Change any of them, and the pinned state is drawn and "
+            "written beside the new one.",
+            on_click=pin_this,
+            args=(now,),
+        )
+        return
+    difference = difference_of(pinned, now)
+    with st.container(border=True, gap="xsmall"):
+        words = (
+            md(difference, 300) if difference else "what is shown now; change a setting to see both"
+        )
+        st.markdown(f":material/keep: **Pinned:** {words}")
+        st.button(
+            "Unpin",
+            key="calviz.unpin",
+            icon=":material/close:",
+            on_click=unpin,
+        )
+
+
 def difference_of(pinned: Pinned, now: Settings) -> str:
     """Return what differs in the pinned state, in plain text; empty if nothing does."""
     other = pinned.settings
@@ -218,8 +246,7 @@ def difference_of(pinned: Pinned, now: Settings) -> str:
     return ", ".join(parts)
 
 
-# ---- The pinned state on a page: its points or curves in a figure, its values beside the current ones.
-
+# ---- Beside the current state
 
 F = TypeVar("F")
 #: Settings beside those that choose the rows.
@@ -297,37 +324,3 @@ def overlay(
         return Overlay(f"Pinned: {name}", "pinned", make(sample))
     except CalvizError:
         return None
-
-
-# ---- The pinned state in the sidebar: its name, and the buttons that pin and unpin.
-
-
-def draw_pinned(now: Settings) -> None:
-    """Draw what is pinned, or the button that pins the current state."""
-    pinned = current(now)
-    if pinned is None:
-        if reason := end_reason():
-            st.caption(f":material/info: {md(reason, 300)}")
-        st.button(
-            "Pin this",
-            key="calviz.pin",
-            icon=":material/keep:",
-            width="stretch",
-            help="Keeps model, split, slice, reduction, bins and map as they are. Change any of them, and the pinned state is drawn and "
-            "written beside the new one.",
-            on_click=pin_this,
-            args=(now,),
-        )
-        return
-    difference = difference_of(pinned, now)
-    with st.container(border=True, gap="xsmall"):
-        words = (
-            md(difference, 300) if difference else "what is shown now; change a setting to see both"
-        )
-        st.markdown(f":material/keep: **Pinned:** {words}")
-        st.button(
-            "Unpin",
-            key="calviz.unpin",
-            icon=":material/close:",
-            on_click=unpin,
-        )

@@ -1,4 +1,4 @@
-"""The arena."""
+"""The page Arena: the contestants, the job that fits and judges them, and the leaderboard."""
 
 from __future__ import annotations
 
@@ -53,8 +53,86 @@ from calviz.figures.figure import Figure
 from calviz.report.arena_report import arena_record, arena_report, ranges_table
 from calviz.report.json_results import to_json
 
-# ---- The contestants of the arena: models of open files with recalibrators, or the results of an earlier arena.
+PLACE = "arena"
+#: Seconds before progress is shown for work that starts by itself.
+PATIENCE = 1.0
+_WAYS = {"open": "Open files", "kept": "A saved arena, or results"}
 
+
+@dataclass(frozen=True, eq=False)
+class ArenaOutcome:
+    """The result of an arena.
+
+    Attributes
+    ----------
+    arena : Arena
+    problems : tuple of str
+        Models that could not be used.
+    """
+
+    arena: Arena
+    problems: tuple[str, ...] = ()
+
+
+def explore_arena(settings: Settings) -> None:
+    """Draw the choice of contestants, the job and the leaderboard."""
+    way = session.choose_one("What competes", _WAYS, default="open", key="arena-of")
+    if way == "kept":
+        saved = open_saved_results()
+        if saved is None:
+            return
+        work = LongWork(
+            PLACE,
+            ("kept", saved.key),
+            f"Judging {counted(len(saved.table), 'experiment')}",
+            lambda: _judge_work(saved),
+        )
+        status = jobs.draw_long_work(work, Button("Judge again"), at_once=True, patience=PATIENCE)
+    else:
+        contest = choose_contest(settings.entry)
+        if contest is None:
+            return
+        work = LongWork(
+            PLACE,
+            contest.key,
+            f"{counted(len(contest.methods), 'recalibrator')} on {counted(len(contest.sources), 'model')}",
+            lambda: lambda job: _play(job, contest),
+            about=("open",),
+        )
+        status = jobs.draw_long_work(
+            work,
+            Button("Start the arena", ":material/trophy:", always=True),
+            StateWords(
+                "Models with a calibration and a test split use these; for others, maps are fitted on half of the rows and judged on the rest.",
+                stopped=_stopped,
+            ),
+        )
+    if isinstance(status.result, ArenaOutcome):
+        draw_arena(status.result.arena, status.result.problems)
+
+
+def _judge_work(saved: SavedResults) -> Work:
+    return lambda job: ArenaOutcome(judge(saved.table))
+
+
+def _play(job: Job, contest: Contest) -> ArenaOutcome:
+    table, problems = play_all(
+        contest.sources,
+        Rules(methods=contest.methods, drawn=True),
+        progress=lambda name, done, total, problem: job.progress(done, total, name),
+        stop=job.stopping,
+    )
+    with watching(None):  # results of a stopped run are still judged
+        return ArenaOutcome(judge(table), problems)
+
+
+def _stopped(job: Job) -> str:
+    if job.result is None:
+        return "Stopped before an experiment was finished."
+    return f"Stopped after {job.done:,} of {job.total:,} models: the leaderboard covers these."
+
+
+# ---- Contestants
 
 _SAVED, _NUMBER = "calviz.arena.kept", "calviz.arena.turn"
 #: The name of results that come without a folder.
@@ -76,23 +154,6 @@ class Contest:
     key: tuple[str, ...]
     sources: tuple[LoadedSource, ...]
     methods: tuple[str, ...]
-
-
-@dataclass(frozen=True, eq=False)
-class SavedResults:
-    """Results that were opened from files.
-
-    Attributes
-    ----------
-    key : str
-        A digest of the files.
-    title : str
-    table : ResultTable
-    """
-
-    key: str
-    title: str
-    table: ResultTable
 
 
 def choose_contest(entry: OpenFile) -> Contest | None:
@@ -162,6 +223,23 @@ def _data_sets(models: dict[str, Dataset]) -> dict[str, str]:
     return data_sets
 
 
+@dataclass(frozen=True, eq=False)
+class SavedResults:
+    """Results that were opened from files.
+
+    Attributes
+    ----------
+    key : str
+        A digest of the files.
+    title : str
+    table : ResultTable
+    """
+
+    key: str
+    title: str
+    table: ResultTable
+
+
 def open_saved_results() -> SavedResults | None:
     """Draw the box for results; opened results stay until they are closed."""
     saved: SavedResults | None = st.session_state.get(_SAVED)
@@ -221,8 +299,7 @@ def _read(files: list[tuple[str, bytes]]) -> SavedResults:
     return SavedResults(digest.hexdigest(), title, table)
 
 
-# ---- A leaderboard on a page: filters, table, pictures, downloads.
-
+# ---- Leaderboard
 
 #: Width of a figure in pixels; two fit beside each other on a large screen.
 WIDTH = 452
@@ -430,85 +507,3 @@ def _downloads(arena: Arena, problems: tuple[str, ...]) -> None:
                 key=f"calviz.arena.{label}",
                 help=help,
             )
-
-
-# ---- The page Arena: the contestants, the job that fits and judges them, and the leaderboard.
-
-
-PLACE = "arena"
-#: Seconds before progress is shown for work that starts by itself.
-PATIENCE = 1.0
-_WAYS = {"open": "Open files", "kept": "A saved arena, or results"}
-
-
-@dataclass(frozen=True, eq=False)
-class ArenaOutcome:
-    """The result of an arena.
-
-    Attributes
-    ----------
-    arena : Arena
-    problems : tuple of str
-        Models that could not be used.
-    """
-
-    arena: Arena
-    problems: tuple[str, ...] = ()
-
-
-def explore_arena(settings: Settings) -> None:
-    """Draw the choice of contestants, the job and the leaderboard."""
-    way = session.choose_one("What competes", _WAYS, default="open", key="arena-of")
-    if way == "kept":
-        saved = open_saved_results()
-        if saved is None:
-            return
-        work = LongWork(
-            PLACE,
-            ("kept", saved.key),
-            f"Judging {counted(len(saved.table), 'experiment')}",
-            lambda: _judge_work(saved),
-        )
-        status = jobs.draw_long_work(work, Button("Judge again"), at_once=True, patience=PATIENCE)
-    else:
-        contest = choose_contest(settings.entry)
-        if contest is None:
-            return
-        work = LongWork(
-            PLACE,
-            contest.key,
-            f"{counted(len(contest.methods), 'recalibrator')} on {counted(len(contest.sources), 'model')}",
-            lambda: lambda job: _play(job, contest),
-            about=("open",),
-        )
-        status = jobs.draw_long_work(
-            work,
-            Button("Start the arena", ":material/trophy:", always=True),
-            StateWords(
-                "Models with a calibration and a test split use these; for others, maps are fitted on half of the rows and judged on the rest.",
-                stopped=_stopped,
-            ),
-        )
-    if isinstance(status.result, ArenaOutcome):
-        draw_arena(status.result.arena, status.result.problems)
-
-
-def _judge_work(saved: SavedResults) -> Work:
-    return lambda job: ArenaOutcome(judge(saved.table))
-
-
-def _play(job: Job, contest: Contest) -> ArenaOutcome:
-    table, problems = play_all(
-        contest.sources,
-        Rules(methods=contest.methods, drawn=True),
-        progress=lambda name, done, total, problem: job.progress(done, total, name),
-        stop=job.stopping,
-    )
-    with watching(None):  # results of a stopped run are still judged
-        return ArenaOutcome(judge(table), problems)
-
-
-def _stopped(job: Job) -> str:
-    if job.result is None:
-        return "Stopped before an experiment was finished."
-    return f"Stopped after {job.done:,} of {job.total:,} models: the leaderboard covers these."

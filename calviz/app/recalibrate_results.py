@@ -1,4 +1,4 @@
-"""The table of methods, and their pictures."""
+"""The methods compared: their table, their diagrams and maps, and the rows before and after one of them."""
 
 from __future__ import annotations
 
@@ -46,9 +46,6 @@ from calviz.sample.error_bars import MetricResult
 from calviz.sample.sample import Sample, reduce
 from calviz.sample.slices import part_numbers
 from calviz.verdicts.evaluation import Written
-
-# ---- The table of methods: one row each, best bold, second underlined, ties marked.
-
 
 NBSP = "\u00a0"
 #: The column that says whether a change is beyond noise.
@@ -291,8 +288,7 @@ def _download(
         )
 
 
-# ---- The effect of recalibration in pictures: diagrams and maps side by side, and one method before and after.
-
+# ---- Pictures
 
 #: Width and height of a panel in pixels; four fit in a row on a large screen.
 PANEL, HEIGHT = 232, 236
@@ -334,16 +330,6 @@ def draw_diagrams(outcome: ComparisonOutcome, settings: Settings) -> None:
     _as_table(frames, "diagrams")
 
 
-def _size() -> tuple[int, int]:
-    """Return width and height of a panel; on a phone, two stand side by side."""
-    return (PANEL, HEIGHT) if screen.page_width() is None else (168, 176)
-
-
-def _panels() -> Any:
-    """Return a container for panels beside each other: where some names take two lines, the squares still stand in line."""
-    return st.container(horizontal=True, gap="small", vertical_alignment="bottom")
-
-
 def draw_maps(outcome: ComparisonOutcome, settings: Settings) -> None:
     """Draw what each method does to the scores."""
     st.subheader("What the maps do", anchor=False)
@@ -376,6 +362,36 @@ def draw_maps(outcome: ComparisonOutcome, settings: Settings) -> None:
     for text in falls:
         st.caption(text)
     _as_table(frames, "maps")
+
+
+def _size() -> tuple[int, int]:
+    """Return width and height of a panel; on a phone, two stand side by side."""
+    return (PANEL, HEIGHT) if screen.page_width() is None else (168, 176)
+
+
+def _panels() -> Any:
+    """Return a container for panels beside each other: where some names take two lines, the squares still stand in line."""
+    return st.container(horizontal=True, gap="small", vertical_alignment="bottom")
+
+
+def _in_order(outcome: ComparisonOutcome) -> list[MethodResult]:
+    """Return the methods in the order of the table above."""
+    lead = st.session_state.get(RANK_BY, outcome.comparison.criterion)
+    return [m for m in methods_by_rank(outcome, lead) if m.ok]
+
+
+def _as_table(frames: dict[str, pd.DataFrame], kind: str) -> None:
+    if not frames:
+        return
+    with st.expander("What is drawn, as a table", icon=":material/table:"):
+        frame = pd.concat(frames, names=["method"]).reset_index(level=0)
+        st.dataframe(frame, hide_index=True, alt="What the panels show")
+        tables_and_cards.download_button(
+            "Download as CSV",
+            frame,
+            f"recalibration-{kind}.csv",
+            key=f"calviz.recalibrate.{kind}.download",
+        )
 
 
 def draw_before_and_after(outcome: ComparisonOutcome, method: str, settings: Settings) -> None:
@@ -422,27 +438,34 @@ def _view(outcome: ComparisonOutcome, method: str, view: str, settings: Settings
     screen.chart(figure, drawing, key=f"recalibrate.{view}.{method}", filename=f"{view}-{method}")
 
 
-def _in_order(outcome: ComparisonOutcome) -> list[MethodResult]:
-    """Return the methods in the order of the table above."""
-    lead = st.session_state.get(RANK_BY, outcome.comparison.criterion)
-    return [m for m in methods_by_rank(outcome, lead) if m.ok]
+# ---- Rows
 
 
-def _as_table(frames: dict[str, pd.DataFrame], kind: str) -> None:
-    if not frames:
+def draw_selected_rows(outcome: ComparisonOutcome, method: str, settings: Settings) -> None:
+    """Draw their numbers; nothing if no evaluation row is selected."""
+    rule = selection.current_rule()
+    if rule is None or method == UNCALIBRATED:
         return
-    with st.expander("What is drawn, as a table", icon=":material/table:"):
-        frame = pd.concat(frames, names=["method"]).reset_index(level=0)
-        st.dataframe(frame, hide_index=True, alt="What the panels show")
-        tables_and_cards.download_button(
-            "Download as CSV",
-            frame,
-            f"recalibration-{kind}.csv",
-            key=f"calviz.recalibrate.{kind}.download",
-        )
-
-
-# ---- The evaluation rows after a method, as a table.
+    before = Sample(
+        outcome.calibrated(UNCALIBRATED),
+        reduction=outcome.reduction,
+        bins=settings.bins,
+        scheme=settings.scheme,
+    )
+    try:
+        rows, name = rows_of(rule, before), rule.words(before)
+    except CalvizError:
+        return
+    if not rows.size:
+        return
+    st.markdown(f"**Selected: {md(name, 200)}, {counted(rows.size, 'evaluation row')}**")
+    parts = {
+        "before": part_numbers(before, rows),
+        name_after(outcome.comparison[method].label): part_numbers(
+            before.with_data(outcome.calibrated(method)), rows
+        ),
+    }
+    rows_shown.draw_parts(settings, parts, rule)
 
 
 #: Rows that are shown; the calibrated file has all.
@@ -477,33 +500,3 @@ def draw_calibrated_rows(outcome: ComparisonOutcome, method: str, settings: Sett
             st.caption(
                 f"The first {ROWS_SHOWN} of {counted(after.n, 'evaluation row')}; the calibrated file has all rows."
             )
-
-
-# ---- The selected rows among the evaluation rows, before and after a method.
-
-
-def draw_selected_rows(outcome: ComparisonOutcome, method: str, settings: Settings) -> None:
-    """Draw their numbers; nothing if no evaluation row is selected."""
-    rule = selection.current_rule()
-    if rule is None or method == UNCALIBRATED:
-        return
-    before = Sample(
-        outcome.calibrated(UNCALIBRATED),
-        reduction=outcome.reduction,
-        bins=settings.bins,
-        scheme=settings.scheme,
-    )
-    try:
-        rows, name = rows_of(rule, before), rule.words(before)
-    except CalvizError:
-        return
-    if not rows.size:
-        return
-    st.markdown(f"**Selected: {md(name, 200)}, {counted(rows.size, 'evaluation row')}**")
-    parts = {
-        "before": part_numbers(before, rows),
-        name_after(outcome.comparison[method].label): part_numbers(
-            before.with_data(outcome.calibrated(method)), rows
-        ),
-    }
-    rows_shown.draw_parts(settings, parts, rule)

@@ -1,4 +1,4 @@
-"""Rows on a page: selected, notable, as cards."""
+"""Rows on a page: the selected ones with their numbers, rows worth looking at, and rows as cards."""
 
 from __future__ import annotations
 
@@ -37,7 +37,166 @@ from calviz.data.writing import are_pictures, checked_folder, read_picture
 from calviz.sample.sample import predicted_classes
 from calviz.sample.slices import PartNumbers, Why, notable_rows, part_numbers
 
-# ---- The contents of a selection: its rows, and their distribution over classes and slices.
+NO_TEST_NOTE = (
+    "The rest of the page is about all rows. These were chosen by looking at them, so no test is run on them; the interval "
+    "is that of these rows alone."
+)
+NO_INTERVAL_NOTE = (
+    "The rest of the page is about all rows. These were chosen by their true class: even for a calibrated model their gap is not 0, "
+    "so it is no sign of miscalibration and has no interval."
+)
+
+
+def draw_selection(settings: Settings, *, hint: str = "", rows: bool = True) -> None:
+    """Draw the selection on a page; without one, say `hint` to select on this page.
+
+    Parameters
+    ----------
+    settings : Settings
+    hint : str
+        One sentence, shown as long as nothing is selected.
+    rows : bool
+        Whether the rows are listed, with their classes and slices.
+    """
+    chosen = selection.current(settings)
+    if chosen is None:
+        if hint:
+            st.caption(hint)
+        return
+    with st.container(horizontal=True, vertical_alignment="center"):
+        name = capitalised(chosen.name)
+        st.subheader(
+            f"{md(name, 200)}, {counted(chosen.rows.size, 'row')}", anchor=False, width="content"
+        )
+        if screen.page_width() is not None:
+            # On a phone the sidebar, which holds the button that clears it, is collapsed.
+            st.button("Clear it", key="calviz.selected.clear.phone", on_click=selection.clear)
+    if not chosen.rows.size:
+        st.caption("None of the rows shown is among them.")
+        return
+    draw_numbers(settings, chosen)
+    if rows:
+        draw_rows_and_spread(settings, chosen.rows)
+        _download(settings, chosen)
+
+
+def say_not_followed(settings: Settings, subject: str) -> None:
+    """Say that this page does not follow the selection, in a sentence that begins with `subject`; nothing without a selection."""
+    chosen = selection.current(settings)
+    if chosen is not None:
+        st.caption(f"{subject}, not only the selected ones ({md(chosen.name, 200)}).")
+
+
+def draw_selection_by_model(settings: Settings) -> None:
+    """Draw the selected rows for every model of the file that has the same rows."""
+    chosen = selection.current(settings)
+    if chosen is None or not chosen.rows.size:
+        return
+    parts = {}
+    for name, model in settings.entry.loaded.models.items():
+        if model.n != settings.whole.n:
+            continue
+        try:
+            parts[name] = part_numbers(replace(settings, model=name).sample, chosen.rows)
+        except CalvizError:
+            continue
+    by = f", as {md(settings.model, 40)} has them" if len(parts) > 1 else ""
+    st.subheader(f"Selected: {md(chosen.name, 200)}{by}", anchor=False)
+    draw_parts(settings, parts, chosen.rule)
+
+
+def draw_numbers(settings: Settings, chosen: Selected) -> None:
+    """Draw their numbers beside those of all rows, and their share of the mistakes and of the loss."""
+    some, every = measured(settings, chosen)
+    st.markdown(f"They are {_shares(some, settings)}.")
+    draw_parts(settings, {"selected": some, session.ALL_ROWS: every}, chosen.rule)
+
+
+def measured(settings: Settings, chosen: Selected) -> tuple[PartNumbers, PartNumbers]:
+    """Return the numbers of the selected rows, and of all rows."""
+    key = (*settings.rows_key, *settings.reduction_and_bins_key, chosen.rule.link())
+    return _measured(key, chosen, settings)
+
+
+@cached_results(6)
+def _measured(
+    key: tuple[str, ...], _chosen: Selected, _settings: Settings
+) -> tuple[PartNumbers, PartNumbers]:
+    sample = _settings.sample
+    return part_numbers(sample, _chosen.rows), part_numbers(sample)
+
+
+def _shares(some: PartNumbers, settings: Settings) -> str:
+    shares = [f"{percent(some.share)} of the rows"]
+    if settings.reduction.kind == "top-label" and some.misses == some.misses:
+        shares.append(f"{percent(some.misses)} of the mistakes")
+    if some.loss_share is not None:
+        shares.append(f"{percent(some.loss_share)} of the log loss")
+    return ", ".join(shares[:-1]) + (" and " if len(shares) > 1 else "") + shares[-1]
+
+
+def draw_parts(settings: Settings, parts: dict[str, PartNumbers], rule: SelectionRule) -> None:
+    """Draw parts of the rows, one line each, and what may be concluded; no interval if the rows were chosen by outcome."""
+    # The interval of all rows is given by the verdict, which computes it in another way.
+    bare = {name for name in parts if rule.by_outcome or name == session.ALL_ROWS}
+    st.dataframe(
+        parts_table(settings, parts, bare),
+        hide_index=True,
+        height="content",
+        alt="The selected rows beside others",
+    )
+    st.caption(NO_INTERVAL_NOTE if rule.by_outcome else NO_TEST_NOTE)
+
+
+def parts_table(
+    settings: Settings, parts: dict[str, PartNumbers], bare: Collection[str] = ()
+) -> pd.DataFrame:
+    """Return rows, mean score, hits, gap with its interval, and loss, one line per part; `bare` parts have no interval."""
+    score, hit = score_and_hit(settings.reduction)
+    # Weighted or clustered rows count as their effective number.
+    heading = "exact 95 % interval" if settings.whole.alike else "95 % interval"
+    lines = []
+    for name, part in parts.items():
+        interval = part.interval
+        line = {
+            "": name,
+            "rows": f"{part.rows:,}",
+            score: share_cell(part.score),
+            hit: share_cell(part.observed),
+            "gap, points": points(part.gap, plus=True),
+            heading: ""
+            if interval is None or name in bare
+            else f"{points(interval.low)} to {points(interval.high)}",
+        }
+        if part.log_loss is not None:
+            line["mean log loss"] = f"{part.log_loss:.3f}"
+        lines.append(line)
+    return pd.DataFrame(lines)
+
+
+def _download(settings: Settings, chosen: Selected) -> None:
+    # The button's callback outlives a visitor who leaves; the data must not, hence the weak reference.
+    weak_data, numbers, reduction = ref(settings.whole), settings.row_numbers, settings.reduction
+    rows = chosen.rows if numbers is None else numbers[chosen.rows]
+
+    def content() -> bytes:
+        data = weak_data()
+        return (
+            b""
+            if data is None
+            else csv_bytes(tables_and_cards.rows_table(data, rows, reduction, None))
+        )
+
+    # Written on the click: a selection is viewed more often than it is downloaded.
+    st.download_button(
+        f"Download {counted(chosen.rows.size, 'row')} as CSV",
+        content,
+        file_name=f"{settings.file_stem}-selected.csv",
+        mime="text/csv",
+        icon=":material/download:",
+        on_click="ignore",
+        key="calviz.selected.download",
+    )
 
 
 #: Largest number of rows shown; the download has all.
@@ -142,176 +301,100 @@ def spread(
     return frame.sort_values("rows", ascending=False, kind="stable")
 
 
-# ---- What a page says about the selected rows: their numbers beside those of all rows, the rows, their classes and slices.
+# ---- Rows worth looking at
+
+#: Largest number of rows that are listed.
+MOST_NOTABLE = 200
+#: The heading of each choice, and of its column.
+_WHY = {
+    "mistake": ("surest mistakes", "off by"),
+    "loss": ("highest loss", "loss"),
+    "bin": ("against their bin", "off its bin by"),
+    "models": ("models disagree", "answers"),
+}
 
 
-#: Name of the table's line for all rows.
-ALL = "all rows"
-NO_TEST_NOTE = (
-    "The rest of the page is about all rows. These were chosen by looking at them, so no test is run on them; the interval "
-    "is that of these rows alone."
-)
-
-NO_INTERVAL_NOTE = (
-    "The rest of the page is about all rows. These were chosen by their true class: even for a calibrated model their gap is not 0, "
-    "so it is no sign of miscalibration and has no interval."
-)
-
-
-def draw_selection(settings: Settings, *, hint: str = "", rows: bool = True) -> None:
-    """Draw the selection on a page; without one, say `hint` to select on this page.
-
-    Parameters
-    ----------
-    settings : Settings
-    hint : str
-        One sentence, shown as long as nothing is selected.
-    rows : bool
-        Whether the rows are listed, with their classes and slices.
-    """
-    chosen = selection.current(settings)
-    if chosen is None:
-        if hint:
-            st.caption(hint)
-        return
-    with st.container(horizontal=True, vertical_alignment="center"):
-        name = capitalised(chosen.name)
+@st.fragment
+def explore_notable_rows(settings: Settings) -> None:
+    """Draw a choice of what makes a row notable, and the rows."""
+    with navigation.boundary():
+        chosen = selection.current(settings)
+        among = None if chosen is None else chosen.rows
         st.subheader(
-            f"{md(name, 200)}, {counted(chosen.rows.size, 'row')}", anchor=False, width="content"
+            "Rows worth looking at" + (", of the selected" if chosen is not None else ""),
+            anchor=False,
         )
-        if screen.page_width() is not None:
-            # On a phone the sidebar, which holds the button that clears it, is collapsed.
-            st.button("Clear it", key="calviz.selected.clear.phone", on_click=selection.clear)
-    if not chosen.rows.size:
-        st.caption("None of the rows shown is among them.")
-        return
-    draw_numbers(settings, chosen)
-    if rows:
-        draw_rows_and_spread(settings, chosen.rows)
-        _download(settings, chosen)
-
-
-def say_not_followed(settings: Settings, subject: str) -> None:
-    """Say that this page does not follow the selection, in a sentence that begins with `subject`; nothing without a selection."""
-    chosen = selection.current(settings)
-    if chosen is not None:
-        st.caption(f"{subject}, not only the selected ones ({md(chosen.name, 200)}).")
-
-
-def draw_numbers(settings: Settings, chosen: Selected) -> None:
-    """Draw their numbers beside those of all rows, and their share of the mistakes and of the loss."""
-    some, every = measured(settings, chosen)
-    st.markdown(f"They are {_shares(some, settings)}.")
-    draw_parts(settings, {"selected": some, ALL: every}, chosen.rule)
-
-
-def draw_parts(settings: Settings, parts: dict[str, PartNumbers], rule: SelectionRule) -> None:
-    """Draw parts of the rows, one line each, and what may be concluded; no interval if the rows were chosen by outcome."""
-    # The interval of all rows is given by the verdict, which computes it in another way.
-    bare = {name for name in parts if rule.by_outcome or name == ALL}
-    st.dataframe(
-        parts_table(settings, parts, bare),
-        hide_index=True,
-        height="content",
-        alt="The selected rows beside others",
-    )
-    st.caption(NO_INTERVAL_NOTE if rule.by_outcome else NO_TEST_NOTE)
-
-
-def draw_selection_by_model(settings: Settings) -> None:
-    """Draw the selected rows for every model of the file that has the same rows."""
-    chosen = selection.current(settings)
-    if chosen is None or not chosen.rows.size:
-        return
-    parts = {}
-    for name, model in settings.entry.loaded.models.items():
-        if model.n != settings.whole.n:
-            continue
+        several = _have_same_rows(settings)
+        why = session.choose_one(
+            "What stands out",
+            {key: name for key, (name, _) in _WHY.items() if key != "models" or several},
+            default="mistake",
+            key="notable",
+        )
         try:
-            parts[name] = part_numbers(replace(settings, model=name).sample, chosen.rows)
-        except CalvizError:
-            continue
-    by = f", as {md(settings.model, 40)} has them" if len(parts) > 1 else ""
-    st.subheader(f"Selected: {md(chosen.name, 200)}{by}", anchor=False)
-    draw_parts(settings, parts, chosen.rule)
-
-
-def measured(settings: Settings, chosen: Selected) -> tuple[PartNumbers, PartNumbers]:
-    """Return the numbers of the selected rows, and of all rows."""
-    key = (*settings.rows_key, *settings.reduction_and_bins_key, chosen.rule.link())
-    return _measured(key, chosen, settings)
-
-
-@cached_results(6)
-def _measured(
-    key: tuple[str, ...], _chosen: Selected, _settings: Settings
-) -> tuple[PartNumbers, PartNumbers]:
-    sample = _settings.sample
-    return part_numbers(sample, _chosen.rows), part_numbers(sample)
-
-
-def _shares(some: PartNumbers, settings: Settings) -> str:
-    shares = [f"{percent(some.share)} of the rows"]
-    if settings.reduction.kind == "top-label" and some.misses == some.misses:
-        shares.append(f"{percent(some.misses)} of the mistakes")
-    if some.loss_share is not None:
-        shares.append(f"{percent(some.loss_share)} of the log loss")
-    return ", ".join(shares[:-1]) + (" and " if len(shares) > 1 else "") + shares[-1]
-
-
-def parts_table(
-    settings: Settings, parts: dict[str, PartNumbers], bare: Collection[str] = ()
-) -> pd.DataFrame:
-    """Return rows, mean score, hits, gap with its interval, and loss, one line per part; `bare` parts have no interval."""
-    score, hit = score_and_hit(settings.reduction)
-    # Weighted or clustered rows count as their effective number.
-    heading = "exact 95 % interval" if settings.whole.alike else "95 % interval"
-    lines = []
-    for name, part in parts.items():
-        interval = part.interval
-        line = {
-            "": name,
-            "rows": f"{part.rows:,}",
-            score: share_cell(part.score),
-            hit: share_cell(part.observed),
-            "gap, points": points(part.gap, plus=True),
-            heading: ""
-            if interval is None or name in bare
-            else f"{points(interval.low)} to {points(interval.high)}",
-        }
-        if part.log_loss is not None:
-            line["mean log loss"] = f"{part.log_loss:.3f}"
-        lines.append(line)
-    return pd.DataFrame(lines)
-
-
-def _download(settings: Settings, chosen: Selected) -> None:
-    # The button's callback outlives a visitor who leaves; the data must not, hence the weak reference.
-    weak_data, numbers, reduction = ref(settings.whole), settings.row_numbers, settings.reduction
-    rows = chosen.rows if numbers is None else numbers[chosen.rows]
-
-    def content() -> bytes:
-        data = weak_data()
-        return (
-            b""
-            if data is None
-            else csv_bytes(tables_and_cards.rows_table(data, rows, reduction, None))
+            if why == "models":
+                rows, value = _disagreeing(settings, among)
+            else:
+                with session.sample_with_spinner(settings, "Looking for rows …") as sample:
+                    rows, value = notable_rows(
+                        sample, cast(Why, why), most=MOST_NOTABLE, among=among
+                    )
+        except CalvizError as reason:
+            st.caption(md(str(reason), 300).capitalize())
+            return
+        if not rows.size:
+            st.caption("There are none.")
+            return
+        data = settings.sample.data
+        table = tables_and_cards.rows_table(data, rows, settings.reduction, settings.row_numbers)
+        column = _WHY[why][1]
+        table.insert(1, column if column not in table else f"{column} (calviz)", value)
+        st.dataframe(
+            table,
+            hide_index=True,
+            height=min(320, 37 + 35 * max(len(table), 1)),
+            column_config={
+                table.columns[1]: st.column_config.NumberColumn(
+                    format="%d" if why == "models" else "%.3f"
+                ),
+                "score": st.column_config.NumberColumn(format="%.4f"),
+            },
+            alt=f"Rows: {_WHY[why][0]}",
+        )
+        explore_row_cards(settings, rows)
+        tables_and_cards.download_button(
+            "Download these as CSV",
+            table,
+            f"{settings.file_stem}-{why}.csv",
+            key="calviz.notable.download",
+            quiet=True,
         )
 
-    # Written on the click: a selection is viewed more often than it is downloaded.
-    st.download_button(
-        f"Download {counted(chosen.rows.size, 'row')} as CSV",
-        content,
-        file_name=f"{settings.file_stem}-selected.csv",
-        mime="text/csv",
-        icon=":material/download:",
-        on_click="ignore",
-        key="calviz.selected.download",
-    )
+
+def _have_same_rows(settings: Settings) -> bool:
+    """Whether the file has several models that predict classes for the same rows."""
+    models = settings.entry.loaded.models.values()
+    sizes = {(m.n, m.class_names) for m in models}
+    return len(models) > 1 and len(sizes) == 1 and all(isinstance(m, Predictions) for m in models)
 
 
-# ---- Rows as cards with what was classified: the texts that the file holds, or the pictures that it names.
+def _disagreeing(settings: Settings, among: IntArray | None) -> tuple[IntArray, FloatArray]:
+    """Return the rows for which the models predict different classes, and the number of classes; most classes first, then by score."""
+    numbers = settings.row_numbers
+    classes = []
+    for model in settings.entry.loaded.models.values():
+        assert isinstance(model, Predictions)
+        classes.append(predicted_classes(model if numbers is None else model.take(numbers)))
+    sorted_classes = np.sort(np.stack(classes), axis=0)
+    count = 1 + np.count_nonzero(np.diff(sorted_classes, axis=0), axis=0)
+    score = settings.sample.top_label.scored.score
+    order = np.lexsort((-score, -count))
+    order = order if among is None else order[np.isin(order, among)]
+    rows = order[count[order] > 1][:MOST_NOTABLE]
+    return rows, count[rows].astype(float)
 
+
+# ---- Cards
 
 #: Largest number of cards, and cards in a line.
 MOST_CARDS, BESIDE = 12, 4
@@ -422,97 +505,3 @@ def _card_words(row: Any) -> str:
         parts.append(f"predicted: {shorten(row['predicted'], 30)}")
     parts.append(decimal(float(row["score"]), 3))
     return md(" · ".join(parts), 300)
-
-
-# ---- Rows worth looking at, as a table that can be downloaded.
-
-
-#: Largest number of rows that are listed.
-MOST_NOTABLE = 200
-#: The heading of each choice, and of its column.
-_WHY = {
-    "mistake": ("surest mistakes", "off by"),
-    "loss": ("highest loss", "loss"),
-    "bin": ("against their bin", "off its bin by"),
-    "models": ("models disagree", "answers"),
-}
-
-
-@st.fragment
-def explore_notable_rows(settings: Settings) -> None:
-    """Draw a choice of what makes a row notable, and the rows."""
-    with navigation.boundary():
-        chosen = selection.current(settings)
-        among = None if chosen is None else chosen.rows
-        st.subheader(
-            "Rows worth looking at" + (", of the selected" if chosen is not None else ""),
-            anchor=False,
-        )
-        several = _have_same_rows(settings)
-        why = session.choose_one(
-            "What stands out",
-            {key: name for key, (name, _) in _WHY.items() if key != "models" or several},
-            default="mistake",
-            key="notable",
-        )
-        try:
-            if why == "models":
-                rows, value = _disagreeing(settings, among)
-            else:
-                with session.sample_with_spinner(settings, "Looking for rows …") as sample:
-                    rows, value = notable_rows(
-                        sample, cast(Why, why), most=MOST_NOTABLE, among=among
-                    )
-        except CalvizError as reason:
-            st.caption(md(str(reason), 300).capitalize())
-            return
-        if not rows.size:
-            st.caption("There are none.")
-            return
-        data = settings.sample.data
-        table = tables_and_cards.rows_table(data, rows, settings.reduction, settings.row_numbers)
-        column = _WHY[why][1]
-        table.insert(1, column if column not in table else f"{column} (calviz)", value)
-        st.dataframe(
-            table,
-            hide_index=True,
-            height=min(320, 37 + 35 * max(len(table), 1)),
-            column_config={
-                table.columns[1]: st.column_config.NumberColumn(
-                    format="%d" if why == "models" else "%.3f"
-                ),
-                "score": st.column_config.NumberColumn(format="%.4f"),
-            },
-            alt=f"Rows: {_WHY[why][0]}",
-        )
-        explore_row_cards(settings, rows)
-        tables_and_cards.download_button(
-            "Download these as CSV",
-            table,
-            f"{settings.file_stem}-{why}.csv",
-            key="calviz.notable.download",
-            quiet=True,
-        )
-
-
-def _have_same_rows(settings: Settings) -> bool:
-    """Whether the file has several models that predict classes for the same rows."""
-    models = settings.entry.loaded.models.values()
-    sizes = {(m.n, m.class_names) for m in models}
-    return len(models) > 1 and len(sizes) == 1 and all(isinstance(m, Predictions) for m in models)
-
-
-def _disagreeing(settings: Settings, among: IntArray | None) -> tuple[IntArray, FloatArray]:
-    """Return the rows for which the models predict different classes, and the number of classes; most classes first, then by score."""
-    numbers = settings.row_numbers
-    classes = []
-    for model in settings.entry.loaded.models.values():
-        assert isinstance(model, Predictions)
-        classes.append(predicted_classes(model if numbers is None else model.take(numbers)))
-    sorted_classes = np.sort(np.stack(classes), axis=0)
-    count = 1 + np.count_nonzero(np.diff(sorted_classes, axis=0), axis=0)
-    score = settings.sample.top_label.scored.score
-    order = np.lexsort((-score, -count))
-    order = order if among is None else order[np.isin(order, among)]
-    rows = order[count[order] > 1][:MOST_NOTABLE]
-    return rows, count[rows].astype(float)

@@ -1,4 +1,4 @@
-"""Figures on a page, and what only the browser can do."""
+"""What the pages know of the screen, and what they put on it: figures, small pictures of metrics, buttons of the browser."""
 
 from __future__ import annotations
 
@@ -22,92 +22,6 @@ from calviz.figures.marks import ReliabilityOverlay, captioned, with_legend_for
 from calviz.figures.reliability import Marks, Reliability
 from calviz.figures.style import FONT, PALETTES, Palette, plot_config, printed
 from calviz.sample.error_bars import MetricResult
-
-# ---- How figures are drawn and saved: as points or bars, with or without a caption, as PNG or SVG.
-
-
-#: The web font of the page. Saved pictures are drawn without it, as it exists nowhere else (`shortcuts.py`).
-PAGE_FONT = '"Source Sans"'
-_CAPTION, _FORMAT, _MARKS, _PRINT = "caption", "picture", "marks", "print"
-_FORMATS = {"png": "PNG", "svg": "SVG"}
-_MARKS_WORDS: dict[Marks, str] = {"points": "points", "bars": "bars"}
-
-
-def draw_picture_options() -> None:
-    """Draw the choices; they are part of the link."""
-    with st.popover("Pictures", icon=":material/image:", width="stretch"):
-        st.toggle(
-            "Caption above every figure",
-            key=_CAPTION,
-            bind="query-params",
-            help="Data set, what the figure shows, digest and today's date.",
-        )
-        session.choose_one(
-            "Reliability diagrams as",
-            _MARKS_WORDS,
-            default="points",
-            key=_MARKS,
-            help="Points with their intervals on the range of a calibrated model; or bars, as Guo et al. 2017 draw them.",
-        )
-        st.toggle(
-            "As a paper prints them",
-            key=_PRINT,
-            bind="query-params",
-            help="Without grey areas and grid. The page Figures puts several beside each other, in the size of a column, "
-            "as SVG, PNG and PDF. Pointing at a figure and pressing c copies it.",
-        )
-        session.choose_one(
-            "Save figures as",
-            _FORMATS,
-            default="png",
-            key=_FORMAT,
-            help="With the camera that appears above a figure. PNG at three times the size on screen.",
-        )
-
-
-def marks() -> Marks:
-    """Return how reliability diagrams are drawn."""
-    return "bars" if st.session_state.get(_MARKS) == "bars" else "points"
-
-
-def plot_config_of(filename: str, *, of_data: bool = True) -> dict[str, Any]:
-    """Return a figure's configuration for the browser; the file name of its picture names the data set."""
-    chosen = st.session_state.get(_FORMAT, "png")
-    name = f"{session.current().file_stem}-{filename}" if of_data else filename
-    return plot_config(name, image="svg" if chosen == "svg" else "png")
-
-
-def finished(
-    drawing: Any, figure: Figure, *, theme: Theme, narrow: bool, of_data: bool = True
-) -> Any:
-    """Return the drawing as the page shows it: in the page's font, and under its caption, if that is wanted.
-
-    Without `of_data` the figure is not about the current data set, and its own caption is complete.
-    """
-    family = f"{PAGE_FONT}, {FONT}"
-    drawing.update_layout(font_family=family, hoverlabel_font_family=family)
-    if st.session_state.get(_PRINT, False):
-        printed(drawing, theme=theme)
-    if not st.session_state.get(_CAPTION, False):
-        return drawing
-    lines = caption(figure) if of_data else figure.caption()
-    return captioned(drawing, lines, theme=theme, characters=44 if narrow else 62)
-
-
-def caption(figure: Figure) -> tuple[str, ...]:
-    """Return the lines of a caption in plain text: the data set, what the figure shows, digest and date."""
-    chosen = session.current()
-    entry = chosen.entry
-    title = [shorten(entry.title, 60)]
-    if len(entry.loaded.models) > 1:
-        title.append(f"model {shorten(chosen.model)}")
-    today = datetime.now(UTC).date().isoformat()
-    figure_lines = figure.caption()[1:] or (chosen.sample.words,)
-    return " · ".join(title), *figure_lines, f"digest {entry.short_digest} · {today}"
-
-
-# ---- What only the browser can do or knows: copy the link, save and open a view, the width of the page, a switch of the theme.
-
 
 #: Widths of a page's content in pixels: from the first on, figures are drawn larger; from the second on, a legend has one or two
 #: lines; up to the third, figures are drawn as for a phone.
@@ -199,63 +113,20 @@ export default function ({ parentElement, data, setStateValue }) {
 }
 """
 
-
-@cache
-def _link_component() -> Any:
-    return st.components.v2.component(_LINK_KEY, html=_LINK_HTML, css=_LINK_CSS, js=_LINK_JS)
-
-
-def draw_link_buttons() -> None:
-    """Draw the buttons that copy the link and save a view; the page runs again when its width class or its theme changes."""
-    entry = open_files.current()
-    sample = entry.sample is not None
-    contents = "the name of the sample set" if sample else "the digest of the file, not the data"
-    rest = "" if sample else ": whoever opens it is asked for the file"
-    _link_component()(
-        key=_LINK_KEY,
-        data={
-            "address": open_files.data_parameters(),
-            "help": f"The link holds the settings and {contents}{rest}.",
-            "wide": WIDE,
-            "usual": USUAL,
-            "narrow": NARROW,
-            "save": "A small file with page, settings, selection and pinned state, never data; drop it where files are opened.",
-            "view": open_files.view_header(
-                key=entry.key,
-                title=entry.title,
-                digest=entry.loaded.digest,
-                rows=entry.loaded.recognition.rows,
-            ),
-            "file": f"{session.current().file_stem}-view.json",
-            "go": _requested_step(),
-            "size": width_class(),
-        },
-        default={"size": width_class(), "theme": ""},
-        on_size_change=_nothing,
-        on_theme_change=_nothing,
-    )
+#: Pixels of a figure on a phone.
+PHONE = 350
+#: Pixels added in both directions where the diagram is the main content, and on a wide page.
+LARGER, WIDER = 20, 150
 
 
-def _requested_step() -> dict[str, Any] | None:
-    """Return where the browser should go, as a step in its history."""
-    step = open_files.requested_step()
-    if step is None:
-        return None
-    name, view = step
-    query = dict(view.settings)
-    if view.key != open_files.DEFAULT_KEY:
-        query[open_files.DATA] = (view.key,)
-    page = "" if view.page == "overview" else view.page
-    return {"turn": name, "page": page, "query": urlencode(query, doseq=True)}
+def theme() -> Theme:
+    """Return the theme of the page."""
+    return "dark" if st.context.theme.type == "dark" else "light"
 
 
-def _nothing() -> None:
-    """Do nothing: streamlit reports only values that have a callback."""
-
-
-def host() -> str | None:
-    """Return the host in the address of the page; None if the address is not known."""
-    return urlsplit(st.context.url or "").hostname
+def page_width() -> int | None:
+    """Return the pixels for a figure on a narrow page, as on a phone; None on other pages, whose width is not known."""
+    return PHONE if width_class() == "narrow" else None
 
 
 def width_class() -> str:
@@ -265,65 +136,12 @@ def width_class() -> str:
     return (state and state.get("size")) or usual
 
 
-# ---- Reliability diagrams and other figures on a page: in the page's colours, with alternative text.
+def host() -> str | None:
+    """Return the host in the address of the page; None if the address is not known."""
+    return urlsplit(st.context.url or "").hostname
 
 
-#: Pixels of a figure on a phone.
-PHONE = 350
-#: Pixels added in both directions where the diagram is the main content, and on a wide page.
-LARGER, WIDER = 20, 150
-
-
-def page_width() -> int | None:
-    """Return the pixels for a figure on a narrow page, as on a phone; None on other pages, whose width is not known."""
-    return PHONE if width_class() == "narrow" else None
-
-
-def theme() -> Theme:
-    """Return the theme of the page."""
-    return "dark" if st.context.theme.type == "dark" else "light"
-
-
-def widget_key(key: str) -> str:
-    """Return the key under which a diagram keeps its selection; each theme has its own."""
-    return f"{key}.{theme()}"
-
-
-def draw_diagram(
-    figure: Reliability,
-    *,
-    key: str,
-    on_select: Any = "ignore",
-    selected: tuple[int, int] | None = None,
-    larger: bool = False,
-    drag: bool = False,
-    beside: Sequence[ReliabilityOverlay] = (),
-) -> Any:
-    """Draw the diagram; `on_select` is called for a click on a bin or, with `drag`, for a range that is dragged over."""
-    width = page_width()
-    drawing = figure.plot(
-        theme=theme(), selected=selected, width=width, marks=marks(), beside=beside
-    )
-    if width is None:
-        # The square of the diagram is as large as the height allows.
-        extra = LARGER * larger + WIDER * (width_class() == "wide")
-        drawing.update_layout(height=(drawing.layout.height or 0) + extra)
-    if drag:
-        drawing.update_layout(dragmode="select", selectdirection="h")
-    return st.plotly_chart(
-        finished(drawing, figure, theme=theme(), narrow=page_width() is not None),
-        key=widget_key(key),
-        theme=None,
-        config=plot_config_of("reliability"),
-        alt=figure.describe(),
-        on_select=on_select,
-        selection_mode="box" if drag else "points",
-    )
-
-
-def plotted(figure: Figure, **options: Any) -> Any:
-    """Draw a figure in the theme of the page, and for the width of a narrow one; options are those of `figure.plot`."""
-    return figure.plot(**{"theme": theme(), "width": page_width()} | options)
+# ---- Figures
 
 
 def chart(
@@ -359,6 +177,11 @@ def chart(
     )
 
 
+def plotted(figure: Figure, **options: Any) -> Any:
+    """Draw a figure in the theme of the page, and for the width of a narrow one; options are those of `figure.plot`."""
+    return figure.plot(**{"theme": theme(), "width": page_width()} | options)
+
+
 def as_wide_as_the_page(drawing: Any) -> Any:
     """Fit the room for the legend to the width of the page.
 
@@ -370,8 +193,124 @@ def as_wide_as_the_page(drawing: Any) -> Any:
     return with_legend_for(drawing, WIDE if width_class() == "wide" else USUAL)
 
 
-# ---- Metric values as small pictures on a page: on cards, and in the columns of tables.
+def draw_diagram(
+    figure: Reliability,
+    *,
+    key: str,
+    on_select: Any = "ignore",
+    selected: tuple[int, int] | None = None,
+    larger: bool = False,
+    drag: bool = False,
+    beside: Sequence[ReliabilityOverlay] = (),
+) -> Any:
+    """Draw the diagram; `on_select` is called for a click on a bin or, with `drag`, for a range that is dragged over."""
+    width = page_width()
+    drawing = figure.plot(
+        theme=theme(), selected=selected, width=width, marks=marks(), beside=beside
+    )
+    if width is None:
+        # The square of the diagram is as large as the height allows.
+        extra = LARGER * larger + WIDER * (width_class() == "wide")
+        drawing.update_layout(height=(drawing.layout.height or 0) + extra)
+    if drag:
+        drawing.update_layout(dragmode="select", selectdirection="h")
+    return st.plotly_chart(
+        finished(drawing, figure, theme=theme(), narrow=page_width() is not None),
+        key=widget_key(key),
+        theme=None,
+        config=plot_config_of("reliability"),
+        alt=figure.describe(),
+        on_select=on_select,
+        selection_mode="box" if drag else "points",
+    )
 
+
+def widget_key(key: str) -> str:
+    """Return the key under which a diagram keeps its selection; each theme has its own."""
+    return f"{key}.{theme()}"
+
+
+def finished(
+    drawing: Any, figure: Figure, *, theme: Theme, narrow: bool, of_data: bool = True
+) -> Any:
+    """Return the drawing as the page shows it: in the page's font, and under its caption, if that is wanted.
+
+    Without `of_data` the figure is not about the current data set, and its own caption is complete.
+    """
+    family = f"{PAGE_FONT}, {FONT}"
+    drawing.update_layout(font_family=family, hoverlabel_font_family=family)
+    if st.session_state.get(_PRINT, False):
+        printed(drawing, theme=theme)
+    if not st.session_state.get(_CAPTION, False):
+        return drawing
+    lines = caption(figure) if of_data else figure.caption()
+    return captioned(drawing, lines, theme=theme, characters=44 if narrow else 62)
+
+
+def caption(figure: Figure) -> tuple[str, ...]:
+    """Return the lines of a caption in plain text: the data set, what the figure shows, digest and date."""
+    chosen = session.current()
+    entry = chosen.entry
+    title = [shorten(entry.title, 60)]
+    if len(entry.loaded.models) > 1:
+        title.append(f"model {shorten(chosen.model)}")
+    today = datetime.now(UTC).date().isoformat()
+    figure_lines = figure.caption()[1:] or (chosen.sample.words,)
+    return " · ".join(title), *figure_lines, f"digest {entry.short_digest} · {today}"
+
+
+def plot_config_of(filename: str, *, of_data: bool = True) -> dict[str, Any]:
+    """Return a figure's configuration for the browser; the file name of its picture names the data set."""
+    chosen = st.session_state.get(_FORMAT, "png")
+    name = f"{session.current().file_stem}-{filename}" if of_data else filename
+    return plot_config(name, image="svg" if chosen == "svg" else "png")
+
+
+def marks() -> Marks:
+    """Return how reliability diagrams are drawn."""
+    return "bars" if st.session_state.get(_MARKS) == "bars" else "points"
+
+
+#: The web font of the page. Saved pictures are drawn without it, as it exists nowhere else (`sidebar.draw_shortcuts`).
+PAGE_FONT = '"Source Sans"'
+_CAPTION, _FORMAT, _MARKS, _PRINT = "caption", "picture", "marks", "print"
+_FORMATS = {"png": "PNG", "svg": "SVG"}
+_MARKS_WORDS: dict[Marks, str] = {"points": "points", "bars": "bars"}
+
+
+def draw_picture_options() -> None:
+    """Draw the choices; they are part of the link."""
+    with st.popover("Pictures", icon=":material/image:", width="stretch"):
+        st.toggle(
+            "Caption above every figure",
+            key=_CAPTION,
+            bind="query-params",
+            help="Data set, what the figure shows, digest and today's date.",
+        )
+        session.choose_one(
+            "Reliability diagrams as",
+            _MARKS_WORDS,
+            default="points",
+            key=_MARKS,
+            help="Points with their intervals on the range of a calibrated model; or bars, as Guo et al. 2017 draw them.",
+        )
+        st.toggle(
+            "As a paper prints them",
+            key=_PRINT,
+            bind="query-params",
+            help="Without grey areas and grid. The page Figures puts several beside each other, in the size of a column, "
+            "as SVG, PNG and PDF. Pointing at a figure and pressing c copies it.",
+        )
+        session.choose_one(
+            "Save figures as",
+            _FORMATS,
+            default="png",
+            key=_FORMAT,
+            help="With the camera that appears above a figure. PNG at three times the size on screen.",
+        )
+
+
+# ---- Pictures of metrics
 
 #: The heading of the column, and its width in pixels.
 PICTURE_COLUMN, BULLET_WIDE = "in a picture", 124
@@ -407,7 +346,60 @@ def picture_cell(address: str | None, description: str) -> str:
     return "" if address is None else f"![{md(description)}]({address})"
 
 
-# ---- A button that copies text. Nothing leaves the machine.
+# ---- Buttons of the browser
+
+
+def draw_link_buttons() -> None:
+    """Draw the buttons that copy the link and save a view; the page runs again when its width class or its theme changes."""
+    entry = open_files.current()
+    sample = entry.sample is not None
+    contents = "the name of the sample set" if sample else "the digest of the file, not the data"
+    rest = "" if sample else ": whoever opens it is asked for the file"
+    _link_component()(
+        key=_LINK_KEY,
+        data={
+            "address": open_files.data_parameters(),
+            "help": f"The link holds the settings and {contents}{rest}.",
+            "wide": WIDE,
+            "usual": USUAL,
+            "narrow": NARROW,
+            "save": "A small file with page, settings, selection and pinned state, never data; drop it where files are opened.",
+            "view": open_files.view_header(
+                key=entry.key,
+                title=entry.title,
+                digest=entry.loaded.digest,
+                rows=entry.loaded.recognition.rows,
+            ),
+            "file": f"{session.current().file_stem}-view.json",
+            "go": _requested_step(),
+            "size": width_class(),
+        },
+        default={"size": width_class(), "theme": ""},
+        on_size_change=_nothing,
+        on_theme_change=_nothing,
+    )
+
+
+@cache
+def _link_component() -> Any:
+    return st.components.v2.component(_LINK_KEY, html=_LINK_HTML, css=_LINK_CSS, js=_LINK_JS)
+
+
+def _requested_step() -> dict[str, Any] | None:
+    """Return where the browser should go, as a step in its history."""
+    step = open_files.requested_step()
+    if step is None:
+        return None
+    name, view = step
+    query = dict(view.settings)
+    if view.key != open_files.DEFAULT_KEY:
+        query[open_files.DATA] = (view.key,)
+    page = "" if view.page == "overview" else view.page
+    return {"turn": name, "page": page, "query": urlencode(query, doseq=True)}
+
+
+def _nothing() -> None:
+    """Do nothing: streamlit reports only values that have a callback."""
 
 
 _CLIPBOARD_HTML = '<button type="button"><span></span></button>'
@@ -439,13 +431,6 @@ export default function ({ parentElement, data }) {
 """
 
 
-@cache
-def _clipboard_component() -> Any:
-    return st.components.v2.component(
-        "calviz.clipboard", html=_CLIPBOARD_HTML, css=_CLIPBOARD_CSS, js=_CLIPBOARD_JS
-    )
-
-
 def copy_button(content: str, label: str, *, key: str) -> None:
     """Draw a button that copies plain text.
 
@@ -461,8 +446,14 @@ def copy_button(content: str, label: str, *, key: str) -> None:
     _clipboard_component()(key=key, data={"text": content, "label": label})
 
 
-# ---- Styles that streamlit's theme cannot express: a ring around the element with the keyboard focus, and letters on the primary colour.
+@cache
+def _clipboard_component() -> Any:
+    return st.components.v2.component(
+        "calviz.clipboard", html=_CLIPBOARD_HTML, css=_CLIPBOARD_CSS, js=_CLIPBOARD_JS
+    )
 
+
+# ---- Style
 
 #: Colour of the ring: contrast 4.1 to 1 on white, 4.6 to 1 on dark.
 RING = "#3680c9"
@@ -489,7 +480,7 @@ _MARGINS = f"""
 }}
 """
 # Streamlit puts columns one above the other on a phone only. Beside the sidebar and the page's margins, two figures that share
-# less than `browser.USUAL` pixels would lose their legends. Styles do it, because a figure that moves to another
+# less than `USUAL` pixels would lose their legends. Styles do it, because a figure that moves to another
 # container is drawn again from the domains of its last size.
 _COLUMNS = '[data-testid="stHorizontalBlock"]:has([data-testid="stPlotlyChart"]) > [data-testid="stColumn"]'
 _STACKED = "min-width: calc(100% - 1.5rem);"

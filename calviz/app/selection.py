@@ -1,4 +1,4 @@
-"""The selected rows: rule, state, link, overlay."""
+"""The selected rows: rules that fit into a link, the one selection of a session, and what it adds to figures."""
 
 from __future__ import annotations
 
@@ -25,9 +25,6 @@ from calviz.figures.reliability import Reliability
 from calviz.sample.binning import bin_of_rows
 from calviz.sample.error_bars import Where, rows_where, where_words
 from calviz.sample.sample import Sample, chosen_bins, predicted_classes
-
-# ---- Selections of rows as rules: each has a name, applies to any page, split or model, and fits into a link.
-
 
 #: Characters of a class's or value's name within the name of a selection.
 _NAME_LENGTH = 30
@@ -289,8 +286,7 @@ def rows_of(rule: SelectionRule, sample: Sample) -> IntArray:
     return np.flatnonzero(rule.mask(sample))
 
 
-# ---- The one selection of a session: kept from page to page, written into the address, ended when it no longer applies.
-
+# ---- The selection of the session
 
 #: Names in the address; the second one is used by older links, which held only bins.
 SELECTED, BIN = "selected", "bin"
@@ -399,6 +395,31 @@ def _widget_versions() -> dict[str, int]:
     return versions
 
 
+def draw_selected(settings: Settings) -> None:
+    """Draw what is selected, or why the last selection ended."""
+    chosen = current(settings)
+    if chosen is None:
+        if reason := end_reason():
+            st.caption(f":material/info: {md(reason, 300)}")
+        return
+    with st.container(border=True, gap="xsmall"):
+        st.markdown(f":material/select_all: **Selected:** {md(chosen.name, 200)}")
+        count = counted(settings.sample.data.rows, "row")
+        st.caption(f"{chosen.rows.size:,} of {count}")
+        clear_button()
+
+
+def clear_button() -> None:
+    """Draw the button that ends the selection, for all pages."""
+    st.button(
+        "Clear",
+        key="calviz.selected.clear",
+        icon=":material/close:",
+        help="Selects nothing, on every page.",
+        on_click=clear,
+    )
+
+
 def sync_with_address(settings: Settings, page: str) -> None:
     """Follow the address, end a selection that does not apply to the current settings, and write the address."""
     st.session_state.pop(_PAGE_IS_BEHIND, None)
@@ -478,7 +499,7 @@ def _write_address() -> None:
         st.query_params[SELECTED] = link
 
 
-# ---- The selection in a figure: its rows as outlines or a curve; a range of bins is framed instead.
+# ---- In figures
 
 
 def points_overlay(figure: Reliability, settings: Settings) -> tuple[ReliabilityOverlay, ...]:
@@ -517,31 +538,3 @@ def _drawable(settings: Settings) -> Selected | None:
         return None
     # The share of hits says nothing about rows that were chosen by their outcome.
     return None if chosen.rule.of_bins or chosen.rule.by_outcome else chosen
-
-
-# ---- The selection in the sidebar, on every page: its name, its rows, and the button that clears it.
-
-
-def draw_selected(settings: Settings) -> None:
-    """Draw what is selected, or why the last selection ended."""
-    chosen = current(settings)
-    if chosen is None:
-        if reason := end_reason():
-            st.caption(f":material/info: {md(reason, 300)}")
-        return
-    with st.container(border=True, gap="xsmall"):
-        st.markdown(f":material/select_all: **Selected:** {md(chosen.name, 200)}")
-        count = counted(settings.sample.data.rows, "row")
-        st.caption(f"{chosen.rows.size:,} of {count}")
-        clear_button()
-
-
-def clear_button() -> None:
-    """Draw the button that ends the selection, for all pages."""
-    st.button(
-        "Clear",
-        key="calviz.selected.clear",
-        icon=":material/close:",
-        help="Selects nothing, on every page.",
-        on_click=clear,
-    )

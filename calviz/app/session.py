@@ -1,4 +1,4 @@
-"""The settings, results computed for them, choices that the link keeps."""
+"""The settings that the sidebar chose, the results that are computed and kept for them, and choices that the link keeps."""
 
 from __future__ import annotations
 
@@ -37,9 +37,6 @@ from calviz.sample.logistic_curves import FlexibleKind
 from calviz.sample.sample import Sample
 from calviz.verdicts import analysis
 from calviz.verdicts.evaluation import ClassRow, Evaluation
-
-# ---- The cache of results: per session for its own files, shared by all sessions for the sample sets.
-
 
 #: Size of the shared cache as a multiple of a session's: visitors choose different settings for the same sample set.
 VISITORS = 4
@@ -83,27 +80,7 @@ def cached_results(entries: int) -> Callable[[Callable[P, R]], Callable[P, R]]:
     return decorate
 
 
-# ---- Escaping for streamlit.
-
-
-_JOINER = (
-    "\u2060"  # word joiner: invisible, it only keeps two characters from being parsed together
-)
-_SPECIAL = re.compile(r"[!-/;-@\[-`{-~]")
-_AUTOLINK = re.compile(r"\b(www)(?=\.)", re.IGNORECASE)
-
-
-def md(text: object, limit: int = 400) -> str:
-    """Escape text so that markdown shows it as it is: no image, link, HTML, formula, icon or colour."""
-    line = _AUTOLINK.sub(rf"\1{_JOINER}", shorten(text, limit))
-    # Entities, because streamlit's own formula and arrow notations ignore backslashes; and joiners
-    # after colons, because its icon and emoji notations are read after entities are resolved.
-    line = _SPECIAL.sub(lambda m: f"&#{ord(m[0])};" + (_JOINER if m[0] in "-<>~=" else ""), line)
-    return line.replace(":", f":{_JOINER}")
-
-
-# ---- The current settings, which the sidebar chose, and the callbacks by which pages ask it for others.
-
+# ---- Settings
 
 ALL_ROWS = "all rows"
 MAX_BINS = 1_000
@@ -291,7 +268,7 @@ def look_at_slice(data: Dataset, where: Where) -> None:
     open_files.request_settings(requests)
 
 
-# ---- Computations of the pages for the sidebar's sample, most with a message while they run; results are kept with the sample.
+# ---- Results
 
 
 @contextmanager
@@ -417,8 +394,7 @@ def risk_coverage(settings: Settings, ranking: RankedBy) -> RiskCoverage:
         return top.view(RiskCoverage.compute, ranking=ranking, **top.redrawing)
 
 
-# ---- A choice of one value that the link keeps.
-
+# ---- Choices
 
 T = TypeVar("T")
 
@@ -451,9 +427,6 @@ def choose_one(
     )
 
 
-# ---- The choice of one recalibrator, on pages that show scores before and after recalibration.
-
-
 #: The option that fits nothing.
 NOT_RECALIBRATED = "none"
 #: The key of the widget.
@@ -477,11 +450,29 @@ def choose_method(settings: Settings) -> str:
     return chosen or NOT_RECALIBRATED
 
 
+def name_after(label: str) -> str:
+    """Return the name of a curve after a method."""
+    return f"after {label if label[1:2].isupper() else label[:1].lower() + label[1:]}"
+
+
 def model_name(settings: Settings) -> str:
     """Return the name of a model among others: its name in the file, or the file's name if it holds only one."""
     return settings.model if len(settings.entry.loaded.models) > 1 else settings.entry.title
 
 
-def name_after(label: str) -> str:
-    """Return the name of a curve after a method."""
-    return f"after {label if label[1:2].isupper() else label[:1].lower() + label[1:]}"
+# ---- Markdown
+
+_JOINER = (
+    "\u2060"  # word joiner: invisible, it only keeps two characters from being parsed together
+)
+_SPECIAL = re.compile(r"[!-/;-@\[-`{-~]")
+_AUTOLINK = re.compile(r"\b(www)(?=\.)", re.IGNORECASE)
+
+
+def md(text: object, limit: int = 400) -> str:
+    """Escape text so that markdown shows it as it is: no image, link, HTML, formula, icon or colour."""
+    line = _AUTOLINK.sub(rf"\1{_JOINER}", shorten(text, limit))
+    # Entities, because streamlit's own formula and arrow notations ignore backslashes; and joiners
+    # after colons, because its icon and emoji notations are read after entities are resolved.
+    line = _SPECIAL.sub(lambda m: f"&#{ord(m[0])};" + (_JOINER if m[0] in "-<>~=" else ""), line)
+    return line.replace(":", f":{_JOINER}")

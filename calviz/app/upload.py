@@ -1,4 +1,4 @@
-"""Opening files, how they are read, what was recognised in them."""
+"""Opening files: the uploader, how a file is read, what was recognised in it, and templates."""
 
 from __future__ import annotations
 
@@ -20,8 +20,137 @@ from calviz.core.words import capitalised, decimals_for, file_size, shorten
 from calviz.data import ReadingOptions, Recognition, Together, are_logs
 from calviz.data.format import FORMATS
 
-# ---- The form that says how a file is read: one widget per item of `ReadingOptions`.
+_NUMBER = "calviz.uploader"
 
+
+def draw_uploader(label: str, *, keep_current: bool = False) -> None:
+    """Draw a box to drop files on; a file that can be read is the current data set from the next run on.
+
+    With `keep_current`, a file of the user's own that is current stays so.
+    """
+    number = st.session_state.setdefault(_NUMBER, 0)
+    uploads = st.file_uploader(
+        label,
+        accept_multiple_files=True,
+        key=f"calviz.upload.{number}",
+        help=f"{'; '.join(kind.label for kind in FORMATS)}. Text may be gzipped. Several logs together become one data set, "
+        "with their tasks as groups. A view that was saved here (JSON) is opened again. Nothing is unpickled.",
+    )
+    if not uploads:
+        return
+    # Taken over at once: the box forgets its file on a page switch, but streamlit keeps it to the end of the session.
+    files = tuple((file.name, file.getvalue()) for file in uploads)
+    for file in uploads:
+        _remove_upload(file.file_id)
+    st.session_state[_NUMBER] = number + 1
+    views = [content for _, content in files if is_view(content)]
+    if views:
+        _open_view(views[0])
+        files = tuple(file for file in files if not is_view(file[1]))
+        if not files:
+            st.rerun()
+    read_uploads(files, keep_current=keep_current)
+
+
+def _open_view(content: bytes) -> None:
+    """Open a saved view; one that cannot be read changes nothing."""
+    try:
+        open_files.open_view(read_view(content, pages=frozenset(navigation.PAGES_BY_KEY)))
+    except CalvizError as error:
+        open_files.queue_note(str(error))
+
+
+def _remove_upload(file: str) -> None:
+    context = get_script_run_ctx()
+    manager = context.uploaded_file_mgr if context is not None else None
+    if context is not None and isinstance(manager, MemoryUploadedFileManager):
+        manager.remove_file(context.session_id, file)
+
+
+def read_uploads(files: Together, *, keep_current: bool = False) -> None:
+    """Read files with their progress on screen, then start the run that shows the last one; several logs are read as one."""
+    before = open_files.current_key() if keep_current else None
+    together = len(files) > 1 and are_logs(files)
+    failures: list[open_files.UnreadableFile] = []
+    for name, source in [(None, files)] if together else files:
+        shown = f"{len(files)} files" if name is None else shorten(name, 60)
+        size = sum(len(content) for _, content in (files if together else ((name, source),)))
+        words = f"Reading {md(shown)} ({file_size(size)})"
+        with st.spinner(f"{words}: recognising columns, checking every row …", show_time=True):
+            opened = open_files.open_file(name, source, None)
+        if isinstance(opened, open_files.UnreadableFile):
+            failures.append(opened)
+    # A file that could be read does not hide one that could not.
+    open_files.keep_unreadable_files(failures)
+    if before in open_files.files():
+        open_files.select(before)
+    st.rerun()
+
+
+def draw_failure() -> None:
+    """Draw what is wrong with the file that could not be read, what can be done, and that nothing was lost."""
+    failure = open_files.unreadable_file()
+    if failure is None:
+        return
+    with st.container(border=True):
+        st.error(md(failure.message, 2_000), icon=":material/error:")
+        if open_files.waiting_link() is None:
+            st.caption(f"{md(open_files.current().title, 60)} is still loaded.")
+        with st.container(horizontal=True):
+            for repair in failure.repairs:
+                if st.button(repair_words(repair), key=f"calviz.repair.{repair.key}"):
+                    _read_again(failure.name, failure.source, with_repair(failure.options, repair))
+            if st.button("Dismiss", type="tertiary"):
+                open_files.forget_unreadable_file()
+                st.rerun()
+        with st.expander("Say how to read it"):
+            options = reading_form("failed", failure.options, None, columns=failure.columns)
+            if options is not None:
+                _read_again(failure.name, failure.source, options)
+
+
+def draw_repairs(entry: OpenFile) -> None:
+    """Draw the repairs that were made, and buttons for those that are offered."""
+    loaded = entry.loaded
+    for repair_made in loaded.repairs_made:
+        st.markdown(f":material/build: **Repair made, on request:** {md(repair_made)}")
+    if entry.source is None:
+        return
+    with st.container(horizontal=True):
+        for repair in loaded.repairs_offered:
+            if st.button(repair_words(repair), key=f"calviz.offer.{repair.key}"):
+                _read_again(entry.title, entry.source, with_repair(entry.options, repair))
+        if entry.options.repair and st.button("Undo the repairs", type="tertiary"):
+            _read_again(entry.title, entry.source, replace(entry.options, repair=()))
+
+
+def draw_reading_form(entry: OpenFile) -> None:
+    """Draw the form that says how the file of an entry is read; sample sets are read in one way only."""
+    if entry.source is None:
+        st.caption("The sample sets are read one way. Open your own file to change how it is read.")
+        return
+    options = reading_form(entry.content_key, entry.options, entry.loaded.recognition)
+    if options is not None:
+        _read_again(entry.title, entry.source, options)
+
+
+def _read_again(name: str, source: FileSource, options: ReadingOptions) -> None:
+    with st.spinner(f"Reading {md(shorten(name, 60))} again …", show_time=True):
+        open_files.open_file(name, source, options)
+    st.rerun()
+
+
+def with_repair(options: ReadingOptions, repair: Repair) -> ReadingOptions:
+    """Return the options with one more repair."""
+    return replace(options, repair=(*options.repair, repair.key))
+
+
+def repair_words(repair: Repair) -> str:
+    """Return the label of a repair's button."""
+    return md(capitalised(repair.label), 80)
+
+
+# ---- How a file is read
 
 _AS_RECOGNISED = "as recognised"
 _NONE = "none"
@@ -210,202 +339,7 @@ def _groups_default(options: ReadingOptions, columns: Sequence[str]) -> list[str
     return [c for c in options.groups or () if c in columns]
 
 
-# ---- Opening files: the uploader, what to do about a file that cannot be read, and reading a file again.
-
-
-_NUMBER = "calviz.uploader"
-
-
-def draw_uploader(label: str, *, keep_current: bool = False) -> None:
-    """Draw a box to drop files on; a file that can be read is the current data set from the next run on.
-
-    With `keep_current`, a file of the user's own that is current stays so.
-    """
-    number = st.session_state.setdefault(_NUMBER, 0)
-    uploads = st.file_uploader(
-        label,
-        accept_multiple_files=True,
-        key=f"calviz.upload.{number}",
-        help=f"{'; '.join(kind.label for kind in FORMATS)}. Text may be gzipped. Several logs together become one data set, "
-        "with their tasks as groups. A view that was saved here (JSON) is opened again. Nothing is unpickled.",
-    )
-    if not uploads:
-        return
-    # Taken over at once: the box forgets its file on a page switch, but streamlit keeps it to the end of the session.
-    files = tuple((file.name, file.getvalue()) for file in uploads)
-    for file in uploads:
-        _remove_upload(file.file_id)
-    st.session_state[_NUMBER] = number + 1
-    views = [content for _, content in files if is_view(content)]
-    if views:
-        _open_view(views[0])
-        files = tuple(file for file in files if not is_view(file[1]))
-        if not files:
-            st.rerun()
-    read_uploads(files, keep_current=keep_current)
-
-
-def _open_view(content: bytes) -> None:
-    """Open a saved view; one that cannot be read changes nothing."""
-    try:
-        open_files.open_view(read_view(content, pages=frozenset(navigation.PAGES_BY_KEY)))
-    except CalvizError as error:
-        open_files.queue_note(str(error))
-
-
-def _remove_upload(file: str) -> None:
-    context = get_script_run_ctx()
-    manager = context.uploaded_file_mgr if context is not None else None
-    if context is not None and isinstance(manager, MemoryUploadedFileManager):
-        manager.remove_file(context.session_id, file)
-
-
-def read_uploads(files: Together, *, keep_current: bool = False) -> None:
-    """Read files with their progress on screen, then start the run that shows the last one; several logs are read as one."""
-    before = open_files.current_key() if keep_current else None
-    together = len(files) > 1 and are_logs(files)
-    failures: list[open_files.UnreadableFile] = []
-    for name, source in [(None, files)] if together else files:
-        shown = f"{len(files)} files" if name is None else shorten(name, 60)
-        size = sum(len(content) for _, content in (files if together else ((name, source),)))
-        words = f"Reading {md(shown)} ({file_size(size)})"
-        with st.spinner(f"{words}: recognising columns, checking every row …", show_time=True):
-            opened = open_files.open_file(name, source, None)
-        if isinstance(opened, open_files.UnreadableFile):
-            failures.append(opened)
-    # A file that could be read does not hide one that could not.
-    open_files.keep_unreadable_files(failures)
-    if before in open_files.files():
-        open_files.select(before)
-    st.rerun()
-
-
-def draw_failure() -> None:
-    """Draw what is wrong with the file that could not be read, what can be done, and that nothing was lost."""
-    failure = open_files.unreadable_file()
-    if failure is None:
-        return
-    with st.container(border=True):
-        st.error(md(failure.message, 2_000), icon=":material/error:")
-        if open_files.waiting_link() is None:
-            st.caption(f"{md(open_files.current().title, 60)} is still loaded.")
-        with st.container(horizontal=True):
-            for repair in failure.repairs:
-                if st.button(repair_words(repair), key=f"calviz.repair.{repair.key}"):
-                    _read_again(failure.name, failure.source, with_repair(failure.options, repair))
-            if st.button("Dismiss", type="tertiary"):
-                open_files.forget_unreadable_file()
-                st.rerun()
-        with st.expander("Say how to read it"):
-            options = reading_form("failed", failure.options, None, columns=failure.columns)
-            if options is not None:
-                _read_again(failure.name, failure.source, options)
-
-
-def _read_again(name: str, source: FileSource, options: ReadingOptions) -> None:
-    with st.spinner(f"Reading {md(shorten(name, 60))} again …", show_time=True):
-        open_files.open_file(name, source, options)
-    st.rerun()
-
-
-def with_repair(options: ReadingOptions, repair: Repair) -> ReadingOptions:
-    """Return the options with one more repair."""
-    return replace(options, repair=(*options.repair, repair.key))
-
-
-def repair_words(repair: Repair) -> str:
-    """Return the label of a repair's button."""
-    return md(capitalised(repair.label), 80)
-
-
-def draw_repairs(entry: OpenFile) -> None:
-    """Draw the repairs that were made, and buttons for those that are offered."""
-    loaded = entry.loaded
-    for repair_made in loaded.repairs_made:
-        st.markdown(f":material/build: **Repair made, on request:** {md(repair_made)}")
-    if entry.source is None:
-        return
-    with st.container(horizontal=True):
-        for repair in loaded.repairs_offered:
-            if st.button(repair_words(repair), key=f"calviz.offer.{repair.key}"):
-                _read_again(entry.title, entry.source, with_repair(entry.options, repair))
-        if entry.options.repair and st.button("Undo the repairs", type="tertiary"):
-            _read_again(entry.title, entry.source, replace(entry.options, repair=()))
-
-
-def draw_reading_form(entry: OpenFile) -> None:
-    """Draw the form that says how the file of an entry is read; sample sets are read in one way only."""
-    if entry.source is None:
-        st.caption("The sample sets are read one way. Open your own file to change how it is read.")
-        return
-    options = reading_form(entry.content_key, entry.options, entry.loaded.recognition)
-    if options is not None:
-        _read_again(entry.title, entry.source, options)
-
-
-# ---- Example files to start from, one for each layout that can be read.
-
-
-@dataclass(frozen=True)
-class Template:
-    """A small CSV file that shows a layout."""
-
-    key: str
-    title: str
-    text: str
-
-    @property
-    def file(self) -> str:
-        """File name of the download."""
-        return f"calviz-template-{self.key}.csv"
-
-
-TEMPLATES = (
-    Template(
-        "probabilities",
-        "Probabilities of all classes, label as a class name",
-        "label,p_cat,p_dog,p_fox\ncat,0.81,0.12,0.07\ndog,0.25,0.55,0.2\nfox,0.1,0.3,0.6\n",
-    ),
-    Template(
-        "everything",
-        "The same with identifiers, splits and a group to slice by",
-        "id,split,hospital,label,p_cat,p_dog,p_fox\n"
-        "a1,calibration,north,cat,0.81,0.12,0.07\n"
-        "a2,calibration,south,fox,0.15,0.25,0.6\n"
-        "a3,test,north,dog,0.25,0.55,0.2\n"
-        "a4,test,south,fox,0.1,0.3,0.6\n",
-    ),
-    Template(
-        "logits",
-        "Logits of all classes, label as a class index from 0",
-        "label,logit_0,logit_1,logit_2\n0,2.31,-0.4,-1.2\n1,0.2,1.7,0.1\n2,-1.1,0.3,1.9\n",
-    ),
-    Template(
-        "binary",
-        "Two classes, one column with the probability of class 1",
-        "label,p\n1,0.92\n0,0.13\n1,0.64\n0,0.41\n",
-    ),
-    Template(
-        "confidence",
-        "Confidence only: the top probability and whether it was right",
-        "confidence,correct\n0.97,1\n0.83,1\n0.71,0\n0.55,1\n",
-    ),
-    Template(
-        "predicted",
-        "Confidence only, with the true and the predicted class",
-        "confidence,true_label,pred_label\n0.97,cat,cat\n0.83,dog,dog\n0.71,fox,dog\n0.55,cat,cat\n",
-    ),
-    Template(
-        "models",
-        "Several models on the same rows",
-        "label,forest:cat,forest:dog,logistic:cat,logistic:dog\n"
-        "cat,0.9,0.1,0.7,0.3\ndog,0.2,0.8,0.35,0.65\ncat,0.6,0.4,0.45,0.55\n",
-    ),
-)
-
-
-# ---- What was recognised in a file, item by item, and the counts of its rows.
-
+# ---- What was recognised
 
 _MOST_NAMES = 8
 
@@ -514,3 +448,64 @@ def draw_first_rows(data: Dataset) -> None:
         notes.append("The probabilities are the softmax of the file's logits.")
     if notes:
         st.caption(" ".join(notes))
+
+
+# ---- Templates
+
+
+@dataclass(frozen=True)
+class Template:
+    """A small CSV file that shows a layout."""
+
+    key: str
+    title: str
+    text: str
+
+    @property
+    def file(self) -> str:
+        """File name of the download."""
+        return f"calviz-template-{self.key}.csv"
+
+
+TEMPLATES = (
+    Template(
+        "probabilities",
+        "Probabilities of all classes, label as a class name",
+        "label,p_cat,p_dog,p_fox\ncat,0.81,0.12,0.07\ndog,0.25,0.55,0.2\nfox,0.1,0.3,0.6\n",
+    ),
+    Template(
+        "everything",
+        "The same with identifiers, splits and a group to slice by",
+        "id,split,hospital,label,p_cat,p_dog,p_fox\n"
+        "a1,calibration,north,cat,0.81,0.12,0.07\n"
+        "a2,calibration,south,fox,0.15,0.25,0.6\n"
+        "a3,test,north,dog,0.25,0.55,0.2\n"
+        "a4,test,south,fox,0.1,0.3,0.6\n",
+    ),
+    Template(
+        "logits",
+        "Logits of all classes, label as a class index from 0",
+        "label,logit_0,logit_1,logit_2\n0,2.31,-0.4,-1.2\n1,0.2,1.7,0.1\n2,-1.1,0.3,1.9\n",
+    ),
+    Template(
+        "binary",
+        "Two classes, one column with the probability of class 1",
+        "label,p\n1,0.92\n0,0.13\n1,0.64\n0,0.41\n",
+    ),
+    Template(
+        "confidence",
+        "Confidence only: the top probability and whether it was right",
+        "confidence,correct\n0.97,1\n0.83,1\n0.71,0\n0.55,1\n",
+    ),
+    Template(
+        "predicted",
+        "Confidence only, with the true and the predicted class",
+        "confidence,true_label,pred_label\n0.97,cat,cat\n0.83,dog,dog\n0.71,fox,dog\n0.55,cat,cat\n",
+    ),
+    Template(
+        "models",
+        "Several models on the same rows",
+        "label,forest:cat,forest:dog,logistic:cat,logistic:dog\n"
+        "cat,0.9,0.1,0.7,0.3\ndog,0.2,0.8,0.35,0.65\ncat,0.6,0.4,0.45,0.55\n",
+    ),
+)
