@@ -51,8 +51,7 @@ chosen = session.current()
 
 st.title(navigation.PAGES_BY_KEY["classwise"].question, anchor=False)
 with navigation.boundary():
-    facts = chosen.rows_words
-    st.markdown(f"{md(chosen.entry.title, 80)} · {facts}")
+    st.markdown(f"{md(chosen.entry.title, 80)} · {chosen.rows_words}")
 
 with navigation.boundary():
     class_errors = diagnose_classes.find_class_views(chosen)

@@ -141,12 +141,10 @@ with navigation.boundary():
         "the loss there; those who do not, read the highest point."
     )
 
-with navigation.boundary(), st.expander("What is drawn, as a table", icon=":material/table:"):
-    frame = figure.frame()
-    st.dataframe(frame, hide_index=True, alt="The points of the panels")
-    tables_and_cards.download_button(
-        "Download as CSV",
-        frame,
+with navigation.boundary():
+    tables_and_cards.draw_figure_table(
+        figure.frame(),
         f"{chosen.file_stem}-cumulative.csv",
         key="calviz.cumulative.download",
+        alt="The points of the panels",
     )

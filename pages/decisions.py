@@ -45,7 +45,7 @@ with navigation.boundary():
     rows_shown.draw_selection(chosen)
 
     st.subheader("Where are hits and misses?", anchor=False)
-    with session.sample_with_spinner(chosen, "Counting …"):
+    with session.computing(chosen, "Counting …"):
         figure = sample.view(OutcomeHistogram.compute, seed=sample.seed)
     st.markdown(md(figure.describe().split(": ", 1)[-1], 1_000))
     screen.chart(

@@ -13,8 +13,7 @@ chosen = session.current()
 
 st.title(navigation.PAGES_BY_KEY["metrics"].question, anchor=False)
 with navigation.boundary():
-    words = chosen.words
-    st.markdown(f"{md(chosen.entry.title, 80)} · {words} · {chosen.bins_words}")
+    st.markdown(f"{md(chosen.entry.title, 80)} · {chosen.words} · {chosen.bins_words}")
 
 with navigation.boundary():
     rows_shown.draw_selection(chosen, rows=False)

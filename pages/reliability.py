@@ -25,8 +25,7 @@ chosen = session.current()
 
 st.title(navigation.PAGES_BY_KEY["reliability"].question, anchor=False)
 with navigation.boundary():
-    words = chosen.words
-    st.markdown(f"{md(chosen.entry.title, 80)} · {words} · {chosen.bins_words}")
+    st.markdown(f"{md(chosen.entry.title, 80)} · {chosen.words} · {chosen.bins_words}")
     sidebar.draw_other_view(chosen)
 
 with navigation.boundary():
@@ -78,12 +77,9 @@ with navigation.boundary():
         key="reliability.strip",
         filename="ece-by-bins",
     )
-    with st.expander("What is drawn, as a table", icon=":material/table:"):
-        frame = strip.frame()
-        st.dataframe(frame, hide_index=True, alt="ECE by number of bins")
-        tables_and_cards.download_button(
-            "Download as CSV",
-            frame,
-            f"{chosen.file_stem}-ece-by-bins.csv",
-            key="calviz.strip.download",
-        )
+    tables_and_cards.draw_figure_table(
+        strip.frame(),
+        f"{chosen.file_stem}-ece-by-bins.csv",
+        key="calviz.strip.download",
+        alt="ECE by number of bins",
+    )

@@ -12,8 +12,7 @@ chosen = session.current()
 
 st.title(navigation.PAGES_BY_KEY["report"].question, anchor=False)
 with navigation.boundary():
-    words = chosen.words
-    st.markdown(f"{md(chosen.entry.title, 80)} · {words} · {chosen.bins_words}")
+    st.markdown(f"{md(chosen.entry.title, 80)} · {chosen.words} · {chosen.bins_words}")
     rows_shown.say_not_followed(chosen, "The report covers all rows")
 
 with navigation.boundary():

@@ -19,8 +19,7 @@ chosen = session.current()
 
 st.title(navigation.PAGES_BY_KEY["risk_coverage"].question, anchor=False)
 with navigation.boundary():
-    facts = chosen.rows_words
-    st.markdown(f"{md(chosen.entry.title, 80)} · {facts}")
+    st.markdown(f"{md(chosen.entry.title, 80)} · {chosen.rows_words}")
     st.caption(
         "The predictions are ranked by how sure the model is. The sure ones are kept, the others are "
         "referred to an expert: the fewer are kept, the larger the share of them that should be right."

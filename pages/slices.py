@@ -16,8 +16,7 @@ chosen = replace(of_other_pages, where=())
 
 st.title(navigation.PAGES_BY_KEY["slices"].question, anchor=False)
 with navigation.boundary():
-    words = chosen.words
-    st.markdown(f"{md(chosen.entry.title, 80)} · {words}")
+    st.markdown(f"{md(chosen.entry.title, 80)} · {chosen.words}")
     diagnose_groups.draw_slice_of_other_pages(of_other_pages)
 
 with navigation.boundary():

@@ -99,7 +99,7 @@ class RecalibratedDiagrams:
 def recalibrated_diagrams(settings: Settings, method: str) -> RecalibratedDiagrams:
     """Return both diagrams, before and after a method; raise a CalvizError if it cannot be fitted or judged."""
     with st.spinner(md(f"Fitting {RECALIBRATORS[method].label.lower()} …"), show_time=True):
-        return _compute((*settings.rows_key, *settings.reduction_and_bins_key), method, settings)
+        return _compute(settings.key, method, settings)
 
 
 @st.cache_resource(scope="session", max_entries=8, show_spinner=False)

@@ -167,7 +167,7 @@ def decisions(
             result.fit_words,
             result.judged_words,
         )
-    with session.sample_with_spinner(settings, "Weighing the costs …") as judged:
+    with session.computing(settings, "Weighing the costs …") as judged:
         n = counted(judged.data.n, "row")
         split = fit_split_for(settings.whole, settings.split)
         if split is None or settings.split is None:

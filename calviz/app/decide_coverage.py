@@ -310,10 +310,7 @@ def other_models_wanted() -> bool:
         persist_state="session",
         help="The other models of the file, not recalibrated, and those of other open files that have the same rows.",
     )
-    if wanted and st.query_params.get(_COMPARE) != _YES:
-        st.query_params[_COMPARE] = _YES
-    elif not wanted and _COMPARE in st.query_params:
-        del st.query_params[_COMPARE]
+    open_files.write_parameter(_COMPARE, _YES if wanted else None)
     if st.query_params.get(_OLDER) == _YES:
         # In the first run after the page Reliability, the name may still belong to its widget.
         with suppress(StreamlitAPIException):

@@ -52,6 +52,7 @@ from calviz.sample.cutoff_and_grades import (
     tests_words,
 )
 from calviz.sample.sample import Sample
+from calviz.verdicts.analysis import evaluate
 
 _SHOWN: dict[Shown, str] = {
     "net-benefit": "net benefit",
@@ -220,8 +221,6 @@ def _share(value: float) -> str:
 
 
 def _interval(sample: Sample, c: CutoffCounts) -> str:
-    from calviz.verdicts.analysis import evaluate
-
     interval = evaluate(
         sample, ["net_benefit"], ci=True, noise_floor=False, cutoff=c.params["cutoff"]
     )["net_benefit"].interval

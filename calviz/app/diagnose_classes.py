@@ -63,7 +63,7 @@ def find_class_views(settings: Settings) -> AllowedClassViews | None:
     quick = data.n < MANY_ROWS and data.n * max(1, data.n_classes) < MANY_ENTRIES
     if quick or data.labels is None:  # without labels it is quick, or not available
         words = f"Resampling {counted(data.rows, 'row')}, class by class …"
-        with session.sample_with_spinner(settings, words):
+        with session.computing(settings, words):
             return _compute_views(sample)
     work = LongWork(
         PLACE,

@@ -132,7 +132,7 @@ def last_slices_asked(settings: Settings) -> SlicesChoice | None:
 def measure_slices(settings: Settings, question: SlicesChoice) -> Slices:
     """Measure all slices."""
     words = f"Looking at {counted(len(question.columns), 'column')} …"
-    with session.sample_with_spinner(settings, words) as sample:
+    with session.computing(settings, words) as sample:
         return _measure(sample, question)
 
 
@@ -351,7 +351,7 @@ def draw_slice_of_other_pages(chosen: Settings) -> None:
     with st.container(border=True, horizontal=True, vertical_alignment="center"):
         st.markdown(
             f":material/filter_alt: The other pages look at **{md(where_words(chosen.where))}** "
-            f"({counted(chosen.sample.data.rows, 'row')}).",
+            f"({chosen.row_count}).",
             width="content",
         )
         st.page_link(
@@ -440,8 +440,8 @@ def explore_over_time(settings: Settings) -> None:
     sample = settings.sample
     work = LongWork(
         PLACE,
-        (*settings.rows_key, *settings.reduction_and_bins_key, metric, every, method),
-        f"Measuring {counted(sample.data.rows, 'row')} over time",
+        (*settings.key, metric, every, method),
+        f"Measuring {settings.row_count} over time",
         lambda: lambda job: _measure_periods(job, sample, metric, length, recalibrator),
         about=settings.rows_key,
     )
@@ -474,8 +474,7 @@ def _metric_of_selected(result: OverTime, settings: Settings) -> Iterator[Overla
     chosen = selection.current(settings)
     if chosen is not None and chosen.rows.size:
         key = (
-            *settings.rows_key,
-            *settings.reduction_and_bins_key,
+            *settings.key,
             chosen.rule.link(),
             result.metric,
             result.every,
@@ -530,12 +529,9 @@ def _draw_periods(result: OverTime, settings: Settings) -> None:
         f"By {result.every}, each period with its own interval and noise floor.{tested}{small} "
         "Recalibration on the past sees no row of the period that it is judged on."
     )
-    with st.expander("What is drawn, as a table", icon=":material/table:"):
-        frame = result.frame()
-        st.dataframe(frame, hide_index=True, alt=f"{figure.label} by {result.every}")
-        tables_and_cards.download_button(
-            "Download as CSV",
-            frame,
-            f"{settings.file_stem}-over-time.csv",
-            key="calviz.over_time.download",
-        )
+    tables_and_cards.draw_figure_table(
+        result.frame(),
+        f"{settings.file_stem}-over-time.csv",
+        key="calviz.over_time.download",
+        alt=f"{figure.label} by {result.every}",
+    )

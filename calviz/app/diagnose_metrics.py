@@ -19,7 +19,6 @@ from calviz.core.table_export import csv_bytes
 from calviz.core.words import (
     bins_words,
     capitalised,
-    counted,
     number,
     points_cell,
     range_end,
@@ -65,7 +64,7 @@ def explore_table(settings: Settings, family: str, *, error_bars: bool) -> Resul
     with (
         progress,
         st.spinner(
-            f"Computing {len(keys)} metrics of {counted(settings.sample.data.rows, 'row')} …",
+            f"Computing {len(keys)} metrics of {settings.row_count} …",
             show_time=True,
         ),
     ):
@@ -82,7 +81,7 @@ def explore_table(settings: Settings, family: str, *, error_bars: bool) -> Resul
                 with place.container():
                     _draw_table(results, settings, others)
                 drawn_at = monotonic()
-            words = f"Resampling {counted(settings.sample.data.rows, 'row')}: {each} ({at} of {len(wanted_families)}) …"
+            words = f"Resampling {settings.row_count}: {each} ({at} of {len(wanted_families)}) …"
             with progress, st.spinner(words, show_time=True):
                 evaluation = session.metrics(settings, keys_of(each, settings), error_bars=True)
             results.update(evaluation.metrics)
@@ -344,7 +343,7 @@ def explore_conventions(settings: Settings, stem: str, *, at_once: bool) -> None
             "Compute the ECE of other libraries",
             key="libraries",
             bind="query-params",
-            help=f"On {counted(settings.sample.data.rows, 'row')} this takes some seconds.",
+            help=f"On {settings.row_count} this takes some seconds.",
         ):
             return
         conventions = session.conventions(settings)

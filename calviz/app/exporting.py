@@ -63,7 +63,7 @@ def explore_report(settings: Settings) -> None:
     requested = {(key, inputs.identity(key)) for key in keys}
     work = LongWork(
         PLACE,
-        _key(settings),
+        settings.key,
         "Making the report",
         lambda: _work(settings, inputs, keys),
         answers=lambda part: part[1] >= requested,
@@ -272,10 +272,6 @@ def _own_words(settings: Settings) -> tuple[str, str, str, str]:
     return title or "", author or "", notes or "", "" if date is None else str(date)
 
 
-def _key(settings: Settings) -> tuple[str, ...]:
-    return (*settings.rows_key, *settings.reduction_and_bins_key)
-
-
 #: Requested sections, each with the identity of what it was made of.
 MadeSections = frozenset[tuple[str, str]]
 
@@ -412,7 +408,7 @@ def explore_figures(settings: Settings) -> None:
     for key in keys:
         spec = FIGURES[key]
         try:
-            with session.sample_with_spinner(settings, f"Computing: {spec.label} …") as sample:
+            with session.computing(settings, f"Computing: {spec.label} …") as sample:
                 figure = sample.once(spec.compute)
             panels.append(Panel(figure, wide=key in wide))
         except CalvizError as reason:

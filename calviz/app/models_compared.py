@@ -159,8 +159,7 @@ def job_key(chosen: ChosenModels, settings: Settings) -> tuple[str, ...]:
     """Identify a comparison, for jobs."""
     return (
         *chosen.key,
-        *settings.rows_key,
-        *settings.reduction_and_bins_key,
+        *settings.key,
     )
 
 
@@ -335,9 +334,7 @@ def draw_planes(comparison: ModelComparison, key: tuple[str, ...], settings: Set
     """Draw miscalibration against discrimination for both proper scores."""
     with st.container(horizontal=True, gap="medium"):
         for score in get_args(PlaneScore):
-            figure = _plane(
-                (*key, *settings.rows_key, *settings.reduction_and_bins_key), score, comparison
-            )
+            figure = _plane((*key, *settings.key), score, comparison)
             with st.container(width=470):
                 screen.chart(
                     figure,
@@ -364,7 +361,7 @@ def draw_diagrams(comparison: ModelComparison, key: tuple[str, ...], settings: S
     shown = distinct(tuple(names), 40)
     with st.container(horizontal=True, gap="small"):
         for at, name in enumerate(names):
-            figure_key = (*key, *settings.rows_key, *settings.reduction_and_bins_key)
+            figure_key = (*key, *settings.key)
             figure = _reliability(figure_key, name, comparison, settings)
             with st.container(width=SMALL):
                 st.markdown(f"**{md(shown[name])}**")

@@ -59,18 +59,14 @@ class PageSpec:
         return f"pages/{self.key}.py"
 
 
+_BACK = ("overview", "Back to the verdict")
+_FIX = ("recalibrate", "Recalibrate this")
+_FILE = ("report", "Put it on file")
+#: In the order of the navigation.
 PAGES = (
     PageSpec("overview", "Overview", "Can I trust these probabilities?", ":material/speed:", "o"),
     PageSpec(
-        "explain",
-        "Explain it",
-        "How do I tell others?",
-        ":material/forum:",
-        "e",
-        leads_to=(
-            ("overview", "Back to the verdict"),
-            ("report", "Put it on file"),
-        ),
+        "explain", "Explain it", "How do I tell others?", ":material/forum:", "e", (_BACK, _FILE)
     ),
     PageSpec(
         "data",
@@ -78,7 +74,7 @@ PAGES = (
         "Did it read my file right?",
         ":material/table_view:",
         "d",
-        leads_to=(("overview", "See the verdict"),),
+        (("overview", "See the verdict"),),
     ),
     PageSpec(
         "metrics",
@@ -86,10 +82,7 @@ PAGES = (
         "What are all the numbers?",
         ":material/list_alt:",
         "m",
-        leads_to=(
-            ("reliability", "See where it is off"),
-            ("report", "Put it on file"),
-        ),
+        (("reliability", "See where it is off"), _FILE),
     ),
     PageSpec(
         "reliability",
@@ -97,10 +90,7 @@ PAGES = (
         "Where is it off?",
         ":material/bar_chart:",
         "r",
-        leads_to=(
-            ("classwise", "See which classes"),
-            ("recalibrate", "Recalibrate this"),
-        ),
+        (("classwise", "See which classes"), _FIX),
     ),
     PageSpec(
         "cumulative",
@@ -108,26 +98,16 @@ PAGES = (
         "Binning aside, how far?",
         ":material/stacked_line_chart:",
         "k",
-        leads_to=(("recalibrate", "Recalibrate this"),),
+        (_FIX,),
     ),
-    PageSpec(
-        "classwise",
-        "Class-wise",
-        "Which classes?",
-        ":material/category:",
-        "c",
-        leads_to=(("recalibrate", "Recalibrate this"),),
-    ),
+    PageSpec("classwise", "Class-wise", "Which classes?", ":material/category:", "c", (_FIX,)),
     PageSpec(
         "risk_coverage",
         "Risk-coverage",
         "May I let it decide, and when?",
         ":material/rule:",
         "q",
-        leads_to=(
-            ("recalibrate", "Recalibrate this"),
-            ("report", "Put it on file"),
-        ),
+        (_FIX, _FILE),
     ),
     PageSpec(
         "decisions",
@@ -135,10 +115,7 @@ PAGES = (
         "Is acting on it worth it?",
         ":material/balance:",
         "i",
-        leads_to=(
-            ("recalibrate", "Recalibrate this"),
-            ("report", "Put it on file"),
-        ),
+        (_FIX, _FILE),
     ),
     PageSpec(
         "recalibrate",
@@ -146,10 +123,7 @@ PAGES = (
         "What fixes it?",
         ":material/tune:",
         "f",
-        leads_to=(
-            ("learning_curve", "See how many labels this needs"),
-            ("report", "Put it on file"),
-        ),
+        (("learning_curve", "See how many labels this needs"), _FILE),
     ),
     PageSpec(
         "learning_curve",
@@ -157,7 +131,7 @@ PAGES = (
         "How many labels do I need?",
         ":material/trending_down:",
         "u",
-        leads_to=(("recalibrate", "Compare the methods"),),
+        (("recalibrate", "Compare the methods"),),
     ),
     PageSpec(
         "compare_models",
@@ -165,10 +139,7 @@ PAGES = (
         "Which model?",
         ":material/compare_arrows:",
         "b",
-        leads_to=(
-            ("recalibrate", "Recalibrate one of them"),
-            ("report", "Put it on file"),
-        ),
+        (("recalibrate", "Recalibrate one of them"), _FILE),
     ),
     PageSpec(
         "arena",
@@ -176,54 +147,20 @@ PAGES = (
         "Which recalibrator wins?",
         ":material/trophy:",
         "a",
-        leads_to=(("recalibrate", "Recalibrate these data"),),
+        (("recalibrate", "Recalibrate these data"),),
     ),
-    PageSpec(
-        "slices",
-        "Slices",
-        "For whom is it wrong?",
-        ":material/groups:",
-        "s",
-        leads_to=(
-            ("recalibrate", "Recalibrate this"),
-            ("report", "Put it on file"),
-        ),
-    ),
+    PageSpec("slices", "Slices", "For whom is it wrong?", ":material/groups:", "s", (_FIX, _FILE)),
     PageSpec(
         "over_time",
         "Over time",
         "Does it stay right?",
         ":material/timeline:",
         "t",
-        leads_to=(
-            ("slices", "See for whom it is wrong"),
-            ("recalibrate", "Recalibrate this"),
-        ),
+        (("slices", "See for whom it is wrong"), _FIX),
     ),
-    PageSpec(
-        "figures",
-        "Figures",
-        "What do I print?",
-        ":material/dashboard:",
-        "p",
-        leads_to=(("report", "Put it on file"),),
-    ),
-    PageSpec(
-        "report",
-        "Report",
-        "What do I put on file?",
-        ":material/description:",
-        "h",
-        leads_to=(("overview", "Back to the verdict"),),
-    ),
-    PageSpec(
-        "learn",
-        "Learn",
-        "What does this mean?",
-        ":material/school:",
-        "l",
-        leads_to=(("overview", "Back to the verdict"),),
-    ),
+    PageSpec("figures", "Figures", "What do I print?", ":material/dashboard:", "p", (_FILE,)),
+    PageSpec("report", "Report", "What do I put on file?", ":material/description:", "h", (_BACK,)),
+    PageSpec("learn", "Learn", "What does this mean?", ":material/school:", "l", (_BACK,)),
 )
 #: The icon in the browser's tab. A material icon there would be fetched from the network.
 ICON = Path(__file__).with_name("icon.svg").read_text(encoding="utf-8")
@@ -267,7 +204,9 @@ def draw_next_steps(page: str, settings: Settings, evaluation: Evaluation | None
     evaluation : Evaluation, optional
         With verdict and findings, where the page has them.
     """
-    steps = tuple(_after_overview(settings, evaluation)) if evaluation else _leads_to(page)
+    steps = PAGES_BY_KEY[page].leads_to if page in PAGES_BY_KEY else ()
+    if evaluation:
+        steps = tuple(_after_overview(settings, evaluation))
     if page == "compare_models" and len(settings.entry.loaded.models) < 2:
         steps = _ONE_MODEL
     if not steps:
@@ -283,15 +222,10 @@ def draw_next_steps(page: str, settings: Settings, evaluation: Evaluation | None
             )
 
 
-def _leads_to(page: str) -> tuple[tuple[str, str], ...]:
-    spec = PAGES_BY_KEY.get(page)
-    return () if spec is None else spec.leads_to
-
-
 def _after_overview(settings: Settings, evaluation: Evaluation) -> Iterator[tuple[str, str]]:
     about = {CHECKS[finding.code].about for finding in evaluation.findings}
     if evaluation.verdict is not None and evaluation.verdict.beyond_noise:
-        yield "recalibrate", "Recalibrate this"
+        yield _FIX
     yield "reliability", "See every bin and its rows"
     if "classes" in about:
         yield "classwise", "See which classes"

@@ -403,13 +403,16 @@ def _write_address() -> None:
     parameters = data_parameters()
     parameters[DATA] = None if parameters[DATA] == DEFAULT_KEY else parameters[DATA]
     for name, value in parameters.items():
-        if st.query_params.get(name) == value:
-            continue
-        if value is None:
-            del st.query_params[name]
-        else:
-            st.query_params[name] = value
+        write_parameter(name, value)
     st.session_state[_DATA_IN_ADDRESS] = parameters[DATA]
+
+
+def write_parameter(name: str, value: str | None) -> None:
+    """Write a parameter of the address, or remove it if the value is None; one that is the same is left alone."""
+    if value is None and name in st.query_params:
+        del st.query_params[name]
+    elif value is not None and st.query_params.get(name) != value:
+        st.query_params[name] = value
 
 
 def data_parameters() -> dict[str, str | None]:

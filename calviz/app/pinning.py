@@ -189,11 +189,7 @@ def sync_with_address(now: Settings) -> None:
             set_pin(None)
             st.session_state[_END_REASON] = full_sentence(f"The pinned state is gone: {message}")
             pin = None
-    link = None if pin is None else pin.link()
-    if link is None and PINNED in st.query_params:
-        del st.query_params[PINNED]
-    elif link is not None and st.query_params.get(PINNED) != link:
-        st.query_params[PINNED] = link
+    open_files.write_parameter(PINNED, None if pin is None else pin.link())
 
 
 def draw_pinned(now: Settings) -> None:

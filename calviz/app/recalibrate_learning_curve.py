@@ -152,7 +152,13 @@ def _show(curve: LearningCurve, settings: Settings) -> None:
     failed = _failures(curve)
     if failed:
         st.caption(failed)
-    _table(figure, settings)
+    tables_and_cards.draw_figure_table(
+        figure.frame(),
+        f"{settings.file_stem}-learning-curve.csv",
+        key="calviz.learning.download",
+        alt=f"{METRICS[figure.metric].label} by number of labels",
+        download=figure.curve.frame,
+    )
 
 
 def _failures(curve: LearningCurve) -> str:
@@ -160,17 +166,3 @@ def _failures(curve: LearningCurve) -> str:
         f"{md(curve.labels.get(key, key), 60)} failed {md(reason, 300)}"
         for key, reason in curve.failures.items()
     )
-
-
-def _table(figure: LearningCurves, settings: Settings) -> None:
-    with st.expander("What is drawn, as a table", icon=":material/table:"):
-        frame = figure.frame()
-        st.dataframe(
-            frame, hide_index=True, alt=f"{METRICS[figure.metric].label} by number of labels"
-        )
-        tables_and_cards.download_button(
-            "Download as CSV",
-            figure.curve.frame,
-            f"{settings.file_stem}-learning-curve.csv",
-            key="calviz.learning.download",
-        )

@@ -381,16 +381,12 @@ def _in_order(outcome: ComparisonOutcome) -> list[MethodResult]:
 
 
 def _as_table(frames: dict[str, pd.DataFrame], kind: str) -> None:
-    if not frames:
-        return
-    with st.expander("What is drawn, as a table", icon=":material/table:"):
-        frame = pd.concat(frames, names=["method"]).reset_index(level=0)
-        st.dataframe(frame, hide_index=True, alt="What the panels show")
-        tables_and_cards.download_button(
-            "Download as CSV",
-            frame,
+    if frames:
+        tables_and_cards.draw_figure_table(
+            pd.concat(frames, names=["method"]).reset_index(level=0),
             f"recalibration-{kind}.csv",
             key=f"calviz.recalibrate.{kind}.download",
+            alt="What the panels show",
         )
 
 

@@ -74,7 +74,9 @@ def draw_selection(settings: Settings, *, hint: str = "", rows: bool = True) -> 
     if not chosen.rows.size:
         st.caption("None of the rows shown is among them.")
         return
-    draw_numbers(settings, chosen)
+    some, every = _measured((*settings.key, chosen.rule.link()), chosen, settings)
+    st.markdown(f"They are {_shares(some, settings)}.")
+    draw_parts(settings, {"selected": some, session.ALL_ROWS: every}, chosen.rule)
     if rows:
         draw_rows_and_spread(settings, chosen.rows)
         _download(settings, chosen)
@@ -105,23 +107,11 @@ def draw_selection_by_model(settings: Settings) -> None:
     draw_parts(settings, parts, chosen.rule)
 
 
-def draw_numbers(settings: Settings, chosen: Selected) -> None:
-    """Draw their numbers beside those of all rows, and their share of the mistakes and of the loss."""
-    some, every = measured(settings, chosen)
-    st.markdown(f"They are {_shares(some, settings)}.")
-    draw_parts(settings, {"selected": some, session.ALL_ROWS: every}, chosen.rule)
-
-
-def measured(settings: Settings, chosen: Selected) -> tuple[PartNumbers, PartNumbers]:
-    """Return the numbers of the selected rows, and of all rows."""
-    key = (*settings.rows_key, *settings.reduction_and_bins_key, chosen.rule.link())
-    return _measured(key, chosen, settings)
-
-
 @cached_results(6)
 def _measured(
     key: tuple[str, ...], _chosen: Selected, _settings: Settings
 ) -> tuple[PartNumbers, PartNumbers]:
+    """Return the numbers of the selected rows, and of all rows."""
     sample = _settings.sample
     return part_numbers(sample, _chosen.rows), part_numbers(sample)
 
@@ -335,7 +325,7 @@ def explore_notable_rows(settings: Settings) -> None:
             if why == "models":
                 rows, value = _disagreeing(settings, among)
             else:
-                with session.sample_with_spinner(settings, "Looking for rows …") as sample:
+                with session.computing(settings, "Looking for rows …") as sample:
                     rows, value = notable_rows(
                         sample, cast(Why, why), most=MOST_NOTABLE, among=among
                     )

@@ -17,7 +17,7 @@ from calviz.app.session import Settings, cached_results, md
 from calviz.core.blocks import BoolArray, IntArray
 from calviz.core.errors import CalvizError, NotAvailable
 from calviz.core.predictions import Dataset, Predictions
-from calviz.core.words import counted, full_sentence, number, percent, shorten
+from calviz.core.words import full_sentence, number, percent, shorten
 from calviz.figures.cumulative_plot import Cumulative, Estimate
 from calviz.figures.curve_estimates import RankedBy, ranking_values
 from calviz.figures.marks import Overlay, ReliabilityOverlay
@@ -325,9 +325,7 @@ def current(settings: Settings) -> Selected | None:
     if chosen is None:
         return None
     try:
-        return _selected(
-            (*settings.rows_key, *settings.reduction_and_bins_key, chosen.link()), chosen, settings
-        )
+        return _selected((*settings.key, chosen.link()), chosen, settings)
     except CalvizError:
         return None
 
@@ -340,7 +338,7 @@ def _selected(key: tuple[str, ...], _chosen: SelectionRule, _settings: Settings)
 
 def sample_of(settings: Settings, chosen: Selected) -> Sample:
     """Return the selected rows as a sample of their own, with the reduction and bins of all rows."""
-    key = (*settings.rows_key, *settings.reduction_and_bins_key, chosen.rule.link())
+    key = (*settings.key, chosen.rule.link())
     return _sample_of(key, chosen, settings)
 
 
@@ -404,7 +402,7 @@ def draw_selected(settings: Settings) -> None:
         return
     with st.container(border=True, gap="xsmall"):
         st.markdown(f":material/select_all: **Selected:** {md(chosen.name, 200)}")
-        count = counted(settings.sample.data.rows, "row")
+        count = settings.row_count
         st.caption(f"{chosen.rows.size:,} of {count}")
         clear_button()
 
@@ -461,9 +459,7 @@ def _why_ended(chosen: SelectionRule, settings: Settings) -> str | None:
     if before is not None and before != _identity(chosen, settings):
         return "the scores or the bins have changed"
     try:
-        selected = _selected(
-            (*settings.rows_key, *settings.reduction_and_bins_key, chosen.link()), chosen, settings
-        )
+        selected = _selected((*settings.key, chosen.link()), chosen, settings)
     except CalvizError as reason:
         return str(reason).rstrip(".")
     st.session_state[_NAME] = selected.name
@@ -490,13 +486,8 @@ def end_reason() -> str | None:
 
 def _write_address() -> None:
     chosen = current_rule()
-    link = None if chosen is None else chosen.link()
-    if BIN in st.query_params:
-        del st.query_params[BIN]
-    if link is None and SELECTED in st.query_params:
-        del st.query_params[SELECTED]
-    elif link is not None and st.query_params.get(SELECTED) != link:
-        st.query_params[SELECTED] = link
+    open_files.write_parameter(BIN, None)
+    open_files.write_parameter(SELECTED, None if chosen is None else chosen.link())
 
 
 # ---- In figures

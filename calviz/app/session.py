@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import wraps
 from threading import RLock
-from typing import NamedTuple, ParamSpec, Protocol, TypeVar, cast, get_args
+from typing import NamedTuple, ParamSpec, TypeVar, cast, get_args
 from weakref import WeakSet
 
 import numpy as np
@@ -45,11 +45,6 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 
-class _OfFile(Protocol):
-    @property
-    def entry(self) -> OpenFile: ...
-
-
 def cached_results(entries: int) -> Callable[[Callable[P, R]], Callable[P, R]]:
     """Cache the results of a function whose last argument is the settings; these are not part of the key.
 
@@ -71,7 +66,7 @@ def cached_results(entries: int) -> Callable[[Callable[P, R]], Callable[P, R]]:
 
         @wraps(compute)
         def cached(*args: P.args, **kwargs: P.kwargs) -> R:
-            settings = cast(_OfFile, args[-1])
+            settings = cast(Settings, args[-1])
             compute_once = of_session if settings.entry.sample is None else of_all_sessions
             return compute_once(*args, **kwargs)
 
@@ -136,6 +131,11 @@ class Settings:
         """Identifies reduction and bins, for caches and jobs."""
         return self.reduction.key, str(self.bins), self.scheme
 
+    @property
+    def key(self) -> tuple[str, ...]:
+        """Identifies rows, reduction and bins, for caches and jobs."""
+        return (*self.rows_key, *self.reduction_and_bins_key)
+
     def mask(self) -> BoolArray | None:
         """Return the mask of the rows, including those of weight 0, shape (n,); None for all."""
         data = self.whole
@@ -173,6 +173,11 @@ class Settings:
         """The model, if there are several, and the rows, in markdown."""
         model = f"model {md(self.model, 40)} · " if len(self.entry.loaded.models) > 1 else ""
         return f"{model}{md(self.sample.rows_words, 400)}"
+
+    @property
+    def row_count(self) -> str:
+        """The number of rows: "4,000 rows"."""
+        return counted(self.sample.data.rows, "row")
 
     @property
     def words(self) -> str:
@@ -272,7 +277,7 @@ def look_at_slice(data: Dataset, where: Where) -> None:
 
 
 @contextmanager
-def sample_with_spinner(settings: Settings, words: str) -> Iterator[Sample]:
+def computing(settings: Settings, words: str) -> Iterator[Sample]:
     """Yield the sample while a message says what is computed; visitors of the same sample set take turns."""
     with st.spinner(words, show_time=True), settings.compute_lock, one_blas_thread():
         yield settings.sample
@@ -280,10 +285,8 @@ def sample_with_spinner(settings: Settings, words: str) -> Iterator[Sample]:
 
 def evaluation(settings: Settings) -> Evaluation:
     """Compute the headline metrics with intervals and noise floors, the findings and the verdict."""
-    n = counted(settings.sample.data.rows, "row")
-    with sample_with_spinner(
-        settings, f"Measuring {n}: metrics, intervals, noise floors, verdict …"
-    ) as sample:
+    words = f"Measuring {settings.row_count}: metrics, intervals, noise floors, verdict …"
+    with computing(settings, words) as sample:
         return analysis.evaluate(sample, analysis.first_metrics(sample), ci=True, findings=True)
 
 
@@ -307,68 +310,56 @@ def other_view(settings: Settings) -> str | None:
 
 def conventions(settings: Settings) -> Conventions:
     """Compute the ECE as other libraries define it."""
-    words = f"Computing the ECE of {counted(settings.sample.data.rows, 'row')} as other libraries define it …"
-    with sample_with_spinner(settings, words) as sample:
+    words = f"Computing the ECE of {settings.row_count} as other libraries define it …"
+    with computing(settings, words) as sample:
         return analysis.conventions(sample)
 
 
 def class_rows(settings: Settings) -> tuple[ClassRow, ...]:
     """Compute accuracy, confidence, ECE, MCS and KS of the rows of each true class."""
-    with sample_with_spinner(
-        settings, f"Measuring {counted(settings.sample.data.rows, 'row')} by class …"
-    ) as sample:
+    with computing(settings, f"Measuring {settings.row_count} by class …") as sample:
         return analysis.evaluate(sample, (), classes=True).classes
 
 
 def reliability(settings: Settings, curves: tuple[CurveKind, ...] = ()) -> Reliability:
     """Compute the reliability diagram."""
-    with sample_with_spinner(
-        settings, f"Binning {counted(settings.sample.data.rows, 'row')} …"
-    ) as sample:
+    with computing(settings, f"Binning {settings.row_count} …") as sample:
         return sample.once(Reliability.compute, curves=curves)
 
 
 def confusion(settings: Settings) -> Confusion:
     """Compute the confusion matrix; it depends on the rows alone."""
-    with sample_with_spinner(
-        settings, f"Counting {counted(settings.sample.data.rows, 'row')} …"
-    ) as sample:
+    with computing(settings, f"Counting {settings.row_count} …") as sample:
         return sample.top_label.view(Confusion.compute)
 
 
 def calibration_curve(settings: Settings, kind: FlexibleKind) -> CalibrationCurve:
     """Compute the flexible calibration curve."""
-    with sample_with_spinner(
-        settings, f"Fitting a curve to {counted(settings.sample.data.rows, 'row')} …"
-    ) as sample:
+    with computing(settings, f"Fitting a curve to {settings.row_count} …") as sample:
         return sample.view(CalibrationCurve.compute, curve=kind)
 
 
 def bin_sensitivity(settings: Settings) -> BinSensitivity:
     """Compute the ECE for 1 to 100 bins; the chosen number of bins only decides which one is marked."""
-    with sample_with_spinner(
-        settings, "Computing the ECE for 1 to 100 bins, and its noise …"
-    ) as sample:
+    with computing(settings, "Computing the ECE for 1 to 100 bins, and its noise …") as sample:
         return sample.once(BinSensitivity.compute)
 
 
 def cumulative(settings: Settings, estimate: Estimate) -> Cumulative:
     """Compute the cumulative plot."""
-    with sample_with_spinner(
-        settings, f"Sorting and summing {counted(settings.sample.data.rows, 'row')} …"
-    ) as sample:
+    with computing(settings, f"Sorting and summing {settings.row_count} …") as sample:
         return sample.view(Cumulative.compute, estimate=estimate, **sample.redrawing)
 
 
 def isotonic_curve(settings: Settings) -> CorpDiagram:
     """Compute the isotonic curve with its bands."""
-    with sample_with_spinner(settings, "Fitting isotonic curves again …") as sample:
+    with computing(settings, "Fitting isotonic curves again …") as sample:
         return sample.view(CorpDiagram.compute, **sample.redrawing)
 
 
 def decision_loss(settings: Settings) -> DecisionLoss:
     """Compute the cost of miscalibration at every cutoff."""
-    with sample_with_spinner(settings, "Comparing decisions at every cutoff …") as sample:
+    with computing(settings, "Comparing decisions at every cutoff …") as sample:
         return sample.view(DecisionLoss.compute, **sample.redrawing)
 
 
@@ -380,16 +371,14 @@ def class_bars(sample: Sample, mode: Mode) -> ClassBars:
 
 def trust_levels(settings: Settings, column: str, risk: float) -> Levels:
     """Find the miscalibrated values of a group column, and the confidence from which each keeps at most this risk."""
-    with sample_with_spinner(
-        settings, f"Looking at every value of {shorten(column, 40)} …"
-    ) as sample:
+    with computing(settings, f"Looking at every value of {shorten(column, 40)} …") as sample:
         return sample.once(levels_of, column=column, risk=risk)
 
 
 def risk_coverage(settings: Settings, ranking: RankedBy) -> RiskCoverage:
     """Compute the risk-coverage curve."""
-    words = f"Ranking {counted(settings.sample.data.rows, 'row')} by {ranking}, resampling …"
-    with sample_with_spinner(settings, words) as sample:
+    words = f"Ranking {settings.row_count} by {ranking}, resampling …"
+    with computing(settings, words) as sample:
         top = sample.top_label
         return top.view(RiskCoverage.compute, ranking=ranking, **top.redrawing)
 

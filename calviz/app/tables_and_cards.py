@@ -410,6 +410,22 @@ def download_button(
     )
 
 
+def draw_figure_table(
+    frame: pd.DataFrame,
+    filename: str,
+    *,
+    key: str,
+    alt: str,
+    download: pd.DataFrame | Callable[[], pd.DataFrame] | None = None,
+) -> None:
+    """Draw the numbers of a figure, folded away, with a button that downloads them, or `download` in their place."""
+    with st.expander("What is drawn, as a table", icon=":material/table:"):
+        st.dataframe(frame, hide_index=True, alt=alt)
+        download_button(
+            "Download as CSV", frame if download is None else download, filename, key=key
+        )
+
+
 #: Suffix and media type of each format.
 EXPORT_FORMATS = {
     "CSV": ("csv", "text/csv"),
