@@ -122,8 +122,6 @@ def _errors_of(sample: Sample, mode: Mode) -> FloatArray:
     return np.where(ranges.has, ranges.value, np.nan)
 
 
-# ---- Bars
-
 #: The rows that a click on a bar selects: those the bar is about; one-vs-rest, those predicted as the class.
 _RULES: dict[Mode, type[Labelled | Predicted]] = {
     "true-class": Labelled,
@@ -171,9 +169,6 @@ def _rule(mode: Mode, index: int, settings: Settings) -> Predicted | Labelled:
     data = settings.whole
     named = isinstance(data, Predictions) or data.predicted is not None
     return (_RULES[mode] if named else Labelled)(data.class_names[index])
-
-
-# ---- Table
 
 
 def merged_views(settings: Settings, class_errors: AllowedClassViews) -> pd.DataFrame:

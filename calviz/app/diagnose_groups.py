@@ -1,4 +1,4 @@
-"""Slices and time."""
+"""The pages Slices and Over time: for which rows, and when, the probabilities are wrong."""
 
 from __future__ import annotations
 
@@ -39,10 +39,6 @@ from calviz.sample.slices import FEW_VALUES, USUAL_RATE, slices, usual_columns
 
 if TYPE_CHECKING:
     from pandas.io.formats.style import Styler
-
-
-# ---- The page Slices: the choice of columns, the slices that are miscalibrated, and the way to see one on every page.
-
 
 #: Largest number of slices in the table; the download has all.
 MOST = 2_000
@@ -129,6 +125,29 @@ def last_slices_asked(settings: Settings) -> SlicesChoice | None:
     return question if question is None or question.columns else None
 
 
+def draw_sizes(settings: Settings, question: SlicesChoice) -> None:
+    """Draw how many rows the values of each column have."""
+    data = settings.sample.data
+    lines = []
+    for name in question.columns:
+        counts = sorted(data.groups[name].counts().values())
+        enough = sum(n >= question.min_rows for n in counts)
+        lines.append(
+            {
+                "column": shorten(name, 60),
+                "values": len(counts),
+                "with enough rows": enough,
+                "fewest rows": counts[0],
+                "median rows": counts[len(counts) // 2],
+                "most rows": counts[-1],
+            }
+        )
+    frame = pd.DataFrame(lines)
+    count = st.column_config.NumberColumn(format="localized")
+    columns = dict.fromkeys(frame.columns[1:], count)
+    st.dataframe(frame, hide_index=True, alt="Rows per value of each column", column_config=columns)
+
+
 def measure_slices(settings: Settings, question: SlicesChoice) -> Slices:
     """Measure all slices."""
     words = f"Looking at {counted(len(question.columns), 'column')} …"
@@ -158,29 +177,6 @@ def pinned_gaps(
 
     # All slices are measured, whichever one was pinned.
     return pinning.overlay(settings, gaps, as_now=("bins", "scheme", "where"))
-
-
-def draw_sizes(settings: Settings, question: SlicesChoice) -> None:
-    """Draw how many rows the values of each column have."""
-    data = settings.sample.data
-    lines = []
-    for name in question.columns:
-        counts = sorted(data.groups[name].counts().values())
-        enough = sum(n >= question.min_rows for n in counts)
-        lines.append(
-            {
-                "column": shorten(name, 60),
-                "values": len(counts),
-                "with enough rows": enough,
-                "fewest rows": counts[0],
-                "median rows": counts[len(counts) // 2],
-                "most rows": counts[-1],
-            }
-        )
-    frame = pd.DataFrame(lines)
-    count = st.column_config.NumberColumn(format="localized")
-    columns = dict.fromkeys(frame.columns[1:], count)
-    st.dataframe(frame, hide_index=True, alt="Rows per value of each column", column_config=columns)
 
 
 def draw_answer(tested: Slices, pinned: Overlay[FloatArray] | None = None) -> None:
@@ -295,6 +291,39 @@ def _selected_position(shown: Sequence[Slice]) -> int | None:
     return next((i for i, s in enumerate(shown) if s.where == where), None)
 
 
+def _styled(tested: Slices, pinned: Overlay[FloatArray] | None) -> Styler:
+    """Return the first slices; columns sort as numbers and are written as texts."""
+    frame = pd.DataFrame(
+        {
+            "slice": shorten(s.name, 100),
+            "rows": s.rows,
+            "score": s.score,
+            "hits": s.hits,
+            "gap": s.gap,
+            "95 % interval": f"{points(s.interval.low)} to {points(s.interval.high)}",
+            "p-value": s.p_value,
+            "adjusted": s.adjusted,
+            "off": "yes" if s.adjusted <= tested.rate else "",
+            "ECE": s.ece,
+            "noise": s.ece_noise,
+        }
+        for s in tested.slices[:MOST]
+    )
+    gaps = [Bullet(s.gap, (s.interval.low, s.interval.high)) for s in tested.slices[:MOST]]
+    frame.insert(5, screen.PICTURE_COLUMN, screen.picture_column(gaps, width=_PICTURE))
+    if pinned is not None:
+        frame.insert(5, "pinned", pinned.content[:MOST])
+    formats: Any = {
+        **dict.fromkeys(("score", "hits"), share_cell),
+        "gap": signed_points,
+        **dict.fromkeys(("ECE", "noise"), points),
+        **dict.fromkeys(("p-value", "adjusted"), p_number),
+    }
+    if pinned is not None:
+        formats["pinned"] = signed_points
+    return frame.style.format(formats)
+
+
 def _names(*, pinned: bool) -> Any:
     # A column that stays in place must leave room for the numbers, even on a phone, and for those of a pinned state.
     usual = 140 if pinned else 166
@@ -360,41 +389,7 @@ def draw_slice_of_other_pages(chosen: Settings) -> None:
         st.button("Show all rows", on_click=look_at_slice, args=(chosen.whole, ()))
 
 
-def _styled(tested: Slices, pinned: Overlay[FloatArray] | None) -> Styler:
-    """Return the first slices; columns sort as numbers and are written as texts."""
-    frame = pd.DataFrame(
-        {
-            "slice": shorten(s.name, 100),
-            "rows": s.rows,
-            "score": s.score,
-            "hits": s.hits,
-            "gap": s.gap,
-            "95 % interval": f"{points(s.interval.low)} to {points(s.interval.high)}",
-            "p-value": s.p_value,
-            "adjusted": s.adjusted,
-            "off": "yes" if s.adjusted <= tested.rate else "",
-            "ECE": s.ece,
-            "noise": s.ece_noise,
-        }
-        for s in tested.slices[:MOST]
-    )
-    gaps = [Bullet(s.gap, (s.interval.low, s.interval.high)) for s in tested.slices[:MOST]]
-    frame.insert(5, screen.PICTURE_COLUMN, screen.picture_column(gaps, width=_PICTURE))
-    if pinned is not None:
-        frame.insert(5, "pinned", pinned.content[:MOST])
-    formats: Any = {
-        **dict.fromkeys(("score", "hits"), share_cell),
-        "gap": signed_points,
-        **dict.fromkeys(("ECE", "noise"), points),
-        **dict.fromkeys(("p-value", "adjusted"), p_number),
-    }
-    if pinned is not None:
-        formats["pinned"] = signed_points
-    return frame.style.format(formats)
-
-
-# ---- The page Over time: the choices, the job that measures each period, and the result.
-
+# ---- Over time
 
 PLACE = "over_time"
 #: The options for automatic periods and for no recalibration.
@@ -469,29 +464,6 @@ def _measure_periods(
     )
 
 
-def _metric_of_selected(result: OverTime, settings: Settings) -> Iterator[Overlay[FloatArray]]:
-    """Yield the metric of the selected rows, period by period."""
-    chosen = selection.current(settings)
-    if chosen is not None and chosen.rows.size:
-        key = (
-            *settings.key,
-            chosen.rule.link(),
-            result.metric,
-            result.every,
-        )
-        yield Overlay(
-            "Selected rows", "selected", _kept_metric_of_rows(key, chosen.rows, result, settings)
-        )
-
-
-@cached_results(6)
-def _kept_metric_of_rows(
-    key: tuple[str, ...], _rows: IntArray, _result: OverTime, _settings: Settings
-) -> FloatArray:
-    with _settings.compute_lock:
-        return values_of(_settings.sample, _result, _rows)
-
-
 def _draw_periods(result: OverTime, settings: Settings) -> None:
     figure = OverTimeLine.compute(result)
     st.subheader(md(figure.answer(), 1_000), anchor=False)
@@ -535,3 +507,26 @@ def _draw_periods(result: OverTime, settings: Settings) -> None:
         key="calviz.over_time.download",
         alt=f"{figure.label} by {result.every}",
     )
+
+
+def _metric_of_selected(result: OverTime, settings: Settings) -> Iterator[Overlay[FloatArray]]:
+    """Yield the metric of the selected rows, period by period."""
+    chosen = selection.current(settings)
+    if chosen is not None and chosen.rows.size:
+        key = (
+            *settings.key,
+            chosen.rule.link(),
+            result.metric,
+            result.every,
+        )
+        yield Overlay(
+            "Selected rows", "selected", _kept_metric_of_rows(key, chosen.rows, result, settings)
+        )
+
+
+@cached_results(6)
+def _kept_metric_of_rows(
+    key: tuple[str, ...], _rows: IntArray, _result: OverTime, _settings: Settings
+) -> FloatArray:
+    with _settings.compute_lock:
+        return values_of(_settings.sample, _result, _rows)

@@ -289,9 +289,6 @@ def _value(value: Any) -> str:
     return number(value) if isinstance(value, float) else str(value)
 
 
-# ---- Export
-
-
 def draw_export(results: Results, settings: Settings, stem: str) -> None:
     """Draw the export of the metrics."""
     tables_and_cards.draw_export(

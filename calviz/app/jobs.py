@@ -88,8 +88,6 @@ class Job:
         # A daemon thread: a server that is shut down does not wait for it.
         self._thread = threading.Thread(target=self._run, args=(work,), daemon=True)
 
-    # ---- for the work
-
     def progress(self, done: int, total: int, words: str = "") -> None:
         """Report the progress."""
         self.done, self.total, self.words = done, total, words
@@ -102,8 +100,6 @@ class Job:
     def stopping(self) -> bool:
         """Whether the job should end."""
         return self._stop_request.is_set() or self._is_abandoned()
-
-    # ---- for the page
 
     @property
     def running(self) -> bool:

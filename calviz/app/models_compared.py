@@ -176,8 +176,6 @@ def compare(job: Job, aligned: Alignment, settings: Settings) -> ModelComparison
     )
 
 
-# ---- The comparison drawn
-
 #: Width in pixels of a small diagram.
 SMALL = 310
 

@@ -242,8 +242,6 @@ def difference_of(pinned: Pinned, now: Settings) -> str:
     return ", ".join(parts)
 
 
-# ---- Beside the current state
-
 F = TypeVar("F")
 #: Settings beside those that choose the rows.
 REDUCTION_AND_BINS = ("reduction", "bins", "scheme")

@@ -150,8 +150,6 @@ def _choose_rows(settings: Settings) -> FitRows:
     return rows
 
 
-# ---- The work
-
 PLACE = "recalibrate"
 #: Bytes of calibrated rows that are kept. Beyond that, figures are drawn before the rows are dropped, and other figures apply the
 #: maps again.

@@ -434,9 +434,6 @@ def _view(outcome: ComparisonOutcome, method: str, view: str, settings: Settings
     screen.chart(figure, drawing, key=f"recalibrate.{view}.{method}", filename=f"{view}-{method}")
 
 
-# ---- Rows
-
-
 def draw_selected_rows(outcome: ComparisonOutcome, method: str, settings: Settings) -> None:
     """Draw their numbers; nothing if no evaluation row is selected."""
     rule = selection.current_rule()

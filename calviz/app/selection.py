@@ -490,9 +490,6 @@ def _write_address() -> None:
     open_files.write_parameter(SELECTED, None if chosen is None else chosen.link())
 
 
-# ---- In figures
-
-
 def points_overlay(figure: Reliability, settings: Settings) -> tuple[ReliabilityOverlay, ...]:
     """Return the points to draw beside those of all rows."""
     chosen = _drawable(settings)

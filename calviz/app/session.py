@@ -75,8 +75,6 @@ def cached_results(entries: int) -> Callable[[Callable[P, R]], Callable[P, R]]:
     return decorate
 
 
-# ---- Settings
-
 ALL_ROWS = "all rows"
 MAX_BINS = 1_000
 SCHEMES: tuple[Scheme, ...] = get_args(Scheme)
@@ -448,8 +446,6 @@ def model_name(settings: Settings) -> str:
     """Return the name of a model among others: its name in the file, or the file's name if it holds only one."""
     return settings.model if len(settings.entry.loaded.models) > 1 else settings.entry.title
 
-
-# ---- Markdown
 
 _JOINER = (
     "\u2060"  # word joiner: invisible, it only keeps two characters from being parsed together
