@@ -15,8 +15,8 @@ assert not app.exception
 later = "sklearn", "calviz.comparison.fitting", "scipy.stats"
 print(*(name for name in later if name in sys.modules), sep=",")
 from calviz.app import navigation
-early_imports.import_all()
-print(*(name for name in (*later, *early_imports.module_names()) if name not in sys.modules), sep=",")
+navigation.import_all()
+print(*(name for name in (*later, *navigation.module_names()) if name not in sys.modules), sep=",")
 """
 
 
