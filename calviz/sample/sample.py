@@ -1,4 +1,4 @@
-"""Sample: rows, settings and cached views; a reduction applied."""
+"""`Sample`: the rows that are judged, the settings under which they are judged, and cached results."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from typing import Any, TypeVar, get_args
 import numpy as np
 import numpy.typing as npt
 
-from calviz.core.blocks import FloatArray, IntArray, for_row_blocks, with_mean_one
+from calviz.core.blocks import BoolArray, FloatArray, IntArray, for_row_blocks, with_mean_one
 from calviz.core.cells import Cells
-from calviz.core.errors import InputError, NotAvailable
+from calviz.core.errors import InputError, NotAvailable, OptionError
 from calviz.core.events import DEFAULT_BINS, BinaryEvents, CellEvents, Reduction, Scheme, bins_used
 from calviz.core.limits import check_choice, check_whole
 from calviz.core.metric_spec import (
@@ -28,221 +28,14 @@ from calviz.core.predictions import Dataset, Predictions, with_rows
 from calviz.core.profile import Profile, dataset_of
 from calviz.core.row_columns import Factor
 from calviz.core.words import bins_words, counted, shorten
-from calviz.sample.binning import BinSums, bin_events, effective_rows, redrawn, reweighted
+from calviz.sample.binning import BinSums, bin_events, effective_rows, redrawn_sums, reweighted_sums
+from calviz.sample.caches import held_bytes
 from calviz.sample.draws import Drawing, RowDraws
-from calviz.sample.error_bars import (
-    RESAMPLES,
-    Redrawing,
-    Where,
-    held_bytes,
-    rows_where,
-    set_drawn_by,
-    where_words,
-)
-
-# ---- Apply a reduction to predictions: one score and one hit per row.
-
-
-#: Up to this many classes a block is transposed, so that NumPy's inner loops are long.
-TRANSPOSED_CLASSES = 16
-#: Up to this rank, removing the largest probability again and again is faster than a partition.
-FEW_RANKS = 8
-
-
-def reduce(data: Dataset, reduction: Reduction) -> BinaryEvents:
-    """Score and hit of every row (shape (n,) each) under a reduction.
-
-    Among equal probabilities the class with the lowest index ranks first, as in ``argmax``.
-
-    Raises
-    ------
-    NotAvailable
-        For confidence-only data and any reduction other than the top label.
-    OptionError
-        If the reduction names a class or rank that the data do not have.
-    """
-    reduction.check(data)
-    if data.cells is not None:
-        return _of_cells(data, data.cells, reduction)
-    return _of_rows(data, reduction)
-
-
-def _of_rows(data: Dataset, reduction: Reduction) -> BinaryEvents:
-    if not isinstance(data, Predictions):
-        return BinaryEvents(data.confidence, data.correct)
-    if reduction.kind == "top-label":
-        return _top_events(data)
-    if reduction.kind in ("class", "positive"):
-        k = reduction.class_index(data)
-        return _one_class(data, k)
-    return _ranked(data, reduction.r, within=reduction.kind == "within-top-r")
-
-
-def _of_cells(data: Dataset, cells: Cells, reduction: Reduction) -> BinaryEvents:
-    """Score and hit of the cells of a profile; with two classes, other reductions use the limits of the positive class."""
-    events = _of_rows(data, reduction)
-    low, high = cells.low, cells.high
-    if isinstance(data, Predictions) and reduction.kind != "positive":
-        turned = events.score != data.probs[:, 1]
-        low, high = np.where(turned, 1 - high, low), np.where(turned, 1 - low, high)
-    assert data.weights is not None
-    return CellEvents(events.score, events.hit, low, high, cells.edge_type, data.weights)
-
-
-def _one_class(data: Predictions, k: int) -> BinaryEvents:
-    column = data.probs[:, k]
-    strided = not column.flags.c_contiguous
-    score = np.empty(data.n, dtype=column.dtype) if strided else column
-    hit = np.empty(data.n, dtype=np.bool_)
-
-    def work(rows: slice) -> None:
-        if strided:
-            score[rows] = column[rows]
-        np.equal(data.labels[rows], k, out=hit[rows])
-
-    for_row_blocks(data.probs if strided else data.labels, work)
-    return BinaryEvents(score, hit)
-
-
-def predicted_classes(data: Predictions) -> IntArray:
-    """The class with the largest probability, shape (n,); the lowest index on ties."""
-    return top_label(data)[1]
-
-
-def top_label(data: Predictions) -> tuple[FloatArray, IntArray]:
-    """Largest probability and its class, shape (n,) each: ``probs.max(1)`` and ``probs.argmax(1)`` in one pass."""
-    winner = np.empty(data.n, dtype=np.int32)
-
-    def keep(rows: slice, best: IntArray) -> None:
-        winner[rows] = best
-
-    return _top_by_block(data, keep), winner
-
-
-def _top_events(data: Predictions) -> BinaryEvents:
-    """Score and hit of the top label, without keeping a column of predicted classes."""
-    hit = np.empty(data.n, dtype=np.bool_)
-
-    def keep(rows: slice, best: IntArray) -> None:
-        np.equal(best, data.labels[rows], out=hit[rows])
-
-    return BinaryEvents(_top_by_block(data, keep), hit)
-
-
-def _top_by_block(data: Predictions, keep: Callable[[slice, IntArray], None]) -> FloatArray:
-    """Largest probability per row, shape (n,); its class is passed to `keep` block by block."""
-    score = np.empty(data.n, dtype=data.probs.dtype)
-    few = data.n_classes <= TRANSPOSED_CLASSES
-    find = _top_of_few if few else _top_of_many
-
-    def work(rows: slice) -> None:
-        keep(rows, find(data.probs[rows], score[rows]))
-
-    # argmax needs no extra memory, so that large blocks only save calls.
-    for_row_blocks(data.probs, work, block_bytes=1 << 20 if few else 1 << 22)
-    return score
-
-
-def _top_of_many(block: FloatArray, score: FloatArray) -> IntArray:
-    best = _argmax(block)
-    score[:] = block[np.arange(best.size), best]
-    return best
-
-
-def _argmax(block: FloatArray) -> IntArray:
-    """``block.argmax(axis=1)``, without the copy that NumPy makes of a read-only array.
-
-    The copy is unnecessary, as argmax does not write, and takes as long as five passes over an array of 200 MB.
-    """
-    described = {**block.__array_interface__, "data": (block.ctypes.data, False)}
-    unlocked: Any = SimpleNamespace(__array_interface__=described)
-    return np.asarray(np.asarray(unlocked).argmax(axis=1))
-
-
-def _top_of_few(block: FloatArray, score: FloatArray) -> IntArray:
-    by_class = np.ascontiguousarray(block.T)
-    best = np.zeros(score.shape, dtype=np.uint8)
-    score[:] = by_class[0]
-    for k in range(1, by_class.shape[0]):
-        # Strictly greater: a tie stays with the lower class. As k grows, the maximum is the latest k that was larger.
-        larger = (by_class[k] > score).view(np.uint8)
-        larger *= np.uint8(k)
-        np.maximum(best, larger, out=best)
-        np.maximum(score, by_class[k], out=score)
-    return best
-
-
-def _ranked(data: Predictions, r: int, *, within: bool) -> BinaryEvents:
-    """The r-th largest probability, or the sum of the r largest, as `plain_ranks` defines them."""
-    score = np.empty(data.n, dtype=data.probs.dtype)
-    hit = np.empty(data.n, dtype=np.bool_)
-    find = _ranks_one_by_one if r <= FEW_RANKS else _ranks_by_partition
-
-    def work(rows: slice) -> None:
-        top, is_label = find(data.probs[rows], data.labels[rows], r, within)
-        if within:
-            # Rounding must not carry a sum of probabilities beyond 1.
-            score[rows] = np.minimum(top.sum(axis=1, dtype=np.float64), 1.0)
-        else:
-            score[rows] = top[:, -1]
-        hit[rows] = is_label
-
-    for_row_blocks(data.probs, work)
-    return BinaryEvents(score, hit)
-
-
-_Ranks = tuple[FloatArray, np.ndarray[tuple[int], np.dtype[np.bool_]]]
-
-
-def plain_ranks(block: FloatArray, labels: IntArray, r: int, within: bool) -> _Ranks:
-    """The r largest probabilities, descending, and whether the label is of rank r (or within r).
-
-    From a block (b, K) and labels (b,), shapes (b, r) and (b,). It is the definition of what the two faster functions
-    compute; `_ranks_by_partition` calls it for rows where ties decide.
-    """
-    # A stable sort gives the lowest class index on ties.
-    order = np.argsort(-block, axis=1, kind="stable")[:, :r]
-    is_label = order == labels[:, None]
-    return np.take_along_axis(block, order, axis=1), is_label.any(1) if within else is_label[:, -1]
-
-
-def _ranks_one_by_one(block: FloatArray, labels: IntArray, r: int, within: bool) -> _Ranks:
-    rest = np.array(block, order="C")
-    starts = np.arange(0, rest.size, rest.shape[1])
-    top = np.empty((block.shape[0], r), dtype=block.dtype)
-    hit = np.zeros(block.shape[0], dtype=np.bool_)
-    for rank in range(r):
-        best = rest.argmax(axis=1)
-        place = best + starts
-        top[:, rank] = rest.ravel()[place]
-        rest.ravel()[place] = -1  # below every probability
-        if within or rank == r - 1:
-            hit |= best == labels
-    return top, hit
-
-
-def _ranks_by_partition(block: FloatArray, labels: IntArray, r: int, within: bool) -> _Ranks:
-    k = block.shape[1]
-    keep = min(r + 1, k)  # one more, to see whether a tie crosses the rank
-    top = -np.sort(-np.partition(block, k - keep, axis=1)[:, k - keep :], axis=1)
-    of_label = np.take_along_axis(block, labels[:, None], axis=1)[:, 0]
-    last = top[:, r - 1]
-    hit = of_label >= last if within else of_label == last
-    tied = np.zeros(hit.shape, dtype=np.bool_)
-    if keep > r:
-        tied |= top[:, r] == last
-    if not within and r > 1:
-        tied |= top[:, r - 2] == last
-    unsure = np.flatnonzero(tied & (of_label == last))
-    hit[unsure] = plain_ranks(block[unsure], labels[unsure], r, within)[1]
-    return top[:, :r], hit
-
-
-# ---- `Sample`: rows of one model, the settings under which they are judged, and cached results.
-
+from calviz.sample.error_bars import RESAMPLES, Redrawing, set_drawn_by
 
 T = TypeVar("T")
-
+#: Columns and their values; all conditions hold in the rows of a slice.
+Where = tuple[tuple[str, str], ...]
 #: Rows times classes above which resampling every metric takes minutes.
 LARGE = 20_000_000
 #: Cached values of up to this many bytes are results and stay; larger ones can be dropped and computed again.
@@ -504,6 +297,19 @@ class Sample:
         return f"{self.rows_words} · {shorten(self.reduction.label, 60)} · {self.bins_words}"
 
 
+def _check_of_sample(n: int, **columns: Any) -> None:
+    """Raise InputError if a column has not one value for each of the n rows of a sample, which may be fewer than those it was made of."""
+    for name, column in columns.items():
+        if column is None or isinstance(column, str):
+            continue
+        size = len(column) if isinstance(column, Factor) else np.size(column)
+        if size != n:
+            raise InputError(
+                f"there are {size:,} {name} for {n:,} rows: a sample holds the rows of its split and slice, without those of weight 0",
+                remedy="give one value for each row of its `data`, or evaluate the predictions that it was made of",
+            )
+
+
 def _named(make: Callable[..., Any], params: Mapping[str, Any]) -> tuple[Any, ...]:
     """The function and all its parameters, including those bound by a `partial`."""
     while isinstance(make, partial):
@@ -540,6 +346,48 @@ def _row_draws(sample: Sample) -> RowDraws:
     return RowDraws(sample.data.n, codes, sample.weights)
 
 
+def full_predictions(sample: Sample) -> Predictions:
+    """The sample's probabilities and labels; raises NotAvailable for confidence-only data."""
+    data = sample.data
+    if not isinstance(data, Predictions):
+        raise NotAvailable(
+            "not available for confidence-only data: it needs the probabilities of all classes."
+        )
+    return data
+
+
+def rows_where(data: Dataset, where: Where) -> BoolArray | None:
+    """Mask of the rows of a slice, shape (n,); None, for all rows, without conditions.
+
+    Raises
+    ------
+    OptionError
+        On an unknown column.
+    InputError
+        On an unknown value.
+    """
+    mask: BoolArray | None = None
+    for column, value in where:
+        if column not in data.groups:
+            groups = ", ".join(data.groups) or "none"
+            raise OptionError(f"there is no group column '{column}'; known: {groups}.")
+        rows = data.groups[column].mask(value)
+        mask = rows if mask is None else np.logical_and(mask, rows)
+    return mask
+
+
+def where_words(where: Where, limit: int = 40) -> str:
+    """Return the condition in words, with each name shortened to `limit` characters.
+
+    >>> where_words((("league", "Serie A"), ("month", "5")))
+    'league = Serie A, month = 5'
+    """
+    return ", ".join(f"{shorten(c, limit)} = {shorten(v, limit)}" for c, v in where)
+
+
+# ---- Views of a metric
+
+
 def metric_view(sample: Sample, metric: Metric, **options: Any) -> Any:
     """The view that a metric is a function of, over the sample's bins.
 
@@ -569,8 +417,8 @@ def metric_options(sample: Sample, metric: Metric, **options: Any) -> dict[str, 
 
 #: Decorator of functions that make sums over bins under the sample's reduction: says how they are recomputed from weights.
 binned = reweighted_by(
-    lambda sample, view: reweighted(sample.scored, view),
-    redrawn=lambda sample, view: redrawn(sample.scored, view),
+    lambda sample, view: reweighted_sums(sample.scored, view),
+    redrawn=lambda sample, view: redrawn_sums(sample.scored, view),
     weighted=True,
     grouped=True,
 )
@@ -585,15 +433,6 @@ def bin_sums(
     return _with_effective(sample, sums)
 
 
-def _with_effective(sample: Sample, sums: BinSums) -> BinSums:
-    if sample.data.alike:
-        return sums
-    rows = sample.row_draws
-    return replace(
-        sums, effective=effective_rows(sample.scored, sums.edges, rows.cluster, rows.weights)
-    )
-
-
 def chosen_bins(sample: Sample) -> BinSums:
     """The binned view over the sample's own bins and scheme."""
     return sample.view(bin_sums, bins=sample.bins_used, scheme=sample.scheme)
@@ -606,8 +445,8 @@ def event_sums(sample: Sample) -> BinSums:
 
 
 @reweighted_by(
-    lambda sample, view: reweighted(sample.top_scored, view),
-    redrawn=lambda sample, view: redrawn(sample.top_scored, view),
+    lambda sample, view: reweighted_sums(sample.top_scored, view),
+    redrawn=lambda sample, view: redrawn_sums(sample.top_scored, view),
     weighted=True,
     grouped=True,
 )
@@ -617,14 +456,207 @@ def top_label_sums(sample: Sample) -> BinSums:
     return sample.top_label.view(event_sums)
 
 
-def _check_of_sample(n: int, **columns: Any) -> None:
-    """Raise InputError if a column has not one value for each of the n rows of a sample, which may be fewer than those it was made of."""
-    for name, column in columns.items():
-        if column is None or isinstance(column, str):
-            continue
-        size = len(column) if isinstance(column, Factor) else np.size(column)
-        if size != n:
-            raise InputError(
-                f"there are {size:,} {name} for {n:,} rows: a sample holds the rows of its split and slice, without those of weight 0",
-                remedy="give one value for each row of its `data`, or evaluate the predictions that it was made of",
-            )
+def _with_effective(sample: Sample, sums: BinSums) -> BinSums:
+    if sample.data.alike:
+        return sums
+    rows = sample.row_draws
+    return replace(
+        sums, effective=effective_rows(sample.scored, sums.edges, rows.cluster, rows.weights)
+    )
+
+
+# ---- Reductions
+
+#: Up to this many classes a block is transposed, so that NumPy's inner loops are long.
+TRANSPOSED_CLASSES = 16
+#: Up to this rank, removing the largest probability again and again is faster than a partition.
+FEW_RANKS = 8
+
+
+def reduce(data: Dataset, reduction: Reduction) -> BinaryEvents:
+    """Score and hit of every row (shape (n,) each) under a reduction.
+
+    Among equal probabilities the class with the lowest index ranks first, as in ``argmax``.
+
+    Raises
+    ------
+    NotAvailable
+        For confidence-only data and any reduction other than the top label.
+    OptionError
+        If the reduction names a class or rank that the data do not have.
+    """
+    reduction.check(data)
+    if data.cells is not None:
+        return _of_cells(data, data.cells, reduction)
+    return _of_rows(data, reduction)
+
+
+def _of_rows(data: Dataset, reduction: Reduction) -> BinaryEvents:
+    if not isinstance(data, Predictions):
+        return BinaryEvents(data.confidence, data.correct)
+    if reduction.kind == "top-label":
+        return _top_events(data)
+    if reduction.kind in ("class", "positive"):
+        k = reduction.class_index(data)
+        return _one_class(data, k)
+    return _ranked(data, reduction.r, within=reduction.kind == "within-top-r")
+
+
+def _of_cells(data: Dataset, cells: Cells, reduction: Reduction) -> BinaryEvents:
+    """Score and hit of the cells of a profile; with two classes, other reductions use the limits of the positive class."""
+    events = _of_rows(data, reduction)
+    low, high = cells.low, cells.high
+    if isinstance(data, Predictions) and reduction.kind != "positive":
+        turned = events.score != data.probs[:, 1]
+        low, high = np.where(turned, 1 - high, low), np.where(turned, 1 - low, high)
+    assert data.weights is not None
+    return CellEvents(events.score, events.hit, low, high, cells.edge_type, data.weights)
+
+
+def _one_class(data: Predictions, k: int) -> BinaryEvents:
+    column = data.probs[:, k]
+    strided = not column.flags.c_contiguous
+    score = np.empty(data.n, dtype=column.dtype) if strided else column
+    hit = np.empty(data.n, dtype=np.bool_)
+
+    def work(rows: slice) -> None:
+        if strided:
+            score[rows] = column[rows]
+        np.equal(data.labels[rows], k, out=hit[rows])
+
+    for_row_blocks(data.probs if strided else data.labels, work)
+    return BinaryEvents(score, hit)
+
+
+def predicted_classes(data: Predictions) -> IntArray:
+    """The class with the largest probability, shape (n,); the lowest index on ties."""
+    return top_label(data)[1]
+
+
+def top_label(data: Predictions) -> tuple[FloatArray, IntArray]:
+    """Largest probability and its class, shape (n,) each: ``probs.max(1)`` and ``probs.argmax(1)`` in one pass."""
+    winner = np.empty(data.n, dtype=np.int32)
+
+    def keep(rows: slice, best: IntArray) -> None:
+        winner[rows] = best
+
+    return _top_by_block(data, keep), winner
+
+
+def _top_events(data: Predictions) -> BinaryEvents:
+    """Score and hit of the top label, without keeping a column of predicted classes."""
+    hit = np.empty(data.n, dtype=np.bool_)
+
+    def keep(rows: slice, best: IntArray) -> None:
+        np.equal(best, data.labels[rows], out=hit[rows])
+
+    return BinaryEvents(_top_by_block(data, keep), hit)
+
+
+def _top_by_block(data: Predictions, keep: Callable[[slice, IntArray], None]) -> FloatArray:
+    """Largest probability per row, shape (n,); its class is passed to `keep` block by block."""
+    score = np.empty(data.n, dtype=data.probs.dtype)
+    few = data.n_classes <= TRANSPOSED_CLASSES
+    find = _top_of_few if few else _top_of_many
+
+    def work(rows: slice) -> None:
+        keep(rows, find(data.probs[rows], score[rows]))
+
+    # argmax needs no extra memory, so that large blocks only save calls.
+    for_row_blocks(data.probs, work, block_bytes=1 << 20 if few else 1 << 22)
+    return score
+
+
+def _top_of_many(block: FloatArray, score: FloatArray) -> IntArray:
+    best = _argmax(block)
+    score[:] = block[np.arange(best.size), best]
+    return best
+
+
+def _argmax(block: FloatArray) -> IntArray:
+    """``block.argmax(axis=1)``, without the copy that NumPy makes of a read-only array.
+
+    The copy is unnecessary, as argmax does not write, and takes as long as five passes over an array of 200 MB.
+    """
+    described = {**block.__array_interface__, "data": (block.ctypes.data, False)}
+    unlocked: Any = SimpleNamespace(__array_interface__=described)
+    return np.asarray(np.asarray(unlocked).argmax(axis=1))
+
+
+def _top_of_few(block: FloatArray, score: FloatArray) -> IntArray:
+    by_class = np.ascontiguousarray(block.T)
+    best = np.zeros(score.shape, dtype=np.uint8)
+    score[:] = by_class[0]
+    for k in range(1, by_class.shape[0]):
+        # Strictly greater: a tie stays with the lower class. As k grows, the maximum is the latest k that was larger.
+        larger = (by_class[k] > score).view(np.uint8)
+        larger *= np.uint8(k)
+        np.maximum(best, larger, out=best)
+        np.maximum(score, by_class[k], out=score)
+    return best
+
+
+def _ranked(data: Predictions, r: int, *, within: bool) -> BinaryEvents:
+    """The r-th largest probability, or the sum of the r largest, as `plain_ranks` defines them."""
+    score = np.empty(data.n, dtype=data.probs.dtype)
+    hit = np.empty(data.n, dtype=np.bool_)
+    find = _ranks_one_by_one if r <= FEW_RANKS else _ranks_by_partition
+
+    def work(rows: slice) -> None:
+        top, is_label = find(data.probs[rows], data.labels[rows], r, within)
+        if within:
+            # Rounding must not carry a sum of probabilities beyond 1.
+            score[rows] = np.minimum(top.sum(axis=1, dtype=np.float64), 1.0)
+        else:
+            score[rows] = top[:, -1]
+        hit[rows] = is_label
+
+    for_row_blocks(data.probs, work)
+    return BinaryEvents(score, hit)
+
+
+_Ranks = tuple[FloatArray, np.ndarray[tuple[int], np.dtype[np.bool_]]]
+
+
+def plain_ranks(block: FloatArray, labels: IntArray, r: int, within: bool) -> _Ranks:
+    """The r largest probabilities, descending, and whether the label is of rank r (or within r).
+
+    From a block (b, K) and labels (b,), shapes (b, r) and (b,). It is the definition of what the two faster functions
+    compute; `_ranks_by_partition` calls it for rows where ties decide.
+    """
+    # A stable sort gives the lowest class index on ties.
+    order = np.argsort(-block, axis=1, kind="stable")[:, :r]
+    is_label = order == labels[:, None]
+    return np.take_along_axis(block, order, axis=1), is_label.any(1) if within else is_label[:, -1]
+
+
+def _ranks_one_by_one(block: FloatArray, labels: IntArray, r: int, within: bool) -> _Ranks:
+    rest = np.array(block, order="C")
+    starts = np.arange(0, rest.size, rest.shape[1])
+    top = np.empty((block.shape[0], r), dtype=block.dtype)
+    hit = np.zeros(block.shape[0], dtype=np.bool_)
+    for rank in range(r):
+        best = rest.argmax(axis=1)
+        place = best + starts
+        top[:, rank] = rest.ravel()[place]
+        rest.ravel()[place] = -1  # below every probability
+        if within or rank == r - 1:
+            hit |= best == labels
+    return top, hit
+
+
+def _ranks_by_partition(block: FloatArray, labels: IntArray, r: int, within: bool) -> _Ranks:
+    k = block.shape[1]
+    keep = min(r + 1, k)  # one more, to see whether a tie crosses the rank
+    top = -np.sort(-np.partition(block, k - keep, axis=1)[:, k - keep :], axis=1)
+    of_label = np.take_along_axis(block, labels[:, None], axis=1)[:, 0]
+    last = top[:, r - 1]
+    hit = of_label >= last if within else of_label == last
+    tied = np.zeros(hit.shape, dtype=np.bool_)
+    if keep > r:
+        tied |= top[:, r] == last
+    if not within and r > 1:
+        tied |= top[:, r - 2] == last
+    unsure = np.flatnonzero(tied & (of_label == last))
+    hit[unsure] = plain_ranks(block[unsure], labels[unsure], r, within)[1]
+    return top[:, :r], hit
