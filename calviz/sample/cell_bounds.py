@@ -15,7 +15,7 @@ from scipy.special import expit, logit
 
 from calviz.core.blocks import BoolArray, FloatArray, IntArray, quotient
 from calviz.core.cells import FINE_CELLS
-from calviz.core.events import ROUNDING, CellEvents, assign
+from calviz.core.events import ROUNDING, CellEvents
 from calviz.core.metric_spec import Metric, takes_weights
 from calviz.core.temperature import UNDERFLOW
 from calviz.sample.binning import BinSums
@@ -71,13 +71,7 @@ def _any_cut(sample: Sample, view: BinSums) -> bool:
         return bool(table.low.size) and bool(cuts_inside(table, bins).inside.any())
     events = sample.scored
     assert isinstance(events, CellEvents)
-    return has_cut_cells(events, view.edges)
-
-
-def has_cut_cells(events: CellEvents, edges: FloatArray) -> bool:
-    """Whether an edge of the bins, shape (M + 1,), lies inside a cell."""
-    low, high = events.low, events.high
-    return bool(((low < high) & (assign(low, edges) != assign(high, edges))).any())
+    return events.cut_by(view.edges)
 
 
 class CellTable(NamedTuple):

@@ -11,10 +11,9 @@ from calviz.core.blocks import FloatArray, IntArray
 from calviz.core.errors import NotAvailable, OptionError
 from calviz.core.events import BinaryEvents
 from calviz.core.p_values import clopper_pearson
-from calviz.core.predictions import Predictions
 from calviz.sample.binning import effective_rows
 from calviz.sample.error_bars import LEVEL, Interval
-from calviz.sample.losses import MeanLoss, negative_log_likelihood
+from calviz.sample.losses import row_log_losses
 from calviz.sample.sample import Sample, chosen_bins
 
 
@@ -70,11 +69,11 @@ def part_numbers(sample: Sample, rows: IntArray | None = None) -> PartNumbers:
     all_misses = float(weights_of_all @ ~events.hit)
     misses = float(w @ ~hit) / all_misses if all_misses else np.nan
     count = round(mass) if events.counted else part.size
+    losses = _losses(sample)
     if not part.size:
-        none = None if _losses(sample) is None else np.nan
+        none = None if losses is None else np.nan
         return PartNumbers(0, 0.0, np.nan, np.nan, None, misses, none, none)
     mean, observed = float(w @ score) / mass, float(w @ hit) / mass
-    losses = _losses(sample)
     loss = loss_share = None
     if losses is not None:
         loss_sum = float(w @ losses[part])
@@ -107,15 +106,6 @@ def _gap_interval(sample: Sample, part: IntArray, mean: float, observed: float) 
         np.array([observed * independent]), np.array([independent]), level=LEVEL
     )
     return Interval(mean - float(high[0]), mean - float(low[0]))
-
-
-def row_log_losses(sample: Sample) -> FloatArray:
-    """Losses whose mean is the negative log-likelihood, shape (n,); raises NotAvailable if they are not known for each row."""
-    data = sample.data
-    if not isinstance(data, Predictions) or data.cells is not None:
-        raise NotAvailable("losses need the probabilities of all classes.")
-    view: MeanLoss = sample.view(negative_log_likelihood)
-    return view.losses.astype(np.float64)
 
 
 def _losses(sample: Sample) -> FloatArray | None:

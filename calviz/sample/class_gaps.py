@@ -231,13 +231,9 @@ def class_gaps(sample: Sample) -> ClassGaps:
     NotAvailable
         For confidence-only data, and profiles without cells of each class.
     """
-    data = sample.data
-    if data.cells is not None:
+    if sample.data.cells is not None:
         return _of_cells(sample)
-    if not isinstance(data, Predictions):
-        raise NotAvailable(
-            "not available for confidence-only data: it needs the probabilities of all classes."
-        )
+    data = full_predictions(sample)
     k = data.n_classes
     powers, cumulants = np.zeros((3, k)), np.zeros((2, k))
     weights = sample.weights
@@ -555,11 +551,7 @@ def one_vs_rest_intervals(sample: Sample, *, level: float) -> ClassEnds:
     NotAvailable
         For confidence-only data.
     """
-    data = sample.data
-    if not isinstance(data, Predictions):
-        raise NotAvailable(
-            "not available for confidence-only data: it needs the probabilities of all classes."
-        )
+    data = full_predictions(sample)
     cluster, clusters, weights = _rows(sample)
     mass = np.bincount(cluster, weights, minlength=clusters)
     rows_of = rows_by_class(data.labels, data.n_classes)

@@ -6,7 +6,6 @@ import math
 from dataclasses import dataclass
 from typing import (
     Any,
-    Literal,
     NamedTuple,
     TypedDict,
     TypeVar,
@@ -16,7 +15,7 @@ import numpy as np
 from scipy.special import ndtri, stdtrit
 
 from calviz.core.blocks import FloatArray
-from calviz.core.metric_spec import IntervalMethod, Tail
+from calviz.core.metric_spec import Draw, IntervalMethod, Tail
 from calviz.sample.caches import DRAWN_BY, latest
 
 V = TypeVar("V", bound=Any)
@@ -56,9 +55,6 @@ class NoiseFloor:
 
 
 # ---- Resampled views
-
-#: How a view is drawn. "independent" is "under_calibration" as if no rows depended on each other, for clustered rows.
-Draw = Literal["bootstrap", "under_calibration", "independent"]
 
 
 class Redrawing(TypedDict):

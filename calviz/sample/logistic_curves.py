@@ -118,13 +118,6 @@ def _outside(count: FloatArray, hits: FloatArray) -> BoolArray:
     return np.asarray(((hits < -slack) | (hits > count + slack)).any(axis=1))
 
 
-def _step(
-    theta: FloatArray, x: FloatArray, count: FloatArray, hits: FloatArray
-) -> tuple[FloatArray, BoolArray]:
-    """Newton step per resample, and whether the Hessian could be inverted."""
-    return _solved(_sums(theta, x, count, hits))
-
-
 def _sums(theta: FloatArray, x: FloatArray, count: FloatArray, hits: FloatArray) -> FloatArray:
     """Gradient and Hessian per resample, shape (5, R); those of blocks of steps add up."""
     p = theta[:, 1:] * x
@@ -152,6 +145,7 @@ def _sums_at_one_place(
 
 
 def _solved(sums: FloatArray) -> tuple[FloatArray, BoolArray]:
+    """Newton step per resample, and whether the Hessian could be inverted."""
     g0, g1, h00, h01, h11 = sums
     det = h00 * h11 - h01**2
     good = det > 1e-14 * np.maximum(h00 * h11, 1e-300)
@@ -171,7 +165,7 @@ def _plain_newton(
     theta = start + step
     settled = good & False
     for _ in range(4):
-        step, good = _step(theta, x, count, hits)
+        step, good = _solved(_sums(theta, x, count, hits))
         theta += step
         settled = good & (np.abs(step) <= SHORT_OF_RESAMPLE * (1 + np.abs(theta))).all(axis=1)
         if settled.all():
@@ -185,7 +179,7 @@ def _newton(start: FloatArray, x: FloatArray, count: FloatArray, hits: FloatArra
     theta = np.repeat(start, count.shape[0], axis=0)
     loss = _loss(theta, x, count, hits)
     for _ in range(100):
-        step, good = _step(theta, x, count, hits)
+        step, good = _solved(_sums(theta, x, count, hits))
         step[~good] = 0
         new = loss
         for _ in range(60):

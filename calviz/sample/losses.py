@@ -20,13 +20,12 @@ from calviz.core.blocks import (
     row_blocks,
 )
 from calviz.core.errors import NotAvailable
-from calviz.core.metric_spec import Redrawn, Reweighted, reweighted_by
+from calviz.core.metric_spec import Draw, Redrawn, Reweighted, reweighted_by
 from calviz.core.predictions import Predictions
 from calviz.core.probabilities import EPSILON
 from calviz.core.words import counted, decimal, percent
 from calviz.sample.caches import once_per_view
 from calviz.sample.draws import RowSums, RowWeights, resample_cells
-from calviz.sample.error_bars import Draw
 from calviz.sample.sample import Sample, full_predictions
 from calviz.sample.step_views import over_steps, steps
 from calviz.sample.steps import Steps
@@ -396,6 +395,15 @@ def _from_logits(logits: FloatArray, labels: IntArray) -> FloatArray:
 
 def _of_label(probs: FloatArray, labels: IntArray) -> FloatArray:
     return probs[np.arange(labels.size), labels].astype(np.float64)
+
+
+def row_log_losses(sample: Sample) -> FloatArray:
+    """Losses whose mean is the negative log-likelihood, shape (n,); raises NotAvailable if they are not known for each row."""
+    data = sample.data
+    if not isinstance(data, Predictions) or data.cells is not None:
+        raise NotAvailable("losses need the probabilities of all classes.")
+    view: MeanLoss = sample.view(negative_log_likelihood)
+    return view.losses.astype(np.float64)
 
 
 def clipped_words(view: MeanLoss) -> str | None:

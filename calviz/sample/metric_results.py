@@ -18,6 +18,7 @@ from calviz.core.errors import NotAvailable, visible
 from calviz.core.limits import check_level
 from calviz.core.metric_spec import (
     METRICS,
+    Draw,
     IntervalMethod,
     Metric,
     is_of_rows,
@@ -126,13 +127,7 @@ class Resampling:
         """Method of the interval of a metric."""
         return metric.interval if self.interval == "own" else self.interval
 
-    def method_for(self, metric: Metric, view: Any) -> IntervalMethod:
-        """Method of the interval of a metric of this view."""
-        return error_bars.suited(self.method(metric), view)
-
-    def draw(
-        self, view: Any, metrics: Sequence[Metric], draw: error_bars.Draw
-    ) -> dict[str, FloatArray]:
+    def draw(self, view: Any, metrics: Sequence[Metric], draw: Draw) -> dict[str, FloatArray]:
         """Values of the metrics over shared resamples of the view, shape (resamples,) each; empty if it has no resamples."""
 
         def value(m: Metric, part: Any) -> FloatArray:
@@ -344,7 +339,7 @@ def _error_bars(
         if m in intervals:
             result["interval"] = {}
         if m.key in drawn:
-            method = error_bars.usable(resampling.method_for(m, view), redrawn)
+            method = error_bars.usable(error_bars.suited(resampling.method(m), view), redrawn)
             interval = error_bars.interval(
                 drawn[m.key],
                 resampling.level,

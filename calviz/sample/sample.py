@@ -12,7 +12,6 @@ import numpy as np
 import numpy.typing as npt
 
 from calviz.core.blocks import BoolArray, FloatArray, IntArray, for_row_blocks, with_mean_one
-from calviz.core.cells import Cells
 from calviz.core.errors import InputError, NotAvailable, OptionError
 from calviz.core.events import DEFAULT_BINS, BinaryEvents, CellEvents, Reduction, Scheme, bins_used
 from calviz.core.limits import check_choice, check_whole
@@ -487,7 +486,7 @@ def reduce(data: Dataset, reduction: Reduction) -> BinaryEvents:
     """
     reduction.check(data)
     if data.cells is not None:
-        return _of_cells(data, data.cells, reduction)
+        return _of_cells(data, reduction)
     return _of_rows(data, reduction)
 
 
@@ -502,9 +501,11 @@ def _of_rows(data: Dataset, reduction: Reduction) -> BinaryEvents:
     return _ranked(data, reduction.r, within=reduction.kind == "within-top-r")
 
 
-def _of_cells(data: Dataset, cells: Cells, reduction: Reduction) -> BinaryEvents:
+def _of_cells(data: Dataset, reduction: Reduction) -> BinaryEvents:
     """Score and hit of the cells of a profile; with two classes, other reductions use the limits of the positive class."""
     events = _of_rows(data, reduction)
+    cells = data.cells
+    assert cells is not None
     low, high = cells.low, cells.high
     if isinstance(data, Predictions) and reduction.kind != "positive":
         turned = events.score != data.probs[:, 1]

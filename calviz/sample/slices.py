@@ -299,7 +299,7 @@ def _measured(
             "test them against a calibrated model."
         )
     whole = slice_sums(events, np.zeros(data.n, dtype=np.intp), 1, cluster, weights)
-    bin_of = bins_of(events, bins)
+    bin_of = assign(events.score, equal_width_edges(bins, events.edge_type))
     z = float(ndtri(0.5 + level / 2))
     measured: list[Slice] = []
     skipped: list[str] = []
@@ -600,11 +600,6 @@ def p_against_rest(sums: SliceSums, whole: SliceSums) -> FloatArray:
     return np.where(same, 1.0, 2 * ndtr(-z))
 
 
-def bins_of(events: BinaryEvents, bins: int) -> IntArray:
-    """Equal-width bin of each row, shape (n,)."""
-    return assign(events.score, equal_width_edges(bins, events.edge_type))
-
-
 def slice_ece(
     events: BinaryEvents,
     bin_of: IntArray,
@@ -622,7 +617,7 @@ def slice_ece(
     ----------
     events : BinaryEvents
     bin_of : ndarray of int, shape (n,)
-        The bin of each row (`bins_of`), one of `bins`.
+        The bin of each row, one of `bins`.
     bins : int
     codes : ndarray of int, shape (n,)
         The slice of each row, one of `slices`.

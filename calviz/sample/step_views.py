@@ -14,6 +14,7 @@ from scipy.special import ndtri, spherical_jn
 from calviz.core.blocks import FloatArray, IntArray, effective_number, quotient
 from calviz.core.events import BinaryEvents
 from calviz.core.metric_spec import (
+    Draw,
     Redrawn,
     Reweighting,
     makes_steps,
@@ -24,7 +25,6 @@ from calviz.core.metric_spec import (
 from calviz.core.words import counted
 from calviz.sample.caches import kept_draw, latest, once_per_view
 from calviz.sample.draws import MOST_GROUPS, HitSums, RowSums, RowWeights
-from calviz.sample.error_bars import Draw
 from calviz.sample.sample import Sample
 from calviz.sample.steps import Steps, make_steps, most_steps
 

@@ -14,7 +14,6 @@ from calviz.core.errors import NotAvailable
 from calviz.core.events import CellEvents, assign, check_bins, equal_width_edges
 from calviz.core.metric_spec import Redrawn, Reweighted, reweighted_by, takes_weights
 from calviz.core.predictions import Predictions
-from calviz.sample.cell_bounds import has_cut_cells
 from calviz.sample.class_columns import LABEL_COST, ROW_COST, Redraws, redrawn_labels, redraws
 from calviz.sample.draws import (
     RowTable,
@@ -422,7 +421,7 @@ def cell_source(sample: Sample, labels: IntArray, classes: int, bins: int) -> Ce
         bins=bins,
         edges=edges,
         second=second,
-        has_cut_cells=has_cut_cells(events, edges),
+        has_cut_cells=events.cut_by(edges),
     )
 
 
