@@ -223,11 +223,15 @@ class BinSums:
         else:
             score = self.rows.score
             hits = self._by_bin(rng.random((resamples, score.size)) < score)
-        cells = np.zeros((resamples, *self.cells.shape))
+        return self.with_hits(hits)
+
+    def with_hits(self, hits: FloatArray) -> Self:
+        """The same rows and scores with other hits per bin, shape (B, M)."""
+        cells = np.zeros((len(hits), *self.cells.shape))
         cells[:, 0, :, 1] = hits
         cells[:, 0, :, 0] = self.count - hits
         cells[:, 1, :, 0] = self.score_sum
-        return type(self)(self.edges, cells, self.params)
+        return type(self)(self.edges, cells, self.params, weights=self.weights)
 
     def _resampled_rows(
         self, rows: Ordered, rng: np.random.Generator, resamples: int
@@ -475,12 +479,7 @@ def reweighted_sums(events: BinaryEvents, view: BinSums) -> Reweighted:
                 return BinSums(view.edges, cells, view.params, weights=view.weights)
             # Rows and scores stay: a gap is divided by the rows of its bin, and noise in their number is not an error.
             drawn_gap = cells[:, 1].sum(axis=-1) - cells[:, 0, :, 1]
-            hits = view.score_sum - drawn_gap - (scale - 1) * gap
-            moved = np.zeros_like(cells)
-            moved[:, 0, :, 1] = hits
-            moved[:, 0, :, 0] = view.count - hits
-            moved[:, 1, :, 0] = view.score_sum
-            return BinSums(view.edges, moved, view.params, weights=view.weights)
+            return view.with_hits(view.score_sum - drawn_gap - (scale - 1) * gap)
 
         return at_scale
 
@@ -493,12 +492,7 @@ def redrawn_sums(events: BinaryEvents, view: BinSums) -> Redrawn:
     hits_of = HitSums(events, bin_of_rows(events, view.edges), bins)
 
     def draw(rng: np.random.Generator, rows: Any, size: int) -> BinSums:
-        hits = hits_of(rng, rows, size).T
-        cells = np.zeros((size, *view.cells.shape))
-        cells[:, 0, :, 1] = hits
-        cells[:, 0, :, 0] = view.count - hits
-        cells[:, 1, :, 0] = view.score_sum
-        return BinSums(view.edges, cells, view.params, weights=view.weights)
+        return view.with_hits(hits_of(rng, rows, size).T)
 
     return draw
 

@@ -216,10 +216,21 @@ class ClassGaps:
         variance, skewed = p - p2, p - 3 * p2 + 2 * p3
         if self.cumulants is not None:
             variance, skewed = self.cumulants
-        low, high = middle(level, np.zeros(p.shape), variance / n**2, -skewed / n**3)
-        # The limits of the gap: all rows are of the class, or none is.
-        mean = self.powers[0] / n
-        return np.maximum(low - 0.5 / n, mean - 1), np.minimum(high + 0.5 / n, mean)
+        return _range_of_gap(level, n, p, variance, skewed)
+
+
+def _range_of_gap(
+    level: float,
+    n: FloatArray | int,
+    score: FloatArray,
+    variance: FloatArray,
+    third: FloatArray,
+) -> tuple[FloatArray, FloatArray]:
+    """Range of a gap whose hits are redrawn, shape (K,) each, from sums of scores and cumulants of the hits over n rows."""
+    low, high = middle(level, np.zeros(score.shape), variance / n**2, -third / n**3)
+    # The limits of the gap: all rows are hits, or none is.
+    mean = score / n
+    return np.maximum(low - 0.5 / n, mean - 1), np.minimum(high + 0.5 / n, mean)
 
 
 @takes_weights
@@ -327,10 +338,7 @@ class PredictedClasses:
     def calibrated(self, level: float) -> tuple[FloatArray, FloatArray]:
         """Range of the gap of a calibrated model, shape (K,) each, widened by half a row (continuity correction)."""
         n = denominators(self.rows)
-        low, high = middle(level, np.zeros(n.shape), self.variance / n**2, -self.third / n**3)
-        # The limits of the gap: all rows are right, or none is.
-        mean = self.score / n
-        return np.maximum(low - 0.5 / n, mean - 1), np.minimum(high + 0.5 / n, mean)
+        return _range_of_gap(level, n, self.score, self.variance, self.third)
 
 
 @takes_weights
@@ -350,7 +358,7 @@ def predicted_class_sums(sample: Sample) -> PredictedClasses:
         rows = slice(start, start + BLOCK_ROWS)
         c = events.score[rows].astype(np.float64)
         q, r = c * (1 - c), c - events.hit[rows]
-        square = r * r
+        third, square = q * (1 - 2 * c), r * r
         if weights is not None:
             # Cumulants of a weighted sum contain powers of the weights; moments of residuals are weighted means.
             w = weights[rows]
@@ -358,10 +366,7 @@ def predicted_class_sums(sample: Sample) -> PredictedClasses:
             w2 = w if events.counted else w * w
             third = (w if events.counted else w2 * w) * q * (1 - 2 * c)
             c, q, square = w * c, w2 * q, w * square
-            for total, weight in zip(sums, (c, q, third, square, square * r), strict=True):
-                total += np.bincount(winner[rows], weight, minlength=k)
-            continue
-        for total, weight in zip(sums, (c, q, q * (1 - 2 * c), square, square * r), strict=True):
+        for total, weight in zip(sums, (c, q, third, square, square * r), strict=True):
             total += np.bincount(winner[rows], weight, minlength=k)
     return PredictedClasses(
         rows=np.bincount(winner, weights, minlength=k).astype(np.float64),

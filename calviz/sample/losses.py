@@ -20,7 +20,7 @@ from calviz.core.blocks import (
     row_blocks,
 )
 from calviz.core.errors import NotAvailable
-from calviz.core.metric_spec import Draw, Redrawn, Reweighted, reweighted_by
+from calviz.core.metric_spec import Redrawn, Reweighted, reweighted_by
 from calviz.core.predictions import Predictions
 from calviz.core.probabilities import EPSILON
 from calviz.core.words import counted, decimal, percent
@@ -541,11 +541,11 @@ def _merged(
     return sums
 
 
-def _over(view: LogSteps, drawn: Steps, draw: Draw, _: bool) -> LogSteps:
-    return LogSteps(drawn, (observed if draw == "bootstrap" else expected)(view))
-
-
-@over_steps(_over)
+@over_steps(
+    lambda view, drawn, draw, _: LogSteps(
+        drawn, (observed if draw == "bootstrap" else expected)(view)
+    )
+)
 def log_steps(sample: Sample) -> LogSteps:
     """Steps of the sample's own reduction, with their losses."""
     return LogSteps(sample.view(steps))

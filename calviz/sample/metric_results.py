@@ -1,7 +1,6 @@
-"""Metrics of a sample: their values, intervals and noise floors; metrics of one view share its resamples.
+"""What a metric returns, and how the metrics of a sample are measured; metrics of one view share its resamples.
 
-`calviz.verdicts.analysis` takes metrics from here, and a sample caches each. Paired differences compute the metrics of resampled rows
-themselves, in `calviz.comparison.difference_intervals`.
+Paired differences compute the metrics of resampled rows themselves, in `calviz.comparison.difference_intervals`.
 """
 
 from __future__ import annotations

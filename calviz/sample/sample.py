@@ -170,8 +170,6 @@ class Sample:
     def _settings(self) -> tuple[Any, ...]:
         return self.reduction, self.bins, self.scheme, self.seed, self.resamples
 
-    # ------------------------------------------------------------ cached results
-
     @property
     def events(self) -> BinaryEvents:
         """Score and hit per row under the sample's reduction, for what does not take weights; see `scored`."""
@@ -255,8 +253,6 @@ class Sample:
         for key, value in list(self.cache.items()):
             if held_bytes(value) > SMALL:
                 self.cache.pop(key, None)
-
-    # ------------------------------------------------------------ descriptions
 
     @property
     def bins_used(self) -> int:

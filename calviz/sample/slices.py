@@ -315,18 +315,22 @@ def _measured(
         eces, noises = slice_ece(events, bin_of, bins, codes, len(values), weights)
         is_large = (sums.rows >= min_rows) & (sums.mass > 0)
         small += int(np.count_nonzero(~is_large))
-        measured += [
-            _slice(
-                tuple(zip(names, values[i], strict=True)),
-                sums,
-                i,
-                z=z,
-                p_value=float(p_values[i]),
-                ece=float(eces[i]),
-                ece_noise=float(noises[i]),
+        for i in np.flatnonzero(is_large).tolist():
+            gap, half_width = float(sums.gap[i]), z * float(sums.spread[i])
+            measured.append(
+                Slice(
+                    where=tuple(zip(names, values[i], strict=True)),
+                    rows=int(sums.rows[i]),
+                    score=float(sums.score[i] / sums.mass[i]),
+                    hits=float(sums.hits[i] / sums.mass[i]),
+                    gap=gap,
+                    interval=Interval(gap - half_width, gap + half_width),
+                    p_value=float(p_values[i]),
+                    adjusted=1.0,
+                    ece=float(eces[i]),
+                    ece_noise=float(noises[i]),
+                )
             )
-            for i in np.flatnonzero(is_large).tolist()
-        ]
     return Slices(
         name=data.name,
         rows=data.rows,
@@ -375,32 +379,6 @@ def _crossed(first: Factor, second: Factor) -> tuple[IntArray, list[tuple[str, .
         for code in used.tolist()
     ]
     return inverse.astype(np.intp), values
-
-
-def _slice(
-    where: tuple[tuple[str, str], ...],
-    sums: SliceSums,
-    i: int,
-    *,
-    z: float,
-    p_value: float,
-    ece: float,
-    ece_noise: float,
-) -> Slice:
-    """Make a slice from number `i` of the sums; its p-value is not adjusted yet."""
-    gap, half_width = float(sums.gap[i]), z * float(sums.spread[i])
-    return Slice(
-        where=where,
-        rows=int(sums.rows[i]),
-        score=float(sums.score[i] / sums.mass[i]),
-        hits=float(sums.hits[i] / sums.mass[i]),
-        gap=gap,
-        interval=Interval(gap - half_width, gap + half_width),
-        p_value=p_value,
-        adjusted=1.0,
-        ece=ece,
-        ece_noise=ece_noise,
-    )
 
 
 def _adjusted(measured: list[Slice]) -> tuple[Slice, ...]:
