@@ -17,8 +17,7 @@ from calviz.comparison.fitting import BeforeAfter, before_and_after
 from calviz.core.entry_specs import RECALIBRATORS
 from calviz.core.words import counted
 from calviz.figures.reliability import Reliability
-from calviz.sample.error_bars import rows_where
-from calviz.sample.sample import Sample
+from calviz.sample.sample import Sample, rows_where
 from calviz.verdicts import analysis
 from calviz.verdicts.evaluation import Evaluation, Written, name_of
 

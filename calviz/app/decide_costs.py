@@ -30,8 +30,7 @@ from calviz.core.words import (
 from calviz.figures.curve_estimates import Costs
 from calviz.figures.decision_cost import Decision
 from calviz.figures.slice_gaps import LEAST_ROWS
-from calviz.sample.error_bars import rows_where
-from calviz.sample.sample import Sample
+from calviz.sample.sample import Sample, rows_where
 
 # ---- Trust by group
 

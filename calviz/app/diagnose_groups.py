@@ -33,9 +33,16 @@ from calviz.figures.hundred_squares import Bullet
 from calviz.figures.marks import Overlay
 from calviz.figures.metric_over_time import OverTimeLine
 from calviz.figures.slice_gaps import SliceGaps
-from calviz.sample.error_bars import Against, Slice, Slices, where_words
-from calviz.sample.sample import Sample
-from calviz.sample.slices import FEW_VALUES, USUAL_RATE, slices, usual_columns
+from calviz.sample.sample import Sample, where_words
+from calviz.sample.slices import (
+    FEW_VALUES,
+    USUAL_RATE,
+    Against,
+    Slice,
+    Slices,
+    slices,
+    usual_columns,
+)
 
 if TYPE_CHECKING:
     from pandas.io.formats.style import Styler

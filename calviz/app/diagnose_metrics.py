@@ -29,7 +29,7 @@ from calviz.figures.convention_bars import EceByLibrary
 from calviz.figures.hundred_squares import Bullet
 from calviz.report.content import OF_ROWS, families, numbers, written_columns
 from calviz.report.content import texts as table_of_table
-from calviz.sample.error_bars import MetricResult
+from calviz.sample.metric_results import MetricResult
 from calviz.verdicts import analysis
 from calviz.verdicts.evaluation import Written, missing, name_of, remarks
 

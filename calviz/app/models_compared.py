@@ -31,7 +31,7 @@ from calviz.figures.corp import MiscalibrationPlane, PlaneScore
 from calviz.figures.hundred_squares import Bullet
 from calviz.figures.model_differences import ModelDifferences
 from calviz.figures.reliability import Reliability
-from calviz.sample.error_bars import MetricResult
+from calviz.sample.metric_results import MetricResult
 from calviz.verdicts.evaluation import Written
 
 #: Largest number of models on the page.

@@ -16,8 +16,8 @@ from calviz.core.errors import CalvizError
 from calviz.core.events import DEFAULT_BINS, Reduction, Scheme
 from calviz.core.words import full_sentence, shorten
 from calviz.figures.marks import Overlay, ReliabilityOverlay
-from calviz.sample.error_bars import MetricResult, rows_where, where_words
-from calviz.sample.sample import Sample
+from calviz.sample.metric_results import MetricResult
+from calviz.sample.sample import Sample, rows_where, where_words
 from calviz.verdicts import analysis
 
 #: The name in the address, and its value if everything is at its default.

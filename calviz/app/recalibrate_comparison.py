@@ -28,7 +28,7 @@ from calviz.figures.class_bars import QUICK_RESAMPLES, ClassBars
 from calviz.figures.cumulative_plot import Cumulative
 from calviz.figures.reliability import Reliability
 from calviz.figures.risk_coverage import RiskCoverage
-from calviz.sample.error_bars import MetricResult
+from calviz.sample.metric_results import MetricResult
 from calviz.verdicts.analysis import evaluate
 
 #: Number of refits that the toggle asks for: a standard deviation from these has a relative error of about a sixth.

@@ -18,7 +18,7 @@ from calviz.core.errors import NotAvailable, OptionError
 from calviz.core.predictions import Dataset, Predictions
 from calviz.core.words import capitalised, counted, file_size
 from calviz.data.writing import SUFFIXES, write_predictions
-from calviz.sample.error_bars import where_words
+from calviz.sample.sample import where_words
 
 #: More numbers than this take minutes to write as text, and gigabytes to hold.
 MOST_TEXT = 20_000_000

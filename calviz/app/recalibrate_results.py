@@ -42,9 +42,9 @@ from calviz.core.metric_spec import METRICS
 from calviz.core.table_export import csv_bytes
 from calviz.core.words import counted, decimal, decimals_for, percent, seconds_text
 from calviz.figures.hundred_squares import Bullet, words
-from calviz.sample.error_bars import MetricResult
+from calviz.sample.chosen_rows import part_numbers
+from calviz.sample.metric_results import MetricResult
 from calviz.sample.sample import Sample, reduce
-from calviz.sample.slices import part_numbers
 from calviz.verdicts.evaluation import Written
 
 NBSP = "\u00a0"

@@ -34,8 +34,8 @@ from calviz.core.words import (
     shorten,
 )
 from calviz.data.writing import are_pictures, checked_folder, read_picture
+from calviz.sample.chosen_rows import PartNumbers, Why, notable_rows, part_numbers
 from calviz.sample.sample import predicted_classes
-from calviz.sample.slices import PartNumbers, Why, notable_rows, part_numbers
 
 NO_TEST_NOTE = (
     "The rest of the page is about all rows. These were chosen by looking at them, so no test is run on them; the interval "

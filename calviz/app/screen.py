@@ -21,7 +21,7 @@ from calviz.figures.hundred_squares import CELL, HEIGHT, MARKS_WORDS, Bullet, wo
 from calviz.figures.marks import ReliabilityOverlay, captioned, with_legend_for
 from calviz.figures.reliability import Marks, Reliability
 from calviz.figures.style import FONT, PALETTES, Palette, plot_config, printed
-from calviz.sample.error_bars import MetricResult
+from calviz.sample.metric_results import MetricResult
 
 #: Widths of a page's content in pixels: from the first on, figures are drawn larger; from the second on, a legend has one or two
 #: lines; up to the third, figures are drawn as for a phone.

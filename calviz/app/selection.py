@@ -23,8 +23,14 @@ from calviz.figures.curve_estimates import RankedBy, ranking_values
 from calviz.figures.marks import Overlay, ReliabilityOverlay
 from calviz.figures.reliability import Reliability
 from calviz.sample.binning import bin_of_rows
-from calviz.sample.error_bars import Where, rows_where, where_words
-from calviz.sample.sample import Sample, chosen_bins, predicted_classes
+from calviz.sample.sample import (
+    Sample,
+    Where,
+    chosen_bins,
+    predicted_classes,
+    rows_where,
+    where_words,
+)
 
 #: Characters of a class's or value's name within the name of a selection.
 _NAME_LENGTH = 30

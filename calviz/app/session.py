@@ -32,9 +32,8 @@ from calviz.figures.net_benefit import DecisionLoss
 from calviz.figures.reliability import Reliability
 from calviz.figures.risk_coverage import RiskCoverage
 from calviz.figures.slice_gaps import Levels, levels_of
-from calviz.sample.error_bars import Where, rows_where
 from calviz.sample.logistic_curves import FlexibleKind
-from calviz.sample.sample import Sample
+from calviz.sample.sample import Sample, Where, rows_where
 from calviz.verdicts import analysis
 from calviz.verdicts.evaluation import ClassRow, Evaluation
 

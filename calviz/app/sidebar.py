@@ -17,7 +17,7 @@ from calviz.app.session import Settings, look_at_class, look_at_default, md
 from calviz.core.events import DEFAULT_BINS, Reduction, ReductionKind, Scheme
 from calviz.core.predictions import Dataset
 from calviz.core.words import counted, distinct, keep_units_together, shorten
-from calviz.sample.error_bars import Where, rows_where
+from calviz.sample.sample import Where, rows_where
 
 #: The main action of the first page, in a colour that is readable on both themes.
 USE_YOUR_FILE = ":blue[:material/upload_file: **Use your file**]"

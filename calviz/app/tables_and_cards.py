@@ -28,7 +28,7 @@ from calviz.core.words import (
     keep_units_together,
 )
 from calviz.figures.style import PALETTES
-from calviz.sample.error_bars import MetricResult
+from calviz.sample.metric_results import MetricResult
 from calviz.sample.sample import predicted_classes, reduce
 from calviz.verdicts.evaluation import Evaluation, Verdict, Written, name_of
 

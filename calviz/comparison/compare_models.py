@@ -22,8 +22,8 @@ from calviz.core.metric_spec import METRICS
 from calviz.core.predictions import NO_IDENTIFIER, Dataset, Predictions, identifier_texts, with_rows
 from calviz.core.profile import Profile, dataset_of
 from calviz.core.words import counted, listed, shorten
-from calviz.sample.error_bars import RESAMPLES, Where, rows_where
-from calviz.sample.sample import Sample
+from calviz.sample.error_bars import RESAMPLES
+from calviz.sample.sample import Sample, Where, rows_where
 from calviz.verdicts.analysis import evaluate
 
 # ---- Bring compared models to the same classes in the same order.

@@ -13,7 +13,8 @@ from calviz.core.errors import OptionError, needs
 from calviz.core.events import DEFAULT_BINS, Scheme
 from calviz.core.metric_spec import METRICS, RANKED_BY, badness
 from calviz.core.words import bins_words, counted, shorten
-from calviz.sample.error_bars import Displayed, Interval, MetricResult, Summary
+from calviz.sample.error_bars import Interval
+from calviz.sample.metric_results import Displayed, MetricResult, Summary
 from calviz.verdicts.evaluation import Written
 
 if TYPE_CHECKING:

@@ -25,7 +25,7 @@ from calviz.core.metric_spec import METRICS, RANKED_BY
 from calviz.core.p_values import westfall_young
 from calviz.core.predictions import Dataset
 from calviz.core.profile import Profile
-from calviz.sample.error_bars import MetricResult
+from calviz.sample.metric_results import MetricResult
 from calviz.sample.sample import Sample
 from calviz.verdicts.analysis import evaluate
 

@@ -34,8 +34,9 @@ from calviz.core.blocks import (
 from calviz.core.events import Reduction, Scheme
 from calviz.core.metric_spec import METRICS, RowLoss, badness
 from calviz.core.predictions import Dataset, Predictions
+from calviz.sample.caches import once_per_view
 from calviz.sample.draws import GroupWeights, RowDraws, RowWeights
-from calviz.sample.error_bars import LEVEL, Interval, evened, once_per_view, widening_of
+from calviz.sample.error_bars import LEVEL, Interval, evened, widening_of
 from calviz.sample.sample import Sample, metric_view
 
 # ---- Paired bootstrap: several methods on the same resampled rows.

@@ -18,9 +18,8 @@ from calviz.core.limits import check_choice, check_level
 from calviz.core.p_values import clopper_pearson
 from calviz.core.predictions import Dataset, Predictions
 from calviz.core.profile import Profile, dataset_of
-from calviz.sample.cutoff_and_grades import counts_as
 from calviz.sample.error_bars import Interval
-from calviz.sample.slices import slice_sums
+from calviz.sample.slices import counts_as, slice_sums
 
 #: Tolerance for rounding, so that a class whose nonconformity score equals the threshold is in the set.
 _ROUNDING = 1e-12
@@ -62,7 +61,7 @@ def prediction_sets(
     -----
     With weights the threshold is the weighted quantile, with a new row of mean weight in place of the n + 1; coverage and mean
     size are weighted. For weighted or clustered rows intervals use the effective sample size
-    (`calviz.sample.cutoff_and_grades.counts_as`); with too few clusters for it they are the whole range.
+    (`calviz.sample.slices.counts_as`); with too few clusters for it they are the whole range.
 
     Raises
     ------

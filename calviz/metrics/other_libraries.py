@@ -16,8 +16,7 @@ from calviz.core.events import BinaryEvents, Reduction, for_columns
 from calviz.core.predictions import Dataset, Predictions
 from calviz.sample import error_bars as error_bars
 from calviz.sample.class_columns import redrawn_labels
-from calviz.sample.losses import full_predictions
-from calviz.sample.sample import Sample, chosen_bins, predicted_classes, reduce
+from calviz.sample.sample import Sample, chosen_bins, full_predictions, predicted_classes, reduce
 
 # ---- Sums per bin, for the bins of other libraries.
 

@@ -17,7 +17,13 @@ from calviz.core.blocks import (
     sum_over_blocks,
 )
 from calviz.core.entry_specs import FitFacts, Input, recalibrator
-from calviz.core.events import ordered_events, ordered_rows, weighted_mass_edges
+from calviz.core.events import (
+    equal_mass_edges,
+    equal_width_edges,
+    ordered_events,
+    ordered_rows,
+    weighted_mass_edges,
+)
 from calviz.core.probabilities import Scores
 from calviz.recalibrators import base
 from calviz.recalibrators.maps import (
@@ -29,7 +35,6 @@ from calviz.recalibrators.maps import (
     supported,
 )
 from calviz.recalibrators.per_class import OneVsRest
-from calviz.sample.binning import equal_mass_edges, equal_width_edges
 
 # ---- Equal-width binning of the probabilities of every class; only the few outside of the first bin are looked up.
 

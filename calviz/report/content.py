@@ -23,8 +23,9 @@ from calviz.figures.figure import Figure
 from calviz.figures.hundred_squares import Bullet
 from calviz.report.json_results import plain
 from calviz.sample.cutoff_and_grades import decidable, grade_columns, grade_factor
-from calviz.sample.error_bars import MetricResult, Slices
+from calviz.sample.metric_results import MetricResult
 from calviz.sample.sample import Sample
+from calviz.sample.slices import Slices
 from calviz.verdicts.analysis import evaluate, first_metrics, verdict
 from calviz.verdicts.evaluation import Evaluation, Verdict, Written, name_of, precision_words
 

@@ -24,7 +24,8 @@ from calviz.core.words import (
     shorten,
 )
 from calviz.core.words import p_value as p_words
-from calviz.sample.error_bars import Displayed, Interval, MetricResult, NoiseFloor, Summary
+from calviz.sample.error_bars import Interval, NoiseFloor
+from calviz.sample.metric_results import Displayed, MetricResult, Summary
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -10,8 +10,8 @@ import pytest
 from calviz.app import rows_shown
 from calviz.app.navigation import PAGES
 from calviz.core.predictions import Predictions
+from calviz.sample.chosen_rows import part_numbers
 from calviz.sample.sample import Sample
-from calviz.sample.slices import part_numbers
 from tests.app.pages import first_table, open_page, press, quiet, text_of, upload
 
 

@@ -11,7 +11,8 @@ from calviz.app.navigation import PAGES
 from calviz.figures import hundred_squares as drawing
 from calviz.figures.marks import Sheet
 from calviz.figures.style import PALETTES
-from calviz.sample.error_bars import Interval, MetricResult, NoiseFloor
+from calviz.sample.error_bars import Interval, NoiseFloor
+from calviz.sample.metric_results import MetricResult
 
 
 def places(result):
