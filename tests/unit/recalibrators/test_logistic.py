@@ -5,7 +5,7 @@ from scipy.optimize import minimize
 from calviz.core.probabilities import Scores
 from calviz.recalibrators import logistic_fits as per_class_logistic
 from calviz.recalibrators.logistic_fits import _LogisticProblem, beta_parts, fit_logistic, log_odds
-from calviz.recalibrators.two_classes import BetaCalibration, PlattScaling
+from calviz.recalibrators.platt_scaling import BetaCalibration, PlattScaling
 from tests.inputs.simulated import simulate, softmax
 
 

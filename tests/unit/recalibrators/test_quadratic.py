@@ -7,7 +7,7 @@ from sklearn.linear_model import LogisticRegression
 
 from calviz.core.errors import InputError
 from calviz.recalibrators.temperature_scaling import TemperatureScaling
-from calviz.recalibrators.two_classes import (
+from calviz.recalibrators.platt_scaling import (
     AffineScaling,
     LinearScaling,
     PlattScaling,
