@@ -1,4 +1,4 @@
-"""Bases of methods that map each class separately."""
+"""Bases of methods with functions of one probability: a map per class, a map shared by all, or a margin of the log-odds per class."""
 
 from __future__ import annotations
 
@@ -9,29 +9,18 @@ import numpy as np
 from calviz.core.blocks import BoolArray, FloatArray, IntArray, for_row_blocks
 from calviz.core.events import for_columns, rows_by_class
 from calviz.core.probabilities import Scores, ZeroFloor, row_sums
-from calviz.recalibrators import maps as numpy_source
 from calviz.recalibrators.base import BaseRecalibrator
 from calviz.recalibrators.logistic_fits import (
-    BOUND,
-    FEATURES,
-    FeatureKind,
-    LogisticFit,
-    fit_logistic,
     log_parts,
-    weighted_logistic,
 )
 from calviz.recalibrators.maps import (
     UNCHANGED,
-    Numbers,
     OnePerMap,
     Piecewise,
     ProbabilityMap,
-    Sizes,
+    arrays_source,
     fields,
 )
-
-# ---- Base of the methods that map the probability of each class separately, and normalise.
-
 
 #: Multiple of the original probability that is added before normalising (Zhang 2020, section 3.3.2): without it a row
 #: whose classes are all mapped to 0 would have no distribution.
@@ -161,8 +150,8 @@ class OneVsRest(BaseRecalibrator):
         return {name: [m.to_dict() for m in getattr(self, name)] for name in self.fitted}
 
     def _source(self, name: str) -> str:
-        x = numpy_source.arrays([m.x for m in self.maps_])
-        y = numpy_source.arrays([m.y for m in self.maps_])
+        x = arrays_source([m.x for m in self.maps_])
+        y = arrays_source([m.y for m in self.maps_])
         first = "1" if len(self.maps_) == 1 else "0"
         return f"""{name}_x = {x}
 {name}_y = {y}
@@ -183,9 +172,6 @@ def {name}_of(p):
 """
 
 
-# ---- Base of the methods with one function of a probability, shared by all classes.
-
-
 class OneMap(BaseRecalibrator):
     """Base of the methods whose fit is one piecewise function, `map_`."""
 
@@ -203,9 +189,6 @@ class OneMap(BaseRecalibrator):
 
     def _saved(self) -> dict[str, Any]:
         return {"map_": self.map_.to_dict()}
-
-
-# ---- Base of the methods that map the log-odds of each class separately, and normalise.
 
 
 #: Largest absolute margin, by dtype, whose sigmoid is a normal (not a subnormal) number.
@@ -282,84 +265,3 @@ def normalised(margin: FloatArray, scores: Scores, rows: slice) -> FloatArray:
     shares += p
     shares /= row_sums(shares)[:, None]
     return shares
-
-
-# ---- Base of the methods that fit one logistic regression per class, and normalise.
-
-
-class LogisticMaps(LogOddsMaps):
-    """Base of Platt scaling, beta calibration and similar methods: one logistic regression per class."""
-
-    fitted = fields(coefficients_=Numbers(("D", "C")))
-    #: Shape (D, C): one column per class, or a single one with two classes; the last row holds the intercepts.
-    coefficients_: FloatArray
-    names: ClassVar[tuple[str, ...]]
-    kind: ClassVar[FeatureKind]
-    start: ClassVar[tuple[float, ...]]
-    non_negative: ClassVar[int] = 0
-    #: Whether an intercept is fitted; otherwise it is 0.
-    intercept: ClassVar[bool] = True
-
-    def _fit(self, scores: Scores, labels: IntArray) -> None:
-        self._set_maps(self._fit_maps(scores, labels), scores, labels)
-
-    def _fit_weighted(self, scores: Scores, labels: IntArray, weights: FloatArray) -> None:
-        cls = type(self)
-        maps = weighted_logistic(
-            scores,
-            labels,
-            weights,
-            FEATURES[cls.kind],
-            np.array(cls.start),
-            non_negative=cls.non_negative,
-            intercept=cls.intercept,
-        )
-        self._set_maps(maps, scores, labels)
-
-    def _set_maps(self, maps: LogisticFit, scores: Scores, labels: IntArray) -> None:
-        self.coefficients_ = maps.parameters
-        self._warn_absent(
-            np.bincount(labels, minlength=scores.shape[1]),
-            "their probabilities are only normalised",
-        )
-        if maps.separated.any():
-            self._warn(
-                f"the positive rows of {int(maps.separated.sum())} of {maps.separated.size} classes are "
-                f"perfectly separated from the others: any steeper map fits better, the search was stopped."
-            )
-        if np.abs(maps.parameters).max() >= BOUND:
-            self._warn(f"a coefficient is at the bound of {BOUND:,.0f}.")
-        if not maps.converged:
-            self._warn("not converged: the maps are the best that were found.")
-
-    def _fit_maps(self, scores: Scores, labels: IntArray) -> LogisticFit:
-        cls = type(self)
-        return fit_logistic(
-            scores,
-            labels,
-            FEATURES[cls.kind],
-            np.array(cls.start),
-            non_negative=cls.non_negative,
-            intercept=cls.intercept,
-        )
-
-    def _margins(self, log_p: FloatArray, log_rest: FloatArray) -> FloatArray:
-        theta = self.coefficients_.astype(log_p.dtype)
-        x = FEATURES[self.kind](log_p, log_rest)
-        margin = np.einsum("dbc,dc->bc", x, theta[:-1])
-        margin += theta[-1]
-        return np.asarray(margin)
-
-    def _sizes(self) -> Sizes:
-        return super()._sizes() | {"D": len(self.start)}
-
-    def _described(self) -> dict[str, Any]:
-        """Return the coefficients by name."""
-        rows = self.coefficients_ if self.intercept else self.coefficients_[:-1]
-        return {
-            name: row.tolist() if row.size > 1 else float(row[0])
-            for name, row in zip(self.names, rows, strict=True)
-        }
-
-    def _constants(self, name: str) -> str:
-        return f"{name}_w = {numpy_source.array(self.coefficients_)}"
