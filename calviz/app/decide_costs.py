@@ -12,9 +12,8 @@ import streamlit as st
 from calviz.app import decide_coverage, diagram, navigation, selection, session, tables_and_cards
 from calviz.app.before_after import rows_words
 from calviz.app.session import Settings, md
-from calviz.comparison.prediction_sets import prediction_sets
+from calviz.comparison.prediction_sets import PredictionSets, SetMethod, SetsOf, prediction_sets
 from calviz.comparison.rows import Division
-from calviz.comparison.study_results import PredictionSets, SetMethod, SetsOf
 from calviz.core.errors import CalvizError
 from calviz.core.words import (
     capitalised,

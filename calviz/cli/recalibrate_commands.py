@@ -42,9 +42,9 @@ from calviz.core.limits import DEFAULT_SAMPLE_ROWS, replacing
 from calviz.core.version import __version__
 
 if TYPE_CHECKING:
+    from calviz.comparison.prediction_sets import PredictionSets
     from calviz.comparison.recalibrate_files import RecalibratedFiles
     from calviz.comparison.rows import Division
-    from calviz.comparison.study_results import PredictionSets
     from calviz.data import LabelFile, ReadingOptions
 
 

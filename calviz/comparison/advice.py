@@ -1,4 +1,4 @@
-"""Which method, and why."""
+"""Which recalibrators to try first, and which to use after a comparison; both draw on experiments on many data sets."""
 
 from __future__ import annotations
 
@@ -13,132 +13,6 @@ from calviz.core.entry_specs import RECALIBRATORS, UNCALIBRATED, FitFacts
 from calviz.core.metric_spec import METRICS
 from calviz.core.predictions import Dataset, Predictions
 from calviz.core.words import decimal, decimals_for
-
-# ---- Evidence from experiments on many data sets: which recalibrator wins on similar data, and how often it makes the score worse.
-
-
-#: Written by ``benchmarks/record_arena.py``; the first group that matches the data is used.
-_FILE = "arena_evidence.json"
-
-
-@dataclass(frozen=True)
-class Record:
-    """Record of one method in a group of experiments.
-
-    Attributes
-    ----------
-    brier, nll : float
-        Winrates: mean share of the other methods with a strictly larger score.
-    worse_brier, worse_nll : float
-        Share of the experiments in which the score is larger (worse) than without calibration.
-    gain : float
-        Mean gain in the Brier score over no calibration.
-    """
-
-    brier: float
-    nll: float
-    worse_brier: float
-    worse_nll: float
-    gain: float
-
-    @property
-    def winrate(self) -> float:
-        """Mean of the two winrates."""
-        return (self.brier + self.nll) / 2
-
-
-@dataclass(frozen=True)
-class ExperimentGroup:
-    """Experiments with similar numbers of classes and calibration rows.
-
-    Attributes
-    ----------
-    source : str
-        Source of the experiments, in words.
-    experiments : int
-    classes, rows : (int, int or None)
-        Range: from the first number up to, but not including, the second; None for no upper end.
-    like : str
-        The two ranges in words ("2 classes, 1,000 to 4,999 calibration rows").
-    records : mapping of str to Record
-        By the key of the method.
-    """
-
-    source: str
-    experiments: int
-    classes: tuple[int, int | None]
-    rows: tuple[int, int | None]
-    like: str
-    records: Mapping[str, Record]
-
-    def holds(self, classes: int, rows: int) -> bool:
-        """Whether data with these numbers belong to the group."""
-        return all(
-            low <= value and (high is None or value < high)
-            for value, (low, high) in ((classes, self.classes), (rows, self.rows))
-        )
-
-    @property
-    def ranking(self) -> tuple[str, ...]:
-        """Keys of the methods, highest mean winrate first, without the uncalibrated model."""
-        keys = [key for key in self.records if key != UNCALIBRATED]
-        return tuple(sorted(keys, key=lambda key: (-self.records[key].winrate, key)))
-
-    def keeping(self) -> tuple[str, ...]:
-        """Return the methods of the ranking that keep every predicted class."""
-        return tuple(key for key in self.ranking if RECALIBRATORS[key].accuracy_preserving)
-
-    def record_words(self, key: str) -> str:
-        """Return the winrates of a method, and how often it does harm, in words."""
-        record = self.records[key]
-        share = round(100 * record.worse_brier)
-        often = (
-            f"in {share} %"
-            if share
-            else "in none of them"
-            if not record.worse_brier
-            else "in less than 1 %"
-        )
-        return (
-            f"winrate {record.brier:.2f} by Brier score and {record.nll:.2f} by log loss, Brier score worse than without "
-            f"calibration {often}"
-        )
-
-
-def evidence(classes: int, rows: int) -> ExperimentGroup:
-    """Return the experiments that are most similar to the data.
-
-    Parameters
-    ----------
-    classes : int
-    rows : int
-        Number of calibration rows.
-    """
-    return next(group for group in _groups() if group.holds(classes, rows))
-
-
-@cache
-def _groups() -> tuple[ExperimentGroup, ...]:
-    record = json.loads(files(__package__).joinpath(_FILE).read_text(encoding="utf-8"))
-    return tuple(
-        ExperimentGroup(
-            source=group["source"],
-            experiments=group["experiments"],
-            classes=(group["classes"][0], group["classes"][1]),
-            rows=(group["rows"][0], group["rows"][1]),
-            like=group["like"],
-            records={
-                key: Record(**values)
-                for key, values in group["methods"].items()
-                if key in RECALIBRATORS
-            },
-        )
-        for group in record["groups"]
-    )
-
-
-# ---- Which recalibrators to try first on given data, and why the others are left out.
-
 
 #: Number of suggested methods that win most often on such data, in addition to the usual ones that keep every predicted class.
 BEST = 5
@@ -212,55 +86,13 @@ def _rank(key: str, group: ExperimentGroup) -> str:
     )
 
 
-# ---- Advice on a recalibrator: what wins on similar data in published experiments, combined with the comparison at hand.
+# ---- Advice after a comparison
 
 
 #: Number of classes of a complex task: for Zhang et al. those of CIFAR-100 and ImageNet are complex, that of CIFAR-10 is not.
 MANY_CLASSES = 100
 #: Rows of "a large calibration data set", overall and per class: about where IROvA-TS takes the lead in their figures 6 and 11-13.
 LARGE_SET, LARGE_PER_CLASS = 5_000, 25
-
-
-def guideline(data: Dataset, fit_rows: int, *, keep_classes: bool = False) -> Guideline:
-    """Return what wins on data with similar numbers of classes and calibration rows, and what Zhang et al. (2020, appendix G) recommend.
-
-    Parameters
-    ----------
-    data : Predictions or ConfidencePredictions
-    fit_rows : int
-        Number of calibration rows.
-    keep_classes : bool
-        Whether no predicted class may change.
-    """
-    confidence = data.kind == "confidence"
-    group = evidence(2 if confidence else data.n_classes, fit_rows)
-    allowed = [
-        key
-        for key in (group.keeping() if keep_classes else group.ranking)
-        if RECALIBRATORS[key].confidence_only or not confidence
-    ]
-    first = next(iter(allowed), None)
-    where = f"{group.experiments:,} experiments ({group.source}; {group.like})"
-    sentence = (
-        f"In {where} {_label(first)} wins most often{' of those that keep every predicted class' if keep_classes else ''}: "
-        f"{group.record_words(first)}."
-        if first is not None
-        else f"No method of {where} keeps every predicted class."
-    )
-    other = "" if confidence else f" {_zhang(data.n_classes, fit_rows, keep_classes)}"
-    return Guideline(tuple(allowed), sentence + other)
-
-
-def _zhang(classes: int, rows: int, keep_classes: bool) -> str:
-    """Return the guideline of Zhang et al. as a sentence."""
-    large = rows >= max(LARGE_SET, LARGE_PER_CLASS * classes)
-    if classes >= MANY_CLASSES and large and not keep_classes:
-        method = (
-            "temperature scaling, then one-vs-rest isotonic regression, for many classes and rows"
-        )
-    else:
-        method = "ensemble temperature scaling for general use"
-    return f"Zhang et al. (2020, appendix G) recommend {method}."
 
 
 def advise(comparison: Comparison, data: Dataset, *, keep_classes: bool = False) -> Advice:
@@ -303,6 +135,48 @@ def advise(comparison: Comparison, data: Dataset, *, keep_classes: bool = False)
     reasons.append(_held_against(rule, chosen, equal, comparison, name, data))
     reasons += _keep_in_mind(comparison, comparison[chosen])
     return Advice(chosen, tuple(r for r in reasons if r))
+
+
+def guideline(data: Dataset, fit_rows: int, *, keep_classes: bool = False) -> Guideline:
+    """Return what wins on data with similar numbers of classes and calibration rows, and what Zhang et al. (2020, appendix G) recommend.
+
+    Parameters
+    ----------
+    data : Predictions or ConfidencePredictions
+    fit_rows : int
+        Number of calibration rows.
+    keep_classes : bool
+        Whether no predicted class may change.
+    """
+    confidence = data.kind == "confidence"
+    group = evidence(2 if confidence else data.n_classes, fit_rows)
+    allowed = [
+        key
+        for key in (group.keeping() if keep_classes else group.ranking)
+        if RECALIBRATORS[key].confidence_only or not confidence
+    ]
+    first = next(iter(allowed), None)
+    where = f"{group.experiments:,} experiments ({group.source}; {group.like})"
+    sentence = (
+        f"In {where} {_label(first)} wins most often{' of those that keep every predicted class' if keep_classes else ''}: "
+        f"{group.record_words(first)}."
+        if first is not None
+        else f"No method of {where} keeps every predicted class."
+    )
+    other = "" if confidence else f" {_zhang(data.n_classes, fit_rows, keep_classes)}"
+    return Guideline(tuple(allowed), sentence + other)
+
+
+def _zhang(classes: int, rows: int, keep_classes: bool) -> str:
+    """Return the guideline of Zhang et al. as a sentence."""
+    large = rows >= max(LARGE_SET, LARGE_PER_CLASS * classes)
+    if classes >= MANY_CLASSES and large and not keep_classes:
+        method = (
+            "temperature scaling, then one-vs-rest isotonic regression, for many classes and rows"
+        )
+    else:
+        method = "ensemble temperature scaling for general use"
+    return f"Zhang et al. (2020, appendix G) recommend {method}."
 
 
 def _objection(comparison: Comparison, key: str) -> str | None:
@@ -447,3 +321,126 @@ def _keep_in_mind(comparison: Comparison, result: MethodResult) -> list[str]:
     elif result.key != UNCALIBRATED:
         sentences.append("The choice was made on the evaluation rows: fresh rows would confirm it.")
     return sentences
+
+
+# ---- Evidence
+
+
+#: Written by ``benchmarks/record_arena.py``; the first group that matches the data is used.
+_FILE = "arena_evidence.json"
+
+
+@dataclass(frozen=True)
+class Record:
+    """Record of one method in a group of experiments.
+
+    Attributes
+    ----------
+    brier, nll : float
+        Winrates: mean share of the other methods with a strictly larger score.
+    worse_brier, worse_nll : float
+        Share of the experiments in which the score is larger (worse) than without calibration.
+    gain : float
+        Mean gain in the Brier score over no calibration.
+    """
+
+    brier: float
+    nll: float
+    worse_brier: float
+    worse_nll: float
+    gain: float
+
+    @property
+    def winrate(self) -> float:
+        """Mean of the two winrates."""
+        return (self.brier + self.nll) / 2
+
+
+@dataclass(frozen=True)
+class ExperimentGroup:
+    """Experiments with similar numbers of classes and calibration rows.
+
+    Attributes
+    ----------
+    source : str
+        Source of the experiments, in words.
+    experiments : int
+    classes, rows : (int, int or None)
+        Range: from the first number up to, but not including, the second; None for no upper end.
+    like : str
+        The two ranges in words ("2 classes, 1,000 to 4,999 calibration rows").
+    records : mapping of str to Record
+        By the key of the method.
+    """
+
+    source: str
+    experiments: int
+    classes: tuple[int, int | None]
+    rows: tuple[int, int | None]
+    like: str
+    records: Mapping[str, Record]
+
+    def holds(self, classes: int, rows: int) -> bool:
+        """Whether data with these numbers belong to the group."""
+        return all(
+            low <= value and (high is None or value < high)
+            for value, (low, high) in ((classes, self.classes), (rows, self.rows))
+        )
+
+    @property
+    def ranking(self) -> tuple[str, ...]:
+        """Keys of the methods, highest mean winrate first, without the uncalibrated model."""
+        keys = [key for key in self.records if key != UNCALIBRATED]
+        return tuple(sorted(keys, key=lambda key: (-self.records[key].winrate, key)))
+
+    def keeping(self) -> tuple[str, ...]:
+        """Return the methods of the ranking that keep every predicted class."""
+        return tuple(key for key in self.ranking if RECALIBRATORS[key].accuracy_preserving)
+
+    def record_words(self, key: str) -> str:
+        """Return the winrates of a method, and how often it does harm, in words."""
+        record = self.records[key]
+        share = round(100 * record.worse_brier)
+        often = (
+            f"in {share} %"
+            if share
+            else "in none of them"
+            if not record.worse_brier
+            else "in less than 1 %"
+        )
+        return (
+            f"winrate {record.brier:.2f} by Brier score and {record.nll:.2f} by log loss, Brier score worse than without "
+            f"calibration {often}"
+        )
+
+
+def evidence(classes: int, rows: int) -> ExperimentGroup:
+    """Return the experiments that are most similar to the data.
+
+    Parameters
+    ----------
+    classes : int
+    rows : int
+        Number of calibration rows.
+    """
+    return next(group for group in _groups() if group.holds(classes, rows))
+
+
+@cache
+def _groups() -> tuple[ExperimentGroup, ...]:
+    record = json.loads(files(__package__).joinpath(_FILE).read_text(encoding="utf-8"))
+    return tuple(
+        ExperimentGroup(
+            source=group["source"],
+            experiments=group["experiments"],
+            classes=(group["classes"][0], group["classes"][1]),
+            rows=(group["rows"][0], group["rows"][1]),
+            like=group["like"],
+            records={
+                key: Record(**values)
+                for key, values in group["methods"].items()
+                if key in RECALIBRATORS
+            },
+        )
+        for group in record["groups"]
+    )

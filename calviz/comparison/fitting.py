@@ -1,4 +1,4 @@
-"""A method fitted on some rows, applied to others."""
+"""A recalibrator fitted on some rows and applied to others, and saved maps applied to other predictions."""
 
 from __future__ import annotations
 
@@ -20,155 +20,6 @@ from calviz.core.profile import Profile, dataset_of
 from calviz.core.row_columns import Factor
 from calviz.data.loaded import ReadingForMap, ReadingOptions, classes_agree
 from calviz.recalibrators.base import check_two_classes, load_map
-
-# ---- Fit a recalibrator on some rows and apply it to others.
-
-
-def make(spec: RecalibratorSpec, data: Dataset, options: Mapping[str, Any]) -> Any:
-    """Return an unfitted recalibrator for these data; raises NotAvailable if the method is not defined for them."""
-    if not isinstance(data, Predictions) and not spec.confidence_only:
-        raise NotAvailable(
-            "not available for confidence-only data: it needs the scores of all classes."
-        )
-    spec.check(options)
-    logits = isinstance(data, Predictions) and data.logits is not None
-    return spec.make(input="logits" if logits else "probabilities", **options)
-
-
-def scores_of(data: Dataset) -> tuple[FloatArray, IntArray]:
-    """Return the input of recalibrators: scores, shape (n, K), and labels, shape (n,).
-
-    Scores are the logits, if there are any. Confidence-only data become a problem with two classes, "wrong" and "right".
-    """
-    if isinstance(data, Predictions):
-        return (data.probs if data.logits is None else data.logits), data.labels
-    return np.stack([1 - data.confidence, data.confidence], axis=1), data.correct.astype(np.intp)
-
-
-def check_fitting_rows(recalibrator: Any, data: Dataset, labels: IntArray) -> None:
-    """Raise InputError, with the name of the class, if all rows to fit on are of one class and the map needs two."""
-    names = data.class_names if isinstance(data, Predictions) else ("wrong", "right")
-    check_two_classes(recalibrator, labels, names)
-
-
-def with_probabilities(
-    data: Dataset, probs: FloatArray, numbers: Mapping[str, FloatArray] | None = None
-) -> Dataset:
-    """Return the same rows with calibrated probabilities, without logits, and with the method's further numbers per row.
-
-    `Predictions.numbers` of the old probabilities are dropped.
-    """
-    new_numbers = dict(numbers or {})
-    if isinstance(data, Predictions):
-        cells = data.cells and cells_after_map(data.cells, probs, data.labels, data.weights)
-        return replace(data, probs=probs, logits=None, cells=cells, numbers=new_numbers)
-    cells = data.cells and cells_after_map(data.cells, probs, data.correct, data.weights)
-    return replace(data, confidence=read_only(probs[:, 1]), numbers=new_numbers, cells=cells)
-
-
-def calibrated_by(recalibrator: Any, data: Dataset, scores: FloatArray) -> Dataset:
-    """Apply a fitted map, and add the columns of its intervals, if it has any.
-
-    Parameters
-    ----------
-    recalibrator : transformer
-    data : Predictions or ConfidencePredictions
-    scores : ndarray, shape (n, K)
-        Scores of these rows (see `scores_of`).
-    """
-    # Intervals of another map are not those of this one.
-    kept = {k: column for k, column in data.numbers.items() if not k.startswith(INTERVAL)}
-    numbers = {**kept, **interval_columns(recalibrator, data, scores)}
-    return with_probabilities(data, recalibrator.transform(scores), numbers)
-
-
-def interval_columns(
-    recalibrator: Any, data: Dataset, scores: FloatArray
-) -> Mapping[str, FloatArray]:
-    """Return the intervals of a fitted map for some rows, by column name; empty if it has none."""
-    names = RECALIBRATORS[recalibrator.key].interval_columns
-    if not names:
-        return {}
-    pairs = recalibrator.intervals(scores)
-    # With two classes there is one map, and column names need no class.
-    classes = data.class_names if pairs.shape[1] > 1 else ("",)
-    return {
-        f"{INTERVAL}{name}_{class_name}"
-        if class_name
-        else f"{INTERVAL}{name}": np.ascontiguousarray(pairs[:, k, end])
-        for k, class_name in enumerate(classes)
-        for end, name in enumerate(names)
-    }
-
-
-@dataclass(frozen=True, eq=False)
-class Fitted:
-    """Calibrated rows, with the map, times and warnings."""
-
-    calibrated: Dataset
-    recalibrator: Any
-    fit_seconds: float
-    apply_seconds: float
-    warnings: tuple[str, ...]
-
-
-def _rows_of(array: FloatArray, rows: IntArray) -> FloatArray:
-    # Consecutive rows are taken as a view. Checking the ends is not enough: the rows between may be unordered.
-    if rows.size and rows[-1] - rows[0] + 1 == rows.size and bool((np.diff(rows) == 1).all()):
-        return array[rows[0] : rows[-1] + 1]
-    return np.asarray(array[rows])
-
-
-def fit_and_apply(
-    data: Dataset, spec: RecalibratorSpec, rows: Rows, options: Mapping[str, Any]
-) -> Fitted:
-    """Fit on some rows and apply to the others; under cross-fitting, the folds are combined in the original order."""
-    scores, labels = scores_of(data)
-    fit_seconds = apply_seconds = 0.0
-    warnings: list[str] = []
-    parts: list[FloatArray] = []
-    numbers_of_parts: list[Mapping[str, FloatArray]] = []
-    recalibrator = None
-    for at, (fit, judged) in enumerate(rows.pairs, start=1):
-        if len(rows.pairs) > 1:
-            checkpoint(f"fitting fold {at} of {len(rows.pairs)}")
-        recalibrator = make(spec, data, options)
-        check_fitting_rows(recalibrator, data, labels[fit])
-        start = time.perf_counter()
-        if data.weights is None:
-            recalibrator.fit(_rows_of(scores, fit), labels[fit])
-        else:
-            recalibrator.fit(_rows_of(scores, fit), labels[fit], sample_weight=data.weights[fit])
-        fitted = time.perf_counter()
-        judged_scores = _rows_of(scores, judged)
-        parts.append(recalibrator.transform(judged_scores))
-        numbers_of_parts.append(interval_columns(recalibrator, data, judged_scores))
-        fit_seconds += fitted - start
-        apply_seconds += time.perf_counter() - fitted
-        warnings += [w for w in recalibrator.warnings_ if w not in warnings]
-    if len(rows.pairs) == 1:
-        judged_data = data.take(rows.pairs[0][1])
-        probs, numbers = parts[0], numbers_of_parts[0]
-    else:
-        judged_data, recalibrator = data, None
-        probs = _in_original_order(rows, parts, data.n)
-        numbers = {
-            name: _in_original_order(rows, [part[name] for part in numbers_of_parts], data.n)
-            for name in numbers_of_parts[0]
-        }
-    # The uncalibrated model must equal the data to the last digit.
-    calibrated = (
-        judged_data if spec.key == UNCALIBRATED else with_probabilities(judged_data, probs, numbers)
-    )
-    return Fitted(calibrated, recalibrator, fit_seconds, apply_seconds, tuple(warnings))
-
-
-def _in_original_order(rows: Rows, parts: Sequence[FloatArray], n: int) -> FloatArray:
-    """Combine arrays for the judged rows of each fold into one in the order of all n rows."""
-    out = np.empty_like(parts[0], shape=(n, *parts[0].shape[1:]))
-    for (_, judged), part in zip(rows.pairs, parts, strict=True):
-        out[judged] = part
-    return out
 
 
 def recalibrate(
@@ -243,6 +94,153 @@ def calibrate(
     return replace(fitted, calibrated=_marked(fitted.calibrated, fit))
 
 
+@dataclass(frozen=True, eq=False)
+class Fitted:
+    """Calibrated rows, with the map, times and warnings."""
+
+    calibrated: Dataset
+    recalibrator: Any
+    fit_seconds: float
+    apply_seconds: float
+    warnings: tuple[str, ...]
+
+
+def fit_and_apply(
+    data: Dataset, spec: RecalibratorSpec, rows: Rows, options: Mapping[str, Any]
+) -> Fitted:
+    """Fit on some rows and apply to the others; under cross-fitting, the folds are combined in the original order."""
+    scores, labels = scores_of(data)
+    fit_seconds = apply_seconds = 0.0
+    warnings: list[str] = []
+    parts: list[FloatArray] = []
+    numbers_of_parts: list[Mapping[str, FloatArray]] = []
+    recalibrator = None
+    for at, (fit, judged) in enumerate(rows.pairs, start=1):
+        if len(rows.pairs) > 1:
+            checkpoint(f"fitting fold {at} of {len(rows.pairs)}")
+        recalibrator = make(spec, data, options)
+        check_fitting_rows(recalibrator, data, labels[fit])
+        start = time.perf_counter()
+        if data.weights is None:
+            recalibrator.fit(_rows_of(scores, fit), labels[fit])
+        else:
+            recalibrator.fit(_rows_of(scores, fit), labels[fit], sample_weight=data.weights[fit])
+        fitted = time.perf_counter()
+        judged_scores = _rows_of(scores, judged)
+        parts.append(recalibrator.transform(judged_scores))
+        numbers_of_parts.append(interval_columns(recalibrator, data, judged_scores))
+        fit_seconds += fitted - start
+        apply_seconds += time.perf_counter() - fitted
+        warnings += [w for w in recalibrator.warnings_ if w not in warnings]
+    if len(rows.pairs) == 1:
+        judged_data = data.take(rows.pairs[0][1])
+        probs, numbers = parts[0], numbers_of_parts[0]
+    else:
+        judged_data, recalibrator = data, None
+        probs = _in_original_order(rows, parts, data.n)
+        numbers = {
+            name: _in_original_order(rows, [part[name] for part in numbers_of_parts], data.n)
+            for name in numbers_of_parts[0]
+        }
+    # The uncalibrated model must equal the data to the last digit.
+    calibrated = (
+        judged_data if spec.key == UNCALIBRATED else with_probabilities(judged_data, probs, numbers)
+    )
+    return Fitted(calibrated, recalibrator, fit_seconds, apply_seconds, tuple(warnings))
+
+
+def _rows_of(array: FloatArray, rows: IntArray) -> FloatArray:
+    # Consecutive rows are taken as a view. Checking the ends is not enough: the rows between may be unordered.
+    if rows.size and rows[-1] - rows[0] + 1 == rows.size and bool((np.diff(rows) == 1).all()):
+        return array[rows[0] : rows[-1] + 1]
+    return np.asarray(array[rows])
+
+
+def _in_original_order(rows: Rows, parts: Sequence[FloatArray], n: int) -> FloatArray:
+    """Combine arrays for the judged rows of each fold into one in the order of all n rows."""
+    out = np.empty_like(parts[0], shape=(n, *parts[0].shape[1:]))
+    for (_, judged), part in zip(rows.pairs, parts, strict=True):
+        out[judged] = part
+    return out
+
+
+def make(spec: RecalibratorSpec, data: Dataset, options: Mapping[str, Any]) -> Any:
+    """Return an unfitted recalibrator for these data; raises NotAvailable if the method is not defined for them."""
+    if not isinstance(data, Predictions) and not spec.confidence_only:
+        raise NotAvailable(
+            "not available for confidence-only data: it needs the scores of all classes."
+        )
+    spec.check(options)
+    logits = isinstance(data, Predictions) and data.logits is not None
+    return spec.make(input="logits" if logits else "probabilities", **options)
+
+
+def scores_of(data: Dataset) -> tuple[FloatArray, IntArray]:
+    """Return the input of recalibrators: scores, shape (n, K), and labels, shape (n,).
+
+    Scores are the logits, if there are any. Confidence-only data become a problem with two classes, "wrong" and "right".
+    """
+    if isinstance(data, Predictions):
+        return (data.probs if data.logits is None else data.logits), data.labels
+    return np.stack([1 - data.confidence, data.confidence], axis=1), data.correct.astype(np.intp)
+
+
+def check_fitting_rows(recalibrator: Any, data: Dataset, labels: IntArray) -> None:
+    """Raise InputError, with the name of the class, if all rows to fit on are of one class and the map needs two."""
+    names = data.class_names if isinstance(data, Predictions) else ("wrong", "right")
+    check_two_classes(recalibrator, labels, names)
+
+
+def calibrated_by(recalibrator: Any, data: Dataset, scores: FloatArray) -> Dataset:
+    """Apply a fitted map, and add the columns of its intervals, if it has any.
+
+    Parameters
+    ----------
+    recalibrator : transformer
+    data : Predictions or ConfidencePredictions
+    scores : ndarray, shape (n, K)
+        Scores of these rows (see `scores_of`).
+    """
+    # Intervals of another map are not those of this one.
+    kept = {k: column for k, column in data.numbers.items() if not k.startswith(INTERVAL)}
+    numbers = {**kept, **interval_columns(recalibrator, data, scores)}
+    return with_probabilities(data, recalibrator.transform(scores), numbers)
+
+
+def with_probabilities(
+    data: Dataset, probs: FloatArray, numbers: Mapping[str, FloatArray] | None = None
+) -> Dataset:
+    """Return the same rows with calibrated probabilities, without logits, and with the method's further numbers per row.
+
+    `Predictions.numbers` of the old probabilities are dropped.
+    """
+    new_numbers = dict(numbers or {})
+    if isinstance(data, Predictions):
+        cells = data.cells and cells_after_map(data.cells, probs, data.labels, data.weights)
+        return replace(data, probs=probs, logits=None, cells=cells, numbers=new_numbers)
+    cells = data.cells and cells_after_map(data.cells, probs, data.correct, data.weights)
+    return replace(data, confidence=read_only(probs[:, 1]), numbers=new_numbers, cells=cells)
+
+
+def interval_columns(
+    recalibrator: Any, data: Dataset, scores: FloatArray
+) -> Mapping[str, FloatArray]:
+    """Return the intervals of a fitted map for some rows, by column name; empty if it has none."""
+    names = RECALIBRATORS[recalibrator.key].interval_columns
+    if not names:
+        return {}
+    pairs = recalibrator.intervals(scores)
+    # With two classes there is one map, and column names need no class.
+    classes = data.class_names if pairs.shape[1] > 1 else ("",)
+    return {
+        f"{INTERVAL}{name}_{class_name}"
+        if class_name
+        else f"{INTERVAL}{name}": np.ascontiguousarray(pairs[:, k, end])
+        for k, class_name in enumerate(classes)
+        for end, name in enumerate(names)
+    }
+
+
 def apply_to_all(data: Dataset, recalibrator: Any, rows: Rows) -> Dataset:
     """Apply a fitted map to all rows; the fitting rows are marked by their split (see `recalibrate`).
 
@@ -267,7 +265,7 @@ def _marked(data: Dataset, fit: IntArray) -> Dataset:
     return replace(data, splits=Factor.of(names))
 
 
-# ---- Apply saved maps to other predictions.
+# ---- Saved maps
 
 
 def reading_for_map(record: Any, options: ReadingOptions) -> ReadingOptions:
@@ -303,7 +301,7 @@ def apply_map(data: Dataset, record: Any) -> Dataset:
         if not classes_agree(data.class_names, names):
             raise InputError(
                 "the map is for other classes, or for another order of them: "
-                f"{_first(names)} against {_first(data.class_names)}",
+                f"{_first_names(names)} against {_first_names(data.class_names)}",
                 remedy="give the score columns in the order of the map (--scores, scores=), name its classes if these have other names "
                 "for them (--class-names, class_names=), or fit a map on these data",
             )
@@ -317,11 +315,11 @@ def apply_map(data: Dataset, record: Any) -> Dataset:
     return calibrated_by(recalibrator, data, scores)
 
 
-def _first(names: tuple[str, ...]) -> str:
+def _first_names(names: tuple[str, ...]) -> str:
     return ", ".join(names[:5]) + (", ..." if len(names) > 5 else "")
 
 
-# ---- The same rows before and after recalibration, excluding those that the map was fitted on.
+# ---- Before and after
 
 
 @dataclass(frozen=True, eq=False)
