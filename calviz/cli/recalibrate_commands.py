@@ -129,7 +129,7 @@ def recalibrate(
         data = one_model(loaded, model)
     print_recognition(file, loaded)
     with naming(file, options=False):
-        result = calibrate(data, method, **division.given, **parameters.get(method, {}))
+        result = calibrate(data, method, division, parameters.get(method, {}))
     if result.recalibrator is not None and (remark := zero_words(result.recalibrator.describe())):
         say(f"{method}: {remark}")
     for sentence in result.warnings:

@@ -129,7 +129,7 @@ def advise(comparison: Comparison, data: Dataset, *, keep_classes: bool = False)
     equal = [key for key in allowed if key in tied] if best in tied else [best]
     chosen = UNCALIBRATED
     if UNCALIBRATED not in equal:
-        chosen = _first([key for key in equal if not _objection(comparison, key)], rule)
+        chosen = _most_often([key for key in equal if not _objection(comparison, key)], rule)
     reasons = [*_measured(comparison, criterion, name, chosen, best, equal)]
     reasons.append(_rule(comparison, criterion, name, chosen, best, equal, rule))
     reasons.append(_held_against(rule, chosen, equal, comparison, name, data))
@@ -192,7 +192,7 @@ def _objection(comparison: Comparison, key: str) -> str | None:
     return None
 
 
-def _first(sound: list[str], rule: Guideline) -> str:
+def _most_often(sound: list[str], rule: Guideline) -> str:
     """Return the method that wins most often on such data, or the one with the best value if no experiments are known."""
     return next((key for key in rule.ranking if key in sound), next(iter(sound), UNCALIBRATED))
 

@@ -1,4 +1,11 @@
-"""Intervals of the difference of two errors by test inversion, and metrics as functions of row weights, which they need."""
+"""Intervals of the difference of two errors by test inversion, and metrics as functions of row weights, which they need.
+
+An error such as the ECE is the norm of a vector of gaps. Noise makes it larger, by an amount that depends on
+the gaps themselves, and resampling adds the same noise again: percentile intervals of resampled differences do not
+cover the true difference. Here the observed gaps are multiplied by a scale, and the deviations of the resamples
+are added once. This gives a *simulated population*: its true error is known, and so are the errors that would be observed in it.
+Two sets of probabilities on the same rows share the resamples, so that common deviations cancel.
+"""
 
 from __future__ import annotations
 
@@ -18,13 +25,6 @@ from calviz.core.metric_spec import METRICS, Metric, Reweighted, badness
 from calviz.sample.draws import GroupWeights, RowDraws, RowWeights
 from calviz.sample.error_bars import Interval
 from calviz.sample.sample import Sample, metric_view
-
-# An error such as the ECE is the norm of a vector of gaps. Noise makes it larger, by an amount that depends on
-# the gaps themselves, and resampling adds the same noise again: percentile intervals of resampled differences do not
-# cover the true difference. Here the observed gaps are multiplied by a scale, and the deviations of the resamples
-# are added once. This gives a *simulated population*: its true error is known, and so are the errors that would be observed in it.
-# Two sets of probabilities on the same rows share the resamples, so that common deviations cancel.
-
 
 #: Scales of the gaps that are always tried; larger ones follow until the observed error is too small for them.
 SCALES = (0.0, 0.3, 0.65, 1.0, 1.4)

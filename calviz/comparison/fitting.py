@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -54,39 +55,24 @@ def recalibrate(
     **options
         Parameters of the recalibrator.
     """
-    return calibrate(
-        data,
-        method,
-        fit_split=fit_split,
-        fit_fraction=fit_fraction,
-        cross_fit=cross_fit,
-        seed=seed,
-        **options,
-    ).calibrated
+    division = Division(
+        fit_split=fit_split, fit_fraction=fit_fraction, cross_fit=cross_fit, seed=seed
+    )
+    return calibrate(data, method, division, options).calibrated
 
 
 def calibrate(
     data: Dataset | Profile,
     method: str,
-    *,
-    fit_split: str | None = None,
-    fit_fraction: float | None = None,
-    cross_fit: int | None = None,
-    seed: int = 0,
-    **options: Any,
+    division: Division,
+    options: Mapping[str, Any] = MappingProxyType({}),
 ) -> Fitted:
     """Like `recalibrate`, but return the fitted map and its warnings, too."""
     data = dataset_of(data)
     spec = RECALIBRATORS[method]
-    whole = fit_split is not None and data.split_names == (fit_split,)
-    rows = Division(
-        fit_split=fit_split,
-        fit_fraction=fit_fraction,
-        cross_fit=cross_fit,
-        seed=seed,
-        in_sample=whole,
-    ).rows(data)
-    if cross_fit is not None:
+    whole = division.fit_split is not None and data.split_names == (division.fit_split,)
+    rows = replace(division, in_sample=whole).rows(data)
+    if division.cross_fit is not None:
         return fit_and_apply(data, spec, rows, options)
     fit = rows.pairs[0][0]
     every = np.arange(data.n)
