@@ -243,6 +243,7 @@ class BinMeans(OneVsRest):
     needs = "probabilities"
     #: Nothing needs to be added: bin means of positive probabilities are positive.
     epsilon = 0.0
+    rows_needed = 0
 
     def __init__(self, *, bins: int = 15, input: Input = "probabilities") -> None:
         self.bins = bins
@@ -262,9 +263,6 @@ class BinMeans(OneVsRest):
         bin_of = np.searchsorted(edges[1:-1], column)
         mean = np.bincount(bin_of, weights * column) / np.bincount(bin_of, weights)
         return steps_merged(halfway(np.sort(column), edges[1:-1]), mean)
-
-    def _rows_needed(self) -> int:
-        return 0
 
 
 @recalibrator(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, ClassVar
 
 import numpy as np
@@ -40,34 +41,14 @@ class OneVsRest(BaseRecalibrator):
     fitted = fields(maps_=OnePerMap(ProbabilityMap()))
     #: Multiple of the original probability that is added before normalising.
     epsilon: ClassVar[float] = EPSILON
+    #: With fewer calibration rows of a class a warning says so; 0 for no warning.
+    rows_needed: ClassVar[int] = 10
     #: One map per class; with two classes, the map of class 1 alone.
     maps_: list[Piecewise]
 
     def _fit_column(self, k: int, column: FloatArray, hit_rows: IntArray) -> Piecewise:
         """Fit the map of class k to its probabilities, shape (n,), which may be overwritten; `hit_rows` are the rows labelled k."""
         raise NotImplementedError
-
-    def _fit(self, scores: Scores, labels: IntArray) -> None:
-        count = scores.shape[1]
-        hit_rows = rows_by_class(labels, count)
-        start = 1 if count == 2 else 0
-        maps: list[Piecewise] = [UNCHANGED] * (count - start)
-
-        def work(k: int, column: FloatArray) -> None:
-            if hit_rows[k].size:
-                maps[k - start] = self._fit_column(k, column, hit_rows[k])
-
-        for_columns(scores.whole(), work, start=start, wide=True)
-        self.maps_ = maps
-        self._warn_absent(
-            np.array([rows.size for rows in hit_rows]), "their probabilities are only normalised"
-        )
-        rows_needed = self._rows_needed()
-        if rows_needed and (small := sum(0 < rows.size < rows_needed for rows in hit_rows)):
-            self._warn(
-                f"{small} of {count} classes have fewer than {rows_needed} calibration rows: "
-                "their maps follow single rows."
-            )
 
     def _weighted_column(
         self, k: int, column: FloatArray, hit: BoolArray, weights: FloatArray
@@ -80,24 +61,36 @@ class OneVsRest(BaseRecalibrator):
         """Whether `fit` supports unequal row weights."""
         return type(self)._weighted_column is not OneVsRest._weighted_column
 
+    def _fit(self, scores: Scores, labels: IntArray) -> None:
+        hit_rows = rows_by_class(labels, scores.shape[1])
+        counts = np.array([rows.size for rows in hit_rows])
+        self._fit_maps(scores, counts, lambda k, p: self._fit_column(k, p, hit_rows[k]))
+        if small := np.count_nonzero((counts > 0) & (counts < self.rows_needed)):
+            self._warn(
+                f"{small} of {counts.size} classes have fewer than {self.rows_needed} calibration rows: "
+                "their maps follow single rows."
+            )
+
     def _fit_weighted(self, scores: Scores, labels: IntArray, weights: FloatArray) -> None:
-        count = scores.shape[1]
-        start = 1 if count == 2 else 0
-        maps: list[Piecewise] = [UNCHANGED] * (count - start)
+        counts = np.bincount(labels, minlength=scores.shape[1])
+        self._fit_maps(
+            scores, counts, lambda k, p: self._weighted_column(k, p, labels == k, weights)
+        )
+
+    def _fit_maps(
+        self, scores: Scores, counts: IntArray, fit: Callable[[int, FloatArray], Piecewise]
+    ) -> None:
+        """Fit the map of each class that has rows, from its number and its probabilities."""
+        start = 1 if counts.size == 2 else 0
+        maps: list[Piecewise] = [UNCHANGED] * (counts.size - start)
 
         def work(k: int, column: FloatArray) -> None:
-            hit = labels == k
-            if hit.any():
-                maps[k - start] = self._weighted_column(k, column, hit, weights)
+            if counts[k]:
+                maps[k - start] = fit(k, column)
 
         for_columns(scores.whole(), work, start=start, wide=True)
         self.maps_ = maps
-        self._warn_absent(
-            np.bincount(labels, minlength=count), "their probabilities are only normalised"
-        )
-
-    def _rows_needed(self) -> int:
-        return 10
+        self._warn_absent(counts, "their probabilities are only normalised")
 
     def _transform(self, scores: Scores, out: FloatArray) -> None:
         start = 1 if scores.shape[1] == 2 else 0
