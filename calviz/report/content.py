@@ -12,7 +12,8 @@ import numpy as np
 import pandas as pd
 
 from calviz.comparison.comparison_results import TIED_SIGN, Comparison, ComparisonColumn, Mark
-from calviz.comparison.study_results import LearningCurve, ModelComparison, PredictionSets
+from calviz.comparison.prediction_sets import PredictionSets
+from calviz.comparison.study_results import LearningCurve, ModelComparison
 from calviz.core.errors import Finding, NotAvailable, OptionError, shortened
 from calviz.core.metric_spec import DIRECTION_WORDS, FAMILIES, METRICS, Metric
 from calviz.core.predictions import Dataset
