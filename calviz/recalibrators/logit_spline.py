@@ -8,11 +8,18 @@ from typing import Any, Self
 import numpy as np
 from scipy.special import expit
 
-from calviz.core.blocks import FloatArray, IntArray, checkpoint, row_blocks, run_totals, runs
+from calviz.core.blocks import (
+    FloatArray,
+    IntArray,
+    checkpoint,
+    for_columns,
+    row_blocks,
+    run_totals,
+    runs,
+)
 from calviz.core.curve_fits import Basis, bends_of, natural_spline, penalised_logistic
 from calviz.core.entry_specs import FloorChoice, Input, recalibrator
 from calviz.core.errors import InputError, OptionError
-from calviz.core.events import for_columns
 from calviz.core.probabilities import Scores
 from calviz.recalibrators.base import each_class_alone
 from calviz.recalibrators.logistic_fits import log_parts

@@ -7,8 +7,14 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from calviz.core.blocks import BoolArray, FloatArray, IntArray, for_row_blocks
-from calviz.core.events import for_columns, rows_by_class
+from calviz.core.blocks import (
+    BoolArray,
+    FloatArray,
+    IntArray,
+    for_columns,
+    for_row_blocks,
+    rows_by_class,
+)
 from calviz.core.probabilities import Scores, ZeroFloor, row_sums
 from calviz.recalibrators.base import BaseRecalibrator
 from calviz.recalibrators.logistic_fits import (

@@ -17,6 +17,7 @@ from calviz.core.blocks import (
     IntArray,
     checkpoint,
     denominators,
+    for_columns,
     for_row_blocks,
     map_threads,
     row_blocks,
@@ -24,13 +25,7 @@ from calviz.core.blocks import (
     runs,
 )
 from calviz.core.errors import NotAvailable
-from calviz.core.events import (
-    assign,
-    equal_mass_edges,
-    equal_width_edges,
-    for_columns,
-    weighted_mass_edges,
-)
+from calviz.core.events import assign, equal_mass_edges, equal_width_edges, weighted_mass_edges
 from calviz.core.metric_spec import needs_rows, takes_weights
 from calviz.core.predictions import Dataset, Predictions
 from calviz.sample.caches import kept_draw

@@ -22,12 +22,13 @@ from calviz.core.blocks import (
     denominators,
     effective_number,
     effective_numbers,
+    for_columns,
     quotient,
     row_blocks,
+    rows_by_class,
     sum_over_blocks,
 )
 from calviz.core.errors import NotAvailable
-from calviz.core.events import for_columns, rows_by_class
 from calviz.core.metric_spec import needs_rows, takes_weights
 from calviz.core.p_values import above, middle, middle_of_mean
 from calviz.core.predictions import Predictions
