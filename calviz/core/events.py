@@ -194,6 +194,11 @@ class CellEvents(BinaryEvents):
         """Always True."""
         return True
 
+    def cut_by(self, edges: FloatArray) -> bool:
+        """Whether an edge of the bins, shape (M + 1,), lies inside a cell."""
+        low, high = self.low, self.high
+        return bool(((low < high) & (assign(low, edges) != assign(high, edges))).any())
+
 
 def one_score_per_tie(rows: Ordered) -> Ordered:
     """Make scores of sorted rows that differ only by rounding equal; return the same object if nothing changes.

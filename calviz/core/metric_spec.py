@@ -62,6 +62,9 @@ Reweighted = Callable[[Any], Callable[[float | None], Any]]
 #: data sets simulated under a calibrated model, with a leading axis of b.
 Redrawn = Callable[[np.random.Generator, Any, int], Any]
 
+#: How a view is drawn. "independent" is "under_calibration" as if no rows depended on each other, for clustered rows.
+Draw = Literal["bootstrap", "under_calibration", "independent"]
+
 
 @dataclass(frozen=True)
 class Reweighting:

@@ -15,7 +15,7 @@ from calviz.core.events import MAX_BINS
 from calviz.core.metric_spec import metric
 from calviz.sample import cell_bounds_of_bins
 from calviz.sample.binning import BinSums, bin_intervals
-from calviz.sample.error_bars import latest, once_per_view
+from calviz.sample.caches import latest, once_per_view
 from calviz.sample.sample import Sample, bin_sums, event_sums
 from calviz.sample.step_views import over_steps, steps
 from calviz.sample.steps import MAX_STEPS, Steps

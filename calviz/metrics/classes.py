@@ -36,7 +36,6 @@ from calviz.sample.class_columns import (
     redraws,
 )
 from calviz.sample.draws import RowTable, RowTables, RowWeights, affordable, table_of_rows
-from calviz.sample.losses import full_predictions
 from calviz.sample.one_vs_rest import (
     ClassErrors,
     ClassErrorsOfCells,
@@ -44,7 +43,7 @@ from calviz.sample.one_vs_rest import (
     classwise_equal_width,
     classwise_thresholded,
 )
-from calviz.sample.sample import Sample
+from calviz.sample.sample import Sample, full_predictions
 from calviz.sample.step_views import steps
 from calviz.sample.steps import Steps
 from calviz.sample.true_classes import TrueClassErrors, true_class_errors

@@ -16,8 +16,8 @@ from calviz.core.metric_spec import metric
 from calviz.core.probabilities import EPSILON
 from calviz.sample import cell_bounds, cell_bounds_of_bins, logistic_curves
 from calviz.sample.binning import BinSums
-from calviz.sample.error_bars import once_per_view
-from calviz.sample.logistic_curves import FlexibleKind
+from calviz.sample.caches import once_per_view
+from calviz.sample.logistic_curves import FlexibleKind, fitted_curve
 from calviz.sample.sample import Sample, bin_sums, binned, event_sums
 from calviz.sample.step_views import StepsWithParams, over_steps, steps
 from calviz.sample.steps import MAX_STEPS, Steps
@@ -41,7 +41,7 @@ class CurveOf(StepsWithParams):
 
     def distance(self, part: Steps) -> FloatArray:
         """Absolute distance between the scores of these steps, or a part of them, and the curve; shape (..., G)."""
-        distance = logistic_curves.curve(part, self.params["curve"])
+        distance = fitted_curve(part, self.params["curve"])
         distance -= part.score
         return np.abs(distance, out=distance)
 

@@ -12,7 +12,7 @@ import numpy as np
 from calviz.core.blocks import FloatArray, IntArray
 from calviz.core.metric_spec import metric
 from calviz.sample import cell_bounds
-from calviz.sample.error_bars import once_per_view
+from calviz.sample.caches import once_per_view
 from calviz.sample.step_views import steps
 from calviz.sample.steps import Steps
 

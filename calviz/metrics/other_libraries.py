@@ -16,8 +16,7 @@ from calviz.core.events import BinaryEvents, Reduction
 from calviz.core.predictions import Dataset, Predictions
 from calviz.sample import error_bars
 from calviz.sample.class_columns import redrawn_labels
-from calviz.sample.losses import full_predictions
-from calviz.sample.sample import Sample, chosen_bins, predicted_classes, reduce
+from calviz.sample.sample import Sample, chosen_bins, full_predictions, predicted_classes, reduce
 
 #: Number of label redraws for a mean under calibration, and limit of the probabilities evaluated over all redraws.
 REDRAWS, WORK = 30, 1 << 23

@@ -15,14 +15,14 @@ from calviz.core.curve_fits import isotonic_fits
 from calviz.core.metric_spec import metric
 from calviz.sample import cell_bounds
 from calviz.sample.binning import BinSums
+from calviz.sample.caches import once_per_view
 from calviz.sample.cross_fitted import CrossFitted, cross_fitted
 from calviz.sample.cross_fitted_classes import CrossFittedScore, HeldOutLoss, LossPart, held_out
-from calviz.sample.error_bars import once_per_view
 from calviz.sample.losses import (
     LogSteps,
     MeanLoss,
+    clipped_step_words,
     clipped_words,
-    clipped_words_log_loss_steps,
     log_steps,
     negative_log_likelihood,
     squared_error,
@@ -273,7 +273,7 @@ def _constant_log(view: LogSteps) -> FloatArray:
     formula=r"\overline{L(s, h)} - \overline{L(\hat\pi(s), h)},\quad L(p, h) = -h \ln p - (1 - h) \ln (1 - p)",
     interval="inverted",
     details=_clipped_rows,
-    note=clipped_words_log_loss_steps,
+    note=clipped_step_words,
     bound=lambda sample, view: _log_bound(sample, view) + cell_bounds.of_log(sample),
 )
 def nll_miscalibration(view: LogSteps) -> FloatArray:

@@ -14,11 +14,10 @@ from calviz.core.blocks import FloatArray, IntArray, quotient
 from calviz.core.errors import OptionError
 from calviz.core.metric_spec import Redrawn, Reweighted, metric, needs_rows, reweighted_by
 from calviz.sample import cell_bounds
+from calviz.sample.caches import once_per_view
 from calviz.sample.class_columns import row_counts
 from calviz.sample.draws import RowWeights, rows_of
-from calviz.sample.error_bars import once_per_view
-from calviz.sample.losses import full_predictions
-from calviz.sample.sample import Sample
+from calviz.sample.sample import Sample, full_predictions
 from calviz.sample.step_views import (
     NARROWEST,
     cosine_coefficients,

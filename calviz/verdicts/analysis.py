@@ -11,14 +11,13 @@ import numpy.typing as npt
 
 from calviz.core.entry_specs import CHECKS, Check, Conventions
 from calviz.core.errors import Finding, InputError, NotAvailable, OptionError
-from calviz.core.events import Reduction
+from calviz.core.events import Reduction, Scheme
 from calviz.core.limits import check_choice, check_whole
 from calviz.core.metric_spec import METRICS, Metric, Parameter, badness, takes_weights
 from calviz.core.predictions import ConfidencePredictions, Dataset, Predictions
 from calviz.core.profile import Profile
 from calviz.core.row_columns import Factor
 from calviz.metrics.other_libraries import measured_conventions
-from calviz.sample.binning import Scheme
 from calviz.sample.error_bars import LEVEL, RESAMPLES
 from calviz.sample.metric_results import IntervalChoice, Resampling, measured_with_error_bars
 from calviz.sample.sample import Sample

@@ -24,7 +24,8 @@ from calviz.core.words import (
     share_decimals,
     shorten,
 )
-from calviz.sample.error_bars import Displayed, Interval, MetricResult, NoiseFloor, Summary
+from calviz.sample.error_bars import Interval, NoiseFloor
+from calviz.sample.metric_results import Displayed, MetricResult, Summary
 
 if TYPE_CHECKING:
     import pandas as pd

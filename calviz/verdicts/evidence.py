@@ -12,14 +12,14 @@ import numpy as np
 
 from calviz.core.blocks import FloatArray, IntArray, map_threads
 from calviz.core.errors import NotAvailable
-from calviz.core.events import Reduction
+from calviz.core.events import Reduction, assign
 from calviz.core.metric_spec import METRICS, takes_weights
 from calviz.core.p_values import clopper_pearson, westfall_young
 from calviz.core.predictions import Predictions
 from calviz.metrics.binned import ece, mcs
 from calviz.metrics.cumulative import ks
 from calviz.metrics.proper import brier_miscalibration
-from calviz.sample.binning import BinSums, assign, bin_intervals, bins_off
+from calviz.sample.binning import BinSums, bin_intervals, bins_off
 from calviz.sample.error_bars import (
     OVERALL,
     Interval,

@@ -23,8 +23,8 @@ from calviz.core.words import (
     share_decimals,
     too_high,
 )
-from calviz.sample.error_bars import FILE, where_words
-from calviz.sample.sample import Sample
+from calviz.sample.error_bars import FILE
+from calviz.sample.sample import Sample, where_words
 from calviz.sample.slices import usual_slices
 from calviz.verdicts.class_checks import one_vs_rest
 from calviz.verdicts.evaluation import mcs_decimals

@@ -22,9 +22,9 @@ from calviz.core.words import (
     shorten,
 )
 from calviz.metrics.binned import ece
-from calviz.sample.error_bars import OVERALL, Slice, Slices, resampled
+from calviz.sample.error_bars import OVERALL, resampled
 from calviz.sample.sample import Sample, chosen_bins, event_sums
-from calviz.sample.slices import usual_slices
+from calviz.sample.slices import Slice, Slices, usual_slices
 from calviz.verdicts.class_checks import classes_off, classes_unseen, of_the_top_label
 from calviz.verdicts.evaluation import CalibrationTest, Verdict, VerdictDirection, mcs_decimals
 from calviz.verdicts.evidence import MIN_ROWS, Evidence, collect_evidence, tested_views

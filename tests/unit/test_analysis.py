@@ -10,7 +10,7 @@ from scipy import stats
 import calviz
 from calviz.core.errors import InputError, NotAvailable, OptionError
 from calviz.core.metric_spec import METRICS
-from calviz.sample.error_bars import MetricResult
+from calviz.sample.metric_results import MetricResult
 from calviz.sample.sample import Sample
 from calviz.verdicts import sentence
 from calviz.verdicts.analysis import findings_of
