@@ -31,7 +31,7 @@ from calviz.data.format import (
 )
 from calviz.data.loaded import damaged, no_rows, stored_in_half_precision
 
-# ---- Describe Arrow columns, and copy their values into one row-wise array; shared by Arrow, Parquet and JSON.
+# ---- Columns, for Parquet and JSON too
 
 
 #: Columns are transposed into the row-wise array in tiles that fit the cache; not a power
@@ -374,7 +374,7 @@ def _factor(column: Any) -> Factor:
     )
 
 
-# ---- Compute the uncompressed size of the buffers of an Arrow file from its metadata alone.
+# ---- Declared sizes
 #
 # Arrow allocates the size that a compressed buffer declares; here the sizes are added up before.
 # Source: the flatbuffers of Arrow's columnar format (File.fbs, Message.fbs).
@@ -497,7 +497,7 @@ class _Buffer:
         return start + 4, count
 
 
-# ---- Arrow IPC files and streams, and Feather 2 (which is an Arrow file).
+# ---- Files and streams
 
 
 FILE_MAGIC = b"ARROW1"

@@ -19,7 +19,7 @@ from calviz.core.limits import MAX_CLASSES, MAX_COLUMNS, MAX_LINE
 from calviz.data.format import Source
 from calviz.data.loaded import NAMED, count_scores, join_places, place, short
 
-# ---- Detect encoding, separator, header and decimal sign of a text table from its beginning.
+# ---- Detection
 
 
 #: Separators in order of preference: the rarer a character is within cells, the earlier.
@@ -306,7 +306,7 @@ def _lines_of_first_record(body: str, separator: str) -> int:
     return reader.line_num
 
 
-# ---- Cells that do not hold what their column should, and the messages about them.
+# ---- Bad cells and lines
 
 
 @dataclass(frozen=True)
@@ -375,7 +375,7 @@ def ragged_error(lines: list[tuple[int, int]], expected: int) -> InputError:
     )
 
 
-# ---- Decode separated text block by block, and find the ends of records and lines.
+# ---- Blocks of records
 
 
 T = TypeVar("T")

@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from calviz.core.blocks import FloatArray
 from calviz.core.errors import Finding, InputError
-from calviz.core.limits import MAX_CLASSES, MAX_DOUBLE_CELLS, MAX_LINE, MAX_ROWS
+from calviz.core.limits import MAX_ARRAY, MAX_CLASSES, MAX_DOUBLE_CELLS, MAX_LINE, MAX_ROWS
 from calviz.core.row_columns import Factor
 from calviz.data.csv_dialect import (
     MISSING_WORDS,
@@ -33,7 +34,7 @@ from calviz.data.csv_dialect import (
     record_blocks,
     sniff,
 )
-from calviz.data.format import HEAD_BYTES, Column, Fetched, Growing, Source, Table, without_bom
+from calviz.data.format import HEAD_BYTES, Column, Fetched, Source, Table, allocate, without_bom
 from calviz.data.labels import MISSING_LABELS
 from calviz.data.loaded import LABELS, NAMED, Notice, count_scores, no_rows, plain
 
@@ -41,7 +42,7 @@ if TYPE_CHECKING:
     import polars as pl
 
 
-# ---- Parse blocks of separated text to numbers and text: a fast way, and a careful one for blocks with errors.
+# ---- Blocks
 
 
 #: Text with these first bytes would be taken for compressed data by polars, and decompressed without limit.
@@ -226,7 +227,7 @@ class BlockParser:
         return rows
 
 
-# ---- CSV, TSV and other separated text, parsed block by block into one array.
+# ---- The table
 
 
 #: Size of a block of text in bytes: large enough that starting polars costs little, small enough that the few
@@ -344,6 +345,44 @@ class CsvTable(Table):
         dialect = self.dialect
         size = _WIDE * BLOCK_BYTES if len(dialect.names) >= _WIDE_COLUMNS else BLOCK_BYTES
         return record_blocks(self.source, dialect.encoding, dialect.skip, size, dialect.separator)
+
+
+_TILE = 2_048
+
+
+class Growing:
+    """An array to which rows are appended; memory that is reserved but not written to never becomes resident.
+
+    Parameters
+    ----------
+    k : int
+        Columns.
+    dtype : numpy float type
+    expected : int
+        Approximate number of rows to come.
+    """
+
+    def __init__(self, k: int, dtype: npt.DTypeLike, expected: int) -> None:
+        self._array: FloatArray = allocate(min(max(expected, 16), 1 << 40), k, dtype, reserve=True)
+        self.rows = 0
+
+    def append(self, block: npt.NDArray[Any]) -> None:
+        """Append a block of rows, shape (m, K)."""
+        end = self.rows + block.shape[0]
+        capacity, k = self._array.shape
+        if end > capacity:
+            MAX_ARRAY.check(end * k * self._array.itemsize, "the scores need more memory")
+            # The operating system moves large arrays by remapping pages, without a copy.
+            self._array.resize((max(end, capacity + capacity // 2), k), refcheck=False)
+        for start in range(0, block.shape[0], _TILE):
+            part = block[start : start + _TILE]
+            self._array[self.rows + start : self.rows + start + part.shape[0]] = part
+        self.rows = end
+
+    def finish(self) -> FloatArray:
+        """Return the array of all rows, shape (n, K)."""
+        self._array.resize((self.rows, self._array.shape[1]), refcheck=False)
+        return self._array
 
 
 def _columns_at(array: npt.NDArray[Any], columns: list[int]) -> npt.NDArray[Any]:

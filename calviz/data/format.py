@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from calviz.data.questions import Questions
 
 
-# ---- The bytes of a file, on disk or in memory.
+# ---- Bytes
 
 
 HEAD_BYTES = 1 << 20
@@ -224,7 +224,7 @@ def _hash_beside(data: bytes) -> Callable[[], str]:
     return digest
 
 
-# ---- The common interface of all formats: named columns, which are inspected first and fetched once.
+# ---- Tables
 
 
 ElementType = Literal["number", "integer", "boolean", "text", "other"]
@@ -380,7 +380,7 @@ class Table(ABC):
         return False
 
 
-# ---- The description of a file format, and the registry of formats.
+# ---- Formats
 
 
 @dataclass(frozen=True)
@@ -498,47 +498,6 @@ def _recognised_format(source: Source) -> Format:
             remedy="save the arrays as NPZ, Parquet or CSV",
         )
     return FORMATS["csv"]
-
-
-# ---- An (n, K) array that grows by blocks of rows while n is not yet known.
-
-
-_TILE = 2_048
-
-
-class Growing:
-    """An array to which rows are appended; memory that is reserved but not written to never becomes resident.
-
-    Parameters
-    ----------
-    k : int
-        Columns.
-    dtype : numpy float type
-    expected : int
-        Approximate number of rows to come.
-    """
-
-    def __init__(self, k: int, dtype: npt.DTypeLike, expected: int) -> None:
-        self._array: FloatArray = allocate(min(max(expected, 16), 1 << 40), k, dtype, reserve=True)
-        self.rows = 0
-
-    def append(self, block: npt.NDArray[Any]) -> None:
-        """Append a block of rows, shape (m, K)."""
-        end = self.rows + block.shape[0]
-        capacity, k = self._array.shape
-        if end > capacity:
-            MAX_ARRAY.check(end * k * self._array.itemsize, "the scores need more memory")
-            # The operating system moves large arrays by remapping pages, without a copy.
-            self._array.resize((max(end, capacity + capacity // 2), k), refcheck=False)
-        for start in range(0, block.shape[0], _TILE):
-            part = block[start : start + _TILE]
-            self._array[self.rows + start : self.rows + start + part.shape[0]] = part
-        self.rows = end
-
-    def finish(self) -> FloatArray:
-        """Return the array of all rows, shape (n, K)."""
-        self._array.resize((self.rows, self._array.shape[1]), refcheck=False)
-        return self._array
 
 
 def allocate(n: int, k: int, dtype: npt.DTypeLike, *, reserve: bool = False) -> FloatArray:

@@ -14,10 +14,10 @@ from calviz.core.limits import check_choice
 from calviz.core.predictions import Dataset, Predictions
 from calviz.data.labels import PAIRS
 from calviz.data.loaded import by_prefix
-from calviz.data.questions import ArrowRows, columns_of
 from calviz.data.reading import of_table, one_model, options_of
+from calviz.data.rows_in_memory import ArrowRows, columns_of
 
-# ---- Make predictions from an array of probabilities and labels of any kind.
+# ---- Arrays
 
 
 _NO_LABEL = "the labels hold lists or other values that cannot be labels"
@@ -323,7 +323,7 @@ def _some(values: Sequence[Any]) -> str:
     return ", ".join(shown) + (", …" if len(values) > 5 else "")
 
 
-# ---- Make predictions with a fitted scikit-learn classifier.
+# ---- Estimators
 
 
 def from_estimator(
@@ -404,7 +404,7 @@ def _in_one_line(error: Exception) -> str:
     return " ".join(line.strip()[:300] for line in ends)
 
 
-# ---- Make predictions from a data frame of any library: narwhals converts it to an Arrow table, which is read like a file.
+# ---- Data frames
 
 
 class _FrameRows(ArrowRows):

@@ -20,8 +20,6 @@ from calviz.data.format import MISSING, SAMPLE_ROWS, Column, Fetched, Source, Ta
 from calviz.data.loaded import Notice, ReadingOptions, known_columns, short
 from calviz.data.score_columns import TableView
 
-# ---- Join predictions and labels from two files by an identifier.
-
 
 @dataclass(frozen=True)
 class LabelFile:
@@ -239,9 +237,6 @@ def _column(column: Column, values: npt.NDArray[Any] | Factor) -> Column:
             column.name, "text", Factor(values.codes[:SAMPLE_ROWS], values.levels).values()
         )
     return Column(column.name, column.type, values[:SAMPLE_ROWS].astype(np.float64))
-
-
-# ---- Unique names for the models of several files.
 
 
 def named_models(

@@ -25,17 +25,17 @@ from calviz.data.any_size.sums import probability_columns
 from calviz.data.csv_table import CsvTable, open_csv
 from calviz.data.format import SAMPLE_ROWS, Source
 from calviz.data.loaded import ReadingForMap, ReadingOptions, is_score_name, known_columns
-from calviz.data.questions import ArrowRows, columns_of
 from calviz.data.reading import read
 from calviz.data.recognition import recognise
 from calviz.data.refusals import check_columns, error_of_file
+from calviz.data.rows_in_memory import ArrowRows, columns_of
 
 if TYPE_CHECKING:
     import narwhals as nw
     import polars as pl
 
 
-# ---- Find the files of a path, a pattern, a folder or a hive-partitioned table, and scan them with an engine.
+# ---- Files
 
 
 #: The engines that can sum files.
@@ -331,7 +331,7 @@ def _duckdb(paths: Any, files: TableFiles, memory: str | None, floats: Sequence[
     raise InputError("DuckDB does not read Arrow files", remedy="use the engine polars")
 
 
-# ---- Recognise columns from the schema and the first rows, in the same way as for files that are read whole.
+# ---- Columns
 
 
 def profile_layout(
@@ -551,9 +551,6 @@ def _labelled_classes(
     written = {int(c): level for c, level in zip(codes, levels, strict=True) if c >= 0}
     texts = [written.get(j, decoded.class_names[j]) for j in range(k)]
     return (tuple(float(t) for t in texts) if column.numeric else tuple(texts)), decoded.class_names
-
-
-# ---- Say why a file cannot be read block by block, in the words for files that are read whole, which name the lines.
 
 
 _TEXT = (".csv", ".tsv", ".jsonl", ".ndjson")
