@@ -380,7 +380,7 @@ def _factor(column: Any) -> Factor:
 # Source: the flatbuffers of Arrow's columnar format (File.fbs, Message.fbs).
 
 
-_END = b"ARROW1"
+FILE_MAGIC = b"ARROW1"
 _CONTINUATION = b"\xff\xff\xff\xff"
 _RECORD_BATCH, _DICTIONARY_BATCH = 3, 2
 
@@ -388,7 +388,7 @@ _RECORD_BATCH, _DICTIONARY_BATCH = 3, 2
 def unpacked_size(source: Source) -> int:
     """Return the total uncompressed size that compressed buffers declare; raise ValueError or struct.error if the file is damaged."""
     with source.open() as stream:
-        places = _blocks(stream, source.size) if stream.read(6) == _END else None
+        places = _blocks(stream, source.size) if stream.read(6) == FILE_MAGIC else None
         if places is None:
             return sum(_messages(stream, source.size))
         return sum(_message(stream, at, source.size)[0] for at in places)
@@ -500,7 +500,6 @@ class _Buffer:
 # ---- Files and streams
 
 
-FILE_MAGIC = b"ARROW1"
 #: Number of columns copied together.
 _BATCH = 64
 

@@ -385,7 +385,7 @@ class Table(ABC):
 
 @dataclass(frozen=True)
 class Format:
-    """A file format that can be read; each is defined in one file or folder of `calviz.data.formats`.
+    """A file format that can be read; each is registered in `calviz.data.formats`.
 
     Attributes
     ----------

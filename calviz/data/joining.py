@@ -15,9 +15,8 @@ from calviz.core.blocks import IntArray
 from calviz.core.errors import InputError, OptionError
 from calviz.core.predictions import NO_IDENTIFIER, Dataset, identifier_texts
 from calviz.core.row_columns import Factor
-from calviz.data import loaded
 from calviz.data.format import MISSING, SAMPLE_ROWS, Column, Fetched, Source, Table, format_of
-from calviz.data.loaded import Notice, ReadingOptions, known_columns, short
+from calviz.data.loaded import IDS, LABELS, Notice, ReadingOptions, known_columns, short
 from calviz.data.score_columns import TableView
 
 
@@ -168,7 +167,7 @@ def _identifier(table: Table, truth: Table, on: str | None, file: str, other: st
         return on
     plain = ReadingOptions()
     views = TableView(table, plain), TableView(truth, plain)
-    for usual in loaded.IDS:
+    for usual in IDS:
         first, second = (view.plain.get(usual) for view in views)
         if first is not None and first == second:
             return first
@@ -178,7 +177,7 @@ def _identifier(table: Table, truth: Table, on: str | None, file: str, other: st
 
 
 def _label(truth: Table, on: str) -> str:
-    named = TableView(truth, ReadingOptions()).named(loaded.LABELS, {on})
+    named = TableView(truth, ReadingOptions()).named(LABELS, {on})
     if named is not None:
         return named
     others = [c.name for c in truth.columns if c.name != on and c.type != "other"]

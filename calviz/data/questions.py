@@ -14,9 +14,8 @@ from calviz.core.blocks import BoolArray, FloatArray, IntArray
 from calviz.core.errors import Finding, InputError, OptionError
 from calviz.core.limits import MAX_JSON, MAX_LINE, MAX_ROWS
 from calviz.core.probabilities import ROW_SUM_TOLERANCE
-from calviz.data import loaded
 from calviz.data.format import Source, Table, without_bom
-from calviz.data.loaded import Notice, ReadingOptions
+from calviz.data.loaded import LABELS, LOGITS, PROBABILITIES, Notice, ReadingOptions, plain
 from calviz.data.rows_in_memory import ArrowRows, columns_of
 
 
@@ -431,10 +430,10 @@ def questions_of(table: Any) -> Questions | None:
     """
     import pyarrow as pa
 
-    plain = {loaded.plain(name): name for name in table.column_names}
-    scores = next((plain[n] for n in _SCORES if n in plain), None)
-    label = next((plain[n] for n in loaded.LABELS if n in plain), None)
-    if scores is None or label is None or "confidence" in plain or "correct" in plain:
+    names = {plain(name): name for name in table.column_names}
+    scores = next((names[n] for n in (*PROBABILITIES, *LOGITS) if n in names), None)
+    label = next((names[n] for n in LABELS if n in names), None)
+    if scores is None or label is None or "confidence" in names or "correct" in names:
         return None
     kind = table.schema.field(scores).type
     if not (pa.types.is_struct(kind) or pa.types.is_list(kind) or pa.types.is_large_list(kind)):
@@ -443,7 +442,7 @@ def questions_of(table: Any) -> Questions | None:
         return None
     if _even(table.column(scores)):
         return None
-    logits = loaded.plain(scores) in loaded.LOGITS
+    logits = plain(scores) in LOGITS
     rows = _choices(table.column(scores).to_pylist(), table.column(label).to_pylist(), logits)
     if rows is None:
         return None
@@ -455,9 +454,6 @@ def questions_of(table: Any) -> Questions | None:
         others=table.select([n for n in table.column_names if n not in (scores, label)]),
         texts=[texts for _, _, texts in rows],
     )
-
-
-_SCORES = (*loaded.PROBABILITIES, *loaded.LOGITS)
 
 
 def _even(column: Any) -> bool:

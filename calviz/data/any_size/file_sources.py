@@ -19,16 +19,16 @@ from calviz.core.errors import CalvizError, InputError, OptionError, lines_of, n
 from calviz.core.limits import check_choice
 from calviz.core.profile import ProfileColumns, TimeUnit
 from calviz.core.row_columns import Factor
-from calviz.data import labels, refusals
-from calviz.data import score_columns as files
 from calviz.data.any_size.sums import probability_columns
 from calviz.data.csv_table import CsvTable, open_csv
 from calviz.data.format import SAMPLE_ROWS, Source
+from calviz.data.labels import decode, names_of_one
 from calviz.data.loaded import ReadingForMap, ReadingOptions, is_score_name, known_columns
 from calviz.data.reading import read
 from calviz.data.recognition import recognise
-from calviz.data.refusals import check_columns, error_of_file
+from calviz.data.refusals import Problem, check_columns, error_of_file
 from calviz.data.rows_in_memory import ArrowRows, columns_of
+from calviz.data.score_columns import ColumnRoles, Confidence, ScoreColumns
 
 if TYPE_CHECKING:
     import narwhals as nw
@@ -432,7 +432,7 @@ def _weight(table: ArrowRows, name: str, options: ReadingOptions, summed: bool) 
 
 
 def _of_confidence(
-    table: ArrowRows, columns: files.Confidence, options: ReadingOptions, common: dict[str, Any]
+    table: ArrowRows, columns: Confidence, options: ReadingOptions, common: dict[str, Any]
 ) -> ProfileColumns:
     if isinstance(options, ReadingForMap) and not columns.log:
         return ProfileColumns(
@@ -451,7 +451,7 @@ def _of_confidence(
 
 def _of_scores(
     table: ArrowRows,
-    roles: files.ColumnRoles,
+    roles: ColumnRoles,
     options: ReadingOptions,
     model: str | None,
     common: dict[str, Any],
@@ -473,12 +473,12 @@ def _of_scores(
     columns = scores.columns
     if scores.kind == "logits":
         head = table.fetch([columns], []).scores[0]
-        refusals.Problem(table, scores, head, lambda row: row).check_logits()
+        Problem(table, scores, head, lambda row: row).check_logits()
         common, columns = common | {"logits": columns}, probability_columns(k)
     return ProfileColumns(label=label, scores=columns, classes=classes, class_names=names, **common)
 
 
-def _model(scores: Sequence[files.ScoreColumns], model: str | None) -> files.ScoreColumns:
+def _model(scores: Sequence[ScoreColumns], model: str | None) -> ScoreColumns:
     by_model = {s.model: s for s in scores}
     if model is None and len(scores) == 1:
         return scores[0]
@@ -493,7 +493,7 @@ def _model(scores: Sequence[files.ScoreColumns], model: str | None) -> files.Sco
 
 
 def _classes_if_any(
-    table: ArrowRows, label: str, scores: files.ScoreColumns, k: int, options: ReadingForMap
+    table: ArrowRows, label: str, scores: ScoreColumns, k: int, options: ReadingForMap
 ) -> tuple[tuple[Any, ...], tuple[str, ...]]:
     """Return the same as `_classes`, also if there are no labels or they cannot be read."""
     named = options.class_names or scores.class_names
@@ -508,7 +508,7 @@ def _classes_if_any(
 
 
 def _classes(
-    table: ArrowRows, label: str, scores: files.ScoreColumns, k: int, options: ReadingOptions
+    table: ArrowRows, label: str, scores: ScoreColumns, k: int, options: ReadingOptions
 ) -> tuple[tuple[Any, ...], tuple[str, ...]]:
     """Return the value in the label column for each class, and the class names."""
     classes, names = _labelled_classes(table, label, scores, k, options)
@@ -518,7 +518,7 @@ def _classes(
 
 
 def _labelled_classes(
-    table: ArrowRows, label: str, scores: files.ScoreColumns, k: int, options: ReadingOptions
+    table: ArrowRows, label: str, scores: ScoreColumns, k: int, options: ReadingOptions
 ) -> tuple[tuple[Any, ...], tuple[str, ...]]:
     """Return the same in the order of the labels."""
     column = table[label]
@@ -529,9 +529,9 @@ def _labelled_classes(
     values = table.fetch((), [label]).columns[label]
     if len(names) != k:
         # A single score column does not name both classes.
-        names = labels.names_of_one(names[0], values) if len(names) == 1 else ()
+        names = names_of_one(names[0], values) if len(names) == 1 else ()
         base = None if names else base
-    decoded = labels.decode(
+    decoded = decode(
         values,
         k,
         class_names=tuple(names),

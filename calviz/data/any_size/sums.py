@@ -60,9 +60,6 @@ FAULTS = {
 #: Above this, not all integers can be represented in double precision.
 LARGEST_COUNT = float(1 << 53)
 
-#: Columns of sums per cell.
-#: Prefix of the group columns.
-
 
 @dataclass(frozen=True)
 class _RowExpressions:

@@ -205,7 +205,7 @@ def _misses(row: Mapping[str, Any], label: int | None) -> bool:
     return bool(scores.count(best) == 1 and (scores.index(best) == label) != (accuracy == 1.0))
 
 
-def looks_like_it(head: bytes) -> bool:
+def is_lm_eval(head: bytes) -> bool:
     """Whether the first bytes are those of a log of lm-evaluation-harness."""
     if _LM_EVAL_HEAD.match(without_bom(head)) is not None:
         return True
@@ -217,7 +217,7 @@ FORMATS.register(
         key="lm-eval",
         label="lm-evaluation-harness (samples_*.jsonl)",
         suffixes=(),
-        matches=looks_like_it,
+        matches=is_lm_eval,
         open=partial(open_log, answers_of_lm_eval, _LM_EVAL_TOOL),
         text=True,
         special=True,
@@ -235,9 +235,11 @@ FORMATS.register(
 # Sources: logs of inspect_ai 0.3.285 and its documentation (``inspect_ai.log.EvalLog``).
 
 
-_HEAD = re.compile(rb'\s*\{\s*"version"\s*:\s*\d+\s*,\s*"status"\s*:\s*"\w+"\s*,\s*"eval"\s*:')
-_TOOL = "Inspect log"
-_VERSION = 2
+_INSPECT_HEAD = re.compile(
+    rb'\s*\{\s*"version"\s*:\s*\d+\s*,\s*"status"\s*:\s*"\w+"\s*,\s*"eval"\s*:'
+)
+_INSPECT_TOOL = "Inspect log"
+_INSPECT_VERSION = 2
 #: Keys that may hold a stated confidence.
 _CONFIDENCES = ("confidence", "stated_confidence", "probability", "prob")
 _RIGHT = {"C": True, "I": False, "N": False, True: True, False: False}
@@ -246,7 +248,7 @@ _LETTER = re.compile(r"[^A-Za-z]*([A-Za-z])[^A-Za-z]*")
 _ABOVE_ZERO = 1e-6
 
 
-def answers_of(source: Source) -> tuple[list[Answer], list[Finding]]:
+def answers_of_inspect(source: Source) -> tuple[list[Answer], list[Finding]]:
     """Return the answers of a log, and findings about them; raise InputError, naming the sample, if one has no confidence."""
     with source.open() as stream:
         data = stream.read(MAX_JSON.value + 1)
@@ -254,9 +256,9 @@ def answers_of(source: Source) -> tuple[list[Answer], list[Finding]]:
     log = parsed_json(data)
     del data
     version = log.get("version") if isinstance(log, Mapping) else None
-    if version != _VERSION:
+    if version != _INSPECT_VERSION:
         raise InputError(
-            f"the Inspect log has version {version!r:.20}, but only version {_VERSION} is read",
+            f"the Inspect log has version {version!r:.20}, but only version {_INSPECT_VERSION} is read",
             remedy="convert it with the 'inspect log convert' of a current inspect_ai",
         )
     samples = log.get("samples")
@@ -431,9 +433,9 @@ FORMATS.register(
         key="inspect",
         label="Inspect (log as JSON)",
         suffixes=(),
-        matches=lambda head: _HEAD.match(without_bom(head)) is not None,
-        open=partial(open_log, answers_of, _TOOL),
-        answers=answers_of,
+        matches=lambda head: _INSPECT_HEAD.match(without_bom(head)) is not None,
+        open=partial(open_log, answers_of_inspect, _INSPECT_TOOL),
+        answers=answers_of_inspect,
         text=True,
         special=True,
         summary="Log-probabilities of the letters of choices, or a confidence in a score's metadata; task, model and metadata are groups.",
