@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from calviz.core.errors import InputError
-from calviz.core.limits import MAX_COLUMNS
+from calviz.core.limits import MAX_CLASSES, MAX_COLUMNS, check_expansion
 from calviz.core.row_columns import Factor
 from calviz.data.format import SAMPLE_ROWS, Column, Fetched, Table, allocate
 from calviz.data.loaded import no_rows
@@ -95,40 +95,100 @@ def columns_of(data: Any, what: str) -> tuple[Column, ...]:
     )
 
 
-#: Pairs of keys for class and score in list elements, as written by Hugging Face pipelines.
-_PAIRS = (("label", "score"), ("label", "probability"), ("class", "probability"))
+#: Pairs of keys for class and score in list elements, as written by pipelines of Hugging Face and by BigQuery.
+_PAIRS = (("label", "score"), ("label", "probability"), ("class", "probability"), ("label", "prob"), ("class", "prob"))  # fmt: skip
+#: The fields of a vector of Spark; dense ones have no size and indices.
+_VECTOR = {"type", "size", "indices", "values"}
 
 
-def paired(table: Any) -> Any:
-    """Replace all columns of lists ``[{"label": "a", "score": 0.9}, ...]`` by objects ``{"a": 0.9, ...}``."""
-    for name in table.column_names:
-        table = _pairs_as_objects(table, name)
+def flat(table: Table) -> Table:
+    """Return a table of an Arrow or Parquet file as `flattened` does: in memory, if there is anything to replace."""
+    from calviz.data import arrow_tables
+
+    if not isinstance(table, arrow_tables.TypedTable):
+        return table
+    if not any(nested_fields(field.type) for field in table.schema):
+        return table
+    check_expansion("the table", 8 * len(table.columns) * table.rows, table.source.size)
+    with arrow_tables.readable(table.format):
+        data = flattened(table._table(list(table.names)))
+    columns = columns_of(data, "the file has")
+    return ArrowRows(format=table.format, columns=columns, notices=table.notices, data=data)
+
+
+def flattened(table: Any) -> Any:
+    """Replace lists ``[{"label": "a", "score": 0.9}, ...]`` by objects ``{"a": 0.9, ...}``, and vectors of Spark by lists.
+
+    Parameters
+    ----------
+    table : pyarrow.Table
+    """
+    import pyarrow as pa
+
+    for at, name in enumerate(table.column_names):
+        fields = nested_fields(table.schema.field(name).type)
+        if not fields:
+            continue
+        rows = table.column(name).to_pylist()
+        values = _vectors(rows) if "values" in fields else _objects(rows, fields)
+        try:
+            table = table if values is None else table.set_column(at, name, pa.array(values))
+        except pa.ArrowException:
+            continue
     return table
 
 
-def _pairs_as_objects(table: Any, name: str) -> Any:
-    """Replace one column of ``[{"label": "a", "score": 0.9}, ...]`` by objects ``{"a": 0.9, ...}``."""
+def nested_fields(kind: Any) -> tuple[str, ...]:
+    """The fields of a type that `flattened` replaces; empty for other types.
+
+    Parameters
+    ----------
+    kind : pyarrow.DataType
+    """
     import pyarrow as pa
 
-    kind = table.schema.field(name).type
-    if not (pa.types.is_list(kind) or pa.types.is_large_list(kind)):
-        return table
-    if not pa.types.is_struct(kind.value_type):
-        return table
-    fields = {kind.value_type.field(j).name for j in range(kind.value_type.num_fields)}
-    pair = next((p for p in _PAIRS if set(p) == fields), None)
-    if pair is None:
-        return table
-    rows = [
-        None
-        if row is None
-        else {str(element[pair[0]]): element[pair[1]] for element in row if element is not None}
-        for row in table.column(name).to_pylist()
-    ]
-    if any(row is not None and len(row) == 0 for row in rows):
-        return table
+    is_list = pa.types.is_list(kind) or pa.types.is_large_list(kind)
+    inner = kind.value_type if is_list else kind
+    if not pa.types.is_struct(inner):
+        return ()
+    fields = {inner.field(j).name for j in range(inner.num_fields)}
+    if is_list:
+        return next((pair for pair in _PAIRS if set(pair) == fields), ())
+    vector = {"type", "values"} <= fields <= _VECTOR
+    return tuple(sorted(fields)) if vector else ()
+
+
+def _objects(
+    rows: Sequence[Sequence[Mapping[str, Any]] | None], pair: tuple[str, ...]
+) -> list[dict[str, float] | None] | None:
+    """Return ``[{"label": "a", "score": "0.9"}]`` as ``{"a": 0.9}``; None if a row is empty or a score is no number."""
+    key, score = pair
     try:
-        column = pa.array(rows)
-    except pa.ArrowException:
-        return table
-    return table.set_column(table.column_names.index(name), name, column)
+        objects = [
+            None if row is None else {str(e[key]): _number(e[score]) for e in row if e is not None}
+            for row in rows
+        ]
+    except ValueError:
+        return None
+    return None if {} in objects else objects
+
+
+def _number(value: Any) -> Any:
+    return float(value) if isinstance(value, str) else value
+
+
+def _vectors(rows: Sequence[Mapping[str, Any] | None]) -> list[list[float] | None] | None:
+    """Return the vectors of Spark as lists; None if a sparse one is damaged."""
+    lists: list[list[float] | None] = []
+    for row in rows:
+        values = None if row is None else row["values"]
+        if row is not None and row.get("indices") is not None:
+            size = row["size"] or 0
+            MAX_CLASSES.check(size, f"a vector has {size:,} values")
+            at, values = row["indices"], [0.0] * size
+            if len(at) != len(row["values"]) or any(not 0 <= j < size for j in at):
+                return None
+            for j, value in zip(at, row["values"], strict=True):
+                values[j] = value
+        lists.append(values)
+    return lists

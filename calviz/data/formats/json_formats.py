@@ -1,4 +1,4 @@
-"""JSON: one object per line, an array of objects, or one object of columns."""
+"""JSON: one object per line, an array of rows, or one object: of columns, as pandas writes a frame, a table of Weights & Biases."""
 
 from __future__ import annotations
 
@@ -10,10 +10,11 @@ from typing import Any
 import numpy as np
 
 from calviz.core.errors import InputError
-from calviz.core.limits import MAX_JSON, MAX_ROWS, check_expansion
+from calviz.core.limits import MAX_COLUMNS, MAX_JSON, MAX_ROWS, check_expansion
 from calviz.data.format import FORMATS, Format, Source, Table, without_bom
 from calviz.data.questions import questions_of, table_of
-from calviz.data.rows_in_memory import ArrowRows, columns_of, paired
+from calviz.data.reshaping import reshaped
+from calviz.data.rows_in_memory import ArrowRows, columns_of, flattened
 
 _KEY = re.compile(rb'"([^"\\]*(?:\\.[^"\\]*)*)"\s*:', re.DOTALL)
 _KEY_BLOCK = 1 << 20
@@ -32,31 +33,36 @@ def open_json(source: Source) -> Table:
     if is_list:
         check_room(data)
     MAX_JSON.check(len(data), "there is more text")
-    _check_keys(data)
-    lines = None
+    lines, named = None, True
     if is_list:
-        table = _parsed_list(data)
+        _check_keys(data)
+        table, named = _of_rows(parsed_json(data))
     else:
         text_lines = data.split(b"\n")
         line_indices = [j for j, text in enumerate(text_lines) if text.strip()]
         lines = np.array(line_indices, dtype=np.int64) + 1
         del text_lines
         MAX_ROWS.check(len(line_indices), f"the file has {len(line_indices):,} lines")
-        # One object over many lines, or a single line, may be a table stored by columns.
+        # One object over many lines, or a single line, may be a whole table.
         first = data.lstrip().split(b"\n", 1)[0].rstrip()
-        by_column = _columnar(data) if len(line_indices) == 1 or not first.endswith(b"}") else None
-        is_list = by_column is not None
-        table = by_column if is_list else _parsed_lines(data)
+        whole = _whole_table(data) if len(line_indices) == 1 or not first.endswith(b"}") else None
+        is_list = whole is not None
+        if not is_list:
+            _check_keys(data)
+        table = whole if is_list else _parsed_lines(data)
         lines = None if is_list else lines
-    table = paired(table)
+    table = flattened(table)
     tool = "JSON" if is_list else "JSON Lines"
     if (questions := questions_of(table)) is not None:
         return table_of(questions, tool)
-    return ArrowRows(
-        format=tool,
-        columns=columns_of(table, "the objects have"),
-        data=table,
-        lines=lines,
+    return reshaped(
+        ArrowRows(
+            format=tool,
+            columns=columns_of(table, "the objects have"),
+            named=named,
+            data=table,
+            lines=lines,
+        )
     )
 
 
@@ -118,22 +124,71 @@ def _reason(error: Exception) -> str:
     return "not UTF-8 text" if isinstance(error, UnicodeDecodeError) else "a number is too long"
 
 
-def _columnar(data: bytes) -> Any:
-    """Parse one object whose values are lists of equal length, a table by columns; None for anything else."""
+def _whole_table(data: bytes) -> Any:
+    """Parse one object that holds a whole table; None if it holds something else, such as one row."""
     check_room(data)
     try:
         value = _loads(data)
     except (ValueError, RecursionError):
         return None
-    lists = list(value.values()) if isinstance(value, dict) else []
-    if len(lists) < 2 or not all(isinstance(v, list) for v in lists):
+    if not isinstance(value, dict):
         return None
-    if len({len(v) for v in lists}) != 1:
-        lengths = ", ".join(f"'{key:.40}' {len(v):,}" for key, v in list(value.items())[:5])
-        raise InputError(f"the lists differ in length: {lengths}")
-    import pyarrow as pa
+    values = list(value.values())
+    rows, names, schema = value.get("data"), value.get("columns"), value.get("schema")
+    if isinstance(rows, list) and isinstance(
+        names, list
+    ):  # W&B's tables, and pandas' orient "split"
+        return _with_index(
+            table_of_cells([_name(name) for name in names], rows), value.get("index")
+        )
+    if isinstance(rows, list) and isinstance(schema, dict) and "fields" in schema:  # orient "table"
+        return _without_range(_of_rows(rows)[0], schema.get("primaryKey"))
+    if len(values) > 1 and all(isinstance(v, list) for v in values):
+        if len({len(v) for v in values}) != 1:
+            lengths = ", ".join(f"'{key:.40}' {len(v):,}" for key, v in list(value.items())[:5])
+            raise InputError(f"the lists differ in length: {lengths}")
+        return _of_columns(value)
+    if len(values) > 1 and all(isinstance(v, dict) and v for v in values):
+        if any(v.keys() != values[0].keys() for v in values):
+            return None
+        return _of_objects(value)
+    return None
 
-    return pa.table({str(key): _array(str(key), v) for key, v in value.items()})
+
+def _name(name: Any) -> str:
+    return "_".join(map(str, name)) if isinstance(name, list) else str(name)
+
+
+def _of_objects(value: dict[str, dict[str, Any]]) -> Any:
+    """Return a table of objects of objects, as pandas writes a frame by columns (its default) or by rows (orient "index").
+
+    Rows are what is numbered; if both are or neither is, there are more rows than columns.
+    """
+    outer, inner = list(value), list(next(iter(value.values())))
+    numbered, inner_numbered = (all(map(str.isdecimal, keys)) for keys in (outer, inner))
+    by_rows = len(outer) > len(inner) if numbered == inner_numbered else numbered
+    if by_rows:
+        columns = {name: [row[name] for row in value.values()] for name in inner}
+        return _with_index(_of_columns(columns), outer)
+    return _with_index(_of_columns({name: list(v.values()) for name, v in value.items()}), inner)
+
+
+def _with_index(table: Any, index: Any) -> Any:
+    """Add the index of a frame as a column in front, unless it only numbers the rows."""
+    count = table.num_rows
+    if not isinstance(index, list) or len(index) != count or "index" in table.column_names:
+        return table
+    if [str(key) for key in index] == [str(row) for row in range(count)]:
+        return table
+    return table.add_column(0, "index", _array("index", [_name(key) for key in index]))
+
+
+def _without_range(table: Any, key: Any) -> Any:
+    """Leave out the index that pandas writes into each row, if it only numbers the rows."""
+    if key != ["index"] or "index" not in table.column_names:
+        return table
+    index = table.column("index").to_pylist()
+    return table.drop_columns("index") if index == list(range(len(index))) else table
 
 
 def parsed_object(line: bytes, number: int) -> dict[str, Any]:
@@ -162,18 +217,40 @@ def parsed_json(data: bytes) -> Any:
         raise InputError(f"the text is not valid JSON ({reason})", line=line) from None
 
 
-def _parsed_list(data: bytes) -> Any:
-    rows = parsed_json(data)
-    if not all(isinstance(row, dict) for row in rows):
+def _of_rows(rows: list[Any]) -> tuple[Any, bool]:
+    """Return a table of rows that are all objects, or all lists; also return whether its columns have names."""
+    if all(isinstance(row, dict) for row in rows):
+        return _from_objects(rows), True
+    if not all(isinstance(row, list) for row in rows):
         raise InputError("the JSON array holds values other than objects")
-    return _from_objects(rows)
+    return table_of_cells([f"column {j + 1}" for j in range(len(rows[0]))], rows), False
+
+
+def table_of_cells(names: list[str], rows: list[Any]) -> Any:
+    """Return a table of rows that are lists, as long as there are names."""
+    for number, row in enumerate(rows, start=1):
+        if not isinstance(row, list) or len(row) != len(names):
+            held = f"holds {len(row):,} values" if isinstance(row, list) else f"is {row!r:.40}"
+            raise InputError(f"it {held}, expected a list of {len(names):,} values", row=number)
+    MAX_COLUMNS.check(len(names), f"the rows have {len(names):,} values")
+    if len(set(names)) < len(names):
+        repeated = next(name for name in names if names.count(name) > 1)
+        raise InputError(
+            f"there are two columns called '{repeated[:80]}'",
+            remedy="give each column a name of its own",
+        )
+    return _of_columns({name: [row[j] for row in rows] for j, name in enumerate(names)})
 
 
 def _from_objects(rows: list[dict[str, Any]]) -> Any:
+    names = list(dict.fromkeys(key for row in rows for key in row))
+    return _of_columns({name: [row.get(name) for row in rows] for name in names})
+
+
+def _of_columns(columns: dict[str, list[Any]]) -> Any:
     import pyarrow as pa
 
-    names = list(dict.fromkeys(key for row in rows for key in row))
-    return pa.table({name: _array(name, [row.get(name) for row in rows]) for name in names})
+    return pa.table({name: _array(name, values) for name, values in columns.items()})
 
 
 def _array(name: str, values: list[Any]) -> Any:
@@ -215,7 +292,7 @@ FORMATS.register(
         matches=lambda head: first_character(head) in (b"{", b"["),
         open=open_json,
         text=True,
-        summary='One object per line: {"label": "cat", "probs": {"cat": 0.9, "dog": 0.1}}.',
+        summary='One object per line: {"label": "cat", "probs": {"cat": 0.9, "dog": 0.1}}; or a frame as pandas writes it, a table of Weights & Biases.',
         package="pyarrow",
     )
 )
