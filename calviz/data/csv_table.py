@@ -36,7 +36,7 @@ from calviz.data.csv_dialect import (
 )
 from calviz.data.format import HEAD_BYTES, Column, Fetched, Source, Table, allocate, without_bom
 from calviz.data.labels import MISSING_LABELS
-from calviz.data.loaded import LABELS, NAMED, Notice, count_scores, no_rows, plain
+from calviz.data.loaded import LABELS, NAMED, Notice, count_scores, no_rows, plain, short
 
 if TYPE_CHECKING:
     import polars as pl
@@ -244,6 +244,17 @@ _NAMES_MISSING = re.compile(
     rf"(?:.*[_.: (])?(?P<word>{'|'.join(map(re.escape, sorted({*MISSING_WORDS, *MISSING_LABELS} - {''})))})\)?",
     re.IGNORECASE | re.DOTALL,
 )
+
+
+#: What programs write in front of a last line of totals.
+_TOTALS = re.compile(
+    r"(?:grand |sub)?totals?:?|sum:?|mean:?|average:?|avg\.?:?|median:?|std:?|count:?",
+    re.IGNORECASE,
+)
+#: A column of at most so many distinct texts holds labels or groups.
+_FEW_TEXTS = 20
+#: Bytes at the end of a file in which its last line is looked for.
+_TAIL = 1 << 14
 
 
 @dataclass(eq=False, kw_only=True)
@@ -478,18 +489,47 @@ def open_csv(source: Source) -> CsvTable:
         if (match := _NAMES_MISSING.fullmatch(name))
     )
     cells = [[row[j] if j < len(row) else "" for row in rows] for j in range(k)]
+    columns = tuple(
+        _column(name, column, dialect.decimal_comma, classes)
+        for name, column in zip(dialect.names, cells, strict=True)
+    )
+    _check_totals(columns, _last_record(source, dialect, text if whole else None), whole)
     return CsvTable(
         format=dialect.described,
-        columns=tuple(
-            _column(name, column, dialect.decimal_comma, classes)
-            for name, column in zip(dialect.names, cells, strict=True)
-        ),
+        columns=columns,
         named=dialect.header,
         notices=notices,
         source=source,
         dialect=dialect,
         bytes_per_row=_bytes_per_row(text, dialect),
     )
+
+
+def _last_record(source: Source, dialect: Dialect, text: str | None) -> list[str]:
+    """The cells of the last line, from the end of the file or from its whole text; empty if finding it takes reading the file."""
+    if text is None:
+        if source.compressed or dialect.encoding == "utf-16":
+            return []
+        with source.open_raw() as stream:
+            stream.seek(-min(source.size, _TAIL), io.SEEK_END)
+            text = decode(stream.read(), dialect.encoding)
+    last = text.rstrip().replace("\r", "\n").rpartition("\n")[2]
+    return [cell.strip() for cell in next(csv.reader([last], delimiter=dialect.separator), [])]
+
+
+def _check_totals(columns: Sequence[Column], cells: Sequence[str], whole: bool) -> None:
+    """Raise InputError if the last line holds totals: a word for them in a column of numbers or of few texts, or beside empty cells."""
+    for column, cell in zip(columns, cells, strict=False):
+        if not _TOTALS.fullmatch(cell):
+            continue
+        others = column.head[: len(column.head) - whole].tolist()
+        texts = set() if column.numeric else set(others)
+        if cell not in texts and (len(texts) <= _FEW_TEXTS or "" in cells):
+            raise InputError(
+                f"the last line is '{short(','.join(cells))}', a line of totals and no prediction",
+                column=column.name,
+                remedy="delete this line",
+            )
 
 
 def _bytes_per_row(text: str, dialect: Dialect) -> float:

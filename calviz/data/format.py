@@ -7,7 +7,9 @@ import hashlib
 import io
 import os
 import re
+import struct
 import threading
+import zipfile
 import zlib
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
@@ -26,6 +28,7 @@ from calviz.core.errors import Finding, InputError, needs
 from calviz.core.limits import (
     EXPANSION_FLOOR,
     MAX_ARRAY,
+    MAX_ARRAYS,
     MAX_CLASSES,
     MAX_FILE,
     check_expansion,
@@ -222,6 +225,40 @@ def _hash_beside(data: bytes) -> Callable[[], str]:
         return result[0]
 
     return digest
+
+
+#: Exceptions that Python's reader may raise for a damaged zip file.
+ZIP_DAMAGE = (
+    zipfile.BadZipFile, zlib.error, struct.error, EOFError, OSError, ValueError, LookupError,
+    RuntimeError, OverflowError,
+)  # fmt: skip
+_ZIP_END = 22
+
+
+def open_zip(source: Source) -> zipfile.ZipFile:
+    """Open a zip file while the source is read; raise InputError or one of `ZIP_DAMAGE` if its directory is too long or damaged."""
+    _check_directory(source)
+    # Kept open, so that its directory is parsed only once.
+    return source.while_read.enter_context(
+        zipfile.ZipFile(source.path or io.BytesIO(source.data or b""))
+    )
+
+
+def _check_directory(source: Source) -> None:
+    """Raise InputError if the zip directory is too long."""
+    with source.open() as stream:
+        stream.seek(max(0, source.size - (1 << 16) - _ZIP_END))
+        tail = stream.read()
+    at = len(tail) - _ZIP_END
+    if tail[at : at + 4] != b"PK\5\6":
+        at = tail.rfind(b"PK\5\6")
+    if at < 0 or at + _ZIP_END > len(tail):
+        raise damaged()
+    size = int.from_bytes(tail[at + 12 : at + 16], "little")
+    if size == 0xFFFFFFFF:
+        wide = tail.rfind(b"PK\6\6", 0, at)
+        size = int.from_bytes(tail[wide + 40 : wide + 48], "little") if wide >= 0 else size
+    MAX_ARRAYS.check(size / 400, f"the list of arrays in the file has {size:,} bytes")
 
 
 # ---- Tables
@@ -435,10 +472,10 @@ _REFUSED: tuple[tuple[re.Pattern[bytes], str, str], ...] = tuple(
             "pickle files are not read, because opening one can run any program",
             "save the arrays as NPZ, Parquet or CSV",
         ),
-        (rb"PK\x03\x04.{0,4096}?(\[Content_Types\]\.xml|docProps/|_rels/|xl/)", "Excel files are not supported",
-         "save the sheet as CSV"),
-        (rb"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "Excel files are not supported",
-         "save the sheet as CSV"),
+        (rb"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "old Excel files (.xls) are not supported",
+         "save the sheet as XLSX or CSV"),
+        (rb"PK\x03\x04.{26}mimetypeapplication/vnd\.oasis", "OpenDocument files are not supported",
+         "save the sheet as XLSX or CSV"),
         (rb"PK\x03\x04.{22,26}_journal/", "Inspect's own form of logs (.eval) is not read",
          "convert it: inspect log convert --to json"),
         (rb"PK(\x03\x04|\x05\x06)", "zip archives are not supported", _ARCHIVE),
@@ -447,6 +484,8 @@ _REFUSED: tuple[tuple[re.Pattern[bytes], str, str], ...] = tuple(
         (rb"BZh[1-9]|\xfd7zXZ|\x28\xb5\x2f\xfd", "this kind of compression is not supported",
          "use gzip (.gz) instead"),
         (rb"\x89HDF\r\n", "HDF5 files are not supported", "save the arrays as NPZ or Parquet"),
+        (rb"RD[XAB][23]\n", "workspaces of R (.RData) are not read", "save the data frame: saveRDS(frame, file)"),
+        (rb"[AB]\n(?:[23]\n|[\0\2\3])", "R data in this form is not read", "save the data frame: saveRDS(frame, file)"),
         (rb"FEA1", "Feather version 1 files are not supported", "save as Feather 2 or Parquet"),
         (rb"%PDF-|\x89PNG|\xff\xd8\xff|GIF8", "this is a document or a picture, not a table",
          "open a file of predictions"),

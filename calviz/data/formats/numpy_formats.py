@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import io
-import struct
 import zipfile
-import zlib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
@@ -23,12 +21,14 @@ from calviz.core.row_columns import Factor
 from calviz.data.format import (
     FORMATS,
     SAMPLE_ROWS,
+    ZIP_DAMAGE,
     Column,
     Fetched,
     Format,
     Source,
     Table,
     allocate,
+    open_zip,
 )
 from calviz.data.loaded import (
     LABELS,
@@ -260,12 +260,6 @@ FORMATS.register(
 
 
 _LOCAL_HEADER = 30
-_END = 22
-#: Exceptions that Python's reader may raise for a damaged zip file.
-_DAMAGE = (
-    zipfile.BadZipFile, zlib.error, struct.error, EOFError, OSError, ValueError, LookupError,
-    RuntimeError, OverflowError,
-)  # fmt: skip
 #: Largest possible expansion of a deflate stream.
 _DEFLATE = 1_032
 _NAMES = ("class_names", "classes", "target_names", "label_names", "categories")
@@ -282,11 +276,7 @@ def _matches(head: bytes) -> bool:
 def open_npz(source: Source) -> Table:
     """Look at the headers of all arrays; see `Format.open`."""
     try:
-        _check_directory(source)
-        # Kept open, so that its directory is parsed only once.
-        archive = source.while_read.enter_context(
-            zipfile.ZipFile(source.path or io.BytesIO(source.data or b""))
-        )
+        archive = open_zip(source)
         entries = [e for e in archive.infolist() if e.filename.endswith(".npy")]
         MAX_ARRAYS.check(len(entries), f"the file holds {len(entries):,} arrays")
         members = {e.filename[:-4]: _member(source, archive, e) for e in entries}
@@ -294,7 +284,7 @@ def open_npz(source: Source) -> Table:
         check_expansion("the file", sum(e.file_size for e in entries), source.size)
     except InputError:
         raise
-    except _DAMAGE:
+    except ZIP_DAMAGE:
         raise damaged() from None
     if len(members) != len(entries):
         raise InputError("two arrays have the same name")
@@ -345,23 +335,6 @@ def _table(
     )
 
 
-def _check_directory(source: Source) -> None:
-    """Raise InputError if the zip directory is too long."""
-    with source.open() as stream:
-        stream.seek(max(0, source.size - (1 << 16) - _END))
-        tail = stream.read()
-    at = len(tail) - _END
-    if tail[at : at + 4] != b"PK\5\6":
-        at = tail.rfind(b"PK\5\6")
-    if at < 0 or at + _END > len(tail):
-        raise damaged()
-    size = int.from_bytes(tail[at + 12 : at + 16], "little")
-    if size == 0xFFFFFFFF:
-        wide = tail.rfind(b"PK\6\6", 0, at)
-        size = int.from_bytes(tail[wide + 40 : wide + 48], "little") if wide >= 0 else size
-    MAX_ARRAYS.check(size / 400, f"the list of arrays in the file has {size:,} bytes")
-
-
 def _member(source: Source, archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> StoredArray:
     name = entry.filename[:-4]
     if entry.flag_bits & 1:
@@ -392,7 +365,7 @@ def _member(source: Source, archive: zipfile.ZipFile, entry: zipfile.ZipInfo) ->
                 yield cast(Readable, stream)
         except InputError:
             raise
-        except _DAMAGE:
+        except ZIP_DAMAGE:
             raise damaged() from None
 
     return StoredArray(name, header, opened)

@@ -199,25 +199,25 @@ _PLAIN = re.compile(
 def open_predictions(source: Source) -> Table:
     """Read the list; see `Format.open`."""
     lines = _numbered_lines(source)
-    number, header = next((n, line) for n, line in lines if line.startswith("inst#"))
+    number, header = next(((n, line) for n, line in lines if line.startswith("inst#")), (1, ""))
     separator = next((s for s in ",;\t" if s in header), None)
     split = _by_spaces if separator is None else _at(separator)
     names = [name.strip() for name in (split(header) or header.split()) if name.strip()]
     if len(names) < 5:
         raise InputError("the list has no column 'prediction' or 'distribution'", line=number)
+    extra = names[5:] if separator is not None else []
     rows: list[list[str]] = []
     numbers: list[int] = []
     for number, line in lines:
         if line.startswith(("===", "inst#")):  # of the next fold
             continue
         row = split(line)
-        if row is None or len(row) < 5 or (rows and len(row) != len(rows[0])):
+        if row is None or len(row) < 5 + len(extra) or (rows and len(row) != len(rows[0])):
             raise InputError("this is not a line of Weka's list of predictions", line=number)
         rows.append(row)
         numbers.append(number)
     if not rows:
         raise no_rows()
-    extra = names[5:] if separator is not None else []
     scores = slice(4, len(rows[0]) - len(extra))
     columns = [list(column) for column in zip(*rows, strict=True)]
     classes: dict[int, str] = {}
