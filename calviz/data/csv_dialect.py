@@ -200,6 +200,9 @@ def sniff(text: str, encoding: str, whole: bool) -> tuple[Dialect, list[list[str
         names = tuple(cell or f"Unnamed: {j}" for j, cell in enumerate(first))
         skip += _lines_of_first_record(body, separator)
         rows = rows[1:]
+        if rows and all(len(row) == len(first) + 1 and row[-1] for row in rows):
+            # R's write.table gives the row names no name.
+            names = ("Unnamed: 0", *names)
     else:
         names = tuple(f"column {j + 1}" for j in range(len(first)))
     dialect = Dialect(encoding, separator, header, names, skip, comments, decimal_comma)

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from gzip import BadGzipFile, GzipFile
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, ClassVar, Literal, Self, cast
+from typing import TYPE_CHECKING, Any, BinaryIO, Literal, Self, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -354,6 +354,8 @@ class Table(ABC):
     notices : list of Finding
     questions : Questions or None
         The questions with choices from which the rows were made, if other rows can be made from them.
+    holder : {"file", "frame"}
+        What messages call the source of the columns.
     """
 
     format: str
@@ -363,8 +365,7 @@ class Table(ABC):
     class_names: tuple[str, ...] = ()
     notices: list[Finding] = field(default_factory=list)
     questions: Questions | None = None
-    #: What messages call the source of the columns.
-    holder: ClassVar[str] = "file"
+    holder: str = "file"
 
     def __post_init__(self) -> None:
         self._by_name = {c.name: c for c in self.columns}

@@ -15,7 +15,8 @@ from calviz.core.predictions import Dataset, Predictions
 from calviz.data.labels import PAIRS
 from calviz.data.loaded import by_prefix
 from calviz.data.reading import of_table, one_model, options_of
-from calviz.data.rows_in_memory import ArrowRows, columns_of
+from calviz.data.reshaping import reshaped
+from calviz.data.rows_in_memory import ArrowRows, columns_of, flattened
 
 # ---- Arrays
 
@@ -407,24 +408,21 @@ def _in_one_line(error: Exception) -> str:
 # ---- Data frames
 
 
-class _FrameRows(ArrowRows):
-    holder = "frame"
-
-
 def from_frame(frame: Any, *, model: str | None = None, name: str, **options: Any) -> Dataset:
     """Recognise the columns of a frame; see `Predictions.from_frame`."""
     reading = options_of(options)
     with np.errstate(all="ignore"):
-        data = _arrow(frame)
+        data = flattened(_arrow(frame))
         if not data.num_rows:
             raise InputError("the frame has no rows", remedy="give at least one")
-        table = _FrameRows(
+        table = ArrowRows(
             format=f"{type(frame).__module__.partition('.')[0]} frame",
             columns=columns_of(data, "the frame has"),
+            holder="frame",
             data=data,
         )
         try:
-            return one_model(of_table(table, reading, name=name), model)
+            return one_model(of_table(reshaped(table), reading, name=name), model)
         except InputError as error:
             raise error.in_code() from None
 

@@ -35,6 +35,7 @@ def reshaped(table: Table) -> Table:
             class_names=table.class_names,
             notices=table.notices,
             questions=table.questions,
+            holder=table.holder,
             base=table,
             written=written,
         )
@@ -438,6 +439,7 @@ class _Long:
             format=f"{self.table.format}, one row per class",
             columns=tuple(columns),
             notices=notices,
+            holder=self.table.holder,
             values=values,
             base=self.table,
             first=first,

@@ -438,3 +438,11 @@ def test_a_line_of_totals_far_below_the_beginning_is_named(tmp_path):
 def test_a_class_that_is_called_total_is_no_line_of_totals():
     table = opened(b"label,p_mean,p_total\nmean,0.5,0.5\ntotal,0.5,0.5\ntotal,0.25,0.75\n")
     assert texts(table, "label") == ["mean", "total", "total"]
+
+
+def test_row_names_that_r_gives_no_name():
+    table = opened(b'"label" "p_no" "p_yes"\n"1" "no" 0.75 0.25\n"2" "yes" 0.5 0.5\n')
+    assert table.names == ("Unnamed: 0", "label", "p_no", "p_yes")
+    np.testing.assert_array_equal(block(table, "p_no", "p_yes"), [[0.75, 0.25], [0.5, 0.5]])
+    assert texts(table, "label") == ["no", "yes"]
+    assert table.line(1) == 3

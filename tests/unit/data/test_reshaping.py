@@ -7,7 +7,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from calviz.core.errors import InputError
+from calviz import Predictions
+from calviz.core.errors import InputError, OptionError
 from calviz.core.row_columns import Factor
 from calviz.data import read
 from calviz.data.format import Source, Table, format_of
@@ -200,3 +201,12 @@ def test_percentages_in_a_long_table():
     frame["value"] = [f"{100 * value:.1f}%" for value in frame["value"]]
     table = opened(frame.to_csv(index=False).encode())
     np.testing.assert_allclose(block(table, "value"), PROBS, atol=1e-12)
+
+
+def test_a_long_frame_with_vectors_beside_it():
+    data = Predictions.from_frame(long_frame().sort_values(["id", "variable"]))
+    np.testing.assert_array_equal(data.probs, PROBS)
+    frame = pd.DataFrame({"label": EXPECTED["labels"], "probability": [str(row) for row in PROBS]})
+    np.testing.assert_array_equal(Predictions.from_frame(frame).probs, PROBS)
+    with pytest.raises(OptionError, match="is not in the frame"):
+        Predictions.from_frame(frame, label="truth")
