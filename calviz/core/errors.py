@@ -216,7 +216,7 @@ PURPOSES = {
     "mlflow": "logging to MLflow needs",
     "pandas": "tables, reports and written files need",
     "plotly": "figures and reports need",
-    "pyarrow": "Parquet, Arrow and JSON Lines need",
+    "pyarrow": "Parquet, Arrow, JSON, ARFF, Excel and R files need",
     "streamlit": "the dashboard needs",
     "wandb": "logging to Weights & Biases needs",
 }

@@ -31,7 +31,7 @@ from calviz.data.format import (
 )
 from calviz.data.loaded import damaged, no_rows, stored_in_half_precision
 
-# ---- Describe Arrow columns, and copy their values into one row-wise array; shared by Arrow, Parquet and JSON.
+# ---- Columns, for Parquet and JSON too
 
 
 #: Columns are transposed into the row-wise array in tiles that fit the cache; not a power
@@ -374,13 +374,13 @@ def _factor(column: Any) -> Factor:
     )
 
 
-# ---- Compute the uncompressed size of the buffers of an Arrow file from its metadata alone.
+# ---- Declared sizes
 #
 # Arrow allocates the size that a compressed buffer declares; here the sizes are added up before.
 # Source: the flatbuffers of Arrow's columnar format (File.fbs, Message.fbs).
 
 
-_END = b"ARROW1"
+FILE_MAGIC = b"ARROW1"
 _CONTINUATION = b"\xff\xff\xff\xff"
 _RECORD_BATCH, _DICTIONARY_BATCH = 3, 2
 
@@ -388,7 +388,7 @@ _RECORD_BATCH, _DICTIONARY_BATCH = 3, 2
 def unpacked_size(source: Source) -> int:
     """Return the total uncompressed size that compressed buffers declare; raise ValueError or struct.error if the file is damaged."""
     with source.open() as stream:
-        places = _blocks(stream, source.size) if stream.read(6) == _END else None
+        places = _blocks(stream, source.size) if stream.read(6) == FILE_MAGIC else None
         if places is None:
             return sum(_messages(stream, source.size))
         return sum(_message(stream, at, source.size)[0] for at in places)
@@ -497,10 +497,9 @@ class _Buffer:
         return start + 4, count
 
 
-# ---- Arrow IPC files and streams, and Feather 2 (which is an Arrow file).
+# ---- Files and streams
 
 
-FILE_MAGIC = b"ARROW1"
 #: Number of columns copied together.
 _BATCH = 64
 

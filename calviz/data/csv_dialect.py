@@ -20,7 +20,7 @@ from calviz.data.column_names import count_scores
 from calviz.data.format import Source
 from calviz.data.loaded import NAMED, join_places, place, short
 
-# ---- Detect encoding, separator, header and decimal sign of a text table from its beginning.
+# ---- Detection
 
 
 #: Separators in order of preference: the rarer a character is within cells, the earlier.
@@ -201,6 +201,9 @@ def sniff(text: str, encoding: str, whole: bool) -> tuple[Dialect, list[list[str
         names = tuple(cell or f"Unnamed: {j}" for j, cell in enumerate(first))
         skip += _lines_of_first_record(body, separator)
         rows = rows[1:]
+        if rows and all(len(row) == len(first) + 1 and row[-1] for row in rows):
+            # R's write.table gives the row names no name.
+            names = ("Unnamed: 0", *names)
     else:
         names = tuple(f"column {j + 1}" for j in range(len(first)))
     dialect = Dialect(encoding, separator, header, names, skip, comments, decimal_comma)
@@ -307,7 +310,7 @@ def _lines_of_first_record(body: str, separator: str) -> int:
     return reader.line_num
 
 
-# ---- Cells that do not hold what their column should, and the messages about them.
+# ---- Bad cells and lines
 
 
 @dataclass(frozen=True)
@@ -376,7 +379,7 @@ def ragged_error(lines: list[tuple[int, int]], expected: int) -> InputError:
     )
 
 
-# ---- Decode separated text block by block, and find the ends of records and lines.
+# ---- Blocks of records
 
 
 T = TypeVar("T")

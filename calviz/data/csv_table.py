@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from calviz.core.blocks import FloatArray
 from calviz.core.errors import Finding, InputError
-from calviz.core.limits import MAX_CLASSES, MAX_DOUBLE_CELLS, MAX_LINE, MAX_ROWS
+from calviz.core.limits import MAX_ARRAY, MAX_CLASSES, MAX_DOUBLE_CELLS, MAX_LINE, MAX_ROWS
 from calviz.core.row_columns import Factor
 from calviz.data.column_names import LABELS, count_scores, plain
 from calviz.data.csv_dialect import (
@@ -34,15 +35,15 @@ from calviz.data.csv_dialect import (
     record_blocks,
     sniff,
 )
-from calviz.data.format import HEAD_BYTES, Column, Fetched, Growing, Source, Table, without_bom
+from calviz.data.format import HEAD_BYTES, Column, Fetched, Source, Table, allocate, without_bom
 from calviz.data.labels import MISSING_LABELS
-from calviz.data.loaded import NAMED, Notice, no_rows
+from calviz.data.loaded import NAMED, Notice, no_rows, short
 
 if TYPE_CHECKING:
     import polars as pl
 
 
-# ---- Parse blocks of separated text to numbers and text: a fast way, and a careful one for blocks with errors.
+# ---- Blocks
 
 
 #: Text with these first bytes would be taken for compressed data by polars, and decompressed without limit.
@@ -227,7 +228,7 @@ class BlockParser:
         return rows
 
 
-# ---- CSV, TSV and other separated text, parsed block by block into one array.
+# ---- The table
 
 
 #: Size of a block of text in bytes: large enough that starting polars costs little, small enough that the few
@@ -244,6 +245,17 @@ _NAMES_MISSING = re.compile(
     rf"(?:.*[_.: (])?(?P<word>{'|'.join(map(re.escape, sorted({*MISSING_WORDS, *MISSING_LABELS} - {''})))})\)?",
     re.IGNORECASE | re.DOTALL,
 )
+
+
+#: What programs write in front of a last line of totals.
+_TOTALS = re.compile(
+    r"(?:grand |sub)?totals?:?|sum:?|mean:?|average:?|avg\.?:?|median:?|std:?|count:?",
+    re.IGNORECASE,
+)
+#: A column of at most so many distinct texts holds labels or groups.
+_FEW_TEXTS = 20
+#: Bytes at the end of a file in which its last line is looked for.
+_TAIL = 1 << 14
 
 
 @dataclass(eq=False, kw_only=True)
@@ -347,6 +359,44 @@ class CsvTable(Table):
         return record_blocks(self.source, dialect.encoding, dialect.skip, size, dialect.separator)
 
 
+_TILE = 2_048
+
+
+class Growing:
+    """An array to which rows are appended; memory that is reserved but not written to never becomes resident.
+
+    Parameters
+    ----------
+    k : int
+        Columns.
+    dtype : numpy float type
+    expected : int
+        Approximate number of rows to come.
+    """
+
+    def __init__(self, k: int, dtype: npt.DTypeLike, expected: int) -> None:
+        self._array: FloatArray = allocate(min(max(expected, 16), 1 << 40), k, dtype, reserve=True)
+        self.rows = 0
+
+    def append(self, block: npt.NDArray[Any]) -> None:
+        """Append a block of rows, shape (m, K)."""
+        end = self.rows + block.shape[0]
+        capacity, k = self._array.shape
+        if end > capacity:
+            MAX_ARRAY.check(end * k * self._array.itemsize, "the scores need more memory")
+            # The operating system moves large arrays by remapping pages, without a copy.
+            self._array.resize((max(end, capacity + capacity // 2), k), refcheck=False)
+        for start in range(0, block.shape[0], _TILE):
+            part = block[start : start + _TILE]
+            self._array[self.rows + start : self.rows + start + part.shape[0]] = part
+        self.rows = end
+
+    def finish(self) -> FloatArray:
+        """Return the array of all rows, shape (n, K)."""
+        self._array.resize((self.rows, self._array.shape[1]), refcheck=False)
+        return self._array
+
+
 def _columns_at(array: npt.NDArray[Any], columns: list[int]) -> npt.NDArray[Any]:
     """Select columns of an array, as a view if they are adjacent."""
     first = columns[0]
@@ -440,18 +490,47 @@ def open_csv(source: Source) -> CsvTable:
         if (match := _NAMES_MISSING.fullmatch(name))
     )
     cells = [[row[j] if j < len(row) else "" for row in rows] for j in range(k)]
+    columns = tuple(
+        _column(name, column, dialect.decimal_comma, classes)
+        for name, column in zip(dialect.names, cells, strict=True)
+    )
+    _check_totals(columns, _last_record(source, dialect, text if whole else None), whole)
     return CsvTable(
         format=dialect.described,
-        columns=tuple(
-            _column(name, column, dialect.decimal_comma, classes)
-            for name, column in zip(dialect.names, cells, strict=True)
-        ),
+        columns=columns,
         named=dialect.header,
         notices=notices,
         source=source,
         dialect=dialect,
         bytes_per_row=_bytes_per_row(text, dialect),
     )
+
+
+def _last_record(source: Source, dialect: Dialect, text: str | None) -> list[str]:
+    """The cells of the last line, from the end of the file or from its whole text; empty if finding it takes reading the file."""
+    if text is None:
+        if source.compressed or dialect.encoding == "utf-16":
+            return []
+        with source.open_raw() as stream:
+            stream.seek(-min(source.size, _TAIL), io.SEEK_END)
+            text = decode(stream.read(), dialect.encoding)
+    last = text.rstrip().replace("\r", "\n").rpartition("\n")[2]
+    return [cell.strip() for cell in next(csv.reader([last], delimiter=dialect.separator), [])]
+
+
+def _check_totals(columns: Sequence[Column], cells: Sequence[str], whole: bool) -> None:
+    """Raise InputError if the last line holds totals: a word for them in a column of numbers or of few texts, or beside empty cells."""
+    for column, cell in zip(columns, cells, strict=False):
+        if not _TOTALS.fullmatch(cell):
+            continue
+        others = column.head[: len(column.head) - whole].tolist()
+        texts = set() if column.numeric else set(others)
+        if cell not in texts and (len(texts) <= _FEW_TEXTS or "" in cells):
+            raise InputError(
+                f"the last line is '{short(','.join(cells))}', a line of totals and no prediction",
+                column=column.name,
+                remedy="delete this line",
+            )
 
 
 def _bytes_per_row(text: str, dialect: Dialect) -> float:

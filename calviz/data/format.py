@@ -7,7 +7,9 @@ import hashlib
 import io
 import os
 import re
+import struct
 import threading
+import zipfile
 import zlib
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
@@ -16,7 +18,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from gzip import BadGzipFile, GzipFile
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, ClassVar, Literal, Self, cast
+from typing import TYPE_CHECKING, Any, BinaryIO, Literal, Self, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -26,6 +28,7 @@ from calviz.core.errors import Finding, InputError, needs
 from calviz.core.limits import (
     EXPANSION_FLOOR,
     MAX_ARRAY,
+    MAX_ARRAYS,
     MAX_CLASSES,
     MAX_FILE,
     check_expansion,
@@ -40,7 +43,7 @@ if TYPE_CHECKING:
     from calviz.data.questions import Questions
 
 
-# ---- The bytes of a file, on disk or in memory.
+# ---- Bytes
 
 
 HEAD_BYTES = 1 << 20
@@ -224,7 +227,41 @@ def _hash_beside(data: bytes) -> Callable[[], str]:
     return digest
 
 
-# ---- The common interface of all formats: named columns, which are inspected first and fetched once.
+#: Exceptions that Python's reader may raise for a damaged zip file.
+ZIP_DAMAGE = (
+    zipfile.BadZipFile, zlib.error, struct.error, EOFError, OSError, ValueError, LookupError,
+    RuntimeError, OverflowError,
+)  # fmt: skip
+_ZIP_END = 22
+
+
+def open_zip(source: Source) -> zipfile.ZipFile:
+    """Open a zip file while the source is read; raise InputError or one of `ZIP_DAMAGE` if its directory is too long or damaged."""
+    _check_directory(source)
+    # Kept open, so that its directory is parsed only once.
+    return source.while_read.enter_context(
+        zipfile.ZipFile(source.path or io.BytesIO(source.data or b""))
+    )
+
+
+def _check_directory(source: Source) -> None:
+    """Raise InputError if the zip directory is too long."""
+    with source.open() as stream:
+        stream.seek(max(0, source.size - (1 << 16) - _ZIP_END))
+        tail = stream.read()
+    at = len(tail) - _ZIP_END
+    if tail[at : at + 4] != b"PK\5\6":
+        at = tail.rfind(b"PK\5\6")
+    if at < 0 or at + _ZIP_END > len(tail):
+        raise damaged()
+    size = int.from_bytes(tail[at + 12 : at + 16], "little")
+    if size == 0xFFFFFFFF:
+        wide = tail.rfind(b"PK\6\6", 0, at)
+        size = int.from_bytes(tail[wide + 40 : wide + 48], "little") if wide >= 0 else size
+    MAX_ARRAYS.check(size / 400, f"the list of arrays in the file has {size:,} bytes")
+
+
+# ---- Tables
 
 
 ElementType = Literal["number", "integer", "boolean", "text", "other"]
@@ -317,6 +354,8 @@ class Table(ABC):
     notices : list of Finding
     questions : Questions or None
         The questions with choices from which the rows were made, if other rows can be made from them.
+    holder : {"file", "frame"}
+        What messages call the source of the columns.
     """
 
     format: str
@@ -326,8 +365,7 @@ class Table(ABC):
     class_names: tuple[str, ...] = ()
     notices: list[Finding] = field(default_factory=list)
     questions: Questions | None = None
-    #: What messages call the source of the columns.
-    holder: ClassVar[str] = "file"
+    holder: str = "file"
 
     def __post_init__(self) -> None:
         self._by_name = {c.name: c for c in self.columns}
@@ -380,12 +418,12 @@ class Table(ABC):
         return False
 
 
-# ---- The description of a file format, and the registry of formats.
+# ---- Formats
 
 
 @dataclass(frozen=True)
 class Format:
-    """A file format that can be read; each is defined in one file or folder of `calviz.data.formats`.
+    """A file format that can be read; each is registered in `calviz.data.formats`.
 
     Attributes
     ----------
@@ -435,10 +473,10 @@ _REFUSED: tuple[tuple[re.Pattern[bytes], str, str], ...] = tuple(
             "pickle files are not read, because opening one can run any program",
             "save the arrays as NPZ, Parquet or CSV",
         ),
-        (rb"PK\x03\x04.{0,4096}?(\[Content_Types\]\.xml|docProps/|_rels/|xl/)", "Excel files are not supported",
-         "save the sheet as CSV"),
-        (rb"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "Excel files are not supported",
-         "save the sheet as CSV"),
+        (rb"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "old Excel files (.xls) are not supported",
+         "save the sheet as XLSX or CSV"),
+        (rb"PK\x03\x04.{26}mimetypeapplication/vnd\.oasis", "OpenDocument files are not supported",
+         "save the sheet as XLSX or CSV"),
         (rb"PK\x03\x04.{22,26}_journal/", "Inspect's own form of logs (.eval) is not read",
          "convert it: inspect log convert --to json"),
         (rb"PK(\x03\x04|\x05\x06)", "zip archives are not supported", _ARCHIVE),
@@ -447,6 +485,8 @@ _REFUSED: tuple[tuple[re.Pattern[bytes], str, str], ...] = tuple(
         (rb"BZh[1-9]|\xfd7zXZ|\x28\xb5\x2f\xfd", "this kind of compression is not supported",
          "use gzip (.gz) instead"),
         (rb"\x89HDF\r\n", "HDF5 files are not supported", "save the arrays as NPZ or Parquet"),
+        (rb"RD[XAB][23]\n", "workspaces of R (.RData) are not read", "save the data frame: saveRDS(frame, file)"),
+        (rb"[AB]\n(?:[23]\n|[\0\2\3])", "R data in this form is not read", "save the data frame: saveRDS(frame, file)"),
         (rb"FEA1", "Feather version 1 files are not supported", "save as Feather 2 or Parquet"),
         (rb"%PDF-|\x89PNG|\xff\xd8\xff|GIF8", "this is a document or a picture, not a table",
          "open a file of predictions"),
@@ -498,47 +538,6 @@ def _recognised_format(source: Source) -> Format:
             remedy="save the arrays as NPZ, Parquet or CSV",
         )
     return FORMATS["csv"]
-
-
-# ---- An (n, K) array that grows by blocks of rows while n is not yet known.
-
-
-_TILE = 2_048
-
-
-class Growing:
-    """An array to which rows are appended; memory that is reserved but not written to never becomes resident.
-
-    Parameters
-    ----------
-    k : int
-        Columns.
-    dtype : numpy float type
-    expected : int
-        Approximate number of rows to come.
-    """
-
-    def __init__(self, k: int, dtype: npt.DTypeLike, expected: int) -> None:
-        self._array: FloatArray = allocate(min(max(expected, 16), 1 << 40), k, dtype, reserve=True)
-        self.rows = 0
-
-    def append(self, block: npt.NDArray[Any]) -> None:
-        """Append a block of rows, shape (m, K)."""
-        end = self.rows + block.shape[0]
-        capacity, k = self._array.shape
-        if end > capacity:
-            MAX_ARRAY.check(end * k * self._array.itemsize, "the scores need more memory")
-            # The operating system moves large arrays by remapping pages, without a copy.
-            self._array.resize((max(end, capacity + capacity // 2), k), refcheck=False)
-        for start in range(0, block.shape[0], _TILE):
-            part = block[start : start + _TILE]
-            self._array[self.rows + start : self.rows + start + part.shape[0]] = part
-        self.rows = end
-
-    def finish(self) -> FloatArray:
-        """Return the array of all rows, shape (n, K)."""
-        self._array.resize((self.rows, self._array.shape[1]), refcheck=False)
-        return self._array
 
 
 def allocate(n: int, k: int, dtype: npt.DTypeLike, *, reserve: bool = False) -> FloatArray:

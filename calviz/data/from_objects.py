@@ -14,10 +14,11 @@ from calviz.core.limits import check_choice
 from calviz.core.predictions import Dataset, Predictions
 from calviz.data.column_names import by_prefix
 from calviz.data.labels import class_key, event_of, no_event_of
-from calviz.data.questions import ArrowRows, columns_of
 from calviz.data.reading import of_table, one_model, options_of
+from calviz.data.reshaping import reshaped
+from calviz.data.rows_in_memory import ArrowRows, columns_of, flattened
 
-# ---- Make predictions from an array of probabilities and labels of any kind.
+# ---- Arrays
 
 
 _NO_LABEL = "the labels hold lists or other values that cannot be labels"
@@ -360,7 +361,7 @@ def _some(values: Sequence[Any]) -> str:
     return ", ".join(shown) + (", …" if len(values) > 5 else "")
 
 
-# ---- Make predictions with a fitted scikit-learn classifier.
+# ---- Estimators
 
 
 def from_estimator(
@@ -441,27 +442,24 @@ def _in_one_line(error: Exception) -> str:
     return " ".join(line.strip()[:300] for line in ends)
 
 
-# ---- Make predictions from a data frame of any library: narwhals converts it to an Arrow table, which is read like a file.
-
-
-class _FrameRows(ArrowRows):
-    holder = "frame"
+# ---- Data frames
 
 
 def from_frame(frame: Any, *, model: str | None = None, name: str, **options: Any) -> Dataset:
     """Recognise the columns of a frame; see `Predictions.from_frame`."""
     reading = options_of(options)
     with np.errstate(all="ignore"):
-        data = _arrow(frame)
+        data = flattened(_arrow(frame))
         if not data.num_rows:
             raise InputError("the frame has no rows", remedy="give at least one")
-        table = _FrameRows(
+        table = ArrowRows(
             format=f"{type(frame).__module__.partition('.')[0]} frame",
             columns=columns_of(data, "the frame has"),
+            holder="frame",
             data=data,
         )
         try:
-            return one_model(of_table(table, reading, name=name), model)
+            return one_model(of_table(reshaped(table), reading, name=name), model)
         except InputError as error:
             raise error.in_code() from None
 

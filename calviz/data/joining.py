@@ -15,12 +15,10 @@ from calviz.core.blocks import IntArray
 from calviz.core.errors import InputError, OptionError
 from calviz.core.predictions import NO_IDENTIFIER, Dataset, identifier_texts
 from calviz.core.row_columns import Factor
-from calviz.data import column_names
+from calviz.data.column_names import IDS, LABELS
 from calviz.data.format import MISSING, SAMPLE_ROWS, Column, Fetched, Source, Table, format_of
 from calviz.data.loaded import Notice, ReadingOptions, known_columns, short
 from calviz.data.roles import TableView
-
-# ---- Join predictions and labels from two files by an identifier.
 
 
 @dataclass(frozen=True)
@@ -170,7 +168,7 @@ def _identifier(table: Table, truth: Table, on: str | None, file: str, other: st
         return on
     plain = ReadingOptions()
     views = TableView(table, plain), TableView(truth, plain)
-    for usual in column_names.IDS:
+    for usual in IDS:
         first, second = (view.plain.get(usual) for view in views)
         if first is not None and first == second:
             return first
@@ -180,7 +178,7 @@ def _identifier(table: Table, truth: Table, on: str | None, file: str, other: st
 
 
 def _label(truth: Table, on: str) -> str:
-    named = TableView(truth, ReadingOptions()).named(column_names.LABELS, {on})
+    named = TableView(truth, ReadingOptions()).named(LABELS, {on})
     if named is not None:
         return named
     others = [c.name for c in truth.columns if c.name != on and c.type != "other"]
@@ -239,9 +237,6 @@ def _column(column: Column, values: npt.NDArray[Any] | Factor) -> Column:
             column.name, "text", Factor(values.codes[:SAMPLE_ROWS], values.levels).values()
         )
     return Column(column.name, column.type, values[:SAMPLE_ROWS].astype(np.float64))
-
-
-# ---- Unique names for the models of several files.
 
 
 def named_models(

@@ -20,7 +20,7 @@ from calviz.data import arrow_tables
 from calviz.data.format import SAMPLE_ROWS, Source, Table
 from calviz.data.loaded import no_rows
 
-# ---- Count the values that a Parquet file declares, from its footer alone.
+# ---- The footer
 #
 # Arrow knows the count too, but pyarrow crashes the process on some damaged footers.
 # Source: the compact protocol of Apache Thrift, and parquet.thrift (FileMetaData 4, RowGroup 1,
@@ -119,7 +119,7 @@ class _Thrift:
         self._at += size
 
 
-# ---- Read Parquet files by groups of columns into one row-wise array.
+# ---- The table
 
 
 #: Columns decoded together: enough to fill cache lines, few compared with the whole array.

@@ -1,26 +1,23 @@
-"""Questions with choices, as logs of language models hold them, as rows; a table over Arrow memory."""
+"""Questions with choices, as logs of language models and JSON rows hold them, made into rows of predictions."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property, partial
+from functools import cached_property
 from typing import Any, BinaryIO, Literal
 
 import numpy as np
-import numpy.typing as npt
 
 from calviz.core.blocks import BoolArray, FloatArray, IntArray
 from calviz.core.errors import Finding, InputError, OptionError
-from calviz.core.limits import MAX_COLUMNS, MAX_JSON, MAX_LINE, MAX_ROWS
+from calviz.core.limits import MAX_JSON, MAX_LINE, MAX_ROWS
 from calviz.core.probabilities import ROW_SUM_TOLERANCE
-from calviz.core.row_columns import Factor
-from calviz.data import column_names
-from calviz.data.format import SAMPLE_ROWS, Column, Fetched, Source, Table, allocate, without_bom
-from calviz.data.loaded import Notice, ReadingOptions, no_rows
-
-# ---- Questions with choices, as logs of language models hold them: the scores of all choices, and the right ones.
+from calviz.data.column_names import LABELS, LOGITS, PROBABILITIES, plain
+from calviz.data.format import Source, Table, without_bom
+from calviz.data.loaded import Notice, ReadingOptions
+from calviz.data.rows_in_memory import ArrowRows, columns_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,88 +110,7 @@ def rows_of_others(table: Any, rows: IntArray) -> Any:
     return table.take(rows) if table.num_columns else table
 
 
-# ---- A table backed by an Arrow table in memory: for parsed JSON, logs and data frames.
-
-
-@dataclass(eq=False, kw_only=True)
-class ArrowRows(Table):
-    """Rows of an Arrow table; columns of lists or of objects of numbers hold several scores per row.
-
-    Attributes
-    ----------
-    data : pyarrow.Table
-    lines : ndarray of int, optional
-        Line number of each row in a text file, shape (n,).
-    """
-
-    data: Any
-    lines: npt.NDArray[np.int64] | None = None
-
-    def fetch(self, scores: Sequence[tuple[str, ...]], columns: Sequence[str]) -> Fetched:
-        """Copy the requested columns; see `Table.fetch`."""
-        from calviz.data import arrow_tables
-
-        arrays = tuple(self._scores(group) for group in scores)
-        single_columns: dict[str, npt.NDArray[Any] | Factor] = {
-            name: arrow_tables.single(self.data.column(name), name) for name in columns
-        }
-        return Fetched(arrays, single_columns)
-
-    def _scores(self, group: tuple[str, ...]) -> Any:
-        from calviz.data import arrow_tables
-
-        width = self[group[0]].width if len(group) == 1 else None
-        out = allocate(self.data.num_rows, width or len(group), np.float64)
-        if width is not None:
-            try:
-                arrow_tables.fill_block(out, self.data.column(group[0]), group[0], 0)
-            except InputError as error:
-                line = self.line(error.row - 1) if error.row else None
-                raise InputError(error.what, row=error.row, line=line, column=group[0]) from None
-        else:
-            arrow_tables.fill(out, [self.data.column(name) for name in group])
-        return out
-
-    def line(self, row: int) -> int | None:
-        """Line number of a row, counting blank lines."""
-        if self.lines is None:
-            return None
-        return int(self.lines[row])
-
-    def is_empty(self, row: int, name: str) -> bool:
-        """Whether a value is absent rather than a written NaN."""
-        outer, _, inner = name.partition("[")
-        if outer not in self:
-            return False
-        value = self.data.column(outer)[row].as_py()
-        if isinstance(value, dict):
-            value = value.get(inner.removesuffix("]"))
-        return value is None
-
-
-def columns_of(data: Any, what: str) -> tuple[Column, ...]:
-    """Describe the columns of an Arrow table; raise InputError if it has too many columns or no rows.
-
-    Parameters
-    ----------
-    data : pyarrow.Table
-    what : str
-        Beginning of the message about too many columns ("the objects have").
-    """
-    from calviz.data import arrow_tables
-
-    MAX_COLUMNS.check(data.num_columns, f"{what} {data.num_columns:,} keys")
-    if not data.num_rows:
-        raise no_rows()
-    return tuple(
-        arrow_tables.describe(
-            name, data.column(name).type, partial(data.column(name).slice, 0, SAMPLE_ROWS)
-        )
-        for name in data.column_names
-    )
-
-
-# ---- Turn questions with choices into rows of predictions.
+# ---- Rows
 #
 # If all questions have the same number of choices, a row holds the scores of all choices. Otherwise a row is either a question, with its
 # top choice and whether that is right; or a choice, with its probability and whether it is the right one; or only questions with one
@@ -371,10 +287,10 @@ def _names(texts: Sequence[tuple[str, ...]], k: int) -> tuple[str, ...]:
     return tuple(chr(ord("A") + j) if k <= 26 else str(j) for j in range(k))
 
 
-# ---- Convert answers of language models to multiple-choice questions to columns that recognition knows.
+# ---- Answers in logs
 #
-# The readers of log formats turn each row into an `Answer`; here the answers become questions with choices (`data/multiple_choice.py`), or
-# confidences if the choices have no scores.
+# The readers of log formats turn each row into an `Answer`; here the answers become questions with choices, or confidences if the
+# choices have no scores.
 
 
 _BLOCK = 1 << 20
@@ -499,21 +415,10 @@ def _questions(answers: Sequence[Answer], counts: IntArray, others: Any) -> Ques
     )
 
 
-# ---- JSON rows with different numbers of choices.
+# ---- JSON rows
 #
 # Lists or objects of scores form one column per class only if all rows have the same classes. A mix of questions with two and with five
-# choices does not; `data/multiple_choice.py` turns these into rows that can be evaluated.
-
-
-#: Pairs of keys for class and score in list elements, as written by Hugging Face pipelines.
-_PAIRS = (("label", "score"), ("label", "probability"), ("class", "probability"))
-
-
-def paired(table: Any) -> Any:
-    """Replace all columns of lists ``[{"label": "a", "score": 0.9}, ...]`` by objects ``{"a": 0.9, ...}``."""
-    for name in table.column_names:
-        table = _pairs_as_objects(table, name)
-    return table
+# choices does not: it becomes questions.
 
 
 def questions_of(table: Any) -> Questions | None:
@@ -526,10 +431,10 @@ def questions_of(table: Any) -> Questions | None:
     """
     import pyarrow as pa
 
-    plain = {column_names.plain(name): name for name in table.column_names}
-    scores = next((plain[n] for n in _SCORES if n in plain), None)
-    label = next((plain[n] for n in column_names.LABELS if n in plain), None)
-    if scores is None or label is None or "confidence" in plain or "correct" in plain:
+    names = {plain(name): name for name in table.column_names}
+    scores = next((names[n] for n in (*PROBABILITIES, *LOGITS) if n in names), None)
+    label = next((names[n] for n in LABELS if n in names), None)
+    if scores is None or label is None or "confidence" in names or "correct" in names:
         return None
     kind = table.schema.field(scores).type
     if not (pa.types.is_struct(kind) or pa.types.is_list(kind) or pa.types.is_large_list(kind)):
@@ -538,7 +443,7 @@ def questions_of(table: Any) -> Questions | None:
         return None
     if _even(table.column(scores)):
         return None
-    logits = column_names.plain(scores) in column_names.LOGITS
+    logits = plain(scores) in LOGITS
     rows = _choices(table.column(scores).to_pylist(), table.column(label).to_pylist(), logits)
     if rows is None:
         return None
@@ -550,37 +455,6 @@ def questions_of(table: Any) -> Questions | None:
         others=table.select([n for n in table.column_names if n not in (scores, label)]),
         texts=[texts for _, _, texts in rows],
     )
-
-
-_SCORES = (*column_names.PROBABILITIES, *column_names.LOGITS)
-
-
-def _pairs_as_objects(table: Any, name: str) -> Any:
-    """Replace one column of ``[{"label": "a", "score": 0.9}, ...]`` by objects ``{"a": 0.9, ...}``."""
-    import pyarrow as pa
-
-    kind = table.schema.field(name).type
-    if not (pa.types.is_list(kind) or pa.types.is_large_list(kind)):
-        return table
-    if not pa.types.is_struct(kind.value_type):
-        return table
-    fields = {kind.value_type.field(j).name for j in range(kind.value_type.num_fields)}
-    pair = next((p for p in _PAIRS if set(p) == fields), None)
-    if pair is None:
-        return table
-    rows = [
-        None
-        if row is None
-        else {str(element[pair[0]]): element[pair[1]] for element in row if element is not None}
-        for row in table.column(name).to_pylist()
-    ]
-    if any(row is not None and len(row) == 0 for row in rows):
-        return table
-    try:
-        column = pa.array(rows)
-    except pa.ArrowException:
-        return table
-    return table.set_column(table.column_names.index(name), name, column)
 
 
 def _even(column: Any) -> bool:

@@ -17,9 +17,6 @@ from calviz.core.limits import MAX_PICTURE, check_place, replacing
 from calviz.core.predictions import Dataset, Predictions
 from calviz.core.row_columns import Factor
 
-# ---- Write predictions to a file that calviz and most other tools can read.
-
-
 #: Supported file extensions.
 SUFFIXES = (".csv", ".parquet", ".npz")
 #: Optional packages that each format needs.
@@ -246,7 +243,7 @@ def _text_bytes(texts: Factor) -> int:
     return 4 * len(texts) * max(map(len, texts.levels), default=0)
 
 
-# ---- Read pictures named in rows, only from one folder that the user chose; nothing is ever downloaded.
+# ---- Pictures
 
 
 #: Media type and first bytes of each file extension; SVG is excluded because it can hold scripts.

@@ -133,7 +133,7 @@ two, three = (
 )
 gain = calviz.compare(two, ["shrink"], metrics=["average_ce"], seed=0)["shrink"].differences["average_ce"]
 lines = {}
-for line in ("metrics", "formats", "methods", "audit small.arff --json -"):
+for line in ("metrics", "formats", "methods", "audit small.md --json -"):
     done = CliRunner().invoke(main, line.split())
     assert done.exit_code == 0, done.output
     lines[line.split()[0]] = done.stdout
@@ -154,9 +154,8 @@ print(json.dumps({
 @pytest.fixture(scope="module")
 def registered(project: Path) -> dict[str, Any]:
     """What one process of that project knows, has computed and has printed."""
-    (project / "small.arff").write_text(
-        "@relation r\n@attribute label {cat,dog}\n@attribute p_cat real\n@attribute p_dog real\n"
-        "@data\ncat,0.9,0.1\ndog,0.2,0.8\ncat,0.4,0.6\n"
+    (project / "small.md").write_text(
+        "| label | p_cat | p_dog |\n|---|---:|---:|\n| cat | 0.9 | 0.1 |\n| dog | 0.2 | 0.8 |\n| cat | 0.4 | 0.6 |\n"
     )
     answers: dict[str, Any] = json.loads(run(project, "-c", ASKED))
     return answers
@@ -169,7 +168,7 @@ def test_everything_registers_itself(project: Path, registered: dict[str, Any]) 
     assert registered["parameters"] == ["bins"]
     assert registered["summary"].startswith("Average calibration error:")
     assert "scores-by-hit" in registered["figure"]
-    assert "arff" in registered["format"]
+    assert "markdown" in registered["format"]
     assert "CAL901" in registered["check"]
     assert "shrink" in registered["recalibrator"]
 
@@ -188,7 +187,7 @@ def test_what_the_rest_has_to_know_is_said_by_the_entry(registered: dict[str, An
 def test_the_command_line_knows_them(registered: dict[str, Any]) -> None:
     lines = registered["lines"]
     assert "average_ce" in lines["metrics"]
-    assert "ARFF (Weka)" in lines["formats"]
+    assert "Markdown table" in lines["formats"]
     assert "shrink" in lines["methods"]
     audited = json.loads(lines["audit"])
     assert audited["rows"] == 3

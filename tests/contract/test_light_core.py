@@ -48,7 +48,7 @@ MISSING = {
     "app": "the dashboard needs streamlit, pyarrow, pandas, plotly, jinja2 and latex2mathml, which are not installed; "
     "run: pip install streamlit pyarrow pandas plotly jinja2 latex2mathml.",
     "audit rain.csv --html report.html": "need pandas, plotly, jinja2 and latex2mathml, which are not installed; run: pip install",
-    "audit rain.jsonl": "Parquet, Arrow and JSON Lines need pyarrow, which is not installed; run: pip install pyarrow.",
+    "audit rain.jsonl": "Parquet, Arrow, JSON, ARFF, Excel and R files need pyarrow, which is not installed; run: pip install pyarrow.",
     "recalibrate rain.csv --method beta --fit-fraction 0.5 --out calibrated.csv": "written files need pandas, which is not installed; run: pip install pandas.",
 }
 

@@ -20,6 +20,7 @@ import pyarrow as pa
 
 from tests.inputs.bombs import npy_header, zipped
 from tests.inputs.relatives import Bad, npy, npz, parquet
+from tests.inputs.table_files import sheet, workbook
 
 N, CLASSES = 24, ("cat", "dog", "fox")
 _rng = np.random.default_rng(24)
@@ -55,6 +56,7 @@ LOADED_AS_BASE = {
     "36_y_true_y_prob.npz": "probabilities in y_prob, label 'y_true'",
     "39_val_and_test.npz": "(val 12, test 12)",
     "40_label_last_column.npy": "NPY: 24 rows, 3 classes",
+    "73_table.xlsx": "Excel, sheet 'Sheet1': 24 rows, 3 classes (cat, dog, fox)",
     "90_formula_injection_class_names.csv": "classes (=cmd|' /C calc'!A0, +1+1, @SUM(1+1))",
     "91_html_script_class_names.csv": '(<script>alert(1)</script>, <img src=x onerror=alert(2)>, "><svg',
     "93_very_long_class_name.csv": "3 classes (aaaa",
@@ -87,7 +89,6 @@ REFUSED = {
     "69_zip_bomb_400MB.npz": ["limit", "CALVIZ_MAX_EXPANSION"],
     "71_truncated.parquet": ["damaged or incomplete"],
     "72_truncated.npz": ["damaged or incomplete"],
-    "73_table.xlsx": ["Excel files are not supported", "CSV"],
     "75_wide_200k_columns.csv": ["200,000", "limit of 20,000 classes", "CALVIZ_MAX_CLASSES"],
     "77_nul_bytes.csv": ["line 6", "NUL bytes", "not a text file"],
     "78_length_mismatch.npz": ["24 rows of probabilities", "23 labels"],
@@ -262,7 +263,9 @@ def contents() -> dict[str, bytes]:
         "69_zip_bomb_400MB.npz": _bomb(),
         "71_truncated.parquet": whole[: len(whole) // 2],
         "72_truncated.npz": arrays[: 2 * len(arrays) // 3],
-        "73_table.xlsx": zipped({"[Content_Types].xml": b"<Types/>", "xl/workbook.xml": b"<workbook/>"}),
+        "73_table.xlsx": workbook(
+            sheet([["label", *(f"p_{c}" for c in CLASSES)], *([int(k), *q] for k, q in zip(y, p.tolist(), strict=True))])
+        ),
         "75_wide_200k_columns.csv": _wide(),
         "77_nul_bytes.csv": _nul(),
         "78_length_mismatch.npz": npz(probs=p, labels=y[:-1]),

@@ -1,7 +1,11 @@
-"""Tables written in the format that the suffix of a file names."""
+"""Tables written in the format that the suffix of a file names, and workbooks of Excel."""
 
 import gzip
+import io
+import zipfile
+from collections.abc import Iterable
 from pathlib import Path
+from xml.sax.saxutils import escape
 
 import polars as pl
 
@@ -18,3 +22,42 @@ def write_table(frame: pl.DataFrame, path: Path) -> None:
         ".arrow": frame.write_ipc,
         ".jsonl": frame.write_ndjson,
     }[path.suffix](path)
+
+
+def sheet(rows: Iterable[Iterable[object]]) -> str:
+    """The XML of the rows of a sheet, of at most 26 columns."""
+    lines = []
+    for r, row in enumerate(rows, start=1):
+        cells = [
+            f'<c r="{chr(ord("A") + j)}{r}" t="inlineStr"><is><t>{escape(cell)}</t></is></c>'
+            if isinstance(cell, str)
+            else f'<c r="{chr(ord("A") + j)}{r}"><v>{cell}</v></c>'
+            for j, cell in enumerate(row)
+        ]
+        lines.append(f'<row r="{r}">{"".join(cells)}</row>')
+    return "".join(lines)
+
+
+def workbook(rows: str, name: str = "Sheet1", **members: str) -> bytes:
+    """A workbook with one sheet of these rows, as XML; `members` replaces files in it."""
+    main = 'xmlns="http://schemas.openxmlformats.org/spreadsheetml/2006/main"'
+    office = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
+    package = "http://schemas.openxmlformats.org/package/2006"
+
+    def relation(key: str, kind: str, target: str) -> str:
+        inner = f'<Relationship Id="{key}" Type="{office}/{kind}" Target="{target}"/>'
+        return f'<Relationships xmlns="{package}/relationships">{inner}</Relationships>'
+
+    sheets = f'<sheets><sheet name="{name}" sheetId="1" r:id="b"/></sheets>'
+    files = {
+        "[Content_Types].xml": f'<Types xmlns="{package}/content-types"/>',
+        "_rels/.rels": relation("a", "officeDocument", "xl/workbook.xml"),
+        "xl/workbook.xml": f'<workbook {main} xmlns:r="{office}">{sheets}</workbook>',
+        "xl/_rels/workbook.xml.rels": relation("b", "worksheet", "worksheets/sheet1.xml"),
+        "xl/worksheets/sheet1.xml": f"<worksheet {main}><sheetData>{rows}</sheetData></worksheet>",
+    } | members
+    stream = io.BytesIO()
+    with zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as archive:
+        for member, text in files.items():
+            archive.writestr(member, text)
+    return stream.getvalue()

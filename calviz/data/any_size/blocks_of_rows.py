@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     import polars as pl
 
 
-# ---- Hash the content of rows; the result does not depend on machine, engine or order of rows.
+# ---- Hashes
 
 
 #: Unsigned 64-bit integers, whose arithmetic wraps around.
@@ -91,7 +91,7 @@ def uniform(hashes: Hashes) -> FloatArray:
     return np.asarray(((hashes >> np.uint64(11)) + np.uint64(1)) * 2.0**-53)
 
 
-# ---- Read a source of any size in blocks of rows, with any engine.
+# ---- Blocks
 
 
 #: Size of a block in entries (rows x score columns).
@@ -385,7 +385,7 @@ def _tables(native: Any, columns: list[str], rows: int) -> Iterator[pl.DataFrame
         yield block
 
 
-# ---- Say why the scores of a file were refused that was read in blocks, in the words for files that are read whole.
+# ---- Refusals
 
 
 def why_refused(file: TableFiles, layout: ProfileColumns, error: Exception) -> InputError:

@@ -19,25 +19,25 @@ from calviz.core.errors import CalvizError, InputError, OptionError, lines_of, n
 from calviz.core.limits import check_choice
 from calviz.core.profile import ProfileColumns, TimeUnit
 from calviz.core.row_columns import Factor
-from calviz.data import labels, refusals
-from calviz.data import roles as column_roles
 from calviz.data.any_size.sums import probability_columns
 from calviz.data.column_names import is_score_name
 from calviz.data.csv_table import CsvTable, open_csv
 from calviz.data.evidence import keys
 from calviz.data.format import SAMPLE_ROWS, Source
+from calviz.data.labels import class_key, decode, names_of_one, whole
 from calviz.data.loaded import ReadingForMap, ReadingOptions, known_columns
-from calviz.data.questions import ArrowRows, columns_of
 from calviz.data.reading import read
 from calviz.data.recognition import recognise
-from calviz.data.refusals import check_columns, error_of_file
+from calviz.data.refusals import Problem, check_columns, error_of_file
+from calviz.data.roles import ColumnRoles, Confidence, ScoreColumns
+from calviz.data.rows_in_memory import ArrowRows, columns_of
 
 if TYPE_CHECKING:
     import narwhals as nw
     import polars as pl
 
 
-# ---- Find the files of a path, a pattern, a folder or a hive-partitioned table, and scan them with an engine.
+# ---- Files
 
 
 #: The engines that can sum files.
@@ -333,7 +333,7 @@ def _duckdb(paths: Any, files: TableFiles, memory: str | None, floats: Sequence[
     raise InputError("DuckDB does not read Arrow files", remedy="use the engine polars")
 
 
-# ---- Recognise columns from the schema and the first rows, in the same way as for files that are read whole.
+# ---- Columns
 
 
 def profile_layout(
@@ -434,10 +434,7 @@ def _weight(table: ArrowRows, name: str, options: ReadingOptions, summed: bool) 
 
 
 def _of_confidence(
-    table: ArrowRows,
-    columns: column_roles.Confidence,
-    options: ReadingOptions,
-    common: dict[str, Any],
+    table: ArrowRows, columns: Confidence, options: ReadingOptions, common: dict[str, Any]
 ) -> ProfileColumns:
     if isinstance(options, ReadingForMap) and not columns.log:
         return ProfileColumns(
@@ -456,7 +453,7 @@ def _of_confidence(
 
 def _of_scores(
     table: ArrowRows,
-    roles: column_roles.ColumnRoles,
+    roles: ColumnRoles,
     options: ReadingOptions,
     model: str | None,
     common: dict[str, Any],
@@ -489,14 +486,12 @@ def _of_scores(
     columns = scores.columns
     if scores.kind == "logits":
         head = table.fetch([columns], []).scores[0]
-        refusals.Problem(table, scores, head, lambda row: row).check_logits()
+        Problem(table, scores, head, lambda row: row).check_logits()
         common, columns = common | {"logits": columns}, probability_columns(k)
     return ProfileColumns(label=label, scores=columns, classes=classes, class_names=names, **common)
 
 
-def _model(
-    scores: Sequence[column_roles.ScoreColumns], model: str | None
-) -> column_roles.ScoreColumns:
+def _model(scores: Sequence[ScoreColumns], model: str | None) -> ScoreColumns:
     by_model = {s.model: s for s in scores}
     if model is None and len(scores) == 1:
         return scores[0]
@@ -511,7 +506,7 @@ def _model(
 
 
 def _classes_if_any(
-    table: ArrowRows, label: str, scores: column_roles.ScoreColumns, k: int, options: ReadingForMap
+    table: ArrowRows, label: str, scores: ScoreColumns, k: int, options: ReadingForMap
 ) -> tuple[tuple[Any, ...], tuple[str, ...]]:
     """Return the same as `_classes`, also if there are no labels or they cannot be read."""
     named = options.class_names or scores.class_names
@@ -526,7 +521,7 @@ def _classes_if_any(
 
 
 def _classes(
-    table: ArrowRows, label: str, scores: column_roles.ScoreColumns, k: int, options: ReadingOptions
+    table: ArrowRows, label: str, scores: ScoreColumns, k: int, options: ReadingOptions
 ) -> tuple[tuple[Any, ...], tuple[str, ...]]:
     """Return the value in the label column for each class, and the class names."""
     classes, names = _labelled_classes(table, label, scores, k, options)
@@ -536,24 +531,24 @@ def _classes(
 
 
 def _labelled_classes(
-    table: ArrowRows, label: str, scores: column_roles.ScoreColumns, k: int, options: ReadingOptions
+    table: ArrowRows, label: str, scores: ScoreColumns, k: int, options: ReadingOptions
 ) -> tuple[tuple[Any, ...], tuple[str, ...]]:
     """Return the same in the order of the labels."""
     column = table[label]
     names = options.class_names or scores.class_names
     base = options.label_base
     if scores.labels and column.type == "boolean":
-        return tuple(labels.class_key(text) in ("true", "1") for text in scores.labels), names
+        return tuple(class_key(text) in ("true", "1") for text in scores.labels), names
     if scores.labels and column.numeric:
-        return tuple(labels.whole(text) for text in scores.labels), names
+        return tuple(whole(text) for text in scores.labels), names
     if column.type == "boolean" and k == 2:
         return (False, True), names if len(names) == k else ("0", "1")
     values = table.fetch((), [label]).columns[label]
     if len(names) != k:
         # A single score column does not name both classes.
-        names = labels.names_of_one(names[0], values) if len(names) == 1 else ()
+        names = names_of_one(names[0], values) if len(names) == 1 else ()
         base = None if names else base
-    decoded = labels.decode(
+    decoded = decode(
         values,
         k,
         class_names=tuple(names),
@@ -574,9 +569,6 @@ def _labelled_classes(
     written = {int(c): level for c, level in zip(codes, levels, strict=True) if c >= 0}
     texts = [written.get(j, decoded.class_names[j]) for j in range(k)]
     return (tuple(float(t) for t in texts) if column.numeric else tuple(texts)), decoded.class_names
-
-
-# ---- Say why a file cannot be read block by block, in the words for files that are read whole, which name the lines.
 
 
 _TEXT = (".csv", ".tsv", ".jsonl", ".ndjson")

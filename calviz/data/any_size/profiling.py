@@ -49,9 +49,6 @@ from calviz.data.loaded import ReadingOptions
 from calviz.data.reading import options_of, read_profile
 from calviz.data.refusals import unusable
 
-# ---- `profile`: summarise files or frames of any size, part by part; the work can be stopped and resumed.
-
-
 #: From `WIDE` columns on, polars streams chunks of about `ENTRIES` entries: 1,000 columns take 0.65 instead of 1.07 GB, 100 columns
 #: of logits 0.45 instead of 0.89 GB.
 WIDE, ENTRIES = 100, 2_000_000

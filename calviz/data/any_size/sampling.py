@@ -25,7 +25,7 @@ from calviz.data.any_size.file_sources import Engine
 from calviz.data.loaded import EVAL_SPLITS, FIT_SPLITS, ReadingOptions, usual_split
 from calviz.data.reading import options_of
 
-# ---- Draw a stratified sample that depends only on the rows, not on their order.
+# ---- Drawing by hash
 
 
 #: Number of counters; rows are counted by hash, so each counter is an upper bound on the copies of a row.
@@ -169,7 +169,7 @@ def _positions(
     return (number + u[content]) / copies[content], content
 
 
-# ---- `sample_rows`: draw rows for fitting and judging from a source that does not fit into memory.
+# ---- sample_rows
 
 
 #: Names of the splits of drawn rows.

@@ -20,9 +20,6 @@ if TYPE_CHECKING:
     import polars as pl
 
 
-# ---- Small expressions shared by the modules of this folder.
-
-
 def missing(score: Any) -> Any:
     """Expression for whether a number is null or NaN."""
     return score.is_null() | score.is_nan()
@@ -40,7 +37,7 @@ def tree(terms: Sequence[Any]) -> Any:
     return reduce(add, terms)
 
 
-# ---- Sum rows into cells with one narwhals expression, which the engine of the frame executes.
+# ---- Cells of the score
 
 
 #: Probabilities below `TINY` count as `EPSILON` in the log loss, as in `calviz.sample.losses`.
@@ -62,9 +59,6 @@ FAULTS = {
 
 #: Above this, not all integers can be represented in double precision.
 LARGEST_COUNT = float(1 << 53)
-
-#: Columns of sums per cell.
-#: Prefix of the group columns.
 
 
 @dataclass(frozen=True)
@@ -438,7 +432,7 @@ def _index(layout: ProfileColumns) -> tuple[Any, Any]:
     return index, ~nw.col(f"{_PREFIX}index").is_null()
 
 
-# ---- Sum rows into cells of the probability of each class, one-vs-rest, for class-wise errors.
+# ---- Cells of each class
 
 
 #: Columns of sums per cell.
@@ -513,7 +507,7 @@ def _sums_of_class(frame: nw.LazyFrame[Any], layout: ProfileColumns, k: int) -> 
     return grouped.select(*keys, "key", *sums, nw.lit(k).cast(nw.Int32).alias("class"))
 
 
-# ---- Turn logits of a frame into columns of probabilities, with the engine of the frame.
+# ---- Logits
 
 
 _LOGITS_PREFIX = "calviz:logits "

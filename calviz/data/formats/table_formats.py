@@ -1,47 +1,24 @@
-"""Arrow, CSV, NPY and Parquet registered, pyarrow imported when used; NPZ, the arrays of a zip file."""
+"""CSV, Arrow and Parquet registered; pyarrow is imported when it is used."""
 
 from __future__ import annotations
 
-import io
-import struct
-import zipfile
-import zlib
-from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
-from typing import Any, cast
-
-import numpy as np
-import numpy.typing as npt
-
-from calviz.core.errors import Finding, InputError
-from calviz.core.limits import MAX_ARRAYS, MAX_CLASSES, check_expansion
-from calviz.core.row_columns import Factor
-from calviz.data.column_names import LABELS, LOGITS, PROBABILITIES, SPLIT_WORDS, plain
 from calviz.data.csv_table import open_csv
-from calviz.data.format import FORMATS, Column, Format, Source, Table
-from calviz.data.loaded import Notice, damaged, short
-from calviz.data.numpy_files import (
-    MAGIC,
-    SPLIT,
-    ArrayTable,
-    Header,
-    Readable,
-    StoredArray,
-    check_size,
-    column_of,
-    half_precision,
-    open_npy,
-    read_array,
-    read_header,
-)
+from calviz.data.format import FORMATS, Format, Source, Table
+from calviz.data.reshaping import reshaped
+from calviz.data.rows_in_memory import flat
 
 
-def _open(source: Source) -> Table:
+def _open_arrow(source: Source) -> Table:
     # Imported on first use, so that reading NPZ files does not load pyarrow.
     from calviz.data.arrow_tables import open_arrow
 
-    return open_arrow(source)
+    return reshaped(flat(open_arrow(source)))
+
+
+def _open_parquet(source: Source) -> Table:
+    from calviz.data.parquet_tables import open_parquet
+
+    return reshaped(flat(open_parquet(source)))
 
 
 FORMATS.register(
@@ -51,12 +28,11 @@ FORMATS.register(
         suffixes=(".arrow", ".feather", ".ipc", ".arrows"),
         # A file begins with the magic bytes, a stream with the marker of a message.
         matches=lambda head: head.startswith((b"ARROW1", b"\xff\xff\xff\xff")),
-        open=_open,
+        open=_open_arrow,
         summary="Columns as in CSV, or one column 'probs' of lists.",
         package="pyarrow",
     )
 )
-
 
 FORMATS.register(
     Format(
@@ -64,31 +40,11 @@ FORMATS.register(
         label="CSV, TSV and other separated text",
         suffixes=(".csv", ".tsv", ".tab", ".txt", ".csv.gz", ".tsv.gz", ".txt.gz"),
         matches=lambda head: False,  # the fallback if no other format matches
-        open=open_csv,
+        open=lambda source: reshaped(open_csv(source)),
         text=True,
         summary="One row per line; the separator, the header and the encoding are recognised.",
     )
 )
-
-
-FORMATS.register(
-    Format(
-        key="npy",
-        label="NPY (one NumPy array)",
-        suffixes=(".npy",),
-        matches=lambda head: head.startswith(MAGIC),
-        open=open_npy,
-        summary="One 2-D array: the scores, and the label in the last or the first column.",
-    )
-)
-
-
-def _open_parquet(source: Source) -> Table:
-    # Imported on first use, so that reading NPZ files does not load pyarrow.
-    from calviz.data.parquet_tables import open_parquet
-
-    return open_parquet(source)
-
 
 FORMATS.register(
     Format(
@@ -99,293 +55,5 @@ FORMATS.register(
         open=_open_parquet,
         summary="Columns as in CSV, or one column 'probs' of lists.",
         package="pyarrow",
-    )
-)
-
-
-# ---- NPZ: the arrays of a zip file, inspected by their headers, never unpickled.
-
-
-_LOCAL_HEADER = 30
-_END = 22
-#: Exceptions that Python's reader may raise for a damaged zip file.
-_DAMAGE = (
-    zipfile.BadZipFile, zlib.error, struct.error, EOFError, OSError, ValueError, LookupError,
-    RuntimeError, OverflowError,
-)  # fmt: skip
-#: Largest possible expansion of a deflate stream.
-_DEFLATE = 1_032
-_NAMES = ("class_names", "classes", "target_names", "label_names", "categories")
-
-
-def _matches(head: bytes) -> bool:
-    """Whether the bytes begin a zip file whose first member is an NPY file."""
-    if head[:4] != b"PK\x03\x04" or len(head) < _LOCAL_HEADER:
-        return False
-    length = int.from_bytes(head[26:28], "little")
-    return head[_LOCAL_HEADER : _LOCAL_HEADER + length].endswith(b".npy")
-
-
-def open_npz(source: Source) -> Table:
-    """Look at the headers of all arrays; see `Format.open`."""
-    try:
-        _check_directory(source)
-        # Kept open, so that its directory is parsed only once.
-        archive = source.while_read.enter_context(
-            zipfile.ZipFile(source.path or io.BytesIO(source.data or b""))
-        )
-        entries = [e for e in archive.infolist() if e.filename.endswith(".npy")]
-        MAX_ARRAYS.check(len(entries), f"the file holds {len(entries):,} arrays")
-        members = {e.filename[:-4]: _member(source, archive, e) for e in entries}
-        # Members may overlap in the file, so that each of them alone looks harmless.
-        check_expansion("the file", sum(e.file_size for e in entries), source.size)
-    except InputError:
-        raise
-    except _DAMAGE:
-        raise damaged() from None
-    if len(members) != len(entries):
-        raise InputError("two arrays have the same name")
-    members = {name: m for name, m in members.items() if m.header.shape != ()}
-    return _table(members, _class_names(members))
-
-
-@dataclass(eq=False, kw_only=True)
-class NpzTable(ArrayTable):
-    """The arrays of an NPZ file.
-
-    Attributes
-    ----------
-    members : dict of str to StoredArray
-        All arrays but the class names.
-    """
-
-    members: dict[str, StoredArray]
-
-    def for_map(self) -> Table:
-        """Return a table that also has the splits without labels; their labels are missing."""
-        return _table(self.members, self.class_names, unlabelled=True)
-
-
-def _table(
-    members: dict[str, StoredArray], class_names: tuple[str, ...], *, unlabelled: bool = False
-) -> NpzTable:
-    paired = _paired(members, unlabelled)
-    notices: list[Finding] = []
-    if paired is not None:
-        parts, splits = paired
-        notices = list(_left_out(members, parts, splits))
-    else:
-        parts, splits = {name: [member] for name, member in members.items()}, None
-    columns = [column_of(group, name) for name, group in parts.items()]
-    if splits is not None:
-        columns.append(Column(SPLIT, "text", np.array(list(splits.levels), dtype=object)))
-    notices += [finding for group in parts.values() for finding in half_precision(group)]
-    return NpzTable(
-        members=members,
-        format="NPZ",
-        columns=tuple(columns),
-        arrays=True,
-        class_names=class_names,
-        notices=notices,
-        parts=parts,
-        splits=splits,
-    )
-
-
-def _check_directory(source: Source) -> None:
-    """Raise InputError if the zip directory is too long."""
-    with source.open() as stream:
-        stream.seek(max(0, source.size - (1 << 16) - _END))
-        tail = stream.read()
-    at = len(tail) - _END
-    if tail[at : at + 4] != b"PK\5\6":
-        at = tail.rfind(b"PK\5\6")
-    if at < 0 or at + _END > len(tail):
-        raise damaged()
-    size = int.from_bytes(tail[at + 12 : at + 16], "little")
-    if size == 0xFFFFFFFF:
-        wide = tail.rfind(b"PK\6\6", 0, at)
-        size = int.from_bytes(tail[wide + 40 : wide + 48], "little") if wide >= 0 else size
-    MAX_ARRAYS.check(size / 400, f"the list of arrays in the file has {size:,} bytes")
-
-
-def _member(source: Source, archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> StoredArray:
-    name = entry.filename[:-4]
-    if entry.flag_bits & 1:
-        raise InputError("is encrypted", column=name, remedy="save it without a password")
-    if entry.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
-        raise InputError(
-            "is compressed by a method that is not supported",
-            column=name,
-            remedy="save it by numpy.savez or numpy.savez_compressed",
-        )
-    # Do not trust the directory: the members it lists must fit into the file.
-    stored = entry.compress_type == zipfile.ZIP_STORED
-    room = source.size - entry.header_offset - _LOCAL_HEADER
-    most = entry.compress_size if stored else _DEFLATE * entry.compress_size
-    if entry.header_offset < 0 or entry.compress_size > room or entry.file_size > most:
-        raise damaged()
-    with archive.open(entry) as stream:
-        header = read_header(cast(Readable, stream), name)
-    check_size(header, entry.file_size - header.size, name)
-    check_expansion(f"'{short(name)}'", entry.file_size, entry.compress_size)
-
-    @contextmanager
-    def opened() -> Iterator[Readable]:
-        try:
-            # zipfile verifies the checksum once an array is read to its end.
-            with archive.open(entry) as stream:
-                stream.read(header.size)
-                yield cast(Readable, stream)
-        except InputError:
-            raise
-        except _DAMAGE:
-            raise damaged() from None
-
-    return StoredArray(name, header, opened)
-
-
-def _class_names(members: dict[str, StoredArray]) -> tuple[str, ...]:
-    for key in list(members):
-        if plain(key) in _NAMES and len(members[key].header.shape) == 1:
-            member = members.pop(key)
-            MAX_CLASSES.check(member.rows, f"'{short(key)}' has {member.rows:,} names")
-            with member.open() as stream:
-                return tuple(str(v) for v in read_array(stream, member.header, key))
-    return ()
-
-
-def _role(key: str) -> tuple[str, str] | None:
-    """Split "val_probs" or "probs_val" into ("val", "probs"); None if the key names no split."""
-    words = plain(key).split("_")
-    if words[0] in SPLIT_WORDS:
-        return key[: len(words[0])], "_".join(words[1:])
-    if words[-1] in SPLIT_WORDS:
-        return key[-len(words[-1]) :], "_".join(words[:-1])
-    return None
-
-
-def _paired(
-    members: dict[str, StoredArray], unlabelled: bool
-) -> tuple[dict[str, list[StoredArray]], Factor] | None:
-    """Concatenate arrays such as val_probs, val_labels, test_probs, test_labels to columns with splits; None if there are no such pairs.
-
-    All splits have labels or none has, unless `unlabelled`: then the labels of those without are missing.
-    """
-    splits: dict[str, dict[str, StoredArray]] = {}
-    for key, member in members.items():
-        if pair := _role(key):
-            splits.setdefault(pair[0], {})[pair[1]] = member
-    scores = {*PROBABILITIES, *LOGITS, "logits"}
-    complete = {
-        split: roles
-        for split, roles in splits.items()
-        if any(r in scores for r in roles) and any(r in LABELS for r in roles)
-    }
-    unsplit = [
-        k for k in members if _role(k) is None and (plain(k) in scores or plain(k) in LABELS)
-    ]
-    scored = {s: roles for s, roles in splits.items() if any(r in scores for r in roles)}
-    if complete and unlabelled:
-        complete = _with_missing_labels(scored, complete, scores)
-    elif not complete and not any(r in LABELS for roles in splits.values() for r in roles):
-        # Rows without labels, to which a map is applied.
-        complete = scored if len(scored) > 1 else {}
-    if not complete or unsplit:
-        return None
-    first = next(iter(complete.values()))
-    shared = [role for role in first if all(role in roles for roles in complete.values())]
-    parts: dict[str, list[StoredArray]] = {}
-    for role in shared:
-        group = [roles[role] for roles in complete.values()]
-        if len({m.width for m in group}) > 1:
-            shapes = ", ".join(f"'{short(m.name)}' {m.header.shape}" for m in group)
-            raise InputError(f"the splits have different numbers of classes: {shapes}")
-        parts[role] = group
-    rows = [_rows(roles, scores) for roles in complete.values()]
-    codes = np.repeat(np.arange(len(rows), dtype=np.int32), rows)
-    return parts, Factor(codes=codes, levels=tuple(complete))
-
-
-def _with_missing_labels(
-    scored: dict[str, dict[str, StoredArray]],
-    labelled: dict[str, dict[str, StoredArray]],
-    scores: set[str],
-) -> dict[str, dict[str, StoredArray]]:
-    """Return all splits with scores; those without labels get missing ones, of the form of the first split with labels."""
-    first = next(iter(labelled.values()))
-    role = next(r for r in first if r in LABELS)
-    header = first[role].header
-    # Whole numbers become text, which can be missing, rather than fractions.
-    is_text = header.dtype.kind in "USiu" and first[role].width is None
-    whole = {}
-    for split, roles in scored.items():
-        if split not in labelled:
-            rows = next(m for r, m in roles.items() if r in scores).rows
-            shape = (rows, *header.shape[1:])
-            missing = (
-                np.full(shape, "", header.dtype if header.dtype.kind in "US" else "U1")
-                if is_text
-                else np.full(shape, np.nan, np.float64)
-            )
-            roles = roles | {role: _in_memory(f"{split}_{role}", missing)}
-        whole[split] = roles
-    return whole
-
-
-def _in_memory(name: str, values: npt.NDArray[Any]) -> StoredArray:
-    content = values.tobytes()
-
-    @contextmanager
-    def opened() -> Iterator[Readable]:
-        yield io.BytesIO(content)
-
-    return StoredArray(name, Header(values.shape, values.dtype, False, 0), opened)
-
-
-def _left_out(
-    members: dict[str, StoredArray], parts: dict[str, list[StoredArray]], splits: Factor
-) -> Iterator[Finding]:
-    """Name the arrays of splits without scores or labels, and those that not every split has."""
-    used = {member.name for group in parts.values() for member in group}
-    incomplete: list[str] = []
-    others: list[str] = []
-    for name in members:
-        if name not in used:
-            pair = _role(name)
-            of_split = pair is not None and pair[0] not in splits.levels
-            (incomplete if of_split else others).append(f"'{short(name)}'")
-    for names, why in (
-        (incomplete, "a split needs scores and labels"),
-        (others, "not every split has such an array"),
-    ):
-        if names:
-            more = f" and {len(names) - 8:,} more" if len(names) > 8 else ""
-            verb = "is" if len(names) == 1 else "are"
-            text = f"{', '.join(names[:8])}{more} {verb} left out: {why}"
-            yield Notice.LEFT_OUT.finding("warning", text)
-
-
-def _rows(roles: dict[str, StoredArray], scores: set[str]) -> int:
-    """Number of rows of one split; raise InputError if scores and labels, if there are any, differ in length."""
-    score = next(m for r, m in roles.items() if r in scores)
-    label = next((m for r, m in roles.items() if r in LABELS), score)
-    if score.rows != label.rows:
-        raise InputError(
-            f"there are {score.rows:,} rows of probabilities ('{short(score.name)}') but {label.rows:,} "
-            f"labels ('{short(label.name)}')",
-            remedy="save both for the same rows",
-        )
-    return score.rows
-
-
-FORMATS.register(
-    Format(
-        key="npz",
-        label="NPZ (NumPy arrays)",
-        suffixes=(".npz",),
-        matches=_matches,
-        open=open_npz,
-        summary="Arrays 'probs' (or 'logits') and 'labels'; val_probs, val_labels, ... are splits.",
     )
 )

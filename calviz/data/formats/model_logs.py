@@ -1,0 +1,444 @@
+"""Logs of language models: samples of lm-evaluation-harness, and Inspect's logs as JSON."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from calviz.core.errors import Finding, InputError, shortened
+from calviz.core.limits import MAX_JSON
+from calviz.data.building import PERCENT_WORDS, are_percentages
+from calviz.data.format import FORMATS, Format, Source, without_bom
+from calviz.data.formats.json_formats import check_room, first_character, parsed_json, parsed_object
+from calviz.data.loaded import Notice
+from calviz.data.questions import Answer, lines, open_log
+
+# ---- lm-evaluation-harness: ``samples_<task>_<date>.jsonl``, written by ``--log_samples``
+#
+# A row holds the document, the requests (``arguments``: context and choice), the response of the model to each of them
+# (``filtered_resps``: log-likelihood and whether greedy decoding gives the choice, as numbers or as text), and ``target``, the index or the
+# text of the right choice. Sources: logs of lm_eval 0.4.13 and its documentation (docs/interface.md, ``evaluator.py``).
+
+
+#: The first keys of a row, in the order written by the harness.
+_LM_EVAL_HEAD = re.compile(rb'\s*\{\s*"doc_id"\s*:[^,{}\[\]]{1,60},\s*"doc"\s*:')
+_FILE = re.compile(r"samples_(?P<task>.+?)(?:_\d{4}-\d\d-\d\dT[\d.-]+)?\.jsonl", re.IGNORECASE)
+#: Keys under which a document names the part of the task it belongs to.
+_PARTS = ("subject", "category", "subcategory", "topic", "task", "subset", "language", "difficulty", "level")  # fmt: skip
+_LM_EVAL_TOOL = "lm-evaluation-harness samples"
+
+
+def answers_of_lm_eval(source: Source) -> tuple[list[Answer], list[Finding]]:
+    """Return the answers of a log, and findings about them; raise InputError, naming the line, if a row holds none."""
+    task = _FILE.fullmatch(source.name.removesuffix(".gz"))
+    task_column = {"task": task["task"]} if task else {}
+    with source.open() as stream:
+        rows = list(_rows(lines(stream)))
+    filters = dict.fromkeys(row.get("filter") for _, row in rows)
+    findings = []
+    if len(filters) > 1:
+        # One row per filter: the same answer, extracted in several ways.
+        first = next(iter(filters))
+        rows = [(number, row) for number, row in rows if row.get("filter") == first]
+        text = f"the log holds the answers of {len(filters)} filters; only those of '{shortened(str(first))}' are read"
+        findings.append(Notice.LOGS_AND_HINTS.finding("info", text))
+    targets = _Targets(rows)
+    answers = [targets.answer(number, row, task_column) for number, row in rows]
+    return answers, findings + targets.findings(answers)
+
+
+def _rows(numbered_lines: Iterator[tuple[int, bytes]]) -> Iterator[tuple[int, dict[str, Any]]]:
+    for number, line in numbered_lines:
+        row = parsed_object(line, number)
+        needed = {key: row.get(key) for key in ("doc_id", "target", "filter", "metrics", "acc")}
+        needed["filter"] = str(needed["filter"])
+        needed["scores"] = _scores(row, number)
+        needed["choices"] = _choices(row.get("arguments"))
+        doc = row.get("doc")
+        needed["parts"] = {
+            part: shortened(doc[part])
+            for part in _PARTS
+            if isinstance(doc, Mapping) and isinstance(doc.get(part), str)
+        }
+        yield number, needed
+
+
+def _scores(row: Mapping[str, Any], number: int) -> list[float]:
+    responses = row.get("filtered_resps", row.get("resps"))
+    if not isinstance(responses, list) or not responses:
+        raise InputError(
+            "the row has no 'filtered_resps': another version of lm-evaluation-harness wrote it",
+            line=number,
+            remedy="logs of version 0.4 and later are read, written by --log_samples",
+        )
+    values = [_number(_first(response)) for response in responses]
+    if any(value is None for value in values):
+        raise InputError(
+            "the answer is generated text without log-likelihoods of choices, so it has no probability",
+            line=number,
+            remedy="log a multiple-choice task, or save each answer's confidence beside whether it was right",
+        )
+    scores = [value for value in values if value is not None]
+    if len(scores) == 1:
+        raise InputError(
+            "there is one log-likelihood, of a task without choices",
+            line=number,
+            remedy="log a multiple-choice task",
+        )
+    if any(not math.isfinite(value) for value in scores):
+        raise InputError("a log-likelihood is not a finite number", line=number)
+    metrics = row.get("metrics")
+    if isinstance(metrics, list) and "acc_mutual_info" in metrics and len(scores) % 2 == 0:
+        # The second half holds the log-likelihoods of the choices without the question.
+        return scores[: len(scores) // 2]
+    return scores
+
+
+def _first(value: Any) -> Any:
+    """Return the log-likelihood: the first of a pair, nested in lists to a depth that varies by version."""
+    while isinstance(value, list):
+        if not value:
+            return None
+        value = value[0]
+    return value
+
+
+def _number(value: Any) -> float | None:
+    if isinstance(value, bool) or not isinstance(value, int | float | str):
+        return None
+    try:
+        return float(value)
+    except (ValueError, OverflowError):
+        return None
+
+
+def _choices(arguments: Any) -> tuple[str, ...]:
+    """Return the texts of the choices; the requests are either an object or a list."""
+    requests: Sequence[Any] = ()
+    if isinstance(arguments, Mapping):
+        requests = [r.get("arg_1") if isinstance(r, Mapping) else None for r in arguments.values()]
+    elif isinstance(arguments, list):
+        requests = [r[1] if isinstance(r, list) and len(r) > 1 else None for r in arguments]
+    texts = tuple(r for r in requests if isinstance(r, str))
+    return texts if len(texts) == len(requests) else ()
+
+
+class _Targets:
+    """Decides whether the targets of a log are indices or texts; if both are possible, by agreement with the log's own accuracy."""
+
+    def __init__(self, rows: Sequence[tuple[int, Mapping[str, Any]]]) -> None:
+        readings = (_by_index, _by_text)
+        labels = [[read(row) for _, row in rows] for read in readings]
+        possible = [
+            read
+            for read, labels_read in zip(readings, labels, strict=True)
+            if None not in labels_read
+        ]
+        self.read = readings[0]
+        if len(possible) == 1:
+            self.read = possible[0]
+        elif len(possible) == 2:
+            misses = [sum(_misses(row, read(row)) for _, row in rows) for read in possible]
+            self.read = possible[misses.index(min(misses))]
+        self.missed = sum(_misses(row, self.read(row)) for _, row in rows)
+
+    def answer(self, number: int, row: Mapping[str, Any], task_column: Mapping[str, str]) -> Answer:
+        label = self.read(row)
+        if label is None:
+            raise InputError(
+                f"the target {row['target']!r:.60} is none of the {len(row['scores'])} choices",
+                line=number,
+                remedy="give the index or the text of the one right choice",
+            )
+        texts = tuple(text.strip() for text in row["choices"][: len(row["scores"])])
+        lengths = tuple(len(text.encode()) for text in texts)
+        columns = dict(row["parts"]) | dict(task_column)
+        return Answer(
+            id=f"{columns.get('task', '')}/{row['doc_id']}".lstrip("/"),
+            scores=tuple(row["scores"]),
+            lengths=lengths,
+            label=label,
+            choices=texts,
+            columns={key: columns[key] for key in ("task", *columns) if key in columns},
+        )
+
+    def findings(self, answers: Sequence[Answer]) -> list[Finding]:
+        if not self.missed:
+            return []
+        text = (
+            f"in {self.missed:,} of {len(answers):,} rows the top choice is right and the log's own 'acc' says wrong, or the reverse: "
+            "check how the targets are written"
+        )
+        return [Notice.LOGS_AND_HINTS.finding("warning", text)]
+
+
+def _by_index(row: Mapping[str, Any]) -> int | None:
+    target = row["target"]
+    if isinstance(target, str) and re.fullmatch(r"\s*\d{1,4}\s*", target, re.ASCII):
+        target = int(target)
+    is_whole = isinstance(target, int) and not isinstance(target, bool)
+    return target if is_whole and 0 <= target < len(row["scores"]) else None
+
+
+def _by_text(row: Mapping[str, Any]) -> int | None:
+    target = row["target"]
+    if not isinstance(target, str):
+        return None
+    texts = [text.strip() for text in row["choices"][: len(row["scores"])]]
+    return texts.index(target.strip()) if texts.count(target.strip()) == 1 else None
+
+
+def _misses(row: Mapping[str, Any], label: int | None) -> bool:
+    """Whether the log's own accuracy contradicts this label."""
+    accuracy = _number(row.get("acc"))
+    if accuracy not in (0.0, 1.0) or label is None:
+        return False
+    scores = row["scores"]
+    best = max(scores)
+    # In case of a tie, the log may have counted either choice.
+    return bool(scores.count(best) == 1 and (scores.index(best) == label) != (accuracy == 1.0))
+
+
+def is_lm_eval(head: bytes) -> bool:
+    """Whether the first bytes are those of a log of lm-evaluation-harness."""
+    if _LM_EVAL_HEAD.match(without_bom(head)) is not None:
+        return True
+    return first_character(head) == b"{" and b'"filtered_resps"' in head
+
+
+FORMATS.register(
+    Format(
+        key="lm-eval",
+        label="lm-evaluation-harness (samples_*.jsonl)",
+        suffixes=(),
+        matches=is_lm_eval,
+        open=partial(open_log, answers_of_lm_eval, _LM_EVAL_TOOL),
+        text=True,
+        special=True,
+        answers=answers_of_lm_eval,
+        summary="What --log_samples writes: log-likelihoods of choices become probabilities by their softmax; task and subject are groups.",
+        package="pyarrow",
+    )
+)
+
+
+# ---- Inspect: ``eval(..., log_format="json")``, or ``inspect log convert --to json``
+#
+# A log is one object: ``version``, ``status``, ``eval`` (task, model) and ``samples``. A sample has ``choices``, ``target``, ``scores`` by
+# scorer (``value`` "C" or "I", ``answer``, ``metadata``) and ``output``, with the log-probabilities of its tokens if they were requested.
+# Sources: logs of inspect_ai 0.3.285 and its documentation (``inspect_ai.log.EvalLog``).
+
+
+_INSPECT_HEAD = re.compile(
+    rb'\s*\{\s*"version"\s*:\s*\d+\s*,\s*"status"\s*:\s*"\w+"\s*,\s*"eval"\s*:'
+)
+_INSPECT_TOOL = "Inspect log"
+_INSPECT_VERSION = 2
+#: Keys that may hold a stated confidence.
+_CONFIDENCES = ("confidence", "stated_confidence", "probability", "prob")
+_RIGHT = {"C": True, "I": False, "N": False, True: True, False: False}
+_LETTER = re.compile(r"[^A-Za-z]*([A-Za-z])[^A-Za-z]*")
+#: Rounding may carry a log-probability this far above 0.
+_ABOVE_ZERO = 1e-6
+
+
+def answers_of_inspect(source: Source) -> tuple[list[Answer], list[Finding]]:
+    """Return the answers of a log, and findings about them; raise InputError, naming the sample, if one has no confidence."""
+    with source.open() as stream:
+        data = stream.read(MAX_JSON.value + 1)
+    check_room(data)
+    log = parsed_json(data)
+    del data
+    version = log.get("version") if isinstance(log, Mapping) else None
+    if version != _INSPECT_VERSION:
+        raise InputError(
+            f"the Inspect log has version {version!r:.20}, but only version {_INSPECT_VERSION} is read",
+            remedy="convert it with the 'inspect log convert' of a current inspect_ai",
+        )
+    samples = log.get("samples")
+    if not isinstance(samples, list) or not samples:
+        raise InputError("the Inspect log has no samples", remedy="log them (log_samples=True)")
+    header = log["eval"] if isinstance(log.get("eval"), Mapping) else {}
+    task_and_model = {
+        key: shortened(header[key]) for key in ("task", "model") if isinstance(header.get(key), str)
+    }
+    parsed = [_answer(sample, row, task_and_model) for row, sample in enumerate(samples, start=1)]
+    answers = [answer for answer in parsed if answer is not None]
+    findings = list(_findings(log, len(parsed) - len(answers), len(parsed)))
+    if not answers:
+        raise InputError(
+            "no sample of the Inspect log was scored", remedy="score it (inspect score)"
+        )
+    stated = np.array([a.confidence for a in answers if not a.scores])
+    if are_percentages(stated):
+        answers = [a if a.scores else replace(a, confidence=a.confidence / 100) for a in answers]
+        findings.append(Notice.CONVERTED.finding("info", PERCENT_WORDS))
+    if any(a.scores for a in answers) and not all(a.scores for a in answers):
+        # Some samples lack logged scores for all choices: evaluate only the given answer in every sample.
+        answers = [_top_only(a) for a in answers]
+    return answers, findings
+
+
+def _findings(log: Mapping[str, Any], left_out: int, count: int) -> Iterator[Finding]:
+    status = log.get("status")
+    if status != "success":
+        text = f"the run ended with the status '{shortened(str(status))}': the log may lack samples"
+        yield Notice.LOGS_AND_HINTS.finding("warning", text)
+    if left_out:
+        yield Notice.LOGS_AND_HINTS.finding(
+            "warning",
+            f"{left_out:,} of {count:,} samples have no score, and were left out",
+        )
+
+
+def _answer(sample: Any, row: int, task_and_model: Mapping[str, str]) -> Answer | None:
+    if not isinstance(sample, Mapping):
+        raise InputError("the sample is not a JSON object", row=row)
+    scores = sample.get("scores")
+    scores = (
+        {k: v for k, v in scores.items() if isinstance(v, Mapping)}
+        if isinstance(scores, Mapping)
+        else {}
+    )
+    judged = [(name, s) for name, s in scores.items() if _is_mark(s.get("value"))]
+    if not judged:
+        return None
+    scorer, score = judged[0]
+    correct = _mark(score["value"], row, scorer)
+    metadata = sample.get("metadata")
+    columns = dict(task_and_model) | {
+        str(key): value
+        for key, value in (metadata.items() if isinstance(metadata, Mapping) else ())
+        if isinstance(value, str) and len(value) <= 40
+    }
+    epoch = sample.get("epoch", 1)
+    common: dict[str, Any] = {
+        "id": "/".join(str(p) for p in (*task_and_model.values(), sample.get("id", row), epoch)),
+        "correct": correct,
+        "columns": columns,
+    }
+    stated = _stated(sample, scores)
+    if stated is not None:
+        return Answer(confidence=stated, **common)
+    return _by_tokens(sample, score, row, common)
+
+
+def _is_mark(value: Any) -> bool:
+    return isinstance(value, bool) or value in ("C", "I", "P", "N", 0, 1)
+
+
+def _mark(value: Any, row: int, scorer: str) -> bool:
+    if value == "P":
+        raise InputError(
+            f"the scorer '{shortened(scorer)}' says that the answer is partly right, which is neither a hit nor a miss",
+            row=row,
+            remedy="score it as right or wrong",
+        )
+    return _RIGHT[value]
+
+
+def _stated(sample: Mapping[str, Any], scores: Mapping[str, Mapping[str, Any]]) -> float | None:
+    """Return the confidence stated by the model: from metadata of a score, a score of that name, or metadata or store of the sample."""
+    places = [s.get("metadata") for s in scores.values()]
+    places += [{name: s.get("value") for name, s in scores.items()}]
+    places += [sample.get("metadata"), sample.get("store")]
+    for place in places:
+        if not isinstance(place, Mapping):
+            continue
+        for key in _CONFIDENCES:
+            value = place.get(key)
+            if (
+                isinstance(value, int | float)
+                and not isinstance(value, bool)
+                and math.isfinite(value)
+            ):
+                return float(value)
+    return None
+
+
+def _by_tokens(
+    sample: Mapping[str, Any], score: Mapping[str, Any], row: int, common: Mapping[str, Any]
+) -> Answer:
+    """Return an answer from the log-probabilities at the last token that is the letter of a choice."""
+    choices = sample.get("choices")
+    count = len(choices) if isinstance(choices, list) else 0
+    letters = [chr(ord("A") + j) for j in range(min(count, 26))]
+    for token in reversed(_tokens(sample)):
+        letter = _letter(token.get("token"))
+        logprob = _log_probability(token)
+        if letter not in letters or logprob is None or logprob == -math.inf:
+            continue
+        probabilities = dict.fromkeys(letters, 0.0)
+        tops = token.get("top_logprobs")
+        for top in tops if isinstance(tops, list) else ():
+            if not isinstance(top, Mapping):
+                continue
+            name, value = _letter(top.get("token")), _log_probability(top)
+            if name in probabilities and value is not None:
+                probabilities[str(name)] += math.exp(value)
+        if count > 1 and all(p > 0 for p in probabilities.values()):
+            label = _target(sample.get("target"), letters)
+            if label is not None:
+                scores = tuple(math.log(p) for p in probabilities.values())
+                return Answer(scores=scores, label=label, confidence=math.exp(logprob), **common)
+        return Answer(confidence=math.exp(logprob), **common)
+    raise InputError(
+        "the sample has neither a stated confidence nor the log-probability of its answer",
+        row=row,
+        remedy="run it with logprobs=True and top_logprobs, or write a 'confidence' into the metadata of its score",
+    )
+
+
+def _log_probability(token: Mapping[str, Any]) -> float | None:
+    """The log-probability of a token, at most 0; None if it is missing, or too far above 0 to be one."""
+    value = token.get("logprob")
+    if not isinstance(value, int | float) or isinstance(value, bool) or not value <= _ABOVE_ZERO:
+        return None
+    return min(float(value), 0.0)
+
+
+def _tokens(sample: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
+    try:
+        content = sample["output"]["choices"][0]["logprobs"]["content"]
+    except (KeyError, IndexError, TypeError):
+        return []
+    return [t for t in content if isinstance(t, Mapping)] if isinstance(content, list) else []
+
+
+def _letter(token: Any) -> str | None:
+    match = _LETTER.fullmatch(token) if isinstance(token, str) else None
+    return match[1].upper() if match else None
+
+
+def _target(target: Any, letters: Sequence[str]) -> int | None:
+    if isinstance(target, list):
+        target = target[0] if len(target) == 1 else None
+    return letters.index(target) if target in letters else None
+
+
+def _top_only(answer: Answer) -> Answer:
+    return Answer(
+        id=answer.id, confidence=answer.confidence, correct=answer.correct, columns=answer.columns
+    )
+
+
+FORMATS.register(
+    Format(
+        key="inspect",
+        label="Inspect (log as JSON)",
+        suffixes=(),
+        matches=lambda head: _INSPECT_HEAD.match(without_bom(head)) is not None,
+        open=partial(open_log, answers_of_inspect, _INSPECT_TOOL),
+        answers=answers_of_inspect,
+        text=True,
+        special=True,
+        summary="Log-probabilities of the letters of choices, or a confidence in a score's metadata; task, model and metadata are groups.",
+        package="pyarrow",
+    )
+)

@@ -1,0 +1,499 @@
+"""NPY, one array; NPZ, the arrays of a zip file, inspected by their headers and never unpickled."""
+
+from __future__ import annotations
+
+import io
+import zipfile
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, cast
+
+import numpy as np
+import numpy.typing as npt
+
+from calviz.core.blocks import FloatArray, map_threads
+from calviz.core.errors import Finding, InputError
+from calviz.core.limits import MAX_ARRAYS, MAX_CLASSES, MAX_ROWS, check_expansion
+from calviz.core.probabilities import RowsInRange
+from calviz.core.row_columns import Factor
+from calviz.data.column_names import LABELS, LOGITS, PROBABILITIES, SPLIT_WORDS, plain
+from calviz.data.format import (
+    FORMATS,
+    SAMPLE_ROWS,
+    ZIP_DAMAGE,
+    Column,
+    Fetched,
+    Format,
+    Source,
+    Table,
+    allocate,
+    open_zip,
+)
+from calviz.data.loaded import Notice, damaged, short
+from calviz.data.numpy_files import (
+    MAGIC,
+    SPLIT,
+    ArrayTable,
+    Header,
+    Readable,
+    StoredArray,
+    check_size,
+    column_of,
+    float_type,
+    half_precision,
+    read_array,
+    read_header,
+    read_rows,
+)
+
+# ---- NPY
+
+
+#: Files of at least this many bytes are read in this many parts, which threads share.
+_PARTED_BYTES, _PARTS = 1 << 24, 8
+
+
+@dataclass(eq=False, kw_only=True)
+class MatrixTable(Table):
+    """A table from the columns of one 2-D array.
+
+    Attributes
+    ----------
+    member : StoredArray
+    open_at : callable, optional
+        Returns a context manager that gives the stream, positioned a number of bytes after the header; None if the stream
+        is compressed, so that positions in it are found only by reading.
+    """
+
+    member: StoredArray
+    open_at: Callable[[int], AbstractContextManager[Readable]] | None = None
+
+    def fetch(self, scores: Sequence[tuple[str, ...]], columns: Sequence[str]) -> Fetched:
+        """Read the requested columns; see `Table.fetch`."""
+        groups = [[self.places[c] for c in group] for group in (*scores, *zip(columns))]
+        # Columns in between are read too, and dropped afterwards.
+        ranges = [slice(min(group), max(group) + 1) for group in groups]
+        header = self.member.header
+        dtype = float_type(header.dtype)
+        arrays = [allocate(header.shape[0], r.stop - r.start, dtype) for r in ranges]
+        in_range = tuple(
+            RowsInRange(array) for array in arrays[: len(scores)] if array.shape[1] > 1
+        )
+        self._read(list(zip(arrays, ranges, strict=True)), in_range)
+        blocks: list[npt.NDArray[Any]] = []
+        for array, indices, r in zip(arrays, groups, ranges, strict=True):
+            all_between = indices == list(range(r.start, r.stop))
+            blocks.append(array if all_between else array[:, [j - r.start for j in indices]])
+        single = blocks[len(scores) :]
+        return Fetched(
+            tuple(blocks[: len(scores)]),
+            {name: array[:, 0] for name, array in zip(columns, single, strict=True)},
+            in_range,
+        )
+
+    def _read(
+        self, targets: Sequence[tuple[FloatArray, slice]], in_range: Sequence[RowsInRange]
+    ) -> None:
+        """Read all rows into the targets, and look at those that may be probabilities; several threads read parts of a large file."""
+        header, name = self.member.header, self.member.name
+        n, m = header.shape
+        open_at = self.open_at
+        if open_at is None or header.fortran or header.nbytes < _PARTED_BYTES:
+            with self.member.open() as stream:
+                read_rows(stream, header, targets, name, partial(_look, in_range, 0))
+            return
+        step = -(-n // _PARTS)
+
+        def work(start: int) -> None:
+            rows = slice(start, min(start + step, n))
+            part = replace(header, shape=(rows.stop - start, m))
+            own = [(array[rows], r) for array, r in targets]
+            with open_at(start * m * header.dtype.itemsize) as stream:
+                read_rows(stream, part, own, name, partial(_look, in_range, start))
+
+        for _ in map_threads(work, range(0, n, step), threaded=True):
+            pass
+
+
+def _look(in_range: Sequence[RowsInRange], start: int, rows: slice) -> None:
+    """Look at rows of a part that begins at row `start`."""
+    for found in in_range:
+        found.add(slice(start + rows.start, start + rows.stop))
+
+
+@dataclass(eq=False, kw_only=True)
+class RecordTable(Table):
+    """A table from the fields of a structured array."""
+
+    member: StoredArray
+
+    def fetch(self, scores: Sequence[tuple[str, ...]], columns: Sequence[str]) -> Fetched:
+        """Read the requested fields; see `Table.fetch`."""
+        with self.member.open() as stream:
+            records = read_array(stream, self.member.header, self.member.name)
+        blocks = []
+        for group in scores:
+            fields = [records[name] for name in group]
+            if len(fields) == 1:
+                block = fields[0].reshape(len(records), -1)
+                blocks.append(block.astype(float_type(block.dtype)))
+                continue
+            dtype = np.result_type(*(float_type(f.dtype) for f in fields))
+            out = allocate(len(records), len(fields), dtype)
+            for j, values in enumerate(fields):
+                out[:, j] = values
+            blocks.append(out)
+        return Fetched(tuple(blocks), {name: _text(records[name]) for name in columns})
+
+
+def _text(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    return np.char.decode(values, "utf-8", "replace") if values.dtype.kind == "S" else values
+
+
+def open_npy(source: Source) -> Table:
+    """Look at the header and the first rows; see `Format.open`."""
+    with source.open() as stream:
+        header = read_header(cast(Readable, stream), "array")
+    check_size(header, source.size - header.size, "array")
+
+    @contextmanager
+    def opened(after_header: int = 0) -> Iterator[Readable]:
+        with source.open() as raw:
+            raw.seek(header.size + after_header)
+            yield cast(Readable, raw)
+
+    member = StoredArray("array", header, opened)
+    notices = half_precision([member])
+    if header.dtype.names:
+        return RecordTable(
+            format="NPY (structured)", columns=_fields(member), notices=notices, member=member
+        )
+    if len(header.shape) != 2 or header.dtype.kind not in "fiu":
+        raise InputError(
+            f"the array has shape {header.shape} and type {header.dtype}, expected 2-D numbers: "
+            "the scores and one column with the label",
+            remedy="save scores and labels together as NPZ (probs, labels)",
+        )
+    n, m = header.shape
+    MAX_ROWS.check(n, f"the array has {n:,} rows")
+    MAX_CLASSES.check(m - 1, f"the array has {m:,} columns")
+    if not n or not m:
+        raise InputError("the array is empty")
+    heads = _first_rows(source, member)
+    return MatrixTable(
+        format="NPY",
+        columns=tuple(Column(f"column {j + 1}", "number", head) for j, head in enumerate(heads)),
+        named=False,
+        arrays=True,
+        notices=notices,
+        member=member,
+        open_at=None if source.compressed else opened,
+    )
+
+
+def _first_rows(source: Source, member: StoredArray) -> FloatArray:
+    """The first rows of a 2-D array of shape (n, m), column by column, shape (m, at most `SAMPLE_ROWS`)."""
+    header = member.header
+    n, m = header.shape
+    rows = min(n, SAMPLE_ROWS)
+    out: FloatArray = np.empty((m, rows), dtype=float_type(header.dtype))
+    if not header.fortran:
+        with member.open() as stream:
+            read_rows(stream, replace(header, shape=(rows, m)), [(out.T, slice(0, m))], member.name)
+        return out
+    # The first rows are spread over the whole file, one piece per column.
+    with source.open() as raw:
+        for j in range(m):
+            raw.seek(header.size + j * n * header.dtype.itemsize)
+            out[j] = np.frombuffer(raw.read(rows * header.dtype.itemsize), header.dtype)
+    return out
+
+
+def _fields(member: StoredArray) -> tuple[Column, ...]:
+    header = member.header
+    assert header.dtype.fields is not None
+    if len(header.shape) != 1:
+        raise InputError(f"the structured array has shape {header.shape}, expected 1-D")
+    rows = min(header.shape[0], SAMPLE_ROWS)
+    with member.open() as stream:
+        head = read_array(stream, Header((rows,), header.dtype, False, header.size), member.name)
+    columns = []
+    for name in header.dtype.names or ():
+        values = _text(head[name])
+        columns.append(column_of([_in_memory(name, values, header.shape[:1] + values.shape[1:])]))
+    return tuple(columns)
+
+
+def _in_memory(name: str, values: npt.NDArray[Any], shape: tuple[int, ...]) -> StoredArray:
+    """Present an array in memory as a stored one; `shape` is its own, or has the length of the whole file."""
+
+    @contextmanager
+    def opened() -> Iterator[Readable]:
+        yield io.BytesIO(values.tobytes())
+
+    return StoredArray(name, Header(shape, values.dtype, False, 0), opened)
+
+
+FORMATS.register(
+    Format(
+        key="npy",
+        label="NPY (one NumPy array)",
+        suffixes=(".npy",),
+        matches=lambda head: head.startswith(MAGIC),
+        open=open_npy,
+        summary="One 2-D array: the scores, and the label in the last or the first column.",
+    )
+)
+
+
+# ---- NPZ
+
+
+_LOCAL_HEADER = 30
+#: Largest possible expansion of a deflate stream.
+_DEFLATE = 1_032
+_NAMES = ("class_names", "classes", "target_names", "label_names", "categories")
+
+
+def _matches(head: bytes) -> bool:
+    """Whether the bytes begin a zip file whose first member is an NPY file."""
+    if head[:4] != b"PK\x03\x04" or len(head) < _LOCAL_HEADER:
+        return False
+    length = int.from_bytes(head[26:28], "little")
+    return head[_LOCAL_HEADER : _LOCAL_HEADER + length].endswith(b".npy")
+
+
+def open_npz(source: Source) -> Table:
+    """Look at the headers of all arrays; see `Format.open`."""
+    try:
+        archive = open_zip(source)
+        entries = [e for e in archive.infolist() if e.filename.endswith(".npy")]
+        MAX_ARRAYS.check(len(entries), f"the file holds {len(entries):,} arrays")
+        members = {e.filename[:-4]: _member(source, archive, e) for e in entries}
+        # Members may overlap in the file, so that each of them alone looks harmless.
+        check_expansion("the file", sum(e.file_size for e in entries), source.size)
+    except InputError:
+        raise
+    except ZIP_DAMAGE:
+        raise damaged() from None
+    if len(members) != len(entries):
+        raise InputError("two arrays have the same name")
+    members = {name: m for name, m in members.items() if m.header.shape != ()}
+    return _table(members, _class_names(members))
+
+
+@dataclass(eq=False, kw_only=True)
+class NpzTable(ArrayTable):
+    """The arrays of an NPZ file.
+
+    Attributes
+    ----------
+    members : dict of str to StoredArray
+        All arrays but the class names.
+    """
+
+    members: dict[str, StoredArray]
+
+    def for_map(self) -> Table:
+        """Return a table that also has the splits without labels; their labels are missing."""
+        return _table(self.members, self.class_names, unlabelled=True)
+
+
+def _table(
+    members: dict[str, StoredArray], class_names: tuple[str, ...], *, unlabelled: bool = False
+) -> NpzTable:
+    paired = _paired(members, unlabelled)
+    notices: list[Finding] = []
+    if paired is not None:
+        parts, splits = paired
+        notices = list(_left_out(members, parts, splits))
+    else:
+        parts, splits = {name: [member] for name, member in members.items()}, None
+    columns = [column_of(group, name) for name, group in parts.items()]
+    if splits is not None:
+        columns.append(Column(SPLIT, "text", np.array(list(splits.levels), dtype=object)))
+    notices += [finding for group in parts.values() for finding in half_precision(group)]
+    return NpzTable(
+        members=members,
+        format="NPZ",
+        columns=tuple(columns),
+        arrays=True,
+        class_names=class_names,
+        notices=notices,
+        parts=parts,
+        splits=splits,
+    )
+
+
+def _member(source: Source, archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> StoredArray:
+    name = entry.filename[:-4]
+    if entry.flag_bits & 1:
+        raise InputError("is encrypted", column=name, remedy="save it without a password")
+    if entry.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+        raise InputError(
+            "is compressed by a method that is not supported",
+            column=name,
+            remedy="save it by numpy.savez or numpy.savez_compressed",
+        )
+    # Do not trust the directory: the members it lists must fit into the file.
+    stored = entry.compress_type == zipfile.ZIP_STORED
+    room = source.size - entry.header_offset - _LOCAL_HEADER
+    most = entry.compress_size if stored else _DEFLATE * entry.compress_size
+    if entry.header_offset < 0 or entry.compress_size > room or entry.file_size > most:
+        raise damaged()
+    with archive.open(entry) as stream:
+        header = read_header(cast(Readable, stream), name)
+    check_size(header, entry.file_size - header.size, name)
+    check_expansion(f"'{short(name)}'", entry.file_size, entry.compress_size)
+
+    @contextmanager
+    def opened() -> Iterator[Readable]:
+        try:
+            # zipfile verifies the checksum once an array is read to its end.
+            with archive.open(entry) as stream:
+                stream.read(header.size)
+                yield cast(Readable, stream)
+        except InputError:
+            raise
+        except ZIP_DAMAGE:
+            raise damaged() from None
+
+    return StoredArray(name, header, opened)
+
+
+def _class_names(members: dict[str, StoredArray]) -> tuple[str, ...]:
+    for key in list(members):
+        if plain(key) in _NAMES and len(members[key].header.shape) == 1:
+            member = members.pop(key)
+            MAX_CLASSES.check(member.rows, f"'{short(key)}' has {member.rows:,} names")
+            with member.open() as stream:
+                return tuple(str(v) for v in read_array(stream, member.header, key))
+    return ()
+
+
+def _role(key: str) -> tuple[str, str] | None:
+    """Split "val_probs" or "probs_val" into ("val", "probs"); None if the key names no split."""
+    words = plain(key).split("_")
+    if words[0] in SPLIT_WORDS:
+        return key[: len(words[0])], "_".join(words[1:])
+    if words[-1] in SPLIT_WORDS:
+        return key[-len(words[-1]) :], "_".join(words[:-1])
+    return None
+
+
+def _paired(
+    members: dict[str, StoredArray], unlabelled: bool
+) -> tuple[dict[str, list[StoredArray]], Factor] | None:
+    """Concatenate arrays such as val_probs, val_labels, test_probs, test_labels to columns with splits; None if there are no such pairs.
+
+    All splits have labels or none has, unless `unlabelled`: then the labels of those without are missing.
+    """
+    splits: dict[str, dict[str, StoredArray]] = {}
+    for key, member in members.items():
+        if pair := _role(key):
+            splits.setdefault(pair[0], {})[pair[1]] = member
+    scores = {*PROBABILITIES, *LOGITS, "logits"}
+    complete = {
+        split: roles
+        for split, roles in splits.items()
+        if any(r in scores for r in roles) and any(r in LABELS for r in roles)
+    }
+    unsplit = [
+        k for k in members if _role(k) is None and (plain(k) in scores or plain(k) in LABELS)
+    ]
+    scored = {s: roles for s, roles in splits.items() if any(r in scores for r in roles)}
+    if complete and unlabelled:
+        complete = _with_missing_labels(scored, complete, scores)
+    elif not complete and not any(r in LABELS for roles in splits.values() for r in roles):
+        # Rows without labels, to which a map is applied.
+        complete = scored if len(scored) > 1 else {}
+    if not complete or unsplit:
+        return None
+    first = next(iter(complete.values()))
+    shared = [role for role in first if all(role in roles for roles in complete.values())]
+    parts: dict[str, list[StoredArray]] = {}
+    for role in shared:
+        group = [roles[role] for roles in complete.values()]
+        if len({m.width for m in group}) > 1:
+            shapes = ", ".join(f"'{short(m.name)}' {m.header.shape}" for m in group)
+            raise InputError(f"the splits have different numbers of classes: {shapes}")
+        parts[role] = group
+    rows = [_rows(roles, scores) for roles in complete.values()]
+    codes = np.repeat(np.arange(len(rows), dtype=np.int32), rows)
+    return parts, Factor(codes=codes, levels=tuple(complete))
+
+
+def _with_missing_labels(
+    scored: dict[str, dict[str, StoredArray]],
+    labelled: dict[str, dict[str, StoredArray]],
+    scores: set[str],
+) -> dict[str, dict[str, StoredArray]]:
+    """Return all splits with scores; those without labels get missing ones, of the form of the first split with labels."""
+    first = next(iter(labelled.values()))
+    role = next(r for r in first if r in LABELS)
+    header = first[role].header
+    # Whole numbers become text, which can be missing, rather than fractions.
+    is_text = header.dtype.kind in "USiu" and first[role].width is None
+    whole = {}
+    for split, roles in scored.items():
+        if split not in labelled:
+            rows = next(m for r, m in roles.items() if r in scores).rows
+            shape = (rows, *header.shape[1:])
+            missing = (
+                np.full(shape, "", header.dtype if header.dtype.kind in "US" else "U1")
+                if is_text
+                else np.full(shape, np.nan, np.float64)
+            )
+            roles = roles | {role: _in_memory(f"{split}_{role}", missing, shape)}
+        whole[split] = roles
+    return whole
+
+
+def _left_out(
+    members: dict[str, StoredArray], parts: dict[str, list[StoredArray]], splits: Factor
+) -> Iterator[Finding]:
+    """Name the arrays of splits without scores or labels, and those that not every split has."""
+    used = {member.name for group in parts.values() for member in group}
+    incomplete: list[str] = []
+    others: list[str] = []
+    for name in members:
+        if name not in used:
+            pair = _role(name)
+            of_split = pair is not None and pair[0] not in splits.levels
+            (incomplete if of_split else others).append(f"'{short(name)}'")
+    for names, why in (
+        (incomplete, "a split needs scores and labels"),
+        (others, "not every split has such an array"),
+    ):
+        if names:
+            more = f" and {len(names) - 8:,} more" if len(names) > 8 else ""
+            verb = "is" if len(names) == 1 else "are"
+            text = f"{', '.join(names[:8])}{more} {verb} left out: {why}"
+            yield Notice.LEFT_OUT.finding("warning", text)
+
+
+def _rows(roles: dict[str, StoredArray], scores: set[str]) -> int:
+    """Number of rows of one split; raise InputError if scores and labels, if there are any, differ in length."""
+    score = next(m for r, m in roles.items() if r in scores)
+    label = next((m for r, m in roles.items() if r in LABELS), score)
+    if score.rows != label.rows:
+        raise InputError(
+            f"there are {score.rows:,} rows of probabilities ('{short(score.name)}') but {label.rows:,} "
+            f"labels ('{short(label.name)}')",
+            remedy="save both for the same rows",
+        )
+    return score.rows
+
+
+FORMATS.register(
+    Format(
+        key="npz",
+        label="NPZ (NumPy arrays)",
+        suffixes=(".npz",),
+        matches=_matches,
+        open=open_npz,
+        summary="Arrays 'probs' (or 'logits') and 'labels'; val_probs, val_labels, ... are splits.",
+    )
+)

@@ -1,0 +1,448 @@
+"""Files in the layout that other tools write: the columns that each becomes, and one sentence for what is broken."""
+
+import gzip
+import io
+import json
+import struct
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from calviz.core.errors import InputError
+from calviz.core.row_columns import Factor
+from calviz.data import read
+from calviz.data.format import Source, Table, format_of
+from calviz.data.formats.weka_formats import open_arff
+from tests.inputs.table_files import sheet, workbook
+
+FILES = Path(__file__).parents[2] / "inputs/exports"
+EXPECTED = json.loads((FILES / "expected.json").read_text())
+CLASSES, PROBS = EXPECTED["classes"], np.array(EXPECTED["probs"])
+LABELS = [CLASSES[label] for label in EXPECTED["labels"]]
+PREDICTED = [CLASSES[label] for label in PROBS.argmax(axis=1)]
+SCORES = np.array(EXPECTED["scores"])
+
+
+def opened(content: str | bytes | Path, name: str | None = None) -> Table:
+    source = Source(FILES / content if isinstance(content, str) else content, name)
+    return format_of(source).open(source)
+
+
+def described(table: Table) -> list[tuple[str, str, int | None]]:
+    return [(c.name, c.type, c.width) for c in table.columns]
+
+
+def texts(table: Table, name: str) -> list[str]:
+    column = table.fetch([], [name]).columns[name]
+    return Factor.of(column).values().tolist()
+
+
+def block(table: Table, *names: str) -> np.ndarray:
+    return table.fetch([names], []).scores[0]
+
+
+def refused(content: bytes, name: str = "file") -> str:
+    with pytest.raises(InputError) as caught:
+        read(content, name=name)
+    return str(caught.value)
+
+
+# ---- Weka and OpenML
+
+
+def test_arff_of_an_openml_run():
+    table = opened("openml_predictions.arff")
+    integers = [(name, "integer", None) for name in ("repeat", "fold", "row_id")]
+    scores = [(f"confidence.{name}", "number", None) for name in CLASSES]
+    nominal = [("prediction", "text", None), ("correct", "text", None)]
+    assert described(table) == [*integers, *nominal, *scores]
+    np.testing.assert_array_equal(block(table, *(name for name, _, _ in scores)), PROBS)
+    assert texts(table, "correct") == LABELS
+    assert texts(table, "prediction") == PREDICTED
+    assert table.line(0) == 11
+
+
+def test_an_openml_run_as_csv_has_the_same_scores():
+    names = [f"confidence.{name}" for name in CLASSES]
+    np.testing.assert_array_equal(block(opened("openml_run.csv"), *names), PROBS)
+
+
+ARFF = b"""% made by hand
+@RELATION "a relation"
+@ATTRIBUTE 'p of cat' REAL
+@attribute "it's" {'a b', 'it\\'s', c}
+@attribute note string
+@attribute day date "yyyy-MM-dd"
+@DATA
+0.5, 'a b', 'x, y', 2020-01-01
+?, 'it\\'s', ?, ?
+
+% a comment between rows
+1e-3,c,z,"2020-01-02"
+"""
+
+
+def test_quotes_comments_and_missing_values_of_arff():
+    table = opened(ARFF)
+    assert described(table) == [
+        ("p of cat", "number", None), ("it's", "text", None), ("note", "text", None), ("day", "text", None),
+    ]  # fmt: skip
+    np.testing.assert_array_equal(block(table, "p of cat")[:, 0], [0.5, np.nan, 0.001])
+    assert texts(table, "it's") == ["a b", "it's", "c"]
+    assert texts(table, "note") == ["x, y", "", "z"]
+    assert [table.line(row) for row in range(3)] == [8, 9, 12]
+
+
+def test_arff_with_windows_lines_counts_them_right():
+    table = open_arff(Source(ARFF.replace(b"\n", b"\r\n")))
+    assert [table.line(row) for row in range(3)] == [8, 9, 12]
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (ARFF.replace(b"1e-3", b"half"), ["line 12", "'half' is not a number"]),
+        (ARFF.replace(b",c,", b","), ["line 12", "3 values", "4 attributes"]),
+        (ARFF.replace(b"1e-3,c,z", b"{0 1}"), ["line 12", "SparseToNonSparse"]),
+        (ARFF.replace(b"@DATA", b"% data"), ["no line '@data'"]),
+        (ARFF[: ARFF.index(b"0.5")], ["no rows"]),
+        (b"@relation x\n@data\n1\n", ["no attributes"]),
+        (b"@relation x\n@attribute a\n@data\n", ["line 2", "no name and type"]),
+        (b"@relation x\n@attribute a real\n@attribute a real\n@data\n1,2\n", ["two attributes"]),
+        (b"@relation x\n@attribute a relational\n@data\n1\n", ["line 2", "hold tables"]),
+    ],
+)
+def test_a_broken_arff_file_is_one_sentence(content, words):
+    message = refused(content, "x.arff")
+    assert all(word in message for word in words), message
+
+
+def test_wekas_predictions_as_csv():
+    table = opened("weka_prediction.csv")
+    assert described(table) == [
+        ("inst#", "integer", None), ("actual", "text", None), ("predicted", "text", None), ("confidence", "number", None),
+    ]  # fmt: skip
+    np.testing.assert_allclose(block(table, "confidence")[:, 0], np.maximum(SCORES, 1 - SCORES))
+    assert texts(table, "actual") == [["neg", "pos"][event] for event in EXPECTED["events"]]
+    assert texts(table, "predicted") == [["neg", "pos"][int(s > 0.5)] for s in SCORES]
+
+
+def test_wekas_distribution_as_plain_text():
+    table = opened("weka_distribution.txt")
+    assert described(table)[-1] == ("distribution", "number", 3)
+    assert table["distribution"].fields == tuple(CLASSES)
+    np.testing.assert_array_equal(block(table, "distribution"), PROBS)
+    assert texts(table, "actual") == LABELS
+
+
+def test_attributes_behind_the_distribution_and_classes_that_never_occur():
+    text = b"inst#,actual,predicted,error,distribution,,age,town\n1,1:a,3:c,+,0.2,0.1,*0.7,33,Ulm\n2,3:c,3:c,,0.2,0,*0.8,41,?\n"
+    table = opened(text)
+    assert described(table)[3:] == [
+        ("distribution", "number", 3), ("age", "integer", None), ("town", "text", None),
+    ]  # fmt: skip
+    assert table["distribution"].fields == ("1", "2", "3")
+    np.testing.assert_array_equal(block(table, "distribution"), [[0.2, 0.1, 0.7], [0.2, 0, 0.8]])
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("inst#,actual,predicted,error,prediction\n1,2.5,2.4,,0.1\n", ["line 2", "evaluate a classifier"]),
+        ("inst#,actual,predicted,error,prediction\n1,1:a\n", ["line 2", "Weka"]),
+        ("inst#,actual,predicted,error\n1,1:a,1:a,,1\n", ["line 1", "'prediction'"]),
+        ("inst#,actual,predicted,error,prediction\n", ["no rows"]),
+        ("inst#,actual,predicted,error,prediction\n1,1:a,1:a,,high\n", ["line 2", "'high' is not a number"]),
+    ],
+)  # fmt: skip
+def test_a_broken_list_of_weka_is_one_sentence(text, words):
+    message = refused(text.encode())
+    assert all(word in message for word in words), message
+
+
+# ---- JSON
+
+
+FRAME = pd.DataFrame({f"p_{name}": PROBS[:, j] for j, name in enumerate(CLASSES)}).assign(
+    label=LABELS
+)
+
+
+@pytest.mark.parametrize("orient", ["split", "records", "index", "columns", "table"])
+@pytest.mark.parametrize("indent", [0, 2])
+@pytest.mark.parametrize("index", ["numbers", "names"])
+def test_a_frame_of_pandas_in_every_orient(orient, indent, index):
+    keys = [f"row {j}" for j in range(len(FRAME))]
+    frame = FRAME if index == "numbers" else FRAME.set_axis(keys)
+    table = opened(frame.to_json(orient=orient, indent=indent).encode())
+    has_index = index == "names" and orient != "records"
+    assert table.names == (("index",) if has_index else ()) + tuple(FRAME.columns)
+    if has_index:
+        assert texts(table, "index") == keys
+    np.testing.assert_allclose(block(table, *FRAME.columns[:3]), PROBS, atol=1e-9)
+    assert texts(table, "label") == LABELS
+
+
+def test_values_alone_have_no_names():
+    table = opened(FRAME.to_json(orient="values").encode())
+    assert (table.names, table.named) == (("column 1", "column 2", "column 3", "column 4"), False)
+    np.testing.assert_allclose(block(table, *table.names[:3]), PROBS, atol=1e-9)
+
+
+@pytest.mark.parametrize("orient", ["index", "columns"])
+def test_numbered_columns_and_rows_are_told_apart_by_their_number(orient):
+    frame = pd.DataFrame(np.column_stack([PROBS, EXPECTED["labels"]]))
+    table = opened(frame.to_json(orient=orient).encode())
+    assert table.names == ("0", "1", "2", "3")
+    np.testing.assert_allclose(block(table, "0", "1", "2"), PROBS, atol=1e-9)
+
+
+def test_a_table_of_weights_and_biases():
+    table = opened("wandb_table.json")
+    assert described(table) == [
+        ("id", "integer", None), ("truth", "text", None), ("guess", "text", None),
+        *((f"score_{name}", "number", None) for name in CLASSES),
+    ]  # fmt: skip
+    np.testing.assert_array_equal(block(table, *table.names[3:]), PROBS)
+
+
+def test_nested_probabilities_of_bigquery():
+    table = opened("bigquery.jsonl")
+    assert described(table) == [
+        ("predicted_label", "text", None), ("predicted_label_probs", "number", 3), ("label", "text", None),
+    ]  # fmt: skip
+    fields = table["predicted_label_probs"].fields
+    assert sorted(fields) == CLASSES
+    order = [CLASSES.index(name) for name in fields]
+    np.testing.assert_array_equal(block(table, "predicted_label_probs"), PROBS[:, order])
+
+
+def test_nested_probabilities_in_parquet():
+    rows = [[{"label": n, "prob": p} for n, p in zip(CLASSES, row, strict=True)] for row in PROBS]
+    stream = io.BytesIO()
+    pq.write_table(pa.table({"label": LABELS, "predicted_label_probs": rows}), stream)
+    table = opened(stream.getvalue())
+    assert table.format == "Parquet"
+    assert table["predicted_label_probs"].fields == tuple(CLASSES)
+    np.testing.assert_array_equal(block(table, "predicted_label_probs"), PROBS)
+
+
+def test_vectors_of_spark_in_parquet():
+    dense = [{"type": 1, "size": None, "indices": None, "values": row.tolist()} for row in PROBS]
+    dense[1] = {"type": 0, "size": 3, "indices": [2], "values": [1.0]}
+    kind = pa.struct(
+        [("type", pa.int8()), ("size", pa.int32()), ("indices", pa.list_(pa.int32())), ("values", pa.list_(pa.float64()))]
+    )  # fmt: skip
+    stream = io.BytesIO()
+    pq.write_table(pa.table({"label": LABELS, "probability": pa.array(dense, kind)}), stream)
+    table = opened(stream.getvalue())
+    expected = PROBS.copy()
+    expected[1] = [0, 0, 1]
+    np.testing.assert_array_equal(block(table, "probability"), expected)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ('{"columns":["a","b"],"data":[[1,2],[3]]}', ["row 2", "1 values", "2 values"]),
+        ('{"columns":["a","a"],"data":[[1,2]]}', ["two columns called 'a'"]),
+        ('{"columns":["a"],"data":[1]}', ["row 1", "expected a list"]),
+        ('{"columns":[],"data":[]}', ["no rows"]),
+        ('{"schema":{"fields":[]},"data":[]}', ["no rows"]),
+        ("[[1,2],3]", ["values other than objects"]),
+        ("[]", ["no rows"]),
+        ('{"a":[1,2],"b":[1]}', ["differ in length"]),
+    ],
+)
+def test_a_broken_table_in_json_is_one_sentence(text, words):
+    message = refused(text.encode())
+    assert all(word in message for word in words), message
+
+
+# ---- Excel
+
+
+def test_the_first_sheet_of_a_workbook():
+    table = opened("predictions.xlsx")
+    assert described(table) == [
+        ("id", "integer", None), ("label", "text", None), *((f"p_{n}", "number", None) for n in CLASSES), ("day", "text", None),
+    ]  # fmt: skip
+    np.testing.assert_allclose(block(table, "p_cat", "p_dog", "p_fox"), PROBS)
+    assert texts(table, "label") == LABELS
+    assert texts(table, "day")[0] == "2026-01-01"
+    assert table.format == "Excel, sheet 'test'"
+    (notice,) = table.notices
+    assert "'notes'" in notice.message
+
+
+def test_a_sheet_that_is_a_huge_grid_of_few_cells_is_refused_before_it_is_read():
+    cells = '<row r="1"><c r="XFD1"><v>1</v></c></row>' + "<row><c><v>1</v></c></row>" * 200_000
+    assert "24.4 GiB" in refused(workbook(cells))
+
+
+def test_a_place_far_away_costs_nothing():
+    cells = '<row r="1"><c t="str"><v>a</v></c></row><row r="999999999"><c r="A999999999"><v>1</v></c></row>'
+    assert opened(workbook(cells)).names == ("a",)
+
+
+def test_a_sheet_without_a_row_of_names():
+    rows = sheet([row % 2, float(f"0.{row}5")] for row in range(1, 8))
+    table = opened(workbook(rows))
+    assert (table.named, table.names) == (False, ("column 1", "column 2"))
+    np.testing.assert_allclose(
+        block(table, "column 2")[:, 0], [float(f"0.{r}5") for r in range(1, 8)]
+    )
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (workbook('<row r="1"><c r="A1"><v>1</v></c></row>'), ["no sheet has rows"]),
+        (workbook("")[:900], ["damaged"]),
+        (workbook("", **{"xl/workbook.xml": "<no"}), ["damaged"]),
+        (workbook('<row><c r="ZZZZ1"><v>1</v></c></row>'), ["damaged"]),
+        (workbook('<row><c t="s"><v>7</v></c></row>'), ["damaged"]),
+        (workbook("<row><c><v>half</v></c></row>"), ["damaged"]),
+    ],
+)
+def test_a_broken_workbook_is_one_sentence(content, words):
+    message = refused(content, "x.xlsx")
+    assert all(word in message for word in words), message
+
+
+# ---- R
+
+
+def test_a_data_frame_of_r():
+    table = opened("predictions.rds")
+    assert described(table) == [
+        ("obs", "text", None), *((f"p_{n}", "number", None) for n in CLASSES), ("fold", "integer", None), ("ok", "boolean", None),
+    ]  # fmt: skip
+    np.testing.assert_array_equal(block(table, "p_cat", "p_dog", "p_fox"), PROBS)
+    assert texts(table, "obs") == LABELS
+
+
+def item(kind: int, content: bytes, attributes: bytes = b"") -> bytes:
+    return struct.pack(">i", kind | (0x200 if attributes else 0)) + content + attributes
+
+
+def characters(*values: str | None) -> bytes:
+    """A vector of texts."""
+    inner = [
+        item(9, struct.pack(">i", -1))
+        if v is None
+        else item(9 | 8 << 12, struct.pack(">i", len(v)) + v.encode())
+        for v in values
+    ]
+    return item(16, struct.pack(">i", len(values)) + b"".join(inner))
+
+
+def doubles(*values: float, attributes: bytes = b"") -> bytes:
+    return item(14, struct.pack(f">i{len(values)}d", len(values), *values), attributes)
+
+
+def integers(*values: int, attributes: bytes = b"") -> bytes:
+    return item(13, struct.pack(f">i{len(values)}i", len(values), *values), attributes)
+
+
+def pairs(**values: bytes) -> bytes:
+    """A pairlist of attributes."""
+    parts = [
+        struct.pack(">i", 2 | 0x400)
+        + item(1, item(9, struct.pack(">i", len(tag)) + tag.encode()))
+        + value
+        for tag, value in values.items()
+    ]
+    return b"".join(parts) + struct.pack(">i", 254)
+
+
+def frame(**columns: bytes) -> bytes:
+    attributes = pairs(names=characters(*columns))
+    return b"X\n" + struct.pack(">3i", 2, 0x40000, 0x20300) + item(
+        19, struct.pack(">i", len(columns)) + b"".join(columns.values()), attributes
+    )  # fmt: skip
+
+
+def matrix(attributes: dict[str, bytes]) -> bytes:
+    return doubles(0.1, 0.2, 0.9, 0.8, attributes=pairs(dim=integers(2, 2), **attributes))
+
+
+def test_missing_values_dates_and_a_matrix_in_a_column():
+    names = item(19, struct.pack(">i", 2) + struct.pack(">i", 254) + characters("no", "yes"))
+    table = opened(
+        frame(
+            y=characters("no", None),
+            n=integers(7, -(1 << 31)),
+            day=doubles(19_723.0, float("nan"), attributes=pairs(**{"class": characters("Date")})),
+            prob=matrix({"dimnames": names}),
+        )
+    )
+    assert described(table) == [
+        ("y", "text", None), ("n", "integer", None), ("day", "text", None), ("prob", "number", 2),
+    ]  # fmt: skip
+    assert texts(table, "y") == ["no", ""]
+    assert texts(table, "n") == ["7", ""]
+    assert texts(table, "day") == ["2024-01-01", ""]
+    assert table["prob"].fields == ("no", "yes")
+    np.testing.assert_array_equal(block(table, "prob"), [[0.1, 0.9], [0.2, 0.8]])
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (frame(a=doubles(0.5, 0.5))[:-30], ["damaged"]),
+        (frame(a=doubles(0.5), b=doubles(0.5, 0.5)), ["one length"]),
+        (frame(a=item(25, b"")), ["no data (type 25)", "saveRDS"]),
+        (b"X\n" + struct.pack(">3i", 2, 0, 0) + doubles(1.0), ["neither a data frame nor a matrix"]),
+        (b"X\n" + struct.pack(">3i", 2, 0, 0) + item(14, struct.pack(">i", 1 << 30)), ["damaged"]),
+        (b"X\n" + struct.pack(">3i", 2, 0, 0) + struct.pack(">i", 2 | 0x200) * 500, ["damaged"]),
+        (frame(f=integers(3, attributes=pairs(levels=characters("a"), **{"class": characters("factor")}))), ["damaged"]),
+        (gzip.compress(b"RDX3\nX\n\0\0\0\3"), ["workspaces", "saveRDS"]),
+        (b"A\n3\n263171\n", ["in this form", "saveRDS"]),
+    ],
+)  # fmt: skip
+def test_a_broken_object_of_r_is_one_sentence(content, words):
+    message = refused(content, "x.rds")
+    assert all(word in message for word in words), message
+
+
+# ---- Text
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("label,p\n1,0.5\n0,0.25\nMean,0.375\n", "label"),
+        ("id,label,p\n7,1,0.5\n8,0,0.25\nTotal,,0.75\n", "id"),
+        ("truth,p\nstay,51%\nchurn,9%\nAverage:,30%\n", "truth"),
+    ],
+)
+def test_a_line_of_totals_is_named(text, found):
+    message = refused(text.encode(), "x.csv")
+    assert f"column '{found}'" in message
+    assert "line of totals" in message
+    assert "delete this line" in message
+
+
+def test_a_line_of_totals_far_below_the_beginning_is_named(tmp_path):
+    path = tmp_path / "long.csv"
+    path.write_text("label,p\n" + "1,0.5\n0,0.25\n" * 120_000 + "Total,1\n")
+    with pytest.raises(InputError, match="line of totals"):
+        read(path)
+
+
+def test_a_class_that_is_called_total_is_no_line_of_totals():
+    table = opened(b"label,p_mean,p_total\nmean,0.5,0.5\ntotal,0.5,0.5\ntotal,0.25,0.75\n")
+    assert texts(table, "label") == ["mean", "total", "total"]
+
+
+def test_row_names_that_r_gives_no_name():
+    table = opened(b'"label" "p_no" "p_yes"\n"1" "no" 0.75 0.25\n"2" "yes" 0.5 0.5\n')
+    assert table.names == ("Unnamed: 0", "label", "p_no", "p_yes")
+    np.testing.assert_array_equal(block(table, "p_no", "p_yes"), [[0.75, 0.25], [0.5, 0.5]])
+    assert texts(table, "label") == ["no", "yes"]
+    assert table.line(1) == 3
