@@ -48,23 +48,6 @@ from calviz.sample.sample import Sample
 _MARGINS, _HEIGHT = (58, 18, 14, 50), 220
 
 
-def draw(figure: BinSensitivity, sheet: Sheet) -> Picture:
-    """Draw the ECE by number of bins (see `BinSensitivity.plot`)."""
-    palette = sheet.palette
-    highest = 100 * max(float(values.max()) for values in figure.ece.values())
-    if figure.floor:
-        highest = max(highest, 100 * float(figure.floor[figure.scheme].high.max()))
-    room = 1.12 * highest or 1.0
-    return sheet.picture(
-        [*_traces(figure, palette), *_mark(figure, palette, room)],
-        inner=_HEIGHT,
-        margins=_MARGINS,
-        annotations=_mark_label(figure, palette, room),
-        xaxis=axis(palette, "Number of bins", range=[0, figure.counts.size + 1], nticks=7),
-        yaxis=axis(palette, "ECE (points)", range=[0, room], nticks=6),
-    )
-
-
 def _traces(f: BinSensitivity, p: Palette) -> Iterator[Trace]:
     x = f.counts.astype(np.float64)
     if f.floor:
@@ -413,6 +396,22 @@ class BinSensitivity(Figure):
             inside = np.concatenate([self.ece[s] <= self.floor[s].high for s in self.floor])
             parts.append(_verdict(float(inside.mean())))
         return " ".join(parts)
+
+    def draw(self, sheet: Sheet) -> Picture:
+        """Draw the ECE by number of bins (see `BinSensitivity.plot`)."""
+        palette = sheet.palette
+        highest = 100 * max(float(values.max()) for values in self.ece.values())
+        if self.floor:
+            highest = max(highest, 100 * float(self.floor[self.scheme].high.max()))
+        room = 1.12 * highest or 1.0
+        return sheet.picture(
+            [*_traces(self, palette), *_mark(self, palette, room)],
+            inner=_HEIGHT,
+            margins=_MARGINS,
+            annotations=_mark_label(self, palette, room),
+            xaxis=axis(palette, "Number of bins", range=[0, self.counts.size + 1], nticks=7),
+            yaxis=axis(palette, "ECE (points)", range=[0, room], nticks=6),
+        )
 
 
 @takes_weights

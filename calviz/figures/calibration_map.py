@@ -229,6 +229,25 @@ class CalibrationMap(Figure):
             f"It falls by {points(depth)} points from a score of {decimal(start)} to {decimal(end)}"
         )
 
+    def draw(self, sheet: Sheet, *, height: int) -> Picture:
+        """Draw the map over the diagonal (no change), with the observed frequencies to which it should map."""
+        p = sheet.palette
+        traces: list[Trace] = [diagonal(p)]
+        if not self.is_function:
+            traces.append(area(self.before, self.low, self.high, p.glaze(p.blue, 0.22)))
+            traces.append(markers(*self.rows, p.glaze(p.blue, 0.45), size=3, hoverinfo="skip"))
+        traces.append(
+            line(
+                self.before,
+                self.after,
+                p.blue,
+                width=2.5,
+                hovertemplate="score %{x:.3f} becomes %{y:.3f}<extra></extra>",
+            )
+        )
+        traces.append(circles(*self.observed, p))
+        return square(traces, sheet, height, "Score before", "Score after")
+
 
 def _is_function(x: FloatArray, y: FloatArray) -> bool:
     """Whether nearly all neighbouring scores stay neighbours; `x` is ascending."""
@@ -259,26 +278,6 @@ def _groups(x: FloatArray, y: FloatArray) -> tuple[FloatArray, FloatArray, Float
 
 
 # ---- How a calibration map is drawn.
-
-
-def draw(figure: CalibrationMap, sheet: Sheet, *, height: int) -> Picture:
-    """Draw the map over the diagonal (no change), with the observed frequencies to which it should map."""
-    f, p = figure, sheet.palette
-    traces: list[Trace] = [diagonal(p)]
-    if not f.is_function:
-        traces.append(area(f.before, f.low, f.high, p.glaze(p.blue, 0.22)))
-        traces.append(markers(*f.rows, p.glaze(p.blue, 0.45), size=3, hoverinfo="skip"))
-    traces.append(
-        line(
-            f.before,
-            f.after,
-            p.blue,
-            width=2.5,
-            hovertemplate="score %{x:.3f} becomes %{y:.3f}<extra></extra>",
-        )
-    )
-    traces.append(circles(*f.observed, p))
-    return square(traces, sheet, height, "Score before", "Score after")
 
 
 # ---- The flexible calibration curve with its band.

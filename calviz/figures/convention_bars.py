@@ -139,6 +139,18 @@ class EceByLibrary(Figure):
             "on average."
         )
 
+    def draw(self, sheet: Sheet) -> Picture:
+        """Draw the computed dots (see `EceByLibrary.plot`)."""
+        palette = sheet.palette
+        highest = max(v for d in self.dots for v in (d.value, d.noise) if not math.isnan(v))
+        return sheet.picture(
+            _traces(self, highest, palette),
+            inner=_ROW * len(self.dots),
+            margins=_MARGINS,
+            xaxis=axis(palette, "ECE (points)", range=[0, _AXIS_END * highest or 1.0], nticks=6),
+            yaxis=row_axis(palette, [_label(dot, palette) for dot in self.dots], ticks=""),
+        )
+
 
 # ---- How the ECE by library is drawn.
 
@@ -149,19 +161,6 @@ _ROW, _MARGINS = 36, (166, 14, 10, 50)
 _AXIS_END = 135
 #: A dot closer than this to the left edge, as a share of the largest value, has no room for its number on the left.
 _FROM_EDGE = 0.25
-
-
-def draw(figure: EceByLibrary, sheet: Sheet) -> Picture:
-    """Draw the computed dots (see `EceByLibrary.plot`)."""
-    palette = sheet.palette
-    highest = max(v for d in figure.dots for v in (d.value, d.noise) if not math.isnan(v))
-    return sheet.picture(
-        _traces(figure, highest, palette),
-        inner=_ROW * len(figure.dots),
-        margins=_MARGINS,
-        xaxis=axis(palette, "ECE (points)", range=[0, _AXIS_END * highest or 1.0], nticks=6),
-        yaxis=row_axis(palette, [_label(dot, palette) for dot in figure.dots], ticks=""),
-    )
 
 
 def _label(dot: LibraryEce, palette: Palette) -> str:

@@ -374,6 +374,33 @@ class Cumulative(Figure):
         change = "above it the error changes its sign, so that over all rows they are"
         return f"{change} only {points_text(abs(rest))} too {_high(rest)}"
 
+    def draw(
+        self,
+        sheet: Sheet,
+        *,
+        panels: tuple[CumulativePanel, ...],
+        selected: tuple[float, float] | None,
+        beside: tuple[Overlay[Cumulative], ...],
+    ) -> Picture:
+        """Draw a computed cumulative plot (see `Cumulative.plot`)."""
+        grid = _Grid(len(panels), sheet.width or _WIDTH, sheet.narrow)
+        drawn_panels = [
+            _Panel(self, sheet.palette, panel, place, selected, beside)
+            for place, panel in enumerate(panels, start=1)
+        ]
+        axes: dict[str, Any] = {}
+        for place, panel in enumerate(drawn_panels):
+            axes |= panel.axes(*grid.domain(place))
+        return sheet.picture(
+            _named_once([trace for panel in drawn_panels for trace in panel.traces()]),
+            inner=grid.inner,
+            margins=_MARGINS,
+            above=24,
+            annotations=[label for panel in drawn_panels for label in panel.labels()],
+            shapes=[shape for panel in drawn_panels for shape in panel.frames()],
+            **axes,
+        )
+
 
 def _high(gap: float) -> str:
     return "high" if gap > 0 else "low"
@@ -411,34 +438,6 @@ _LEAST = 4
 _MARKS, _BESIDE = 8, 44
 #: Width assumed if none is known.
 _WIDTH = 880
-
-
-def draw(
-    figure: Cumulative,
-    sheet: Sheet,
-    *,
-    panels: tuple[CumulativePanel, ...],
-    selected: tuple[float, float] | None,
-    beside: tuple[Overlay[Cumulative], ...],
-) -> Picture:
-    """Draw a computed cumulative plot (see `Cumulative.plot`)."""
-    grid = _Grid(len(panels), sheet.width or _WIDTH, sheet.narrow)
-    drawn_panels = [
-        _Panel(figure, sheet.palette, panel, place, selected, beside)
-        for place, panel in enumerate(panels, start=1)
-    ]
-    axes: dict[str, Any] = {}
-    for place, panel in enumerate(drawn_panels):
-        axes |= panel.axes(*grid.domain(place))
-    return sheet.picture(
-        _named_once([trace for panel in drawn_panels for trace in panel.traces()]),
-        inner=grid.inner,
-        margins=_MARGINS,
-        above=24,
-        annotations=[label for panel in drawn_panels for label in panel.labels()],
-        shapes=[shape for panel in drawn_panels for shape in panel.frames()],
-        **axes,
-    )
 
 
 def _named_once(traces: list[Trace]) -> list[Trace]:

@@ -404,6 +404,19 @@ class Decision(Figure):
             f"prediction costs {c.wrong:g}, a referred one {c.referred:g}, a right one {c.right:g}. {self.reading()}"
         )
 
+    def draw(self, sheet: Sheet, *, others: tuple[Decision, ...]) -> Picture:
+        """Draw computed costs (see `Decision.plot`)."""
+        drawing = _Costs(self, sheet.palette, others)
+        traces = list(drawing.traces())
+        return sheet.picture(
+            traces,
+            inner=sheet.panel_height,
+            margins=_MARGINS,
+            above=20,
+            annotations=drawing.face_label(),
+            **drawing.axes(),
+        )
+
 
 def _condition(rule: RuleResult) -> str:
     if math.isinf(rule.threshold):
@@ -466,20 +479,6 @@ def _thresholds(view: Steps, rules: FloatArray) -> FloatArray:
 #: Margins of the panel in pixels.
 _MARGINS = (70, 28, 26, 54)
 _SYMBOLS = ("circle", "diamond", "square", "triangle-up")
-
-
-def draw(figure: Decision, sheet: Sheet, *, others: tuple[Decision, ...]) -> Picture:
-    """Draw computed costs (see `Decision.plot`)."""
-    drawing = _Costs(figure, sheet.palette, others)
-    traces = list(drawing.traces())
-    return sheet.picture(
-        traces,
-        inner=sheet.panel_height,
-        margins=_MARGINS,
-        above=20,
-        annotations=drawing.face_label(),
-        **drawing.axes(),
-    )
 
 
 @dataclass(frozen=True)

@@ -204,6 +204,18 @@ class LearningCurves(Figure):
             f"calibration rows, {span}, always judged on the same {judged}. {self.answer()}"
         )
 
+    def draw(self, sheet: Sheet) -> Picture:
+        """Draw learning curves (see `LearningCurves.plot`)."""
+        drawing = _LearningCurves(self, sheet.palette)
+        traces = list(drawing.traces())
+        return sheet.picture(
+            traces,
+            inner=sheet.panel_height,
+            margins=_MARGINS,
+            annotations=drawing.notes(),
+            **drawing.axes(),
+        )
+
 
 # ---- How learning curves are drawn.
 
@@ -213,19 +225,6 @@ _MARGINS = (66, 20, 14, 54)
 _SYMBOLS = ("circle", "square", "diamond", "triangle-up", "triangle-down", "cross", "star", "x")
 #: The axis extends beyond the range of the main values by at most this multiple of it.
 _ROOM = 1.5
-
-
-def draw(figure: LearningCurves, sheet: Sheet) -> Picture:
-    """Draw learning curves (see `LearningCurves.plot`)."""
-    drawing = _LearningCurves(figure, sheet.palette)
-    traces = list(drawing.traces())
-    return sheet.picture(
-        traces,
-        inner=sheet.panel_height,
-        margins=_MARGINS,
-        annotations=drawing.notes(),
-        **drawing.axes(),
-    )
 
 
 @dataclass(frozen=True)

@@ -122,6 +122,24 @@ class ModelDifferences(Figure):
             f"{'; '.join(parts)}."
         )
 
+    def draw(self, sheet: Sheet) -> Picture:
+        """Draw paired differences (see `ModelDifferences.plot`)."""
+        drawing = _ModelRows(self, sheet.palette)
+        left = name_room([shorten(name, _NAME) for name in drawing.names], _BESIDE)
+        return sheet.picture(
+            drawing.traces(),
+            inner=_ROW * len(drawing.names),
+            margins=(left, _RIGHT, _TOP, _BOTTOM),
+            above=_TOP - 6,
+            annotations=drawing.sides(),
+            shapes=[
+                vertical_shape(
+                    sheet.palette.ink, x=0, width=1.5, dash="4px,3px", yref="paper", layer="below"
+                )
+            ],
+            **drawing.axes(),
+        )
+
 
 # ---- How paired differences of models are drawn.
 
@@ -129,25 +147,6 @@ class ModelDifferences(Figure):
 _RIGHT, _TOP, _BOTTOM, _ROW = 16, 30, 54, 28
 #: Maximum characters of a name, and space beside the names in pixels.
 _NAME, _BESIDE = 26, 16
-
-
-def draw(figure: ModelDifferences, sheet: Sheet) -> Picture:
-    """Draw paired differences (see `ModelDifferences.plot`)."""
-    drawing = _ModelRows(figure, sheet.palette)
-    left = name_room([shorten(name, _NAME) for name in drawing.names], _BESIDE)
-    return sheet.picture(
-        drawing.traces(),
-        inner=_ROW * len(drawing.names),
-        margins=(left, _RIGHT, _TOP, _BOTTOM),
-        above=_TOP - 6,
-        annotations=drawing.sides(),
-        shapes=[
-            vertical_shape(
-                sheet.palette.ink, x=0, width=1.5, dash="4px,3px", yref="paper", layer="below"
-            )
-        ],
-        **drawing.axes(),
-    )
 
 
 @dataclass(frozen=True)

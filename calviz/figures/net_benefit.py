@@ -237,6 +237,26 @@ class NetBenefit(Figure):
             text += f" The band is a {level_text(self.level)} bootstrap range."
         return text
 
+    def draw(
+        self,
+        sheet: Sheet,
+        *,
+        shown: Shown,
+        at: float | None,
+        others: tuple[NetBenefit, ...],
+    ) -> Picture:
+        """Draw computed net benefits (see `NetBenefit.plot`)."""
+        drawing = _NetBenefitCurves(self, sheet.palette, shown, at, others)
+        traces = list(drawing.traces())
+        return sheet.picture(
+            traces,
+            inner=sheet.panel_height,
+            margins=_MARGINS,
+            above=20,
+            annotations=drawing.cutoff_label(),
+            **drawing.axes(),
+        )
+
 
 def _all(view: Steps, cutoff: FloatArray) -> dict[Shown, FloatArray]:
     """Return all drawable quantities at the cutoffs, shape (..., T) each."""
@@ -261,27 +281,6 @@ _TITLES: dict[Shown, str] = {
     "standardised": "Net benefit / share of hits",
     "avoided": "Actions avoided per 100 rows",
 }
-
-
-def draw(
-    figure: NetBenefit,
-    sheet: Sheet,
-    *,
-    shown: Shown,
-    at: float | None,
-    others: tuple[NetBenefit, ...],
-) -> Picture:
-    """Draw computed net benefits (see `NetBenefit.plot`)."""
-    drawing = _NetBenefitCurves(figure, sheet.palette, shown, at, others)
-    traces = list(drawing.traces())
-    return sheet.picture(
-        traces,
-        inner=sheet.panel_height,
-        margins=_MARGINS,
-        above=20,
-        annotations=drawing.cutoff_label(),
-        **drawing.axes(),
-    )
 
 
 @dataclass(frozen=True)

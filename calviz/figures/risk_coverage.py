@@ -453,6 +453,26 @@ class RiskCoverage(Figure):
             parts.append(f"A perfect ranking would reach {percent(best)} there.")
         return " ".join(parts)
 
+    def draw(
+        self,
+        sheet: Sheet,
+        *,
+        x: XAxis,
+        y: YAxis,
+        at: float | None,
+        others: tuple[RiskCoverage, ...],
+    ) -> Picture:
+        """Draw a computed risk-coverage curve (see `RiskCoverage.plot`)."""
+        drawing = _RiskCoverageCurves(self, sheet.palette, x, y, others)
+        traces = [*drawing.traces(), *drawing.mark(at)]
+        return sheet.picture(
+            traces,
+            inner=_SMALL if sheet.narrow else _TALL,
+            margins=_MARGINS,
+            annotations=drawing.mark_label(at),
+            **drawing.axes(),
+        )
+
 
 def _accuracy_interval(sample: Sample, level: float) -> Interval | None:
     """Interval of the accuracy, the same as in `calviz.evaluate`."""
@@ -474,27 +494,6 @@ _MARGINS = (64, 28, 14, 54)
 _TALL, _SMALL = 380, 300
 #: Diameter, in pixels, of the area around a point of the curve that reacts to the pointer.
 _NEAR = 14
-
-
-def draw(
-    figure: RiskCoverage,
-    sheet: Sheet,
-    *,
-    x: XAxis,
-    y: YAxis,
-    at: float | None,
-    others: tuple[RiskCoverage, ...],
-) -> Picture:
-    """Draw a computed risk-coverage curve (see `RiskCoverage.plot`)."""
-    drawing = _RiskCoverageCurves(figure, sheet.palette, x, y, others)
-    traces = [*drawing.traces(), *drawing.mark(at)]
-    return sheet.picture(
-        traces,
-        inner=_SMALL if sheet.narrow else _TALL,
-        margins=_MARGINS,
-        annotations=drawing.mark_label(at),
-        **drawing.axes(),
-    )
 
 
 @dataclass(frozen=True)

@@ -211,52 +211,54 @@ class Roc(ScoreFigure):
             f"{percent(self.share)} of them hits. {self.reading()}"
         )
 
+    def draw(
+        self,
+        sheet: Sheet,
+        *,
+        panel: RocPanel,
+        at: CutoffCounts | None,
+        beside: tuple[Overlay[Roc], ...],
+    ) -> Picture:
+        """Draw a curve (see `Roc.plot`)."""
+        roc = panel == "roc"
+        x, y = (
+            ("False alarms (1 − specificity)", "Sensitivity")
+            if roc
+            else ("Sensitivity (recall)", "Precision")
+        )
+        picture = square(
+            list(_traces(self, sheet.palette, roc, at, beside)),
+            sheet,
+            _HEIGHT,
+            x,
+            y,
+        )
+        layout = picture["layout"]
+        above = _ABOVE + LINE * len(beside)
+        layout["margin"]["t"] += above
+        layout["height"] += above
+        text = "<br>".join(
+            [
+                self.area_words(panel),
+                # The role instead of the name, which may be wider than the square.
+                *(f"{o.role.capitalize()}: {o.content.area_words(panel)}" for o in beside),
+            ]
+        )
+        note = heading(
+            text,
+            sheet.palette,
+            ("x domain", "y domain"),
+            font={"size": 12, "color": sheet.palette.ink},
+        )
+        layout["annotations"] = [*layout["annotations"], note]
+        return picture
+
 
 # ---- How ROC and precision-recall curves are drawn.
 
 
 #: Height of the square with its axes, and of the line of text above it, in pixels.
 _HEIGHT, _ABOVE = 350, 24
-
-
-def draw(
-    figure: Roc,
-    sheet: Sheet,
-    *,
-    panel: RocPanel,
-    at: CutoffCounts | None,
-    beside: tuple[Overlay[Roc], ...],
-) -> Picture:
-    """Draw a curve (see `Roc.plot`)."""
-    roc = panel == "roc"
-    x, y = (
-        ("False alarms (1 − specificity)", "Sensitivity")
-        if roc
-        else ("Sensitivity (recall)", "Precision")
-    )
-    picture = square(
-        list(_traces(figure, sheet.palette, roc, at, beside)),
-        sheet,
-        _HEIGHT,
-        x,
-        y,
-    )
-    layout = picture["layout"]
-    above = _ABOVE + LINE * len(beside)
-    layout["margin"]["t"] += above
-    layout["height"] += above
-    text = "<br>".join(
-        [
-            figure.area_words(panel),
-            # The role instead of the name, which may be wider than the square.
-            *(f"{o.role.capitalize()}: {o.content.area_words(panel)}" for o in beside),
-        ]
-    )
-    note = heading(
-        text, sheet.palette, ("x domain", "y domain"), font={"size": 12, "color": sheet.palette.ink}
-    )
-    layout["annotations"] = [*layout["annotations"], note]
-    return picture
 
 
 def _traces(

@@ -129,6 +129,31 @@ class SliceGaps(Figure):
         """Say in plain words what the picture shows."""
         return f"Gap of score and hits by slice of {shorten(self.result.name, NAME_LENGTH)}. {self.answer()}"
 
+    def draw(self, sheet: Sheet, *, beside: tuple[Overlay[FloatArray], ...]) -> Picture:
+        """Draw the gaps of slices (see `SliceGaps.plot`)."""
+        palette, above = sheet.palette, sheet.narrow
+        limit = _ABOVE if above else _NAME
+        short = [shorten(s.name, limit) for s in self.shown]
+        names = [plotly_text(name) for name in short]
+        # On a narrow page, names beside their rows would take most of the width.
+        left = _RIGHT if above else name_room(short, _BESIDE)
+        return sheet.picture(
+            [*_traces(self, palette), *(_outlines(other, palette) for other in beside)],
+            inner=(_TALL if above else _ROW) * max(len(names), 2),
+            margins=(left, _RIGHT, _TOP, _BOTTOM),
+            shapes=[
+                vertical_shape(
+                    palette.neutral, x=x, width=1.2, dash=dash, yref="paper", layer="below"
+                )
+                for x, dash in ((0.0, "solid"), (100 * self.result.gap, "dash"))
+            ],
+            xaxis=axis(palette, _gap_words(self), nticks=5 if sheet.narrow else 9),
+            yaxis=row_axis(
+                palette, names, showticklabels=not above, ticks="" if above else "outside"
+            ),
+            annotations=_names_above(names, palette) if above else (),
+        )
+
 
 # ---- How the gaps of slices are drawn.
 
@@ -139,28 +164,6 @@ _ROW, _TALL, _RIGHT, _TOP, _BOTTOM = 24, 42, 20, 12, 52
 _MARK, _CLICKED = 9, 14
 #: Maximum characters of a name beside and above its row, and space beside the names in pixels.
 _NAME, _ABOVE, _BESIDE = 52, 46, 20
-
-
-def draw(figure: SliceGaps, sheet: Sheet, *, beside: tuple[Overlay[FloatArray], ...]) -> Picture:
-    """Draw the gaps of slices (see `SliceGaps.plot`)."""
-    palette, above = sheet.palette, sheet.narrow
-    limit = _ABOVE if above else _NAME
-    short = [shorten(s.name, limit) for s in figure.shown]
-    names = [plotly_text(name) for name in short]
-    # On a narrow page, names beside their rows would take most of the width.
-    left = _RIGHT if above else name_room(short, _BESIDE)
-    return sheet.picture(
-        [*_traces(figure, palette), *(_outlines(other, palette) for other in beside)],
-        inner=(_TALL if above else _ROW) * max(len(names), 2),
-        margins=(left, _RIGHT, _TOP, _BOTTOM),
-        shapes=[
-            vertical_shape(palette.neutral, x=x, width=1.2, dash=dash, yref="paper", layer="below")
-            for x, dash in ((0.0, "solid"), (100 * figure.result.gap, "dash"))
-        ],
-        xaxis=axis(palette, _gap_words(figure), nticks=5 if sheet.narrow else 9),
-        yaxis=row_axis(palette, names, showticklabels=not above, ticks="" if above else "outside"),
-        annotations=_names_above(names, palette) if above else (),
-    )
 
 
 def _names_above(names: list[str], palette: Palette) -> list[Trace]:
