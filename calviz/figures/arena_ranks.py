@@ -1,4 +1,4 @@
-"""Ranks and winrates of an arena."""
+"""Ranks of an arena: the critical-difference diagram of mean ranks, and winrates with their intervals."""
 
 from __future__ import annotations
 
@@ -25,8 +25,6 @@ from calviz.figures.marks import (
     whiskers,
 )
 from calviz.figures.style import axis, name_room, row_axis
-
-# ---- The critical-difference diagram of an arena: mean ranks, and which methods do not differ significantly.
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,7 +95,7 @@ class CriticalRanks(Figure):
         )
 
     def draw(self, sheet: Sheet) -> Picture:
-        """Draw one row per method, and bars that join methods without significant difference (see `CriticalRanks.plot`)."""
+        """Draw one row per method, and bars that join methods without significant difference."""
         p, methods = sheet.palette, self.methods
         ranks = np.array(list(self.critical.ranks.values()))
         cliques = self.critical.cliques()
@@ -112,7 +110,7 @@ class CriticalRanks(Figure):
         high = max(high, float(ranks.min()) + self.critical.difference + _AIR * span)
         left = name_room([shorten(name, _NAME) for name in methods], _BESIDE)
         return sheet.picture(
-            [*_points(self, sheet, ranks), *_bars(self, sheet, bars)],
+            [*_rank_points(self, sheet, ranks), *_bars(self, sheet, bars)],
             inner=_ROW * len(methods),
             margins=(left, _RIGHT, _TOP, _BOTTOM),
             above=_TOP - 8,
@@ -136,9 +134,6 @@ class CriticalRanks(Figure):
         )
 
 
-# ---- How mean ranks and their critical difference are drawn.
-
-
 _RIGHT, _TOP, _BOTTOM, _ROW = 16, 34, 50, 24
 #: Maximum characters of a name, and space beside the names in pixels.
 _NAME, _BESIDE = 24, 18
@@ -146,7 +141,7 @@ _NAME, _BESIDE = 24, 18
 _BAR, _AIR = 4, 0.04
 
 
-def _points(figure: CriticalRanks, sheet: Sheet, ranks: Any) -> Iterator[Trace]:
+def _rank_points(figure: CriticalRanks, sheet: Sheet, ranks: Any) -> Iterator[Trace]:
     p = sheet.palette
     differs = ranks - ranks[0] >= figure.critical.difference
     rows = np.arange(len(ranks))
@@ -192,7 +187,7 @@ def _ruler(figure: CriticalRanks, sheet: Sheet, start: float) -> Iterator[dict[s
         yield {**place, "x0": x, "x1": x, "y0": 4, "y1": 12, "line": style}
 
 
-# ---- Winrates of the methods of an arena, with their intervals.
+# ---- Winrates
 
 
 @dataclass(frozen=True, eq=False)
@@ -272,18 +267,18 @@ class Winrates(Figure):
         )
 
     def draw(self, sheet: Sheet) -> Picture:
-        """Draw winrates (see `Winrates.plot`)."""
+        """Draw winrates."""
         p = sheet.palette
-        names = [plotly_text(name, _WINRATES_NAME) for name in self.methods]
+        names = [plotly_text(name, _NAME) for name in self.methods]
         if self.baseline in self.methods:
             at = self.methods.index(self.baseline)
             names[at] = f"<i>{names[at]}</i>"
-        left = name_room([shorten(name, _WINRATES_NAME) for name in self.methods], _WINRATES_BESIDE)
-        traces = list(_points_winrates(self, sheet))
+        left = name_room([shorten(name, _NAME) for name in self.methods], _BESIDE)
+        traces = list(_winrate_points(self, sheet))
         return sheet.picture(
             traces,
             inner=_WINRATES_ROW * len(names),
-            margins=(left, _WINRATES_RIGHT, _WINRATES_TOP, _WINRATES_BOTTOM),
+            margins=(left, _RIGHT, _WINRATES_TOP, _BOTTOM),
             legend_over="container",
             shapes=[
                 vertical_shape(
@@ -295,17 +290,12 @@ class Winrates(Figure):
         )
 
 
-# ---- How winrates are drawn.
-
-
-_WINRATES_RIGHT, _WINRATES_TOP, _WINRATES_BOTTOM, _WINRATES_ROW = 16, 10, 50, 27
-#: Maximum characters of a name, and space beside the names in pixels.
-_WINRATES_NAME, _WINRATES_BESIDE = 24, 18
+_WINRATES_TOP, _WINRATES_ROW = 10, 27
 #: Offset of the scores of one method from the middle of its row, in rows.
 _APART = 0.17
 
 
-def _points_winrates(figure: Winrates, sheet: Sheet) -> Iterator[Trace]:
+def _winrate_points(figure: Winrates, sheet: Sheet) -> Iterator[Trace]:
     p = sheet.palette
     looks = ((p.blue, "circle"), (p.vermillion, "square"))
     rows = np.arange(len(figure.methods), dtype=np.float64)

@@ -11,7 +11,6 @@ import numpy as np
 
 from calviz.core.blocks import BoolArray, FloatArray, IntArray
 from calviz.core.entry_specs import Theme, figure
-from calviz.core.errors import needs
 from calviz.core.limits import check_choice, check_level
 from calviz.core.predictions import Dataset
 from calviz.core.words import (
@@ -44,7 +43,6 @@ from calviz.figures.marks import (
     whiskers,
 )
 from calviz.figures.style import Palette, axis, name_room
-from calviz.sample import error_bars as error_bars
 from calviz.sample.class_gaps import (
     ClassView,
     beyond,
@@ -55,12 +53,11 @@ from calviz.sample.class_gaps import (
     predicted_class_sums,
     too_few,
 )
-from calviz.sample.error_bars import Redrawing
+from calviz.sample.error_bars import Redrawing, resampled, widened
 from calviz.sample.sample import Sample
 from calviz.sample.true_classes import true_class_errors_of_sample
 
 if TYPE_CHECKING:
-    import pandas as pd
     import plotly.graph_objects as go
 
 
@@ -80,7 +77,7 @@ TITLES: dict[Mode, str] = {
     "one-vs-rest": "Each class against the rest: mean probability − frequency",
 }
 #: Words for errors above and below the range of a calibrated model.
-WORDS: dict[Mode, tuple[str, str]] = {
+_WORDS: dict[Mode, tuple[str, str]] = {
     "predicted-class": ("overconfident", "underconfident"),
     "true-class": (
         "more confident than a calibrated model would be",
@@ -211,9 +208,8 @@ class ClassBars(Figure):
         check_choice("mode", mode, get_args(Mode))
         ranges = sample.view(class_ranges, view=mode)
         rows, has, limits = ranges.rows, ranges.has, ranges.range if band else None
-        interval = _interval(sample, mode, level)
         names = sample.data.class_names
-        low, high = interval
+        low, high = _interval(sample, mode, level)
         # An interval without width would claim certainty.
         certain = ~(low < high) | (sample.data.rows < 2)
         low, high = (np.where(certain, np.nan, end) for end in (low, high))
@@ -249,11 +245,6 @@ class ClassBars(Figure):
         """Classes below the range of a calibrated model, shape (C,)."""
         return np.asarray(self.beyond < 0)
 
-    @property
-    def words(self) -> tuple[str, str]:
-        """Words for errors above and below the range of a calibrated model."""
-        return WORDS[self.mode]
-
     def ranked(self, order: Order = "beyond") -> IntArray:
         """Positions in the arrays in drawing order, shape (C,): by distance beyond the range, by value, or by class."""
         check_choice("order", order, get_args(Order))
@@ -284,13 +275,6 @@ class ClassBars(Figure):
             "band_high": high[at],
             "beyond": self.beyond[at],
         }
-
-    def frame(self, order: Order = "beyond") -> pd.DataFrame:
-        """Return all classes as a table, one row each, in drawing order."""
-        needs("pandas")
-        import pandas as pd
-
-        return pd.DataFrame(dict(self.columns(order)))
 
     def plot(
         self,
@@ -325,13 +309,7 @@ class ClassBars(Figure):
             Bars and points carry the index of their class as ``customdata``.
         """
         return self._plotly_figure(
-            theme,
-            caption,
-            width,
-            order=order,
-            ends=ends,
-            selected=selected,
-            beside=tuple(beside),
+            theme, caption, width, order=order, ends=ends, selected=selected, beside=tuple(beside)
         )
 
     def caption(self) -> tuple[str, ...]:
@@ -348,7 +326,7 @@ class ClassBars(Figure):
             why = _WITHOUT_RANGE[self.no_range or "left-out"]
             return f"None of {total} is judged: what a calibrated model would show {why}."
         parts = []
-        for which, word in zip((self.over, self.under), self.words, strict=True):
+        for which, word in zip((self.over, self.under), _WORDS[self.mode], strict=True):
             count = int(which.sum())
             if count:
                 at = np.flatnonzero(which)
@@ -373,8 +351,7 @@ class ClassBars(Figure):
 
     def describe(self) -> str:
         """Say in plain words what the bars show."""
-        of = named(self.name, self.split)
-        text = f"{TITLES[self.mode]}. {of}, {counted(self.n, 'row')}. {self.shares()}"
+        text = f"{TITLES[self.mode]}. {named(self.name, self.split)}, {counted(self.n, 'row')}. {self.shares()}"
         beyond = self.beyond
         if beyond.any():
             worst = int(np.argmax(np.abs(beyond)))
@@ -382,7 +359,7 @@ class ClassBars(Figure):
             value, low, high = outside_range(
                 float(self.value[worst]), *(float(e[worst]) for e in ends)
             )
-            way = self.words[0] if beyond[worst] > 0 else self.words[1]
+            way = _WORDS[self.mode][0] if beyond[worst] > 0 else _WORDS[self.mode][1]
             text += (
                 f" Furthest outside is {listed([self.class_name[worst]])}, {value} points "
                 f"({counted(int(self.rows[worst]), 'row')}), where a calibrated model shows "
@@ -402,10 +379,9 @@ class ClassBars(Figure):
         selected: int | None,
         beside: tuple[Overlay[FloatArray], ...],
     ) -> Picture:
-        """Draw computed errors by class (see `ClassBars.plot`)."""
+        """Draw computed errors by class."""
         palette, wide = sheet.palette, not sheet.narrow
-        shown = self.shown(order, ends)
-        bars = _Bars(self, palette, shown, self.value.size, selected, sheet.narrow, beside)
+        bars = _Bars(self, sheet, self.shown(order, ends), selected, beside)
         curve = _Curve(self, palette, self.ranked(order)) if bars.cut else None
         stacked = curve is not None and sheet.narrow
         inner = bars.height + (_CURVE + 90 if stacked else 0)
@@ -425,7 +401,11 @@ class ClassBars(Figure):
             legend_over="container",
             annotations=[*bars.labels(), *(curve.labels() if curve else ())],
             barmode="overlay",
-            shapes=[*bars.zero(), *bars.highlight()],
+            shapes=[
+                # Where mean score and share of hits agree.
+                vertical_shape(palette.ink, x=0, width=1.5, xref="x", yref="y domain"),
+                *bars.highlight(),
+            ],
             **axes,
         )
 
@@ -435,11 +415,10 @@ def headline(views: Iterable[ClassBars]) -> tuple[str, bool]:
     judged = [view for view in views if view.band is not None]
     if not judged:
         return "No class is judged: what a calibrated model would show is not known.", False
-    outside = [(int((view.over | view.under).sum()), view) for view in judged]
     parts = [
-        f"{count:,} of {counted(view.value.size, *_NOUNS[view.mode])}"
-        for count, view in outside
-        if count
+        f"{outside:,} of {counted(view.value.size, *_NOUNS[view.mode])}"
+        for view in judged
+        if (outside := int((view.over | view.under).sum()))
     ]
     if not parts:
         unseen = next((view.unseen for view in judged if view.unseen), "")
@@ -483,9 +462,9 @@ def _interval(sample: Sample, mode: Mode, level: float) -> _Ends:
         # The gamma approximation of a mean of few rows may exceed what a gap can be.
         return np.maximum(low, -1), np.minimum(high, 1)
     errors = true_class_errors_of_sample(sample)
-    drawn = error_bars.resampled(errors, "bootstrap", **sample.redrawing)
+    drawn = resampled(errors, "bootstrap", **sample.redrawing)
     low, high = _quantiles(drawn.mcs, drawn.rows, level)
-    return error_bars.widened(low, high, level, errors, centre=errors.mcs, bounds=(-1, 1))
+    return widened(low, high, level, errors, centre=errors.mcs, bounds=(-1, 1))
 
 
 def _quantiles(values: FloatArray, rows: FloatArray, level: float) -> _Ends:
@@ -530,11 +509,9 @@ class _Bars:
     """One bar per shown class, the first at the top."""
 
     figure: ClassBars
-    palette: Palette
+    sheet: Sheet
     shown: IntArray
-    total: int
     selected: int | None
-    narrow: bool
     beside: tuple[Overlay[FloatArray], ...]
 
     @cached_property
@@ -546,7 +523,7 @@ class _Bars:
 
     @property
     def cut(self) -> bool:
-        return self.shown.size < self.total
+        return self.shown.size < self.figure.value.size
 
     @cached_property
     def y(self) -> FloatArray:
@@ -563,7 +540,7 @@ class _Bars:
 
     def traces(self) -> Iterator[Trace]:
         """Yield the ranges of a calibrated model, the bars, and their intervals."""
-        f, p, at = self.figure, self.palette, self.shown
+        f, p, at = self.figure, self.sheet.palette, self.shown
         beyond = f.beyond[at]
         if f.band is not None:
             low, high = (100 * end[at] for end in f.band)
@@ -574,10 +551,7 @@ class _Bars:
                 "base": packed(low),
                 "x": packed(high - low),
                 "width": 0.94,
-                "marker": {
-                    "color": p.calibrated,
-                    "line": {"color": p.muted, "width": 1},
-                },
+                "marker": {"color": p.calibrated, "line": {"color": p.muted, "width": 1}},
                 "name": "Range if calibrated",
                 "hoverinfo": "skip",
                 "legendrank": 3,
@@ -598,7 +572,7 @@ class _Bars:
 
     def _outlines(self, other: Overlay[FloatArray]) -> Trace:
         """Draw the errors of the same classes in another state."""
-        symbol, _, colour = outline(other.role, self.palette)
+        symbol, _, colour = outline(other.role, self.sheet.palette)
         name = plotly_text(other.name, 44)
         at = self.figure.class_index[self.shown]
         return markers(
@@ -616,7 +590,7 @@ class _Bars:
         )
 
     def _bar(self, which: Any, name: str, colour: str, shape: str) -> Trace:
-        f, p = self.figure, self.palette
+        f, p = self.figure, self.sheet.palette
         chosen = self.shown[which]
         marker: dict[str, Any] = {
             "color": colour if shape else p.tint(colour, 0.55),
@@ -646,13 +620,13 @@ class _Bars:
         return markers(
             packed(100 * value),
             packed(self.y),
-            self.palette.ink,
+            self.sheet.palette.ink,
             size=5,
             customdata=f.class_index[at],
             error_x=whiskers(
                 packed(100 * np.where(has, high - value, 0)),
                 packed(100 * np.where(has, value - low, 0)),
-                self.palette.ink,
+                self.sheet.palette.ink,
                 thickness=1.5,
                 width=3,
             ),
@@ -664,16 +638,12 @@ class _Bars:
             **UNFADED,
         )
 
-    def zero(self) -> Iterator[dict[str, Any]]:
-        """Draw a line where mean score and share of hits agree."""
-        yield vertical_shape(self.palette.ink, x=0, width=1.5, xref="x", yref="y domain")
-
     def highlight(self) -> Iterator[dict[str, Any]]:
         """Draw a frame around the selected class."""
         for i, y in zip(self.shown, self.y, strict=True):
             if self.figure.class_index[i] == self.selected:
                 yield frame(
-                    self.palette.ink,
+                    self.sheet.palette.ink,
                     xref="x domain",
                     yref="y",
                     x0=0,
@@ -684,12 +654,12 @@ class _Bars:
 
     def labels(self) -> Iterator[dict[str, Any]]:
         """Say how many classes are left out between the two ends, and give the panel a heading."""
-        p = self.palette
+        p = self.sheet.palette
         if not self.cut:
             return
         half = self.shown.size // 2
         yield label(
-            f"… {counted(self.total - self.shown.size, 'class', 'classes')} between …",
+            f"… {counted(self.figure.value.size - self.shown.size, 'class', 'classes')} between …",
             p,
             xref="x domain",
             yref="y",
@@ -703,7 +673,7 @@ class _Bars:
         yield heading(f"<b>{half} at either end</b>", p, ("x domain", "y domain"))
 
     def axes(self, across: list[float], down: list[float]) -> dict[str, Any]:
-        f, p = self.figure, self.palette
+        f, p = self.figure, self.sheet.palette
         names = [
             f'{plotly_text(f.class_name[i], _NAME)}  <span style="color:{p.muted}">n = {f.rows[i]:,}</span>'
             for i in self.shown
@@ -712,8 +682,8 @@ class _Bars:
         return {
             "xaxis": axis(
                 p,
-                _value_title(f, self.narrow),
-                size=12 if self.narrow else 13,
+                _value_title(f, self.sheet.narrow),
+                size=12 if self.sheet.narrow else 13,
                 domain=across,
                 anchor="y",
                 nticks=7,
@@ -727,8 +697,8 @@ class _Bars:
                 tickvals=self.y.tolist(),
                 ticktext=names,
                 showgrid=False,
-            )
-            | {"tickfont": {"size": 12, "color": p.ink}},
+                tickfont={"size": 12, "color": p.ink},
+            ),
         }
 
 
@@ -749,7 +719,7 @@ class _Curve:
         if f.band is not None:
             low, high = (100 * end[at] for end in f.band)
             yield area(x, low, high, p.calibrated, **attributes)
-        ends = np.array([1.0, float(count)])
+        ends = np.array([1.0, count])
         yield line(ends, np.zeros(2), p.ink, width=1, hoverinfo="skip", **attributes)
         beyond = f.beyond[at]
         kinds = (
@@ -794,15 +764,13 @@ class _Curve:
 
 
 def _value_title(figure: ClassBars, narrow: bool) -> str:
-    score, hit = ("confidence", "accuracy")
-    if figure.mode == "one-vs-rest":
-        score, hit = ("probability", "frequency")
+    rest = figure.mode == "one-vs-rest"
+    score, hit = ("probability", "frequency") if rest else ("confidence", "accuracy")
     first = score.capitalize() if narrow else f"Mean {score}"
     return f"{first} − {hit} (points)"
 
 
-def _hover(figure: ClassBars, i: int) -> str:
-    f = figure
+def _hover(f: ClassBars, i: int) -> str:
     low, high = f.interval
     value = float(f.value[i])
     beyond = float(f.beyond[i])

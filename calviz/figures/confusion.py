@@ -1,4 +1,4 @@
-"""The confusion matrix."""
+"""The confusion matrix: which class is predicted as which, and with what confidence."""
 
 from __future__ import annotations
 
@@ -22,9 +22,6 @@ from calviz.sample.sample import Sample, predicted_classes, reduce
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
-
-
-# ---- The confusion matrix: which class is predicted as which, and with what confidence.
 
 
 By = Literal["true", "predicted"]
@@ -284,7 +281,7 @@ class Confusion(Figure):
         )
 
 
-# ---- How a confusion matrix is drawn.
+# ---- Drawing
 
 
 #: Height of a row, and margins right of, above and below the panel, in pixels.

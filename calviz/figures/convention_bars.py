@@ -1,4 +1,4 @@
-"""The ECE by library."""
+"""The ECE of the same predictions as different libraries define it."""
 
 from __future__ import annotations
 
@@ -27,8 +27,6 @@ from calviz.figures.style import Palette, axis, row_axis
 from calviz.metrics.other_libraries import measure
 from calviz.sample.binning import Scheme
 from calviz.sample.sample import Sample
-
-# ---- The "ECE" of the same predictions as different libraries define it, side by side.
 
 
 class LibraryEce(NamedTuple):
@@ -140,7 +138,7 @@ class EceByLibrary(Figure):
         )
 
     def draw(self, sheet: Sheet) -> Picture:
-        """Draw the computed dots (see `EceByLibrary.plot`)."""
+        """Draw the computed dots."""
         palette = sheet.palette
         highest = max(v for d in self.dots for v in (d.value, d.noise) if not math.isnan(v))
         return sheet.picture(
@@ -152,7 +150,7 @@ class EceByLibrary(Figure):
         )
 
 
-# ---- How the ECE by library is drawn.
+# ---- Drawing
 
 
 #: Height of a row, which has two lines of text (library and function), and margins of the panel, in pixels.

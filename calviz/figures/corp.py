@@ -1,4 +1,4 @@
-"""CORP diagram, and discrimination against miscalibration."""
+"""The CORP reliability diagram, and models by their CORP parts: miscalibration against discrimination."""
 
 from __future__ import annotations
 
@@ -43,9 +43,6 @@ from calviz.sample.losses import unlike_nll
 from calviz.sample.metric_results import measured
 from calviz.sample.sample import Sample
 from calviz.sample.step_views import steps
-
-# ---- The CORP reliability diagram: an isotonic curve instead of bins, with a consistency and a confidence band.
-
 
 #: The three parts of a proper score, as suffixes of metric keys.
 PARTS = ("miscalibration", "discrimination", "uncertainty")
@@ -209,15 +206,11 @@ def _thinned(ends: FloatArray) -> FloatArray:
     return np.asarray(ends[some])
 
 
-# ---- How a CORP reliability diagram is drawn.
-
-
 #: Height and margins of the square, in pixels.
 _INNER = 340
 _MARGINS = 58, 14, 12, 52
 
-
-# ---- Discrimination against miscalibration of several models: which ranks rows better, and which is better calibrated.
+# ---- Miscalibration plane
 
 
 PlaneScore = Literal["brier", "nll"]
@@ -225,7 +218,7 @@ PlaneScore = Literal["brier", "nll"]
 Box = tuple[float, float, float, float]
 
 #: Height and margins of the panel, in pixels.
-_MISCALIBRATION_PLANE_INNER, _MISCALIBRATION_PLANE_MARGINS = 300, (64, 20, 16, 54)
+_PLANE_INNER, _PLANE_MARGINS = 300, (64, 20, 16, 54)
 #: Width of a letter and height of a line of a name, in pixels; width assumed if none is known.
 _LETTER, _LINE, _USUAL = 6.6, 18, 470
 #: Diameter of a point in pixels.
@@ -350,8 +343,8 @@ class MiscalibrationPlane(Figure):
         )
         return sheet.picture(
             [*self._equal_scores(p, x, y), points],
-            inner=_MISCALIBRATION_PLANE_INNER,
-            margins=_MISCALIBRATION_PLANE_MARGINS,
+            inner=_PLANE_INNER,
+            margins=_PLANE_MARGINS,
             annotations=self._names(sheet, x, y),
             xaxis=axis(p, "Miscalibration (left is better)", size=13, range=x, nticks=5),
             yaxis=axis(p, "Discrimination (up is better)", size=13, range=y, nticks=5),
@@ -359,13 +352,9 @@ class MiscalibrationPlane(Figure):
 
     def _names(self, sheet: Sheet, x: list[float], y: list[float]) -> list[Trace]:
         """Place the names beside their points, on the side where they overlap points and other names least and stay inside the panel."""
-        panel = (
-            (sheet.width or _USUAL)
-            - _MISCALIBRATION_PLANE_MARGINS[0]
-            - _MISCALIBRATION_PLANE_MARGINS[1]
-        )
+        panel = (sheet.width or _USUAL) - _PLANE_MARGINS[0] - _PLANE_MARGINS[1]
         across = panel / (x[1] - x[0])
-        up = _MISCALIBRATION_PLANE_INNER / (y[1] - y[0])
+        up = _PLANE_INNER / (y[1] - y[0])
         places = [
             ((float(a) - x[0]) * across, (float(b) - y[0]) * up)
             for a, b in zip(self.miscalibration, self.discrimination, strict=True)

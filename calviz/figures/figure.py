@@ -1,4 +1,4 @@
-"""The base class of figures."""
+"""The base classes of figures, and the phrases that their captions and descriptions share."""
 
 from __future__ import annotations
 
@@ -24,9 +24,6 @@ from calviz.sample.sample import Sample
 if TYPE_CHECKING:
     import pandas as pd
     import plotly.graph_objects as go
-
-
-# ---- Base class of figures: each has a table of what is drawn, a description, a caption and a drawing.
 
 
 #: Maximum length of the name of the data, in characters.
@@ -171,12 +168,12 @@ class Figure(ABC):
         """Return the drawn values by column name."""
         raise NotImplementedError
 
-    def frame(self) -> pd.DataFrame:
-        """Return exactly the drawn values as a table."""
+    def frame(self, *args: Any, **options: Any) -> pd.DataFrame:
+        """Return exactly the drawn values as a table; arguments are those of `columns`."""
         needs("pandas")
         import pandas as pd
 
-        return pd.DataFrame(dict(self.columns()))
+        return pd.DataFrame(dict(self.columns(*args, **options)))
 
     def plot(
         self, *, theme: Theme = "light", caption: bool | str = False, width: int | None = None
@@ -243,9 +240,6 @@ def score_lines(name: str, split: str | None, n: int, reduction: Reduction) -> t
 def facts(split: str | None, *details: str) -> str:
     """Return one line of a caption: the split, then the other facts."""
     return " · ".join([f"split {shorten(split)}"] * (split is not None) + list(details))
-
-
-# ---- Common base of figures of one (score, hit) pair: their fields and their ``compute``.
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

@@ -1,4 +1,4 @@
-"""Frequencies as squares, a metric as a bullet."""
+"""Pictures without technical terms: 100 squares for a frequency, and the bullet graph of a metric."""
 
 from __future__ import annotations
 
@@ -18,9 +18,6 @@ from calviz.figures.marks import Picture, Sheet, Trace, heading, markers
 from calviz.figures.style import Palette
 from calviz.sample.error_bars import MetricResult
 from calviz.verdicts.evaluation import Verdict, Written
-
-# ---- Predicted and observed frequency, drawn as grids of 100 squares.
-
 
 #: Squares per panel.
 HUNDRED = 100
@@ -172,9 +169,6 @@ class HundredSquares(Figure):
         )
 
 
-# ---- How grids of 100 squares are drawn: filled squares came true, framed ones were promised and did not.
-
-
 #: Squares per row; sizes of a panel and of a square, and margins of the panels, in pixels.
 _ROW, _PANEL, _SQUARE, _MARGINS = 10, 230, 15, (8, 8, 66, 8)
 #: Space between panels side by side, and between stacked ones, as a share of the total.
@@ -227,7 +221,7 @@ def _squares(panel: Promise, palette: Palette, suffix: str, named: set[str]) -> 
         named.add(name)
 
 
-# ---- Bullet graph of a metric: its value, its interval, and what a calibrated model would show, on one line.
+# ---- Bullet graph
 
 
 #: Size of the drawing in its own units; it is stretched to the available space, while lines keep their thickness.

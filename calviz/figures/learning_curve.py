@@ -1,4 +1,4 @@
-"""Metric against labels."""
+"""A metric against the number of calibration rows, one curve per recalibrator."""
 
 from __future__ import annotations
 
@@ -20,9 +20,6 @@ from calviz.figures.figure import NAME_LENGTH, Figure
 from calviz.figures.marks import Picture, Sheet, Trace, area, label, line
 from calviz.figures.style import DASHES, Palette, axis
 from calviz.verdicts.evaluation import scale_of, value_text
-
-# ---- A metric against the number of calibration rows, one curve per recalibrator.
-
 
 #: A curve has settled where it has reached this share of its final gain.
 SETTLED = 0.9
@@ -205,7 +202,7 @@ class LearningCurves(Figure):
         )
 
     def draw(self, sheet: Sheet) -> Picture:
-        """Draw learning curves (see `LearningCurves.plot`)."""
+        """Draw learning curves."""
         drawing = _LearningCurves(self, sheet.palette)
         traces = list(drawing.traces())
         return sheet.picture(
@@ -217,7 +214,7 @@ class LearningCurves(Figure):
         )
 
 
-# ---- How learning curves are drawn.
+# ---- Drawing
 
 
 #: Margins of the panel in pixels.

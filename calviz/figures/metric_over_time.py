@@ -1,4 +1,4 @@
-"""Metric by period."""
+"""A metric over time, period by period."""
 
 from __future__ import annotations
 
@@ -21,9 +21,6 @@ from calviz.verdicts.evaluation import scale_of, value_text
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
-
-
-# ---- A metric over time, period by period.
 
 
 @dataclass(frozen=True, eq=False)
@@ -141,7 +138,7 @@ class OverTimeLine(Figure):
         return " ".join(filter(None, [*parts, self.past()]))
 
     def draw(self, sheet: Sheet, *, beside: tuple[Overlay[FloatArray], ...]) -> Picture:
-        """Draw the periods in their order (see `OverTimeLine.plot`)."""
+        """Draw the periods in their order."""
         traces = [*_traces(self, sheet.palette), *_others(self, sheet.palette, beside)]
         periods = self.result.periods
         step = max(1, -(-len(periods) // (_FEW if sheet.narrow else _NAMES)))
@@ -166,7 +163,7 @@ class OverTimeLine(Figure):
         )
 
 
-# ---- How a metric over time is drawn.
+# ---- Drawing
 
 
 #: Margins of the panel left, right, above and below, in pixels; the last one if the names of the periods are written upright.

@@ -1,4 +1,4 @@
-"""Models against a reference."""
+"""Differences of a metric between models and a reference model, with paired intervals."""
 
 from __future__ import annotations
 
@@ -15,8 +15,6 @@ from calviz.figures.figure import Figure, facts
 from calviz.figures.marks import Picture, Sheet, Trace, label, markers, vertical_shape, whiskers
 from calviz.figures.style import Palette, axis, name_room, row_axis
 from calviz.verdicts.evaluation import scale_of
-
-# ---- Differences of a metric between several models and a reference model, with paired intervals.
 
 
 @dataclass(frozen=True, eq=False)
@@ -123,7 +121,7 @@ class ModelDifferences(Figure):
         )
 
     def draw(self, sheet: Sheet) -> Picture:
-        """Draw paired differences (see `ModelDifferences.plot`)."""
+        """Draw paired differences."""
         drawing = _ModelRows(self, sheet.palette)
         left = name_room([shorten(name, _NAME) for name in drawing.names], _BESIDE)
         return sheet.picture(
@@ -141,7 +139,7 @@ class ModelDifferences(Figure):
         )
 
 
-# ---- How paired differences of models are drawn.
+# ---- Drawing
 
 
 _RIGHT, _TOP, _BOTTOM, _ROW = 16, 30, 54, 28

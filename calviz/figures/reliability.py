@@ -1,4 +1,4 @@
-"""The reliability diagram."""
+"""The reliability diagram: observed frequency against score, bin by bin."""
 
 from __future__ import annotations
 
@@ -62,9 +62,6 @@ from calviz.sample.sample import Sample, chosen_bins
 if TYPE_CHECKING:
     import pandas as pd
     import plotly.graph_objects as go
-
-
-# ---- The reliability diagram: observed frequency against score, bin by bin.
 
 
 #: Style of the diagram: points with their gaps on the band, or the bars of Guo et al.
@@ -454,7 +451,7 @@ class Reliability(Figure):
         selected: int | tuple[int, int] | None,
         beside: tuple[ReliabilityOverlay, ...] = (),
     ) -> Picture:
-        """Draw a computed diagram (see `Reliability.plot`)."""
+        """Draw a computed diagram."""
         palette = sheet.palette
         traces = Traces(self, palette, marks, beside)
         drawing = _Surroundings(self, palette, traces, sheet.width)
@@ -501,7 +498,7 @@ def _band(
     return low, high
 
 
-# ---- How a computed reliability diagram is drawn.
+# ---- Drawing
 
 
 #: Height of the figure in pixels, without the caption, if its width is not known.

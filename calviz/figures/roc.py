@@ -1,4 +1,4 @@
-"""ROC, precision-recall, scores by outcome."""
+"""ROC and precision-recall curves with their areas, and the scores of hits and of misses."""
 
 from __future__ import annotations
 
@@ -54,9 +54,6 @@ from calviz.sample.step_views import (
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
-
-
-# ---- ROC and precision-recall curves with their areas.
 
 
 RocPanel = Literal["roc", "precision-recall"]
@@ -219,7 +216,7 @@ class Roc(ScoreFigure):
         at: CutoffCounts | None,
         beside: tuple[Overlay[Roc], ...],
     ) -> Picture:
-        """Draw a curve (see `Roc.plot`)."""
+        """Draw a curve."""
         roc = panel == "roc"
         x, y = (
             ("False alarms (1 − specificity)", "Sensitivity")
@@ -252,9 +249,6 @@ class Roc(ScoreFigure):
         )
         layout["annotations"] = [*layout["annotations"], note]
         return picture
-
-
-# ---- How ROC and precision-recall curves are drawn.
 
 
 #: Height of the square with its axes, and of the line of text above it, in pixels.
@@ -309,7 +303,7 @@ def _mark(at: CutoffCounts, p: Palette, roc: bool) -> Iterator[Trace]:
         )
 
 
-# ---- Distribution of the scores of hits and of misses.
+# ---- Scores by outcome
 
 
 #: Number of bins of the histograms.

@@ -1,4 +1,4 @@
-"""Gaps by slice, and the confidence to trust by group."""
+"""The gap of each slice with its interval, and the confidence from which each group can be trusted."""
 
 from __future__ import annotations
 
@@ -34,9 +34,6 @@ from calviz.sample.slices import USUAL_RATE, no_group_column, slices
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
-
-
-# ---- Gap of each slice with its interval, the most significant first.
 
 
 #: Maximum number of slices drawn.
@@ -130,7 +127,7 @@ class SliceGaps(Figure):
         return f"Gap of score and hits by slice of {shorten(self.result.name, NAME_LENGTH)}. {self.answer()}"
 
     def draw(self, sheet: Sheet, *, beside: tuple[Overlay[FloatArray], ...]) -> Picture:
-        """Draw the gaps of slices (see `SliceGaps.plot`)."""
+        """Draw the gaps of slices."""
         palette, above = sheet.palette, sheet.narrow
         limit = _ABOVE if above else _NAME
         short = [shorten(s.name, limit) for s in self.shown]
@@ -153,9 +150,6 @@ class SliceGaps(Figure):
             ),
             annotations=_names_above(names, palette) if above else (),
         )
-
-
-# ---- How the gaps of slices are drawn.
 
 
 #: Height of a row, and of one with its name above it, and margins of the panel, in pixels.
@@ -242,7 +236,7 @@ def _facts(s: Slice) -> list[str]:
     return [plotly_text(s.name, 80), f"{gap}, {s.rows:,} rows"]
 
 
-# ---- Confidence from which predictions can be trusted, for each level of a group column.
+# ---- Levels of a group
 
 
 #: Levels with fewer rows are listed but not judged.
