@@ -483,7 +483,7 @@ def _record(audit: Audit, options: AuditOptions) -> dict[str, Any]:
 
 def _part(audit: Audit, options: AuditOptions, preset: Preset | None, *, named: bool) -> Part:
     """The part of a report about a model; `named`: whether its title names the file in any case."""
-    from calviz.report.content import Origin, Subject, sections_of
+    from calviz.report.content import Origin, Subject, preset_sections
     from calviz.report.document import make_part
 
     several = len(audit.loaded.models) > 1
@@ -497,7 +497,7 @@ def _part(audit: Audit, options: AuditOptions, preset: Preset | None, *, named: 
         cutoff=options.decisions.cutoff,
         grades=options.decisions.grades,
     )
-    return make_part(subject, sections=sections_of(preset, subject) if preset else None)
+    return make_part(subject, sections=preset_sections(preset, subject) if preset else None)
 
 
 def _with_models(part: Part, audits: list[Audit], options: AuditOptions) -> Part:

@@ -191,7 +191,7 @@ def _report(comparison: Comparison, loaded: Loaded, reading: ReadingOptions) -> 
     """Report on the evaluation rows before recalibration, and on each method's results on them."""
     from calviz.core.entry_specs import UNCALIBRATED
     from calviz.core.events import Reduction
-    from calviz.report.content import Origin, Subject, brief
+    from calviz.report.content import Origin, Subject, brief_sections
     from calviz.report.document import compose
     from calviz.sample.sample import Sample
 
@@ -212,7 +212,7 @@ def _report(comparison: Comparison, loaded: Loaded, reading: ReadingOptions) -> 
         origin=Origin.of(loaded, reading),
         comparison=comparison,
     )
-    return compose(subject, sections=brief())
+    return compose(subject, sections=brief_sections())
 
 
 # ---- ``calviz compare-models``: compare models on the same rows.
@@ -289,11 +289,11 @@ def compare_models(
 
         write_json(models_record(comparison, files=[source.file for source in loaded]), json_path)
     if documents:
-        from calviz.report.content import brief
+        from calviz.report.content import brief_sections
         from calviz.report.document import compose
 
         origins = _origins(models, loaded, reading)
-        documents.write(compose(_subjects(comparison, samples, origins), sections=brief()))
+        documents.write(compose(_subjects(comparison, samples, origins), sections=brief_sections()))
     return FINE
 
 

@@ -495,9 +495,9 @@ class Documents:
                 raise OptionError(f"{name} '{path}' is not a file; give the name of a file.")
             check_output(name, path)
         if self.pdf is not None:
-            from calviz.report.printing import why_not
+            from calviz.report.printing import why_no_pdf
 
-            if reason := why_not():
+            if reason := why_no_pdf():
                 raise OptionError(f"--pdf: {reason}")
 
     def write(self, report: Report) -> None:
