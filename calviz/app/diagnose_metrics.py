@@ -34,7 +34,7 @@ from calviz.report.content import (
     metric_texts,
     written_columns,
 )
-from calviz.sample.error_bars import MetricResult
+from calviz.sample.metric_results import MetricResult
 from calviz.verdicts import analysis
 from calviz.verdicts.evaluation import Written, missing, name_of, remarks
 

@@ -44,8 +44,9 @@ from calviz.core.words import (
     seconds_text,
     terminal_text,
 )
-from calviz.sample.error_bars import MetricResult, Slice, Slices
+from calviz.sample.metric_results import MetricResult
 from calviz.sample.sample import Sample
+from calviz.sample.slices import Slice, Slices
 from calviz.verdicts.evaluation import Evaluation, alone, missing, name_of, precision_words, remarks
 
 if TYPE_CHECKING:

@@ -13,12 +13,12 @@ from calviz.core.entry_specs import figure
 from calviz.core.events import (
     BinaryEvents,
     Reduction,
+    Scheme,
     check_bins,
     equal_mass_edges,
     equal_width_edges,
     make_edges,
 )
-from calviz.core.events import Scheme as Scheme_of_bin_sensitivity
 from calviz.core.limits import check_level
 from calviz.core.metric_spec import takes_weights
 from calviz.core.predictions import Dataset
@@ -36,7 +36,7 @@ from calviz.figures.marks import (
     vertical_mark,
 )
 from calviz.figures.style import Palette, axis
-from calviz.sample.binning import BinSums, Scheme, bin_between, redrawn
+from calviz.sample.binning import BinSums, bin_between, redrawn_sums
 from calviz.sample.error_bars import stream
 from calviz.sample.sample import Sample
 
@@ -339,7 +339,7 @@ def bin_sweep(sample: Sample, *, scheme: Placed = "equal-width", most: int = 100
     cells = bin_between(sample.scored, edges, weights=weights)
     if sample.data.alike:
         return BinSweep(cells, cuts)
-    draw, rows = redrawn(sample.scored, cells), sample.row_draws
+    draw, rows = redrawn_sums(sample.scored, cells), sample.row_draws
     return BinSweep(cells, cuts, lambda rng, size: draw(rng, rows, rows.affordable(size)))
 
 

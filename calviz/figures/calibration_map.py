@@ -365,7 +365,7 @@ class CalibrationCurve(Figure):
         base = view.merged()
         upto = np.cumsum(base.count) / float(base.n)
         inner = [float(base.score[int(np.searchsorted(upto, q))]) for q in (0.01, 0.99)]
-        off = np.abs(logistic_curves.curve(base, curve) - base.score)
+        off = np.abs(logistic_curves.fitted_curve(base, curve) - base.score)
         return cls(
             name=sample.data.name,
             split=sample.split,

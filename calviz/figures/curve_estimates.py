@@ -17,9 +17,9 @@ from calviz.core.errors import OptionError
 from calviz.core.events import BinaryEvents
 from calviz.core.limits import check_choice
 from calviz.core.metric_spec import reweighted_by
-from calviz.sample.error_bars import Redrawing, drawn_by, once_per_view, resampled, stream, widened
-from calviz.sample.losses import full_predictions
-from calviz.sample.sample import Sample
+from calviz.sample.caches import once_per_view
+from calviz.sample.error_bars import Redrawing, drawn_by, resampled, stream, widened
+from calviz.sample.sample import Sample, full_predictions
 from calviz.sample.step_views import (
     NARROWEST,
     grid_size,

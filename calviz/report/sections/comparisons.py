@@ -56,8 +56,7 @@ from calviz.report.content import (
     section,
 )
 from calviz.report.sections.diagrams import BIN_COLUMNS
-from calviz.sample.error_bars import where_words
-from calviz.sample.sample import Sample
+from calviz.sample.sample import Sample, where_words
 from calviz.verdicts.evaluation import Written, scale_of, value_text
 
 
