@@ -64,7 +64,7 @@ def _resampling(resamples: int, redraws: int) -> Iterator[None]:
             defaults = takes.__kwdefaults__
             assert defaults is not None
             patch.setitem(defaults, "resamples", resamples)
-        for command in (audit.command, compare_models_command.compare_models):
+        for command in (audit.audit, compare_models_command.compare_models):
             option = next(p for p in command.params if p.name == "resamples")
             patch.setattr(option, "default", resamples)
         for module in (analysis, provenance):

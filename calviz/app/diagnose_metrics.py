@@ -27,8 +27,13 @@ from calviz.core.words import (
 )
 from calviz.figures.convention_bars import EceByLibrary
 from calviz.figures.hundred_squares import Bullet
-from calviz.report.content import OF_ROWS, families, numbers, written_columns
-from calviz.report.content import texts as table_of_table
+from calviz.report.content import (
+    OF_ROWS,
+    families,
+    metric_numbers,
+    metric_texts,
+    written_columns,
+)
 from calviz.sample.metric_results import MetricResult
 from calviz.verdicts import analysis
 from calviz.verdicts.evaluation import Written, missing, name_of, remarks
@@ -153,7 +158,7 @@ def _draw_table(
     select: bool = False,
 ) -> Any:
     """Draw the table of the results; with `select`, return its event."""
-    texts = table_of_table(results)
+    texts = metric_texts(results)
     for at, (name, other) in enumerate(others.items(), start=2):
         texts.insert(at, name, [_other(other.get(key)) for key in results])
     if any(r.interval is not None for r in results.values()):
@@ -301,7 +306,7 @@ def draw_export(results: Results, settings: Settings, stem: str) -> None:
 def metrics_export(results: Results, settings: Settings, form: str) -> str:
     """Return the table in a format; CSV holds plain fractions, the others the texts on screen."""
     if form == "CSV":
-        return csv_bytes(numbers(results)).decode()
+        return csv_bytes(metric_numbers(results)).decode()
     shown = written_columns(results)
     right = [c for c in ("value", "noise: mean", "noise: 95 %", "p-value") if c in shown.columns]
     return tables_and_cards.for_papers(form, shown, caption=caption(settings), right=right)

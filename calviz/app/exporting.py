@@ -35,12 +35,15 @@ from calviz.report.content import (
     Origin,
     Preset,
     Subject,
-    in_order,
-    sections_of,
+    preset_sections,
+    sections_in_order,
 )
 from calviz.report.document import Part, Report, bind, make_part
 from calviz.report.printing import LETTERS, Panel, caption_of, to_sheet
 from calviz.sample.cutoff_and_grades import decidable, has_grades, possible_grade_columns
+
+# ---- The page Report: the choice of its contents, the job that makes it, and the downloads.
+
 
 PLACE = "report"
 #: The sections that use what was chosen on the page Decisions; the section on grades also depends on the preset.
@@ -175,12 +178,14 @@ def _sections(settings: Settings, inputs: PageResults) -> tuple[tuple[str, ...],
     applicable = _applicable(settings, inputs.grades)
     applicable[OVER_TIME] = settings.whole.times is not None
     offered = {
-        s.key: s for s in in_order() if has_content(s.shows_result) and applicable.get(s.key, True)
+        s.key: s
+        for s in sections_in_order()
+        if has_content(s.shows_result) and applicable.get(s.key, True)
     }
 
     def choose() -> None:
         named = st.session_state.get("preset")
-        keys = sections_of(named) if named in PRESETS else tuple(offered)
+        keys = preset_sections(named) if named in PRESETS else tuple(offered)
         st.session_state["sections"] = [key for key in keys if key in offered]
 
     preset = st.segmented_control(
@@ -212,7 +217,7 @@ def _sections(settings: Settings, inputs: PageResults) -> tuple[tuple[str, ...],
         st.caption(f"For more sections: {'; '.join(missing)}.")
     if preset in PRESETS:
         try:
-            sections_of(preset, Subject(settings.sample, grades=inputs.grades))
+            preset_sections(preset, Subject(settings.sample, grades=inputs.grades))
         except OptionError as reason:
             st.info(md(str(reason), 1_000), icon=":material/info:")
     keys = tuple(key for key in offered if key in (chosen or ()))
@@ -369,7 +374,7 @@ def draw_pdf_buttons(html: str, filename: str, *, key: str) -> None:
     key : str
         Prefix of the keys of the buttons, and of the PDF, which is kept until the page changes.
     """
-    if reason := printing.why_not():
+    if reason := printing.why_no_pdf():
         st.button("PDF", disabled=True, key=f"{key}.no_pdf", help=md(reason, 300))
         return
     digest, state_key = hashlib.sha256(html.encode()).hexdigest(), f"{key}.pdf_made"

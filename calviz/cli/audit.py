@@ -1,4 +1,4 @@
-"""Calviz audit."""
+"""``calviz audit``: measure whether probabilities can be trusted, print, write and gate."""
 
 from __future__ import annotations
 
@@ -17,10 +17,13 @@ from calviz.cli.command_group import (
     FINE,
     WRONG,
     OutputOption,
+    cell,
     check_output,
+    console,
     json_option,
     say,
     sentence_on,
+    showing_progress,
     write_json,
 )
 from calviz.cli.options import (
@@ -49,7 +52,150 @@ if TYPE_CHECKING:
     from calviz.sample.sample import Sample
 
 
-# ---- Audits of the models of a file, one after another: read, judged, printed.
+@click.command()
+@click.argument("files", nargs=-1, required=True, metavar="FILE...")
+@click.option("--split", metavar="NAME", help="Only the rows of this split.")
+@reduction_option
+@bins_option
+@click.option("--ci", is_flag=True, help="Add 95 % intervals, noise floors and p-values.")
+@click.option(
+    "--conventions",
+    is_flag=True,
+    help="Add the ECE as scikit-learn, torchmetrics, netcal and others define it, and why each differs.",
+)
+@click.option(
+    "--by",
+    metavar="COL",
+    help="Add a line for each value of a group column, such as the task: whether its scores are off, "
+    "and from which confidence on they are right.",
+)
+@click.option(
+    "--risk",
+    default=0.1,
+    show_default=True,
+    type=click.FloatRange(0, 1),
+    help="Largest allowed share of wrong predictions (with --by).",
+)
+@json_option
+@document_options
+@click.option(
+    "--preset",
+    type=click.Choice(["clinical", "credit"]),
+    help="Report the sections that a guideline asks for: clinical (AUROC, calibration curve, net benefit, scores by outcome) "
+    "or credit (also tests per rating grade).",
+)
+@click.option(
+    "--cutoff",
+    type=float,
+    help="Add the consequences of deciding for the positive class (or --reduction class:NAME) at this cutoff of its probability; net "
+    "benefit is computed there.",
+)
+@click.option(
+    "--grades",
+    metavar="COL",
+    help="The group column that holds rating grades, for the report; recognised by default.",
+)
+@click.option(
+    "--fail-on",
+    "fail_on",
+    multiple=True,
+    metavar="EXPR",
+    help='Exit with 1 if this holds (repeatable), such as "ece>0.05"; values are fractions. '
+    "With --ci it has to hold for the value and its whole interval.",
+)
+@click.option(
+    "--junit",
+    "junit_path",
+    cls=OutputOption,
+    metavar="PATH",
+    help="Write every --fail-on as a test in JUnit XML, which build servers show; also written if one is crossed.",
+)
+@seed_option
+@resamples_option
+@click.option(
+    "--model",
+    "models",
+    multiple=True,
+    metavar="NAME",
+    help="The models to use, if the file holds several (repeatable); all by default.",
+)
+@label_file_options
+@reading_options
+def audit(
+    files: tuple[str, ...],
+    json_path: str | None,
+    documents: Documents,
+    preset: Preset | None,
+    cutoff: float | None,
+    grades: str | None,
+    fail_on: tuple[str, ...],
+    junit_path: str | None,
+    models: tuple[str, ...],
+    reading: ReadingOptions,
+    labels: LabelFile | None,
+    split: str | None,
+    reduction: Reduction | None,
+    bins: int,
+    ci: bool,
+    conventions: bool,
+    by: str | None,
+    risk: float,
+    seed: int,
+    resamples: int,
+) -> int:
+    """Measure the calibration of the predictions in FILE, and say what was found.
+
+    A file that cannot be used is named and the others are judged; the exit code is then 2, and no
+    JSON or report is written (JUnit XML is, with the error). A report has one part per model of each file; it always includes error bars.
+    """
+    thresholds = [Threshold.of(text) for text in dict.fromkeys(fail_on)]
+    check_output("--json", json_path)
+    check_output("--junit", junit_path)
+    documents.check()
+    if preset is not None and not documents:
+        raise OptionError(
+            f"--preset {preset} chooses sections of a report; add --html, --markdown or --pdf."
+        )
+    if grades is not None and not documents:
+        raise OptionError(
+            "--grades chooses a column for a report; add --html, --markdown or --pdf."
+        )
+    decisions = DecisionOptions(
+        None if cutoff is None else checked_cutoff(cutoff, "--cutoff"), grades
+    )
+    options = AuditOptions(
+        reading=reading,
+        labels=labels,
+        models=tuple(dict.fromkeys(models)),
+        settings={
+            "split": split,
+            "reduction": reduction,
+            "bins": bins,
+            "seed": seed,
+            "resamples": resamples,
+        },
+        decisions=decisions,
+        ci=ci,
+        conventions=conventions,
+        by=by,
+        risk=risk,
+        quiet=only_one_output(json_path, documents),
+    )
+    outputs = Outputs(
+        options, thresholds, json_path, junit_path, documents, preset, several_files=len(files) > 1
+    )
+    for file in files:
+        audits: list[Audit] = []
+        try:
+            for audit in audits_of(file, options):
+                outputs.add(audit)
+                audits.append(audit)
+            outputs.add_comparison(audits)
+        except BrokenPipeError:
+            raise
+        except (CalvizError, OSError) as error:
+            outputs.add_failure(file, error)
+    return outputs.write()
 
 
 @dataclass(frozen=True)
@@ -139,10 +285,9 @@ def _print(audit: Audit, options: AuditOptions, *, with_recognition: bool) -> No
 
 def _out_of_core(file: str, reading: ReadingOptions, *, quiet: bool) -> Loaded | None:
     """Load several files, or a file that does not fit into memory, as a profile; None for any other source."""
-    from calviz.cli.command_group import showing_progress
     from calviz.data.any_size.file_sources import why_out_of_core
     from calviz.data.any_size.profiling import options_and_time, profile
-    from calviz.data.reading import loaded_profile as loaded
+    from calviz.data.reading import loaded_profile
 
     why = why_out_of_core(file)
     if not why:
@@ -152,243 +297,7 @@ def _out_of_core(file: str, reading: ReadingOptions, *, quiet: bool) -> Loaded |
     options, time, every = options_and_time(reading)
     with showing_progress():
         summed = profile([file], by=reading.groups or (), time=time, every=every, **options)
-    return loaded(summed, Path(file).name)
-
-
-# ---- ``--fail-on "ece>0.05"``: thresholds that make a command fail, for builds.
-
-
-_OPERATORS: dict[str, Callable[[float, float], bool]] = {
-    ">=": operator.ge,
-    "<=": operator.le,
-    ">": operator.gt,
-    "<": operator.lt,
-}
-_FORM = re.compile(r"\s*(\w+)\s*(>=|<=|>|<)\s*(\S+)\s*")
-
-
-@dataclass(frozen=True)
-class Threshold:
-    """A metric, a comparison and a limit; the threshold is crossed if the comparison holds.
-
-    Attributes
-    ----------
-    metric : str
-        The metric's key.
-    sign : {">", ">=", "<", "<="}
-    limit : float
-        A fraction, as everywhere (0.05, not 5).
-    """
-
-    metric: str
-    sign: str
-    limit: float
-
-    @classmethod
-    def of(cls, text: str) -> Threshold:
-        """Read the written form, ``"ece>0.05"``.
-
-        Raises
-        ------
-        OptionError
-            Unless the text is a known metric, one of > >= < <=, and a finite number.
-        """
-        match = _FORM.fullmatch(text)
-        limit = _number(match[3]) if match else None
-        if match is None or limit is None:
-            raise OptionError(
-                f"--fail-on '{text}' is not understood; write a metric, one of > >= < <= "
-                'and a number, such as "ece>0.05".'
-            )
-        return cls(METRICS[match[1]].key, match[2], limit)
-
-    def crossed(self, evaluation: Evaluation) -> str | None:
-        """Describe how the threshold is crossed; None if it is not.
-
-        With an interval, the value and the whole interval must lie beyond the limit: sampling noise
-        alone does not cross a threshold.
-
-        Raises
-        ------
-        NotAvailable
-            If the metric has no value: a gate that cannot be judged must not pass.
-        """
-        result = evaluation[self.metric]
-        if not result.available:
-            raise NotAvailable(f"--fail-on '{self}' cannot be judged: {result.reason}")
-        beyond = _OPERATORS[self.sign]
-        numbers = (result.value, *(result.interval or ()))
-        if not all(beyond(number, self.limit) for number in numbers):
-            return None
-        text = f"{self.metric} is {result.value:.6g}"
-        if result.interval:
-            text += f" (interval {result.interval.low:.6g} to {result.interval.high:.6g})"
-        return f"{text}, which crosses {self.sign} {self.limit:g}"
-
-    def __str__(self) -> str:
-        return f"{self.metric}{self.sign}{self.limit:g}"
-
-
-def _number(text: str) -> float | None:
-    try:
-        number = float(text)
-    except ValueError:
-        return None
-    return number if abs(number) < float("inf") else None
-
-
-# ---- ``calviz audit --cutoff``: the consequences of decisions at a cutoff, for the terminal and for JSON.
-
-
-@dataclass(frozen=True)
-class DecisionOptions:
-    """Options about decisions.
-
-    Attributes
-    ----------
-    cutoff : float or None
-        Rows whose score is at least this are acted on.
-    grades : str or None
-        The group column that holds rating grades.
-    """
-
-    cutoff: float | None = None
-    grades: str | None = None
-
-    @property
-    def options(self) -> dict[str, Any]:
-        """Keyword arguments for `calviz.evaluate`."""
-        return {} if self.cutoff is None else {"cutoff": self.cutoff}
-
-    def check(self, sample: Sample) -> None:
-        """Raise OptionError if the sample cannot be judged at the cutoff or has no such column of grades."""
-        from calviz.sample.cutoff_and_grades import grade_factor
-
-        if self.grades is not None:
-            grade_factor(sample.data, self.grades)
-        if self.cutoff is not None:
-            self._cells(sample)
-
-    def _cells(self, sample: Sample) -> CutoffCounts:
-        from calviz.sample.cutoff_and_grades import at_cutoff, decidable
-
-        try:
-            return decidable(sample).view(at_cutoff, cutoff=self.cutoff)
-        except NotAvailable as reason:
-            raise OptionError(f"--cutoff: {reason}") from None
-
-    def record(self, sample: Sample) -> dict[str, Any]:
-        """Entry of the JSON; empty without a cutoff."""
-        if self.cutoff is None:
-            return {}
-        c = self._cells(sample)
-        shares = {
-            name.replace(" ", "_"): {
-                "value": value,
-                "interval": None if low != low else [low, high],
-            }
-            for name, (value, low, high) in c.shares().items()
-        }
-        nets = {"net_benefit": c.net_benefit, "net_benefit_of_acting_on_all": c.net_benefit_of_all}
-        return {"decisions": {"cutoff": self.cutoff, **c.whole, **shares, **nets}}
-
-    def print(self, sample: Sample) -> None:
-        """Print what the cutoff means and what follows from it; nothing without a cutoff."""
-        if self.cutoff is None:
-            return
-        from calviz.cli.command_group import cell, console
-        from calviz.core.words import decimal, percent
-
-        c, out = self._cells(sample), console()
-        rows = c.whole
-        shares = ", ".join(
-            f"{name} {percent(value)}"
-            + ("" if low != low else f" ({percent(low)} to {percent(high)})")
-            for name, (value, low, high) in c.shares().items()
-            if value == value
-        )
-        out.print()
-        out.print(cell(c.meaning()), soft_wrap=True)
-        text = (
-            f"Acting on {rows['tp'] + rows['fp']:,} of {sum(rows.values()):,} rows: {shares}; net benefit {decimal(c.net_benefit)} (acting on everybody "
-            f"{decimal(c.net_benefit_of_all)})."
-        )
-        out.print(cell(text), soft_wrap=True)
-
-
-# ---- Gates as JUnit XML, which CI servers show as tests.
-
-
-CaseOutcome = Literal["passed", "failure", "error"]
-
-
-@dataclass(frozen=True)
-class Gate:
-    """One condition on one model of one file.
-
-    Attributes
-    ----------
-    file, model : str
-    name : str
-        The condition ("ece>0.05"), or what was done ("audit").
-    outcome : {"passed", "failure", "error"}
-        Condition met, violated, or not evaluated.
-    text : str
-        A sentence on the outcome.
-    """
-
-    file: str
-    model: str
-    name: str
-    outcome: CaseOutcome = "passed"
-    text: str = ""
-
-
-def to_junit(gates: Iterable[Gate]) -> str:
-    """Write gates as XML, one suite per file; names and sentences are escaped.
-
-    Examples
-    --------
-    >>> print(to_junit([Gate("a.csv", "MLP", "ece>0.05", "failure", "ece is 0.1")]))
-    <?xml version="1.0" encoding="UTF-8"?>
-    <testsuites name="calviz" tests="1" failures="1" errors="0">
-      <testsuite name="a.csv" tests="1" failures="1" errors="0">
-        <testcase classname="a.csv.MLP" name="ece&gt;0.05">
-          <failure message="ece is 0.1" />
-        </testcase>
-      </testsuite>
-    </testsuites>
-    <BLANKLINE>
-    """
-    suites: dict[str, list[Gate]] = {}
-    for gate in gates:
-        suites.setdefault(gate.file, []).append(gate)
-    everything = [gate for suite in suites.values() for gate in suite]
-    root = Xml.Element("testsuites", {"name": "calviz", **_counts(everything)})
-    for file, suite in suites.items():
-        element = Xml.SubElement(root, "testsuite", {"name": visible(file), **_counts(suite)})
-        for gate in suite:
-            place = ".".join(visible(part) for part in (file, gate.model) if part)
-            case = Xml.SubElement(element, "testcase", classname=place, name=visible(gate.name))
-            if gate.outcome != "passed":
-                Xml.SubElement(case, gate.outcome, message=visible(gate.text))
-            elif gate.text:
-                Xml.SubElement(case, "system-out").text = visible(gate.text)
-    Xml.indent(root)
-    text = Xml.tostring(root, encoding="unicode")
-    return f'<?xml version="1.0" encoding="UTF-8"?>\n{text}\n'
-
-
-def _counts(gates: list[Gate]) -> dict[str, str]:
-    outcomes = [gate.outcome for gate in gates]
-    return {
-        "tests": str(len(gates)),
-        "failures": str(outcomes.count("failure")),
-        "errors": str(outcomes.count("error")),
-    }
-
-
-# ---- The outputs of ``calviz audit``: tests of a build server, JSON and a report.
+    return loaded_profile(summed, Path(file).name)
 
 
 @dataclass
@@ -483,7 +392,7 @@ def _record(audit: Audit, options: AuditOptions) -> dict[str, Any]:
 
 def _part(audit: Audit, options: AuditOptions, preset: Preset | None, *, named: bool) -> Part:
     """The part of a report about a model; `named`: whether its title names the file in any case."""
-    from calviz.report.content import Origin, Subject, sections_of
+    from calviz.report.content import Origin, Subject, preset_sections
     from calviz.report.document import make_part
 
     several = len(audit.loaded.models) > 1
@@ -497,7 +406,7 @@ def _part(audit: Audit, options: AuditOptions, preset: Preset | None, *, named: 
         cutoff=options.decisions.cutoff,
         grades=options.decisions.grades,
     )
-    return make_part(subject, sections=sections_of(preset, subject) if preset else None)
+    return make_part(subject, sections=preset_sections(preset, subject) if preset else None)
 
 
 def _with_models(part: Part, audits: list[Audit], options: AuditOptions) -> Part:
@@ -514,153 +423,233 @@ def _with_models(part: Part, audits: list[Audit], options: AuditOptions) -> Part
     return with_section(part, "models", Subject(audits[0].sample, models=comparison))
 
 
-# ---- ``calviz audit``: measure whether probabilities can be trusted.
+# ---- Thresholds
 
 
-@click.command()
-@click.argument("files", nargs=-1, required=True, metavar="FILE...")
-@click.option("--split", metavar="NAME", help="Only the rows of this split.")
-@reduction_option
-@bins_option
-@click.option("--ci", is_flag=True, help="Add 95 % intervals, noise floors and p-values.")
-@click.option(
-    "--conventions",
-    is_flag=True,
-    help="Add the ECE as scikit-learn, torchmetrics, netcal and others define it, and why each differs.",
-)
-@click.option(
-    "--by",
-    metavar="COL",
-    help="Add a line for each value of a group column, such as the task: whether its scores are off, "
-    "and from which confidence on they are right.",
-)
-@click.option(
-    "--risk",
-    default=0.1,
-    show_default=True,
-    type=click.FloatRange(0, 1),
-    help="Largest allowed share of wrong predictions (with --by).",
-)
-@json_option
-@document_options
-@click.option(
-    "--preset",
-    type=click.Choice(["clinical", "credit"]),
-    help="Report the sections that a guideline asks for: clinical (AUROC, calibration curve, net benefit, scores by outcome) "
-    "or credit (also tests per rating grade).",
-)
-@click.option(
-    "--cutoff",
-    type=float,
-    help="Add the consequences of deciding for the positive class (or --reduction class:NAME) at this cutoff of its probability; net "
-    "benefit is computed there.",
-)
-@click.option(
-    "--grades",
-    metavar="COL",
-    help="The group column that holds rating grades, for the report; recognised by default.",
-)
-@click.option(
-    "--fail-on",
-    "fail_on",
-    multiple=True,
-    metavar="EXPR",
-    help='Exit with 1 if this holds (repeatable), such as "ece>0.05"; values are fractions. '
-    "With --ci it has to hold for the value and its whole interval.",
-)
-@click.option(
-    "--junit",
-    "junit_path",
-    cls=OutputOption,
-    metavar="PATH",
-    help="Write every --fail-on as a test in JUnit XML, which build servers show; also written if one is crossed.",
-)
-@seed_option
-@resamples_option
-@click.option(
-    "--model",
-    "models",
-    multiple=True,
-    metavar="NAME",
-    help="The models to use, if the file holds several (repeatable); all by default.",
-)
-@label_file_options
-@reading_options
-def command(
-    files: tuple[str, ...],
-    json_path: str | None,
-    html_path: str | None,
-    pdf_path: str | None,
-    markdown_path: str | None,
-    preset: Preset | None,
-    cutoff: float | None,
-    grades: str | None,
-    fail_on: tuple[str, ...],
-    junit_path: str | None,
-    models: tuple[str, ...],
-    reading: ReadingOptions,
-    labels: LabelFile | None,
-    split: str | None,
-    reduction: Reduction | None,
-    bins: int,
-    ci: bool,
-    conventions: bool,
-    by: str | None,
-    risk: float,
-    seed: int,
-    resamples: int,
-) -> int:
-    """Measure the calibration of the predictions in FILE, and say what was found.
+_OPERATORS: dict[str, Callable[[float, float], bool]] = {
+    ">=": operator.ge,
+    "<=": operator.le,
+    ">": operator.gt,
+    "<": operator.lt,
+}
+_FORM = re.compile(r"\s*(\w+)\s*(>=|<=|>|<)\s*(\S+)\s*")
 
-    A file that cannot be used is named and the others are judged; the exit code is then 2, and no
-    JSON or report is written (JUnit XML is, with the error). A report has one part per model of each file; it always includes error bars.
+
+@dataclass(frozen=True)
+class Threshold:
+    """A metric, a comparison and a limit; the threshold is crossed if the comparison holds.
+
+    Attributes
+    ----------
+    metric : str
+        The metric's key.
+    sign : {">", ">=", "<", "<="}
+    limit : float
+        A fraction, as everywhere (0.05, not 5).
     """
-    thresholds = [Threshold.of(text) for text in dict.fromkeys(fail_on)]
-    check_output("--json", json_path)
-    check_output("--junit", junit_path)
-    documents = Documents(html_path, markdown_path, pdf_path)
-    documents.check()
-    if preset is not None and not documents:
-        raise OptionError(
-            f"--preset {preset} chooses sections of a report; add --html, --markdown or --pdf."
-        )
-    if grades is not None and not documents:
-        raise OptionError(
-            "--grades chooses a column for a report; add --html, --markdown or --pdf."
-        )
-    decisions = DecisionOptions(
-        None if cutoff is None else checked_cutoff(cutoff, "--cutoff"), grades
-    )
-    options = AuditOptions(
-        reading=reading,
-        labels=labels,
-        models=tuple(dict.fromkeys(models)),
-        settings={
-            "split": split,
-            "reduction": reduction,
-            "bins": bins,
-            "seed": seed,
-            "resamples": resamples,
-        },
-        decisions=decisions,
-        ci=ci,
-        conventions=conventions,
-        by=by,
-        risk=risk,
-        quiet=only_one_output(json_path, documents),
-    )
-    outputs = Outputs(
-        options, thresholds, json_path, junit_path, documents, preset, several_files=len(files) > 1
-    )
-    for file in files:
-        audits: list[Audit] = []
+
+    metric: str
+    sign: str
+    limit: float
+
+    @classmethod
+    def of(cls, text: str) -> Threshold:
+        """Read the written form, ``"ece>0.05"``.
+
+        Raises
+        ------
+        OptionError
+            Unless the text is a known metric, one of > >= < <=, and a finite number.
+        """
+        match = _FORM.fullmatch(text)
+        limit = _number(match[3]) if match else None
+        if match is None or limit is None:
+            raise OptionError(
+                f"--fail-on '{text}' is not understood; write a metric, one of > >= < <= "
+                'and a number, such as "ece>0.05".'
+            )
+        return cls(METRICS[match[1]].key, match[2], limit)
+
+    def crossed(self, evaluation: Evaluation) -> str | None:
+        """Describe how the threshold is crossed; None if it is not.
+
+        With an interval, the value and the whole interval must lie beyond the limit: sampling noise
+        alone does not cross a threshold.
+
+        Raises
+        ------
+        NotAvailable
+            If the metric has no value: a gate that cannot be judged must not pass.
+        """
+        result = evaluation[self.metric]
+        if not result.available:
+            raise NotAvailable(f"--fail-on '{self}' cannot be judged: {result.reason}")
+        beyond = _OPERATORS[self.sign]
+        numbers = (result.value, *(result.interval or ()))
+        if not all(beyond(number, self.limit) for number in numbers):
+            return None
+        text = f"{self.metric} is {result.value:.6g}"
+        if result.interval:
+            text += f" (interval {result.interval.low:.6g} to {result.interval.high:.6g})"
+        return f"{text}, which crosses {self.sign} {self.limit:g}"
+
+    def __str__(self) -> str:
+        return f"{self.metric}{self.sign}{self.limit:g}"
+
+
+def _number(text: str) -> float | None:
+    try:
+        number = float(text)
+    except ValueError:
+        return None
+    return number if abs(number) < float("inf") else None
+
+
+# ---- Decisions at a cutoff
+
+
+@dataclass(frozen=True)
+class DecisionOptions:
+    """Options about decisions.
+
+    Attributes
+    ----------
+    cutoff : float or None
+        Rows whose score is at least this are acted on.
+    grades : str or None
+        The group column that holds rating grades.
+    """
+
+    cutoff: float | None = None
+    grades: str | None = None
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """Keyword arguments for `calviz.evaluate`."""
+        return {} if self.cutoff is None else {"cutoff": self.cutoff}
+
+    def check(self, sample: Sample) -> None:
+        """Raise OptionError if the sample cannot be judged at the cutoff or has no such column of grades."""
+        from calviz.sample.cutoff_and_grades import grade_factor
+
+        if self.grades is not None:
+            grade_factor(sample.data, self.grades)
+        if self.cutoff is not None:
+            self._cells(sample)
+
+    def _cells(self, sample: Sample) -> CutoffCounts:
+        from calviz.sample.cutoff_and_grades import at_cutoff, decidable
+
         try:
-            for audit in audits_of(file, options):
-                outputs.add(audit)
-                audits.append(audit)
-            outputs.add_comparison(audits)
-        except BrokenPipeError:
-            raise
-        except (CalvizError, OSError) as error:
-            outputs.add_failure(file, error)
-    return outputs.write()
+            return decidable(sample).view(at_cutoff, cutoff=self.cutoff)
+        except NotAvailable as reason:
+            raise OptionError(f"--cutoff: {reason}") from None
+
+    def record(self, sample: Sample) -> dict[str, Any]:
+        """Entry of the JSON; empty without a cutoff."""
+        if self.cutoff is None:
+            return {}
+        c = self._cells(sample)
+        shares = {
+            name.replace(" ", "_"): {
+                "value": value,
+                "interval": None if low != low else [low, high],
+            }
+            for name, (value, low, high) in c.shares().items()
+        }
+        nets = {"net_benefit": c.net_benefit, "net_benefit_of_acting_on_all": c.net_benefit_of_all}
+        return {"decisions": {"cutoff": self.cutoff, **c.whole, **shares, **nets}}
+
+    def print(self, sample: Sample) -> None:
+        """Print what the cutoff means and what follows from it; nothing without a cutoff."""
+        if self.cutoff is None:
+            return
+        from calviz.core.words import decimal, percent
+
+        c, out = self._cells(sample), console()
+        rows = c.whole
+        shares = ", ".join(
+            f"{name} {percent(value)}"
+            + ("" if low != low else f" ({percent(low)} to {percent(high)})")
+            for name, (value, low, high) in c.shares().items()
+            if value == value
+        )
+        out.print()
+        out.print(cell(c.meaning()), soft_wrap=True)
+        text = (
+            f"Acting on {rows['tp'] + rows['fp']:,} of {sum(rows.values()):,} rows: {shares}; net benefit {decimal(c.net_benefit)} (acting on everybody "
+            f"{decimal(c.net_benefit_of_all)})."
+        )
+        out.print(cell(text), soft_wrap=True)
+
+
+# ---- JUnit XML
+
+
+CaseOutcome = Literal["passed", "failure", "error"]
+
+
+@dataclass(frozen=True)
+class Gate:
+    """One condition on one model of one file.
+
+    Attributes
+    ----------
+    file, model : str
+    name : str
+        The condition ("ece>0.05"), or what was done ("audit").
+    outcome : {"passed", "failure", "error"}
+        Condition met, violated, or not evaluated.
+    text : str
+        A sentence on the outcome.
+    """
+
+    file: str
+    model: str
+    name: str
+    outcome: CaseOutcome = "passed"
+    text: str = ""
+
+
+def to_junit(gates: Iterable[Gate]) -> str:
+    """Write gates as XML, one suite per file; names and sentences are escaped.
+
+    Examples
+    --------
+    >>> print(to_junit([Gate("a.csv", "MLP", "ece>0.05", "failure", "ece is 0.1")]))
+    <?xml version="1.0" encoding="UTF-8"?>
+    <testsuites name="calviz" tests="1" failures="1" errors="0">
+      <testsuite name="a.csv" tests="1" failures="1" errors="0">
+        <testcase classname="a.csv.MLP" name="ece&gt;0.05">
+          <failure message="ece is 0.1" />
+        </testcase>
+      </testsuite>
+    </testsuites>
+    <BLANKLINE>
+    """
+    suites: dict[str, list[Gate]] = {}
+    for gate in gates:
+        suites.setdefault(gate.file, []).append(gate)
+    everything = [gate for suite in suites.values() for gate in suite]
+    root = Xml.Element("testsuites", {"name": "calviz", **_counts(everything)})
+    for file, suite in suites.items():
+        element = Xml.SubElement(root, "testsuite", {"name": visible(file), **_counts(suite)})
+        for gate in suite:
+            place = ".".join(visible(part) for part in (file, gate.model) if part)
+            case = Xml.SubElement(element, "testcase", classname=place, name=visible(gate.name))
+            if gate.outcome != "passed":
+                Xml.SubElement(case, gate.outcome, message=visible(gate.text))
+            elif gate.text:
+                Xml.SubElement(case, "system-out").text = visible(gate.text)
+    Xml.indent(root)
+    text = Xml.tostring(root, encoding="unicode")
+    return f'<?xml version="1.0" encoding="UTF-8"?>\n{text}\n'
+
+
+def _counts(gates: list[Gate]) -> dict[str, str]:
+    outcomes = [gate.outcome for gate in gates]
+    return {
+        "tests": str(len(gates)),
+        "failures": str(outcomes.count("failure")),
+        "errors": str(outcomes.count("error")),
+    }

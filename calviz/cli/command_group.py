@@ -1,4 +1,4 @@
-"""The group, errors as one sentence, text and files out."""
+"""The group of commands, which turns errors into one sentence, and how commands write text and files."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ import signal
 import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, TextIO
 
@@ -31,48 +30,142 @@ from calviz.core.words import shorten, terminal_text
 
 if TYPE_CHECKING:
     from rich.console import Console
+    from rich.table import Table
     from rich.text import Text
 
+#: The commands by the module that holds them, each as a function of its name.
 _COMMANDS = {
-    "app": ("calviz.cli.service_commands", "app"),
-    "apply": ("calviz.cli.recalibrate_commands", "apply"),
-    "arena": ("calviz.cli.compare_commands", "arena"),
-    "audit": ("calviz.cli.audit", "command"),
-    "compare": ("calviz.cli.compare_commands", "compare"),
-    "compare-models": ("calviz.cli.compare_commands", "compare_models"),
-    "formats": ("calviz.cli.service_commands", "formats"),
-    "merge": ("calviz.cli.service_commands", "merge"),
-    "methods": ("calviz.cli.service_commands", "methods"),
-    "metrics": ("calviz.cli.service_commands", "metrics"),
-    "over-time": ("calviz.cli.compare_commands", "over_time"),
-    "profile": ("calviz.cli.service_commands", "profile"),
-    "recalibrate": ("calviz.cli.recalibrate_commands", "recalibrate"),
-    "sets": ("calviz.cli.recalibrate_commands", "sets"),
+    "calviz.cli.audit": ("audit",),
+    "calviz.cli.compare_commands": ("arena", "compare", "compare-models", "over-time"),
+    "calviz.cli.recalibrate_commands": ("apply", "recalibrate", "sets"),
+    "calviz.cli.service_commands": ("app", "formats", "merge", "methods", "metrics", "profile"),
 }
+#: Exit codes: success; a --fail-on threshold is crossed; wrong input or arguments.
+FINE, CROSSED, WRONG = 0, 1, 2
+#: Exit codes that a shell reports after Ctrl-C, after a closed pipe, and for a program that was asked to end.
+INTERRUPTED, PIPE_CLOSED, ENDED = 130, 141, 143
 
 
-# ---- Progress of long work, on one line of a terminal.
+class CommandGroup(click.Group):
+    """A click group that imports a command only when it is called, so that the others cost no time."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Names of the commands, in alphabetical order."""
+        return sorted(name for names in _COMMANDS.values() for name in names)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Import a command; None if there is no such command."""
+        for module, names in _COMMANDS.items():
+            if cmd_name in names:
+                command: click.Command = getattr(
+                    importlib.import_module(module), cmd_name.replace("-", "_")
+                )
+                return command
+        return None
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the command; if the reader of its output has closed the pipe, return the exit code for that."""
+        try:
+            return super().invoke(ctx)
+        except BrokenPipeError:  # click would exit with 1, the code of a crossed threshold
+            return PIPE_CLOSED
+
+    def main(self, *args: Any, **kwargs: Any) -> NoReturn:
+        """Run a command line and exit with its code; errors are one sentence, without a traceback."""
+        for name in ("stdout", "stderr"):
+            if getattr(sys, name) is None:  # closed by the caller, as by >&- in a shell
+                setattr(sys, name, _nowhere())
+        for stream in (sys.stdout, sys.stderr):
+            # A class name that the console cannot encode must not stop the command.
+            if isinstance(stream, io.TextIOWrapper):
+                stream.reconfigure(errors="backslashreplace")
+        kwargs["standalone_mode"] = False
+        kwargs.setdefault("prog_name", "calviz")
+        code = WRONG
+        try:
+            with _ending_orderly():
+                code = super().main(*args, **kwargs) or FINE
+                sys.stdout.flush()
+        except (click.Abort, KeyboardInterrupt):
+            say("interrupted; no output file is left incomplete.")
+            code = INTERRUPTED
+        except click.ClickException as error:
+            say(_usage(error))
+        except BrokenPipeError:
+            code = PIPE_CLOSED
+        except (CalvizError, OSError) as error:
+            say(sentence(error))
+        except MemoryError:
+            say("there is not enough memory for this file.")
+        except SystemExit as stop:
+            code = stop.code if isinstance(stop.code, int) else WRONG
+            if code == ENDED:
+                say("ended; no output file is left incomplete.")
+        except Exception as error:
+            if isinstance(error, ModuleNotFoundError) and error.name in PURPOSES:
+                say(str(MissingPackage(error.name)))
+                sys.exit(WRONG)
+            if os.environ.get("CALVIZ_DEBUG"):
+                raise
+            say(
+                f"this should not have happened ({type(error).__name__}: {error}); "
+                "please report it, with what CALVIZ_DEBUG=1 shows."
+            )
+        if code in (PIPE_CLOSED, INTERRUPTED, ENDED):
+            _abandon_stdout()
+        sys.exit(code)
 
 
-@contextmanager
-def showing_progress() -> Iterator[None]:
-    """Show the current step on standard error while the context lasts, if that is a terminal."""
-    if not sys.stderr.isatty():
+@click.group("calviz", cls=CommandGroup, invoke_without_command=True)
+@click.version_option(__version__, prog_name="calviz", message="%(prog)s %(version)s")
+@click.pass_context
+def main(ctx: click.Context) -> None:
+    """Can I trust these probabilities? Calibration of any classifier, with its error bars.
+
+    Exit codes: 0 fine; 1 a --fail-on threshold is crossed; 2 the input or the arguments are wrong.
+    """
+    if ctx.invoked_subcommand is None:
+        click.echo(ctx.get_help())
+
+
+@contextlib.contextmanager
+def _ending_orderly() -> Iterator[None]:
+    """Let the signal by which systems end programs (SIGTERM) remove incomplete files first; a second one ends at once."""
+
+    def end(*_: object) -> NoReturn:
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        raise SystemExit(ENDED)
+
+    is_main = threading.current_thread() is threading.main_thread()
+    if not is_main or signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL:
         yield
         return
-
-    def show(doing: str) -> None:
-        if doing:
-            click.echo(f"\r\x1b[K{terminal_text(doing)}", nl=False, err=True)
-
+    signal.signal(signal.SIGTERM, end)
     try:
-        with watching(show):
-            yield
+        yield
     finally:
-        click.echo("\r\x1b[K", nl=False, err=True)
+        if signal.getsignal(signal.SIGTERM) is end:
+            signal.signal(signal.SIGTERM, signal.SIG_DFL)
 
 
-# ---- Options that write a file: they are checked before the work starts, and ``-`` is standard output.
+def _nowhere() -> TextIO:
+    return Path(os.devnull).open("w", encoding="utf-8")
+
+
+def _usage(error: click.ClickException) -> str:
+    text = error.format_message().rstrip(".")
+    context = getattr(error, "ctx", None)
+    where = context.command_path if context is not None else "calviz"
+    return f"{text}; see '{where} --help'."
+
+
+def _abandon_stdout() -> None:
+    # Python flushes once more when it ends, and would complain about the closed pipe.
+    with contextlib.suppress(OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+# ---- Output files
 
 
 #: Options for which ``-`` is standard output.
@@ -178,7 +271,7 @@ def writes_files() -> bool:
     return bool(_outputs())
 
 
-# ---- Text for a terminal; markup and control characters in names from files have no effect.
+# ---- Text for a terminal
 
 
 #: Width of tables written to a file or a pipe, in characters.
@@ -254,6 +347,17 @@ def cell(value: Any, style: str = "") -> Text:
     return Text(terminal_text(str(value)), style=style)
 
 
+def table_of(names: str, *numbers: str) -> Table:
+    """Make a table without lines: a column of names, and right-aligned columns."""
+    from rich.table import Table
+
+    table = Table(box=None, header_style="dim", pad_edge=False)
+    table.add_column(names, no_wrap=True)
+    for title in numbers:
+        table.add_column(title, justify="right", no_wrap=True)
+    return table
+
+
 def console() -> Console:
     """Make a console on standard output; tables keep their full width if it is not a terminal."""
     from rich.console import Console
@@ -270,127 +374,19 @@ def console() -> Console:
     return Literal(width=width, highlight=False, markup=False, emoji=False)
 
 
-# ---- The group of commands: finds them, and turns every error into one sentence.
-
-
-#: Exit codes: success; a --fail-on threshold is crossed; wrong input or arguments.
-FINE, CROSSED, WRONG = 0, 1, 2
-#: Exit codes that a shell reports after Ctrl-C, after a closed pipe, and for a program that was asked to end.
-INTERRUPTED, PIPE_CLOSED, ENDED = 130, 141, 143
-
-
-class CommandGroup(click.Group):
-    """A click group whose commands are the files of `calviz.cli.command_group`."""
-
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        """Names of the commands, in alphabetical order."""
-        return sorted(_COMMANDS)
-
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Import a command only when it is called, so that the others cost no time."""
-        if cmd_name not in self.list_commands(ctx):
-            return None
-        module, name = _COMMANDS[cmd_name]
-        command: click.Command = getattr(importlib.import_module(module), name)
-        return command
-
-    def invoke(self, ctx: click.Context) -> Any:
-        """Run the command; if the reader of its output has closed the pipe, return the exit code for that."""
-        try:
-            return super().invoke(ctx)
-        except BrokenPipeError:  # click would exit with 1, the code of a crossed threshold
-            return PIPE_CLOSED
-
-    def main(self, *args: Any, **kwargs: Any) -> NoReturn:
-        """Run a command line and exit with its code; errors are one sentence, without a traceback."""
-        for name in ("stdout", "stderr"):
-            if getattr(sys, name) is None:  # closed by the caller, as by >&- in a shell
-                setattr(sys, name, _nowhere())
-        for stream in (sys.stdout, sys.stderr):
-            # A class name that the console cannot encode must not stop the command.
-            if isinstance(stream, io.TextIOWrapper):
-                stream.reconfigure(errors="backslashreplace")
-        kwargs["standalone_mode"] = False
-        kwargs.setdefault("prog_name", "calviz")
-        code = WRONG
-        try:
-            with _ending_orderly():
-                code = super().main(*args, **kwargs) or FINE
-                sys.stdout.flush()
-        except (click.Abort, KeyboardInterrupt):
-            say("interrupted; no output file is left incomplete.")
-            code = INTERRUPTED
-        except click.ClickException as error:
-            say(_usage(error))
-        except BrokenPipeError:
-            code = PIPE_CLOSED
-        except (CalvizError, OSError) as error:
-            say(sentence(error))
-        except MemoryError:
-            say("there is not enough memory for this file.")
-        except SystemExit as stop:
-            code = stop.code if isinstance(stop.code, int) else WRONG
-            if code == ENDED:
-                say("ended; no output file is left incomplete.")
-        except Exception as error:
-            if isinstance(error, ModuleNotFoundError) and error.name in PURPOSES:
-                say(str(MissingPackage(error.name)))
-                sys.exit(WRONG)
-            if os.environ.get("CALVIZ_DEBUG"):
-                raise
-            say(
-                f"this should not have happened ({type(error).__name__}: {error}); "
-                "please report it, with what CALVIZ_DEBUG=1 shows."
-            )
-        if code in (PIPE_CLOSED, INTERRUPTED, ENDED):
-            _abandon_stdout()
-        sys.exit(code)
-
-
 @contextlib.contextmanager
-def _ending_orderly() -> Iterator[None]:
-    """Let the signal by which systems end programs (SIGTERM) remove incomplete files first; a second one ends at once."""
-
-    def end(*_: object) -> NoReturn:
-        signal.signal(signal.SIGTERM, signal.SIG_DFL)
-        raise SystemExit(ENDED)
-
-    is_main = threading.current_thread() is threading.main_thread()
-    if not is_main or signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL:
+def showing_progress() -> Iterator[None]:
+    """Show the current step on standard error while the context lasts, if that is a terminal."""
+    if not sys.stderr.isatty():
         yield
         return
-    signal.signal(signal.SIGTERM, end)
+
+    def show(doing: str) -> None:
+        if doing:
+            click.echo(f"\r\x1b[K{terminal_text(doing)}", nl=False, err=True)
+
     try:
-        yield
+        with watching(show):
+            yield
     finally:
-        if signal.getsignal(signal.SIGTERM) is end:
-            signal.signal(signal.SIGTERM, signal.SIG_DFL)
-
-
-def _nowhere() -> TextIO:
-    return Path(os.devnull).open("w", encoding="utf-8")
-
-
-def _usage(error: click.ClickException) -> str:
-    text = error.format_message().rstrip(".")
-    context = getattr(error, "ctx", None)
-    where = context.command_path if context is not None else "calviz"
-    return f"{text}; see '{where} --help'."
-
-
-def _abandon_stdout() -> None:
-    # Python flushes once more when it ends, and would complain about the closed pipe.
-    with contextlib.suppress(OSError, ValueError):
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-
-
-@click.group("calviz", cls=CommandGroup, invoke_without_command=True)
-@click.version_option(__version__, prog_name="calviz", message="%(prog)s %(version)s")
-@click.pass_context
-def main(ctx: click.Context) -> None:
-    """Can I trust these probabilities? Calibration of any classifier, with its error bars.
-
-    Exit codes: 0 fine; 1 a --fail-on threshold is crossed; 2 the input or the arguments are wrong.
-    """
-    if ctx.invoked_subcommand is None:
-        click.echo(ctx.get_help())
+        click.echo("\r\x1b[K", nl=False, err=True)

@@ -1,4 +1,4 @@
-"""Compare, compare-models, over-time, arena."""
+"""Commands that compare: recalibrators (``compare``), models (``compare-models``), periods (``over-time``), and ``arena``."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from calviz.cli.options import (
     method_options,
     one_model,
     only_one_output,
-    parse,
+    parse_parameters,
     reading_options,
     reduction_option,
     resamples_option,
@@ -54,9 +54,6 @@ if TYPE_CHECKING:
     from calviz.report.content import Origin, Subject
     from calviz.report.document import Report
     from calviz.sample.sample import Sample
-
-
-# ---- ``calviz compare``: compare recalibrators.
 
 
 @click.command()
@@ -98,9 +95,7 @@ def compare(
     refits: int,
     model: str | None,
     json_path: str | None,
-    html_path: str | None,
-    pdf_path: str | None,
-    markdown_path: str | None,
+    documents: Documents,
     reading: ReadingOptions,
     labels: LabelFile | None,
 ) -> int:
@@ -114,10 +109,9 @@ def compare(
     from calviz.comparison.rows import Plan
     from calviz.data import read
 
-    parameters = parse(options)
+    parameters = parse_parameters(options)
     keys = _checked_keys(methods, parameters)
     check_output("--json", json_path)
-    documents = Documents(html_path, markdown_path, pdf_path)
     documents.check()
     quiet = only_one_output(json_path, documents)
     rows, loaded = None, None
@@ -191,7 +185,7 @@ def _report(comparison: Comparison, loaded: Loaded, reading: ReadingOptions) -> 
     """Report on the evaluation rows before recalibration, and on each method's results on them."""
     from calviz.core.entry_specs import UNCALIBRATED
     from calviz.core.events import Reduction
-    from calviz.report.content import Origin, Subject, brief
+    from calviz.report.content import Origin, Subject, brief_sections
     from calviz.report.document import compose
     from calviz.sample.sample import Sample
 
@@ -212,10 +206,10 @@ def _report(comparison: Comparison, loaded: Loaded, reading: ReadingOptions) -> 
         origin=Origin.of(loaded, reading),
         comparison=comparison,
     )
-    return compose(subject, sections=brief())
+    return compose(subject, sections=brief_sections())
 
 
-# ---- ``calviz compare-models``: compare models on the same rows.
+# ---- Models
 
 
 @click.command()
@@ -244,9 +238,7 @@ def compare_models(
     resamples: int,
     chosen: tuple[str, ...],
     json_path: str | None,
-    html_path: str | None,
-    pdf_path: str | None,
-    markdown_path: str | None,
+    documents: Documents,
     reading: ReadingOptions,
 ) -> int:
     """Compare the models in FILE... on the rows that they have in common.
@@ -259,7 +251,6 @@ def compare_models(
     from calviz.data.joining import named_models
 
     check_output("--json", json_path)
-    documents = Documents(html_path, markdown_path, pdf_path)
     documents.check()
     quiet = only_one_output(json_path, documents)
     if (twice := named_twice(files)) is not None:
@@ -289,11 +280,11 @@ def compare_models(
 
         write_json(models_record(comparison, files=[source.file for source in loaded]), json_path)
     if documents:
-        from calviz.report.content import brief
+        from calviz.report.content import brief_sections
         from calviz.report.document import compose
 
         origins = _origins(models, loaded, reading)
-        documents.write(compose(_subjects(comparison, samples, origins), sections=brief()))
+        documents.write(compose(_subjects(comparison, samples, origins), sections=brief_sections()))
     return FINE
 
 
@@ -345,10 +336,7 @@ def _subjects(
         sample.let_go()  # free memory for the next model
 
 
-# ---- ``calviz over-time``: a metric per period, its changes, and recalibration on past rows.
-
-
-_EVERY = {"equal-counts": "equal counts"}
+# ---- Over time
 
 
 @click.command()
@@ -421,7 +409,7 @@ def over_time(
         result = over_time(
             one_model(loaded, model),
             metric,
-            every=_EVERY.get(every or "", every),  # type: ignore[arg-type]
+            every=every and every.replace("-", " "),  # type: ignore[arg-type]
             parts=parts,
             method=None if method == "none" else method,
             split=split,
@@ -438,7 +426,7 @@ def over_time(
     return FINE
 
 
-# ---- ``calviz arena``: run every method on many data sets and rank them on a leaderboard.
+# ---- Arena
 
 
 @click.command()
@@ -485,9 +473,7 @@ def arena(
     division: Division,
     options: tuple[str, ...],
     json_path: str | None,
-    html_path: str | None,
-    pdf_path: str | None,
-    markdown_path: str | None,
+    documents: Documents,
     reading: ReadingOptions,
 ) -> int:
     """Fit every method on the calibration split of every file, judge on the test split, and print the leaderboard.
@@ -499,9 +485,8 @@ def arena(
     from calviz.comparison.arena_sources import find
     from calviz.comparison.leaderboards import judge
 
-    parameters = parse(options)
+    parameters = parse_parameters(options)
     check_output("--json", json_path)
-    documents = Documents(html_path, markdown_path, pdf_path)
     documents.check()
     quiet = only_one_output(json_path, documents)
     names = tuple(dict.fromkeys(name.strip() for name in methods.split(",")))

@@ -1,9 +1,8 @@
-"""Options that commands share."""
+"""Options that several commands share: how a file is read, rows are chosen, and reports are written."""
 
 from __future__ import annotations
 
 import csv
-import functools
 import json
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, fields
@@ -33,9 +32,6 @@ if TYPE_CHECKING:
     from calviz.report.document import Report
 
 
-# ---- Options of all commands that read a file.
-
-
 def split_names(
     ctx: click.Context, param: click.Parameter, value: str | None
 ) -> tuple[str, ...] | None:
@@ -50,7 +46,7 @@ def split_names(
     return names
 
 
-_OPTIONS = (
+_READING = (
     click.option("--label", metavar="COL", help="Column or array with the true class."),
     click.option(
         "--scores",
@@ -133,7 +129,7 @@ _OPTIONS = (
 def reading_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add the reading options to a command, which receives them as one `ReadingOptions`."""
 
-    @functools.wraps(command)
+    @wraps(command)
     def with_reading(
         *args: Any,
         label: str | None,
@@ -172,7 +168,7 @@ def reading_options(command: Callable[..., Any]) -> Callable[..., Any]:
         )
         return command(*args, reading=reading, **kwargs)
 
-    for option in reversed(_OPTIONS):
+    for option in reversed(_READING):
         with_reading = option(with_reading)
     return with_reading
 
@@ -189,7 +185,7 @@ def label_file_options(command: Callable[..., Any]) -> Callable[..., Any]:
     @click.option(
         "--on", metavar="COL", help="Column that identifies the rows in both files (with --labels)."
     )
-    @functools.wraps(command)
+    @wraps(command)
     def with_labels(*args: Any, label_file: str | None, on: str | None, **kwargs: Any) -> Any:
         from calviz.core.errors import OptionError
         from calviz.data import LabelFile
@@ -204,10 +200,10 @@ def label_file_options(command: Callable[..., Any]) -> Callable[..., Any]:
     return with_labels
 
 
-# ---- Options of the sample (reduction, bins, seed, resamples), shared by all commands that measure.
+# ---- Sample
 
 
-def _read(
+def _parsed_reduction(
     _context: click.Context, _parameter: click.Parameter, text: str | None
 ) -> Reduction | None:
     return None if text is None else Reduction.of(text)
@@ -222,7 +218,7 @@ def _checked_bins(_context: click.Context, _parameter: click.Parameter, bins: in
 reduction_option = click.option(
     "--reduction",
     metavar="R",
-    callback=_read,
+    callback=_parsed_reduction,
     help="Which probability is judged: positive (the second of two classes, the default with two), "
     "top-label (the largest, the default otherwise), top-2 ..., within-top-2 ... or class:NAME.",
 )
@@ -248,9 +244,6 @@ resamples_option = click.option(
     type=click.IntRange(min=1, max=100_000),
     help="Number of resamples for each interval and each noise floor.",
 )
-
-
-# ---- Options for the fitting rows of a recalibrator, and for the evaluation rows.
 
 
 _FIT = (
@@ -318,10 +311,7 @@ def one_model(loaded: Loaded, name: str | None) -> Dataset:
     return loaded.models[name] if name is not None else loaded.first
 
 
-# ---- The option for parameters of recalibrators: ``--option temperature.floor=0.001``.
-
-
-ParsedOptions = dict[str, dict[str, Any]]
+MethodParameters = dict[str, dict[str, Any]]
 
 
 def method_options(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -335,7 +325,7 @@ def method_options(command: Callable[..., Any]) -> Callable[..., Any]:
     )(command)
 
 
-def parse(texts: Iterable[str]) -> ParsedOptions:
+def parse_parameters(texts: Iterable[str]) -> MethodParameters:
     """Parse the texts of ``--option`` into parameters by method.
 
     Raises
@@ -343,7 +333,7 @@ def parse(texts: Iterable[str]) -> ParsedOptions:
     OptionError
         If a text has another form, or names an unknown method or parameter.
     """
-    parameters: ParsedOptions = {}
+    parameters: MethodParameters = {}
     for text in texts:
         target, is_set, value = text.partition("=")
         method, dot, name = target.rpartition(".")
@@ -375,7 +365,7 @@ def _value(text: str) -> Any:
         return text
 
 
-# ---- Samples of rows from sources that do not fit into memory: the options, and when rows are drawn.
+# ---- Drawn rows
 
 
 sample_option = click.option(
@@ -439,10 +429,10 @@ def say_drawn(source: str, why: str, sample: RowSample) -> None:
     say(f"{source}: {why}, so rows are drawn. {sample.sentence()}")
 
 
-# ---- Options that write a report: ``--html``, ``--pdf`` and ``--markdown``.
+# ---- Reports
 
 
-_REPORT_OPTIONS_OPTIONS = (
+_DOCUMENTS = (
     click.option(
         "--html",
         "html_path",
@@ -495,9 +485,9 @@ class Documents:
                 raise OptionError(f"{name} '{path}' is not a file; give the name of a file.")
             check_output(name, path)
         if self.pdf is not None:
-            from calviz.report.printing import why_not
+            from calviz.report.printing import why_no_pdf
 
-            if reason := why_not():
+            if reason := why_no_pdf():
                 raise OptionError(f"--pdf: {reason}")
 
     def write(self, report: Report) -> None:
@@ -513,10 +503,21 @@ class Documents:
 
 
 def document_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add ``--html``, ``--pdf`` and ``--markdown``."""
-    for option in reversed(_REPORT_OPTIONS_OPTIONS):
-        command = option(command)
-    return command
+    """Add ``--html``, ``--pdf`` and ``--markdown`` to a command, which receives them as one `Documents`."""
+
+    @wraps(command)
+    def with_documents(
+        *args: Any,
+        html_path: str | None,
+        pdf_path: str | None,
+        markdown_path: str | None,
+        **kwargs: Any,
+    ) -> Any:
+        return command(*args, documents=Documents(html_path, markdown_path, pdf_path), **kwargs)
+
+    for option in reversed(_DOCUMENTS):
+        with_documents = option(with_documents)
+    return with_documents
 
 
 def only_one_output(json_path: str | None, documents: Documents) -> bool:

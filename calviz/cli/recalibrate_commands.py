@@ -1,4 +1,4 @@
-"""Recalibrate, apply, sets."""
+"""Commands that change probabilities: fit a map (``recalibrate``), apply one (``apply``), and prediction sets (``sets``)."""
 
 from __future__ import annotations
 
@@ -22,6 +22,8 @@ from calviz.cli.command_group import (
     naming,
     say,
     short_name,
+    showing_progress,
+    table_of,
     write_json,
 )
 from calviz.cli.options import (
@@ -30,7 +32,7 @@ from calviz.cli.options import (
     label_file_options,
     method_options,
     one_model,
-    parse,
+    parse_parameters,
     reading_options,
     sample_option,
     say_drawn,
@@ -46,9 +48,6 @@ if TYPE_CHECKING:
     from calviz.comparison.recalibrate_files import RecalibratedFiles
     from calviz.comparison.rows import Division
     from calviz.data import LabelFile, ReadingOptions
-
-
-# ---- ``calviz recalibrate``: write a calibrated file, and the map that made it.
 
 
 @click.command()
@@ -105,13 +104,13 @@ def recalibrate(
     from calviz.data import read
     from calviz.data.writing import check_target, write_predictions
 
-    parameters = parse(options)
+    parameters = parse_parameters(options)
     check_options(parameters, [method], "--option")
     RECALIBRATORS[method]  # an unknown key is refused before the file is read
     check_output("--save-map", save_map)
     check_output("--save-snippet", save_snippet)
     if why := why_drawn(file, sample, labels):
-        recalibrated = _block_by_block_recalibrate(
+        recalibrated = _recalibrate_files(
             file, method, why, out, sample, model, reading, division, parameters
         )
         try:
@@ -157,7 +156,7 @@ def _saving(
         yield
 
 
-def _block_by_block_recalibrate(
+def _recalibrate_files(
     source: str,
     method: str,
     why: str,
@@ -168,7 +167,6 @@ def _block_by_block_recalibrate(
     division: Division,
     parameters: dict[str, dict[str, Any]],
 ) -> RecalibratedFiles:
-    from calviz.cli.command_group import showing_progress
     from calviz.comparison.recalibrate_files import recalibrate_files
     from calviz.core.words import counted
 
@@ -201,9 +199,6 @@ def _block_by_block_recalibrate(
             f"calviz audit {out} --split-column {recalibrated.judge_column} --split {recalibrated.judge_split}{counting}"
         )
     return recalibrated
-
-
-# ---- ``calviz apply``: apply a saved map to other predictions.
 
 
 @click.command()
@@ -244,11 +239,11 @@ def apply(
         )
     if several or Path(out).is_dir() or not Path(out).suffix:
         check_folder("--out", out)
-        return _block_by_block(sources, _record(map_path), out, model, reading)
+        return _apply_to_files(sources, _checked_map(map_path), out, model, reading)
     (file,) = sources
     check_target(out)
     check_output("--out", out)
-    record = _record(map_path)
+    record = _checked_map(map_path)
     options = reading_for_map(record, reading)
     with naming(file):
         loaded = read(file, options=options)
@@ -264,10 +259,9 @@ def apply(
     return FINE
 
 
-def _block_by_block(
+def _apply_to_files(
     sources: tuple[str, ...], record: Any, out: str, model: str | None, reading: ReadingOptions
 ) -> int:
-    from calviz.cli.command_group import showing_progress
     from calviz.comparison.recalibrate_files import apply_to_files
     from calviz.core.words import counted
 
@@ -277,7 +271,7 @@ def _block_by_block(
     return FINE
 
 
-def _record(path: str) -> Any:
+def _checked_map(path: str) -> Any:
     from calviz.recalibrators.base import load_map, read_record
 
     record = read_record(path)
@@ -286,7 +280,7 @@ def _record(path: str) -> Any:
     return record
 
 
-# ---- ``calviz sets``: conformal prediction sets from the probabilities.
+# ---- Prediction sets
 
 
 @click.command()
@@ -336,21 +330,18 @@ def sets(
     if json_path == "-":
         return FINE
     print_recognition(file, loaded)
-    _print(sets)
+    _print_sets(sets)
     return FINE
 
 
-def _print(sets: PredictionSets) -> None:
-    from rich.table import Table
-
+def _print_sets(sets: PredictionSets) -> None:
     out = console()
     choice = f"{sets.method.upper()}, threshold {sets.threshold:.4f}, chosen on {sets.fit.how} ({sets.fit.rows:,} rows)"
     out.print(cell(f"{choice}; judged on {sets.evaluation.how}."), soft_wrap=True)
     out.print(cell(sets.reading()), soft_wrap=True)
-    table = Table(box=None, header_style="dim", pad_edge=False)
-    table.add_column("true class", no_wrap=True)
-    for title in ("rows", "coverage", "95 % interval", "mean size", "95 % interval"):
-        table.add_column(title, justify="right", no_wrap=True)
+    table = table_of(
+        "true class", "rows", "coverage", "95 % interval", "mean size", "95 % interval"
+    )
     for s in (sets.overall, *sets.classes):
         table.add_row(
             cell(short_name(s.name)),

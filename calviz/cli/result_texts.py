@@ -1,4 +1,4 @@
-"""Results as tables of a terminal (imports rich)."""
+"""Results as text and tables for a terminal (imports rich)."""
 
 from __future__ import annotations
 
@@ -9,15 +9,27 @@ from typing import TYPE_CHECKING
 from rich.table import Table
 from rich.text import Text
 
-from calviz.cli.command_group import cell, console, short_name
+from calviz.cli.command_group import cell, console, short_name, table_of
 from calviz.comparison.arena_results import (
     SCORES,
+    Arena,
+    Leaderboard,
+    Standing,
     blocks_words,
     headline,
     rated_words,
     winrate_text,
 )
-from calviz.comparison.comparison_results import AGAINST_WORDS, TIED_WORDS, gain_words, refit_words
+from calviz.comparison.comparison_results import (
+    AGAINST_WORDS,
+    TIED_WORDS,
+    Comparison,
+    ComparisonColumn,
+    Mark,
+    Remark,
+    gain_words,
+    refit_words,
+)
 from calviz.core.events import Reduction
 from calviz.core.metric_spec import METRICS
 from calviz.core.words import (
@@ -32,26 +44,20 @@ from calviz.core.words import (
     seconds_text,
     terminal_text,
 )
+from calviz.sample.metric_results import MetricResult
 from calviz.sample.sample import Sample
 from calviz.sample.slices import Slice, Slices
-from calviz.verdicts.evaluation import alone, missing, name_of, precision_words, remarks
+from calviz.verdicts.evaluation import Evaluation, alone, missing, name_of, precision_words, remarks
 
 if TYPE_CHECKING:
-    from calviz.comparison.arena_results import Arena, Leaderboard, Standing
-    from calviz.comparison.comparison_results import Comparison, ComparisonColumn, Mark, Remark
     from calviz.comparison.study_results import ModelComparison, OverTime
     from calviz.core.entry_specs import Conventions
     from calviz.core.profile import Profile
     from calviz.data import Loaded
     from calviz.figures.slice_gaps import Levels
-    from calviz.sample.metric_results import MetricResult
-    from calviz.verdicts.evaluation import Evaluation
 
 
-# ---- Text output of an audit for the terminal.
-
-
-_STYLES = {"info": "cyan", "warning": "yellow", "error": "bold red"}
+_SEVERITY_STYLES = {"info": "cyan", "warning": "yellow", "error": "bold red"}
 
 
 def print_recognition(file: str, loaded: Loaded) -> None:
@@ -82,7 +88,7 @@ def print_evaluation(evaluation: Evaluation, *, named: bool) -> None:
     reduction = short_name(Reduction.of(evaluation.reduction).label)
     out.print(cell(f"{counted(evaluation.rows, 'row')} ({split}), {reduction}"), soft_wrap=True)
     out.print()
-    out.print(_table_audit_text([r for r in evaluation if r.available]))
+    out.print(_metric_table([r for r in evaluation if r.available]))
     if any(r.noise_floor for r in evaluation):
         out.print(cell(alone(evaluation.verdict), style="dim"), soft_wrap=True)
     out.print()
@@ -124,15 +130,11 @@ def print_conventions(conventions: Conventions) -> None:
     out.print(table)
 
 
-def _table_audit_text(results: list[MetricResult]) -> Table:
-    table = Table(box=None, header_style="dim", pad_edge=False)
-    table.add_column("metric", no_wrap=True)
-    table.add_column("value", justify="right", no_wrap=True)
+def _metric_table(results: list[MetricResult]) -> Table:
     bars = any(r.interval or r.noise_floor for r in results)
-    if bars:
-        table.add_column("95 % interval", justify="right", no_wrap=True)
-        table.add_column("if calibrated (95 %)", justify="right", no_wrap=True)
-        table.add_column("p", justify="right", no_wrap=True)
+    table = table_of(
+        "metric", "value", *(("95 % interval", "if calibrated (95 %)", "p") if bars else ())
+    )
     profiled = any(r.exact is not None for r in results)
     if profiled:
         table.add_column("of the rows", no_wrap=True)
@@ -160,19 +162,19 @@ def _number(value: float, form: str = ".4f") -> str:
 
 def _finding(severity: str, code: str, message: str) -> None:
     line = Text("  ")
-    line.append(f"{severity} {code}", style=_STYLES.get(severity, ""))
+    line.append(f"{severity} {code}", style=_SEVERITY_STYLES.get(severity, ""))
     line.append(f" {terminal_text(message)}")
     console().print(line, soft_wrap=True)
 
 
-# ---- The table of `calviz audit --by`: which groups have trustworthy scores, and from which confidence on.
+# ---- Groups
 
 
 #: Number of levels named in a sentence.
 _NAMED = 6
 
 
-def _summary(slices: Slices, column: str) -> str:
+def _group_summary(slices: Slices, column: str) -> str:
     """Sentence that names the levels whose scores are too high, too low, or within noise."""
 
     def named(group: Sequence[Slice], *, by: bool) -> str:
@@ -219,7 +221,7 @@ def print_groups(sample: Sample, column: str, risk: float) -> None:
     levels = levels_of(sample, column, risk)
     out = console()
     out.print()
-    out.print(cell(_summary(levels.slices, column)), soft_wrap=True)
+    out.print(cell(_group_summary(levels.slices, column)), soft_wrap=True)
     out.print(_table_by_group(levels, column, risk))
     few = levels.few
     if few:
@@ -273,10 +275,10 @@ def _table_by_group(levels: Levels, column: str, risk: float) -> Table:
     return table
 
 
-# ---- The table of a comparison and the remarks below it, for the terminal.
+# ---- Comparisons
 
 
-_RESULT_TABLE_STYLES: dict[Mark | None, str] = {"best": "bold", "second": "underline", None: ""}
+_MARK_STYLES: dict[Mark | None, str] = {"best": "bold", "second": "underline", None: ""}
 
 
 def result_table(
@@ -297,24 +299,21 @@ def result_table(
     more : sequence of str
         Headings of these cells.
     """
-    table = Table(box=None, header_style="dim", pad_edge=False)
-    table.add_column(heading, no_wrap=True)
-    for title in (*(METRICS[column.key].label for column in columns), *more):
-        table.add_column(title, justify="right", no_wrap=True)
+    table = table_of(heading, *(METRICS[column.key].label for column in columns), *more)
     for row, cells in rows.items():
         table.add_row(
             Text(short_name(row)),
-            *(_value_result_table(c, row) for c in columns),
+            *(_marked_value(c, row) for c in columns),
             *map(Text, cells),
         )
     return table
 
 
-def _value_result_table(column: ComparisonColumn, row: str) -> Text:
+def _marked_value(column: ComparisonColumn, row: str) -> Text:
     result = column.results.get(row)
     if result is None or not result.available:
         return Text("-")
-    return Text(f"{result.value:.4f}", style=_RESULT_TABLE_STYLES[column.mark(row)])
+    return Text(f"{result.value:.4f}", style=_MARK_STYLES[column.mark(row)])
 
 
 def print_remarks(remarks: Iterable[Remark]) -> None:
@@ -330,9 +329,6 @@ def print_remarks(remarks: Iterable[Remark]) -> None:
         elif remark.kind == "zeros":
             text = f"{remark.text}: {names}"
         out.print(cell(text, style="yellow" if remark.kind == "failed" else "dim"), soft_wrap=True)
-
-
-# ---- Text output of a comparison of recalibrators for the terminal.
 
 
 def print_comparison(comparison: Comparison) -> None:
@@ -354,7 +350,7 @@ def print_comparison(comparison: Comparison) -> None:
             out.print(cell(f"- {reason}"), soft_wrap=True)
         out.print()
     columns = comparison.columns(shown)
-    out.print(_table_compare_text(comparison, columns, criterion))
+    out.print(_method_table(comparison, columns, criterion))
     out.print()
     if criterion is not None:
         text = f"Against uncalibrated: by {METRICS[criterion].label}; {AGAINST_WORDS}."
@@ -369,7 +365,7 @@ def print_comparison(comparison: Comparison) -> None:
     print_remarks(comparison.remarks(columns))
 
 
-def _table_compare_text(
+def _method_table(
     comparison: Comparison, columns: Sequence[ComparisonColumn], criterion: str | None
 ) -> Table:
     against = () if criterion is None else ("against uncalibrated",)
@@ -389,9 +385,6 @@ def _table_compare_text(
     return result_table("method", columns, more, (*against, "predictions changed", "gain", "fit"))
 
 
-# ---- Text output of a comparison of models for the terminal.
-
-
 def print_models(comparison: ModelComparison) -> None:
     """Print how the rows were matched, the table (best and ties bold, the best of the others underlined), and the ranks."""
     out, shown = console(), METRICS.in_table("models")
@@ -407,19 +400,19 @@ def print_models(comparison: ModelComparison) -> None:
     out.print()
     for metric in comparison.pairs:
         if metric in shown:
-            out.print(cell(_order(comparison, metric), style="dim"), soft_wrap=True)
+            out.print(cell(_rank_words(comparison, metric), style="dim"), soft_wrap=True)
     if comparison.pairs:
         text = "Rank: 1 plus the number of models that are better beyond noise (95 %, all pairs taken into account)."
         out.print(cell(text, style="dim"), soft_wrap=True)
     print_remarks(comparison.remarks(columns))
 
 
-def _order(comparison: ModelComparison, metric: str) -> str:
+def _rank_words(comparison: ModelComparison, metric: str) -> str:
     texts = [f"{rank}. {short_name(name)}" for name, rank in comparison.ranks(metric).items()]
     return f"{METRICS[metric].label}: {', '.join(texts)}"
 
 
-# ---- Text output of an arena for the terminal.
+# ---- Arena
 
 
 #: Number of methods named for each range of rows or classes.
@@ -433,7 +426,7 @@ def print_arena(arena: Arena) -> None:
         out.print()
         out.print(cell(headline(board), style="bold"), soft_wrap=True)
         out.print()
-        out.print(_table(board))
+        out.print(_board_table(board))
         out.print()
         for score, c in board.critical.items():
             first, *_ = c.ranks
@@ -447,22 +440,18 @@ def print_arena(arena: Arena) -> None:
         out.print(cell(rated_words(board), style="dim"), soft_wrap=True)
         if parts := arena.strata.get(board.key, ()):
             out.print()
-            out.print(_ranges(parts))
+            out.print(_range_table(parts))
     out.print()
     for note in arena.notes:
         out.print(cell(note, style="yellow"), soft_wrap=True)
 
 
-def _table(board: Leaderboard) -> Table:
-    table = Table(box=None, header_style="dim", pad_edge=False)
-    table.add_column("method", no_wrap=True)
+def _board_table(board: Leaderboard) -> Table:
     labels = [METRICS[score].label for score in SCORES]
     titles = [f"{label}: winrate (95 %)" for label in labels] + [f"Elo {label}" for label in labels]
     if board.baseline is not None:
         titles += ["gain, points", "median", "worse than none", "by NLL"]
-    titles.append("time")
-    for title in titles:
-        table.add_column(title, justify="right", no_wrap=True)
+    table = table_of("method", *titles, "time")
     best = {score: board.ranking(score)[0].method for score in SCORES}
     for s in board:
         cells = [
@@ -486,7 +475,7 @@ def _against(s: Standing, baseline: str) -> tuple[str, ...]:
     )
 
 
-def _ranges(parts: tuple[Leaderboard, ...]) -> Table:
+def _range_table(parts: tuple[Leaderboard, ...]) -> Table:
     table = Table(box=None, header_style="dim", pad_edge=False)
     for title in ("range", "experiments", *(f"first by {METRICS[s].label}" for s in SCORES)):
         table.add_column(title, justify="right" if title == "experiments" else "left", no_wrap=True)
@@ -502,31 +491,19 @@ def _ranges(parts: tuple[Leaderboard, ...]) -> Table:
     return table
 
 
-# ---- Text output of a metric over time for the terminal.
-
-
 def print_over_time(result: OverTime) -> None:
     """Print the table of periods (bold where they differ beyond chance) and the conclusions."""
     from calviz.figures.metric_over_time import OverTimeLine
 
     out, figure = console(), OverTimeLine.compute(result)
-    table = Table(box=None, header_style="dim", pad_edge=False)
-    table.add_column(result.every, no_wrap=True)
-    for title in (
-        "rows",
-        METRICS[result.metric].label,
-        "95 % CI",
-        "noise",
-        "adjusted p",
-        "on past",
-    ):
-        table.add_column(title, justify="right", no_wrap=True)
+    metric = METRICS[result.metric].label
+    table = table_of(result.every, "rows", metric, "95 % CI", "noise", "adjusted p", "on past")
     for p in result.periods:
-        after = "-" if p.recalibrated is None else _value(p.recalibrated)
+        after = "-" if p.recalibrated is None else _value_text(p.recalibrated)
         floor = p.result.noise_floor
         cells = (
             f"{p.rows:,}",
-            _value(p.result),
+            _value_text(p.result),
             "-"
             if p.result.interval is None
             else f"{p.result.interval.low:.4f} to {p.result.interval.high:.4f}",
@@ -546,11 +523,8 @@ def print_over_time(result: OverTime) -> None:
         out.print(cell(text, style="dim"), soft_wrap=True)
 
 
-def _value(result: MetricResult) -> str:
+def _value_text(result: MetricResult) -> str:
     return f"{result.value:.4f}" if result.available else "-"
-
-
-# ---- Text output about a profile for the terminal.
 
 
 def print_profile(profile: Profile, path: str) -> None:

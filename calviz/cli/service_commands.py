@@ -1,4 +1,4 @@
-"""App, profile, merge, and the lists."""
+"""The dashboard (``app``), profiles (``profile``, ``merge``), and what there is (``formats``, ``methods``, ``metrics``)."""
 
 from __future__ import annotations
 
@@ -14,17 +14,24 @@ from typing import TYPE_CHECKING
 
 import click
 
-from calviz.cli.command_group import FINE, OutputOption, check_output, named_twice, showing_progress
+from calviz.cli.command_group import (
+    FINE,
+    OutputOption,
+    cell,
+    check_output,
+    console,
+    named_twice,
+    showing_progress,
+)
 from calviz.cli.options import reading_options, split_names
 from calviz.core.errors import REPORT, InputError, OptionError, needs
 from calviz.core.limits import real_path
 
 if TYPE_CHECKING:
+    from rich.table import Table
+
     from calviz.data import ReadingOptions
     from calviz.data.any_size.file_sources import Engine
-
-
-# ---- ``calviz app``: the dashboard in a browser, served on this machine only.
 
 
 #: Environment variable with the file that the app opens first.
@@ -135,7 +142,7 @@ def _check_free(host: str, port: int) -> None:
             ) from None
 
 
-# ---- ``calviz profile``: summarise any number of rows as mergeable sums.
+# ---- Profiles
 
 
 @click.command()
@@ -228,9 +235,6 @@ def _check_apart(sources: tuple[str, ...], out: Path, parts: Path) -> None:
         )
 
 
-# ---- ``calviz merge``: add profiles of different rows.
-
-
 @click.command()
 @click.argument("profiles", nargs=-1, required=True, metavar="PROFILE...")
 @click.option(
@@ -259,49 +263,34 @@ def merge(profiles: tuple[str, ...], out: str) -> int:
     return FINE
 
 
-# ---- ``calviz formats``: list the supported file formats.
+# ---- Lists
 
 
 @click.command()
 def formats() -> None:
     """List the file formats that can be read, and the repairs that can be requested."""
-    from rich.table import Table
-
-    from calviz.cli.command_group import cell, console
     from calviz.data.format import FORMATS
     from calviz.data.loaded import REPAIRS
 
     out = console()
-    formats = Table(box=None, header_style="bold", pad_edge=False)
-    for title in ("format", "files", "holds"):
-        formats.add_column(title, overflow="fold")
+    formats = _listing("format", "files", "holds")
     for f in FORMATS:
         formats.add_row(*(cell(text) for text in (f.label, " ".join(f.suffixes), f.summary)))
     out.print(formats)
     out.print()
-    repairs = Table(box=None, header_style="bold", pad_edge=False)
-    for title in ("repair (only if asked for)", "does"):
-        repairs.add_column(title, overflow="fold")
+    repairs = _listing("repair (only if asked for)", "does")
     for repair in REPAIRS.values():
         repairs.add_row(cell(f"--repair {repair.key}"), cell(repair.label))
     out.print(repairs)
 
 
-# ---- ``calviz methods``: list the recalibrators.
-
-
 @click.command()
 def methods() -> None:
     """List the recalibrators, with their parameters and references."""
-    from rich.table import Table
-
-    from calviz.cli.command_group import cell, console
     from calviz.core.entry_specs import RECALIBRATORS
 
-    table = Table(box=None, header_style="bold", pad_edge=False)
     titles = ("key", "name", "family", "keeps predictions", "parameters", "reference")
-    for title in titles:
-        table.add_column(title, overflow="fold", no_wrap=title == "key")
+    table = _listing(*titles, unbroken="key")
     for spec in RECALIBRATORS:
         parameters = ", ".join(f"{p.name}={p.default}" for p in spec.parameters)
         keeps = "yes" if spec.accuracy_preserving else "no"
@@ -313,22 +302,24 @@ def methods() -> None:
     )
 
 
-# ---- ``calviz metrics``: list the metrics.
-
-
 @click.command()
 def metrics() -> None:
     """List the metrics, with their parameters and references."""
-    from rich.table import Table
-
-    from calviz.cli.command_group import cell, console
     from calviz.core.metric_spec import DIRECTION_WORDS, METRICS
 
-    table = Table(box=None, header_style="bold", pad_edge=False)
-    for title in ("key", "name", "family", "better", "parameters", "reference"):
-        table.add_column(title, overflow="fold")
+    table = _listing("key", "name", "family", "better", "parameters", "reference")
     for m in METRICS:
         parameters = ", ".join(f"{p.name}={p.default}" for p in m.parameters)
         row = (m.key, m.label, m.family, DIRECTION_WORDS[m.direction], parameters, m.reference)
         table.add_row(*(cell(text) for text in row))
     console().print(table)
+
+
+def _listing(*titles: str, unbroken: str = "") -> Table:
+    """Make a table whose cells may break, except in the column `unbroken`."""
+    from rich.table import Table
+
+    table = Table(box=None, header_style="bold", pad_edge=False)
+    for title in titles:
+        table.add_column(title, overflow="fold", no_wrap=title == unbroken)
+    return table

@@ -1,4 +1,4 @@
-"""Ranks and winrates of an arena."""
+"""Ranks of an arena: the critical-difference diagram of mean ranks, and winrates with their intervals."""
 
 from __future__ import annotations
 
@@ -25,8 +25,6 @@ from calviz.figures.marks import (
     whiskers,
 )
 from calviz.figures.style import axis, name_room, row_axis
-
-# ---- The critical-difference diagram of an arena: mean ranks, and which methods do not differ significantly.
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,8 +94,44 @@ class CriticalRanks(Figure):
             f"{blocks_words(self.critical)}; ranks closer than {self.critical.difference:.2f} are not told apart; {near}."
         )
 
-
-# ---- How mean ranks and their critical difference are drawn.
+    def draw(self, sheet: Sheet) -> Picture:
+        """Draw one row per method, and bars that join methods without significant difference."""
+        p, methods = sheet.palette, self.methods
+        ranks = np.array(list(self.critical.ranks.values()))
+        cliques = self.critical.cliques()
+        span = max(float(np.ptp(ranks)), self.critical.difference, 1.0)
+        step = 0.045 * span
+        # Bars are placed in lanes to the right of the largest rank.
+        bars = float(ranks.max()) + step * np.arange(1, len(cliques) + 1)
+        low, high = (
+            float(ranks.min()) - _AIR * span,
+            max(float(ranks.max()), *bars, 0.0) + _AIR * span,
+        )
+        high = max(high, float(ranks.min()) + self.critical.difference + _AIR * span)
+        left = name_room([shorten(name, _NAME) for name in methods], _BESIDE)
+        return sheet.picture(
+            [*_rank_points(self, sheet, ranks), *_bars(self, sheet, bars)],
+            inner=_ROW * len(methods),
+            margins=(left, _RIGHT, _TOP, _BOTTOM),
+            above=_TOP - 8,
+            shapes=list(_ruler(self, sheet, float(ranks.min()))),
+            annotations=[
+                label(
+                    f"critical difference {self.critical.difference:.2f}",
+                    p,
+                    xref="x",
+                    yref="paper",
+                    x=float(ranks.min()),
+                    y=1,
+                    yshift=12,
+                    xanchor="left",
+                    yanchor="bottom",
+                    font={"size": 12, "color": p.muted},
+                )
+            ],
+            xaxis=axis(p, "Mean rank (1 is best)", range=[low, high], nticks=7),
+            yaxis=row_axis(p, [plotly_text(name, _NAME) for name in methods], ticks=""),
+        )
 
 
 _RIGHT, _TOP, _BOTTOM, _ROW = 16, 34, 50, 24
@@ -107,44 +141,7 @@ _NAME, _BESIDE = 24, 18
 _BAR, _AIR = 4, 0.04
 
 
-def draw_critical_ranks(figure: CriticalRanks, sheet: Sheet) -> Picture:
-    """Draw one row per method, and bars that join methods without significant difference (see `CriticalRanks.plot`)."""
-    p, methods = sheet.palette, figure.methods
-    ranks = np.array(list(figure.critical.ranks.values()))
-    cliques = figure.critical.cliques()
-    span = max(float(np.ptp(ranks)), figure.critical.difference, 1.0)
-    step = 0.045 * span
-    # Bars are placed in lanes to the right of the largest rank.
-    bars = float(ranks.max()) + step * np.arange(1, len(cliques) + 1)
-    low, high = float(ranks.min()) - _AIR * span, max(float(ranks.max()), *bars, 0.0) + _AIR * span
-    high = max(high, float(ranks.min()) + figure.critical.difference + _AIR * span)
-    left = name_room([shorten(name, _NAME) for name in methods], _BESIDE)
-    return sheet.picture(
-        [*_points(figure, sheet, ranks), *_bars(figure, sheet, bars)],
-        inner=_ROW * len(methods),
-        margins=(left, _RIGHT, _TOP, _BOTTOM),
-        above=_TOP - 8,
-        shapes=list(_ruler(figure, sheet, float(ranks.min()))),
-        annotations=[
-            label(
-                f"critical difference {figure.critical.difference:.2f}",
-                p,
-                xref="x",
-                yref="paper",
-                x=float(ranks.min()),
-                y=1,
-                yshift=12,
-                xanchor="left",
-                yanchor="bottom",
-                font={"size": 12, "color": p.muted},
-            )
-        ],
-        xaxis=axis(p, "Mean rank (1 is best)", range=[low, high], nticks=7),
-        yaxis=row_axis(p, [plotly_text(name, _NAME) for name in methods], ticks=""),
-    )
-
-
-def _points(figure: CriticalRanks, sheet: Sheet, ranks: Any) -> Iterator[Trace]:
+def _rank_points(figure: CriticalRanks, sheet: Sheet, ranks: Any) -> Iterator[Trace]:
     p = sheet.palette
     differs = ranks - ranks[0] >= figure.critical.difference
     rows = np.arange(len(ranks))
@@ -190,7 +187,7 @@ def _ruler(figure: CriticalRanks, sheet: Sheet, start: float) -> Iterator[dict[s
         yield {**place, "x0": x, "x1": x, "y0": 4, "y1": 12, "line": style}
 
 
-# ---- Winrates of the methods of an arena, with their intervals.
+# ---- Winrates
 
 
 @dataclass(frozen=True, eq=False)
@@ -269,40 +266,36 @@ class Winrates(Figure):
             f"{'; '.join(parts)}."
         )
 
+    def draw(self, sheet: Sheet) -> Picture:
+        """Draw winrates."""
+        p = sheet.palette
+        names = [plotly_text(name, _NAME) for name in self.methods]
+        if self.baseline in self.methods:
+            at = self.methods.index(self.baseline)
+            names[at] = f"<i>{names[at]}</i>"
+        left = name_room([shorten(name, _NAME) for name in self.methods], _BESIDE)
+        traces = list(_winrate_points(self, sheet))
+        return sheet.picture(
+            traces,
+            inner=_WINRATES_ROW * len(names),
+            margins=(left, _RIGHT, _WINRATES_TOP, _BOTTOM),
+            legend_over="container",
+            shapes=[
+                vertical_shape(
+                    p.neutral, x=0.5, width=1.5, dash="4px,3px", yref="paper", layer="below"
+                )
+            ],
+            xaxis=axis(p, "Winrate", range=[-0.02, 1.02], tickformat=".1f", nticks=6),
+            yaxis=row_axis(p, names, ticks=""),
+        )
 
-# ---- How winrates are drawn.
 
-
-_WINRATES_RIGHT, _WINRATES_TOP, _WINRATES_BOTTOM, _WINRATES_ROW = 16, 10, 50, 27
-#: Maximum characters of a name, and space beside the names in pixels.
-_WINRATES_NAME, _WINRATES_BESIDE = 24, 18
+_WINRATES_TOP, _WINRATES_ROW = 10, 27
 #: Offset of the scores of one method from the middle of its row, in rows.
 _APART = 0.17
 
 
-def draw_winrates(figure: Winrates, sheet: Sheet) -> Picture:
-    """Draw winrates (see `Winrates.plot`)."""
-    p = sheet.palette
-    names = [plotly_text(name, _WINRATES_NAME) for name in figure.methods]
-    if figure.baseline in figure.methods:
-        at = figure.methods.index(figure.baseline)
-        names[at] = f"<i>{names[at]}</i>"
-    left = name_room([shorten(name, _WINRATES_NAME) for name in figure.methods], _WINRATES_BESIDE)
-    traces = list(_points_winrates(figure, sheet))
-    return sheet.picture(
-        traces,
-        inner=_WINRATES_ROW * len(names),
-        margins=(left, _WINRATES_RIGHT, _WINRATES_TOP, _WINRATES_BOTTOM),
-        legend_over="container",
-        shapes=[
-            vertical_shape(p.neutral, x=0.5, width=1.5, dash="4px,3px", yref="paper", layer="below")
-        ],
-        xaxis=axis(p, "Winrate", range=[-0.02, 1.02], tickformat=".1f", nticks=6),
-        yaxis=row_axis(p, names, ticks=""),
-    )
-
-
-def _points_winrates(figure: Winrates, sheet: Sheet) -> Iterator[Trace]:
+def _winrate_points(figure: Winrates, sheet: Sheet) -> Iterator[Trace]:
     p = sheet.palette
     looks = ((p.blue, "circle"), (p.vermillion, "square"))
     rows = np.arange(len(figure.methods), dtype=np.float64)

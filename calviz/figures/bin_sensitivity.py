@@ -1,4 +1,4 @@
-"""The ECE by number of bins."""
+"""The ECE for 1 to 100 bins, with the noise floor for each number of bins."""
 
 from __future__ import annotations
 
@@ -19,7 +19,6 @@ from calviz.core.events import (
     equal_width_edges,
     make_edges,
 )
-from calviz.core.events import Scheme as Scheme_of_bin_sensitivity
 from calviz.core.limits import check_level
 from calviz.core.metric_spec import takes_weights
 from calviz.core.predictions import Dataset
@@ -40,190 +39,6 @@ from calviz.figures.style import Palette, axis
 from calviz.sample.binning import BinSums, bin_between, redrawn_sums
 from calviz.sample.error_bars import stream
 from calviz.sample.sample import Sample
-
-# ---- How the ECE by number of bins is drawn.
-
-
-#: Margins (left, right, above, below) and height of the panel, in pixels.
-_MARGINS, _HEIGHT = (58, 18, 14, 50), 220
-
-
-def draw(figure: BinSensitivity, sheet: Sheet) -> Picture:
-    """Draw the ECE by number of bins (see `BinSensitivity.plot`)."""
-    palette = sheet.palette
-    highest = 100 * max(float(values.max()) for values in figure.ece.values())
-    if figure.floor:
-        highest = max(highest, 100 * float(figure.floor[figure.scheme].high.max()))
-    room = 1.12 * highest or 1.0
-    return sheet.picture(
-        [*_traces(figure, palette), *_mark(figure, palette, room)],
-        inner=_HEIGHT,
-        margins=_MARGINS,
-        annotations=_mark_label(figure, palette, room),
-        xaxis=axis(palette, "Number of bins", range=[0, figure.counts.size + 1], nticks=7),
-        yaxis=axis(palette, "ECE (points)", range=[0, room], nticks=6),
-    )
-
-
-def _traces(f: BinSensitivity, p: Palette) -> Iterator[Trace]:
-    x = f.counts.astype(np.float64)
-    if f.floor:
-        floor = f.floor[f.scheme]
-        name = f"{level_text(f.level)} range if calibrated ({f.scheme})"
-        fill = p.calibrated
-        yield area(x, np.zeros(x.size), 100 * floor.high, fill, name=name, legendrank=3)
-        yield line(
-            x,
-            100 * floor.mean,
-            p.muted,
-            width=1.5,
-            dash="2px,3px",
-            name="Mean if calibrated",
-            hovertemplate="mean if calibrated %{y:.2f} points<extra></extra>",
-            legendrank=4,
-        )
-    schemes: tuple[tuple[Any, ...], ...] = (
-        ("equal-width", "Equal-width bins", p.blue, "solid", "circle"),
-        ("equal-mass", "Equal-mass bins", p.vermillion, "7px,3px", "diamond"),
-    )
-    for rank, (placed, name, colour, dash, symbol) in enumerate(schemes, start=1):
-        curve = line(
-            x,
-            100 * f.ece[placed],
-            colour,
-            dash=dash,
-            name=name,
-            hovertemplate=f"{name}: %{{customdata}}, ECE %{{y:.2f}} points<extra></extra>",
-            legendrank=rank,
-        )
-        yield curve | {
-            # Markers, because a line alone cannot be clicked.
-            "mode": "lines+markers",
-            "marker": {"size": 4, "symbol": symbol, "color": colour},
-            "customdata": f.counts,
-            **UNFADED,
-        }
-
-
-def _mark(f: BinSensitivity, p: Palette, room: float) -> Iterator[Trace]:
-    """Mark the chosen number of bins."""
-    if f.chosen is None:
-        return
-    yield vertical_mark(f.bins, 0.0, room, p.ink)
-    yield markers(
-        [f.bins],
-        [100 * f.chosen],
-        p.ink,
-        size=10,
-        edge=p.paper,
-        hoverinfo="skip",
-        showlegend=False,
-    )
-
-
-def _mark_label(f: BinSensitivity, p: Palette, room: float) -> Iterator[dict[str, Any]]:
-    if f.chosen is None:
-        return
-    right = f.bins < 0.6 * f.counts.size
-    upper = 100 * f.chosen < 0.55 * room
-    yield label(
-        f"{counted(f.bins, 'bin')}: <b>{points_text(f.chosen)}</b>",
-        p,
-        x=f.bins,
-        y=0.97 * room if upper else 0.04 * room,
-        xshift=6 if right else -6,
-        xanchor="left" if right else "right",
-        yanchor="top" if upper else "bottom",
-        bgcolor=p.glaze(p.paper, 0.8),
-    )
-
-
-# ---- The ECE for all numbers of bins in one pass.
-
-
-#: Number of resamples drawn at a time, to limit memory.
-_BLOCK = 50
-
-
-@dataclass(frozen=True, eq=False)
-class BinSweep:
-    """Sums over cells that are fine enough that each bin of every binning is a union of cells.
-
-    Attributes
-    ----------
-    cells : BinSums
-        Sums over the cells between neighbouring edges of all binnings.
-    cuts : tuple of ndarray of int
-        Per number of bins: index of the first cell of each bin, then the total number of cells.
-    calibrated : callable, optional
-        Function that redraws the cells of weighted or clustered rows; None if they are redrawn from the sums.
-    """
-
-    cells: BinSums
-    cuts: tuple[IntArray, ...]
-    calibrated: Callable[[np.random.Generator, int], BinSums] | None = None
-
-    def ece(self) -> FloatArray:
-        """ECE per number of bins, shape (M,)."""
-        return self._errors(self.cells)
-
-    def under_calibration(self, rng: np.random.Generator, resamples: int) -> FloatArray:
-        """ECE per number of bins with hits redrawn from the scores, shape (B, M)."""
-        sizes = [min(_BLOCK, resamples - done) for done in range(0, resamples, _BLOCK)]
-        draw = self.calibrated or self.cells.under_calibration
-        blocks = [self._errors(draw(rng, size)) for size in sizes]
-        return np.concatenate(blocks)
-
-    def _errors(self, cells: BinSums) -> FloatArray:
-        gap = cells.score_sum - cells.hit_sum
-        upto = np.zeros((*gap.shape[:-1], gap.shape[-1] + 1))
-        np.cumsum(gap, axis=-1, out=upto[..., 1:])
-        n = float(self.cells.n)
-        errors = [np.abs(np.diff(upto[..., cuts], axis=-1)).sum(axis=-1) / n for cuts in self.cuts]
-        return np.stack(errors, axis=-1)
-
-
-@takes_weights
-def bin_sweep(sample: Sample, *, scheme: Scheme = "equal-width", most: int = 100) -> BinSweep:
-    """Build the cells for 1 to `most` bins of a scheme; scores are sorted once and traversed once.
-
-    Parameters
-    ----------
-    sample : Sample
-    scheme : {"equal-width", "equal-mass"}
-    most : int
-        Largest number of bins.
-    """
-    check_bins(most)
-    events, weights = sample.scored.in_order(), sample.weights
-    if weights is None:
-        inner = [_edges(events, bins, scheme)[1:-1] for bins in range(1, most + 1)]
-    else:
-        scored = sample.scored
-        inner = [make_edges(scored, bins, scheme, weights)[1:-1] for bins in range(1, most + 1)]
-    every = np.unique(np.concatenate(inner))
-    score = events.ordered.score
-    ends = np.array([min(0, score[0]), max(1, score[-1])], dtype=score.dtype)
-    edges = np.concatenate([ends[:1], every, ends[1:]])
-    last = edges.size - 1
-    cuts = tuple(np.concatenate([[0], np.searchsorted(every, e) + 1, [last]]) for e in inner)
-    if weights is None and sample.data.alike:
-        return BinSweep(bin_between(events, edges), cuts)
-    cells = bin_between(sample.scored, edges, weights=weights)
-    if sample.data.alike:
-        return BinSweep(cells, cuts)
-    draw, rows = redrawn_sums(sample.scored, cells), sample.row_draws
-    return BinSweep(cells, cuts, lambda rng, size: draw(rng, rows, rows.affordable(size)))
-
-
-def _edges(events: BinaryEvents, bins: int, scheme: Scheme) -> FloatArray:
-    if scheme == "equal-mass":
-        return equal_mass_edges(events.ordered.score, bins, is_sorted=True)
-    return equal_width_edges(bins, events.score.dtype)
-
-
-# ---- How much the ECE depends on the number of bins, and how much of it is noise.
-
 
 Placed = Literal["equal-width", "equal-mass"]
 
@@ -275,7 +90,7 @@ class BinSensitivity(Figure):
     counts : ndarray of int, shape (M,)
         1, 2, ..., M.
     ece : mapping of scheme to ndarray, shape (M,)
-    floor : mapping of scheme to Floor
+    floor : mapping of scheme to FloorByBins
         Empty if not requested.
 
     References
@@ -301,7 +116,7 @@ class BinSensitivity(Figure):
         *,
         reduction: Reduction | str | None = None,
         bins: int | None = None,
-        scheme: Scheme_of_bin_sensitivity | None = None,
+        scheme: Scheme | None = None,
         most: int = 100,
         level: float = 0.95,
         band: bool = True,
@@ -414,6 +229,22 @@ class BinSensitivity(Figure):
             parts.append(_verdict(float(inside.mean())))
         return " ".join(parts)
 
+    def draw(self, sheet: Sheet) -> Picture:
+        """Draw the ECE by number of bins."""
+        palette = sheet.palette
+        highest = 100 * max(float(values.max()) for values in self.ece.values())
+        if self.floor:
+            highest = max(highest, 100 * float(self.floor[self.scheme].high.max()))
+        room = 1.12 * highest or 1.0
+        return sheet.picture(
+            [*_traces(self, palette), *_mark(self, palette, room)],
+            inner=_HEIGHT,
+            margins=_MARGINS,
+            annotations=_mark_label(self, palette, room),
+            xaxis=axis(palette, "Number of bins", range=[0, self.counts.size + 1], nticks=7),
+            yaxis=axis(palette, "ECE (points)", range=[0, room], nticks=6),
+        )
+
 
 @takes_weights
 def _floor(
@@ -431,4 +262,168 @@ def _verdict(inside: float) -> str:
         return "For nearly every number of bins noise explains it."
     return (
         f"For {percent(inside, 0)} of these binnings noise explains it: the choice of bins decides."
+    )
+
+
+# ---- Sweep over the numbers of bins
+
+
+#: Number of resamples drawn at a time, to limit memory.
+_BLOCK = 50
+
+
+@dataclass(frozen=True, eq=False)
+class BinSweep:
+    """Sums over cells that are fine enough that each bin of every binning is a union of cells.
+
+    Attributes
+    ----------
+    cells : BinSums
+        Sums over the cells between neighbouring edges of all binnings.
+    cuts : tuple of ndarray of int
+        Per number of bins: index of the first cell of each bin, then the total number of cells.
+    calibrated : callable, optional
+        Function that redraws the cells of weighted or clustered rows; None if they are redrawn from the sums.
+    """
+
+    cells: BinSums
+    cuts: tuple[IntArray, ...]
+    calibrated: Callable[[np.random.Generator, int], BinSums] | None = None
+
+    def ece(self) -> FloatArray:
+        """ECE per number of bins, shape (M,)."""
+        return self._errors(self.cells)
+
+    def under_calibration(self, rng: np.random.Generator, resamples: int) -> FloatArray:
+        """ECE per number of bins with hits redrawn from the scores, shape (B, M)."""
+        sizes = [min(_BLOCK, resamples - done) for done in range(0, resamples, _BLOCK)]
+        draw = self.calibrated or self.cells.under_calibration
+        blocks = [self._errors(draw(rng, size)) for size in sizes]
+        return np.concatenate(blocks)
+
+    def _errors(self, cells: BinSums) -> FloatArray:
+        gap = cells.score_sum - cells.hit_sum
+        upto = np.zeros((*gap.shape[:-1], gap.shape[-1] + 1))
+        np.cumsum(gap, axis=-1, out=upto[..., 1:])
+        n = float(self.cells.n)
+        errors = [np.abs(np.diff(upto[..., cuts], axis=-1)).sum(axis=-1) / n for cuts in self.cuts]
+        return np.stack(errors, axis=-1)
+
+
+@takes_weights
+def bin_sweep(sample: Sample, *, scheme: Placed = "equal-width", most: int = 100) -> BinSweep:
+    """Build the cells for 1 to `most` bins of a scheme; scores are sorted once and traversed once.
+
+    Parameters
+    ----------
+    sample : Sample
+    scheme : {"equal-width", "equal-mass"}
+    most : int
+        Largest number of bins.
+    """
+    check_bins(most)
+    events, weights = sample.scored.in_order(), sample.weights
+    if weights is None:
+        inner = [_edges(events, bins, scheme)[1:-1] for bins in range(1, most + 1)]
+    else:
+        scored = sample.scored
+        inner = [make_edges(scored, bins, scheme, weights)[1:-1] for bins in range(1, most + 1)]
+    every = np.unique(np.concatenate(inner))
+    score = events.ordered.score
+    ends = np.array([min(0, score[0]), max(1, score[-1])], dtype=score.dtype)
+    edges = np.concatenate([ends[:1], every, ends[1:]])
+    last = edges.size - 1
+    cuts = tuple(np.concatenate([[0], np.searchsorted(every, e) + 1, [last]]) for e in inner)
+    if weights is None and sample.data.alike:
+        return BinSweep(bin_between(events, edges), cuts)
+    cells = bin_between(sample.scored, edges, weights=weights)
+    if sample.data.alike:
+        return BinSweep(cells, cuts)
+    draw, rows = redrawn_sums(sample.scored, cells), sample.row_draws
+    return BinSweep(cells, cuts, lambda rng, size: draw(rng, rows, rows.affordable(size)))
+
+
+def _edges(events: BinaryEvents, bins: int, scheme: Placed) -> FloatArray:
+    if scheme == "equal-mass":
+        return equal_mass_edges(events.ordered.score, bins, is_sorted=True)
+    return equal_width_edges(bins, events.score.dtype)
+
+
+# ---- Drawing
+
+
+#: Margins (left, right, above, below) and height of the panel, in pixels.
+_MARGINS, _HEIGHT = (58, 18, 14, 50), 220
+
+
+def _traces(f: BinSensitivity, p: Palette) -> Iterator[Trace]:
+    x = f.counts.astype(np.float64)
+    if f.floor:
+        floor = f.floor[f.scheme]
+        name = f"{level_text(f.level)} range if calibrated ({f.scheme})"
+        fill = p.calibrated
+        yield area(x, np.zeros(x.size), 100 * floor.high, fill, name=name, legendrank=3)
+        yield line(
+            x,
+            100 * floor.mean,
+            p.muted,
+            width=1.5,
+            dash="2px,3px",
+            name="Mean if calibrated",
+            hovertemplate="mean if calibrated %{y:.2f} points<extra></extra>",
+            legendrank=4,
+        )
+    schemes: tuple[tuple[Any, ...], ...] = (
+        ("equal-width", "Equal-width bins", p.blue, "solid", "circle"),
+        ("equal-mass", "Equal-mass bins", p.vermillion, "7px,3px", "diamond"),
+    )
+    for rank, (placed, name, colour, dash, symbol) in enumerate(schemes, start=1):
+        curve = line(
+            x,
+            100 * f.ece[placed],
+            colour,
+            dash=dash,
+            name=name,
+            hovertemplate=f"{name}: %{{customdata}}, ECE %{{y:.2f}} points<extra></extra>",
+            legendrank=rank,
+        )
+        yield curve | {
+            # Markers, because a line alone cannot be clicked.
+            "mode": "lines+markers",
+            "marker": {"size": 4, "symbol": symbol, "color": colour},
+            "customdata": f.counts,
+            **UNFADED,
+        }
+
+
+def _mark(f: BinSensitivity, p: Palette, room: float) -> Iterator[Trace]:
+    """Mark the chosen number of bins."""
+    if f.chosen is None:
+        return
+    yield vertical_mark(f.bins, 0.0, room, p.ink)
+    yield markers(
+        [f.bins],
+        [100 * f.chosen],
+        p.ink,
+        size=10,
+        edge=p.paper,
+        hoverinfo="skip",
+        showlegend=False,
+    )
+
+
+def _mark_label(f: BinSensitivity, p: Palette, room: float) -> Iterator[dict[str, Any]]:
+    if f.chosen is None:
+        return
+    right = f.bins < 0.6 * f.counts.size
+    upper = 100 * f.chosen < 0.55 * room
+    yield label(
+        f"{counted(f.bins, 'bin')}: <b>{points_text(f.chosen)}</b>",
+        p,
+        x=f.bins,
+        y=0.97 * room if upper else 0.04 * room,
+        xshift=6 if right else -6,
+        xanchor="left" if right else "right",
+        yanchor="top" if upper else "bottom",
+        bgcolor=p.glaze(p.paper, 0.8),
     )

@@ -1,4 +1,4 @@
-"""The flexible curve, and a map's effect on scores."""
+"""What a recalibrator does to the scores, and the flexible calibration curve with its band."""
 
 from __future__ import annotations
 
@@ -38,16 +38,13 @@ from calviz.figures.marks import (
     square,
 )
 from calviz.figures.style import Palette, axis
+from calviz.sample import logistic_curves
 from calviz.sample.binning import BinSums
-from calviz.sample.logistic_curves import Band, FlexibleKind, band, fitted_curve
 from calviz.sample.sample import Sample, bin_sums, reduce
 from calviz.sample.step_views import steps
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
-
-
-# ---- What a recalibrator does to the scores: the score of each row after recalibration against its score before.
 
 
 #: Neighbouring rows are separated by a map if their scores after it differ by more than `JITTER` plus `STEEPEST` times the difference before.
@@ -228,6 +225,25 @@ class CalibrationMap(Figure):
             f"It falls by {points(depth)} points from a score of {decimal(start)} to {decimal(end)}"
         )
 
+    def draw(self, sheet: Sheet, *, height: int) -> Picture:
+        """Draw the map over the diagonal (no change), with the observed frequencies to which it should map."""
+        p = sheet.palette
+        traces: list[Trace] = [diagonal(p)]
+        if not self.is_function:
+            traces.append(area(self.before, self.low, self.high, p.glaze(p.blue, 0.22)))
+            traces.append(markers(*self.rows, p.glaze(p.blue, 0.45), size=3, hoverinfo="skip"))
+        traces.append(
+            line(
+                self.before,
+                self.after,
+                p.blue,
+                width=2.5,
+                hovertemplate="score %{x:.3f} becomes %{y:.3f}<extra></extra>",
+            )
+        )
+        traces.append(circles(*self.observed, p))
+        return square(traces, sheet, height, "Score before", "Score after")
+
 
 def _is_function(x: FloatArray, y: FloatArray) -> bool:
     """Whether nearly all neighbouring scores stay neighbours; `x` is ascending."""
@@ -257,34 +273,11 @@ def _groups(x: FloatArray, y: FloatArray) -> tuple[FloatArray, FloatArray, Float
     return centre, median, low, high
 
 
-# ---- How a calibration map is drawn.
-
-
-def draw(figure: CalibrationMap, sheet: Sheet, *, height: int) -> Picture:
-    """Draw the map over the diagonal (no change), with the observed frequencies to which it should map."""
-    f, p = figure, sheet.palette
-    traces: list[Trace] = [diagonal(p)]
-    if not f.is_function:
-        traces.append(area(f.before, f.low, f.high, p.glaze(p.blue, 0.22)))
-        traces.append(markers(*f.rows, p.glaze(p.blue, 0.45), size=3, hoverinfo="skip"))
-    traces.append(
-        line(
-            f.before,
-            f.after,
-            p.blue,
-            width=2.5,
-            hovertemplate="score %{x:.3f} becomes %{y:.3f}<extra></extra>",
-        )
-    )
-    traces.append(circles(*f.observed, p))
-    return square(traces, sheet, height, "Score before", "Score after")
-
-
-# ---- The flexible calibration curve with its band.
+# ---- Flexible calibration curve
 
 
 #: Name of each kind of curve.
-NAMES: dict[FlexibleKind, str] = {
+NAMES: dict[logistic_curves.FlexibleKind, str] = {
     "spline": "spline of the log-odds",
     "loess": "loess (span 0.75)",
     "logistic": "logistic line",
@@ -327,8 +320,8 @@ class CalibrationCurve(Figure):
     reduction: Reduction
     n: int
     level: float
-    kind: FlexibleKind
-    band: Band
+    kind: logistic_curves.FlexibleKind
+    band: logistic_curves.Band
     inner: tuple[float, float]
     distance: float
 
@@ -338,7 +331,7 @@ class CalibrationCurve(Figure):
         data: Dataset | Sample,
         *,
         reduction: Reduction | str | None = None,
-        curve: FlexibleKind = "spline",
+        curve: logistic_curves.FlexibleKind = "spline",
         level: float = 0.95,
         seed: int | None = None,
         split: str | None = None,
@@ -366,13 +359,13 @@ class CalibrationCurve(Figure):
             Under the same conditions as in `calviz.evaluate`.
         """
         check_level(level)
-        check_choice("curve", curve, get_args(FlexibleKind))
+        check_choice("curve", curve, get_args(logistic_curves.FlexibleKind))
         sample = Sample.of(data, split=split, reduction=reduction, seed=seed)
         view = sample.view(steps)
         base = view.merged()
         upto = np.cumsum(base.count) / float(base.n)
         inner = [float(base.score[int(np.searchsorted(upto, q))]) for q in (0.01, 0.99)]
-        off = np.abs(fitted_curve(base, curve) - base.score)
+        off = np.abs(logistic_curves.fitted_curve(base, curve) - base.score)
         return cls(
             name=sample.data.name,
             split=sample.split,
@@ -380,7 +373,7 @@ class CalibrationCurve(Figure):
             n=int(view.n),
             level=level,
             kind=curve,
-            band=band(view, curve, level=level),
+            band=logistic_curves.band(view, curve, level=level),
             inner=(inner[0], inner[1]),
             distance=float((base.count * off).sum() / base.n),
         )

@@ -2,21 +2,47 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, Self, get_args
 
 import numpy as np
 
 from calviz.core.blocks import BoolArray, FloatArray, IntArray
 from calviz.core.entry_specs import Theme, figure
-from calviz.core.errors import needs
 from calviz.core.limits import check_choice, check_level
 from calviz.core.predictions import Dataset
-from calviz.core.words import counted, listed, outside_range, shorten
+from calviz.core.words import (
+    counted,
+    decimals_for,
+    level_text,
+    listed,
+    outside_range,
+    plotly_text,
+    points,
+    shorten,
+)
 from calviz.figures.figure import NAME_LENGTH, Figure, ends_or_nan, facts, named
-from calviz.figures.marks import Overlay
-from calviz.sample import error_bars as error_bars
+from calviz.figures.marks import (
+    UNFADED,
+    Overlay,
+    Picture,
+    Sheet,
+    Trace,
+    area,
+    frame,
+    hatched,
+    heading,
+    label,
+    line,
+    markers,
+    outline,
+    packed,
+    vertical_shape,
+    whiskers,
+)
+from calviz.figures.style import Palette, axis, name_room
 from calviz.sample.class_gaps import (
     ClassView,
     beyond,
@@ -27,12 +53,11 @@ from calviz.sample.class_gaps import (
     predicted_class_sums,
     too_few,
 )
-from calviz.sample.error_bars import Redrawing
+from calviz.sample.error_bars import Redrawing, resampled, widened
 from calviz.sample.sample import Sample
 from calviz.sample.true_classes import true_class_errors_of_sample
 
 if TYPE_CHECKING:
-    import pandas as pd
     import plotly.graph_objects as go
 
 
@@ -52,7 +77,7 @@ TITLES: dict[Mode, str] = {
     "one-vs-rest": "Each class against the rest: mean probability − frequency",
 }
 #: Words for errors above and below the range of a calibrated model.
-WORDS: dict[Mode, tuple[str, str]] = {
+_WORDS: dict[Mode, tuple[str, str]] = {
     "predicted-class": ("overconfident", "underconfident"),
     "true-class": (
         "more confident than a calibrated model would be",
@@ -183,9 +208,8 @@ class ClassBars(Figure):
         check_choice("mode", mode, get_args(Mode))
         ranges = sample.view(class_ranges, view=mode)
         rows, has, limits = ranges.rows, ranges.has, ranges.range if band else None
-        interval = _interval(sample, mode, level)
         names = sample.data.class_names
-        low, high = interval
+        low, high = _interval(sample, mode, level)
         # An interval without width would claim certainty.
         certain = ~(low < high) | (sample.data.rows < 2)
         low, high = (np.where(certain, np.nan, end) for end in (low, high))
@@ -221,11 +245,6 @@ class ClassBars(Figure):
         """Classes below the range of a calibrated model, shape (C,)."""
         return np.asarray(self.beyond < 0)
 
-    @property
-    def words(self) -> tuple[str, str]:
-        """Words for errors above and below the range of a calibrated model."""
-        return WORDS[self.mode]
-
     def ranked(self, order: Order = "beyond") -> IntArray:
         """Positions in the arrays in drawing order, shape (C,): by distance beyond the range, by value, or by class."""
         check_choice("order", order, get_args(Order))
@@ -256,13 +275,6 @@ class ClassBars(Figure):
             "band_high": high[at],
             "beyond": self.beyond[at],
         }
-
-    def frame(self, order: Order = "beyond") -> pd.DataFrame:
-        """Return all classes as a table, one row each, in drawing order."""
-        needs("pandas")
-        import pandas as pd
-
-        return pd.DataFrame(dict(self.columns(order)))
 
     def plot(
         self,
@@ -297,13 +309,7 @@ class ClassBars(Figure):
             Bars and points carry the index of their class as ``customdata``.
         """
         return self._plotly_figure(
-            theme,
-            caption,
-            width,
-            order=order,
-            ends=ends,
-            selected=selected,
-            beside=tuple(beside),
+            theme, caption, width, order=order, ends=ends, selected=selected, beside=tuple(beside)
         )
 
     def caption(self) -> tuple[str, ...]:
@@ -320,7 +326,7 @@ class ClassBars(Figure):
             why = _WITHOUT_RANGE[self.no_range or "left-out"]
             return f"None of {total} is judged: what a calibrated model would show {why}."
         parts = []
-        for which, word in zip((self.over, self.under), self.words, strict=True):
+        for which, word in zip((self.over, self.under), _WORDS[self.mode], strict=True):
             count = int(which.sum())
             if count:
                 at = np.flatnonzero(which)
@@ -345,8 +351,7 @@ class ClassBars(Figure):
 
     def describe(self) -> str:
         """Say in plain words what the bars show."""
-        of = named(self.name, self.split)
-        text = f"{TITLES[self.mode]}. {of}, {counted(self.n, 'row')}. {self.shares()}"
+        text = f"{TITLES[self.mode]}. {named(self.name, self.split)}, {counted(self.n, 'row')}. {self.shares()}"
         beyond = self.beyond
         if beyond.any():
             worst = int(np.argmax(np.abs(beyond)))
@@ -354,7 +359,7 @@ class ClassBars(Figure):
             value, low, high = outside_range(
                 float(self.value[worst]), *(float(e[worst]) for e in ends)
             )
-            way = self.words[0] if beyond[worst] > 0 else self.words[1]
+            way = _WORDS[self.mode][0] if beyond[worst] > 0 else _WORDS[self.mode][1]
             text += (
                 f" Furthest outside is {listed([self.class_name[worst]])}, {value} points "
                 f"({counted(int(self.rows[worst]), 'row')}), where a calibrated model shows "
@@ -365,17 +370,55 @@ class ClassBars(Figure):
             text += f" {head}: {listed(self.missing)}."
         return text
 
+    def draw(
+        self,
+        sheet: Sheet,
+        *,
+        order: Order,
+        ends: int,
+        selected: int | None,
+        beside: tuple[Overlay[FloatArray], ...],
+    ) -> Picture:
+        """Draw computed errors by class."""
+        palette, wide = sheet.palette, not sheet.narrow
+        bars = _Bars(self, sheet, self.shown(order, ends), selected, beside)
+        curve = _Curve(self, palette, self.ranked(order)) if bars.cut else None
+        stacked = curve is not None and sheet.narrow
+        inner = bars.height + (_CURVE + 90 if stacked else 0)
+        across = [0.0, 0.56] if curve and wide else [0.0, 1.0]
+        down = [1 - bars.height / inner, 1.0] if stacked else [0.0, 1.0]
+        axes = bars.axes(across, down)
+        if curve:
+            left = [0.66, 1.0] if wide else [0.0, 1.0]
+            axes |= curve.axes(left, [0.0, 1.0] if wide else [0.0, _CURVE / inner])
+        titles = 24 if curve else 0
+        return sheet.picture(
+            [*bars.traces(), *(curve.traces() if curve else ())],
+            inner=inner,
+            margins=(bars.left, _RIGHT, _TOP + titles, _BOTTOM),
+            above=24 if curve else 8,
+            air=24 - titles,
+            legend_over="container",
+            annotations=[*bars.labels(), *(curve.labels() if curve else ())],
+            barmode="overlay",
+            shapes=[
+                # Where mean score and share of hits agree.
+                vertical_shape(palette.ink, x=0, width=1.5, xref="x", yref="y domain"),
+                *bars.highlight(),
+            ],
+            **axes,
+        )
+
 
 def headline(views: Iterable[ClassBars]) -> tuple[str, bool]:
     """Say how many classes are outside the range of a calibrated model in each view; also return whether any is."""
     judged = [view for view in views if view.band is not None]
     if not judged:
         return "No class is judged: what a calibrated model would show is not known.", False
-    outside = [(int((view.over | view.under).sum()), view) for view in judged]
     parts = [
-        f"{count:,} of {counted(view.value.size, *_NOUNS[view.mode])}"
-        for count, view in outside
-        if count
+        f"{outside:,} of {counted(view.value.size, *_NOUNS[view.mode])}"
+        for view in judged
+        if (outside := int((view.over | view.under).sum()))
     ]
     if not parts:
         unseen = next((view.unseen for view in judged if view.unseen), "")
@@ -419,9 +462,9 @@ def _interval(sample: Sample, mode: Mode, level: float) -> _Ends:
         # The gamma approximation of a mean of few rows may exceed what a gap can be.
         return np.maximum(low, -1), np.minimum(high, 1)
     errors = true_class_errors_of_sample(sample)
-    drawn = error_bars.resampled(errors, "bootstrap", **sample.redrawing)
+    drawn = resampled(errors, "bootstrap", **sample.redrawing)
     low, high = _quantiles(drawn.mcs, drawn.rows, level)
-    return error_bars.widened(low, high, level, errors, centre=errors.mcs, bounds=(-1, 1))
+    return widened(low, high, level, errors, centre=errors.mcs, bounds=(-1, 1))
 
 
 def _quantiles(values: FloatArray, rows: FloatArray, level: float) -> _Ends:
@@ -439,3 +482,313 @@ def _quantiles(values: FloatArray, rows: FloatArray, level: float) -> _Ends:
         low, high = (np.where(filled, end, np.nan) for end in (low, high))
         ends.append(low + (place - left) * (high - low))
     return ends[0], ends[1]
+
+
+# ---- Drawing
+
+
+#: Height of a bar with the space around it, height of the curve, and margins of the panels, in pixels.
+_BAR, _CURVE = 22, 260
+_RIGHT, _TOP, _BOTTOM = 16, 12, 54
+#: Maximum characters of a class name, and space beside the names in pixels.
+_NAME, _BESIDE = 18, 22
+#: Legend entries of the colours for errors above and below the range.
+LEGEND: dict[str, tuple[str, str]] = {
+    "predicted-class": ("Overconfident", "Underconfident"),
+    "true-class": ("More confident than if calibrated", "Less confident than if calibrated"),
+    "one-vs-rest": ("Too high", "Too low"),
+}
+#: Maximum number of points on the curve of all classes.
+_MOST_POINTS = 2_000
+#: Space between the bars of both ends, in bars.
+_BREAK = 1.6
+
+
+@dataclass(frozen=True)
+class _Bars:
+    """One bar per shown class, the first at the top."""
+
+    figure: ClassBars
+    sheet: Sheet
+    shown: IntArray
+    selected: int | None
+    beside: tuple[Overlay[FloatArray], ...]
+
+    @cached_property
+    def left(self) -> int:
+        """Width of the longest name with its number of rows, in pixels."""
+        f = self.figure
+        names = (f"{shorten(f.class_name[i], _NAME)}  n = {f.rows[i]:,}" for i in self.shown)
+        return name_room(names, _BESIDE)
+
+    @property
+    def cut(self) -> bool:
+        return self.shown.size < self.figure.value.size
+
+    @cached_property
+    def y(self) -> FloatArray:
+        """Positions from the top down, with a gap where classes are left out, shape (S,)."""
+        place = np.arange(self.shown.size, dtype=np.float64)
+        if self.cut:
+            place[self.shown.size // 2 :] += _BREAK
+        return place
+
+    @property
+    def height(self) -> int:
+        # With the height of a single bar, plotly cannot place the axes.
+        return max(60, round(_BAR * (float(self.y[-1]) + 1) + 8)) if self.y.size else 60
+
+    def traces(self) -> Iterator[Trace]:
+        """Yield the ranges of a calibrated model, the bars, and their intervals."""
+        f, p, at = self.figure, self.sheet.palette, self.shown
+        beyond = f.beyond[at]
+        if f.band is not None:
+            low, high = (100 * end[at] for end in f.band)
+            yield {
+                "type": "bar",
+                "orientation": "h",
+                "y": packed(self.y),
+                "base": packed(low),
+                "x": packed(high - low),
+                "width": 0.94,
+                "marker": {"color": p.calibrated, "line": {"color": p.muted, "width": 1}},
+                "name": "Range if calibrated",
+                "hoverinfo": "skip",
+                "legendrank": 3,
+            }
+        above, below = LEGEND[f.mode]
+        within = "Within the range" if f.band else "Not judged: no range is known"
+        kinds = (
+            (beyond > 0, above, p.vermillion, "/"),
+            (beyond < 0, below, p.purple, "\\"),
+            (beyond == 0, within, p.neutral, ""),
+        )
+        for rank, (which, name, colour, shape) in enumerate(kinds):
+            if which.any():
+                yield self._bar(which, name, colour, shape) | {"legendrank": rank}
+        yield self._intervals()
+        for other in self.beside:
+            yield self._outlines(other)
+
+    def _outlines(self, other: Overlay[FloatArray]) -> Trace:
+        """Draw the errors of the same classes in another state."""
+        symbol, _, colour = outline(other.role, self.sheet.palette)
+        name = plotly_text(other.name, 44)
+        at = self.figure.class_index[self.shown]
+        return markers(
+            packed(100 * other.content[at]),
+            packed(self.y),
+            colour,
+            size=10,
+            symbol=symbol,
+            edge=colour,
+            name=name,
+            customdata=at,
+            hovertemplate="%{x:.2f} points<extra>" + name + "</extra>",
+            legendrank=5,
+            **UNFADED,
+        )
+
+    def _bar(self, which: Any, name: str, colour: str, shape: str) -> Trace:
+        f, p = self.figure, self.sheet.palette
+        chosen = self.shown[which]
+        marker: dict[str, Any] = {
+            "color": colour if shape else p.tint(colour, 0.55),
+            "line": {"color": colour, "width": 1},
+        }
+        if shape:
+            marker["pattern"] = hatched(colour, p, shape=shape, tint=0.25, solidity=0.4)
+        return {
+            "type": "bar",
+            "orientation": "h",
+            "y": packed(self.y[which]),
+            "x": packed(100 * f.value[chosen]),
+            "width": 0.6,
+            "customdata": f.class_index[chosen],
+            "marker": marker,
+            "name": name,
+            "hoverinfo": "text",
+            "hovertext": [_hover(f, int(i)) for i in chosen],
+            **UNFADED,
+        }
+
+    def _intervals(self) -> Trace:
+        f, at = self.figure, self.shown
+        value = f.value[at]
+        low, high = (end[at] for end in f.interval)
+        has = np.isfinite(low)
+        return markers(
+            packed(100 * value),
+            packed(self.y),
+            self.sheet.palette.ink,
+            size=5,
+            customdata=f.class_index[at],
+            error_x=whiskers(
+                packed(100 * np.where(has, high - value, 0)),
+                packed(100 * np.where(has, value - low, 0)),
+                self.sheet.palette.ink,
+                thickness=1.5,
+                width=3,
+            ),
+            name=f"{level_text(f.level)} interval",
+            showlegend=bool(has.any()),
+            hoverinfo="text",
+            hovertext=[_hover(f, int(i)) for i in at],
+            legendrank=4,
+            **UNFADED,
+        )
+
+    def highlight(self) -> Iterator[dict[str, Any]]:
+        """Draw a frame around the selected class."""
+        for i, y in zip(self.shown, self.y, strict=True):
+            if self.figure.class_index[i] == self.selected:
+                yield frame(
+                    self.sheet.palette.ink,
+                    xref="x domain",
+                    yref="y",
+                    x0=0,
+                    x1=1,
+                    y0=float(y) - 0.5,
+                    y1=float(y) + 0.5,
+                )
+
+    def labels(self) -> Iterator[dict[str, Any]]:
+        """Say how many classes are left out between the two ends, and give the panel a heading."""
+        p = self.sheet.palette
+        if not self.cut:
+            return
+        half = self.shown.size // 2
+        yield label(
+            f"… {counted(self.figure.value.size - self.shown.size, 'class', 'classes')} between …",
+            p,
+            xref="x domain",
+            yref="y",
+            x=0.5,
+            y=float(self.y[half - 1] + self.y[half]) / 2,
+            xanchor="center",
+            yanchor="middle",
+            bgcolor=p.paper,
+            font={"size": 12, "color": p.muted},
+        )
+        yield heading(f"<b>{half} at either end</b>", p, ("x domain", "y domain"))
+
+    def axes(self, across: list[float], down: list[float]) -> dict[str, Any]:
+        f, p = self.figure, self.sheet.palette
+        names = [
+            f'{plotly_text(f.class_name[i], _NAME)}  <span style="color:{p.muted}">n = {f.rows[i]:,}</span>'
+            for i in self.shown
+        ]
+        last = float(self.y[-1]) if self.y.size else 0
+        return {
+            "xaxis": axis(
+                p,
+                _value_title(f, self.sheet.narrow),
+                size=12 if self.sheet.narrow else 13,
+                domain=across,
+                anchor="y",
+                nticks=7,
+            ),
+            "yaxis": axis(
+                p,
+                domain=down,
+                anchor="x",
+                range=[last + 0.6, -0.6],
+                tickmode="array",
+                tickvals=self.y.tolist(),
+                ticktext=names,
+                showgrid=False,
+                tickfont={"size": 12, "color": p.ink},
+            ),
+        }
+
+
+@dataclass(frozen=True)
+class _Curve:
+    """All classes in drawing order, as points."""
+
+    figure: ClassBars
+    palette: Palette
+    ranked: IntArray
+
+    def traces(self) -> Iterator[Trace]:
+        f, p = self.figure, self.palette
+        count = self.ranked.size
+        some = np.unique(np.linspace(0, count - 1, min(count, _MOST_POINTS)).astype(np.intp))
+        at, x = self.ranked[some], some + 1.0
+        attributes: Trace = {"xaxis": "x2", "yaxis": "y2", "showlegend": False}
+        if f.band is not None:
+            low, high = (100 * end[at] for end in f.band)
+            yield area(x, low, high, p.calibrated, **attributes)
+        ends = np.array([1.0, count])
+        yield line(ends, np.zeros(2), p.ink, width=1, hoverinfo="skip", **attributes)
+        beyond = f.beyond[at]
+        kinds = (
+            (beyond == 0, p.neutral, "circle-open", 4),
+            (beyond > 0, p.vermillion, "triangle-up", 6),
+            (beyond < 0, p.purple, "triangle-down", 6),
+        )
+        for which, colour, symbol, size in kinds:
+            if which.any():
+                yield markers(
+                    packed(x[which]),
+                    packed(100 * f.value[at[which]]),
+                    colour,
+                    symbol=symbol,
+                    size=size,
+                    customdata=f.class_index[at[which]],
+                    text=[plotly_text(f.class_name[i], 24) for i in at[which]],
+                    hovertemplate="%{text}: %{y:.2f} points<extra></extra>",
+                    **UNFADED,
+                    **attributes,
+                )
+
+    def labels(self) -> Iterator[dict[str, Any]]:
+        text = f"<b>All {counted(self.ranked.size, 'class', 'classes')}</b>"
+        yield heading(text, self.palette, ("x2 domain", "y2 domain"))
+
+    def axes(self, across: list[float], down: list[float]) -> dict[str, Any]:
+        p = self.palette
+        count = self.ranked.size
+        return {
+            "xaxis2": axis(
+                p,
+                "Place in the order",
+                size=13,
+                domain=across,
+                anchor="y2",
+                range=[1 - 0.02 * count, 1.02 * count],
+                nticks=5,
+            ),
+            "yaxis2": axis(p, "Points", size=13, domain=down, anchor="x2", nticks=7),
+        }
+
+
+def _value_title(figure: ClassBars, narrow: bool) -> str:
+    rest = figure.mode == "one-vs-rest"
+    score, hit = ("probability", "frequency") if rest else ("confidence", "accuracy")
+    first = score.capitalize() if narrow else f"Mean {score}"
+    return f"{first} − {hit} (points)"
+
+
+def _hover(f: ClassBars, i: int) -> str:
+    low, high = f.interval
+    value = float(f.value[i])
+    beyond = float(f.beyond[i])
+    decimals = decimals_for(100 * value, most=3)
+    lines = [
+        f"<b>{plotly_text(f.class_name[i], 40)}</b>",
+        f"{counted(int(f.rows[i]), 'row')} {'predicted as this' if f.mode == 'predicted-class' else 'with this label'}",
+        f"{points(value, decimals)} points",
+    ]
+    if np.isfinite(low[i]):
+        lines.append(
+            f"{level_text(f.level)} interval {points(float(low[i]), decimals)} to {points(float(high[i]), decimals)}"
+        )
+    if f.mode == "one-vs-rest":
+        expected = f.n * value + float(f.rows[i])
+        lines.append(f"Expected {expected:,.1f} rows, seen {int(f.rows[i]):,}")
+    if f.band is not None:
+        limits = " to ".join(points(float(end[i]), decimals) for end in f.band)
+        where = LEGEND[f.mode][0 if beyond > 0 else 1] if beyond else "Within the range"
+        lines += [f"If calibrated: {limits}", where]
+    return "<br>".join(lines)

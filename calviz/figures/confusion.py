@@ -1,4 +1,4 @@
-"""The confusion matrix."""
+"""The confusion matrix: which class is predicted as which, and with what confidence."""
 
 from __future__ import annotations
 
@@ -22,9 +22,6 @@ from calviz.sample.sample import Sample, predicted_classes, reduce
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
-
-
-# ---- The confusion matrix: which class is predicted as which, and with what confidence.
 
 
 By = Literal["true", "predicted"]
@@ -250,48 +247,47 @@ class Confusion(Figure):
             raise OptionError(f"'classes' must lie between 0 and {len(self.class_names) - 1}.")
         return self._plotly_figure(theme, caption, width, by=by, shown=wanted, selected=selected)
 
+    def draw(
+        self,
+        sheet: Sheet,
+        *,
+        by: By,
+        shown: IntArray,
+        selected: tuple[int, int] | None = None,
+    ) -> Picture:
+        """Draw the cells of some classes: right predictions in blue, mistakes in vermillion, darker for larger shares."""
+        p = sheet.palette
+        names = [shorten(self.class_names[k], _NAME) for k in shown]
+        short = [shorten(self.class_names[k], _BELOW) for k in shown]
+        return sheet.picture(
+            [*_traces(self, p, by, shown, narrow=sheet.narrow), _click(self, by, shown)],
+            inner=_ROW * max(shown.size, 3),
+            margins=(name_room(names, _BESIDE), _RIGHT, _TOP, _BOTTOM),
+            entries=False,
+            shapes=list(_framed(p, shown, selected)),
+            xaxis=axis(
+                p,
+                "Predicted class",
+                size=13,
+                range=[-0.5, shown.size - 0.5],
+                tickmode="array",
+                tickvals=list(range(shown.size)),
+                ticktext=[plotly_text(name) for name in short],
+                showgrid=False,
+            ),
+            yaxis=row_axis(
+                p, [plotly_text(name) for name in names], title="True class", size=13, standoff=6
+            ),
+        )
 
-# ---- How a confusion matrix is drawn.
+
+# ---- Drawing
 
 
 #: Height of a row, and margins right of, above and below the panel, in pixels.
 _ROW, _RIGHT, _TOP, _BOTTOM = 38, 12, 10, 62
 #: Maximum characters of a name beside and below the panel, and space beside the names in pixels.
 _NAME, _BELOW, _BESIDE = 16, 9, 40
-
-
-def draw(
-    figure: Confusion,
-    sheet: Sheet,
-    *,
-    by: By,
-    shown: IntArray,
-    selected: tuple[int, int] | None = None,
-) -> Picture:
-    """Draw the cells of some classes: right predictions in blue, mistakes in vermillion, darker for larger shares."""
-    p = sheet.palette
-    names = [shorten(figure.class_names[k], _NAME) for k in shown]
-    short = [shorten(figure.class_names[k], _BELOW) for k in shown]
-    return sheet.picture(
-        [*_traces(figure, p, by, shown, narrow=sheet.narrow), _click(figure, by, shown)],
-        inner=_ROW * max(shown.size, 3),
-        margins=(name_room(names, _BESIDE), _RIGHT, _TOP, _BOTTOM),
-        entries=False,
-        shapes=list(_framed(p, shown, selected)),
-        xaxis=axis(
-            p,
-            "Predicted class",
-            size=13,
-            range=[-0.5, shown.size - 0.5],
-            tickmode="array",
-            tickvals=list(range(shown.size)),
-            ticktext=[plotly_text(name) for name in short],
-            showgrid=False,
-        ),
-        yaxis=row_axis(
-            p, [plotly_text(name) for name in names], title="True class", size=13, standoff=6
-        ),
-    )
 
 
 def _framed(p: Palette, shown: IntArray, cell: tuple[int, int] | None) -> Iterator[Trace]:

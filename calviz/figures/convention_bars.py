@@ -1,4 +1,4 @@
-"""The ECE by library."""
+"""The ECE of the same predictions as different libraries define it."""
 
 from __future__ import annotations
 
@@ -26,8 +26,6 @@ from calviz.figures.marks import Picture, Sheet, Trace, markers
 from calviz.figures.style import Palette, axis, row_axis
 from calviz.metrics.other_libraries import measured_conventions
 from calviz.sample.sample import Sample
-
-# ---- The "ECE" of the same predictions as different libraries define it, side by side.
 
 
 class LibraryEce(NamedTuple):
@@ -138,8 +136,20 @@ class EceByLibrary(Figure):
             "on average."
         )
 
+    def draw(self, sheet: Sheet) -> Picture:
+        """Draw the computed dots."""
+        palette = sheet.palette
+        highest = max(v for d in self.dots for v in (d.value, d.noise) if not math.isnan(v))
+        return sheet.picture(
+            _traces(self, highest, palette),
+            inner=_ROW * len(self.dots),
+            margins=_MARGINS,
+            xaxis=axis(palette, "ECE (points)", range=[0, _AXIS_END * highest or 1.0], nticks=6),
+            yaxis=row_axis(palette, [_label(dot, palette) for dot in self.dots], ticks=""),
+        )
 
-# ---- How the ECE by library is drawn.
+
+# ---- Drawing
 
 
 #: Height of a row, which has two lines of text (library and function), and margins of the panel, in pixels.
@@ -148,19 +158,6 @@ _ROW, _MARGINS = 36, (166, 14, 10, 50)
 _AXIS_END = 135
 #: A dot closer than this to the left edge, as a share of the largest value, has no room for its number on the left.
 _FROM_EDGE = 0.25
-
-
-def draw(figure: EceByLibrary, sheet: Sheet) -> Picture:
-    """Draw the computed dots (see `EceByLibrary.plot`)."""
-    palette = sheet.palette
-    highest = max(v for d in figure.dots for v in (d.value, d.noise) if not math.isnan(v))
-    return sheet.picture(
-        _traces(figure, highest, palette),
-        inner=_ROW * len(figure.dots),
-        margins=_MARGINS,
-        xaxis=axis(palette, "ECE (points)", range=[0, _AXIS_END * highest or 1.0], nticks=6),
-        yaxis=row_axis(palette, [_label(dot, palette) for dot in figure.dots], ticks=""),
-    )
 
 
 def _label(dot: LibraryEce, palette: Palette) -> str:

@@ -1,4 +1,4 @@
-"""CORP diagram, and discrimination against miscalibration."""
+"""The CORP reliability diagram, and models by their CORP parts: miscalibration against discrimination."""
 
 from __future__ import annotations
 
@@ -43,9 +43,6 @@ from calviz.sample.losses import unlike_nll
 from calviz.sample.metric_results import measured
 from calviz.sample.sample import Sample
 from calviz.sample.step_views import steps
-
-# ---- The CORP reliability diagram: an isotonic curve instead of bins, with a consistency and a confidence band.
-
 
 #: The three parts of a proper score, as suffixes of metric keys.
 PARTS = ("miscalibration", "discrimination", "uncertainty")
@@ -161,6 +158,42 @@ class CorpDiagram(ScoreFigure):
             f"{percent(self.outside)} of the rows. {self.sum_of('brier')}. {self.sum_of('nll')}.{remark}"
         )
 
+    def draw(self, sheet: Sheet) -> Picture:
+        """Draw the range of a calibrated model, the confidence band, and the curve over the diagonal."""
+        p = sheet.palette
+        level = level_text(self.level)
+        x, low, high = self.score, *self.consistency
+        below, above = self.confidence
+        probability = self.probability
+        if x.size == 1:
+            x = short_line(x)
+            low, high, below, above, probability = (
+                np.repeat(v, 2) for v in (low, high, below, above, probability)
+            )
+        traces = [
+            area(x, low, high, p.calibrated, name=f"{level} range if calibrated"),
+            area(x, below, above, p.glaze(p.vermillion, 0.22), name=f"{level} confidence band"),
+            {**diagonal(p), "showlegend": False},
+            line(
+                x,
+                probability,
+                p.vermillion,
+                width=2.5,
+                name="Isotonic probability of a hit",
+                hovertemplate="score %{x:.3f}: %{y:.3f}<extra></extra>",
+            ),
+        ]
+        unit: dict[str, Any] = {"range": [-0.01, 1.01], "nticks": 6}
+        return sheet.picture(
+            traces,
+            inner=_INNER,
+            margins=_MARGINS,
+            xaxis=axis(
+                p, plotly_text(with_short_class(self.reduction, 18).score_label), size=13, **unit
+            ),
+            yaxis=axis(p, "Probability of a hit", size=13, **unit),
+        )
+
 
 def parts_of(sample: Sample, score: str) -> tuple[float, ...]:
     """Return miscalibration, discrimination and uncertainty of a sample, by "brier" or "nll"."""
@@ -173,50 +206,11 @@ def _thinned(ends: FloatArray) -> FloatArray:
     return np.asarray(ends[some])
 
 
-# ---- How a CORP reliability diagram is drawn.
-
-
 #: Height and margins of the square, in pixels.
 _INNER = 340
 _MARGINS = 58, 14, 12, 52
 
-
-def draw(figure: CorpDiagram, sheet: Sheet) -> Picture:
-    """Draw the range of a calibrated model, the confidence band, and the curve over the diagonal."""
-    f, p = figure, sheet.palette
-    level = level_text(f.level)
-    x, low, high = f.score, *f.consistency
-    below, above = f.confidence
-    probability = f.probability
-    if x.size == 1:
-        x = short_line(x)
-        low, high, below, above, probability = (
-            np.repeat(v, 2) for v in (low, high, below, above, probability)
-        )
-    traces = [
-        area(x, low, high, p.calibrated, name=f"{level} range if calibrated"),
-        area(x, below, above, p.glaze(p.vermillion, 0.22), name=f"{level} confidence band"),
-        {**diagonal(p), "showlegend": False},
-        line(
-            x,
-            probability,
-            p.vermillion,
-            width=2.5,
-            name="Isotonic probability of a hit",
-            hovertemplate="score %{x:.3f}: %{y:.3f}<extra></extra>",
-        ),
-    ]
-    unit: dict[str, Any] = {"range": [-0.01, 1.01], "nticks": 6}
-    return sheet.picture(
-        traces,
-        inner=_INNER,
-        margins=_MARGINS,
-        xaxis=axis(p, plotly_text(with_short_class(f.reduction, 18).score_label), size=13, **unit),
-        yaxis=axis(p, "Probability of a hit", size=13, **unit),
-    )
-
-
-# ---- Discrimination against miscalibration of several models: which ranks rows better, and which is better calibrated.
+# ---- Miscalibration plane
 
 
 PlaneScore = Literal["brier", "nll"]
@@ -224,7 +218,7 @@ PlaneScore = Literal["brier", "nll"]
 Box = tuple[float, float, float, float]
 
 #: Height and margins of the panel, in pixels.
-_MISCALIBRATION_PLANE_INNER, _MISCALIBRATION_PLANE_MARGINS = 300, (64, 20, 16, 54)
+_PLANE_INNER, _PLANE_MARGINS = 300, (64, 20, 16, 54)
 #: Width of a letter and height of a line of a name, in pixels; width assumed if none is known.
 _LETTER, _LINE, _USUAL = 6.6, 18, 470
 #: Diameter of a point in pixels.
@@ -349,8 +343,8 @@ class MiscalibrationPlane(Figure):
         )
         return sheet.picture(
             [*self._equal_scores(p, x, y), points],
-            inner=_MISCALIBRATION_PLANE_INNER,
-            margins=_MISCALIBRATION_PLANE_MARGINS,
+            inner=_PLANE_INNER,
+            margins=_PLANE_MARGINS,
             annotations=self._names(sheet, x, y),
             xaxis=axis(p, "Miscalibration (left is better)", size=13, range=x, nticks=5),
             yaxis=axis(p, "Discrimination (up is better)", size=13, range=y, nticks=5),
@@ -358,13 +352,9 @@ class MiscalibrationPlane(Figure):
 
     def _names(self, sheet: Sheet, x: list[float], y: list[float]) -> list[Trace]:
         """Place the names beside their points, on the side where they overlap points and other names least and stay inside the panel."""
-        panel = (
-            (sheet.width or _USUAL)
-            - _MISCALIBRATION_PLANE_MARGINS[0]
-            - _MISCALIBRATION_PLANE_MARGINS[1]
-        )
+        panel = (sheet.width or _USUAL) - _PLANE_MARGINS[0] - _PLANE_MARGINS[1]
         across = panel / (x[1] - x[0])
-        up = _MISCALIBRATION_PLANE_INNER / (y[1] - y[0])
+        up = _PLANE_INNER / (y[1] - y[0])
         places = [
             ((float(a) - x[0]) * across, (float(b) - y[0]) * up)
             for a, b in zip(self.miscalibration, self.discrimination, strict=True)

@@ -1,4 +1,4 @@
-"""The four panels without bins."""
+"""Cumulative score and hits, calibration without bins: the four panels of Gupta et al. 2021, figure 1."""
 
 from __future__ import annotations
 
@@ -45,8 +45,7 @@ from calviz.figures.marks import (
     vertical_mark,
 )
 from calviz.figures.style import Palette, axis
-from calviz.sample import error_bars as error_bars
-from calviz.sample.error_bars import Interval, Redrawing
+from calviz.sample.error_bars import Interval, Redrawing, interval, resampled
 from calviz.sample.sample import Sample
 from calviz.sample.step_views import steps
 from calviz.sample.steps import Steps
@@ -54,9 +53,6 @@ from calviz.verdicts.evaluation import Verdict
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
-
-
-# ---- Cumulative score and hits, calibration without bins: the four panels of Gupta et al. 2021, figure 1.
 
 
 CumulativePanel = Literal["a", "b", "c", "d", "gap"]
@@ -177,7 +173,7 @@ class Cumulative(Figure):
             fitted = level_of[np.searchsorted(last, view.score)]
         bound, limits = None, None
         if band:
-            redraws = error_bars.resampled(view, "under_calibration", **sample.redrawing)
+            redraws = resampled(view, "under_calibration", **sample.redrawing)
             bound = float(np.quantile(_largest(redraws), level))
             if estimate == "smooth":
                 limits = _limits(view, redraws, level, upto[kept], view.score[kept])
@@ -257,9 +253,9 @@ class Cumulative(Figure):
         """Bootstrap interval of the KS error, the same as in an evaluation."""
         if self.n < 2:
             return None
-        redraws = error_bars.resampled(self.steps, "bootstrap", **self.redrawing)
-        calibrated = error_bars.resampled(self.steps, "under_calibration", **self.redrawing)
-        return error_bars.interval(
+        redraws = resampled(self.steps, "bootstrap", **self.redrawing)
+        calibrated = resampled(self.steps, "under_calibration", **self.redrawing)
+        return interval(
             _largest(redraws),
             self.level,
             view=self.steps,
@@ -374,6 +370,33 @@ class Cumulative(Figure):
         change = "above it the error changes its sign, so that over all rows they are"
         return f"{change} only {points_text(abs(rest))} too {_high(rest)}"
 
+    def draw(
+        self,
+        sheet: Sheet,
+        *,
+        panels: tuple[CumulativePanel, ...],
+        selected: tuple[float, float] | None,
+        beside: tuple[Overlay[Cumulative], ...],
+    ) -> Picture:
+        """Draw a computed cumulative plot."""
+        grid = _Grid(len(panels), sheet.width or _WIDTH, sheet.narrow)
+        drawn_panels = [
+            _Panel(self, sheet.palette, panel, place, selected, beside)
+            for place, panel in enumerate(panels, start=1)
+        ]
+        axes: dict[str, Any] = {}
+        for place, panel in enumerate(drawn_panels):
+            axes |= panel.axes(*grid.domain(place))
+        return sheet.picture(
+            _named_once([trace for panel in drawn_panels for trace in panel.traces()]),
+            inner=grid.inner,
+            margins=_MARGINS,
+            above=24,
+            annotations=[label for panel in drawn_panels for label in panel.labels()],
+            shapes=[shape for panel in drawn_panels for shape in panel.frames()],
+            **axes,
+        )
+
 
 def _high(gap: float) -> str:
     return "high" if gap > 0 else "low"
@@ -397,7 +420,7 @@ def _limits(
     )
 
 
-# ---- How the cumulative plot is drawn.
+# ---- Drawing
 
 
 #: Height of a panel, and margins around the panels, in pixels.
@@ -411,34 +434,6 @@ _LEAST = 4
 _MARKS, _BESIDE = 8, 44
 #: Width assumed if none is known.
 _WIDTH = 880
-
-
-def draw(
-    figure: Cumulative,
-    sheet: Sheet,
-    *,
-    panels: tuple[CumulativePanel, ...],
-    selected: tuple[float, float] | None,
-    beside: tuple[Overlay[Cumulative], ...],
-) -> Picture:
-    """Draw a computed cumulative plot (see `Cumulative.plot`)."""
-    grid = _Grid(len(panels), sheet.width or _WIDTH, sheet.narrow)
-    drawn_panels = [
-        _Panel(figure, sheet.palette, panel, place, selected, beside)
-        for place, panel in enumerate(panels, start=1)
-    ]
-    axes: dict[str, Any] = {}
-    for place, panel in enumerate(drawn_panels):
-        axes |= panel.axes(*grid.domain(place))
-    return sheet.picture(
-        _named_once([trace for panel in drawn_panels for trace in panel.traces()]),
-        inner=grid.inner,
-        margins=_MARGINS,
-        above=24,
-        annotations=[label for panel in drawn_panels for label in panel.labels()],
-        shapes=[shape for panel in drawn_panels for shape in panel.frames()],
-        **axes,
-    )
 
 
 def _named_once(traces: list[Trace]) -> list[Trace]:

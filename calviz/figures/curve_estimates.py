@@ -1,4 +1,4 @@
-"""Curves, bands and rankings that several figures draw."""
+"""Estimates that several figures draw: the probability of a hit as a curve, costs of decisions, rankings by certainty."""
 
 from __future__ import annotations
 
@@ -17,9 +17,8 @@ from calviz.core.errors import OptionError
 from calviz.core.events import BinaryEvents
 from calviz.core.limits import check_choice
 from calviz.core.metric_spec import reweighted_by
-from calviz.sample import error_bars as error_bars
 from calviz.sample.caches import once_per_view
-from calviz.sample.error_bars import Redrawing, widened
+from calviz.sample.error_bars import Redrawing, drawn_by, resampled, stream, widened
 from calviz.sample.sample import Sample, full_predictions
 from calviz.sample.step_views import (
     NARROWEST,
@@ -34,9 +33,6 @@ from calviz.sample.step_views import (
     triweight_response,
 )
 from calviz.sample.steps import Steps, make_steps
-
-# ---- Estimates of the probability of a hit as a curve: kernel, isotonic, and smoothed along the fractiles.
-
 
 CurveKind = Literal["kernel", "isotonic"]
 
@@ -195,9 +191,6 @@ def _between(x: FloatArray, y: FloatArray, at: FloatArray) -> FloatArray:
     return np.asarray(y[..., left] * (1 - share) + y[..., right] * share)
 
 
-# ---- Bands of isotonic curves that are refitted to redrawn labels or resampled rows.
-
-
 def isotonic_at(view: Steps, score: FloatArray) -> FloatArray:
     """Evaluate the isotonic curve of one sample at scores (P,), shape (P,): linear between steps, constant beyond them."""
     used = view.count > 0
@@ -232,16 +225,13 @@ def isotonic_band(
     return widened(low, high, level, view, centre=curves.mean(axis=0), bounds=(0, 1))
 
 
-# ---- Resampling of rows grouped between thresholds: exact for any number of distinct scores.
-
-
 def resampled_between(view: Steps, thresholds: FloatArray, redrawing: Redrawing) -> Steps:
     """Resample rows and hits grouped between neighbouring thresholds (T,); each step is placed at its lower threshold.
 
     The first step is below all thresholds. Grouping loses nothing, as decisions by these thresholds treat all rows of a group alike.
     """
-    if error_bars.drawn_by(view) is not None:  # weighted or clustered rows are resampled ungrouped
-        return error_bars.resampled(view, "bootstrap", **redrawing)
+    if drawn_by(view) is not None:  # weighted or clustered rows are resampled ungrouped
+        return resampled(view, "bootstrap", **redrawing)
     order = np.unique(thresholds)
     group = np.searchsorted(order, view.score, side="right")
     count, hits = (
@@ -249,12 +239,10 @@ def resampled_between(view: Steps, thresholds: FloatArray, redrawing: Redrawing)
         for values in (view.count, view.hits)
     )
     grouped = Steps(np.append(-1.0, order), count, hits)
-    return grouped.bootstrap(
-        error_bars.stream(redrawing["seed"], "bootstrap"), redrawing["resamples"]
-    )
+    return grouped.bootstrap(stream(redrawing["seed"], "bootstrap"), redrawing["resamples"])
 
 
-# ---- Cost of keeping confident predictions and referring doubtful ones to an expert.
+# ---- Costs
 
 
 @dataclass(frozen=True)
@@ -346,7 +334,7 @@ def best_threshold(view: Steps, costs: Costs) -> float:
     return float(view.scores_at(np.array([lowest - 1, lowest])).mean())
 
 
-# ---- Rankings of predictions by certainty: confidence, entropy or margin.
+# ---- Rankings
 
 
 RankedBy = Literal["confidence", "entropy", "margin"]

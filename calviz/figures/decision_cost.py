@@ -1,4 +1,4 @@
-"""Costs by threshold."""
+"""The cost of keeping confident predictions and referring the others: the best threshold, and what miscalibration costs."""
 
 from __future__ import annotations
 
@@ -45,8 +45,7 @@ from calviz.figures.marks import (
     vertical_mark,
 )
 from calviz.figures.style import DASHES, Palette, axis
-from calviz.sample import error_bars as error_bars
-from calviz.sample.error_bars import Interval, Redrawing
+from calviz.sample.error_bars import Interval, Redrawing, interval, widened
 from calviz.sample.sample import Sample
 from calviz.sample.step_views import top_label_steps
 from calviz.sample.steps import Steps
@@ -54,9 +53,6 @@ from calviz.sample.steps import Steps
 if TYPE_CHECKING:
     import pandas as pd
     import plotly.graph_objects as go
-
-
-# ---- Cost of decisions by confidence: the best threshold, and the extra cost of miscalibrated confidences.
 
 
 #: Thresholds of the curve: this many evenly spaced ones, and about as many quantiles of the scores.
@@ -404,6 +400,19 @@ class Decision(Figure):
             f"prediction costs {c.wrong:g}, a referred one {c.referred:g}, a right one {c.right:g}. {self.reading()}"
         )
 
+    def draw(self, sheet: Sheet, *, others: tuple[Decision, ...]) -> Picture:
+        """Draw computed costs."""
+        drawing = _Costs(self, sheet.palette, others)
+        traces = list(drawing.traces())
+        return sheet.picture(
+            traces,
+            inner=sheet.panel_height,
+            margins=_MARGINS,
+            above=20,
+            annotations=drawing.face_label(),
+            **drawing.axes(),
+        )
+
 
 def _condition(rule: RuleResult) -> str:
     if math.isinf(rule.threshold):
@@ -434,7 +443,7 @@ def _interval(values: FloatArray | None, *, view: Steps, level: float) -> Interv
     """Interval of a cost, or of a difference of costs, from its values on resampled rows, shape (B,)."""
     if values is None:
         return None
-    return error_bars.interval(values, level, view=view, bounds=(0, math.inf))
+    return interval(values, level, view=view, bounds=(0, math.inf))
 
 
 def _band(
@@ -444,7 +453,7 @@ def _band(
     curves = _redrawn_costs(view, thresholds, costs, redrawing)
     low, high = np.quantile(curves, [(1 - level) / 2, (1 + level) / 2], axis=0)
     centre = curves.mean(axis=0)
-    return error_bars.widened(low, high, level, view, centre=centre, bounds=(0, math.inf))
+    return widened(low, high, level, view, centre=centre, bounds=(0, math.inf))
 
 
 def _thresholds(view: Steps, rules: FloatArray) -> FloatArray:
@@ -460,26 +469,12 @@ def _thresholds(view: Steps, rules: FloatArray) -> FloatArray:
     return np.unique(np.concatenate([even, quantiles, of_rules]))
 
 
-# ---- How the cost of decisions is drawn.
+# ---- Drawing
 
 
 #: Margins of the panel in pixels.
 _MARGINS = (70, 28, 26, 54)
 _SYMBOLS = ("circle", "diamond", "square", "triangle-up")
-
-
-def draw(figure: Decision, sheet: Sheet, *, others: tuple[Decision, ...]) -> Picture:
-    """Draw computed costs (see `Decision.plot`)."""
-    drawing = _Costs(figure, sheet.palette, others)
-    traces = list(drawing.traces())
-    return sheet.picture(
-        traces,
-        inner=sheet.panel_height,
-        margins=_MARGINS,
-        above=20,
-        annotations=drawing.face_label(),
-        **drawing.axes(),
-    )
 
 
 @dataclass(frozen=True)

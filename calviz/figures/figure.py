@@ -1,11 +1,10 @@
-"""The base class of figures."""
+"""The base classes of figures, and the phrases that their captions and descriptions share."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from importlib import import_module
 from inspect import signature
 from typing import TYPE_CHECKING, Any, Literal, Self
 
@@ -18,16 +17,13 @@ from calviz.core.events import Reduction
 from calviz.core.limits import check_choice, check_level
 from calviz.core.predictions import Dataset, Predictions
 from calviz.core.words import counted, shorten, with_short_class
-from calviz.figures.marks import Sheet
+from calviz.figures.marks import Picture, Sheet
 from calviz.figures.style import PALETTES
 from calviz.sample.sample import Sample
 
 if TYPE_CHECKING:
     import pandas as pd
     import plotly.graph_objects as go
-
-
-# ---- Base class of figures: each has a table of what is drawn, a description, a caption and a drawing.
 
 
 #: Maximum length of the name of the data, in characters.
@@ -38,8 +34,7 @@ class Figure(ABC):
     """A computed figure: a frozen dataclass of plain arrays that can describe, tabulate and draw its contents.
 
     A figure gives the drawn values as a table (`columns` or `frame`), describes them in a sentence (`describe`) and a caption,
-    and draws them: with its method ``draw(sheet)`` or, where that would be long, with the function ``draw(figure, sheet)`` in
-    the file of the same name in ``calviz/figures/drawing``. Both return traces and a layout as plain dicts.
+    and draws them (`draw`).
     """
 
     def __init_subclass__(cls, **options: Any) -> None:
@@ -173,12 +168,12 @@ class Figure(ABC):
         """Return the drawn values by column name."""
         raise NotImplementedError
 
-    def frame(self) -> pd.DataFrame:
-        """Return exactly the drawn values as a table."""
+    def frame(self, *args: Any, **options: Any) -> pd.DataFrame:
+        """Return exactly the drawn values as a table; arguments are those of `columns`."""
         needs("pandas")
         import pandas as pd
 
-        return pd.DataFrame(dict(self.columns()))
+        return pd.DataFrame(dict(self.columns(*args, **options)))
 
     def plot(
         self, *, theme: Theme = "light", caption: bool | str = False, width: int | None = None
@@ -195,25 +190,26 @@ class Figure(ABC):
         """
         return self._plotly_figure(theme, caption, width)
 
+    @abstractmethod
+    def draw(self, sheet: Sheet, *args: Any, **options: Any) -> Picture:
+        """Return traces and a layout as plain dicts, with the colours and the width of a sheet; options are those of `plot`."""
+
     def _plotly_figure(
         self,
         theme: Theme,
         caption: bool | str = False,
         width: int | None = None,
         *,
-        method: str = "draw",
+        draw: Callable[..., Picture] | None = None,
         **options: Any,
     ) -> go.Figure:
-        """Draw the figure with its method of this name, or with the function of that name in its file in ``drawing``."""
+        """Draw the figure with its method `draw`, or with another one."""
         check_choice("theme", theme, tuple(PALETTES))
         needs("plotly")
         import plotly.graph_objects as go
 
         text = self.caption() if caption is True else tuple(str(caption or "").splitlines())
-        draw = getattr(type(self), method, None)
-        if draw is None:
-            draw = _drawing(type(self), method)
-        return go.Figure(**draw(self, Sheet(PALETTES[theme], text, width), **options))
+        return go.Figure(**(draw or self.draw)(Sheet(PALETTES[theme], text, width), **options))
 
 
 def _bundle(figure: Any, **options: Any) -> dict[str, Any]:
@@ -244,9 +240,6 @@ def score_lines(name: str, split: str | None, n: int, reduction: Reduction) -> t
 def facts(split: str | None, *details: str) -> str:
     """Return one line of a caption: the split, then the other facts."""
     return " · ".join([f"split {shorten(split)}"] * (split is not None) + list(details))
-
-
-# ---- Common base of figures of one (score, hit) pair: their fields and their ``compute``.
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -317,18 +310,3 @@ def _common_fields(sample: Sample) -> dict[str, Any]:
         "reduction": sample.reduction,
         "n": sample.data.rows,
     }
-
-
-def _drawing(kind: type[Figure], method: str) -> Any:
-    """Return the function that draws a figure: `draw` in its own module, or `draw_` with the figure's name."""
-    homes = {"calviz.figures.class_bars": "calviz.figures.class_bars_drawn"}
-    module = import_module(homes.get(kind.__module__, kind.__module__))
-    named = "".join(f"_{c.lower()}" if c.isupper() else c for c in kind.__name__).strip("_")
-    for name in (
-        f"{method}_{named}",
-        f"{method}_critical_ranks" if kind.__name__ == "CriticalRanks" else method,
-        method,
-    ):
-        if hasattr(module, name):
-            return getattr(module, name)
-    raise AttributeError(f"{kind} {method}")

@@ -1,4 +1,4 @@
-"""Frequencies as squares, a metric as a bullet."""
+"""Pictures without technical terms: 100 squares for a frequency, and the bullet graph of a metric."""
 
 from __future__ import annotations
 
@@ -18,9 +18,6 @@ from calviz.figures.marks import Picture, Sheet, Trace, heading, markers
 from calviz.figures.style import Palette
 from calviz.sample.metric_results import MetricResult
 from calviz.verdicts.evaluation import Verdict, Written
-
-# ---- Predicted and observed frequency, drawn as grids of 100 squares.
-
 
 #: Squares per panel.
 HUNDRED = 100
@@ -120,66 +117,62 @@ class HundredSquares(Figure):
             f"{panel.title} ({counted(panel.rows, 'row')}): {panel.words}." for panel in self.panels
         )
 
-
-# ---- How grids of 100 squares are drawn: filled squares came true, framed ones were promised and did not.
+    def draw(self, sheet: Sheet) -> Picture:
+        """Draw one panel per promise, side by side or stacked."""
+        count = len(self.panels)
+        stacked = sheet.narrow and count > 1
+        axes: dict[str, Any] = {}
+        traces: list[Trace] = []
+        titles: list[dict[str, Any]] = []
+        named: set[str] = set()
+        for number, panel in enumerate(self.panels):
+            suffix = "" if number == 0 else str(number + 1)
+            room = _ABOVE if stacked else _BESIDE
+            size = (1 - room * (count - 1)) / count
+            start = number * (size + room)
+            across, up = (
+                ([0, 1], [max(0.0, 1 - start - size), 1 - start])
+                if stacked
+                else ([start, start + size], [0, 1])
+            )
+            bare = {"visible": False, "fixedrange": True, "range": [-0.6, _ROW - 0.4]}
+            axes[f"xaxis{suffix}"] = {
+                **bare,
+                "domain": across,
+                "anchor": f"y{suffix}",
+                "constrain": "domain",
+                "constraintoward": "left",
+            }
+            axes[f"yaxis{suffix}"] = {
+                **bare,
+                "domain": up,
+                "anchor": f"x{suffix}",
+                "scaleanchor": f"x{suffix}",
+                "constrain": "domain",
+                "constraintoward": "top",
+            }
+            traces += _squares(panel, sheet.palette, suffix, named)
+            # One line per number, because side by side both would not fit on one line.
+            numbers = plotly_text(panel.words).replace(", ", ",<br>")
+            title = f"<b>{plotly_text(panel.title)}</b><br>{numbers}"
+            titles.append(
+                heading(
+                    title,
+                    sheet.palette,
+                    (f"x{suffix} domain", f"y{suffix} domain"),
+                    font={"size": 14, "color": sheet.palette.ink},
+                )
+            )
+        tall = _PANEL * count + round(_PANEL * _ABOVE * count) if stacked else _PANEL
+        return sheet.picture(
+            traces, inner=tall, margins=_MARGINS, above=_MARGINS[2] - 8, annotations=titles, **axes
+        )
 
 
 #: Squares per row; sizes of a panel and of a square, and margins of the panels, in pixels.
 _ROW, _PANEL, _SQUARE, _MARGINS = 10, 230, 15, (8, 8, 66, 8)
 #: Space between panels side by side, and between stacked ones, as a share of the total.
 _BESIDE, _ABOVE = 0.08, 0.18
-
-
-def draw(figure: HundredSquares, sheet: Sheet) -> Picture:
-    """Draw one panel per promise, side by side or stacked."""
-    count = len(figure.panels)
-    stacked = sheet.narrow and count > 1
-    axes: dict[str, Any] = {}
-    traces: list[Trace] = []
-    titles: list[dict[str, Any]] = []
-    named: set[str] = set()
-    for number, panel in enumerate(figure.panels):
-        suffix = "" if number == 0 else str(number + 1)
-        room = _ABOVE if stacked else _BESIDE
-        size = (1 - room * (count - 1)) / count
-        start = number * (size + room)
-        across, up = (
-            ([0, 1], [max(0.0, 1 - start - size), 1 - start])
-            if stacked
-            else ([start, start + size], [0, 1])
-        )
-        bare = {"visible": False, "fixedrange": True, "range": [-0.6, _ROW - 0.4]}
-        axes[f"xaxis{suffix}"] = {
-            **bare,
-            "domain": across,
-            "anchor": f"y{suffix}",
-            "constrain": "domain",
-            "constraintoward": "left",
-        }
-        axes[f"yaxis{suffix}"] = {
-            **bare,
-            "domain": up,
-            "anchor": f"x{suffix}",
-            "scaleanchor": f"x{suffix}",
-            "constrain": "domain",
-            "constraintoward": "top",
-        }
-        traces += _squares(panel, sheet.palette, suffix, named)
-        # One line per number, because side by side both would not fit on one line.
-        numbers = plotly_text(panel.words).replace(", ", ",<br>")
-        title = f"<b>{plotly_text(panel.title)}</b><br>{numbers}"
-        titles.append(
-            heading(
-                title,
-                sheet.palette,
-                (f"x{suffix} domain", f"y{suffix} domain"),
-                font={"size": 14, "color": sheet.palette.ink},
-            )
-        )
-    tall = _PANEL * count + round(_PANEL * _ABOVE * count) if stacked else _PANEL
-    return sheet.picture(
-        traces, inner=tall, margins=_MARGINS, above=_MARGINS[2] - 8, annotations=titles, **axes
-    )
 
 
 def _squares(panel: Promise, palette: Palette, suffix: str, named: set[str]) -> Iterator[Trace]:
@@ -228,7 +221,7 @@ def _squares(panel: Promise, palette: Palette, suffix: str, named: set[str]) -> 
         named.add(name)
 
 
-# ---- Bullet graph of a metric: its value, its interval, and what a calibrated model would show, on one line.
+# ---- Bullet graph
 
 
 #: Size of the drawing in its own units; it is stretched to the available space, while lines keep their thickness.

@@ -1,4 +1,4 @@
-"""Metric against labels."""
+"""A metric against the number of calibration rows, one curve per recalibrator."""
 
 from __future__ import annotations
 
@@ -20,9 +20,6 @@ from calviz.figures.figure import NAME_LENGTH, Figure
 from calviz.figures.marks import Picture, Sheet, Trace, area, label, line
 from calviz.figures.style import DASHES, Palette, axis
 from calviz.verdicts.evaluation import scale_of, value_text
-
-# ---- A metric against the number of calibration rows, one curve per recalibrator.
-
 
 #: A curve has settled where it has reached this share of its final gain.
 SETTLED = 0.9
@@ -204,8 +201,20 @@ class LearningCurves(Figure):
             f"calibration rows, {span}, always judged on the same {judged}. {self.answer()}"
         )
 
+    def draw(self, sheet: Sheet) -> Picture:
+        """Draw learning curves."""
+        drawing = _LearningCurves(self, sheet.palette)
+        traces = list(drawing.traces())
+        return sheet.picture(
+            traces,
+            inner=sheet.panel_height,
+            margins=_MARGINS,
+            annotations=drawing.notes(),
+            **drawing.axes(),
+        )
 
-# ---- How learning curves are drawn.
+
+# ---- Drawing
 
 
 #: Margins of the panel in pixels.
@@ -213,19 +222,6 @@ _MARGINS = (66, 20, 14, 54)
 _SYMBOLS = ("circle", "square", "diamond", "triangle-up", "triangle-down", "cross", "star", "x")
 #: The axis extends beyond the range of the main values by at most this multiple of it.
 _ROOM = 1.5
-
-
-def draw(figure: LearningCurves, sheet: Sheet) -> Picture:
-    """Draw learning curves (see `LearningCurves.plot`)."""
-    drawing = _LearningCurves(figure, sheet.palette)
-    traces = list(drawing.traces())
-    return sheet.picture(
-        traces,
-        inner=sheet.panel_height,
-        margins=_MARGINS,
-        annotations=drawing.notes(),
-        **drawing.axes(),
-    )
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Curves, bands, points, labels, the sheet."""
+"""What figures are drawn with, as plain dicts for plotly: curves, bands, points, labels, and the sheet with caption and legend."""
 
 from __future__ import annotations
 
@@ -21,9 +21,6 @@ from calviz.sample.sample import Sample
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
-
-
-# ---- Curves, bands, points, labels and captions, as plain dicts for plotly.
 
 
 Trace = dict[str, Any]
@@ -223,7 +220,7 @@ def legend(palette: Palette, **attributes: Any) -> dict[str, Any]:
     }
 
 
-# ---- The sheet on which a figure is drawn: colours, width, caption above and legend below.
+# ---- Sheet
 
 
 #: Traces and layout, the arguments of a plotly figure.
@@ -374,7 +371,7 @@ def with_legend_for(drawn: go.Figure, width: int) -> go.Figure:
     return drawn
 
 
-# ---- Small square panels to be shown side by side on one scale: reliability diagrams and calibration maps.
+# ---- Square panels
 
 
 #: Margins of the square, and diameter of a circle for all rows, in pixels.
@@ -426,9 +423,6 @@ def square(
     )
 
 
-# ---- A caption above any drawn figure, so that the image itself says what it shows.
-
-
 #: plotly's default margin and height, used where a drawing sets none.
 _MARGIN, _HEIGHT = 80, 450
 #: Pixels between the caption and the former top of the drawing.
@@ -463,7 +457,7 @@ def captioned(
     return drawn
 
 
-# ---- Further curves or points in a figure of all rows: a subset of the rows, the rows before recalibration, another state.
+# ---- Overlays
 
 
 #: Role of the further curve or points, which determines how they are drawn.
@@ -525,9 +519,6 @@ class ReliabilityOverlay:
             part.accuracy[filled],
             np.asarray(part.count[filled]),
         )
-
-
-# ---- Thinning of long curves that keeps their extremes.
 
 
 #: Number of buckets of a drawn curve; a panel is a few hundred pixels wide.

@@ -1,4 +1,4 @@
-"""Metric by period."""
+"""A metric over time, period by period."""
 
 from __future__ import annotations
 
@@ -21,9 +21,6 @@ from calviz.verdicts.evaluation import scale_of, value_text
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
-
-
-# ---- A metric over time, period by period.
 
 
 @dataclass(frozen=True, eq=False)
@@ -140,8 +137,33 @@ class OverTimeLine(Figure):
         ]
         return " ".join(filter(None, [*parts, self.past()]))
 
+    def draw(self, sheet: Sheet, *, beside: tuple[Overlay[FloatArray], ...]) -> Picture:
+        """Draw the periods in their order."""
+        traces = [*_traces(self, sheet.palette), *_others(self, sheet.palette, beside)]
+        periods = self.result.periods
+        step = max(1, -(-len(periods) // (_FEW if sheet.narrow else _NAMES)))
+        at = list(range(0, len(periods), step))
+        sign = scale_of(self.result.metric)[1]
+        # The beginning of a period suffices to identify it.
+        names = [plotly_text(periods[i].name.split(" to ")[0], 16) for i in at]
+        room = (sheet.width or _USUAL) - _LEFT - _RIGHT
+        fit = len(names) * (2 + max(map(len, names), default=0)) * _LETTER <= room
+        return sheet.picture(
+            traces,
+            inner=sheet.panel_height,
+            margins=(_LEFT, _RIGHT, _TOP, _BOTTOM if fit else _TURNED),
+            xaxis=axis(
+                sheet.palette,
+                range=[-0.6, len(periods) - 0.4],
+                tickmode="array",
+                tickvals=at,
+                ticktext=names,
+            ),
+            yaxis=axis(sheet.palette, self.label + (f", {sign}" if sign else ""), nticks=7),
+        )
 
-# ---- How a metric over time is drawn.
+
+# ---- Drawing
 
 
 #: Margins of the panel left, right, above and below, in pixels; the last one if the names of the periods are written upright.
@@ -150,32 +172,6 @@ _LEFT, _RIGHT, _TOP, _BOTTOM, _TURNED = 66, 20, 14, 40, 70
 _LETTER, _USUAL = 7, 700
 #: Number of period names that fit below the panel, on wide and narrow pages.
 _NAMES, _FEW = 12, 5
-
-
-def draw(figure: OverTimeLine, sheet: Sheet, *, beside: tuple[Overlay[FloatArray], ...]) -> Picture:
-    """Draw the periods in their order (see `OverTimeLine.plot`)."""
-    traces = [*_traces(figure, sheet.palette), *_others(figure, sheet.palette, beside)]
-    periods = figure.result.periods
-    step = max(1, -(-len(periods) // (_FEW if sheet.narrow else _NAMES)))
-    at = list(range(0, len(periods), step))
-    sign = scale_of(figure.result.metric)[1]
-    # The beginning of a period suffices to identify it.
-    names = [plotly_text(periods[i].name.split(" to ")[0], 16) for i in at]
-    room = (sheet.width or _USUAL) - _LEFT - _RIGHT
-    fit = len(names) * (2 + max(map(len, names), default=0)) * _LETTER <= room
-    return sheet.picture(
-        traces,
-        inner=sheet.panel_height,
-        margins=(_LEFT, _RIGHT, _TOP, _BOTTOM if fit else _TURNED),
-        xaxis=axis(
-            sheet.palette,
-            range=[-0.6, len(periods) - 0.4],
-            tickmode="array",
-            tickvals=at,
-            ticktext=names,
-        ),
-        yaxis=axis(sheet.palette, figure.label + (f", {sign}" if sign else ""), nticks=7),
-    )
 
 
 def _traces(figure: OverTimeLine, palette: Palette) -> Iterator[Trace]:

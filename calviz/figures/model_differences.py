@@ -1,4 +1,4 @@
-"""Models against a reference."""
+"""Differences of a metric between models and a reference model, with paired intervals."""
 
 from __future__ import annotations
 
@@ -15,8 +15,6 @@ from calviz.figures.figure import Figure, facts
 from calviz.figures.marks import Picture, Sheet, Trace, label, markers, vertical_shape, whiskers
 from calviz.figures.style import Palette, axis, name_room, row_axis
 from calviz.verdicts.evaluation import scale_of
-
-# ---- Differences of a metric between several models and a reference model, with paired intervals.
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,32 +120,31 @@ class ModelDifferences(Figure):
             f"{'; '.join(parts)}."
         )
 
+    def draw(self, sheet: Sheet) -> Picture:
+        """Draw paired differences."""
+        drawing = _ModelRows(self, sheet.palette)
+        left = name_room([shorten(name, _NAME) for name in drawing.names], _BESIDE)
+        return sheet.picture(
+            drawing.traces(),
+            inner=_ROW * len(drawing.names),
+            margins=(left, _RIGHT, _TOP, _BOTTOM),
+            above=_TOP - 6,
+            annotations=drawing.sides(),
+            shapes=[
+                vertical_shape(
+                    sheet.palette.ink, x=0, width=1.5, dash="4px,3px", yref="paper", layer="below"
+                )
+            ],
+            **drawing.axes(),
+        )
 
-# ---- How paired differences of models are drawn.
+
+# ---- Drawing
 
 
 _RIGHT, _TOP, _BOTTOM, _ROW = 16, 30, 54, 28
 #: Maximum characters of a name, and space beside the names in pixels.
 _NAME, _BESIDE = 26, 16
-
-
-def draw(figure: ModelDifferences, sheet: Sheet) -> Picture:
-    """Draw paired differences (see `ModelDifferences.plot`)."""
-    drawing = _ModelRows(figure, sheet.palette)
-    left = name_room([shorten(name, _NAME) for name in drawing.names], _BESIDE)
-    return sheet.picture(
-        drawing.traces(),
-        inner=_ROW * len(drawing.names),
-        margins=(left, _RIGHT, _TOP, _BOTTOM),
-        above=_TOP - 6,
-        annotations=drawing.sides(),
-        shapes=[
-            vertical_shape(
-                sheet.palette.ink, x=0, width=1.5, dash="4px,3px", yref="paper", layer="below"
-            )
-        ],
-        **drawing.axes(),
-    )
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Net benefit and loss by cutoff."""
+"""Decision curve analysis: net benefit against the cutoff, and the loss of acting on miscalibrated scores."""
 
 from __future__ import annotations
 
@@ -27,18 +27,14 @@ from calviz.figures.curve_estimates import kept_and_wrong, resampled_between
 from calviz.figures.figure import Figure, ScoreFigure, ends_or_nan, named, score_lines
 from calviz.figures.marks import Picture, Sheet, Trace, area, label, line, vertical_mark
 from calviz.figures.style import DASHES, Palette, axis
-from calviz.sample import error_bars as error_bars
 from calviz.sample.cutoff_and_grades import net_benefit_of
-from calviz.sample.error_bars import resampled
+from calviz.sample.error_bars import resampled, widened
 from calviz.sample.sample import Sample
 from calviz.sample.step_views import steps
 from calviz.sample.steps import Steps
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
-
-
-# ---- Net benefit of acting on scores above a cutoff, against the cutoff: decision curve analysis.
 
 
 #: Quantity drawn: net benefit, net benefit divided by the share of hits, or actions avoided per 100 rows compared with acting on everybody.
@@ -149,9 +145,7 @@ class NetBenefit(Figure):
                 if np.isfinite(quantities[shown]).all():
                     low, high = np.nanquantile(values, tails, axis=0)
                     observed = quantities[shown]
-                    bands[shown] = Ends(
-                        *error_bars.widened(low, high, level, view, centre=observed)
-                    )
+                    bands[shown] = Ends(*widened(low, high, level, view, centre=observed))
         share = float(view.n_hits / view.n)
         whole = net_benefit_of(share, 1 - share, 1, CUTOFFS)
         return cls(
@@ -237,6 +231,26 @@ class NetBenefit(Figure):
             text += f" The band is a {level_text(self.level)} bootstrap range."
         return text
 
+    def draw(
+        self,
+        sheet: Sheet,
+        *,
+        shown: Shown,
+        at: float | None,
+        others: tuple[NetBenefit, ...],
+    ) -> Picture:
+        """Draw computed net benefits."""
+        drawing = _NetBenefitCurves(self, sheet.palette, shown, at, others)
+        traces = list(drawing.traces())
+        return sheet.picture(
+            traces,
+            inner=sheet.panel_height,
+            margins=_MARGINS,
+            above=20,
+            annotations=drawing.cutoff_label(),
+            **drawing.axes(),
+        )
+
 
 def _all(view: Steps, cutoff: FloatArray) -> dict[Shown, FloatArray]:
     """Return all drawable quantities at the cutoffs, shape (..., T) each."""
@@ -251,9 +265,6 @@ def _all(view: Steps, cutoff: FloatArray) -> dict[Shown, FloatArray]:
     return {"net-benefit": net, "standardised": share, "avoided": avoided}
 
 
-# ---- How net benefit is drawn.
-
-
 #: Margins of the panel in pixels.
 _MARGINS = (70, 28, 26, 54)
 _TITLES: dict[Shown, str] = {
@@ -261,27 +272,6 @@ _TITLES: dict[Shown, str] = {
     "standardised": "Net benefit / share of hits",
     "avoided": "Actions avoided per 100 rows",
 }
-
-
-def draw(
-    figure: NetBenefit,
-    sheet: Sheet,
-    *,
-    shown: Shown,
-    at: float | None,
-    others: tuple[NetBenefit, ...],
-) -> Picture:
-    """Draw computed net benefits (see `NetBenefit.plot`)."""
-    drawing = _NetBenefitCurves(figure, sheet.palette, shown, at, others)
-    traces = list(drawing.traces())
-    return sheet.picture(
-        traces,
-        inner=sheet.panel_height,
-        margins=_MARGINS,
-        above=20,
-        annotations=drawing.cutoff_label(),
-        **drawing.axes(),
-    )
 
 
 @dataclass(frozen=True)
@@ -364,13 +354,13 @@ class _NetBenefitCurves:
         }
 
 
-# ---- Loss of acting on miscalibrated scores at every cutoff, for users who do not know their costs.
+# ---- Decision loss
 
 
 #: Cutoffs, in steps of 1 / 200.
-DECISION_LOSS_CUTOFFS = np.linspace(0, 1, 201)
+LOSS_CUTOFFS = np.linspace(0, 1, 201)
 #: Height and margins of the panel, in pixels.
-_INNER, _DECISION_LOSS_MARGINS = 300, (64, 14, 12, 54)
+_LOSS_INNER, _LOSS_MARGINS = 300, (64, 14, 12, 54)
 
 
 @figure(
@@ -415,7 +405,7 @@ class DecisionLoss(ScoreFigure):
         return cls(
             level=level,
             **common_fields,
-            cutoff=DECISION_LOSS_CUTOFFS,
+            cutoff=LOSS_CUTOFFS,
             # On the same (merged) steps as the resamples, so that the losses are comparable.
             loss=decision_loss(base.score, base.count, base.hits),
             calibrated=(calibrated_loss.mean(axis=0), np.quantile(calibrated_loss, level, axis=0)),
@@ -504,8 +494,8 @@ class DecisionLoss(ScoreFigure):
         top = 108 * max(float(self.loss.max()), float(high.max()), 1e-6)
         return sheet.picture(
             traces,
-            inner=_INNER,
-            margins=_DECISION_LOSS_MARGINS,
+            inner=_LOSS_INNER,
+            margins=_LOSS_MARGINS,
             xaxis=axis(p, "Cutoff: act where the score is above", size=13, range=[0, 1], nticks=6),
             yaxis=axis(p, "Loss per row, % of the stake", size=13, range=[0, top], nticks=6),
         )
@@ -515,7 +505,7 @@ def decision_loss(
     score: FloatArray,
     count: FloatArray,
     hits: FloatArray,
-    cutoffs: FloatArray = DECISION_LOSS_CUTOFFS,
+    cutoffs: FloatArray = LOSS_CUTOFFS,
 ) -> FloatArray:
     """``mean |q - mu| 1{mu between p and q} / max(mu, 1 - mu)`` at the cutoffs mu, with isotonic q; shape (..., P).
 

@@ -1,4 +1,4 @@
-"""The reliability diagram."""
+"""The reliability diagram: observed frequency against score, bin by bin."""
 
 from __future__ import annotations
 
@@ -62,9 +62,6 @@ from calviz.sample.sample import Sample, chosen_bins
 if TYPE_CHECKING:
     import pandas as pd
     import plotly.graph_objects as go
-
-
-# ---- The reliability diagram: observed frequency against score, bin by bin.
 
 
 #: Style of the diagram: points with their gaps on the band, or the bars of Guo et al.
@@ -372,7 +369,7 @@ class Reliability(Figure):
 
     def plot_small(self, *, theme: Theme = "light", height: int = 330) -> go.Figure:
         """Draw only the square, with a height in pixels, to be shown beside others on the same scale."""
-        return self._plotly_figure(theme, method="draw_small", height=height)
+        return self._plotly_figure(theme, draw=self.draw_small, height=height)
 
     def caption(self) -> tuple[str, ...]:
         """Name; what is drawn; the ECE with its interval: one line each."""
@@ -446,6 +443,52 @@ class Reliability(Figure):
             f"({counted(int(self.count[worst]), 'row')})."
         )
 
+    def draw(
+        self,
+        sheet: Sheet,
+        *,
+        marks: Marks,
+        selected: int | tuple[int, int] | None,
+        beside: tuple[ReliabilityOverlay, ...] = (),
+    ) -> Picture:
+        """Draw a computed diagram."""
+        palette = sheet.palette
+        traces = Traces(self, palette, marks, beside)
+        drawing = _Surroundings(self, palette, traces, sheet.width)
+        lines = wrapped(sheet.caption)
+        caption_height = LINE * len(lines)
+        caption = caption_label(lines, palette, above=6, over=("x domain", "y domain"))
+        return {
+            "data": traces.all(),
+            "layout": layout(
+                palette,
+                height=caption_height
+                + (
+                    HEIGHT + LINE * len(beside)
+                    if sheet.width is None
+                    else drawing.height(sheet.width)
+                ),
+                margin={"l": _LEFT, "r": _RIGHT, "t": _TOP + caption_height, "b": _BOTTOM},
+                barmode="overlay",
+                bargap=0,
+                legend=legend(palette, y=-drawing.legend_distance()),
+                shapes=[drawing.frame(), *drawing.mean_lines(), *drawing.highlight(selected)],
+                annotations=[*caption, drawing.mean_labels(), drawing.tallest(), *drawing.worst()],
+                **drawing.axes(),
+            ),
+        }
+
+    def draw_small(self, sheet: Sheet, *, height: int) -> Picture:
+        """Draw only the square with points and gaps, for panels side by side."""
+        traces = Traces(self, sheet.palette)
+        return square(
+            [*traces.band(), diagonal(sheet.palette), *traces.stems(), *traces.points()],
+            sheet,
+            height,
+            plotly_text(score_and_hit(self.reduction)[0].capitalize(), 34),
+            "Observed",
+        )
+
 
 def _band(
     sums: BinSums, filled: IntArray, level: float, redrawing: Redrawing
@@ -455,7 +498,7 @@ def _band(
     return low, high
 
 
-# ---- How a computed reliability diagram is drawn.
+# ---- Drawing
 
 
 #: Height of the figure in pixels, without the caption, if its width is not known.
@@ -475,50 +518,6 @@ _HISTOGRAM, _STRIP = 0.18, 0.065
 _LABEL = 130, 48
 #: Maximum characters of a class name on an axis.
 _AXIS_NAME = 18
-
-
-def draw(
-    figure: Reliability,
-    sheet: Sheet,
-    *,
-    marks: Marks,
-    selected: int | tuple[int, int] | None,
-    beside: tuple[ReliabilityOverlay, ...] = (),
-) -> Picture:
-    """Draw a computed diagram (see `Reliability.plot`)."""
-    palette = sheet.palette
-    traces = Traces(figure, palette, marks, beside)
-    drawing = _Surroundings(figure, palette, traces, sheet.width)
-    lines = wrapped(sheet.caption)
-    caption_height = LINE * len(lines)
-    caption = caption_label(lines, palette, above=6, over=("x domain", "y domain"))
-    return {
-        "data": traces.all(),
-        "layout": layout(
-            palette,
-            height=caption_height
-            + (HEIGHT + LINE * len(beside) if sheet.width is None else drawing.height(sheet.width)),
-            margin={"l": _LEFT, "r": _RIGHT, "t": _TOP + caption_height, "b": _BOTTOM},
-            barmode="overlay",
-            bargap=0,
-            legend=legend(palette, y=-drawing.legend_distance()),
-            shapes=[drawing.frame(), *drawing.mean_lines(), *drawing.highlight(selected)],
-            annotations=[*caption, drawing.mean_labels(), drawing.tallest(), *drawing.worst()],
-            **drawing.axes(),
-        ),
-    }
-
-
-def draw_small(figure: Reliability, sheet: Sheet, *, height: int) -> Picture:
-    """Draw only the square with points and gaps, for panels side by side."""
-    traces = Traces(figure, sheet.palette)
-    return square(
-        [*traces.band(), diagonal(sheet.palette), *traces.stems(), *traces.points()],
-        sheet,
-        height,
-        plotly_text(score_and_hit(figure.reduction)[0].capitalize(), 34),
-        "Observed",
-    )
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""The traces of a reliability diagram: bars, gaps, band, points, histogram."""
+"""The traces of a reliability diagram: bars, gaps, band, points, curves and histogram."""
 
 from __future__ import annotations
 

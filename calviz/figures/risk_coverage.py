@@ -1,4 +1,4 @@
-"""Risk against coverage."""
+"""Risk and accuracy against coverage: the gain from referring doubtful predictions to an expert."""
 
 from __future__ import annotations
 
@@ -41,17 +41,21 @@ from calviz.figures.marks import (
     vertical_mark,
 )
 from calviz.figures.style import DASHES, Palette, axis
-from calviz.sample import error_bars as error_bars
-from calviz.sample.error_bars import RESAMPLES, Interval, Redrawing
+from calviz.sample.error_bars import (
+    RESAMPLES,
+    Interval,
+    Redrawing,
+    drawn_by,
+    interval,
+    resampled,
+    widened,
+)
 from calviz.sample.sample import Sample, event_sums, top_label_sums
 from calviz.sample.step_views import coverage_at, ranked
 from calviz.sample.steps import Steps
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
-
-
-# ---- Risk and accuracy against coverage: the gain from referring doubtful predictions to an expert.
 
 
 XAxis = Literal["coverage", "referred"]
@@ -198,11 +202,11 @@ class RiskCoverage(Figure):
         errors = errors_along(view, kept)
         limits = None
         if band and n > 1:
-            redraws = error_bars.resampled(view, "bootstrap", **sample.redrawing)
+            redraws = resampled(view, "bootstrap", **sample.redrawing)
             risks = errors_along(redraws, kept) / kept
             low, high = np.quantile(risks, [(1 - level) / 2, (1 + level) / 2], axis=0)
             middle = risks.mean(axis=0)
-            limits = error_bars.widened(low, high, level, view, centre=middle, bounds=(0, 1))
+            limits = widened(low, high, level, view, centre=middle, bounds=(0, 1))
         whole, sums = _accuracy_interval(sample, level), sample.view(top_label_sums)
         if limits is not None and whole is not None:
             limits[0][-1], limits[1][-1] = 1 - whole.high, 1 - whole.low
@@ -308,10 +312,8 @@ class RiskCoverage(Figure):
         """
         if self.n == 1:
             return None
-        redraws = error_bars.resampled(self.steps, "bootstrap", **self.redrawing)
-        return error_bars.interval(
-            coverage_at(redraws, risk), self.level, view=self.steps, bounds=(0, 1)
-        )
+        redraws = resampled(self.steps, "bootstrap", **self.redrawing)
+        return interval(coverage_at(redraws, risk), self.level, view=self.steps, bounds=(0, 1))
 
     def _choice(self, kept: float, threshold: float | None = None) -> ReferralChoice:
         ranking = ranked(self.steps)
@@ -332,7 +334,7 @@ class RiskCoverage(Figure):
         lowest = self.steps.scores_at(lowest)
         limit = self.threshold_of(float(lowest[0]))
         # For weighted or clustered rows, scale counts to the effective sample size.
-        drawing = error_bars.drawn_by(self.steps)
+        drawing = drawn_by(self.steps)
         effective_share = (
             1.0 if drawing is None else float(drawing.sample.view(event_sums).effective[0]) / n
         )
@@ -453,20 +455,40 @@ class RiskCoverage(Figure):
             parts.append(f"A perfect ranking would reach {percent(best)} there.")
         return " ".join(parts)
 
+    def draw(
+        self,
+        sheet: Sheet,
+        *,
+        x: XAxis,
+        y: YAxis,
+        at: float | None,
+        others: tuple[RiskCoverage, ...],
+    ) -> Picture:
+        """Draw a computed risk-coverage curve."""
+        drawing = _RiskCoverageCurves(self, sheet.palette, x, y, others)
+        traces = [*drawing.traces(), *drawing.mark(at)]
+        return sheet.picture(
+            traces,
+            inner=_SMALL if sheet.narrow else _TALL,
+            margins=_MARGINS,
+            annotations=drawing.mark_label(at),
+            **drawing.axes(),
+        )
+
 
 def _accuracy_interval(sample: Sample, level: float) -> Interval | None:
     """Interval of the accuracy, the same as in `calviz.evaluate`."""
     if sample.data.n == 1:
         return None
     m, sums = METRICS["accuracy"], sample.view(top_label_sums)
-    redraws = error_bars.resampled(sums, "bootstrap", **sample.redrawing)
+    redraws = resampled(sums, "bootstrap", **sample.redrawing)
     values, value = (s.hit_sum.sum(axis=-1) / s.n for s in (redraws, sums))
-    return error_bars.interval(
+    return interval(
         values, level, view=sums, value=float(value), method=m.interval, bounds=m.bounds
     )
 
 
-# ---- How the risk-coverage curve is drawn.
+# ---- Drawing
 
 
 #: Margins of the panel, and its height on wide and narrow pages, in pixels.
@@ -474,27 +496,6 @@ _MARGINS = (64, 28, 14, 54)
 _TALL, _SMALL = 380, 300
 #: Diameter, in pixels, of the area around a point of the curve that reacts to the pointer.
 _NEAR = 14
-
-
-def draw(
-    figure: RiskCoverage,
-    sheet: Sheet,
-    *,
-    x: XAxis,
-    y: YAxis,
-    at: float | None,
-    others: tuple[RiskCoverage, ...],
-) -> Picture:
-    """Draw a computed risk-coverage curve (see `RiskCoverage.plot`)."""
-    drawing = _RiskCoverageCurves(figure, sheet.palette, x, y, others)
-    traces = [*drawing.traces(), *drawing.mark(at)]
-    return sheet.picture(
-        traces,
-        inner=_SMALL if sheet.narrow else _TALL,
-        margins=_MARGINS,
-        annotations=drawing.mark_label(at),
-        **drawing.axes(),
-    )
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""ROC, precision-recall, scores by outcome."""
+"""ROC and precision-recall curves with their areas, and the scores of hits and of misses."""
 
 from __future__ import annotations
 
@@ -54,9 +54,6 @@ from calviz.sample.step_views import (
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
-
-
-# ---- ROC and precision-recall curves with their areas.
 
 
 RocPanel = Literal["roc", "precision-recall"]
@@ -211,52 +208,51 @@ class Roc(ScoreFigure):
             f"{percent(self.share)} of them hits. {self.reading()}"
         )
 
-
-# ---- How ROC and precision-recall curves are drawn.
+    def draw(
+        self,
+        sheet: Sheet,
+        *,
+        panel: RocPanel,
+        at: CutoffCounts | None,
+        beside: tuple[Overlay[Roc], ...],
+    ) -> Picture:
+        """Draw a curve."""
+        roc = panel == "roc"
+        x, y = (
+            ("False alarms (1 − specificity)", "Sensitivity")
+            if roc
+            else ("Sensitivity (recall)", "Precision")
+        )
+        picture = square(
+            list(_traces(self, sheet.palette, roc, at, beside)),
+            sheet,
+            _HEIGHT,
+            x,
+            y,
+        )
+        layout = picture["layout"]
+        above = _ABOVE + LINE * len(beside)
+        layout["margin"]["t"] += above
+        layout["height"] += above
+        text = "<br>".join(
+            [
+                self.area_words(panel),
+                # The role instead of the name, which may be wider than the square.
+                *(f"{o.role.capitalize()}: {o.content.area_words(panel)}" for o in beside),
+            ]
+        )
+        note = heading(
+            text,
+            sheet.palette,
+            ("x domain", "y domain"),
+            font={"size": 12, "color": sheet.palette.ink},
+        )
+        layout["annotations"] = [*layout["annotations"], note]
+        return picture
 
 
 #: Height of the square with its axes, and of the line of text above it, in pixels.
 _HEIGHT, _ABOVE = 350, 24
-
-
-def draw(
-    figure: Roc,
-    sheet: Sheet,
-    *,
-    panel: RocPanel,
-    at: CutoffCounts | None,
-    beside: tuple[Overlay[Roc], ...],
-) -> Picture:
-    """Draw a curve (see `Roc.plot`)."""
-    roc = panel == "roc"
-    x, y = (
-        ("False alarms (1 − specificity)", "Sensitivity")
-        if roc
-        else ("Sensitivity (recall)", "Precision")
-    )
-    picture = square(
-        list(_traces(figure, sheet.palette, roc, at, beside)),
-        sheet,
-        _HEIGHT,
-        x,
-        y,
-    )
-    layout = picture["layout"]
-    above = _ABOVE + LINE * len(beside)
-    layout["margin"]["t"] += above
-    layout["height"] += above
-    text = "<br>".join(
-        [
-            figure.area_words(panel),
-            # The role instead of the name, which may be wider than the square.
-            *(f"{o.role.capitalize()}: {o.content.area_words(panel)}" for o in beside),
-        ]
-    )
-    note = heading(
-        text, sheet.palette, ("x domain", "y domain"), font={"size": 12, "color": sheet.palette.ink}
-    )
-    layout["annotations"] = [*layout["annotations"], note]
-    return picture
 
 
 def _traces(
@@ -307,7 +303,7 @@ def _mark(at: CutoffCounts, p: Palette, roc: bool) -> Iterator[Trace]:
         )
 
 
-# ---- Distribution of the scores of hits and of misses.
+# ---- Scores by outcome
 
 
 #: Number of bins of the histograms.

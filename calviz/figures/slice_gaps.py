@@ -1,4 +1,4 @@
-"""Gaps by slice, and the confidence to trust by group."""
+"""The gap of each slice with its interval, and the confidence from which each group can be trusted."""
 
 from __future__ import annotations
 
@@ -33,9 +33,6 @@ from calviz.sample.slices import USUAL_RATE, Slice, Slices, no_group_column, sli
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
-
-
-# ---- Gap of each slice with its interval, the most significant first.
 
 
 #: Maximum number of slices drawn.
@@ -128,8 +125,30 @@ class SliceGaps(Figure):
         """Say in plain words what the picture shows."""
         return f"Gap of score and hits by slice of {shorten(self.result.name, NAME_LENGTH)}. {self.answer()}"
 
-
-# ---- How the gaps of slices are drawn.
+    def draw(self, sheet: Sheet, *, beside: tuple[Overlay[FloatArray], ...]) -> Picture:
+        """Draw the gaps of slices."""
+        palette, above = sheet.palette, sheet.narrow
+        limit = _ABOVE if above else _NAME
+        short = [shorten(s.name, limit) for s in self.shown]
+        names = [plotly_text(name) for name in short]
+        # On a narrow page, names beside their rows would take most of the width.
+        left = _RIGHT if above else name_room(short, _BESIDE)
+        return sheet.picture(
+            [*_traces(self, palette), *(_outlines(other, palette) for other in beside)],
+            inner=(_TALL if above else _ROW) * max(len(names), 2),
+            margins=(left, _RIGHT, _TOP, _BOTTOM),
+            shapes=[
+                vertical_shape(
+                    palette.neutral, x=x, width=1.2, dash=dash, yref="paper", layer="below"
+                )
+                for x, dash in ((0.0, "solid"), (100 * self.result.gap, "dash"))
+            ],
+            xaxis=axis(palette, _gap_words(self), nticks=5 if sheet.narrow else 9),
+            yaxis=row_axis(
+                palette, names, showticklabels=not above, ticks="" if above else "outside"
+            ),
+            annotations=_names_above(names, palette) if above else (),
+        )
 
 
 #: Height of a row, and of one with its name above it, and margins of the panel, in pixels.
@@ -138,28 +157,6 @@ _ROW, _TALL, _RIGHT, _TOP, _BOTTOM = 24, 42, 20, 12, 52
 _MARK, _CLICKED = 9, 14
 #: Maximum characters of a name beside and above its row, and space beside the names in pixels.
 _NAME, _ABOVE, _BESIDE = 52, 46, 20
-
-
-def draw(figure: SliceGaps, sheet: Sheet, *, beside: tuple[Overlay[FloatArray], ...]) -> Picture:
-    """Draw the gaps of slices (see `SliceGaps.plot`)."""
-    palette, above = sheet.palette, sheet.narrow
-    limit = _ABOVE if above else _NAME
-    short = [shorten(s.name, limit) for s in figure.shown]
-    names = [plotly_text(name) for name in short]
-    # On a narrow page, names beside their rows would take most of the width.
-    left = _RIGHT if above else name_room(short, _BESIDE)
-    return sheet.picture(
-        [*_traces(figure, palette), *(_outlines(other, palette) for other in beside)],
-        inner=(_TALL if above else _ROW) * max(len(names), 2),
-        margins=(left, _RIGHT, _TOP, _BOTTOM),
-        shapes=[
-            vertical_shape(palette.neutral, x=x, width=1.2, dash=dash, yref="paper", layer="below")
-            for x, dash in ((0.0, "solid"), (100 * figure.result.gap, "dash"))
-        ],
-        xaxis=axis(palette, _gap_words(figure), nticks=5 if sheet.narrow else 9),
-        yaxis=row_axis(palette, names, showticklabels=not above, ticks="" if above else "outside"),
-        annotations=_names_above(names, palette) if above else (),
-    )
 
 
 def _names_above(names: list[str], palette: Palette) -> list[Trace]:
@@ -238,7 +235,7 @@ def _facts(s: Slice) -> list[str]:
     return [plotly_text(s.name, 80), f"{gap}, {s.rows:,} rows"]
 
 
-# ---- Confidence from which predictions can be trusted, for each level of a group column.
+# ---- Levels of a group
 
 
 #: Levels with fewer rows are listed but not judged.

@@ -1,4 +1,4 @@
-"""Colours, fonts, axes, print."""
+"""Colours, fonts and axes of all figures, and how they are saved and printed."""
 
 from __future__ import annotations
 
@@ -12,9 +12,6 @@ from calviz.core.words import shorten
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
-
-
-# ---- Colours, fonts and axes of all figures, and the settings for saving them from the browser.
 
 
 #: Dashes of curves, in the order in which they are taken, so that curves do not differ in colour only.
@@ -187,7 +184,7 @@ def plot_config(filename: str = "calviz", *, image: str = "png") -> dict[str, An
     }
 
 
-# ---- A drawing for printed papers: no grey areas, no grid, axes in the colour of the text.
+# ---- Print
 
 
 #: Factor by which a drawing is scaled down in print: letters of 12 pixels become 7 points high.

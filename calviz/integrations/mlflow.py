@@ -1,4 +1,4 @@
-"""MLflow (entry point), and what is logged to any tracker."""
+"""MLflow: `log` for any run, and the evaluator ``calviz`` of ``mlflow.models.evaluate``; also what any tracker logs."""
 
 from __future__ import annotations
 
@@ -22,9 +22,6 @@ if TYPE_CHECKING:
     import plotly.graph_objects as go
 
     from calviz.report.document import Report
-
-
-# ---- The contents logged to a tracker: numbers by name, the verdict, figures and the report.
 
 
 #: Types that can be logged; an evaluation that keeps no rows has no figures and no report.
@@ -127,7 +124,7 @@ def _numbers(result: MetricResult) -> list[tuple[str, float]]:
     return numbers
 
 
-# ---- MLflow: `log` for any run, and the evaluator ``calviz`` of ``mlflow.models.evaluate``.
+# ---- MLflow
 
 
 #: Longest text of a tag that MLflow accepts, in characters.

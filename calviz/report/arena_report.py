@@ -1,4 +1,4 @@
-"""The report and the JSON on an arena."""
+"""The report on an arena (leaderboards, their charts, the first methods by rows and classes), and its JSON."""
 
 from __future__ import annotations
 
@@ -37,9 +37,6 @@ from calviz.report.content import (
 from calviz.report.document import Part, Report, WrittenSection, bind
 from calviz.report.json_results import JsonRecord, interval_record
 from calviz.sample.error_bars import Interval
-
-# ---- The report on an arena: leaderboards, their charts, and the first methods by rows and by classes.
-
 
 #: Number of methods named for each range of rows or classes.
 FIRST = 5
@@ -195,7 +192,7 @@ def _ranks(board: Leaderboard, score: str) -> Chart:
     )
 
 
-# ---- The JSON of an arena; keys are a stable contract.
+# ---- JSON
 
 
 def arena_record(arena: Arena, *, problems: Iterable[str] = (), **extra: Any) -> JsonRecord:

@@ -1,4 +1,4 @@
-"""What sections consist of, what a report is about, presets."""
+"""What a report consists of: blocks, the subject that it is about, sections and presets, and tables of metrics."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import json
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeVar
 
 import numpy as np
 import pandas as pd
@@ -32,9 +32,6 @@ from calviz.verdicts.evaluation import Evaluation, Verdict, Written, name_of, pr
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
-
-
-# ---- The blocks that sections consist of: texts, numbers, tables and charts, independent of the format.
 
 
 #: Largest number of table rows shown on a page; the table's file holds all of them.
@@ -266,10 +263,7 @@ def spread(size: int, most: int, *also: int) -> list[int]:
     return sorted({*even.tolist(), *also})
 
 
-# ---- The subject of a report: rows of one model, how they are judged, and their origin.
-
-
-#: Sets of sections (`calviz.report.content`).
+#: Keys of `PRESETS`.
 Preset = Literal["clinical", "credit"]
 
 
@@ -394,9 +388,6 @@ class Subject:
         return verdict(self.sample)
 
 
-# ---- Caption and width of the charts in sections.
-
-
 #: Width of a chart on the page in pixels; it fits A4 and US letter paper.
 WIDTH = 640
 
@@ -409,7 +400,7 @@ def caption(subject: Subject, *more: str) -> tuple[str, ...]:
     return tuple(lines)
 
 
-# ---- The definition of a report section, and the registry of sections.
+# ---- Sections
 
 
 #: Fields of `Subject` that hold results of long computations.
@@ -453,18 +444,29 @@ class Section:
 
 SECTIONS: Registry[Section] = Registry("section")
 
+Make = TypeVar("Make", bound=Callable[[Subject], Iterable[Block]])
 
-def brief() -> tuple[str, ...]:
+
+def section(
+    key: str, title: str, place: int, summary: str, **options: Any
+) -> Callable[[Make], Make]:
+    """Register a function as the `make` of a section; arguments are the fields of `Section`."""
+
+    def register(make: Make) -> Make:
+        SECTIONS.register(Section(key, title, place, summary, make, **options))
+        return make
+
+    return register
+
+
+def brief_sections() -> tuple[str, ...]:
     """Return the keys of the sections of a report on a comparison."""
     return tuple(section.key for section in SECTIONS if section.brief)
 
 
-def in_order() -> tuple[Section, ...]:
+def sections_in_order() -> tuple[Section, ...]:
     """Return all sections in the order of a report."""
     return tuple(sorted(SECTIONS, key=lambda section: section.place))
-
-
-# ---- Sets of sections recommended by published guidelines.
 
 
 @dataclass(frozen=True)
@@ -515,7 +517,7 @@ PRESETS: dict[Preset, PresetSections] = {
 }
 
 
-def sections_of(preset: str, subject: Subject | None = None) -> tuple[str, ...]:
+def preset_sections(preset: str, subject: Subject | None = None) -> tuple[str, ...]:
     """Return the keys of a preset's sections.
 
     Raises
@@ -551,14 +553,14 @@ def check_grades(data: Dataset, column: str | None) -> None:
         )
 
 
-# ---- Metrics as tables: texts for people, fractions for programs.
+# ---- Tables of metrics
 
 
 ResultsByKey = Mapping[str, MetricResult]
 #: Heading of the column on how close the numbers of a profile are to those of its rows.
 OF_ROWS = "of the rows"
 #: Columns of numbers, right-aligned.
-RIGHT = ("value", "95 % interval", "noise: mean", "noise: 95 %", "p-value")
+NUMBER_COLUMNS = ("value", "95 % interval", "noise: mean", "noise: 95 %", "p-value")
 
 
 def families() -> tuple[str, ...]:
@@ -567,7 +569,7 @@ def families() -> tuple[str, ...]:
     return tuple(sorted(names, key=lambda f: FAMILIES.index(f) if f in FAMILIES else len(names)))
 
 
-def texts(results: ResultsByKey) -> pd.DataFrame:
+def metric_texts(results: ResultsByKey) -> pd.DataFrame:
     """Table of results as texts, one row per metric, formatted like the cards."""
     table = pd.DataFrame([_row(METRICS[key], result) for key, result in results.items()])
     if any(r.exact is not None for r in results.values()):
@@ -578,7 +580,7 @@ def texts(results: ResultsByKey) -> pd.DataFrame:
 
 def written_columns(results: ResultsByKey) -> pd.DataFrame:
     """The same for a table grouped by family: without empty columns and without notes."""
-    table = texts(results).drop(columns=["family", "note"])
+    table = metric_texts(results).drop(columns=["family", "note"])
     return table.loc[:, (table != "").any()]
 
 
@@ -601,7 +603,7 @@ def _row(metric: Metric, result: MetricResult) -> dict[str, str]:
     }
 
 
-def numbers(results: ResultsByKey) -> pd.DataFrame:
+def metric_numbers(results: ResultsByKey) -> pd.DataFrame:
     """Table of results as fractions, one row per metric."""
     table = pd.DataFrame(
         {
@@ -624,9 +626,6 @@ def numbers(results: ResultsByKey) -> pd.DataFrame:
         table["exact"] = [r.exact for r in results.values()]
         table["bound"] = [math.nan if r.bound is None else r.bound for r in results.values()]
     return table
-
-
-# ---- The metrics of a comparison as columns of a report's table.
 
 
 def metric_columns(

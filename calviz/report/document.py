@@ -1,4 +1,4 @@
-"""A report written as HTML, Markdown, ZIP."""
+"""A report, made of sections about one or more models, and how it is written: HTML, Markdown, tables in a ZIP file."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ from calviz.core.words import (
 )
 from calviz.figures.hundred_squares import Bullet, Scale, shared_scale, svg
 from calviz.figures.style import PALETTES
-from calviz.report.content import MOST_ROWS as HTML_MOST_ROWS
 from calviz.report.content import (
-    RIGHT,
+    MOST_ROWS,
+    NUMBER_COLUMNS,
     SECTIONS,
     Block,
     Cards,
@@ -49,14 +49,11 @@ from calviz.report.content import (
     TableBlock,
     Terms,
     Text,
-    in_order,
-    texts,
+    metric_texts,
+    sections_in_order,
 )
 from calviz.sample.metric_results import MetricResult
 from calviz.verdicts.evaluation import Verdict, Written, name_of
-
-# ---- A report: sections about one or more models, independent of the format.
-
 
 #: Called before each section is made, with its title, the number done and the total number.
 ReportProgress = Callable[[str, int, int], None]
@@ -126,9 +123,9 @@ class Report:
         """Iterate over all tables, including those of charts, with their file names without suffix."""
         for number, part in enumerate(self.parts, start=1):
             folder = f"{number:02d}-" if len(self.parts) > 1 else ""
-            for table in _tables(part.sections):
+            for table in _tables_of(part.sections):
                 yield f"{folder}{table.key}", table
-        for table in _tables(self.shared):
+        for table in _tables_of(self.shared):
             yield table.key, table
 
     @property
@@ -138,19 +135,19 @@ class Report:
         return tuple(b for w in written for b in w.blocks if isinstance(b, Chart))
 
     def html(self) -> str:
-        """Write one self-contained page; see `calviz.report.document`."""
+        """Write one self-contained page; see `to_html`."""
         return to_html(self)
 
     def markdown(self) -> str:
-        """Write a model card; see `calviz.report.document`."""
+        """Write a model card; see `to_markdown`."""
         return to_markdown(self)
 
     def archive(self) -> bytes:
-        """Write all tables into a ZIP file; see `calviz.report.document`."""
+        """Write all tables into a ZIP file; see `to_zip`."""
         return to_zip(self)
 
 
-def _tables(written: Iterable[WrittenSection]) -> Iterator[TableBlock]:
+def _tables_of(written: Iterable[WrittenSection]) -> Iterator[TableBlock]:
     for section in written:
         for block in section.blocks:
             table = block.table if isinstance(block, Chart) else block
@@ -204,7 +201,7 @@ def make_part(
     for done, section in enumerate(chosen):
         if progress:
             progress(section.title, done, len(chosen))
-        written.append(write(section, subject))
+        written.append(write_section(section, subject))
     filled = [w for w in written if w.blocks]
     return Part(
         name=subject.name,
@@ -216,7 +213,7 @@ def make_part(
 
 def with_section(part: Part, key: str, subject: Subject) -> Part:
     """Return the part with one more section, in its place; unchanged if the section is empty."""
-    written = write(SECTIONS[key], subject)
+    written = write_section(SECTIONS[key], subject)
     if not written.blocks:
         return part
     beside = part.shared if written.section.shared else part.sections
@@ -262,12 +259,12 @@ def bind(
 def chosen_sections(keys: Iterable[str] | None) -> tuple[Section, ...]:
     """Return the sections with these keys, in the order of a report; all for None."""
     if keys is None:
-        return in_order()
+        return sections_in_order()
     wanted = {SECTIONS[key].key for key in keys}
-    return tuple(section for section in in_order() if section.key in wanted)
+    return tuple(section for section in sections_in_order() if section.key in wanted)
 
 
-def write(section: Section, subject: Subject) -> WrittenSection:
+def write_section(section: Section, subject: Subject) -> WrittenSection:
     """Make the blocks of a section; `NotAvailable` becomes a note with the reason."""
     try:
         blocks: Sequence[Block] = tuple(section.make(subject))
@@ -296,7 +293,7 @@ def source_date() -> str:
         ) from None
 
 
-# ---- A report as one self-contained HTML file: no network, no other files, and no script except for charts.
+# ---- HTML
 
 
 def to_html(report: Report) -> str:
@@ -309,14 +306,14 @@ def to_html(report: Report) -> str:
     ----------
     report : Report
     """
-    scripts = [_plotly(), _script()] if report.charts else []
+    scripts = [_plotly(), _template("charts.js")] if report.charts else []
     return (
         _environment()
         .get_template("report.html")
         .render(
             report=report,
             several=len(report.parts) > 1,
-            style=Markup(_text("style.css")),
+            style=Markup(_template("style.css")),
             scripts=[Markup(script) for script in scripts],
             policy=policy(scripts),
             version=__version__,
@@ -334,7 +331,7 @@ def write_page(template: str, script: str, **values: Any) -> str:
     **values
         Values for the template.
     """
-    scripts = [_plotly(), _text(script)]
+    scripts = [_plotly(), _template(script)]
     return (
         _environment()
         .get_template(template)
@@ -368,12 +365,7 @@ def _plotly() -> str:
     return str(get_plotlyjs()).replace("\r\n", "\n").replace("\r", "\n")
 
 
-@cache
-def _script() -> str:
-    return _text("charts.js")
-
-
-def _text(name: str) -> str:
+def _template(name: str) -> str:
     source, _, _ = _loader().get_source(_environment(), name)
     return source
 
@@ -400,7 +392,7 @@ def _environment() -> Environment:
     environment.filters["bullets"] = _bullets
     environment.filters["sentence"] = full_sentence
     environment.filters["capitalize_first"] = capitalised
-    environment.globals["most_rows"] = HTML_MOST_ROWS
+    environment.globals["most_rows"] = MOST_ROWS
     return environment
 
 
@@ -434,7 +426,7 @@ def _one_formula(formula: str) -> Markup:
 
 def _bullets(table: TableBlock) -> list[Markup]:
     """Drawings for the rows of a table; the rows also hold the numbers, for readers who cannot see drawings."""
-    shown = table.bullets[:HTML_MOST_ROWS]
+    shown = table.bullets[:MOST_ROWS]
     scale = shared_scale(shown) if table.one_scale else None
     return [Markup("") if bullet is None else _inline(bullet, scale) for bullet in shown]
 
@@ -481,84 +473,84 @@ def as_element(text: str) -> Markup:
     return Markup(text)
 
 
-# ---- A report as Markdown: a model card to keep with the model.
+# ---- Markdown
 
 
-#: Largest number of table rows in the card; the other files hold all.
-MOST_ROWS = 60
+#: Largest number of rows of a table in Markdown; the other files hold all.
+MARKDOWN_ROWS = 60
 
 
 def to_markdown(report: Report) -> str:
     """Write a report as Markdown, with names and notes escaped; charts become descriptions and tables."""
-    return "\n\n".join(_lines(report)) + "\n"
+    return "\n\n".join(_markdown_lines(report)) + "\n"
 
 
-def _lines(report: Report) -> Iterator[str]:
-    yield f"# {_(report.title)}"
-    by = [_(text) for text in (report.author, report.date) if text]
+def _markdown_lines(report: Report) -> Iterator[str]:
+    yield f"# {_escaped(report.title)}"
+    by = [_escaped(text) for text in (report.author, report.date) if text]
     if by:
         yield " · ".join(by)
     for paragraph in report.paragraphs:
-        yield "  \n".join(_(line) for line in paragraph.splitlines())
+        yield "  \n".join(_escaped(line) for line in paragraph.splitlines())
     several = len(report.parts) > 1
     for part in report.parts:
-        yield f"## {_(part.name)}"
+        yield f"## {_escaped(part.name)}"
         for written in part.sections:
-            yield f"### {_(written.section.title)}"
+            yield f"### {_escaped(written.section.title)}"
             for block in written.blocks:
-                yield from _block(block)
+                yield from _markdown_block(block)
     for written in report.shared:
-        yield f"{'##' if several else '###'} {_(written.section.title)}"
+        yield f"{'##' if several else '###'} {_escaped(written.section.title)}"
         for block in written.blocks:
-            yield from _block(block)
+            yield from _markdown_block(block)
     yield f"*Written by calviz {__version__}.*"
 
 
-def _(text: str) -> str:
+def _escaped(text: str) -> str:
     return markdown_text(shorten(text, 5_000))
 
 
-def _block(block: Block) -> Iterator[str]:
+def _markdown_block(block: Block) -> Iterator[str]:
     match block:
         case Lead():
-            yield f"**{_(block.text)}**"
-            yield _(block.below)
+            yield f"**{_escaped(block.text)}**"
+            yield _escaped(block.below)
         case Note():
-            yield f"*{_(block.text)}*"
+            yield f"*{_escaped(block.text)}*"
         case Heading():
-            yield f"#### {_(block.text)}"
+            yield f"#### {_escaped(block.text)}"
         case Text():
-            yield _(block.text)
+            yield _escaped(block.text)
         case Facts():
-            yield "\n".join(f"- **{_(name)}:** {_(value)}" for name, value in block.items)
+            yield "\n".join(
+                f"- **{_escaped(name)}:** {_escaped(value)}" for name, value in block.items
+            )
         case Findings():
             yield "\n".join(
-                f"- **{f.severity} {_(f.code)}** {_(full_sentence(f.message))}"
+                f"- **{f.severity} {_escaped(f.code)}** {_escaped(full_sentence(f.message))}"
                 for f in block.findings
             )
         case Cards():
-            shown = texts({r.key: r for r in block.results}).drop(
+            shown = metric_texts({r.key: r for r in block.results}).drop(
                 columns=["family", "note", "better"]
             )
-            yield _table(shown, [c for c in shown.columns if c in RIGHT])
+            yield _markdown_table(shown, [c for c in shown.columns if c in NUMBER_COLUMNS])
         case Terms():
             yield "\n".join(
-                f"- **{_(t.name)}:** {_(t.meaning)} ({_(t.source)})" for t in block.terms
+                f"- **{_escaped(t.name)}:** {_escaped(t.meaning)} ({_escaped(t.source)})"
+                for t in block.terms
             )
         case TableBlock():
-            yield _table(block.shown, list(block.right))
+            yield _markdown_table(block.shown, list(block.right))
         case Chart():
-            yield f"**{_(block.title)}.** {_(block.alt)}"
-            yield _table(block.table.shown, list(block.table.right))
+            yield f"**{_escaped(block.title)}.** {_escaped(block.alt)}"
+            yield _markdown_table(block.table.shown, list(block.table.right))
 
 
-def _table(shown: pd.DataFrame, right: list[str]) -> str:
-    text = markdown_table(shown.head(MOST_ROWS), right=right).rstrip()
-    left = len(shown) - MOST_ROWS
+def _markdown_table(shown: pd.DataFrame, right: list[str]) -> str:
+    text = markdown_table(shown.head(MARKDOWN_ROWS), right=right).rstrip()
+    left = len(shown) - MARKDOWN_ROWS
     return f"{text}\n\n*{left:,} more rows are left out.*" if left > 0 else text
-
-
-# ---- The tables of a report in a ZIP file: CSV for programs, Markdown and LaTeX for papers.
 
 
 #: The earliest time a ZIP file can store, used for all entries: the same tables give the same bytes on any day.

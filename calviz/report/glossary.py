@@ -1,10 +1,8 @@
-"""Terms and which metric answers what."""
+"""The terms used on the pages, which metric answers which question, and the limits of all of them."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-
-# ---- The terms used on the pages, each explained in plain sentences.
 
 
 @dataclass(frozen=True)
@@ -228,7 +226,7 @@ GLOSSARY = tuple(
 )
 
 
-# ---- Which metric answers which question, and the limits of all of them.
+# ---- Questions
 
 
 @dataclass(frozen=True)

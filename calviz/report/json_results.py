@@ -1,4 +1,4 @@
-"""The JSON of results."""
+"""The JSON of results, the same for the command line and the app; keys are a stable contract."""
 
 from __future__ import annotations
 
@@ -17,9 +17,6 @@ from calviz.core.version import __version__
 from calviz.sample.error_bars import Interval, NoiseFloor
 from calviz.sample.metric_results import MetricResult
 from calviz.verdicts.evaluation import ClassRow, Evaluation
-
-# ---- The JSON of results, the same for the command line and the app; keys are a stable contract.
-
 
 JsonRecord = dict[str, Any]
 
@@ -181,9 +178,6 @@ def plain(value: Any, *, digits: int | None = None) -> Any:
     return str(value)
 
 
-# ---- The JSON of a comparison of recalibrators; keys are a stable contract.
-
-
 def comparison_record(comparison: Comparison, *, file: str, **extra: Any) -> JsonRecord:
     """Convert a comparison to plain values for `calviz.report.json_results.to_json`.
 
@@ -245,9 +239,6 @@ def _method(m: MethodResult) -> JsonRecord:
     }
 
 
-# ---- The JSON of a comparison of models; keys are a stable contract.
-
-
 def models_record(comparison: ModelComparison, **extra: Any) -> JsonRecord:
     """Convert a comparison of models to plain values for `calviz.report.json_results.to_json`.
 
@@ -298,9 +289,6 @@ def _model(m: ModelResult) -> JsonRecord:
         "metrics": {key: compared_metric(result) for key, result in m.metrics.items()},
         "best_share": m.best_share,
     }
-
-
-# ---- The JSON of a metric over time; keys are a stable contract.
 
 
 def over_time_record(result: OverTime, *, file: str, digest: str) -> JsonRecord:

@@ -1,4 +1,4 @@
-"""Figures side by side, and PDF."""
+"""Figures for papers and printers: several on one sheet with panel letters, and PDF by a browser of the machine."""
 
 from __future__ import annotations
 
@@ -20,9 +20,6 @@ from calviz.figures.figure import Figure
 from calviz.figures.style import COLUMNS, PALETTES, drawn_width, printed
 from calviz.report.content import plain_json
 from calviz.report.document import as_element, write_page
-
-# ---- Several figures side by side with panel letters, as in a paper: one page that exports SVG, PNG and PDF.
-
 
 #: Letters of the panels.
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
@@ -118,16 +115,16 @@ def _panel_spec(panel: Panel, width: int) -> dict[str, object]:
     return {"width": width, "figure": json.loads(plain_json(picture))}
 
 
-# ---- Convert an HTML page to PDF with a browser installed on the machine.
+# ---- PDF
 
 
 #: Environment variable that names the browser, if it is not found automatically.
-VARIABLE = "CALVIZ_CHROMIUM"
-_NAMES = (
+BROWSER_VARIABLE = "CALVIZ_CHROMIUM"
+_BROWSERS = (
     *("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome"),
     *("microsoft-edge", "msedge"),
 )
-_PLACES = {
+_BROWSER_PATHS = {
     "darwin": (
         "/Applications/Google Chrome.app/Contents/MacOS/Google Chrome",
         "/Applications/Chromium.app/Contents/MacOS/Chromium",
@@ -140,14 +137,14 @@ _PLACES = {
     ),
 }
 #: Nothing is fetched, stored or asked; the time budget is for the page's scripts.
-_OPTIONS = (
+_BROWSER_OPTIONS = (
     *("--headless", "--disable-gpu", "--no-first-run", "--no-default-browser-check"),
     *("--disable-extensions", "--disable-background-networking", "--disable-sync"),
     "--host-resolver-rules=MAP * ~NOTFOUND",
     *("--no-pdf-header-footer", "--virtual-time-budget=20000"),
 )
 #: Timeout in seconds.
-PATIENCE = 180
+PDF_SECONDS = 180
 
 
 def find_browser() -> str | None:
@@ -156,22 +153,24 @@ def find_browser() -> str | None:
 
 
 def _candidates() -> Iterator[str]:
-    named = os.environ.get(VARIABLE)
+    named = os.environ.get(BROWSER_VARIABLE)
     if named:
         path = shutil.which(named)
         yield from [path] if path else []
         return
-    yield from (path for name in _NAMES if (path := shutil.which(name)))
-    yield from (place for place in _PLACES.get(sys.platform, ()) if Path(place).is_file())
+    yield from (path for name in _BROWSERS if (path := shutil.which(name)))
+    yield from (place for place in _BROWSER_PATHS.get(sys.platform, ()) if Path(place).is_file())
 
 
-def why_not() -> str:
+def why_no_pdf() -> str:
     """Return why this machine cannot write a PDF; empty if it can."""
     if find_browser() is not None:
         return ""
-    named = os.environ.get(VARIABLE)
+    named = os.environ.get(BROWSER_VARIABLE)
     reason = (
-        f"{VARIABLE} names '{named}', which is not a program" if named else "there is none here"
+        f"{BROWSER_VARIABLE} names '{named}', which is not a program"
+        if named
+        else "there is none here"
     )
     return (
         f"a PDF needs Chromium, Chrome or Edge, and {reason}; install one, or open the HTML file in "
@@ -197,13 +196,13 @@ def to_pdf(html: str) -> bytes:
     """
     browser = find_browser()
     if browser is None:
-        raise NotAvailable(why_not())
+        raise NotAvailable(why_no_pdf())
     with tempfile.TemporaryDirectory(prefix="calviz-pdf-", ignore_cleanup_errors=True) as folder:
         page, printed = Path(folder, "page.html"), Path(folder, "page.pdf")
         page.write_text(html, encoding="utf-8")
         command = [
             browser,
-            *_OPTIONS,
+            *_BROWSER_OPTIONS,
             # Chromium refuses to run its sandbox as root, as in a container; the page is our own and loads nothing.
             *(["--no-sandbox"] if hasattr(os, "geteuid") and os.geteuid() == 0 else []),
             f"--user-data-dir={Path(folder, 'profile')}",
@@ -211,7 +210,7 @@ def to_pdf(html: str) -> bytes:
             page.as_uri(),
         ]
         try:
-            subprocess.run(command, capture_output=True, timeout=PATIENCE, check=False)
+            subprocess.run(command, capture_output=True, timeout=PDF_SECONDS, check=False)
         except (OSError, subprocess.TimeoutExpired) as error:
             reason = "took too long" if isinstance(error, subprocess.TimeoutExpired) else str(error)
             raise NotAvailable(f"{browser} did not print: {reason}.") from None

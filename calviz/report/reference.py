@@ -1,4 +1,7 @@
-"""Entries from the registries, publications, docs/reference.md."""
+"""The documentation of all metrics, recalibrators and findings, from their registries, with the publications cited.
+
+``python -m calviz.report.reference`` writes docs/reference.md.
+"""
 
 from __future__ import annotations
 
@@ -12,9 +15,6 @@ from calviz.core.metric_spec import DIRECTION_WORDS, METRICS, Direction, Paramet
 from calviz.core.words import capitalised, range_end
 from calviz.data.loaded import Notice
 from calviz.report.glossary import GLOSSARY, LIMITS, QUESTIONS
-
-# ---- One entry per metric, recalibrator and check, from their registries.
-
 
 EntryKind = Literal["metric", "recalibrator", "finding"]
 
@@ -115,7 +115,7 @@ def entry(key: str) -> LearnEntry:
     raise OptionError(f"there is no metric, recalibrator or finding '{key}'.")
 
 
-# ---- The publications cited by metrics and recalibrators.
+# ---- Publications
 
 
 @dataclass(frozen=True)
@@ -403,7 +403,7 @@ def sources_in(text: str) -> tuple[Publication, ...]:
     return tuple(source for source in SOURCES if source.short in text)
 
 
-# ---- The content of the page Learn, and the notices about files, as one Markdown document: ``python -m calviz.report.reference``.
+# ---- docs/reference.md
 
 
 _TITLES: dict[EntryKind, str] = {

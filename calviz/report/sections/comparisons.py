@@ -1,4 +1,4 @@
-"""Remedies, models, labels, time."""
+"""Comparisons in a report: recalibrators, models, numbers of labels, periods."""
 
 from __future__ import annotations
 
@@ -39,7 +39,6 @@ from calviz.figures.metric_over_time import OverTimeLine
 from calviz.figures.model_differences import ModelDifferences
 from calviz.figures.reliability import Reliability
 from calviz.report.content import (
-    SECTIONS,
     WIDTH,
     Block,
     CellFormat,
@@ -48,21 +47,27 @@ from calviz.report.content import (
     Heading,
     Lead,
     Note,
-    Section,
     Subject,
     TableBlock,
     Text,
     caption,
     chart,
     metric_columns,
+    section,
 )
-from calviz.report.sections.diagrams import COLUMNS
+from calviz.report.sections.diagrams import BIN_COLUMNS
 from calviz.sample.sample import Sample, where_words
 from calviz.verdicts.evaluation import Written, scale_of, value_text
 
-# ---- Remedies: recalibrators side by side, on rows they were not fitted to.
 
-
+@section(
+    "comparison",
+    "Recalibration",
+    70,
+    "Methods side by side, where they were compared",
+    brief=True,
+    shows_result="comparison",
+)
 def make_comparison(subject: Subject) -> Iterator[Block]:
     """Yield the table of methods, the ties with the best, and the diagrams before and after the best."""
     comparison = subject.comparison
@@ -87,7 +92,7 @@ def make_comparison(subject: Subject) -> Iterator[Block]:
         yield Lead(f"{comparison.advice.headline}.", below=" ".join(comparison.advice.reasons))
     keys = METRICS.in_table("methods")
     columns = [column for column in comparison.columns(keys) if column.best]
-    yield _table(comparison, columns)
+    yield _method_table(comparison, columns)
     yield Note(
         f"{marks_words()} Values are on the evaluation rows; lower is better for all but accuracy. {gain_words()}."
         + (f" {MARKS_WORDS}" if comparison.criterion else "")
@@ -118,7 +123,7 @@ def make_comparison(subject: Subject) -> Iterator[Block]:
     yield from _diagrams(subject, comparison)
 
 
-def _table(comparison: Comparison, metrics: Sequence[ComparisonColumn]) -> TableBlock:
+def _method_table(comparison: Comparison, metrics: Sequence[ComparisonColumn]) -> TableBlock:
     methods = comparison.ready
     columns, marks = metric_columns(metrics, [m.key for m in methods])
     columns = {"method": [m.label for m in methods], **columns}
@@ -170,27 +175,20 @@ def _diagram(subject: Subject, method: MethodResult, name: str) -> Chart:
         key=f"reliability-{name}",
         title=f"Reliability {name}: {method.label}",
         caption=caption(subject, method.label),
-        formats=COLUMNS,
+        formats=BIN_COLUMNS,
         width=WIDTH,
     )
 
 
-SECTIONS.register(
-    Section(
-        "comparison",
-        "Recalibration",
-        70,
-        "Methods side by side, where they were compared",
-        make_comparison,
-        brief=True,
-        shows_result="comparison",
-    )
+@section(
+    "models",
+    "Models side by side",
+    95,
+    "Which model, on the same rows",
+    shared=True,
+    brief=True,
+    shows_result="models",
 )
-
-
-# ---- Comparison of several models on the same rows.
-
-
 def make_models(subject: Subject) -> Iterator[Block]:
     """Yield the best model, how rows were matched, the metrics, and the paired differences from the best."""
     comparison = subject.models
@@ -205,7 +203,7 @@ def make_models(subject: Subject) -> Iterator[Block]:
     for note in comparison.alignment.notes:
         yield Note(shorten(note, 500))
     columns = [c for c in comparison.columns(METRICS.in_table("rivals")) if c.best]
-    yield _table_models(comparison, columns)
+    yield _model_table(comparison, columns)
     if keys:
         yield Note(
             f"{marks_words()} Best in: {BEST_IN_WORDS}, by {METRICS[keys[0]].label}. "
@@ -248,7 +246,7 @@ def _four(value: float) -> str:
     return decimal(value, 4)
 
 
-def _table_models(comparison: ModelComparison, metrics: Sequence[ComparisonColumn]) -> TableBlock:
+def _model_table(comparison: ModelComparison, metrics: Sequence[ComparisonColumn]) -> TableBlock:
     models = [m for m in comparison if m.ok]
     columns, marks = metric_columns(metrics, [m.name for m in models])
     columns = {"model": [shorten(m.name, 60) for m in models], **columns}
@@ -292,23 +290,13 @@ def _differences(comparison: ModelComparison, metric: str, reference: str) -> Ch
     )
 
 
-SECTIONS.register(
-    Section(
-        "models",
-        "Models side by side",
-        95,
-        "Which model, on the same rows",
-        make_models,
-        shared=True,
-        brief=True,
-        shows_result="models",
-    )
+@section(
+    "learning-curve",
+    "Labels needed",
+    72,
+    "How many labels recalibration needs",
+    shows_result="learning",
 )
-
-
-# ---- How many labels a recalibrator needs.
-
-
 def make_learning_curve(subject: Subject) -> Iterator[Block]:
     """Yield the answer, the number of labels each method needs, and the curves."""
     curve = subject.learning
@@ -322,12 +310,12 @@ def make_learning_curve(subject: Subject) -> Iterator[Block]:
             yield Text(figure.answer())
             for text in (*figure.warnings(), *map(figure.sentence, figure.needed())):
                 yield Text(text)
-        yield _chart(figure, curve)
+        yield _learning_chart(figure, curve)
     rows = curve.rows_words(lambda how: shorten(how, 100))
     yield Note(f"{rows} Binned metrics: {curve.bins_words}.")
 
 
-def _chart(figure: LearningCurves, curve: LearningCurve) -> Chart:
+def _learning_chart(figure: LearningCurves, curve: LearningCurve) -> Chart:
     def written(value: float) -> str:
         return value_text(figure.metric, value)
 
@@ -349,21 +337,7 @@ def _chart(figure: LearningCurves, curve: LearningCurve) -> Chart:
     )
 
 
-SECTIONS.register(
-    Section(
-        "learning-curve",
-        "Labels needed",
-        72,
-        "How many labels recalibration needs",
-        make_learning_curve,
-        shows_result="learning",
-    )
-)
-
-
-# ---- Whether the probabilities stay calibrated over time.
-
-
+@section("over-time", "Over time", 66, "Periods, changes, and recalibration on the past")
 def make_over_time(subject: Subject) -> Iterator[Block]:
     """Yield the log loss of each period, and recalibration on the past; nothing without times."""
     sample = subject.sample
@@ -403,14 +377,3 @@ def make_over_time(subject: Subject) -> Iterator[Block]:
 @takes_weights
 def _over_time(sample: Sample) -> OverTime:
     return over_time(sample)
-
-
-SECTIONS.register(
-    Section(
-        "over-time",
-        "Over time",
-        66,
-        "Periods, changes, and recalibration on the past",
-        make_over_time,
-    )
-)

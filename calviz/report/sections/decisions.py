@@ -1,4 +1,4 @@
-"""Decisions, grades, sets, coverage."""
+"""What follows from the probabilities: decisions at a cutoff, rating grades, prediction sets, referrals."""
 
 from __future__ import annotations
 
@@ -23,20 +23,19 @@ from calviz.figures.net_benefit import NetBenefit
 from calviz.figures.risk_coverage import RiskCoverage
 from calviz.figures.roc import OutcomeHistogram, Roc
 from calviz.report.content import (
-    SECTIONS,
     WIDTH,
     Block,
     Cards,
     CellFormat,
     Heading,
     Note,
-    Section,
     Subject,
     TableBlock,
     Text,
     caption,
     chart,
     formatted,
+    section,
     spread,
 )
 from calviz.sample.cutoff_and_grades import (
@@ -52,9 +51,6 @@ from calviz.sample.cutoff_and_grades import (
 from calviz.sample.sample import Sample
 from calviz.verdicts.analysis import VALIDATION_METRICS, evaluate
 
-# ---- Decisions by a cutoff: ROC, net benefit, and the scores by outcome.
-
-
 #: Number of rows of the tables below the charts.
 ROWS = 21
 #: Cutoffs in the table of decisions.
@@ -63,6 +59,7 @@ CUTOFFS = (0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
 _SHORT = {"positive predictive value": "PPV", "negative predictive value": "NPV"}
 
 
+@section("decisions", "Decisions", 58, "ROC, net benefit, and scores by outcome")
 def make_decisions(subject: Subject) -> Iterator[Block]:
     """Yield the curves, and the results of decisions at some cutoffs; nothing if no single class is decided on."""
     try:
@@ -186,18 +183,11 @@ def _at_cutoffs(sample: Sample, chosen: float | None) -> TableBlock:
     )
 
 
-SECTIONS.register(
-    Section("decisions", "Decisions", 58, "ROC, net benefit, and scores by outcome", make_decisions)
-)
-
-
-# ---- Rating grades: Jeffreys and binomial tests, and traffic lights.
-
-
 #: Largest number of columns shown if no column of grades is named.
 MOST_COLUMNS = 3
 
 
+@section("grades", "Rating grades", 56, "Tests per grade, with traffic lights")
 def make_grades(subject: Subject) -> Iterator[Block]:
     """Yield one table per column of grades; nothing without such a column."""
     data = subject.sample.data
@@ -244,14 +234,9 @@ def make_grades(subject: Subject) -> Iterator[Block]:
     yield Note(tests_words(data))
 
 
-SECTIONS.register(
-    Section("grades", "Rating grades", 56, "Tests per grade, with traffic lights", make_grades)
+@section(
+    "prediction-sets", "Prediction sets", 61, "The classes that are plausible, at 90 % coverage"
 )
-
-
-# ---- Prediction sets: the plausible classes of a row, with the share of rows whose set holds the true one.
-
-
 def make_prediction_sets(subject: Subject) -> Iterator[Block]:
     """Yield coverage and mean size, for all rows and by true class."""
     sets = subject.sets or _of_halves(subject)
@@ -288,23 +273,9 @@ def _of_halves(subject: Subject) -> PredictionSets:
         raise NotAvailable(f"no prediction sets: {error}") from None
 
 
-SECTIONS.register(
-    Section(
-        "prediction-sets",
-        "Prediction sets",
-        61,
-        "The classes that are plausible, at 90 % coverage",
-        make_prediction_sets,
-    )
+@section(
+    "risk-coverage", "Risk and coverage", 60, "Accuracy when doubtful predictions are referred"
 )
-
-
-# ---- Accuracy when doubtful predictions are referred to an expert.
-
-
-#: Number of table rows on the page.
-
-
 def make_risk_coverage(subject: Subject) -> Iterator[Block]:
     """Yield the accuracy of the predictions that are kept."""
     figure = subject.sample.top_label.view(
@@ -328,14 +299,3 @@ def make_risk_coverage(subject: Subject) -> Iterator[Block]:
         rows=spread(figure.coverage.size, ROWS),
         width=WIDTH,
     )
-
-
-SECTIONS.register(
-    Section(
-        "risk-coverage",
-        "Risk and coverage",
-        60,
-        "Accuracy when doubtful predictions are referred",
-        make_risk_coverage,
-    )
-)

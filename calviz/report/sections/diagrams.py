@@ -1,4 +1,4 @@
-"""Where it is off."""
+"""Where the probabilities are off: by score, by class, without bins, and by group."""
 
 from __future__ import annotations
 
@@ -32,28 +32,24 @@ from calviz.figures.net_benefit import DecisionLoss
 from calviz.figures.reliability import Reliability
 from calviz.figures.slice_gaps import SliceGaps
 from calviz.report.content import (
-    SECTIONS,
     WIDTH,
     Block,
     CellFormat,
     Chart,
     Note,
-    Section,
     Subject,
     TableBlock,
     Text,
     caption,
     chart,
     formatted,
+    section,
     spread,
 )
 from calviz.sample.slices import Slices, usual_slices
 
-# ---- Where the probabilities are off: the reliability diagram, and whether the choice of bins matters.
-
-
 #: Heading and format of the columns of the table of bins. Headings have to differ: the second "to" ends with a space.
-COLUMNS: dict[str, tuple[str, CellFormat]] = {
+BIN_COLUMNS: dict[str, tuple[str, CellFormat]] = {
     "low": ("above", decimal),
     "high": ("up to", decimal),
     "rows": ("rows", whole),
@@ -67,16 +63,23 @@ COLUMNS: dict[str, tuple[str, CellFormat]] = {
 }
 
 
+@section(
+    "reliability",
+    "Reliability",
+    30,
+    "The diagram, its bins, and the ECE by number of bins",
+    brief=True,
+)
 def make_reliability(subject: Subject) -> Iterator[Block]:
     """Yield the diagram with its bins, and the ECE by number of bins."""
     diagram = subject.sample.once(Reliability.compute, curves=())
-    yield Text(_words(diagram))
+    yield Text(_reliability_words(diagram))
     yield chart(
         diagram,
         key="reliability",
         title="Reliability diagram",
         caption=caption(subject, diagram.caption()[-1]),
-        formats=COLUMNS,
+        formats=BIN_COLUMNS,
         width=WIDTH,
     )
     strip = subject.sample.once(BinSensitivity.compute)
@@ -96,7 +99,7 @@ def make_reliability(subject: Subject) -> Iterator[Block]:
     )
 
 
-def _words(diagram: Reliability) -> str:
+def _reliability_words(diagram: Reliability) -> str:
     score, hit = score_and_hit(diagram.reduction)
     mean, observed = two_shares(diagram.overall_score, diagram.overall_observed)
     decimals = points_decimals(diagram.ece)
@@ -118,25 +121,16 @@ def _words(diagram: Reliability) -> str:
     return text
 
 
-SECTIONS.register(
-    Section(
-        "reliability",
-        "Reliability",
-        30,
-        "The diagram, its bins, and the ECE by number of bins",
-        make_reliability,
-        brief=True,
-    )
-)
-
-
-# ---- The flexible calibration curve, and its distance from the scores.
-
-
 #: Number of table rows on the page.
-ROWS = 21
+CURVE_ROWS = 21
 
 
+@section(
+    "calibration-curve",
+    "Calibration curve",
+    35,
+    "Observed frequency as a smooth function of the score",
+)
 def make_calibration_curve(subject: Subject) -> Iterator[Block]:
     """Yield the spline with its confidence band."""
     figure = subject.sample.view(CalibrationCurve.compute)
@@ -152,31 +146,17 @@ def make_calibration_curve(subject: Subject) -> Iterator[Block]:
             "low": ("95 % band from", decimal),
             "high": ("to", decimal),
         },
-        rows=spread(figure.band.score.size, ROWS),
+        rows=spread(figure.band.score.size, CURVE_ROWS),
         width=WIDTH,
     )
 
 
-SECTIONS.register(
-    Section(
-        "calibration-curve",
-        "Calibration curve",
-        35,
-        "Observed frequency as a smooth function of the score",
-        make_calibration_curve,
-    )
-)
-
-
-# ---- Errors of the classes, compared with what a calibrated model would show.
-
-
-_KEYS: dict[Mode, str] = {
+_CLASS_KEYS: dict[Mode, str] = {
     "predicted-class": "classes-predicted",
     "one-vs-rest": "classes-one-vs-rest",
     "true-class": "classes",
 }
-_COLUMNS: dict[str, tuple[str, CellFormat]] = {
+_CLASS_COLUMNS: dict[str, tuple[str, CellFormat]] = {
     "class": ("class", lambda name: shorten(name, 60)),
     "rows": ("rows", whole),
     "value": ("error (points)", signed_points),
@@ -188,13 +168,14 @@ _COLUMNS: dict[str, tuple[str, CellFormat]] = {
 }
 
 
+@section("classwise", "Classes", 50, "The error of each class against its noise")
 def make_classwise(subject: Subject) -> Iterator[Block]:
     """Yield the error of each class by predicted class, one-vs-rest, and by true class."""
     views = {}
     reason = ""
-    for mode in _KEYS:
+    for mode in _CLASS_KEYS:
         try:
-            views[mode] = _bars(subject, mode)
+            views[mode] = _class_bars(subject, mode)
         except NotAvailable as error:
             reason = str(error)
     if not views:
@@ -202,7 +183,7 @@ def make_classwise(subject: Subject) -> Iterator[Block]:
     yield Text(headline(views.values())[0])
     for mode, bars in views.items():
         yield Text(bars.shares())
-        yield _chart(subject, bars, _KEYS[mode])
+        yield _class_chart(subject, bars, _CLASS_KEYS[mode])
     yield Note(
         "Grey: the range of a perfectly calibrated model, adjusted for the number of classes. By true class it is not "
         "centred at 0, as the rows of one true class hold more wrong predictions than the rows that the model gave "
@@ -210,34 +191,29 @@ def make_classwise(subject: Subject) -> Iterator[Block]:
     )
 
 
-def _bars(subject: Subject, mode: Mode) -> ClassBars:
+def _class_bars(subject: Subject, mode: Mode) -> ClassBars:
     sample = subject.sample.top_label
     return sample.view(ClassBars.compute, mode=mode, **quick_redrawing(sample))
 
 
-def _chart(subject: Subject, bars: ClassBars, key: str) -> Chart:
+def _class_chart(subject: Subject, bars: ClassBars, key: str) -> Chart:
     return chart(
         bars,
         key=key,
         title=TITLES[bars.mode],
         caption=caption(subject, TITLES[bars.mode]),
-        formats=_COLUMNS,
+        formats=_CLASS_COLUMNS,
         width=WIDTH,
     )
-
-
-SECTIONS.register(
-    Section("classwise", "Classes", 50, "The error of each class against its noise", make_classwise)
-)
-
-
-# ---- The gap between scores and hits, without bins.
 
 
 #: Number of table rows on the page.
 CUMULATIVE_ROWS = 40
 
 
+@section(
+    "cumulative", "Cumulative & KS", 40, "The bin-free panels, the KS error, and the isotonic curve"
+)
 def make_cumulative(subject: Subject) -> Iterator[Block]:
     """Yield the four panels of Gupta et al., the isotonic curve, and the decision loss."""
     figure = subject.sample.view(Cumulative.compute, estimate="smooth", seed=subject.sample.seed)
@@ -308,21 +284,7 @@ def _decisions(subject: Subject) -> Iterator[Block]:
     yield Note(figure.reading())
 
 
-SECTIONS.register(
-    Section(
-        "cumulative",
-        "Cumulative & KS",
-        40,
-        "The bin-free panels, the KS error, and the isotonic curve",
-        make_cumulative,
-    )
-)
-
-
-# ---- For whom the probabilities are wrong: the groups of rows, and their pairs.
-
-
-_SLICES_COLUMNS: dict[str, tuple[str, CellFormat]] = {
+_SLICE_COLUMNS: dict[str, tuple[str, CellFormat]] = {
     "slice": ("slice", lambda name: shorten(name, 80)),
     "rows": ("rows", whole),
     "score": ("mean score", share_cell),
@@ -338,6 +300,7 @@ _SLICES_COLUMNS: dict[str, tuple[str, CellFormat]] = {
 }
 
 
+@section("slices", "Slices", 55, "For whom it is wrong, group by group", shows_result="slices")
 def make_slices(subject: Subject) -> Iterator[Block]:
     """Yield the slices with the strongest evidence of an error, and the table of all."""
     if not subject.sample.data.groups:
@@ -354,26 +317,26 @@ def make_slices(subject: Subject) -> Iterator[Block]:
             title="The slices that are most surely off",
             caption=caption(subject),
             formats={
-                name: _SLICES_COLUMNS[name] for name in ("slice", "rows", "gap", "low", "high")
+                name: _SLICE_COLUMNS[name] for name in ("slice", "rows", "gap", "low", "high")
             },
             width=WIDTH,
         )
-        yield _all(slices)
-    yield Note(_method_words(slices))
+        yield _all_slices(slices)
+    yield Note(_slicing_words(slices))
 
 
-def _all(slices: Slices) -> TableBlock:
+def _all_slices(slices: Slices) -> TableBlock:
     frame = slices.frame()
-    shown = formatted(frame, _SLICES_COLUMNS)
+    shown = formatted(frame, _SLICE_COLUMNS)
     right = [
-        heading for name, (heading, _) in _SLICES_COLUMNS.items() if name not in ("slice", "off")
+        heading for name, (heading, _) in _SLICE_COLUMNS.items() if name not in ("slice", "off")
     ]
     title = f"All {counted(len(frame), 'slice')}"
     bullets = [Bullet(s.gap, (s.interval.low, s.interval.high)) for s in slices.slices]
     return TableBlock("slices", title, shown, frame, right, folded=True, bullets=bullets)
 
 
-def _method_words(slices: Slices) -> str:
+def _slicing_words(slices: Slices) -> str:
     against = (
         "what a calibrated model shows" if slices.against == "calibrated" else "the other rows"
     )
@@ -388,15 +351,3 @@ def _method_words(slices: Slices) -> str:
     return " ".join(
         [text, *(f"Left out: {shorten(reason, 200)}." for reason in slices.skipped[:5])]
     )
-
-
-SECTIONS.register(
-    Section(
-        "slices",
-        "Slices",
-        55,
-        "For whom it is wrong, group by group",
-        make_slices,
-        shows_result="slices",
-    )
-)

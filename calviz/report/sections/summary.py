@@ -1,4 +1,4 @@
-"""Verdict, metrics, definitions, provenance."""
+"""What a report says first, and what it rests on: the verdict, the metrics, their definitions, the data."""
 
 from __future__ import annotations
 
@@ -31,8 +31,7 @@ from calviz.data import ReadingOptions
 from calviz.figures.convention_bars import EceByLibrary
 from calviz.figures.hundred_squares import Bullet, HundredSquares
 from calviz.report.content import (
-    RIGHT,
-    SECTIONS,
+    NUMBER_COLUMNS,
     WIDTH,
     Block,
     Cards,
@@ -41,7 +40,6 @@ from calviz.report.content import (
     Heading,
     Lead,
     Note,
-    Section,
     Subject,
     TableBlock,
     Term,
@@ -50,7 +48,8 @@ from calviz.report.content import (
     caption,
     chart,
     families,
-    numbers,
+    metric_numbers,
+    section,
     written_columns,
 )
 from calviz.sample.error_bars import LEVEL, RESAMPLES
@@ -58,9 +57,6 @@ from calviz.sample.sample import where_words
 from calviz.verdicts import analysis
 from calviz.verdicts.analysis import conventions
 from calviz.verdicts.evaluation import alone, missing, remarks
-
-# ---- Whether these probabilities can be trusted: one sentence and five numbers.
-
 
 _TONES: dict[str, Literal["good", "bad", "open"]] = {
     "over": "bad",
@@ -71,6 +67,9 @@ _TONES: dict[str, Literal["good", "bad", "open"]] = {
 }
 
 
+@section(
+    "verdict", "Verdict", 10, "One sentence, and five metrics with their error bars", brief=True
+)
 def make_verdict(subject: Subject) -> Iterator[Block]:
     """Yield the verdict and the headline metrics."""
     verdict = subject.verdict
@@ -85,21 +84,7 @@ def make_verdict(subject: Subject) -> Iterator[Block]:
     )
 
 
-SECTIONS.register(
-    Section(
-        "verdict",
-        "Verdict",
-        10,
-        "One sentence, and five metrics with their error bars",
-        make_verdict,
-        brief=True,
-    )
-)
-
-
-# ---- The verdict for readers who do not know the terms: five sentences and a picture.
-
-
+@section("explained", "In plain words", 15, "Five sentences without a symbol, and a picture")
 def make_explained(subject: Subject) -> Iterator[Block]:
     """Yield the meaning of the verdict, what to do, and what is promised for a hundred rows."""
     yield Text(" ".join(analysis.explain(subject.sample)))
@@ -121,20 +106,7 @@ def make_explained(subject: Subject) -> Iterator[Block]:
         )
 
 
-SECTIONS.register(
-    Section(
-        "explained",
-        "In plain words",
-        15,
-        "Five sentences without a symbol, and a picture",
-        make_explained,
-    )
-)
-
-
-# ---- Findings, in plain words.
-
-
+@section("findings", "Findings", 20, "What the checks noticed, with codes", brief=True)
 def make_findings(subject: Subject) -> Iterator[Block]:
     """Yield the findings from reading the file and from the checks, worst first."""
     notices = subject.origin.notices if subject.origin else ()
@@ -142,16 +114,7 @@ def make_findings(subject: Subject) -> Iterator[Block]:
     yield Findings(findings) if findings else Text("No check has anything to report.")
 
 
-SECTIONS.register(
-    Section(
-        "findings", "Findings", 20, "What the checks noticed, with codes", make_findings, brief=True
-    )
-)
-
-
-# ---- Every metric with its interval and its noise floor.
-
-
+@section("metrics", "All metrics", 80, "Every number, with interval and noise floor")
 def make_metrics(subject: Subject) -> Iterator[Block]:
     """Yield one table of all metrics by family and, below it, why some have no value."""
     evaluation = subject.evaluation
@@ -160,7 +123,7 @@ def make_metrics(subject: Subject) -> Iterator[Block]:
     }
     available = {key: r for key, r in results.items() if r.available}
     shown = written_columns(available)
-    right = [c for c in shown.columns if c in RIGHT]
+    right = [c for c in shown.columns if c in NUMBER_COLUMNS]
     bullets = [Bullet.of(r) for r in available.values()] if subject.has_error_bars else []
     groups: dict[int, str] = {}
     for row, key in enumerate(available):
@@ -170,7 +133,7 @@ def make_metrics(subject: Subject) -> Iterator[Block]:
         "metrics",
         "All metrics",
         shown,
-        numbers(results),
+        metric_numbers(results),
         right,
         groups=groups,
         bullets=bullets,
@@ -194,16 +157,14 @@ def make_metrics(subject: Subject) -> Iterator[Block]:
         yield Facts(reasons)
 
 
-SECTIONS.register(
-    Section(
-        "metrics", "All metrics", 80, "Every number, with interval and noise floor", make_metrics
-    )
+@section(
+    "definitions",
+    "What the numbers mean",
+    100,
+    "Meaning, formula and source of each metric",
+    shared=True,
+    brief=True,
 )
-
-
-# ---- Meaning, formula and source of each metric.
-
-
 def make_definitions(subject: Subject) -> Iterator[Block]:
     """Yield one entry per metric, in the order of the table."""
     ordered = [m for family in families() for m in METRICS if m.family == family]
@@ -222,25 +183,10 @@ def make_definitions(subject: Subject) -> Iterator[Block]:
     )
 
 
-SECTIONS.register(
-    Section(
-        "definitions",
-        "What the numbers mean",
-        100,
-        "Meaning, formula and source of each metric",
-        make_definitions,
-        shared=True,
-        brief=True,
-    )
-)
-
-
-# ---- The ECE of the same predictions by the defaults of other libraries, and why the numbers differ.
-
-
 _POINTS = partial(points_cell, decimals=2)
 
 
+@section("conventions", "What other libraries call ECE", 75, "The same data's ECE by library")
 def make_conventions(subject: Subject) -> Iterator[Block]:
     """Yield one row per library: its value, the difference from calviz's, and the reason."""
     values = conventions(subject.sample)
@@ -285,24 +231,11 @@ def _reason(v: ConventionValue) -> tuple[str, str]:
     return f"{v.convention.library} {v.convention.call}", v.reason or "undefined."
 
 
-SECTIONS.register(
-    Section(
-        "conventions",
-        "What other libraries call ECE",
-        75,
-        "The same data's ECE by library",
-        make_conventions,
-    )
-)
-
-
-# ---- Data, settings and versions: everything needed to reproduce the numbers.
-
-
 #: Packages that determine numbers and charts.
 PACKAGES = ("numpy", "scipy", "scikit-learn", "polars", "pyarrow", "pandas", "plotly")
 
 
+@section("provenance", "Data and provenance", 90, "File, digest, settings and versions", brief=True)
 def make_provenance(subject: Subject) -> Iterator[Block]:
     """Yield the file, the rows, the settings and the versions."""
     yield Heading("Data")
@@ -392,15 +325,3 @@ def _versions() -> Iterator[str]:
         except metadata.PackageNotFoundError:  # a report needs no pyarrow
             continue
         yield f"{package} {version}"
-
-
-SECTIONS.register(
-    Section(
-        "provenance",
-        "Data and provenance",
-        90,
-        "File, digest, settings and versions",
-        make_provenance,
-        brief=True,
-    )
-)

@@ -7,7 +7,7 @@ import pytest
 
 import calviz
 from calviz.core.errors import OptionError
-from calviz.report.content import PRESETS, SECTIONS, Subject, sections_of
+from calviz.report.content import PRESETS, SECTIONS, Subject, preset_sections
 from calviz.report.document import bind, make_part
 from calviz.sample.sample import Sample
 from tests.inputs.command_line import run
@@ -34,7 +34,7 @@ def test_what_is_essential_is_there(preset):
         probs=score, labels=hit, groups={"x": grade, "y": np.arange(score.size) % 4}, name="p"
     )
     subject = Subject(Sample.of(p, resamples=20), preset=preset, error_bars=False)
-    report = bind([make_part(subject, sections=sections_of(preset, subject))], date="")
+    report = bind([make_part(subject, sections=preset_sections(preset, subject))], date="")
     charts = {c.key for c in report.charts}
     assert {"calibration-curve", "roc", "net-benefit", "scores-by-outcome"} <= charts
     tables = dict(report.tables())
@@ -48,13 +48,13 @@ def test_what_a_preset_is_not_about():
     rng = np.random.default_rng(0)
     p = calviz.Predictions(probs=rng.dirichlet(np.ones(3), 30), labels=rng.integers(3, size=30))
     with pytest.raises(OptionError, match=r"preset clinical: .* these data have 3"):
-        sections_of("clinical", Subject(Sample.of(p)))
+        preset_sections("clinical", Subject(Sample.of(p)))
     score, hit, _ = rated(50)
     two = calviz.Predictions(probs=score, labels=hit)
     with pytest.raises(OptionError, match="preset credit needs a column of rating grades"):
-        sections_of("credit", Subject(Sample.of(two)))
+        preset_sections("credit", Subject(Sample.of(two)))
     with pytest.raises(OptionError, match="no preset 'legal'; known: clinical, credit"):
-        sections_of("legal")
+        preset_sections("legal")
 
 
 def test_the_command_line_writes_one(tmp_path):

@@ -23,7 +23,7 @@ def browser(tmp_path, monkeypatch):
         path = tmp_path / "browser"
         path.write_text(FAKE.format(python=sys.executable, works=works))
         path.chmod(0o755)
-        monkeypatch.setenv(pdf.VARIABLE, str(path))
+        monkeypatch.setenv(pdf.BROWSER_VARIABLE, str(path))
 
     return install
 
@@ -31,7 +31,7 @@ def browser(tmp_path, monkeypatch):
 @pytest.mark.skipif(sys.platform == "win32", reason="the browser is a script")
 def test_the_page_is_printed_without_the_network(browser):
     browser()
-    assert pdf.why_not() == ""
+    assert pdf.why_no_pdf() == ""
     assert pdf.to_pdf("<p>é") == b"%PDF-1.4 MAP * ~NOTFOUND"
     browser(works="")
     with pytest.raises(NotAvailable, match="did not print; open the HTML file in any browser"):
@@ -49,7 +49,7 @@ def test_the_command_line_writes_it_or_says_before_the_work_why_not(browser, tmp
     assert result.exit_code == 0, result.output
     assert target.read_bytes().startswith(b"%PDF-1.4")
     target.unlink()
-    monkeypatch.setenv(pdf.VARIABLE, "/nowhere/chrome")
+    monkeypatch.setenv(pdf.BROWSER_VARIABLE, "/nowhere/chrome")
     refused = run(*options)
     assert refused.exit_code != 0
     assert "a PDF needs Chromium, Chrome or Edge" in refused.output
@@ -57,11 +57,13 @@ def test_the_command_line_writes_it_or_says_before_the_work_why_not(browser, tmp
 
 
 def test_where_there_is_no_browser_one_sentence_says_so(monkeypatch):
-    monkeypatch.setenv(pdf.VARIABLE, "/nowhere/chrome")
-    assert "CALVIZ_CHROMIUM names '/nowhere/chrome', which is not a program" in pdf.why_not()
+    monkeypatch.setenv(pdf.BROWSER_VARIABLE, "/nowhere/chrome")
+    assert "CALVIZ_CHROMIUM names '/nowhere/chrome', which is not a program" in pdf.why_no_pdf()
     with pytest.raises(NotAvailable, match=r"^a PDF needs Chromium, Chrome or Edge.*print it\.$"):
         pdf.to_pdf("<p>x")
-    monkeypatch.delenv(pdf.VARIABLE)
+    monkeypatch.delenv(pdf.BROWSER_VARIABLE)
     monkeypatch.setattr(pdf.shutil, "which", lambda name: None)
-    monkeypatch.setattr(pdf, "_PLACES", {})
-    assert pdf.why_not().startswith("a PDF needs Chromium, Chrome or Edge, and there is none here;")
+    monkeypatch.setattr(pdf, "_BROWSER_PATHS", {})
+    assert pdf.why_no_pdf().startswith(
+        "a PDF needs Chromium, Chrome or Edge, and there is none here;"
+    )

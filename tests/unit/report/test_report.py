@@ -19,7 +19,7 @@ from calviz.comparison.advice import advise
 from calviz.core.errors import OptionError
 from calviz.core.metric_spec import METRICS
 from calviz.report.content import Subject
-from calviz.report.document import _mathml, bind, compose, in_order, make_part
+from calviz.report.document import _mathml, bind, compose, make_part, sections_in_order
 from calviz.sample.sample import Sample
 from tests.unit.report.conftest import FORMULA, HTML, predictions
 
@@ -292,7 +292,7 @@ def test_what_a_kind_of_data_does_not_have_is_said():
 
 
 def test_sections_and_their_places_are_distinct():
-    sections = in_order()
+    sections = sections_in_order()
     assert len({s.place for s in sections}) == len(sections)
     assert sections[0].key == "verdict"
 
