@@ -123,8 +123,7 @@ def _may_be_true_class(view: TableView, column: Column, scores: ScoreColumns) ->
 
 def _several_labels(view: TableView, names: Sequence[str], what: str) -> InputError:
     return InputError(
-        f"{what}: {', '.join(short(name) for name in names[:10])}",
-        remedy="say which one is the label",
+        f"{what}: {', '.join(short(name) for name in names[:10])}; say which one is the label",
         readings=[Reading(f"'{short(name)}' is the label", {"label": name}) for name in names[:3]],
     )
 
@@ -409,8 +408,7 @@ def _counted(view: TableView, scores: ScoreColumns, label: Column, counted: list
     if -CLEAR < z < -1 or not _all_follow(columns, label, order):
         raise InputError(
             f"nothing says which class each number in '{short(label.name)}' is: the order of the columns and that "
-            "of the alphabet differ",
-            remedy="choose",
+            "of the alphabet differ; choose",
             readings=[
                 Reading(f"{counted[0]} is '{short(one[0])}'", {"scores": one})
                 for one in (
@@ -449,8 +447,7 @@ def _ask_if_reversed(
         return
     raise InputError(
         f"nothing says whether '{short(first)}' or '{short(second)}' is the probability of '{happened}' in "
-        f"'{short(label.name)}', and the labels follow the first",
-        remedy="choose",
+        f"'{short(label.name)}', and the labels follow the first; choose",
         readings=[
             Reading(f"'{short(event)}' is of '{happened}'", {"scores": (other, event)})
             for other, event in ((second, first), (first, second))

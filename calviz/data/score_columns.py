@@ -347,9 +347,7 @@ def _ask_if_models(view: TableView, columns: Sequence[str], label: str | None) -
         return
     listed = ", ".join(f"'{name}'" for name in columns[:5])
     raise InputError(
-        f"each of {listed} may be the probability of the event: their rows do not sum to 1, so they are "
-        "models rather than classes",
-        remedy="choose",
+        f"each of {listed} may be the probability of the event, as the rows do not sum to 1; choose",
         readings=[
             Reading(f"{len(columns)} models", {"models": tuple(columns)}),
             *(Reading(f"only '{name}'", {"scores": (name,)}) for name in columns[:3]),
