@@ -206,6 +206,7 @@ def label_column(view: TableView, scores: tuple[ScoreColumns, ...], used: set[st
         near = [
             f"'{short(c.name)}' has {len(levels(c)):,} values" for c in free if is_label_like(c)
         ]
+        near += [f"'{short(name)}' is the class of the largest score" for name in predictions]
         stops = f" ({', '.join(near[:3])})" if near else ""
         raise InputError(
             f"there is no label column: {what}, but nothing to compare them with{stops}",
