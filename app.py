@@ -4,27 +4,22 @@ from __future__ import annotations
 
 import streamlit as st
 
-from calviz.app import diagram as page_style
-from calviz.app import jobs, navigation, open_files, session, sidebar
-from calviz.app import jobs as ended_sessions
-from calviz.app import navigation as early_imports
-from calviz.app import navigation as next_steps
-from calviz.app import navigation as page_guard
+from calviz.app import jobs, navigation, open_files, screen, session, sidebar
 
-page_guard.enter(frame=True)
-early_imports.pause()
-page_guard.configure()
+navigation.enter(frame=True)
+navigation.pause_imports()
+navigation.configure_page()
 st.logo(navigation.LOGO)
-page_style.draw_page_style()
-page = navigation.navigation()
-with page_guard.boundary():
+screen.draw_page_style()
+page = navigation.draw_navigation()
+with navigation.boundary():
     open_files.follow_address(page.url_path)
-    ended_sessions.remember(open_files.files(), jobs.all_jobs())
+    jobs.empty_when_session_ends(open_files.files(), jobs.all_jobs())
     sidebar.draw_sidebar(page.url_path)
     if open_files.waiting_link():
         sidebar.ask_for_file()
     else:
-        sidebar.note()
+        sidebar.draw_notes()
         page.run()
-        next_steps.draw(page.url_path, session.current())
-early_imports.resume()
+        navigation.draw_next_steps(page.url_path, session.current())
+navigation.resume_imports()

@@ -17,9 +17,9 @@ from scipy.special import expit, softmax
 
 from calviz.core.predictions import Predictions
 from calviz.sample.sample import Sample
+from calviz.verdicts.analysis import findings_of
 from calviz.verdicts.evidence import collect_evidence
-from calviz.verdicts.sentence import verdict
-from calviz.verdicts.size_checks import find
+from calviz.verdicts.sentence import judged
 
 SIZES = (200, 1_000, 10_000)
 #: Number of files of each size per file of the largest size.
@@ -95,8 +95,8 @@ def measure_file(case, n, run):
     groups = {"a": rng.integers(0, 4, n), "b": rng.integers(0, 10, n)}
     data = Predictions(probs=probs, labels=labels, groups=groups)
     sample = Sample(data, reduction, seed=run, resamples=RESAMPLES)
-    v, facts = verdict(sample), sample.once(collect_evidence)
-    codes = sorted({f.code for f in find(sample)})
+    v, facts = judged(sample), sample.once(collect_evidence)
+    codes = sorted({f.code for f in findings_of(sample)})
     return {
         "direction": v.direction,
         "reduction": v.reduction,

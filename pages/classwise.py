@@ -5,11 +5,11 @@ from __future__ import annotations
 import streamlit as st
 
 from calviz.app import (
-    diagnose_class_errors,
     diagnose_classes,
-    diagram,
+    diagnose_confusion,
     navigation,
     rows_shown,
+    screen,
     session,
 )
 from calviz.app.session import md
@@ -49,13 +49,12 @@ NO_RANGE_OF_CLUSTERS = (
 navigation.enter()
 chosen = session.current()
 
-st.title(navigation.BY_KEY["classwise"].question, anchor=False)
+st.title(navigation.PAGES_BY_KEY["classwise"].question, anchor=False)
 with navigation.boundary():
-    facts = chosen.rows_words
-    st.markdown(f"{md(chosen.entry.title, 80)} · {facts}")
+    st.markdown(f"{md(chosen.entry.title, 80)} · {chosen.rows_words}")
 
 with navigation.boundary():
-    class_errors = diagnose_class_errors.find(chosen)
+    class_errors = diagnose_classes.find_class_views(chosen)
     if class_errors is None:
         st.stop()
     shown = list(class_errors.views.values())
@@ -71,10 +70,10 @@ with navigation.boundary():
             st.markdown(md(words, 1_000))
     ranged = any(figure.band is not None for figure in shown)
     # On a phone, the choices break into lines.
-    with st.container(horizontal=diagram.page_width() is None, gap="medium"):
+    with st.container(horizontal=screen.page_width() is None, gap="medium"):
         mode = st.segmented_control(
             "View",
-            tuple(diagnose_class_errors.MODES),
+            tuple(diagnose_classes.MODES),
             default=class_errors.first,
             required=True,
             key="classes_by",
@@ -92,26 +91,26 @@ with navigation.boundary():
         )
     figure = class_errors.views.get(mode)
     ranked = figure or shown[-1]
-    pinned = diagnose_class_errors.pinned(chosen, ranked.mode)
+    pinned = diagnose_classes.pinned_class_errors(chosen, ranked.mode)
     st.markdown(f"**{TITLES[mode]}{' (MCS)' if mode == 'true-class' else ''}**")
     if figure is None:
         st.caption(md(full_sentence(class_errors.reasons[mode]), 1_000))
     else:
         if is_off:
             st.markdown(md(figure.shares(), 1_000))
-        diagnose_classes.chart(figure, order, chosen, pinned)
+        diagnose_classes.draw_bars(figure, order, chosen, pinned)
         if figure.band is None:
             reasons = {"clusters": NO_RANGE_OF_CLUSTERS, "profile": NO_RANGE_OF_PROFILES}
             st.caption(reasons.get(figure.no_range or "", NO_RANGE))
         else:
             st.caption(f"{GREY} {NOT_CENTRED}" if mode == "true-class" else GREY)
-    frame = diagnose_classes.merged(chosen, class_errors)
+    frame = diagnose_classes.merged_views(chosen, class_errors)
     diagnose_classes.drill_down(frame, chosen)
     if chosen.whole.labels is not None:
-        rows_shown.draw_panel(
+        rows_shown.draw_selection(
             chosen,
             hint="Click a bar, tick a class or click a cell of the matrix to select its rows, here and on every page.",
         )
     at = ranked.class_index[ranked.ranked(order)]
-    diagnose_classes.table(frame, chosen, at.tolist(), ranked.mode, pinned)
-    diagnose_class_errors.explore(chosen)
+    diagnose_classes.draw_table(frame, chosen, at.tolist(), ranked.mode, pinned)
+    diagnose_confusion.explore_confusion(chosen)

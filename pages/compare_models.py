@@ -11,29 +11,29 @@ from calviz.comparison.study_results import caution, headline
 navigation.enter()
 chosen = session.current()
 
-st.title(navigation.BY_KEY["compare_models"].question, anchor=False)
+st.title(navigation.PAGES_BY_KEY["compare_models"].question, anchor=False)
 with navigation.boundary():
     facts = chosen.words.removeprefix(f"model {md(chosen.model, 40)} · ")
     st.markdown(f"{md(chosen.entry.title, 80)} · {facts}")
 
 with navigation.boundary():
-    picked = models_compared.pick(chosen.entry)
+    picked = models_compared.choose_models(chosen.entry)
     if len(picked.models) < 2:
         st.info("Choose two models or more, or open another file.", icon=":material/info:")
-    elif (comparison := models_compared.comparison(picked, chosen)) is not None:
-        metric = models_compared.judge_by(comparison)
+    elif (comparison := models_compared.find_comparison(picked, chosen)) is not None:
+        metric = models_compared.choose_metric(comparison)
         if metric is not None:
             st.subheader(md(headline(comparison, metric), 1_000), anchor=False)
             if warning := caution(comparison, metric):
                 st.warning(md(warning, 1_000), icon=":material/warning:")
-        models_compared.notes(comparison)
-        models_compared.metrics_table(comparison)
+        models_compared.draw_notes(comparison)
+        models_compared.draw_metrics(comparison)
         if metric is not None:
-            models_compared.differences(comparison, metric)
-        rows_shown.of_models(chosen)
+            models_compared.draw_differences(comparison, metric)
+        rows_shown.draw_selection_by_model(chosen)
         st.subheader("What recalibration could take off", anchor=False)
-        models_compared.planes(comparison, picked.key, chosen)
+        models_compared.draw_planes(comparison, picked.key, chosen)
         st.subheader("Reliability, on one scale", anchor=False)
-        models_compared.diagrams(comparison, picked.key, chosen)
+        models_compared.draw_diagrams(comparison, picked.key, chosen)
         st.subheader("Each model after recalibration", anchor=False)
-        models_compared.explore(picked, chosen)
+        models_compared.explore_methods(picked, chosen)

@@ -5,10 +5,10 @@ from __future__ import annotations
 import streamlit as st
 
 from calviz.app import (
-    diagram,
     navigation,
     pinning,
     rows_shown,
+    screen,
     selection,
     session,
     sidebar,
@@ -42,10 +42,10 @@ HIT_WORDS = {
 navigation.enter()
 chosen = session.current()
 
-st.title(navigation.BY_KEY["cumulative"].question, anchor=False)
+st.title(navigation.PAGES_BY_KEY["cumulative"].question, anchor=False)
 with navigation.boundary():
     st.markdown(f"{md(chosen.entry.title, 80)} · {chosen.words}")
-    sidebar.other_view_of_two_classes(chosen)
+    sidebar.draw_other_view(chosen)
 
 with navigation.boundary():
     estimate = st.segmented_control(
@@ -67,20 +67,23 @@ with navigation.boundary():
         # Chosen for this page: the distances that its panels show.
         keys = ("ks", "ks_signed", "kuiper")
         evaluation = session.metrics(chosen, keys, error_bars=True)
-    tables_and_cards.metric_line(
+    tables_and_cards.draw_metric_lines(
         evaluation, keys, verdict=verdict, pinned=pinning.values(chosen, keys)
     )
-    rows_shown.draw_panel(chosen, rows=False)
+    rows_shown.draw_selection(chosen, rows=False)
     st.caption(
         f"A hit is a row where {md(HIT_WORDS[chosen.reduction.kind])}; the fractile is the share of the rows, lowest scores "
         "first. From the lowest score upwards, the scores and the hits are summed up. For a "
         "calibrated model the two sums stay together: the KS error is where they are furthest apart, the Kuiper error the "
         "range of their difference, which is the largest error over any range of scores."
     )
-    pinned = pinning.pinned_overlay(
+    pinned = pinning.overlay(
         chosen, lambda s: s.view(Cumulative.compute, estimate=estimate, band=False, seed=s.seed)
     )
-    others = (*selection.cumulative(chosen, estimate), *([] if pinned is None else [pinned]))
+    others = (
+        *selection.cumulative_overlay(chosen, estimate),
+        *([] if pinned is None else [pinned]),
+    )
     if others:
         st.caption(
             f"{' and '.join(md(one.name, 200) for one in others)}: drawn in panel d and in the last panel, where one line is enough."
@@ -90,12 +93,12 @@ with navigation.boundary():
     last, beside = st.columns(BESIDE, gap="medium", vertical_alignment="center")
     for place, (panel, words) in zip((*places, last), PANELS.items(), strict=True):
         with place:
-            diagram.chart(
+            screen.chart(
                 figure,
-                diagram.plotted(
+                screen.plotted(
                     figure,
                     panels=[panel],
-                    width=diagram.page_width() or PANEL,
+                    width=screen.page_width() or PANEL,
                     selected=selection.score_range(chosen),
                     beside=others,
                 ),
@@ -110,10 +113,10 @@ with navigation.boundary():
 
 with navigation.boundary():
     st.subheader("The probability of a hit, without bins", anchor=False)
-    isotonic = session.corp(chosen)
+    isotonic = session.isotonic_curve(chosen)
     picture, words = st.columns(BESIDE, gap="medium", vertical_alignment="center")
     with picture:
-        diagram.chart(
+        screen.chart(
             isotonic,
             key="cumulative.corp",
             filename="corp",
@@ -128,7 +131,7 @@ with navigation.boundary():
     cost = session.decision_loss(chosen)
     picture, words = st.columns(BESIDE, gap="medium", vertical_alignment="center")
     with picture:
-        diagram.chart(
+        screen.chart(
             cost,
             key="cumulative.decision",
             filename="decision-loss",
@@ -138,12 +141,10 @@ with navigation.boundary():
         "the loss there; those who do not, read the highest point."
     )
 
-with navigation.boundary(), st.expander("What is drawn, as a table", icon=":material/table:"):
-    frame = figure.frame()
-    st.dataframe(frame, hide_index=True, alt="The points of the panels")
-    tables_and_cards.button(
-        "Download as CSV",
-        frame,
+with navigation.boundary():
+    tables_and_cards.draw_figure_table(
+        figure.frame(),
         f"{chosen.file_stem}-cumulative.csv",
         key="calviz.cumulative.download",
+        alt="The points of the panels",
     )

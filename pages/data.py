@@ -15,12 +15,12 @@ entry = chosen.entry
 loaded = entry.loaded
 data = chosen.whole
 
-st.title(navigation.BY_KEY["data"].question, anchor=False)
+st.title(navigation.PAGES_BY_KEY["data"].question, anchor=False)
 
 with navigation.boundary():
-    upload.uploader("Use your file: predictions and true labels")
+    upload.draw_uploader("Use your file: predictions and true labels")
     st.caption(sidebar.stays_here())
-    upload.failure_card()
+    upload.draw_failure()
 
 with navigation.boundary(), st.container(horizontal=True, vertical_alignment="center"):
     st.subheader(md(entry.title, 80), anchor=False, width="content")
@@ -38,23 +38,23 @@ with navigation.boundary():
         st.caption(md(entry.sample.description))
     st.markdown(f"**Recognised:** {md(loaded.recognition.sentence(), 2_000)}")
     st.caption(f"{file_size(loaded.size)} · digest {md(entry.short_digest)}")
-    upload.repairs(entry)
+    upload.draw_repairs(entry)
     if loaded.notices:
-        tables_and_cards.findings(loaded.notices)
+        tables_and_cards.draw_findings(loaded.notices)
 
 items, counts = st.columns(2, gap="large")
 with items, navigation.boundary():
     st.subheader("Item by item", anchor=False)
-    upload.table(loaded.recognition)
+    upload.draw_recognition(loaded.recognition)
     with st.expander("Read it another way", icon=":material/tune:"):
-        upload.override_form(entry)
+        upload.draw_reading_form(entry)
 with counts, navigation.boundary():
     st.subheader("Counts", anchor=False)
-    upload.counts(data)
+    upload.draw_counts(data)
 
 with navigation.boundary():
     st.subheader("First rows, as they were understood", anchor=False)
-    upload.first_rows(data)
+    upload.draw_first_rows(data)
 
 with navigation.boundary(), st.expander("Sample data sets", icon=":material/dataset:"):
     for sample in open_files.samples().values():

@@ -8,9 +8,9 @@ import streamlit as st
 
 from calviz.app import (
     decide_cutoff,
-    diagram,
     navigation,
     rows_shown,
+    screen,
     session,
     sidebar,
     tables_and_cards,
@@ -24,7 +24,7 @@ from calviz.verdicts.analysis import VALIDATION_METRICS
 navigation.enter()
 chosen = session.current()
 
-st.title(navigation.BY_KEY["decisions"].question, anchor=False)
+st.title(navigation.PAGES_BY_KEY["decisions"].question, anchor=False)
 with navigation.boundary():
     about = chosen.words if chosen.reduction.kind == "class" else chosen.rows_words
     st.markdown(f"{md(chosen.entry.title, 80)} · {about}")
@@ -42,13 +42,13 @@ with navigation.boundary():
     sample = decidable(chosen.sample)
     method = session.choose_method(chosen)
     decide_cutoff.explore_cutoff(chosen, method)
-    rows_shown.draw_panel(chosen)
+    rows_shown.draw_selection(chosen)
 
     st.subheader("Where are hits and misses?", anchor=False)
-    with session.sample_with_spinner(chosen, "Counting …"):
+    with session.computing(chosen, "Counting …"):
         figure = sample.view(OutcomeHistogram.compute, seed=sample.seed)
     st.markdown(md(figure.describe().split(": ", 1)[-1], 1_000))
-    diagram.chart(
+    screen.chart(
         figure,
         key="decisions.histogram",
         filename="scores-by-outcome",
@@ -58,7 +58,7 @@ with navigation.boundary():
     with st.spinner("Resampling the measures …", show_time=True):
         decided = replace(chosen, reduction=sample.reduction)
         evaluation = session.metrics(decided, VALIDATION_METRICS, error_bars=True)
-    tables_and_cards.metric_line(evaluation, VALIDATION_METRICS)
+    tables_and_cards.draw_metric_lines(evaluation, VALIDATION_METRICS)
     st.caption("Before recalibration; the flexible calibration curve is on the page Reliability.")
 
-    decide_cutoff.explore_grade_table(sample)
+    decide_cutoff.explore_grades(sample)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from calviz.app import diagram, navigation, rows_shown, session
+from calviz.app import navigation, rows_shown, screen, session
 from calviz.app.session import md
 from calviz.figures.hundred_squares import HundredSquares
 from calviz.verdicts import analysis
@@ -12,10 +12,10 @@ from calviz.verdicts import analysis
 navigation.enter()
 chosen = session.current()
 
-st.title(navigation.BY_KEY["explain"].question, anchor=False)
+st.title(navigation.PAGES_BY_KEY["explain"].question, anchor=False)
 with navigation.boundary():
     st.markdown(f"{md(chosen.entry.title, 80)} · {chosen.words}")
-    rows_shown.not_followed(chosen, "These sentences are about all rows")
+    rows_shown.say_not_followed(chosen, "These sentences are about all rows")
 
 with navigation.boundary():
     verdict = session.evaluation(chosen).verdict
@@ -28,11 +28,13 @@ with navigation.boundary():
                 f"{n}. {md(sentence, 1_000)}" for n, sentence in enumerate(sentences, start=1)
             )
         )
-        diagram.text(" ".join(sentences), "Copy the five sentences", key="calviz.explain.copy")
+        screen.copy_button(
+            " ".join(sentences), "Copy the five sentences", key="calviz.explain.copy"
+        )
     with picture:
         if verdict.rows > 1:
             figure = HundredSquares.compute(verdict)
-            diagram.chart(
+            screen.chart(
                 figure,
                 key="explain",
                 filename="of-a-hundred",

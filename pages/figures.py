@@ -10,9 +10,9 @@ from calviz.app.session import md
 navigation.enter()
 chosen = session.current()
 
-st.title(navigation.BY_KEY["figures"].question, anchor=False)
+st.title(navigation.PAGES_BY_KEY["figures"].question, anchor=False)
 with navigation.boundary():
     st.markdown(f"{md(chosen.entry.title, 80)} · {chosen.words} · {chosen.bins_words}")
 
 with navigation.boundary():
-    exporting.explore_builder(chosen)
+    exporting.explore_figures(chosen)

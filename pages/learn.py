@@ -8,18 +8,18 @@ from calviz.app import learn, navigation
 
 navigation.enter()
 
-st.title(navigation.BY_KEY["learn"].question, anchor=False)
+st.title(navigation.PAGES_BY_KEY["learn"].question, anchor=False)
 with navigation.boundary():
-    learn.draw()
-    learn.look_up()
+    learn.draw_three_models()
+    learn.draw_entries()
     when, words, limits, references = st.tabs(
         ["Which number when", "Glossary", "Limits", "References"]
     )
     with when:
-        learn.questions()
+        learn.draw_questions()
     with words:
-        learn.glossary()
+        learn.draw_glossary()
     with limits:
-        learn.limits()
+        learn.draw_limits()
     with references:
-        learn.references()
+        learn.draw_references()

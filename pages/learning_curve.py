@@ -10,14 +10,14 @@ from calviz.app.session import md
 navigation.enter()
 chosen = session.current()
 
-st.title(navigation.BY_KEY["learning_curve"].question, anchor=False)
+st.title(navigation.PAGES_BY_KEY["learning_curve"].question, anchor=False)
 with navigation.boundary():
     st.markdown(f"{md(chosen.entry.title, 80)} · {chosen.words}")
-    rows_shown.not_followed(chosen, "The curve is measured on all rows that judge")
+    rows_shown.say_not_followed(chosen, "The curve is measured on all rows that judge")
     st.caption(
         "Recalibrators are fitted to few labels and to many, several times each, and always judged on "
         "the same rows, which no fit has seen."
     )
 
 with navigation.boundary():
-    recalibrate_learning_curve.explore(chosen)
+    recalibrate_learning_curve.explore_learning_curve(chosen)

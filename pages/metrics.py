@@ -11,20 +11,19 @@ from calviz.verdicts.evaluation import alone
 navigation.enter()
 chosen = session.current()
 
-st.title(navigation.BY_KEY["metrics"].question, anchor=False)
+st.title(navigation.PAGES_BY_KEY["metrics"].question, anchor=False)
 with navigation.boundary():
-    words = chosen.words
-    st.markdown(f"{md(chosen.entry.title, 80)} · {words} · {chosen.bins_words}")
+    st.markdown(f"{md(chosen.entry.title, 80)} · {chosen.words} · {chosen.bins_words}")
 
 with navigation.boundary():
-    rows_shown.draw_panel(chosen, rows=False)
+    rows_shown.draw_selection(chosen, rows=False)
 
 with navigation.boundary():
     small = diagnose_metrics.is_small(chosen)
     with st.container(horizontal=True, vertical_alignment="bottom"):
         family = st.selectbox(
             "Family",
-            (diagnose_metrics.ALL, *diagnose_metrics.families()),
+            (diagnose_metrics.ALL_FAMILIES, *diagnose_metrics.families()),
             key="family",
             bind="query-params",
             filter_mode="contains",
@@ -42,7 +41,7 @@ with navigation.boundary():
     if chosen.sample.data.rows == 1:
         st.caption("n = 1: the values are not meaningful, and there are no intervals.")
     results = diagnose_metrics.explore_table(
-        chosen, family or diagnose_metrics.ALL, error_bars=error_bars
+        chosen, family or diagnose_metrics.ALL_FAMILIES, error_bars=error_bars
     )
     noise, p_values = "", ""
     if error_bars and chosen.sample.data.rows > 1:
@@ -53,6 +52,6 @@ with navigation.boundary():
         f"whole prediction, the others at the {chosen.reduction_words}; ECE², debiased, has bins of equal mass.{p_values}"
     )
     with export.popover("Export", icon=":material/download:"):
-        diagnose_metrics.draw(results, chosen, chosen.file_stem)
+        diagnose_metrics.draw_export(results, chosen, chosen.file_stem)
 
 diagnose_metrics.explore_conventions(chosen, chosen.file_stem, at_once=small)

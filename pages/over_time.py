@@ -10,12 +10,12 @@ from calviz.app.session import md
 navigation.enter()
 chosen = session.current()
 
-st.title(navigation.BY_KEY["over_time"].question, anchor=False)
+st.title(navigation.PAGES_BY_KEY["over_time"].question, anchor=False)
 with navigation.boundary():
     st.markdown(f"{md(chosen.entry.title, 80)} · {chosen.words}")
 
 with navigation.boundary():
-    rows_shown.draw_panel(chosen, rows=False)
+    rows_shown.draw_selection(chosen, rows=False)
 
 with navigation.boundary():
     if chosen.whole.times is None:
@@ -25,4 +25,4 @@ with navigation.boundary():
             icon=":material/info:",
         )
     else:
-        diagnose_groups.explore(chosen)
+        diagnose_groups.explore_over_time(chosen)

@@ -20,7 +20,7 @@ navigation.enter()
 chosen = session.current()
 
 with st.container(horizontal=True, horizontal_alignment="distribute", vertical_alignment="center"):
-    st.title(navigation.BY_KEY["overview"].question, anchor=False, width="content")
+    st.title(navigation.PAGES_BY_KEY["overview"].question, anchor=False, width="content")
     # A link and not a button: `st.switch_page` fails once a setting is in the address.
     st.page_link(navigation.link("data"), label=sidebar.USE_YOUR_FILE)
 
@@ -29,18 +29,20 @@ about = f"{md(entry.sample.description)} {sidebar.stays_here()}" if entry.sample
 st.markdown(f"{md(entry.title, 80)} · {chosen.words} · {chosen.bins_words}", help=about)
 
 with navigation.boundary():
-    tables_and_cards.verdict(session.evaluation(chosen).verdict, session.verdict(chosen))
+    tables_and_cards.draw_verdict(session.evaluation(chosen).verdict, session.verdict(chosen))
 
 pictures, words = st.columns([11, 10], gap="medium")
 with pictures, navigation.boundary():
-    interactive_reliability.chart(session.reliability(chosen), chosen, key="overview.chart")
+    interactive_reliability.draw_clickable(
+        session.reliability(chosen), chosen, key="overview.chart"
+    )
 with pictures, navigation.boundary():
     # Below the picture, so that the picture and its legend are on the first screen.
-    sidebar.other_view_of_two_classes(chosen, session.other_view(chosen), below=True)
+    sidebar.draw_other_view(chosen, session.other_view(chosen), below=True)
 with words, navigation.boundary():
     evaluation = session.evaluation(chosen)
     keys = first_metrics(chosen.sample)
-    tables_and_cards.metric_cards(evaluation, keys, pinned=pinning.values(chosen, keys))
+    tables_and_cards.draw_metric_cards(evaluation, keys, pinned=pinning.values(chosen, keys))
     if chosen.sample.data.n > 1:
         st.caption(
             "Blue: value and 95 % interval. Grey: if calibrated. MCS: mean score minus share of hits, above 0 overconfident.",
@@ -49,8 +51,8 @@ with words, navigation.boundary():
             "noise only where the verdict, which adjusts for all that it tests, finds miscalibration.",
         )
     st.subheader("Findings", anchor=False)
-    tables_and_cards.findings(evaluation.findings)
-    navigation.draw("overview", chosen, evaluation)
+    tables_and_cards.draw_findings(evaluation.findings)
+    navigation.draw_next_steps("overview", chosen, evaluation)
 
 with navigation.boundary():
-    rows_shown.draw_panel(chosen)
+    rows_shown.draw_selection(chosen)

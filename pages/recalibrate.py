@@ -22,22 +22,22 @@ OUT_OF_DATE = "The results below belong to other choices. Compare again to bring
 navigation.enter()
 chosen = session.current()
 
-st.title(navigation.BY_KEY["recalibrate"].question, anchor=False)
+st.title(navigation.PAGES_BY_KEY["recalibrate"].question, anchor=False)
 with navigation.boundary():
     st.markdown(f"{md(chosen.entry.title, 80)} · {chosen.words}")
 
 with navigation.boundary():
-    choice = recalibrate_comparison.draw(chosen)
+    choice = recalibrate_comparison.choose_plan(chosen)
     if choice is not None:
         work = LongWork(
             recalibrate_comparison.PLACE,
             choice.key,
             "Fitting and judging",
-            lambda: recalibrate_comparison.work(choice),
+            lambda: recalibrate_comparison.comparison_work(choice),
             about=choice.content,
         )
         count = len(choice.methods)
-        status = jobs.draw(
+        status = jobs.draw_long_work(
             work,
             Button(
                 f"Compare {count} method{'s' if count != 1 else ''}",
@@ -46,12 +46,12 @@ with navigation.boundary():
                 always=True,
                 possible=count > 0,
             ),
-            StateWords(stopped=recalibrate_comparison.stopped, out_of_date=OUT_OF_DATE),
+            StateWords(stopped=recalibrate_comparison.stopped_words, out_of_date=OUT_OF_DATE),
             # A link that was made after a comparison shows a comparison.
             at_once=work.is_first and recalibrate_comparison.starts_at_once(choice),
         )
         if status.state != "idle":
-            recalibrate_comparison.put_in_link()
+            recalibrate_comparison.mark_link()
         if status.result is None and status.state != "running":
             rule = guideline(choice.data, choice.rows.fit.rows)
             st.info(md(rule.reason, 1_000), icon=":material/lightbulb:")
@@ -75,11 +75,11 @@ with navigation.boundary():
         recalibrate_results.draw_table(outcome)
         selected_place = st.container()
         st.subheader("Take it home", anchor=False)
-        method = recalibrate_downloads.choose(outcome, advice.method)
+        method = recalibrate_downloads.choose_download(outcome, advice.method)
         with selected_place:
             recalibrate_results.draw_selected_rows(outcome, method, chosen)
-        recalibrate_downloads.draw(outcome, method, chosen)
+        recalibrate_downloads.draw_downloads(outcome, method, chosen)
         recalibrate_results.draw_calibrated_rows(outcome, method, chosen)
-        recalibrate_results.diagrams(outcome, chosen)
-        recalibrate_results.maps(outcome, chosen)
-        recalibrate_results.before_and_after(outcome, method, chosen)
+        recalibrate_results.draw_diagrams(outcome, chosen)
+        recalibrate_results.draw_maps(outcome, chosen)
+        recalibrate_results.draw_before_and_after(outcome, method, chosen)

@@ -6,11 +6,11 @@ import streamlit as st
 
 from calviz.app import (
     before_after,
-    diagram,
     interactive_reliability,
     navigation,
     pinning,
     rows_shown,
+    screen,
     session,
     sidebar,
     tables_and_cards,
@@ -23,11 +23,10 @@ from calviz.figures.calibration_map import NAMES
 navigation.enter()
 chosen = session.current()
 
-st.title(navigation.BY_KEY["reliability"].question, anchor=False)
+st.title(navigation.PAGES_BY_KEY["reliability"].question, anchor=False)
 with navigation.boundary():
-    words = chosen.words
-    st.markdown(f"{md(chosen.entry.title, 80)} · {words} · {chosen.bins_words}")
-    sidebar.other_view_of_two_classes(chosen)
+    st.markdown(f"{md(chosen.entry.title, 80)} · {chosen.words} · {chosen.bins_words}")
+    sidebar.draw_other_view(chosen)
 
 with navigation.boundary():
     evaluation = session.evaluation(chosen)
@@ -41,17 +40,17 @@ with navigation.boundary():
     # Chosen for this page: the errors of the bins that it draws.
     keys = (chosen.sample.ece_key, "mce", "rmsce")
     errors = session.metrics(chosen, keys, error_bars=True)
-    tables_and_cards.metric_line(
+    tables_and_cards.draw_metric_lines(
         errors, keys, verdict=evaluation.verdict, pinned=pinning.values(chosen, keys)
     )
 
-interactive_reliability.explore(chosen)
+interactive_reliability.explore_bins(chosen)
 rows_shown.explore_notable_rows(chosen)
-before_after.explore(chosen)
+before_after.explore_before_and_after(chosen)
 
 with navigation.boundary():
     st.subheader("A curve instead of bins", anchor=False)
-    kind = session.one_of(
+    kind = session.choose_one(
         "Fitted by",
         NAMES,
         default="spline",
@@ -62,7 +61,7 @@ with navigation.boundary():
     curve = session.calibration_curve(chosen, kind)
     description = keep_units_together(curve.describe().split(": ", 1)[-1])
     st.markdown(md(capitalised(description), 1_000))
-    diagram.chart(
+    screen.chart(
         curve,
         key="reliability.curve",
         filename="calibration-curve",
@@ -72,18 +71,15 @@ with navigation.boundary():
     st.subheader("Does the choice of bins matter?", anchor=False)
     strip = session.bin_sensitivity(chosen)
     st.markdown(md(keep_units_together(strip.reading()), 1_000))
-    diagram.chart(
+    screen.chart(
         strip,
-        diagram.as_wide_as_the_page(diagram.plotted(strip)),
+        screen.as_wide_as_the_page(screen.plotted(strip)),
         key="reliability.strip",
         filename="ece-by-bins",
     )
-    with st.expander("What is drawn, as a table", icon=":material/table:"):
-        frame = strip.frame()
-        st.dataframe(frame, hide_index=True, alt="ECE by number of bins")
-        tables_and_cards.button(
-            "Download as CSV",
-            frame,
-            f"{chosen.file_stem}-ece-by-bins.csv",
-            key="calviz.strip.download",
-        )
+    tables_and_cards.draw_figure_table(
+        strip.frame(),
+        f"{chosen.file_stem}-ece-by-bins.csv",
+        key="calviz.strip.download",
+        alt="ECE by number of bins",
+    )

@@ -10,11 +10,10 @@ from calviz.app.session import md
 navigation.enter()
 chosen = session.current()
 
-st.title(navigation.BY_KEY["report"].question, anchor=False)
+st.title(navigation.PAGES_BY_KEY["report"].question, anchor=False)
 with navigation.boundary():
-    words = chosen.words
-    st.markdown(f"{md(chosen.entry.title, 80)} · {words} · {chosen.bins_words}")
-    rows_shown.not_followed(chosen, "The report covers all rows")
+    st.markdown(f"{md(chosen.entry.title, 80)} · {chosen.words} · {chosen.bins_words}")
+    rows_shown.say_not_followed(chosen, "The report covers all rows")
 
 with navigation.boundary():
-    exporting.explore_report_page(chosen)
+    exporting.explore_report(chosen)

@@ -17,10 +17,9 @@ from calviz.app.session import md
 navigation.enter()
 chosen = session.current()
 
-st.title(navigation.BY_KEY["risk_coverage"].question, anchor=False)
+st.title(navigation.PAGES_BY_KEY["risk_coverage"].question, anchor=False)
 with navigation.boundary():
-    facts = chosen.rows_words
-    st.markdown(f"{md(chosen.entry.title, 80)} · {facts}")
+    st.markdown(f"{md(chosen.entry.title, 80)} · {chosen.rows_words}")
     st.caption(
         "The predictions are ranked by how sure the model is. The sure ones are kept, the others are "
         "referred to an expert: the fewer are kept, the larger the share of them that should be right."
@@ -28,8 +27,8 @@ with navigation.boundary():
 
 with navigation.boundary():
     method = session.choose_method(chosen)
-    decide_coverage.explore(chosen, method)
-    rows_shown.draw_panel(
+    decide_coverage.explore_risk_coverage(chosen, method)
+    rows_shown.draw_selection(
         chosen,
         hint="Click a point of the curve to select the rows that are kept there, on every page.",
     )
@@ -39,7 +38,7 @@ with navigation.boundary():
         # Chosen for this page.
         keys = ("aurc", "e_aurc", "accuracy_at_90_coverage", "coverage_at_risk", "auroc_failure")
         evaluation = session.metrics(chosen, keys, error_bars=True)
-    tables_and_cards.metric_line(evaluation, keys, notes={"coverage_at_risk": "5 % errors"})
+    tables_and_cards.draw_metric_lines(evaluation, keys, notes={"coverage_at_risk": "5 % errors"})
     intervals = (
         ""
         if chosen.sample.data.rows == 1
@@ -48,7 +47,7 @@ with navigation.boundary():
     st.caption(f"These summaries rank by confidence, before recalibration.{intervals}")
 
 with navigation.boundary():
-    if columns := decide_costs.offered(chosen):
+    if columns := decide_costs.trust_columns(chosen):
         st.subheader("Where can it be believed?", anchor=False)
         decide_costs.explore_trust_by_group(chosen, columns)
 

@@ -14,11 +14,10 @@ of_other_pages = session.current()
 # All slices, whichever one the other pages show.
 chosen = replace(of_other_pages, where=())
 
-st.title(navigation.BY_KEY["slices"].question, anchor=False)
+st.title(navigation.PAGES_BY_KEY["slices"].question, anchor=False)
 with navigation.boundary():
-    words = chosen.words
-    st.markdown(f"{md(chosen.entry.title, 80)} · {words}")
-    diagnose_groups.slice_of_other_pages(of_other_pages)
+    st.markdown(f"{md(chosen.entry.title, 80)} · {chosen.words}")
+    diagnose_groups.draw_slice_of_other_pages(of_other_pages)
 
 with navigation.boundary():
     if not chosen.whole.groups:
@@ -28,14 +27,14 @@ with navigation.boundary():
             icon=":material/info:",
         )
     else:
-        question = diagnose_groups.ask(chosen)
+        question = diagnose_groups.ask_for_slices(chosen)
         if not question.columns:
             st.info("Choose a column.")
         else:
             st.markdown("**Rows per value**")
-            diagnose_groups.sizes(chosen, question)
-            tested = diagnose_groups.measure(chosen, question)
-            pinned = diagnose_groups.pinned(chosen, question, tested)
-            diagnose_groups.answer(tested, pinned)
-            diagnose_groups.table(tested, chosen, pinned)
-            rows_shown.draw_panel(chosen)
+            diagnose_groups.draw_sizes(chosen, question)
+            tested = diagnose_groups.measure_slices(chosen, question)
+            pinned = diagnose_groups.pinned_gaps(chosen, question, tested)
+            diagnose_groups.draw_answer(tested, pinned)
+            diagnose_groups.draw_slices_table(tested, chosen, pinned)
+            rows_shown.draw_selection(chosen)

@@ -1,4 +1,7 @@
-"""Before and after recalibration (alone: the first page must not load what fits maps)."""
+"""One reliability diagram before and after a recalibrator, on rows that the map has not seen.
+
+Alone, so that the first page does not load what fits maps.
+"""
 
 from __future__ import annotations
 
@@ -7,38 +10,69 @@ from dataclasses import dataclass
 import pandas as pd
 import streamlit as st
 
-from calviz.app import diagram, navigation
-from calviz.app.session import NONE, Settings, after, choose_method, md
+from calviz.app import navigation, screen
+from calviz.app.session import NOT_RECALIBRATED, Settings, choose_method, md, name_after
 from calviz.comparison.comparison_results import RowsUsed
 from calviz.comparison.fitting import BeforeAfter, before_and_after
 from calviz.core.entry_specs import RECALIBRATORS
 from calviz.core.words import counted
 from calviz.figures.reliability import Reliability
-from calviz.sample.error_bars import rows_where
-from calviz.sample.sample import Sample
+from calviz.sample.sample import Sample, rows_where
 from calviz.verdicts import analysis
 from calviz.verdicts.evaluation import Evaluation, Written, name_of
 
-# ---- The rows of the sidebar before and after a recalibrator that was fitted on other rows.
-
-
-def recalibrate(settings: Settings, method: str) -> BeforeAfter:
-    """Fit a method and judge the split and slice of the sidebar; raise a CalvizError if that is not possible."""
-    data = settings.whole
-    within = rows_where(data, settings.where)
-    return before_and_after(data, method, eval_split=settings.split, within=within)
-
-
-def rows_words(rows: RowsUsed) -> str:
-    """Return which rows they are, and how many: "split 'test' (4,000 rows)"."""
-    return f"{rows.how} ({counted(rows.rows, 'row')})"
-
-
-# ---- One reliability diagram with the points before and after recalibration, on rows that the map has not seen.
-
-
 #: Pixels of the diagram, beside its table.
 WIDTH = 480
+
+
+@st.fragment
+def explore_before_and_after(settings: Settings) -> None:
+    """Draw a choice of method, the points before and after in one diagram, and their metrics."""
+    with navigation.boundary():
+        st.subheader("Before and after recalibration", anchor=False)
+        method = choose_method(settings)
+        if method == NOT_RECALIBRATED:
+            st.caption("Choose a method to see what it does to these points.")
+            return
+        result = recalibrated_diagrams(settings, method)
+        row = st.container(horizontal=True, gap="medium")
+        with row.container(width=WIDTH):
+            draw_before_and_after(
+                result.before,
+                result.after,
+                key="reliability.after",
+                name=RECALIBRATORS[method].label,
+            )
+        keys = [
+            r.key for r in result.values[0] if r.available and result.values[1][r.key].available
+        ]
+        beside = row.container()
+        beside.dataframe(
+            pd.DataFrame(
+                {
+                    "": [name_of(result.values[0][key]) for key in keys],
+                    "before": [_value(result.values[0], key) for key in keys],
+                    name_after(RECALIBRATORS[method].label): [
+                        _value(result.values[1], key) for key in keys
+                    ],
+                }
+            ),
+            hide_index=True,
+            height="content",
+            alt="Metrics before and after",
+        )
+        beside.caption(md(result.words, 1_000))
+
+
+def _value(evaluation: Evaluation, key: str) -> str:
+    written = Written(evaluation[key])
+    return f"{written.value} {written.unit_words}".strip()
+
+
+def draw_before_and_after(before: Reliability, then: Reliability, *, key: str, name: str) -> None:
+    """Draw the points after a method, filled, and those before it as outlines."""
+    st.caption(f"Filled: {md(name_after(name))}. Outlines: the same rows before.")
+    screen.draw_diagram(then, key=key, beside=(before.overlay("Before", "before"),))
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,10 +95,27 @@ class RecalibratedDiagrams:
     words: str
 
 
-def compute(settings: Settings, method: str) -> RecalibratedDiagrams:
+def recalibrated_diagrams(settings: Settings, method: str) -> RecalibratedDiagrams:
     """Return both diagrams, before and after a method; raise a CalvizError if it cannot be fitted or judged."""
     with st.spinner(md(f"Fitting {RECALIBRATORS[method].label.lower()} …"), show_time=True):
-        return _compute((*settings.rows_key, *settings.reduction_and_bins_key), method, settings)
+        return _compute(settings.key, method, settings)
+
+
+@st.cache_resource(scope="session", max_entries=8, show_spinner=False)
+def _compute(key: tuple[str, ...], method: str, _settings: Settings) -> RecalibratedDiagrams:
+    fitted = _fitted(_settings.rows_key, method, _settings)
+    before_after, samples = fitted[0], _samples(_settings, fitted)
+    keys = dict.fromkeys((*analysis.first_metrics(samples[0]), "mce", "rmsce"))
+    before, then = (
+        (Reliability.compute(s, band=s is samples[1]), analysis.evaluate(s, tuple(keys)))
+        for s in samples
+    )
+    fit, judged = map(rows_words, (before_after.fit, before_after.evaluation))
+    label = RECALIBRATORS[method].label
+    words = f"{label} is fitted on {fit}; before and after are of {judged}, which no fit has seen."
+    return RecalibratedDiagrams(
+        before[0], then[0], (before[1], then[1]), " ".join([words, *before_after.warnings])
+    )
 
 
 def sample_after(settings: Settings, method: str) -> Sample:
@@ -88,68 +139,13 @@ def _samples(settings: Settings, fitted: tuple[BeforeAfter, Sample]) -> tuple[Sa
     return recalibrated.with_data(fitted[0].before), recalibrated
 
 
-@st.cache_resource(scope="session", max_entries=8, show_spinner=False)
-def _compute(key: tuple[str, ...], method: str, _settings: Settings) -> RecalibratedDiagrams:
-    fitted = _fitted(_settings.rows_key, method, _settings)
-    before_after, samples = fitted[0], _samples(_settings, fitted)
-    keys = dict.fromkeys((*analysis.first_metrics(samples[0]), "mce", "rmsce"))
-    before, then = (
-        (Reliability.compute(s, band=s is samples[1]), analysis.evaluate(s, tuple(keys)))
-        for s in samples
-    )
-    fit, judged = map(rows_words, (before_after.fit, before_after.evaluation))
-    label = RECALIBRATORS[method].label
-    words = f"{label} is fitted on {fit}; before and after are of {judged}, which no fit has seen."
-    return RecalibratedDiagrams(
-        before[0], then[0], (before[1], then[1]), " ".join([words, *before_after.warnings])
-    )
+def recalibrate(settings: Settings, method: str) -> BeforeAfter:
+    """Fit a method and judge the split and slice of the sidebar; raise a CalvizError if that is not possible."""
+    data = settings.whole
+    within = rows_where(data, settings.where)
+    return before_and_after(data, method, eval_split=settings.split, within=within)
 
 
-@st.fragment
-def explore(settings: Settings) -> None:
-    """Draw a choice of method, the points before and after in one diagram, and their metrics."""
-    with navigation.boundary():
-        st.subheader("Before and after recalibration", anchor=False)
-        method = choose_method(settings)
-        if method == NONE:
-            st.caption("Choose a method to see what it does to these points.")
-            return
-        result = compute(settings, method)
-        row = st.container(horizontal=True, gap="medium")
-        with row.container(width=WIDTH):
-            draw(
-                result.before,
-                result.after,
-                key="reliability.after",
-                name=RECALIBRATORS[method].label,
-            )
-        keys = [
-            r.key for r in result.values[0] if r.available and result.values[1][r.key].available
-        ]
-        beside = row.container()
-        beside.dataframe(
-            pd.DataFrame(
-                {
-                    "": [name_of(result.values[0][key]) for key in keys],
-                    "before": [_value(result.values[0], key) for key in keys],
-                    after(RECALIBRATORS[method].label): [
-                        _value(result.values[1], key) for key in keys
-                    ],
-                }
-            ),
-            hide_index=True,
-            height="content",
-            alt="Metrics before and after",
-        )
-        beside.caption(md(result.words, 1_000))
-
-
-def _value(evaluation: Evaluation, key: str) -> str:
-    written = Written(evaluation[key])
-    return f"{written.value} {written.unit_words}".strip()
-
-
-def draw(before: Reliability, then: Reliability, *, key: str, name: str) -> None:
-    """Draw the points after a method, filled, and those before it as outlines."""
-    st.caption(f"Filled: {md(after(name))}. Outlines: the same rows before.")
-    diagram.draw_diagram(then, key=key, beside=(before.overlay("Before", "before"),))
+def rows_words(rows: RowsUsed) -> str:
+    """Return which rows they are, and how many: "split 'test' (4,000 rows)"."""
+    return f"{rows.how} ({counted(rows.rows, 'row')})"

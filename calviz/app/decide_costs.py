@@ -1,23 +1,24 @@
-"""Costs, sets, trust by group."""
+"""On the page Risk-coverage: where the model can be trusted, what decisions cost, and prediction sets."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 import streamlit as st
 
-from calviz.app import decide_coverage, diagram, navigation, selection, session, tables_and_cards
+from calviz.app import decide_coverage, navigation, screen, selection, session, tables_and_cards
 from calviz.app.before_after import rows_words
-from calviz.app.session import Settings, md
-from calviz.comparison.prediction_sets import prediction_sets
-from calviz.comparison.rows import Division
-from calviz.comparison.study_results import PredictionSets, SetMethod, SetsOf
+from calviz.app.session import NOT_RECALIBRATED, Settings, md, model_name, name_after
+from calviz.comparison.prediction_sets import PredictionSets, SetMethod, SetsOf, prediction_sets
+from calviz.comparison.rows import Division, fit_split_for
 from calviz.core.errors import CalvizError
 from calviz.core.words import (
     capitalised,
+    counted,
     decimal,
     keep_units_together,
     percent,
@@ -28,240 +29,15 @@ from calviz.core.words import (
 from calviz.figures.curve_estimates import Costs
 from calviz.figures.decision_cost import Decision
 from calviz.figures.slice_gaps import LEAST_ROWS
-from calviz.sample.error_bars import rows_where
+from calviz.sample.sample import Sample, rows_where
 
-# ---- Costs of decisions: the threshold that costs least, and what miscalibration adds.
-
-
-_COSTS = {
-    "wrong": (
-        "A wrong prediction costs",
-        10.0,
-        "What it costs when a prediction is kept and wrong.",
-    ),
-    "referred": ("A referral costs", 1.0, "What it costs when an expert decides instead."),
-    "right": ("A right prediction costs", 0.0, "Usually 0; a gain is a negative cost."),
-}
-
-
-@st.fragment
-def explore_decision_costs(settings: Settings, method: str) -> None:
-    """Draw the costs to set, their consequences in words, the curve and the rules; a fragment."""
-    with navigation.boundary():
-        costs = _costs()
-        figures, fit_words, judged_words = decide_coverage.decisions(settings, method, costs)
-        figure, *others = figures
-        for one in figures:
-            name = f"**{md(capitalised(one.name), 60)}:** " if others else ""
-            st.markdown(f"{name}{md(keep_units_together(one.reading()), 1_000)}")
-        _of_selected(settings, figure, costs)
-        st.caption(_rows_words(costs, fit_words, judged_words))
-        diagram.chart(
-            figure,
-            diagram.as_wide_as_the_page(diagram.plotted(figure, others=others)),
-            key="decision",
-            filename="cost-of-decisions",
-            alt=" ".join(one.describe() for one in figures),
-        )
-        _table(figures, settings)
-
-
-def _of_selected(settings: Settings, figure: Decision, costs: Costs) -> None:
-    """Say what each rule, made for all rows, costs on the selected ones, before recalibration."""
-    chosen = selection.current(settings)
-    if chosen is None or not chosen.rows.size:
-        return
-    scored = settings.sample.top_scored
-    score, hit = scored.score[chosen.rows], scored.hit[chosen.rows]
-    parts = []
-    for name, rule in figure.rules.items():
-        is_kept = score >= rule.threshold
-        wrong = np.count_nonzero(is_kept & ~hit)
-        total = costs.total(np.asarray(is_kept.sum(), float), np.asarray(wrong, float), hit.size)
-        parts.append(f"{figure.per(float(total) / hit.size)} by {name}")
-    st.markdown(
-        f"1,000 rows like the selected ones ({md(chosen.name, 200)}) cost {md('; '.join(parts), 400)}."
-    )
-
-
-def _costs() -> Costs:
-    with st.container(horizontal=True, gap="medium"):
-        costs = {
-            name: st.number_input(
-                label,
-                value=default,
-                min_value=-1e9,
-                max_value=1e9,
-                step=0.5,
-                format="%g",
-                key=f"cost-{name}",
-                bind="query-params",
-                help=help,
-                width=200,
-            )
-            for name, (label, default, help) in _COSTS.items()
-        }
-    return Costs(**{name: float(value) for name, value in costs.items()})
-
-
-def _rows_words(costs: Costs, fit_words: str, judged_words: str) -> str:
-    face = (
-        "At face value a prediction is kept where its expected cost, (1 − confidence) × wrong + confidence × right, "
-        "is not above that of a referral: "
-    )
-    if costs.face_value > 1:
-        face += "never with these costs."
-    elif costs.face_value <= 0:
-        face += "always with these costs."
-    else:
-        face += f"from a confidence of {costs.face_value:.4g} on."
-    if fit_words:
-        where = (
-            f"The best threshold is chosen on {fit_words}; all costs are counted on {judged_words}."
-        )
-    else:
-        where = (
-            f"The best threshold is chosen on the same {judged_words} that costs are counted on, which flatters it "
-            "a little: there is no other split to choose it on."
-        )
-    return md(f"{face} {where}", 1_000)
-
-
-def _table(figures: tuple[Decision, ...], settings: Settings) -> None:
-    frame = pd.concat([one.table().assign(model=one.name) for one in figures], ignore_index=True)
-    n = figures[0].n
-    shown = pd.DataFrame(
-        {
-            "rule": frame["rule"],
-            "confidence ≥": [_threshold(t) for t in frame["threshold"]],
-            "referred": [percent(r / n) for r in frame["referred"]],
-            "accuracy of the kept": [
-                "–" if math.isnan(a) else percent(a) for a in frame["accuracy"]
-            ],
-            "cost of 1,000": [figures[0].per(c) for c in frame["cost"]],
-            "95 % interval": [
-                "–" if pd.isna(low) else f"{figures[0].per(low)} to {figures[0].per(high)}"
-                for low, high in zip(frame["cost_low"], frame["cost_high"], strict=True)
-            ],
-        }
-    )
-    if len(figures) > 1:
-        shown.insert(0, "model", frame["model"])
-    st.dataframe(shown, hide_index=True, height="content", alt="What each rule costs")
-    with st.container(horizontal=True):
-        for label, content, name in (
-            ("Download the rules as CSV", frame, "rules"),
-            ("Download the curve as CSV", figures[0].frame, "costs"),
-        ):
-            tables_and_cards.button(
-                label,
-                content,
-                f"{settings.file_stem}-{name}.csv",
-                key=f"calviz.decision.{name}",
-                quiet=True,
-            )
-
-
-def _threshold(value: float) -> str:
-    if math.isinf(value):
-        return "none kept"
-    return "all kept" if value == 0 else f"{value:.4f}"
-
-
-# ---- Prediction sets: all plausible classes, instead of one class or an expert.
-
-
-_METHODS: dict[SetMethod, str] = {"lac": "LAC (smallest)", "aps": "APS (adaptive)"}
-
-
-@st.fragment
-def explore_prediction_sets(settings: Settings) -> None:
-    """Draw the choice of method and coverage, and what the sets hold; a fragment."""
-    with navigation.boundary():
-        with st.container(horizontal=True, gap="medium", vertical_alignment="top"):
-            method: SetMethod = session.one_of(
-                "Sets by",
-                _METHODS,
-                default="lac",
-                key="sets",
-                help="LAC: all classes whose probability reaches a threshold. APS: the most probable ones until their sum does.",
-            )
-            with st.container(width=420):
-                coverage = st.slider(
-                    "The true class is to be among them, % of the rows",
-                    50.0,
-                    99.5,
-                    90.0,
-                    0.5,
-                    key="covered",
-                    bind="query-params",
-                )
-        try:
-            sets = _sets(settings.rows_key, method, coverage / 100, settings)
-        except CalvizError as error:  # too few rows to choose a threshold on
-            st.caption(md(f"No sets: {error}", 1_000))
-            return
-        st.markdown(md(keep_units_together(sets.reading()), 1_000))
-        fit = rows_words(sets.fit)
-        st.caption(
-            md(
-                f"Split-conformal: the threshold is chosen on {fit}, and judged on {sets.evaluation.how}. The coverage is guaranteed for "
-                "exchangeable new rows, however good the probabilities are; better probabilities make the sets smaller.",
-                1_000,
-            )
-        )
-        _table_prediction_sets((sets.overall, *sets.classes))
-
-
-def _table_prediction_sets(summaries: Sequence[SetsOf]) -> None:
-    st.dataframe(
-        pd.DataFrame(
-            {
-                "true class": [shorten(s.name, 60) for s in summaries],
-                "rows": [s.rows for s in summaries],
-                "coverage": percent_numbers(s.coverage for s in summaries),
-                "95 % interval": [
-                    percent_range(s.coverage_interval.low, s.coverage_interval.high)
-                    for s in summaries
-                ],
-                "mean size": [s.size for s in summaries],
-                "interval of the size": [
-                    f"{decimal(s.size_interval.low, 2)} to {decimal(s.size_interval.high, 2)}"
-                    for s in summaries
-                ],
-            }
-        ),
-        hide_index=True,
-        height="content" if len(summaries) <= 12 else "auto",
-        alt="Coverage and mean size of the prediction sets, by true class",
-        column_config={
-            "rows": st.column_config.NumberColumn(format="localized"),
-            "coverage": st.column_config.NumberColumn(format="%.1f %%"),
-            "mean size": st.column_config.NumberColumn(format="%.2f"),
-        },
-    )
-
-
-@st.cache_resource(scope="session", max_entries=8, show_spinner=False)
-def _sets(
-    key: tuple[str, ...], method: SetMethod, coverage: float, _settings: Settings
-) -> PredictionSets:
-    whole = _settings.whole
-    division = Division.with_other_split(whole, _settings.split)
-    within = rows_where(whole, _settings.where)
-    return prediction_sets(
-        whole, method=method, coverage=coverage, division=division, within=within
-    )
-
-
-# ---- Where the model can be trusted: the levels of a group column, such as the tasks of a language model, with a threshold each.
-
+# ---- Trust by group
 
 #: Columns with more levels than this are not offered, as they take too long for this page.
 _MOST_LEVELS = 100
 
 
-def offered(chosen: Settings) -> list[str]:
+def trust_columns(chosen: Settings) -> list[str]:
     """Return the group columns that can be chosen, those with few levels first."""
     counts = {name: len(column.levels) for name, column in chosen.sample.data.groups.items()}
     return sorted(
@@ -280,7 +56,7 @@ def explore_trust_by_group(chosen: Settings, columns: list[str]) -> None:
     )
     risk = right.slider("Errors allowed, %", 1, 50, 10, key="calviz.risk.by.errors")
     try:
-        levels = session.levels(chosen, column, risk / 100)
+        levels = session.trust_levels(chosen, column, risk / 100)
     except CalvizError as error:
         st.caption(md(error))
         return
@@ -318,4 +94,254 @@ def explore_trust_by_group(chosen: Settings, columns: list[str]) -> None:
     st.caption(
         f"Too high, too low: beyond chance, with all values tested together. Kept from that confidence on, at most {risk} % are wrong; the "
         f"threshold is chosen on these very rows, so expect a little more on others.{left_out}"
+    )
+
+
+# ---- Costs
+
+_COSTS = {
+    "wrong": (
+        "A wrong prediction costs",
+        10.0,
+        "What it costs when a prediction is kept and wrong.",
+    ),
+    "referred": ("A referral costs", 1.0, "What it costs when an expert decides instead."),
+    "right": ("A right prediction costs", 0.0, "Usually 0; a gain is a negative cost."),
+}
+
+
+@st.fragment
+def explore_decision_costs(settings: Settings, method: str) -> None:
+    """Draw the costs to set, their consequences in words, the curve and the rules; a fragment."""
+    with navigation.boundary():
+        costs = _costs()
+        figures, fit_words, judged_words = decisions(settings, method, costs)
+        figure, *others = figures
+        for one in figures:
+            name = f"**{md(capitalised(one.name), 60)}:** " if others else ""
+            st.markdown(f"{name}{md(keep_units_together(one.reading()), 1_000)}")
+        _of_selected(settings, figure, costs)
+        st.caption(_rows_words(costs, fit_words, judged_words))
+        screen.chart(
+            figure,
+            screen.as_wide_as_the_page(screen.plotted(figure, others=others)),
+            key="decision",
+            filename="cost-of-decisions",
+            alt=" ".join(one.describe() for one in figures),
+        )
+        _costs_table(figures, settings)
+
+
+def _costs() -> Costs:
+    with st.container(horizontal=True, gap="medium"):
+        costs = {
+            name: st.number_input(
+                label,
+                value=default,
+                min_value=-1e9,
+                max_value=1e9,
+                step=0.5,
+                format="%g",
+                key=f"cost-{name}",
+                bind="query-params",
+                help=help,
+                width=200,
+            )
+            for name, (label, default, help) in _COSTS.items()
+        }
+    return Costs(**{name: float(value) for name, value in costs.items()})
+
+
+def decisions(
+    settings: Settings, method: str, costs: Costs
+) -> tuple[tuple[Decision, ...], str, str]:
+    """Return costs before (and after), and in words the rows on which the thresholds were chosen and judged."""
+    if method != NOT_RECALIBRATED:
+        result = decide_coverage.recalibrated(settings, method)
+        names = (model_name(settings), name_after(result.label))
+        pairs = zip(names, result.judged, result.fit, strict=True)
+        return (
+            tuple(_decision(costs, name, judged, fit) for name, judged, fit in pairs),
+            result.fit_words,
+            result.judged_words,
+        )
+    with session.computing(settings, "Weighing the costs …") as judged:
+        n = counted(judged.data.n, "row")
+        split = fit_split_for(settings.whole, settings.split)
+        if split is None or settings.split is None:
+            return ((_decision(costs, model_name(settings), judged, None),), "", n)
+        fit = replace(settings, split=split, where=()).sample
+        fit_words = f"split '{split}' ({counted(fit.data.n, 'row')})"
+        figure = _decision(costs, model_name(settings), judged, fit)
+        return (figure,), fit_words, f"split '{settings.split}' ({n})"
+
+
+def _decision(costs: Costs, name: str, judged: Sample, fit: Sample | None) -> Decision:
+    return replace(Decision.of_rows(judged, fit, costs=costs), name=name)
+
+
+def _of_selected(settings: Settings, figure: Decision, costs: Costs) -> None:
+    """Say what each rule, made for all rows, costs on the selected ones, before recalibration."""
+    chosen = selection.current(settings)
+    if chosen is None or not chosen.rows.size:
+        return
+    scored = settings.sample.top_scored
+    score, hit = scored.score[chosen.rows], scored.hit[chosen.rows]
+    parts = []
+    for name, rule in figure.rules.items():
+        is_kept = score >= rule.threshold
+        wrong = np.count_nonzero(is_kept & ~hit)
+        total = costs.total(np.asarray(is_kept.sum(), float), np.asarray(wrong, float), hit.size)
+        parts.append(f"{figure.per(float(total) / hit.size)} by {name}")
+    st.markdown(
+        f"1,000 rows like the selected ones ({md(chosen.name, 200)}) cost {md('; '.join(parts), 400)}."
+    )
+
+
+def _rows_words(costs: Costs, fit_words: str, judged_words: str) -> str:
+    face = (
+        "At face value a prediction is kept where its expected cost, (1 − confidence) × wrong + confidence × right, "
+        "is not above that of a referral: "
+    )
+    if costs.face_value > 1:
+        face += "never with these costs."
+    elif costs.face_value <= 0:
+        face += "always with these costs."
+    else:
+        face += f"from a confidence of {costs.face_value:.4g} on."
+    if fit_words:
+        where = (
+            f"The best threshold is chosen on {fit_words}; all costs are counted on {judged_words}."
+        )
+    else:
+        where = (
+            f"The best threshold is chosen on the same {judged_words} that costs are counted on, which flatters it "
+            "a little: there is no other split to choose it on."
+        )
+    return md(f"{face} {where}", 1_000)
+
+
+def _costs_table(figures: tuple[Decision, ...], settings: Settings) -> None:
+    frame = pd.concat([one.table().assign(model=one.name) for one in figures], ignore_index=True)
+    n = figures[0].n
+    shown = pd.DataFrame(
+        {
+            "rule": frame["rule"],
+            "confidence ≥": [_threshold(t) for t in frame["threshold"]],
+            "referred": [percent(r / n) for r in frame["referred"]],
+            "accuracy of the kept": [
+                "–" if math.isnan(a) else percent(a) for a in frame["accuracy"]
+            ],
+            "cost of 1,000": [figures[0].per(c) for c in frame["cost"]],
+            "95 % interval": [
+                "–" if pd.isna(low) else f"{figures[0].per(low)} to {figures[0].per(high)}"
+                for low, high in zip(frame["cost_low"], frame["cost_high"], strict=True)
+            ],
+        }
+    )
+    if len(figures) > 1:
+        shown.insert(0, "model", frame["model"])
+    st.dataframe(shown, hide_index=True, height="content", alt="What each rule costs")
+    with st.container(horizontal=True):
+        for label, content, name in (
+            ("Download the rules as CSV", frame, "rules"),
+            ("Download the curve as CSV", figures[0].frame, "costs"),
+        ):
+            tables_and_cards.download_button(
+                label,
+                content,
+                f"{settings.file_stem}-{name}.csv",
+                key=f"calviz.decision.{name}",
+                quiet=True,
+            )
+
+
+def _threshold(value: float) -> str:
+    if math.isinf(value):
+        return "none kept"
+    return "all kept" if value == 0 else f"{value:.4f}"
+
+
+# ---- Prediction sets
+
+_METHODS: dict[SetMethod, str] = {"lac": "LAC (smallest)", "aps": "APS (adaptive)"}
+
+
+@st.fragment
+def explore_prediction_sets(settings: Settings) -> None:
+    """Draw the choice of method and coverage, and what the sets hold; a fragment."""
+    with navigation.boundary():
+        with st.container(horizontal=True, gap="medium", vertical_alignment="top"):
+            method: SetMethod = session.choose_one(
+                "Sets by",
+                _METHODS,
+                default="lac",
+                key="sets",
+                help="LAC: all classes whose probability reaches a threshold. APS: the most probable ones until their sum does.",
+            )
+            with st.container(width=420):
+                coverage = st.slider(
+                    "The true class is to be among them, % of the rows",
+                    50.0,
+                    99.5,
+                    90.0,
+                    0.5,
+                    key="covered",
+                    bind="query-params",
+                )
+        try:
+            sets = _kept_sets(settings.rows_key, method, coverage / 100, settings)
+        except CalvizError as error:  # too few rows to choose a threshold on
+            st.caption(md(f"No sets: {error}", 1_000))
+            return
+        st.markdown(md(keep_units_together(sets.reading()), 1_000))
+        fit = rows_words(sets.fit)
+        st.caption(
+            md(
+                f"Split-conformal: the threshold is chosen on {fit}, and judged on {sets.evaluation.how}. The coverage is guaranteed for "
+                "exchangeable new rows, however good the probabilities are; better probabilities make the sets smaller.",
+                1_000,
+            )
+        )
+        _sets_table((sets.overall, *sets.classes))
+
+
+@st.cache_resource(scope="session", max_entries=8, show_spinner=False)
+def _kept_sets(
+    key: tuple[str, ...], method: SetMethod, coverage: float, _settings: Settings
+) -> PredictionSets:
+    whole = _settings.whole
+    division = Division.with_other_split(whole, _settings.split)
+    within = rows_where(whole, _settings.where)
+    return prediction_sets(
+        whole, method=method, coverage=coverage, division=division, within=within
+    )
+
+
+def _sets_table(summaries: Sequence[SetsOf]) -> None:
+    st.dataframe(
+        pd.DataFrame(
+            {
+                "true class": [shorten(s.name, 60) for s in summaries],
+                "rows": [s.rows for s in summaries],
+                "coverage": percent_numbers(s.coverage for s in summaries),
+                "95 % interval": [
+                    percent_range(s.coverage_interval.low, s.coverage_interval.high)
+                    for s in summaries
+                ],
+                "mean size": [s.size for s in summaries],
+                "interval of the size": [
+                    f"{decimal(s.size_interval.low, 2)} to {decimal(s.size_interval.high, 2)}"
+                    for s in summaries
+                ],
+            }
+        ),
+        hide_index=True,
+        height="content" if len(summaries) <= 12 else "auto",
+        alt="Coverage and mean size of the prediction sets, by true class",
+        column_config={
+            "rows": st.column_config.NumberColumn(format="localized"),
+            "coverage": st.column_config.NumberColumn(format="%.1f %%"),
+            "mean size": st.column_config.NumberColumn(format="%.2f"),
+        },
     )

@@ -1,4 +1,4 @@
-"""Risk and coverage."""
+"""The risk-coverage curve: what is kept and what is referred to an expert, before and after recalibration, for several models."""
 
 from __future__ import annotations
 
@@ -14,325 +14,34 @@ from streamlit.errors import StreamlitAPIException
 
 from calviz.app import (
     before_after,
-    diagram,
     interactive_reliability,
     navigation,
     open_files,
     pinning,
+    screen,
     selection,
     session,
     tables_and_cards,
 )
 from calviz.app.open_files import OpenModel, all_models, model_key
-from calviz.app.selection import Covered
-from calviz.app.selection import threshold as threshold_of
-from calviz.app.session import NONE, Settings, after, md, name_of
+from calviz.app.selection import Covered, threshold_of
+from calviz.app.session import Settings, md, model_name, name_after
 from calviz.comparison.compare_models import align
-from calviz.comparison.rows import fit_split_for
 from calviz.core.blocks import IntArray
 from calviz.core.entry_specs import RECALIBRATORS
 from calviz.core.errors import CalvizError
 from calviz.core.predictions import ConfidencePredictions, Dataset
 from calviz.core.words import (
     capitalised,
-    counted,
     keep_units_together,
     percent,
     percent_numbers,
     percent_range,
     shorten,
 )
-from calviz.figures.curve_estimates import Costs, RankedBy, ranking_values
-from calviz.figures.decision_cost import Decision
+from calviz.figures.curve_estimates import RankedBy, ranking_values
 from calviz.figures.risk_coverage import ReferralChoice, RiskCoverage, XAxis, YAxis
 from calviz.sample.sample import Sample
-
-# ---- Curves and costs before and after recalibration, on rows that the map has not seen.
-
-
-@dataclass(frozen=True, eq=False)
-class RecalibratedCurves:
-    """The kept results of a recalibration: curves, and the confidences that decisions use.
-
-    Attributes
-    ----------
-    label : str
-        The method's label.
-    rows : ndarray of int
-        Row numbers of the judged rows, in the model's data.
-    curves : mapping
-        By ranking: before, after.
-    judged, fit : (Sample, Sample)
-        Before and after: the judged rows, and the rows that the map was fitted on. Confidences only, which take little memory.
-    fit_words, judged_words : str
-    warnings : tuple of str
-    """
-
-    label: str
-    rows: IntArray
-    curves: dict[RankedBy, tuple[RiskCoverage, RiskCoverage]]
-    judged: tuple[Sample, Sample]
-    fit: tuple[Sample, Sample]
-    fit_words: str
-    judged_words: str
-    warnings: tuple[str, ...]
-
-
-def rankings_of(data: Dataset) -> tuple[RankedBy, ...]:
-    """Return the rankings that are defined for the data."""
-    return ("confidence",) if data.kind == "confidence" else get_args(RankedBy)
-
-
-@st.cache_resource(scope="session", max_entries=8, show_spinner=False)
-def _recalibrated(key: tuple[str, ...], method: str, _settings: Settings) -> RecalibratedCurves:
-    result = before_after.recalibrate(_settings, method)
-    label = RECALIBRATORS[method].label
-    names = (name_of(_settings), after(label))
-    judged = Sample(result.before), Sample(result.after)
-    return RecalibratedCurves(
-        label=label,
-        rows=result.rows,
-        curves={r: _curves(judged, r, names) for r in rankings_of(_settings.whole)},
-        judged=(_confidences(judged[0]), _confidences(judged[1])),
-        fit=(_confidences(Sample(result.fit_before)), _confidences(Sample(result.fit_after))),
-        fit_words=before_after.rows_words(result.fit),
-        judged_words=before_after.rows_words(result.evaluation),
-        warnings=result.warnings,
-    )
-
-
-def recalibrated(settings: Settings, method: str) -> RecalibratedCurves:
-    """Return curves and confidences before and after a method."""
-    words = f"Fitting {RECALIBRATORS[method].label.lower()}, ranking, resampling …"
-    with st.spinner(md(words), show_time=True):
-        return _recalibrated(settings.rows_key, method, settings)
-
-
-def _curves(
-    judged: tuple[Sample, Sample], ranking: RankedBy, names: tuple[str, str]
-) -> tuple[RiskCoverage, RiskCoverage]:
-    before, after = (
-        replace(RiskCoverage.compute(sample, ranking=ranking), name=name)
-        for sample, name in zip(judged, names, strict=True)
-    )
-    return before, after
-
-
-def _confidences(sample: Sample) -> Sample:
-    events = sample.top_events
-    return Sample(
-        ConfidencePredictions(confidence=events.score, correct=events.hit, name=sample.data.name)
-    )
-
-
-def decisions(
-    settings: Settings, method: str, costs: Costs
-) -> tuple[tuple[Decision, ...], str, str]:
-    """Return costs before (and after), and in words the rows on which the thresholds were chosen and judged."""
-    if method != NONE:
-        result = recalibrated(settings, method)
-        names = (name_of(settings), after(result.label))
-        pairs = zip(names, result.judged, result.fit, strict=True)
-        return (
-            tuple(_decision(costs, name, judged, fit) for name, judged, fit in pairs),
-            result.fit_words,
-            result.judged_words,
-        )
-    with session.sample_with_spinner(settings, "Weighing the costs …") as judged:
-        n = counted(judged.data.n, "row")
-        split = fit_split_for(settings.whole, settings.split)
-        if split is None or settings.split is None:
-            return ((_decision(costs, name_of(settings), judged, None),), "", n)
-        fit = replace(settings, split=split, where=()).sample
-        fit_words = f"split '{split}' ({counted(fit.data.n, 'row')})"
-        figure = _decision(costs, name_of(settings), judged, fit)
-        return (figure,), fit_words, f"split '{settings.split}' ({n})"
-
-
-def _decision(costs: Costs, name: str, judged: Sample, fit: Sample | None) -> Decision:
-    return replace(Decision.of_rows(judged, fit, costs=costs), name=name)
-
-
-def same_curve(a: RiskCoverage, b: RiskCoverage) -> bool:
-    """Whether a map kept the order of the predictions, as far as the curves show."""
-    return bool(a.risk.shape == b.risk.shape and np.allclose(a.risk, b.risk, rtol=0, atol=1e-12))
-
-
-def draw_rows(result: RecalibratedCurves, *, same: bool) -> None:
-    """Say which rows the map was fitted on, and which are shown."""
-    words = (
-        f"{result.label} is fitted on {result.fit_words}; both curves are of {result.judged_words}."
-    )
-    if same:
-        words += (
-            " They are the same: the map keeps the order of the predictions. What it changes is the "
-            "confidence that a threshold is set on."
-        )
-    st.caption(md(" ".join([words, *result.warnings]), 1_000))
-
-
-# ---- The risk-coverage curve as a table: accuracy at some coverages, before and after recalibration.
-
-
-#: Coverages of the table, in %.
-SHOWN = (10, 20, 30, 40, 50, 60, 70, 80, 90, 95, 100)
-
-
-def draw(figure: RiskCoverage, after: RiskCoverage | None, settings: Settings) -> None:
-    """Draw the table, and a button for the whole curve as CSV."""
-    choices = _choices(figure)
-    columns: dict[str, Sequence[object]] = {
-        "kept": [percent(c.coverage, 0) for c in choices],
-        "rows kept": [c.kept for c in choices],
-        "referred": [c.referred for c in choices],
-        "threshold": [c.threshold for c in choices],
-        "accuracy": percent_numbers(c.accuracy for c in choices),
-        "95 % interval": [_interval(c) for c in choices],
-    }
-    if after is not None:
-        then = [after.at_coverage(c.coverage) for c in choices]
-        columns["threshold after"] = [c.threshold for c in then]
-        columns["accuracy after"] = percent_numbers(c.accuracy for c in then)
-        columns["interval after"] = [_interval(c) for c in then]
-    sign = f"{figure.ranking} {'≤' if figure.ranking == 'entropy' else '≥'}"
-    count = st.column_config.NumberColumn(format="localized")
-    share = st.column_config.NumberColumn(format="%.1f %%")
-    st.dataframe(
-        columns,
-        hide_index=True,
-        height="content",
-        alt="Accuracy at some coverages",
-        column_config={
-            "rows kept": count,
-            "referred": count,
-            "threshold": st.column_config.NumberColumn(sign, format="%.4f"),
-            "accuracy": share,
-            "threshold after": st.column_config.NumberColumn(f"after: {sign}", format="%.4f"),
-            "accuracy after": st.column_config.NumberColumn("after: accuracy", format="%.1f %%"),
-            "interval after": st.column_config.TextColumn("after: 95 % interval"),
-        },
-    )
-    tables_and_cards.button(
-        "Download the curve as CSV",
-        figure.frame,
-        f"{settings.file_stem}-risk-coverage.csv",
-        key="calviz.risk.download",
-        quiet=True,
-    )
-
-
-def _choices(figure: RiskCoverage) -> list[ReferralChoice]:
-    """What is kept at the coverages of the table; of those that differ by a part of a row, the last."""
-    choices = [figure.at_coverage(c / 100) for c in SHOWN]
-    return list({c.kept: c for c in choices if c.kept}.values())
-
-
-def _interval(choice: ReferralChoice) -> str:
-    if choice.interval is None:
-        return ""
-    return percent_range(choice.interval.low, choice.interval.high)
-
-
-# ---- Other models on the same rows: those of the current file, and of the other open files.
-
-
-#: Largest number of curves that can be told apart.
-MOST = 5
-#: Key of the toggle, its name in the address, and the value there. Older links have the name that the page Reliability gives to the
-#: column beside its rows.
-_COMPARE, _OLDER, _YES = "compare-models", "beside", "true"
-
-
-def are_wanted() -> bool:
-    """Draw the toggle that adds the curves of other models; it follows the address and writes it."""
-    # Not bound to the address by streamlit, which would reset it when a step in the history leads to an older link.
-    if _COMPARE not in st.session_state or open_files.is_step():
-        in_address = st.query_params.get(_COMPARE), st.query_params.get(_OLDER)
-        st.session_state[_COMPARE] = _YES in in_address
-    wanted = st.toggle(
-        "Compare the models",
-        key=_COMPARE,
-        persist_state="session",
-        help="The other models of the file, not recalibrated, and those of other open files that have the same rows.",
-    )
-    if wanted and st.query_params.get(_COMPARE) != _YES:
-        st.query_params[_COMPARE] = _YES
-    elif not wanted and _COMPARE in st.query_params:
-        del st.query_params[_COMPARE]
-    if st.query_params.get(_OLDER) == _YES:
-        # In the first run after the page Reliability, the name may still belong to its widget.
-        with suppress(StreamlitAPIException):
-            del st.query_params[_OLDER]
-    return wanted
-
-
-def other_models_of(settings: Settings) -> tuple[list[OpenModel], list[str]]:
-    """Return the other models on the same rows, and sentences about the models that are left out."""
-    models: list[OpenModel] = []
-    left_out: list[str] = []
-    current = model_key(settings.entry, settings.model)
-    keys_of_file = {model_key(settings.entry, name) for name in settings.entry.loaded.models}
-    for model in all_models(settings.entry):
-        if model.key in keys_of_file:
-            models += [model] if model.key != current else []
-            continue
-        matched, reason = _matched(current, model.key, settings.whole, model.data)
-        if matched is None:
-            left_out.append(f"{shorten(model.name, 60)} is not drawn: {reason}")
-        else:
-            models.append(replace(model, data=matched))
-    if len(models) > MOST:
-        left_out.append(f"The first {MOST} of {len(models)} other models are drawn.")
-    return models[:MOST], left_out
-
-
-@st.cache_resource(scope="session", max_entries=8, show_spinner=False)
-def _matched(
-    key: str, other_key: str, _whole: Dataset, _other: Dataset
-) -> tuple[Dataset | None, str]:
-    try:
-        models = align({"this": _whole, "that": _other}).models
-    except CalvizError as error:
-        return None, str(error)
-    if models["this"].n < _whole.n:
-        n, all_rows = models["this"].n, _whole.n
-        return None, f"only {n:,} of the {all_rows:,} rows are in both files."
-    return models["that"], ""
-
-
-def curve(
-    settings: Settings, other: OpenModel, ranking: RankedBy, judged: IntArray | None
-) -> RiskCoverage | None:
-    """Return the curve of another model, on the `judged` rows if given, else on the rows of the sidebar.
-
-    None if the model has no such ranking.
-    """
-    if other.data.kind == "confidence" and ranking != "confidence":
-        return None
-    key = (*settings.rows_key, other.key, ranking, str(judged is not None))
-    with st.spinner("Ranking the other models …", show_time=True):
-        return _curve(key, settings, other, ranking, judged)
-
-
-@st.cache_resource(scope="session", max_entries=64, show_spinner=False)
-def _curve(
-    key: tuple[str, ...],
-    _settings: Settings,
-    _other: OpenModel,
-    _ranking: RankedBy,
-    _judged: IntArray | None,
-) -> RiskCoverage:
-    mask = _settings.mask()
-    data = _other.data
-    if _judged is not None:
-        data = data.take(_judged)
-    elif mask is not None:
-        data = data.take(np.flatnonzero(mask))
-    return replace(RiskCoverage.compute(data, ranking=_ranking), name=_other.name)
-
-
-# ---- The risk-coverage curve, with a slider for the threshold, other models, and after recalibration.
-
 
 _X: dict[XAxis, str] = {"coverage": "share kept", "referred": "share referred to an expert"}
 _Y: dict[YAxis, str] = {"accuracy": "accuracy", "risk": "risk"}
@@ -341,14 +50,14 @@ _BY = {"share": "share kept", "threshold": "threshold", "error": "error rate all
 
 
 @st.fragment
-def explore(settings: Settings, method: str) -> None:
+def explore_risk_coverage(settings: Settings, method: str) -> None:
     """Draw the curve, the slider and its sentence; a fragment, so that the slider reacts at once.
 
     Parameters
     ----------
     settings : Settings
     method : str
-        The recalibrator whose curve is added, or `recalibration_choice.NONE`.
+        The recalibrator whose curve is added, or `NOT_RECALIBRATED`.
     """
     with navigation.boundary():
         rankings = rankings_of(settings.whole)
@@ -356,10 +65,10 @@ def explore(settings: Settings, method: str) -> None:
         figure: RiskCoverage
         after: RiskCoverage | None = None
         result: RecalibratedCurves | None = None
-        if method == session.NONE:
+        if method == session.NOT_RECALIBRATED:
             figure = replace(
                 session.risk_coverage(settings, ranking),
-                name=session.name_of(settings),
+                name=session.model_name(settings),
             )
         else:
             result = recalibrated(settings, method)
@@ -371,13 +80,13 @@ def explore(settings: Settings, method: str) -> None:
         if result is not None and after is not None:
             sentence = keep_units_together(point_of(after).sentence)
             st.markdown(f"{md(capitalised(after.name))}: {md(sentence, 1_000)}")
-            draw_rows(result, same=same_curve(figure, after))
+            draw_rows_words(result, same=same_curve(figure, after))
         others = [after] if after is not None else []
         others += _others(settings, figure, rankings, result)
         others += _pinned(settings, ranking)
         _clickable(figure, ranking, x=x, y=y, at=choice.coverage or None, others=others)
         _select(ranking, choice)
-        draw(figure, after, settings)
+        draw_coverage_table(figure, after, settings)
 
 
 def _ranking_and_axes(rankings: tuple[RankedBy, ...]) -> tuple[RankedBy, XAxis, YAxis]:
@@ -393,25 +102,58 @@ def _ranking_and_axes(rankings: tuple[RankedBy, ...]) -> tuple[RankedBy, XAxis, 
             help="confidence: the largest probability; entropy: of all probabilities; margin: "
             "the largest minus the second largest.",
         )
-        x: XAxis = session.one_of("Horizontal axis", _X, default="coverage", key="across")
-        y: YAxis = session.one_of("Vertical axis", _Y, default="accuracy", key="up")
+        x: XAxis = session.choose_one("Horizontal axis", _X, default="coverage", key="across")
+        y: YAxis = session.choose_one("Vertical axis", _Y, default="accuracy", key="up")
     return ranking or "confidence", x, y
+
+
+def _slider(figure: RiskCoverage) -> Callable[[RiskCoverage], ReferralChoice]:
+    """Draw the slider; return a function that gives the chosen point of any curve."""
+    with st.container(horizontal=True, gap="medium", vertical_alignment="top"):
+        by = session.choose_one("Choose by", _BY, default="share", key="by")
+        with st.container(width=420):
+            if by == "error":
+                allowed = st.slider(
+                    "Errors allowed among the kept, %",
+                    0.0,
+                    50.0,
+                    5.0,
+                    0.5,
+                    key="allowed",
+                    bind="query-params",
+                )
+                return lambda curve: curve.at_risk(allowed / 100)
+            if by == "threshold":
+                return _by_threshold(figure)
+            percent = st.slider(
+                "Keep, % of the rows", 0, 100, 80, 1, key="keep", bind="query-params"
+            )
+            return lambda curve: curve.at_coverage(percent / 100)
+
+
+def _by_threshold(figure: RiskCoverage) -> Callable[[RiskCoverage], ReferralChoice]:
+    if figure.ranking == "entropy":
+        most = round(math.log(max(2, figure.n_classes)), 2)
+        at = st.slider("Keep where the entropy is at most", 0.0, most, most / 2, 0.01)
+    else:
+        at = st.slider(f"Keep where the {figure.ranking} is at least", 0.0, 1.0, 0.8, 0.005)
+    return lambda curve: curve.at_threshold(at)
 
 
 def _clickable(figure: RiskCoverage, ranking: RankedBy, **options: Any) -> None:
     """Draw the curves; a click on one selects the rows that are kept there. Options are those of `figure.plot`."""
-    key = selection.key(_CURVE)
+    key = selection.widget_key(_CURVE)
 
     def clicked() -> None:
-        points = st.session_state[diagram.widget_key(key)].selection.points
-        percent = interactive_reliability.customdata(points[0]) if points else None
+        points = st.session_state[screen.widget_key(key)].selection.points
+        percent = interactive_reliability.number_of_point(points[0]) if points else None
         if percent is not None:
             selection.choose(Covered("kept", ranking, percent), by=_CURVE)
 
-    drawing = diagram.plotted(figure, **options)
-    diagram.chart(
+    drawing = screen.plotted(figure, **options)
+    screen.chart(
         figure,
-        diagram.as_wide_as_the_page(drawing),
+        screen.as_wide_as_the_page(drawing),
         key=key,
         filename="risk-coverage",
         on_select=clicked,
@@ -455,7 +197,7 @@ def _pinned(settings: Settings, ranking: RankedBy) -> list[RiskCoverage]:
     if pinned_state is None or pinned_state.settings.rows_key == settings.rows_key:
         return []
     curve = session.risk_coverage(pinned_state.settings, ranking)
-    name = pinning.difference_of(replace(pinned_state, method=session.NONE), settings)
+    name = pinning.difference_of(replace(pinned_state, method=session.NOT_RECALIBRATED), settings)
     return [replace(curve, name=f"Pinned: {name}")]
 
 
@@ -477,43 +219,261 @@ def _others(
             ]
             others += [replace(curve, name=figure.name) for curve in curves]
         models, left_out = other_models_of(settings)
-        if models and are_wanted():
+        if models and other_models_wanted():
             judged = None if result is None else result.rows
-            of_models = [curve(settings, m, figure.ranking, judged) for m in models]
+            of_models = [curve_of_model(settings, m, figure.ranking, judged) for m in models]
             others += [curve for curve in of_models if curve is not None]
             for words in left_out:
                 st.caption(md(words, 400))
     return others
 
 
-def _slider(figure: RiskCoverage) -> Callable[[RiskCoverage], ReferralChoice]:
-    """Draw the slider; return a function that gives the chosen point of any curve."""
-    with st.container(horizontal=True, gap="medium", vertical_alignment="top"):
-        by = session.one_of("Choose by", _BY, default="share", key="by")
-        with st.container(width=420):
-            if by == "error":
-                allowed = st.slider(
-                    "Errors allowed among the kept, %",
-                    0.0,
-                    50.0,
-                    5.0,
-                    0.5,
-                    key="allowed",
-                    bind="query-params",
-                )
-                return lambda curve: curve.at_risk(allowed / 100)
-            if by == "threshold":
-                return _by_threshold(figure)
-            percent = st.slider(
-                "Keep, % of the rows", 0, 100, 80, 1, key="keep", bind="query-params"
-            )
-            return lambda curve: curve.at_coverage(percent / 100)
+#: Coverages of the table, in %.
+SHOWN = (10, 20, 30, 40, 50, 60, 70, 80, 90, 95, 100)
 
 
-def _by_threshold(figure: RiskCoverage) -> Callable[[RiskCoverage], ReferralChoice]:
-    if figure.ranking == "entropy":
-        most = round(math.log(max(2, figure.n_classes)), 2)
-        at = st.slider("Keep where the entropy is at most", 0.0, most, most / 2, 0.01)
-    else:
-        at = st.slider(f"Keep where the {figure.ranking} is at least", 0.0, 1.0, 0.8, 0.005)
-    return lambda curve: curve.at_threshold(at)
+def draw_coverage_table(
+    figure: RiskCoverage, after: RiskCoverage | None, settings: Settings
+) -> None:
+    """Draw the table, and a button for the whole curve as CSV."""
+    choices = _choices(figure)
+    columns: dict[str, Sequence[object]] = {
+        "kept": [percent(c.coverage, 0) for c in choices],
+        "rows kept": [c.kept for c in choices],
+        "referred": [c.referred for c in choices],
+        "threshold": [c.threshold for c in choices],
+        "accuracy": percent_numbers(c.accuracy for c in choices),
+        "95 % interval": [_interval(c) for c in choices],
+    }
+    if after is not None:
+        then = [after.at_coverage(c.coverage) for c in choices]
+        columns["threshold after"] = [c.threshold for c in then]
+        columns["accuracy after"] = percent_numbers(c.accuracy for c in then)
+        columns["interval after"] = [_interval(c) for c in then]
+    sign = f"{figure.ranking} {'≤' if figure.ranking == 'entropy' else '≥'}"
+    count = st.column_config.NumberColumn(format="localized")
+    share = st.column_config.NumberColumn(format="%.1f %%")
+    st.dataframe(
+        columns,
+        hide_index=True,
+        height="content",
+        alt="Accuracy at some coverages",
+        column_config={
+            "rows kept": count,
+            "referred": count,
+            "threshold": st.column_config.NumberColumn(sign, format="%.4f"),
+            "accuracy": share,
+            "threshold after": st.column_config.NumberColumn(f"after: {sign}", format="%.4f"),
+            "accuracy after": st.column_config.NumberColumn("after: accuracy", format="%.1f %%"),
+            "interval after": st.column_config.TextColumn("after: 95 % interval"),
+        },
+    )
+    tables_and_cards.download_button(
+        "Download the curve as CSV",
+        figure.frame,
+        f"{settings.file_stem}-risk-coverage.csv",
+        key="calviz.risk.download",
+        quiet=True,
+    )
+
+
+def _choices(figure: RiskCoverage) -> list[ReferralChoice]:
+    """What is kept at the coverages of the table; of those that differ by a part of a row, the last."""
+    choices = [figure.at_coverage(c / 100) for c in SHOWN]
+    return list({c.kept: c for c in choices if c.kept}.values())
+
+
+def _interval(choice: ReferralChoice) -> str:
+    if choice.interval is None:
+        return ""
+    return percent_range(choice.interval.low, choice.interval.high)
+
+
+# ---- Other models
+
+#: Largest number of curves that can be told apart.
+MOST = 5
+#: Key of the toggle, its name in the address, and the value there. Older links have the name that the page Reliability gives to the
+#: column beside its rows.
+_COMPARE, _OLDER, _YES = "compare-models", "beside", "true"
+
+
+def other_models_wanted() -> bool:
+    """Draw the toggle that adds the curves of other models; it follows the address and writes it."""
+    # Not bound to the address by streamlit, which would reset it when a step in the history leads to an older link.
+    if _COMPARE not in st.session_state or open_files.is_history_step():
+        in_address = st.query_params.get(_COMPARE), st.query_params.get(_OLDER)
+        st.session_state[_COMPARE] = _YES in in_address
+    wanted = st.toggle(
+        "Compare the models",
+        key=_COMPARE,
+        persist_state="session",
+        help="The other models of the file, not recalibrated, and those of other open files that have the same rows.",
+    )
+    open_files.write_parameter(_COMPARE, _YES if wanted else None)
+    if st.query_params.get(_OLDER) == _YES:
+        # In the first run after the page Reliability, the name may still belong to its widget.
+        with suppress(StreamlitAPIException):
+            del st.query_params[_OLDER]
+    return wanted
+
+
+def other_models_of(settings: Settings) -> tuple[list[OpenModel], list[str]]:
+    """Return the other models on the same rows, and sentences about the models that are left out."""
+    models: list[OpenModel] = []
+    left_out: list[str] = []
+    current = model_key(settings.entry, settings.model)
+    keys_of_file = {model_key(settings.entry, name) for name in settings.entry.loaded.models}
+    for model in all_models(settings.entry):
+        if model.key in keys_of_file:
+            models += [model] if model.key != current else []
+            continue
+        matched, reason = _matched(current, model.key, settings.whole, model.data)
+        if matched is None:
+            left_out.append(f"{shorten(model.name, 60)} is not drawn: {reason}")
+        else:
+            models.append(replace(model, data=matched))
+    if len(models) > MOST:
+        left_out.append(f"The first {MOST} of {len(models)} other models are drawn.")
+    return models[:MOST], left_out
+
+
+@st.cache_resource(scope="session", max_entries=8, show_spinner=False)
+def _matched(
+    key: str, other_key: str, _whole: Dataset, _other: Dataset
+) -> tuple[Dataset | None, str]:
+    try:
+        models = align({"this": _whole, "that": _other}).models
+    except CalvizError as error:
+        return None, str(error)
+    if models["this"].n < _whole.n:
+        n, all_rows = models["this"].n, _whole.n
+        return None, f"only {n:,} of the {all_rows:,} rows are in both files."
+    return models["that"], ""
+
+
+def curve_of_model(
+    settings: Settings, other: OpenModel, ranking: RankedBy, judged: IntArray | None
+) -> RiskCoverage | None:
+    """Return the curve of another model, on the `judged` rows if given, else on the rows of the sidebar.
+
+    None if the model has no such ranking.
+    """
+    if other.data.kind == "confidence" and ranking != "confidence":
+        return None
+    key = (*settings.rows_key, other.key, ranking, str(judged is not None))
+    with st.spinner("Ranking the other models …", show_time=True):
+        return _curve(key, settings, other, ranking, judged)
+
+
+@st.cache_resource(scope="session", max_entries=64, show_spinner=False)
+def _curve(
+    key: tuple[str, ...],
+    _settings: Settings,
+    _other: OpenModel,
+    _ranking: RankedBy,
+    _judged: IntArray | None,
+) -> RiskCoverage:
+    mask = _settings.mask()
+    data = _other.data
+    if _judged is not None:
+        data = data.take(_judged)
+    elif mask is not None:
+        data = data.take(np.flatnonzero(mask))
+    return replace(RiskCoverage.compute(data, ranking=_ranking), name=_other.name)
+
+
+# ---- After recalibration
+
+
+@dataclass(frozen=True, eq=False)
+class RecalibratedCurves:
+    """The kept results of a recalibration: curves, and the confidences that decisions use.
+
+    Attributes
+    ----------
+    label : str
+        The method's label.
+    rows : ndarray of int
+        Row numbers of the judged rows, in the model's data.
+    curves : mapping
+        By ranking: before, after.
+    judged, fit : (Sample, Sample)
+        Before and after: the judged rows, and the rows that the map was fitted on. Confidences only, which take little memory.
+    fit_words, judged_words : str
+    warnings : tuple of str
+    """
+
+    label: str
+    rows: IntArray
+    curves: dict[RankedBy, tuple[RiskCoverage, RiskCoverage]]
+    judged: tuple[Sample, Sample]
+    fit: tuple[Sample, Sample]
+    fit_words: str
+    judged_words: str
+    warnings: tuple[str, ...]
+
+
+def recalibrated(settings: Settings, method: str) -> RecalibratedCurves:
+    """Return curves and confidences before and after a method."""
+    words = f"Fitting {RECALIBRATORS[method].label.lower()}, ranking, resampling …"
+    with st.spinner(md(words), show_time=True):
+        return _recalibrated(settings.rows_key, method, settings)
+
+
+@st.cache_resource(scope="session", max_entries=8, show_spinner=False)
+def _recalibrated(key: tuple[str, ...], method: str, _settings: Settings) -> RecalibratedCurves:
+    result = before_after.recalibrate(_settings, method)
+    label = RECALIBRATORS[method].label
+    names = (model_name(_settings), name_after(label))
+    judged = Sample(result.before), Sample(result.after)
+    return RecalibratedCurves(
+        label=label,
+        rows=result.rows,
+        curves={r: _curves(judged, r, names) for r in rankings_of(_settings.whole)},
+        judged=(_confidences(judged[0]), _confidences(judged[1])),
+        fit=(_confidences(Sample(result.fit_before)), _confidences(Sample(result.fit_after))),
+        fit_words=before_after.rows_words(result.fit),
+        judged_words=before_after.rows_words(result.evaluation),
+        warnings=result.warnings,
+    )
+
+
+def rankings_of(data: Dataset) -> tuple[RankedBy, ...]:
+    """Return the rankings that are defined for the data."""
+    return ("confidence",) if data.kind == "confidence" else get_args(RankedBy)
+
+
+def _curves(
+    judged: tuple[Sample, Sample], ranking: RankedBy, names: tuple[str, str]
+) -> tuple[RiskCoverage, RiskCoverage]:
+    before, after = (
+        replace(RiskCoverage.compute(sample, ranking=ranking), name=name)
+        for sample, name in zip(judged, names, strict=True)
+    )
+    return before, after
+
+
+def _confidences(sample: Sample) -> Sample:
+    events = sample.top_events
+    return Sample(
+        ConfidencePredictions(confidence=events.score, correct=events.hit, name=sample.data.name)
+    )
+
+
+def same_curve(a: RiskCoverage, b: RiskCoverage) -> bool:
+    """Whether a map kept the order of the predictions, as far as the curves show."""
+    return bool(a.risk.shape == b.risk.shape and np.allclose(a.risk, b.risk, rtol=0, atol=1e-12))
+
+
+def draw_rows_words(result: RecalibratedCurves, *, same: bool) -> None:
+    """Say which rows the map was fitted on, and which are shown."""
+    words = (
+        f"{result.label} is fitted on {result.fit_words}; both curves are of {result.judged_words}."
+    )
+    if same:
+        words += (
+            " They are the same: the map keeps the order of the predictions. What it changes is the "
+            "confidence that a threshold is set on."
+        )
+    st.caption(md(" ".join([words, *result.warnings]), 1_000))

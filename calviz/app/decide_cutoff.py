@@ -1,4 +1,4 @@
-"""The cutoff and grades."""
+"""The page Decisions: a cutoff with everything that depends on it, and the tests of rating grades."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ import streamlit as st
 
 from calviz.app import (
     before_after,
-    diagram,
     navigation,
     pinning,
+    screen,
     selection,
     session,
     tables_and_cards,
 )
 from calviz.app.selection import SliceRule
-from calviz.app.session import NONE, Settings, after, md, name_of
+from calviz.app.session import NOT_RECALIBRATED, Settings, md, model_name, name_after
 from calviz.core.entry_specs import RECALIBRATORS
 from calviz.core.events import Reduction
 from calviz.core.predictions import Predictions
@@ -52,68 +52,7 @@ from calviz.sample.cutoff_and_grades import (
     tests_words,
 )
 from calviz.sample.sample import Sample
-
-# ---- The scores that decide, before and after recalibration, on rows that the map has not seen.
-
-
-@dataclass(frozen=True, eq=False)
-class DecidingSamples:
-    """The samples whose scores decide.
-
-    Attributes
-    ----------
-    before : Sample
-        The current rows, reduced to the class that is decided on.
-    after : Sample or None
-        The same rows after a recalibrator.
-    words : str
-        Which rows the map was fitted on, and which are shown; empty without a map.
-    """
-
-    before: Sample
-    after: Sample | None = None
-    words: str = ""
-
-
-def deciding(settings: Settings, method: str) -> DecidingSamples:
-    """Return the samples before and after a method; raise NotAvailable if there is nothing to decide."""
-    sample = decidable(settings.sample)
-    if method == NONE:
-        return DecidingSamples(sample)
-    with st.spinner(md(f"Fitting {RECALIBRATORS[method].label.lower()} …"), show_time=True):
-        return _recalibrated(settings.rows_key, method, sample.reduction, settings)
-
-
-@st.cache_resource(scope="session", max_entries=8, show_spinner=False)
-def _recalibrated(
-    key: tuple[str, ...], method: str, reduction: Reduction, _settings: Settings
-) -> DecidingSamples:
-    result = before_after.recalibrate(_settings, method)
-    label = RECALIBRATORS[method].label
-    names = name_of(_settings), after(label)
-    before, after_it = (
-        decidable(_two_classes(Sample(data, reduction=reduction), name))
-        for data, name in zip((result.before, result.after), names, strict=True)
-    )
-    fit, judged = map(before_after.rows_words, (result.fit, result.evaluation))
-    words = f"{label} is fitted on {fit}; both are shown on {judged}."
-    return DecidingSamples(before, after_it, " ".join([words, *result.warnings]))
-
-
-def _two_classes(sample: Sample, name: str) -> Sample:
-    """Return the class that is decided on against the rest, which takes little memory."""
-    events = sample.events
-    index = sample.reduction.class_index(sample.data)
-    names = ("the rest", sample.data.class_names[index])
-    names = names if names[0] != names[1] else ("all others", names[1])
-    data = Predictions(
-        probs=events.score, labels=events.hit.astype(int), class_names=names, name=name
-    )
-    return Sample(data, reduction=Reduction("positive"))
-
-
-# ---- The slider of the cutoff, and everything that depends on it.
-
+from calviz.verdicts.analysis import evaluate
 
 _SHOWN: dict[Shown, str] = {
     "net-benefit": "net benefit",
@@ -121,40 +60,9 @@ _SHOWN: dict[Shown, str] = {
     "avoided": "actions avoided",
 }
 #: The widget of the cutoff, its smallest value and step, and the key of an invalid cutoff in a link.
-KEY, LEAST, _BAD_LINK = "cutoff", 0.001, "calviz.decisions.bad_link"
+CUTOFF_KEY, LEAST, _BAD_LINK = "cutoff", 0.001, "calviz.decisions.bad_link"
 #: Widths in pixels: of a square figure, two of which stand side by side, and of the confusion matrix beside the table of shares.
 _SQUARE, _NARROW = 344, 300
-
-
-def chosen() -> float | None:
-    """Return the cutoff that was chosen in this session; None if none was."""
-    value = st.session_state.get(KEY)
-    return value if isinstance(value, float) else None
-
-
-def _say_bad_link() -> None:
-    """Warn that the cutoff in the link is not valid and was ignored, until another one is chosen."""
-    in_link = st.query_params.get(KEY)
-    if KEY not in st.session_state and in_link is not None and not _usable(in_link):
-        st.session_state[_BAD_LINK] = in_link
-    if _BAD_LINK in st.session_state:
-        bad_value = md(shorten(st.session_state[_BAD_LINK], 40))
-        st.warning(
-            f"The link asks for a cutoff of '{bad_value}': it must be a number from {LEAST:g} to {1 - LEAST:g}, so {CUTOFF:g} is shown; "
-            "drag the cutoff to the one that was meant.",
-            icon=":material/link_off:",
-        )
-
-
-def _usable(text: str) -> bool:
-    try:
-        return LEAST <= float(text) <= 1 - LEAST
-    except ValueError:
-        return False
-
-
-def _forget_bad_link() -> None:
-    st.session_state.pop(_BAD_LINK, None)
 
 
 @st.fragment
@@ -173,7 +81,7 @@ def explore_cutoff(settings: Settings, method: str) -> None:
             CUTOFF,
             LEAST,
             format="%.3f",
-            key=KEY,
+            key=CUTOFF_KEY,
             bind="query-params",
             on_change=_forget_bad_link,
             width=620,
@@ -196,19 +104,50 @@ def explore_cutoff(settings: Settings, method: str) -> None:
         with st.container(horizontal=True, gap="medium"):
             for panel in ("roc", "precision-recall"):
                 with st.container(width=_SQUARE):
-                    drawing = diagram.plotted(roc, panel=panel, at=cells[0], beside=beside)
-                    diagram.chart(roc, drawing, key=f"decisions.{panel}", filename=panel)
+                    drawing = screen.plotted(roc, panel=panel, at=cells[0], beside=beside)
+                    screen.chart(roc, drawing, key=f"decisions.{panel}", filename=panel)
         st.caption(
             f"Dot: the cutoff of {cutoff:.3g}. Dashed: scores that do not tell hits from misses."
         )
         _net_benefit(deciding_samples, settings, cutoff, pinned)
 
 
+def chosen_cutoff() -> float | None:
+    """Return the cutoff that was chosen in this session; None if none was."""
+    value = st.session_state.get(CUTOFF_KEY)
+    return value if isinstance(value, float) else None
+
+
+def _say_bad_link() -> None:
+    """Warn that the cutoff in the link is not valid and was ignored, until another one is chosen."""
+    in_link = st.query_params.get(CUTOFF_KEY)
+    if CUTOFF_KEY not in st.session_state and in_link is not None and not _usable(in_link):
+        st.session_state[_BAD_LINK] = in_link
+    if _BAD_LINK in st.session_state:
+        bad_value = md(shorten(st.session_state[_BAD_LINK], 40))
+        st.warning(
+            f"The link asks for a cutoff of '{bad_value}': it must be a number from {LEAST:g} to {1 - LEAST:g}, so {CUTOFF:g} is shown; "
+            "drag the cutoff to the one that was meant.",
+            icon=":material/link_off:",
+        )
+
+
+def _usable(text: str) -> bool:
+    try:
+        return LEAST <= float(text) <= 1 - LEAST
+    except ValueError:
+        return False
+
+
+def _forget_bad_link() -> None:
+    st.session_state.pop(_BAD_LINK, None)
+
+
 def _pinned(settings: Settings) -> Overlay[Sample] | None:
     """Return the pinned state as a sample to decide on, with its own class if one was pinned."""
     pinned = pinning.current(settings)
     by_class = pinned is not None and pinned.settings.reduction.kind == "class"
-    return pinning.pinned_overlay(
+    return pinning.overlay(
         settings, decidable, as_now=("bins", "scheme") if by_class else pinning.REDUCTION_AND_BINS
     )
 
@@ -253,7 +192,7 @@ def _tables(samples: dict[str, Sample], cells: list[CutoffCounts]) -> None:
             _interval(sample, c),
         ]
     # On a small page, the numbers would be cut beside the confusion matrix.
-    side_by_side = len(cells) == 1 and diagram.size() in ("wide", "usual")
+    side_by_side = len(cells) == 1 and screen.width_class() in ("wide", "usual")
     with st.container(horizontal=side_by_side, gap="medium"):
         with st.container(width=_NARROW if side_by_side else "stretch"):
             st.dataframe(
@@ -282,8 +221,6 @@ def _share(value: float) -> str:
 
 
 def _interval(sample: Sample, c: CutoffCounts) -> str:
-    from calviz.verdicts.analysis import evaluate
-
     interval = evaluate(
         sample, ["net_benefit"], ci=True, noise_floor=False, cutoff=c.params["cutoff"]
     )["net_benefit"].interval
@@ -297,7 +234,7 @@ def _net_benefit(
     pinned: Overlay[Sample] | None,
 ) -> None:
     st.subheader("Is it better than deciding without it?", anchor=False)
-    shown = session.one_of(
+    shown = session.choose_one(
         "Drawn",
         _SHOWN,
         default="net-benefit",
@@ -312,13 +249,13 @@ def _net_benefit(
     if pinned is not None:
         others.append(replace(_curve(pinned.content), name=pinned.name))
     if others:
-        figure = replace(figure, name=name_of(settings))
+        figure = replace(figure, name=model_name(settings))
     st.markdown(md(keep_units_together(figure.reading()), 1_000))
     for other in others:
         name = other.name
         st.markdown(md(keep_units_together(f"{capitalised(name)}: {other.reading()}"), 1_000))
-    drawing = diagram.plotted(figure, shown=shown, at=cutoff, others=others)
-    diagram.chart(
+    drawing = screen.plotted(figure, shown=shown, at=cutoff, others=others)
+    screen.chart(
         figure,
         drawing,
         key="decisions.benefit",
@@ -328,7 +265,7 @@ def _net_benefit(
     frame = pd.concat(
         [f.frame().assign(model=f.name) for f in (figure, *others)], ignore_index=True
     )
-    tables_and_cards.button(
+    tables_and_cards.download_button(
         "Download the curve as CSV",
         frame,
         f"{settings.file_stem}-net-benefit.csv",
@@ -337,11 +274,66 @@ def _net_benefit(
     )
 
 
-# ---- Rating grades on the page Decisions: the choice of their column, and the tests of each grade.
+@dataclass(frozen=True, eq=False)
+class DecidingSamples:
+    """The samples whose scores decide.
 
+    Attributes
+    ----------
+    before : Sample
+        The current rows, reduced to the class that is decided on.
+    after : Sample or None
+        The same rows after a recalibrator.
+    words : str
+        Which rows the map was fitted on, and which are shown; empty without a map.
+    """
+
+    before: Sample
+    after: Sample | None = None
+    words: str = ""
+
+
+def deciding(settings: Settings, method: str) -> DecidingSamples:
+    """Return the samples before and after a method; raise NotAvailable if there is nothing to decide."""
+    sample = decidable(settings.sample)
+    if method == NOT_RECALIBRATED:
+        return DecidingSamples(sample)
+    with st.spinner(md(f"Fitting {RECALIBRATORS[method].label.lower()} …"), show_time=True):
+        return _recalibrated(settings.rows_key, method, sample.reduction, settings)
+
+
+@st.cache_resource(scope="session", max_entries=8, show_spinner=False)
+def _recalibrated(
+    key: tuple[str, ...], method: str, reduction: Reduction, _settings: Settings
+) -> DecidingSamples:
+    result = before_after.recalibrate(_settings, method)
+    label = RECALIBRATORS[method].label
+    names = model_name(_settings), name_after(label)
+    before, after_it = (
+        decidable(_two_classes(Sample(data, reduction=reduction), name))
+        for data, name in zip((result.before, result.after), names, strict=True)
+    )
+    fit, judged = map(before_after.rows_words, (result.fit, result.evaluation))
+    words = f"{label} is fitted on {fit}; both are shown on {judged}."
+    return DecidingSamples(before, after_it, " ".join([words, *result.warnings]))
+
+
+def _two_classes(sample: Sample, name: str) -> Sample:
+    """Return the class that is decided on against the rest, which takes little memory."""
+    events = sample.events
+    index = sample.reduction.class_index(sample.data)
+    names = ("the rest", sample.data.class_names[index])
+    names = names if names[0] != names[1] else ("all others", names[1])
+    data = Predictions(
+        probs=events.score, labels=events.hit.astype(int), class_names=names, name=name
+    )
+    return Sample(data, reduction=Reduction("positive"))
+
+
+# ---- Rating grades
 
 #: Key of the widget that chooses the column of grades.
-GRADE_TABLE_KEY = "grades"
+GRADES_KEY = "grades"
 #: A coloured mark beside the word, of a character that every font has.
 _MARK = "●"
 _COLOURS = {"green": "#2e7d32", "yellow": "#b26a00", "red": "#c62828", "none": "#6b6b6b"}
@@ -353,13 +345,7 @@ _COLOURS_IN_THE_DARK = {
 }
 
 
-def chosen_grade_table() -> str | None:
-    """Return the column that was chosen in this session; None if none was."""
-    column = st.session_state.get(GRADE_TABLE_KEY)
-    return column if isinstance(column, str) else None
-
-
-def explore_grade_table(sample: Sample) -> None:
+def explore_grades(sample: Sample) -> None:
     """Draw a table of the grades in a group column; nothing if no column of the file could hold grades."""
     columns = possible_grade_columns(sample.data)
     if not columns:
@@ -371,7 +357,7 @@ def explore_grade_table(sample: Sample) -> None:
         (*recognised, *(name for name in columns if name not in recognised)),
         index=0 if recognised else None,
         placeholder="no column looks like grades; choose one",
-        key=GRADE_TABLE_KEY,
+        key=GRADES_KEY,
         bind="query-params",
         format_func=lambda name: shorten(name, 60),
         width=380,
@@ -381,25 +367,31 @@ def explore_grade_table(sample: Sample) -> None:
         return
     tested = sample.view(grades, column=column)
     st.markdown(md(keep_units_together(tested.reading()), 1_000))
-    _draw(tested)
+    _grades_table(tested)
     st.caption(
         f"Grades in the order of their mean score, with Jeffreys 95 % intervals. {tests_words(sample.data)}"
     )
 
 
-def _draw(tested: Grades) -> None:
+def chosen_grade_column() -> str | None:
+    """Return the column that was chosen in this session; None if none was."""
+    column = st.session_state.get(GRADES_KEY)
+    return column if isinstance(column, str) else None
+
+
+def _grades_table(tested: Grades) -> None:
     """Draw the table; a click on a row selects the rows of its grade."""
     names, column = tested.names, tested.column
     by = f"decisions.grades.{column}"
-    key = selection.key(by)
-    rule = selection.rule()
+    key = selection.widget_key(by)
+    rule = selection.current_rule()
 
     def picked() -> None:
         rows = st.session_state[key].selection.rows
         selection.choose(SliceRule(((column, names[rows[0]]),)) if rows else None, by=by)
 
     share = st.column_config.NumberColumn(format="%.2f %%")
-    coloured: Any = _frame(tested).style.map(_coloured, subset=["light"])  # type: ignore[arg-type]
+    coloured: Any = _grades_frame(tested).style.map(_coloured, subset=["light"])  # type: ignore[arg-type]
     st.dataframe(
         coloured,
         hide_index=True,
@@ -416,7 +408,7 @@ def _draw(tested: Grades) -> None:
     )
 
 
-def _frame(tested: Grades) -> pd.DataFrame:
+def _grades_frame(tested: Grades) -> pd.DataFrame:
     """Return one row per grade, shares in %."""
     c = tested.columns()
     frame = pd.DataFrame(
@@ -439,5 +431,5 @@ def _frame(tested: Grades) -> pd.DataFrame:
 
 
 def _coloured(light: str) -> str:
-    colours = _COLOURS_IN_THE_DARK if diagram.theme() == "dark" else _COLOURS
+    colours = _COLOURS_IN_THE_DARK if screen.theme() == "dark" else _COLOURS
     return f"color: {colours[light.removeprefix(_MARK).strip()]}"

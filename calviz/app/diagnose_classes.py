@@ -1,31 +1,126 @@
-"""The chart and the table of classes, and the details of the one class that is picked in them."""
+"""The errors of the classes: computed, drawn as bars and as a table, and explained for the class that is picked."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 import streamlit as st
 
 from calviz.app import (
-    diagram,
     interactive_reliability,
+    jobs,
     navigation,
+    pinning,
+    screen,
     selection,
     session,
     tables_and_cards,
 )
-from calviz.app.diagnose_class_errors import AllowedClassViews
+from calviz.app.jobs import Button, Job, LongWork, StateWords
 from calviz.app.selection import Labelled, Predicted, predicted_classes_of
 from calviz.app.session import Settings, look_at_class, md
 from calviz.core.blocks import FloatArray
+from calviz.core.errors import NotAvailable
 from calviz.core.predictions import Dataset, Predictions
 from calviz.core.words import counted, decimal, decimals_for, distinct, number
 from calviz.figures.class_bars import ClassBars, Mode, Order
 from calviz.figures.hundred_squares import Bullet
 from calviz.figures.marks import Overlay
+from calviz.sample.class_gaps import class_ranges
+from calviz.sample.sample import Sample
+
+PLACE = "classwise"
+#: Rows, and rows times classes, from which on the computation takes seconds.
+MANY_ROWS, MANY_ENTRIES = 20_000, 10_000_000
+#: Seconds to wait before the progress bar is drawn.
+PATIENCE = 0.3
+MODES: dict[Mode, str] = {
+    "predicted-class": "rows predicted as each class",
+    "one-vs-rest": "each class against the rest",
+    "true-class": "rows of each true class",
+}
+
+
+class AllowedClassViews(NamedTuple):
+    """All views of the classes that the data allow, and the reasons why they do not allow the others."""
+
+    views: Mapping[Mode, ClassBars]
+    reasons: Mapping[Mode, str]
+
+    @property
+    def first(self) -> Mode:
+        """The view that is shown first."""
+        return next(iter(self.views))
+
+
+def find_class_views(settings: Settings) -> AllowedClassViews | None:
+    """Return all errors by class; None, with progress or reason on screen, if there are none yet."""
+    sample = settings.sample
+    data = sample.data
+    quick = data.n < MANY_ROWS and data.n * max(1, data.n_classes) < MANY_ENTRIES
+    if quick or data.labels is None:  # without labels it is quick, or not available
+        words = f"Resampling {counted(data.rows, 'row')}, class by class …"
+        with session.computing(settings, words):
+            return _compute_views(sample)
+    work = LongWork(
+        PLACE,
+        settings.rows_key,
+        f"Resampling {counted(data.rows, 'row')}, class by class",
+        lambda: _work(sample),
+    )
+    status = jobs.draw_long_work(
+        work,
+        Button("Compute them", ":material/play_arrow:", "calviz.classes.again"),
+        StateWords(stopped=lambda _: "Stopped before the errors of the classes were known."),
+        at_once=True,
+        patience=PATIENCE,
+    )
+    class_errors: AllowedClassViews | None = status.result
+    return class_errors
+
+
+def _work(sample: Sample) -> Callable[[Job], AllowedClassViews]:
+    def work(job: Job) -> AllowedClassViews:
+        for words in MODES.values():
+            job.step(words, "waiting")
+        return _compute_views(sample, job.step)
+
+    return work
+
+
+def _compute_views(
+    sample: Sample, report: Callable[..., object] = lambda *_: None
+) -> AllowedClassViews:
+    views: dict[Mode, ClassBars] = {}
+    reasons: dict[Mode, str] = {}
+    for mode, words in MODES.items():
+        report(words, "running")
+        try:
+            views[mode] = session.class_bars(sample, mode)
+            report(words, "done")
+        except NotAvailable as error:
+            reasons[mode] = str(error)
+            report(words, "failed", str(error))
+    if not views:
+        raise NotAvailable(reasons["true-class"])
+    return AllowedClassViews(views, reasons)
+
+
+def pinned_class_errors(settings: Settings, mode: Mode) -> Overlay[FloatArray] | None:
+    """Return the error of each class in the pinned state, shape (K,); NaN for a class without rows."""
+    # Reduction and bins do not matter here.
+    return pinning.overlay(
+        settings, lambda sample: _errors_of(sample, mode), as_now=pinning.REDUCTION_AND_BINS
+    )
+
+
+def _errors_of(sample: Sample, mode: Mode) -> FloatArray:
+    ranges = sample.top_label.view(class_ranges, view=mode)
+    return np.where(ranges.has, ranges.value, np.nan)
+
 
 #: The rows that a click on a bar selects: those the bar is about; one-vs-rest, those predicted as the class.
 _RULES: dict[Mode, type[Labelled | Predicted]] = {
@@ -35,9 +130,35 @@ _RULES: dict[Mode, type[Labelled | Predicted]] = {
 }
 
 
+def draw_bars(
+    figure: ClassBars, order: Order, settings: Settings, pinned: Overlay[FloatArray] | None
+) -> None:
+    """Draw the bars; a click on one selects the rows of its class."""
+    by = f"classwise.{figure.mode}"
+    key, selected = selection.widget_key(by), selected_class(settings)
+    # A profile of the top scores does not know which rows belong to which class.
+    can_select = settings.whole.labels is not None
+
+    def clicked() -> None:
+        points = st.session_state[screen.widget_key(key)].selection.points
+        index = interactive_reliability.number_of_point(points[0]) if points else None
+        if index is not None:
+            selection.choose(_rule(figure.mode, index, settings), by=by)
+
+    screen.chart(
+        figure,
+        screen.plotted(
+            figure, order=order, selected=selected, beside=() if pinned is None else (pinned,)
+        ),
+        key=key,
+        filename=f"classes-{figure.mode}",
+        on_select=clicked if can_select else "ignore",
+    )
+
+
 def selected_class(settings: Settings) -> int | None:
     """Return the index of the class whose rows are selected; None if other rows or no rows are."""
-    rule = selection.rule()
+    rule = selection.current_rule()
     if not isinstance(rule, Predicted | Labelled):
         return None
     names = settings.whole.class_names
@@ -50,33 +171,7 @@ def _rule(mode: Mode, index: int, settings: Settings) -> Predicted | Labelled:
     return (_RULES[mode] if named else Labelled)(data.class_names[index])
 
 
-def chart(
-    figure: ClassBars, order: Order, settings: Settings, pinned: Overlay[FloatArray] | None
-) -> None:
-    """Draw the bars; a click on one selects the rows of its class."""
-    by = f"classwise.{figure.mode}"
-    key, selected = selection.key(by), selected_class(settings)
-    # A profile of the top scores does not know which rows belong to which class.
-    can_select = settings.whole.labels is not None
-
-    def clicked() -> None:
-        points = st.session_state[diagram.widget_key(key)].selection.points
-        index = interactive_reliability.customdata(points[0]) if points else None
-        if index is not None:
-            selection.choose(_rule(figure.mode, index, settings), by=by)
-
-    diagram.chart(
-        figure,
-        diagram.plotted(
-            figure, order=order, selected=selected, beside=() if pinned is None else (pinned,)
-        ),
-        key=key,
-        filename=f"classes-{figure.mode}",
-        on_select=clicked if can_select else "ignore",
-    )
-
-
-def merged(settings: Settings, class_errors: AllowedClassViews) -> pd.DataFrame:
+def merged_views(settings: Settings, class_errors: AllowedClassViews) -> pd.DataFrame:
     """Return a table of all classes in their order, the views side by side; differences are fractions."""
     one_vs_rest = class_errors.views.get("one-vs-rest")
     true_class = class_errors.views.get("true-class")
@@ -113,7 +208,7 @@ def merged(settings: Settings, class_errors: AllowedClassViews) -> pd.DataFrame:
     return table.drop(columns="one_vs_rest_rows", errors="ignore")
 
 
-def table(
+def draw_table(
     frame: pd.DataFrame,
     settings: Settings,
     ranked: Sequence[int],
@@ -122,7 +217,7 @@ def table(
 ) -> None:
     """Draw the table of classes in the order of the bars, with the numbers of this view; a tick selects the rows of a class."""
     by = "classwise.table"
-    key = selection.key(by)
+    key = selection.widget_key(by)
     # Classes without rows have no bar.
     order = [*ranked, *(i for i in frame.index if i not in set(ranked))]
 
@@ -162,7 +257,7 @@ def table(
         st.caption(
             f"Rows, accuracy, confidence{errors}: of the rows whose true label is the class."
         )
-    tables_and_cards.button(
+    tables_and_cards.download_button(
         "Download the classes as CSV",
         frame,
         f"{settings.file_stem}-classes.csv",
@@ -181,7 +276,7 @@ def _of_view(frame: pd.DataFrame, mode: Mode) -> pd.DataFrame:
     shown = pd.DataFrame(columns, index=frame.index)
     shown["value"] = 100 * value
     shown[["low", "high", "from", "to", "beyond"]] = 100 * pd.concat(ends, axis=1)
-    shown[diagram.COLUMN] = _pictures(shown)
+    shown[screen.PICTURE_COLUMN] = _pictures(shown)
     digits = _decimals(shown["value"], _LEAST[mode]) if mode == "one-vs-rest" else 1
     # With a single row, or with few clusters, no class has an interval.
     if not shown["low"].isna().all():
@@ -209,7 +304,7 @@ def _pictures(shown: pd.DataFrame) -> list[str | None]:
         )
         for value, low, high, start, end in shown[names].to_numpy(float).tolist()
     ]
-    return diagram.column(bullets, width=_PICTURE)
+    return screen.picture_column(bullets, width=_PICTURE)
 
 
 def _selected(shown: pd.DataFrame, settings: Settings, mode: Mode) -> None:
@@ -257,7 +352,7 @@ _DRAWN_COLUMNS: dict[Mode, tuple[str, ...]] = {
 _PICTURE = 100
 #: Columns that give way to the selected rows and to the pinned state, one for each, so that the table fits a window of 1,280 pixels:
 #: the figure above draws the first, the CSV holds the second.
-_GIVING_WAY = (diagram.COLUMN, "ks")
+_GIVING_WAY = (screen.PICTURE_COLUMN, "ks")
 _LEAST: dict[Mode, int] = {"predicted-class": 1, "one-vs-rest": 2, "true-class": 1}
 _VALUE_COLUMNS = {
     "predicted-class": st.column_config.NumberColumn(
@@ -291,7 +386,7 @@ _COLUMNS = {
         "predicted", width=70, format="localized", help="Rows that are predicted as the class."
     ),
     "value": _VALUE_COLUMNS["true-class"],
-    diagram.COLUMN: diagram.config(
+    screen.PICTURE_COLUMN: screen.picture_column_config(
         "The error, its interval and its range if calibrated; the thin line is at 0.",
         width=_PICTURE,
     ),
@@ -323,6 +418,9 @@ _COLUMNS = {
 }
 
 
+# ---- One class
+
+
 def drill_down(frame: pd.DataFrame, settings: Settings) -> None:
     """Draw the findings for the class whose rows are selected, and the way to its own diagram."""
     index = selected_class(settings)
@@ -348,7 +446,7 @@ def _links_for_class(settings: Settings, index: int, name: str) -> None:
             for key in ("reliability", "cumulative", "metrics"):
                 st.page_link(
                     navigation.link(key),
-                    label=f"{name} on {navigation.BY_KEY[key].title}",
+                    label=f"{name} on {navigation.PAGES_BY_KEY[key].title}",
                     icon=":material/arrow_forward:",
                 )
         return

@@ -1,4 +1,4 @@
-"""Slices and time."""
+"""The pages Slices and Over time: for which rows, and when, the probabilities are wrong."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ import pandas as pd
 import streamlit as st
 
 from calviz.app import (
-    diagram,
     interactive_reliability,
     jobs,
     navigation,
     pinning,
+    screen,
     selection,
     session,
     tables_and_cards,
@@ -33,16 +33,19 @@ from calviz.figures.hundred_squares import Bullet
 from calviz.figures.marks import Overlay
 from calviz.figures.metric_over_time import OverTimeLine
 from calviz.figures.slice_gaps import SliceGaps
-from calviz.sample.error_bars import Against, Slice, Slices, where_words
-from calviz.sample.sample import Sample
-from calviz.sample.slices import FEW_VALUES, USUAL_RATE, slices, usual_columns
+from calviz.sample.sample import Sample, where_words
+from calviz.sample.slices import (
+    FEW_VALUES,
+    USUAL_RATE,
+    Against,
+    Slice,
+    Slices,
+    slices,
+    usual_columns,
+)
 
 if TYPE_CHECKING:
     from pandas.io.formats.style import Styler
-
-
-# ---- The page Slices: the choice of columns, the slices that are miscalibrated, and the way to see one on every page.
-
 
 #: Largest number of slices in the table; the download has all.
 MOST = 2_000
@@ -63,7 +66,7 @@ class SlicesChoice:
     rate: float
 
 
-def ask(settings: Settings) -> SlicesChoice:
+def ask_for_slices(settings: Settings) -> SlicesChoice:
     """Draw the choices, and return and keep them."""
     groups = settings.whole.groups
     columns = st.multiselect(
@@ -121,7 +124,7 @@ def ask(settings: Settings) -> SlicesChoice:
     return question
 
 
-def last_question(settings: Settings) -> SlicesChoice | None:
+def last_slices_asked(settings: Settings) -> SlicesChoice | None:
     """Return the last question about these data, if there was one."""
     content, model, question = st.session_state.get(_QUESTION, ("", "", None))
     if (content, model) != (settings.entry.content_key, settings.model):
@@ -129,38 +132,7 @@ def last_question(settings: Settings) -> SlicesChoice | None:
     return question if question is None or question.columns else None
 
 
-def measure(settings: Settings, question: SlicesChoice) -> Slices:
-    """Measure all slices."""
-    words = f"Looking at {counted(len(question.columns), 'column')} …"
-    with session.sample_with_spinner(settings, words) as sample:
-        return _measure(sample, question)
-
-
-def _measure(sample: Sample, question: SlicesChoice) -> Slices:
-    return slices(
-        sample,
-        question.columns,
-        pairs=question.pairs,
-        against=question.against,
-        min_rows=question.min_rows,
-        rate=question.rate,
-    )
-
-
-def pinned(
-    settings: Settings, question: SlicesChoice, tested: Slices
-) -> Overlay[FloatArray] | None:
-    """Return the gap of each slice in the pinned state, shape (S,); NaN if it has too few rows there."""
-
-    def gaps(sample: Sample) -> FloatArray:
-        gap_of = {one.where: one.gap for one in _measure(sample, question).slices}
-        return np.array([gap_of.get(one.where, np.nan) for one in tested.slices])
-
-    # All slices are measured, whichever one was pinned.
-    return pinning.pinned_overlay(settings, gaps, as_now=("bins", "scheme", "where"))
-
-
-def sizes(settings: Settings, question: SlicesChoice) -> None:
+def draw_sizes(settings: Settings, question: SlicesChoice) -> None:
     """Draw how many rows the values of each column have."""
     data = settings.sample.data
     lines = []
@@ -183,23 +155,54 @@ def sizes(settings: Settings, question: SlicesChoice) -> None:
     st.dataframe(frame, hide_index=True, alt="Rows per value of each column", column_config=columns)
 
 
-def answer(tested: Slices, pinned: Overlay[FloatArray] | None = None) -> None:
+def measure_slices(settings: Settings, question: SlicesChoice) -> Slices:
+    """Measure all slices."""
+    words = f"Looking at {counted(len(question.columns), 'column')} …"
+    with session.computing(settings, words) as sample:
+        return _measure(sample, question)
+
+
+def _measure(sample: Sample, question: SlicesChoice) -> Slices:
+    return slices(
+        sample,
+        question.columns,
+        pairs=question.pairs,
+        against=question.against,
+        min_rows=question.min_rows,
+        rate=question.rate,
+    )
+
+
+def pinned_gaps(
+    settings: Settings, question: SlicesChoice, tested: Slices
+) -> Overlay[FloatArray] | None:
+    """Return the gap of each slice in the pinned state, shape (S,); NaN if it has too few rows there."""
+
+    def gaps(sample: Sample) -> FloatArray:
+        gap_of = {one.where: one.gap for one in _measure(sample, question).slices}
+        return np.array([gap_of.get(one.where, np.nan) for one in tested.slices])
+
+    # All slices are measured, whichever one was pinned.
+    return pinning.overlay(settings, gaps, as_now=("bins", "scheme", "where"))
+
+
+def draw_answer(tested: Slices, pinned: Overlay[FloatArray] | None = None) -> None:
     """Draw the result as a sentence and a figure; a click on a mark selects the rows of its slice."""
     figure = SliceGaps.compute(tested)
     st.subheader(md(figure.answer(), 500), anchor=False)
-    key = selection.key(_MARKS)
+    key = selection.widget_key(_MARKS)
 
     def clicked() -> None:
-        points = st.session_state[diagram.widget_key(key)].selection.points
-        at = interactive_reliability.customdata(points[0]) if points else None
+        points = st.session_state[screen.widget_key(key)].selection.points
+        at = interactive_reliability.number_of_point(points[0]) if points else None
         if at is not None:
             selection.choose(SliceRule(figure.shown[at].where), by=_MARKS)
 
     if tested.slices:
-        diagram.chart(
+        screen.chart(
             figure,
-            diagram.as_wide_as_the_page(
-                diagram.plotted(
+            screen.as_wide_as_the_page(
+                screen.plotted(
                     figure,
                     beside=()
                     if pinned is None
@@ -252,21 +255,23 @@ def _why_off_despite_interval(tested: Slices) -> str:
     )
 
 
-def table(tested: Slices, settings: Settings, pinned: Overlay[FloatArray] | None = None) -> None:
+def draw_slices_table(
+    tested: Slices, settings: Settings, pinned: Overlay[FloatArray] | None = None
+) -> None:
     """Draw the table of all slices; a tick selects the rows of one, which can also be shown alone."""
     if not tested.slices:
         return
     by = "slices.table"
-    key = f"{selection.key(by)}.{hash((settings.rows_key, tested.against, len(tested.slices)))}"
+    key = f"{selection.widget_key(by)}.{hash((settings.rows_key, tested.against, len(tested.slices)))}"
     shown = tested.slices[:MOST]
-    at = _selected_tested_slices(shown)
+    at = _selected_position(shown)
 
     def picked() -> None:
         rows = st.session_state[key].selection.rows
         selection.choose(SliceRule(shown[rows[0]].where) if rows else None, by=by)
 
     st.dataframe(
-        _styled_table(tested, pinned),
+        _styled(tested, pinned),
         hide_index=True,
         height=min(440, 38 + 35 * len(tested.slices)),
         alt="All slices: rows, score, hits, gap, interval and p-value",
@@ -278,7 +283,7 @@ def table(tested: Slices, settings: Settings, pinned: Overlay[FloatArray] | None
     )
     with st.container(horizontal=True, vertical_alignment="center"):
         _button_to_look(None if at is None else shown[at], settings)
-        tables_and_cards.button(
+        tables_and_cards.download_button(
             "All slices as CSV",
             tested.frame,
             f"{settings.file_stem}-slices.csv",
@@ -286,18 +291,51 @@ def table(tested: Slices, settings: Settings, pinned: Overlay[FloatArray] | None
         )
 
 
-def _selected_tested_slices(shown: Sequence[Slice]) -> int | None:
+def _selected_position(shown: Sequence[Slice]) -> int | None:
     """Return the position of the slice whose rows are selected."""
-    rule = selection.rule()
+    rule = selection.current_rule()
     where = rule.where if isinstance(rule, SliceRule) else None
     return next((i for i, s in enumerate(shown) if s.where == where), None)
+
+
+def _styled(tested: Slices, pinned: Overlay[FloatArray] | None) -> Styler:
+    """Return the first slices; columns sort as numbers and are written as texts."""
+    frame = pd.DataFrame(
+        {
+            "slice": shorten(s.name, 100),
+            "rows": s.rows,
+            "score": s.score,
+            "hits": s.hits,
+            "gap": s.gap,
+            "95 % interval": f"{points(s.interval.low)} to {points(s.interval.high)}",
+            "p-value": s.p_value,
+            "adjusted": s.adjusted,
+            "off": "yes" if s.adjusted <= tested.rate else "",
+            "ECE": s.ece,
+            "noise": s.ece_noise,
+        }
+        for s in tested.slices[:MOST]
+    )
+    gaps = [Bullet(s.gap, (s.interval.low, s.interval.high)) for s in tested.slices[:MOST]]
+    frame.insert(5, screen.PICTURE_COLUMN, screen.picture_column(gaps, width=_PICTURE))
+    if pinned is not None:
+        frame.insert(5, "pinned", pinned.content[:MOST])
+    formats: Any = {
+        **dict.fromkeys(("score", "hits"), share_cell),
+        "gap": signed_points,
+        **dict.fromkeys(("ECE", "noise"), points),
+        **dict.fromkeys(("p-value", "adjusted"), p_number),
+    }
+    if pinned is not None:
+        formats["pinned"] = signed_points
+    return frame.style.format(formats)
 
 
 def _names(*, pinned: bool) -> Any:
     # A column that stays in place must leave room for the numbers, even on a phone, and for those of a pinned state.
     usual = 140 if pinned else 166
     widths = {"narrow": 150, "small": 150, "usual": usual, "wide": 320}
-    return st.column_config.TextColumn(width=widths[diagram.size()], pinned=True)
+    return st.column_config.TextColumn(width=widths[screen.width_class()], pinned=True)
 
 
 def _column(width: int, help: str | None = None) -> Any:
@@ -310,7 +348,7 @@ _COLUMNS = {
     "hits": _column(60, "Share of hits."),
     "gap": _column(54, "Score minus hits, in points."),
     "pinned": _column(64, "The gap in the pinned state, in points."),
-    diagram.COLUMN: diagram.config(
+    screen.PICTURE_COLUMN: screen.picture_column_config(
         "The gap and its interval; the thin line is at 0.", width=_PICTURE
     ),
     "95 % interval": st.column_config.Column(
@@ -342,14 +380,14 @@ def _button_to_look(one: Slice | None, settings: Settings) -> None:
     )
 
 
-def slice_of_other_pages(chosen: Settings) -> None:
+def draw_slice_of_other_pages(chosen: Settings) -> None:
     """Say which slice the other pages show, and offer a way back to all rows."""
     if not chosen.where:
         return
     with st.container(border=True, horizontal=True, vertical_alignment="center"):
         st.markdown(
             f":material/filter_alt: The other pages look at **{md(where_words(chosen.where))}** "
-            f"({counted(chosen.sample.data.rows, 'row')}).",
+            f"({chosen.row_count}).",
             width="content",
         )
         st.page_link(
@@ -358,41 +396,7 @@ def slice_of_other_pages(chosen: Settings) -> None:
         st.button("Show all rows", on_click=look_at_slice, args=(chosen.whole, ()))
 
 
-def _styled_table(tested: Slices, pinned: Overlay[FloatArray] | None) -> Styler:
-    """Return the first slices; columns sort as numbers and are written as texts."""
-    frame = pd.DataFrame(
-        {
-            "slice": shorten(s.name, 100),
-            "rows": s.rows,
-            "score": s.score,
-            "hits": s.hits,
-            "gap": s.gap,
-            "95 % interval": f"{points(s.interval.low)} to {points(s.interval.high)}",
-            "p-value": s.p_value,
-            "adjusted": s.adjusted,
-            "off": "yes" if s.adjusted <= tested.rate else "",
-            "ECE": s.ece,
-            "noise": s.ece_noise,
-        }
-        for s in tested.slices[:MOST]
-    )
-    gaps = [Bullet(s.gap, (s.interval.low, s.interval.high)) for s in tested.slices[:MOST]]
-    frame.insert(5, diagram.COLUMN, diagram.column(gaps, width=_PICTURE))
-    if pinned is not None:
-        frame.insert(5, "pinned", pinned.content[:MOST])
-    formats: Any = {
-        **dict.fromkeys(("score", "hits"), share_cell),
-        "gap": signed_points,
-        **dict.fromkeys(("ECE", "noise"), points),
-        **dict.fromkeys(("p-value", "adjusted"), p_number),
-    }
-    if pinned is not None:
-        formats["pinned"] = signed_points
-    return frame.style.format(formats)
-
-
-# ---- The page Over time: the choices, the job that measures each period, and the result.
-
+# ---- Over time
 
 PLACE = "over_time"
 #: The options for automatic periods and for no recalibration.
@@ -401,7 +405,7 @@ _AUTOMATIC, _NONE = "as suits the data", "none"
 AT_ONCE = 500_000
 
 
-def explore(settings: Settings) -> None:
+def explore_over_time(settings: Settings) -> None:
     """Draw the choices, the running job, and the periods."""
     with st.container(horizontal=True, gap="medium", vertical_alignment="bottom"):
         keys = METRICS.in_table("fits")
@@ -438,13 +442,13 @@ def explore(settings: Settings) -> None:
     sample = settings.sample
     work = LongWork(
         PLACE,
-        (*settings.rows_key, *settings.reduction_and_bins_key, metric, every, method),
-        f"Measuring {counted(sample.data.rows, 'row')} over time",
-        lambda: lambda job: _work(job, sample, metric, length, recalibrator),
+        (*settings.key, metric, every, method),
+        f"Measuring {settings.row_count} over time",
+        lambda: lambda job: _measure_periods(job, sample, metric, length, recalibrator),
         about=settings.rows_key,
     )
     cells = sample.data.n * max(1, sample.data.n_classes)
-    status = jobs.draw(
+    status = jobs.draw_long_work(
         work,
         Button("Measure each period", ":material/timeline:"),
         StateWords("Each period, changes, and what recalibration on the past would have given."),
@@ -452,10 +456,10 @@ def explore(settings: Settings) -> None:
         patience=2.0,
     )
     if status.result is not None:
-        _show(status.result, settings)
+        _draw_periods(status.result, settings)
 
 
-def _work(
+def _measure_periods(
     job: Job, sample: Sample, metric: str, every: Every | None, method: str | None
 ) -> OverTime:
     return over_time(
@@ -467,37 +471,15 @@ def _work(
     )
 
 
-def _selected(result: OverTime, settings: Settings) -> Iterator[Overlay[FloatArray]]:
-    """Yield the metric of the selected rows, period by period."""
-    chosen = selection.current(settings)
-    if chosen is not None and chosen.rows.size:
-        key = (
-            *settings.rows_key,
-            *settings.reduction_and_bins_key,
-            chosen.rule.link(),
-            result.metric,
-            result.every,
-        )
-        yield Overlay("Selected rows", "selected", _values(key, chosen.rows, result, settings))
-
-
-@cached_results(6)
-def _values(
-    key: tuple[str, ...], _rows: IntArray, _result: OverTime, _settings: Settings
-) -> FloatArray:
-    with _settings.compute_lock:
-        return values_of(_settings.sample, _result, _rows)
-
-
-def _show(result: OverTime, settings: Settings) -> None:
+def _draw_periods(result: OverTime, settings: Settings) -> None:
     figure = OverTimeLine.compute(result)
     st.subheader(md(figure.answer(), 1_000), anchor=False)
     if figure.past():
         st.markdown(md(figure.past(), 1_000))
-    subsets = tuple(_selected(result, settings))
-    diagram.chart(
+    subsets = tuple(_metric_of_selected(result, settings))
+    screen.chart(
         figure,
-        diagram.as_wide_as_the_page(diagram.plotted(figure, beside=subsets)),
+        screen.as_wide_as_the_page(screen.plotted(figure, beside=subsets)),
         key=f"over_time.{result.metric}",
         filename=f"over-time-{result.metric}",
     )
@@ -526,12 +508,32 @@ def _show(result: OverTime, settings: Settings) -> None:
         f"By {result.every}, each period with its own interval and noise floor.{tested}{small} "
         "Recalibration on the past sees no row of the period that it is judged on."
     )
-    with st.expander("What is drawn, as a table", icon=":material/table:"):
-        frame = result.frame()
-        st.dataframe(frame, hide_index=True, alt=f"{figure.label} by {result.every}")
-        tables_and_cards.button(
-            "Download as CSV",
-            frame,
-            f"{settings.file_stem}-over-time.csv",
-            key="calviz.over_time.download",
+    tables_and_cards.draw_figure_table(
+        result.frame(),
+        f"{settings.file_stem}-over-time.csv",
+        key="calviz.over_time.download",
+        alt=f"{figure.label} by {result.every}",
+    )
+
+
+def _metric_of_selected(result: OverTime, settings: Settings) -> Iterator[Overlay[FloatArray]]:
+    """Yield the metric of the selected rows, period by period."""
+    chosen = selection.current(settings)
+    if chosen is not None and chosen.rows.size:
+        key = (
+            *settings.key,
+            chosen.rule.link(),
+            result.metric,
+            result.every,
         )
+        yield Overlay(
+            "Selected rows", "selected", _kept_metric_of_rows(key, chosen.rows, result, settings)
+        )
+
+
+@cached_results(6)
+def _kept_metric_of_rows(
+    key: tuple[str, ...], _rows: IntArray, _result: OverTime, _settings: Settings
+) -> FloatArray:
+    with _settings.compute_lock:
+        return values_of(_settings.sample, _result, _rows)

@@ -1,4 +1,4 @@
-"""All metrics."""
+"""The page Metrics: a table of all metrics, its export, and the ECE as other libraries define it."""
 
 from __future__ import annotations
 
@@ -10,8 +10,7 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from calviz.app import diagram, navigation, pinning, selection, session, tables_and_cards
-from calviz.app import session as results
+from calviz.app import navigation, pinning, screen, selection, session, tables_and_cards
 from calviz.app.session import Settings, md
 from calviz.app.tables_and_cards import sortable
 from calviz.core.entry_specs import Conventions, ConventionValue
@@ -20,7 +19,6 @@ from calviz.core.table_export import csv_bytes
 from calviz.core.words import (
     bins_words,
     capitalised,
-    counted,
     number,
     points_cell,
     range_end,
@@ -31,20 +29,17 @@ from calviz.figures.convention_bars import EceByLibrary
 from calviz.figures.hundred_squares import Bullet
 from calviz.report.content import OF_ROWS, families, numbers, written_columns
 from calviz.report.content import texts as table_of_table
-from calviz.sample.error_bars import MetricResult
+from calviz.sample.metric_results import MetricResult
 from calviz.verdicts import analysis
 from calviz.verdicts.evaluation import Written, missing, name_of, remarks
 
-# ---- All metrics in a table: values at once, intervals and noise floors family by family.
-
-
-ALL = "All families"
+ALL_FAMILIES = "All families"
 #: Rows times classes up to which error bars are computed by default.
 AT_ONCE = 1_000_000
 #: Width of a picture in the table, in pixels.
 _PICTURE = 74
 #: Height of the table in pixels, alone and with the explanation of a metric below it.
-HEIGHT, HEIGHT_BESIDE = 620, 320
+TABLE_HEIGHT, TABLE_HEIGHT_BESIDE = 620, 320
 
 #: Seconds between two drawings of a table that is still being filled in.
 REDRAW_EVERY = 0.5
@@ -58,18 +53,6 @@ Results = dict[str, MetricResult]
 _COMPLETE = "calviz.metrics.there"
 
 
-def keys_of(family: str, settings: Settings) -> tuple[str, ...]:
-    """Return the metrics of a family, or all; the ECE appears only once, under the name that fits these bins."""
-    same = "" if settings.scheme == "equal-width" else "ece"
-    return tuple(m.key for m in METRICS if family in (ALL, m.family) and m.key != same)
-
-
-def is_small(settings: Settings) -> bool:
-    """Whether the data are so small that error bars are computed by default."""
-    data = settings.sample.data
-    return data.n * max(1, data.n_classes) <= AT_ONCE
-
-
 def explore_table(settings: Settings, family: str, *, error_bars: bool) -> Results:
     """Draw the table and, below it, what the chosen metric means; return the results, for the export.
 
@@ -81,14 +64,14 @@ def explore_table(settings: Settings, family: str, *, error_bars: bool) -> Resul
     with (
         progress,
         st.spinner(
-            f"Computing {len(keys)} metrics of {counted(settings.sample.data.rows, 'row')} …",
+            f"Computing {len(keys)} metrics of {settings.row_count} …",
             show_time=True,
         ),
     ):
         results: Results = dict(session.metrics(settings, keys, error_bars=False).metrics)
         others = _other_values(settings, keys)
     if error_bars and settings.sample.data.n > 1:
-        wanted_families = [f for f in families() if family in (ALL, f)]
+        wanted_families = [f for f in families() if family in (ALL_FAMILIES, f)]
         # Error bars that were complete in the last run are there at once; drawing the table repeatedly would take a second.
         shown = (settings.rows_key, settings.reduction_and_bins_key, family)
         is_complete = st.session_state.get(_COMPLETE) == shown
@@ -98,7 +81,7 @@ def explore_table(settings: Settings, family: str, *, error_bars: bool) -> Resul
                 with place.container():
                     _draw_table(results, settings, others)
                 drawn_at = monotonic()
-            words = f"Resampling {counted(settings.sample.data.rows, 'row')}: {each} ({at} of {len(wanted_families)}) …"
+            words = f"Resampling {settings.row_count}: {each} ({at} of {len(wanted_families)}) …"
             with progress, st.spinner(words, show_time=True):
                 evaluation = session.metrics(settings, keys_of(each, settings), error_bars=True)
             results.update(evaluation.metrics)
@@ -106,6 +89,18 @@ def explore_table(settings: Settings, family: str, *, error_bars: bool) -> Resul
     with place.container():
         _reacting_table(results, settings, others)
     return results
+
+
+def keys_of(family: str, settings: Settings) -> tuple[str, ...]:
+    """Return the metrics of a family, or all; the ECE appears only once, under the name that fits these bins."""
+    same = "" if settings.scheme == "equal-width" else "ece"
+    return tuple(m.key for m in METRICS if family in (ALL_FAMILIES, m.family) and m.key != same)
+
+
+def is_small(settings: Settings) -> bool:
+    """Whether the data are so small that error bars are computed by default."""
+    data = settings.sample.data
+    return data.n * max(1, data.n_classes) <= AT_ONCE
 
 
 def _other_values(
@@ -164,7 +159,9 @@ def _draw_table(
     if any(r.interval is not None for r in results.values()):
         bullets = Bullet.column(results.values())
         texts.insert(
-            2 + len(others), diagram.COLUMN, diagram.column(bullets, shared=False, width=_PICTURE)
+            2 + len(others),
+            screen.PICTURE_COLUMN,
+            screen.picture_column(bullets, shared=False, width=_PICTURE),
         )
     # Reasons why a metric is not available are listed below the table, each once.
     unused = ["note", *(c for c in OPTIONAL if not texts[c].any())]
@@ -175,12 +172,12 @@ def _draw_table(
     texts["family"] = texts["family"].str.replace(" and ", ", ")
     texts = texts.drop(columns=unused)
     options: dict[str, Any] = {}
-    height = HEIGHT
+    height = TABLE_HEIGHT
     if select:
         key = f"calviz.metrics.{hash((settings.rows_key, settings.reduction, *results))}"
         options = {"on_select": "rerun", "selection_mode": "single-row", "key": key}
         if st.session_state.get(key, {}).get("selection", {}).get("rows"):
-            height = HEIGHT_BESIDE
+            height = TABLE_HEIGHT_BESIDE
     columns = _columns()
     return st.dataframe(
         _sortable(texts, results, others),
@@ -206,7 +203,7 @@ def _columns() -> dict[str, Any]:
         "pinned": st.column_config.Column(
             width=80, alignment="right", help="The value in the pinned state."
         ),
-        diagram.COLUMN: diagram.config(width=_PICTURE),
+        screen.PICTURE_COLUMN: screen.picture_column_config(width=_PICTURE),
         "95 % interval": st.column_config.TextColumn(width=112, help=INTERVAL_HELP),
         "noise: mean": st.column_config.Column(
             width=81,
@@ -237,6 +234,10 @@ def _other(result: MetricResult | None) -> str:
     return Written(result).value if result is not None and result.available else ""
 
 
+#: Columns that are left out if they are empty.
+OPTIONAL = ("95 % interval", "noise: mean", "noise: 95 %", "p-value")
+
+
 def _sortable(
     texts: pd.DataFrame, results: Results, others: Mapping[str, Mapping[str, MetricResult]]
 ) -> Any:
@@ -250,10 +251,6 @@ def _sortable(
     for name, other in others.items():
         columns[name] = [other[key].value if key in other else math.nan for key in results]
     return sortable(texts, {name: columns[name] for name in columns if name in texts.columns})
-
-
-#: Columns that are left out if they are empty.
-OPTIONAL = ("95 % interval", "noise: mean", "noise: 95 %", "p-value")
 
 
 def details(result: MetricResult) -> None:
@@ -276,7 +273,7 @@ def details(result: MetricResult) -> None:
         st.markdown(md(" · ".join(facts), 1_000))
         st.caption(
             f"Source: {md(metric.reference, 500)}. On the command line and in JSON: `{metric.key}`. "
-            f"[More]({tables_and_cards.address(metric.key)})"
+            f"[More]({tables_and_cards.entry_address(metric.key)})"
         )
 
 
@@ -292,17 +289,16 @@ def _value(value: Any) -> str:
     return number(value) if isinstance(value, float) else str(value)
 
 
-# ---- The contents of the export of all metrics.
-
-
-def draw(results: Results, settings: Settings, stem: str) -> None:
+def draw_export(results: Results, settings: Settings, stem: str) -> None:
     """Draw the export of the metrics."""
-    tables_and_cards.offer(
-        lambda form: text_export(results, settings, form), f"{stem}-metrics", key="calviz.metrics"
+    tables_and_cards.draw_export(
+        lambda form: metrics_export(results, settings, form),
+        f"{stem}-metrics",
+        key="calviz.metrics",
     )
 
 
-def text_export(results: Results, settings: Settings, form: str) -> str:
+def metrics_export(results: Results, settings: Settings, form: str) -> str:
     """Return the table in a format; CSV holds plain fractions, the others the texts on screen."""
     if form == "CSV":
         return csv_bytes(numbers(results)).decode()
@@ -324,8 +320,7 @@ def source(settings: Settings) -> str:
     return " · ".join([*parts, settings.sample.words])
 
 
-# ---- The ECE of the same predictions as other libraries define it: a figure, a table, and why the values differ.
-
+# ---- Other libraries
 
 #: Height in pixels of a row of the table, for up to four lines of text.
 ROW_HEIGHT = 86
@@ -345,27 +340,27 @@ def explore_conventions(settings: Settings, stem: str, *, at_once: bool) -> None
             "Compute the ECE of other libraries",
             key="libraries",
             bind="query-params",
-            help=f"On {counted(settings.sample.data.rows, 'row')} this takes some seconds.",
+            help=f"On {settings.row_count} this takes some seconds.",
         ):
             return
-        conventions = results.conventions(settings)
-        st.markdown(sentence(conventions))
+        conventions = session.conventions(settings)
+        st.markdown(conventions_sentence(conventions))
         figure = EceByLibrary.of(conventions)
-        diagram.chart(
+        screen.chart(
             figure,
             key="conventions",
             filename="ece-by-library",
         )
-        _draw(conventions)
+        _draw_conventions(conventions)
         with st.popover("Export", icon=":material/download:"):
-            tables_and_cards.offer(
-                lambda form: text(conventions, settings, form),
+            tables_and_cards.draw_export(
+                lambda form: conventions_export(conventions, settings, form),
                 f"{stem}-libraries",
                 key="calviz.libraries",
             )
 
 
-def sentence(conventions: Conventions) -> str:
+def conventions_sentence(conventions: Conventions) -> str:
     """Say how far apart the values are, and what to compare them with, in markdown."""
     low, high = conventions.span
     words = (
@@ -388,7 +383,40 @@ def _in_order(conventions: Conventions) -> list[ConventionValue]:
     return sorted(conventions, key=lambda v: -v.value if v.available else math.inf)
 
 
-def table(conventions: Conventions) -> pd.DataFrame:
+def _draw_conventions(conventions: Conventions) -> None:
+    texts, others = conventions_table(conventions), _in_order(conventions)
+    numbers = {
+        "value": [conventions.ece, *(v.value for v in others)],
+        "difference": [math.nan, *(v.value - conventions.ece for v in others)],
+        "if calibrated": [conventions.noise, *(v.noise for v in others)],
+    }
+    config = {
+        "library, function": st.column_config.TextColumn(width=188, pinned=True),
+        "value": st.column_config.Column(width=64, alignment="right", help="In points."),
+        "difference": st.column_config.Column(
+            width=80, alignment="right", help="To calviz's ECE, in points."
+        ),
+        "if calibrated": st.column_config.Column(
+            width=92,
+            alignment="right",
+            help="What this convention gives on average for a perfectly calibrated model with the same number of "
+            "rows, in points.",
+        ),
+        "its default": st.column_config.TextColumn(width=190),
+        "why it differs": st.column_config.TextColumn(width=300),
+    }
+    st.dataframe(
+        sortable(texts, {name: numbers[name] for name in NUMBERS if name in texts.columns}),
+        hide_index=True,
+        row_height=ROW_HEIGHT,
+        height=38 + ROW_HEIGHT * len(texts),
+        placeholder="–",
+        alt="ECE by library: value, difference to calviz, its default, why it differs",
+        column_config={name: config[name] for name in texts.columns},
+    )
+
+
+def conventions_table(conventions: Conventions) -> pd.DataFrame:
     """Return calviz and every convention as texts, one row each."""
     rule = f"{bins_words(**conventions.params)}, (a, b]"
     records = [
@@ -419,44 +447,11 @@ def table(conventions: Conventions) -> pd.DataFrame:
     return texts if conventions.redraws else texts.drop(columns="if calibrated")
 
 
-def text(conventions: Conventions, settings: Settings, form: str) -> str:
+def conventions_export(conventions: Conventions, settings: Settings, form: str) -> str:
     """Return the table in a format; CSV holds plain fractions, the others the texts on screen."""
     if form == "CSV":
         return csv_bytes(conventions.frame().reset_index()).decode()
-    texts = table(conventions).drop(columns="why it differs")
+    texts = conventions_table(conventions).drop(columns="why it differs")
     right = [c for c in NUMBERS if c in texts.columns]
     caption = f"ECE in points by the defaults of other libraries: {source(settings)}."
     return tables_and_cards.for_papers(form, texts, caption=caption, right=right)
-
-
-def _draw(conventions: Conventions) -> None:
-    texts, others = table(conventions), _in_order(conventions)
-    numbers = {
-        "value": [conventions.ece, *(v.value for v in others)],
-        "difference": [math.nan, *(v.value - conventions.ece for v in others)],
-        "if calibrated": [conventions.noise, *(v.noise for v in others)],
-    }
-    config = {
-        "library, function": st.column_config.TextColumn(width=188, pinned=True),
-        "value": st.column_config.Column(width=64, alignment="right", help="In points."),
-        "difference": st.column_config.Column(
-            width=80, alignment="right", help="To calviz's ECE, in points."
-        ),
-        "if calibrated": st.column_config.Column(
-            width=92,
-            alignment="right",
-            help="What this convention gives on average for a perfectly calibrated model with the same number of "
-            "rows, in points.",
-        ),
-        "its default": st.column_config.TextColumn(width=190),
-        "why it differs": st.column_config.TextColumn(width=300),
-    }
-    st.dataframe(
-        sortable(texts, {name: numbers[name] for name in NUMBERS if name in texts.columns}),
-        hide_index=True,
-        row_height=ROW_HEIGHT,
-        height=38 + ROW_HEIGHT * len(texts),
-        placeholder="–",
-        alt="ECE by library: value, difference to calviz, its default, why it differs",
-        column_config={name: config[name] for name in texts.columns},
-    )

@@ -1,4 +1,4 @@
-"""Report, chosen figures, PDF."""
+"""The pages Report and Figures: what is chosen, made and downloaded."""
 
 from __future__ import annotations
 
@@ -12,14 +12,13 @@ import streamlit as st
 from calviz.app import (
     decide_cutoff,
     diagnose_groups,
-    diagram,
     jobs,
     models_compared,
     recalibrate_comparison,
     recalibrate_learning_curve,
+    screen,
     session,
 )
-from calviz.app import decide_cutoff as cutoff
 from calviz.app.jobs import Button, Job, LongWork, StateWords
 from calviz.app.session import Settings, md
 from calviz.comparison.comparison_results import Comparison
@@ -43,47 +42,6 @@ from calviz.report.document import Part, Report, bind, make_part
 from calviz.report.printing import LETTERS, Panel, caption_of, to_sheet
 from calviz.sample.cutoff_and_grades import decidable, has_grades, possible_grade_columns
 
-# ---- A page of HTML as PDF: a button that prints it, then one that downloads it.
-
-
-def draw(html: str, filename: str, *, key: str) -> None:
-    """Print on request, as it takes seconds; if nothing on this machine can print, disable the button and say why.
-
-    Parameters
-    ----------
-    html : str
-        A self-contained page.
-    filename : str
-    key : str
-        Prefix of the keys of the buttons, and of the PDF, which is kept until the page changes.
-    """
-    if reason := printing.why_not():
-        st.button("PDF", disabled=True, key=f"{key}.no_pdf", help=md(reason, 300))
-        return
-    digest, state_key = hashlib.sha256(html.encode()).hexdigest(), f"{key}.pdf_made"
-    printed: tuple[str, bytes] | None = st.session_state.get(state_key)
-    if printed is None or printed[0] != digest:
-        help = "Printed by the browser that is on this machine; takes some seconds."
-        icon = ":material/picture_as_pdf:"
-        if not st.button("Make a PDF", icon=icon, key=f"{key}.make_pdf", help=help):
-            return
-        with st.spinner("Printing …", show_time=True):
-            printed = digest, printing.to_pdf(html)
-        st.session_state[state_key] = printed
-    st.download_button(
-        f"PDF ({file_size(len(printed[1]))})",
-        printed[1],
-        filename,
-        "application/pdf",
-        icon=":material/download:",
-        on_click="ignore",
-        key=f"{key}.PDF",
-    )
-
-
-# ---- The page Report: the choice of its contents, the job that makes it, and the downloads.
-
-
 PLACE = "report"
 #: The sections that use what was chosen on the page Decisions; the section on grades also depends on the preset.
 GRADES, DECISIONS, METRICS = "grades", "decisions", "metrics"
@@ -93,13 +51,45 @@ OVER_TIME = "over-time"
 HEIGHT = 900
 
 
+def explore_report(settings: Settings) -> None:
+    """Draw the choices, the job, the downloads and the preview."""
+    inputs = results_of_pages(settings)
+    keys, preset = _sections(settings, inputs)
+    inputs = replace(inputs, preset=preset)
+    title, author, notes, date = _own_words(settings)
+    if not keys:
+        st.info("Choose at least one section.", icon=":material/info:")
+        return
+    requested = {(key, inputs.identity(key)) for key in keys}
+    work = LongWork(
+        PLACE,
+        settings.key,
+        "Making the report",
+        lambda: _work(settings, inputs, keys),
+        answers=lambda part: part[1] >= requested,
+    )
+    status = jobs.draw_long_work(
+        work,
+        Button("Make the report", ":material/description:", "calviz.report.make"),
+        StateWords(
+            stopped=lambda _: "Stopped before the report was made.",
+            out_of_date="The report that was made does not hold all of these sections as they are now.",
+        ),
+    )
+    if status.result is None or not work.answers(status.result):
+        return
+    part: Part = status.result[0]
+    chosen = _with_sections(part, keys)
+    _downloads(bind([chosen], title=title, author=author, notes=notes, date=date), settings)
+
+
 @dataclass(frozen=True, eq=False)
 class PageResults:
     """Results and choices of other pages for these data, for the report."""
 
     comparison: Comparison | None
     learning: LearningCurve | None
-    chosen: models_compared.Chosen | None
+    chosen: models_compared.ChosenModels | None
     question: diagnose_groups.SlicesChoice | None
     preset: Preset | None = None
     cutoff: float | None = None
@@ -130,50 +120,18 @@ class PageResults:
         return str(id(result)) if work in ("comparison", "learning") else repr(result)
 
 
-def explore_report_page(settings: Settings) -> None:
-    """Draw the choices, the job, the downloads and the preview."""
-    inputs = results_of_pages(settings)
-    keys, preset = _sections(settings, inputs)
-    inputs = replace(inputs, preset=preset)
-    title, author, notes, date = _own_words(settings)
-    if not keys:
-        st.info("Choose at least one section.", icon=":material/info:")
-        return
-    requested = {(key, inputs.identity(key)) for key in keys}
-    work = LongWork(
-        PLACE,
-        _key(settings),
-        "Making the report",
-        lambda: _work(settings, inputs, keys),
-        answers=lambda part: part[1] >= requested,
-    )
-    status = jobs.draw(
-        work,
-        Button("Make the report", ":material/description:", "calviz.report.make"),
-        StateWords(
-            stopped=lambda _: "Stopped before the report was made.",
-            out_of_date="The report that was made does not hold all of these sections as they are now.",
-        ),
-    )
-    if status.result is None or not work.answers(status.result):
-        return
-    part: Part = status.result[0]
-    chosen = _with_sections(part, keys)
-    _downloads(bind([chosen], title=title, author=author, notes=notes, date=date), settings)
-
-
 def results_of_pages(settings: Settings) -> PageResults:
     """Look up the latest results and choices of the pages Recalibrate, Learning curve, Compare models, Slices and Decisions."""
     comparison = _latest(recalibrate_comparison.PLACE, settings)
     learning = _latest(recalibrate_learning_curve.PLACE, settings)
-    chosen = models_compared.usual(settings.entry)
-    grades = decide_cutoff.chosen_grade_table()
+    chosen = models_compared.usual_models(settings.entry)
+    grades = decide_cutoff.chosen_grade_column()
     return PageResults(
         comparison if isinstance(comparison, Comparison) else None,
         learning if isinstance(learning, LearningCurve) else None,
         chosen if len(chosen.models) > 1 else None,
-        diagnose_groups.last_question(settings),
-        cutoff=cutoff.chosen(),
+        diagnose_groups.last_slices_asked(settings),
+        cutoff=decide_cutoff.chosen_cutoff(),
         grades=grades if grades in possible_grade_columns(settings.whole) else None,
     )
 
@@ -198,7 +156,7 @@ def subject(settings: Settings, inputs: PageResults) -> Subject:
         learning=inputs.learning,
         slices=None
         if inputs.question is None
-        else diagnose_groups.measure(settings, inputs.question),
+        else diagnose_groups.measure_slices(settings, inputs.question),
         preset=inputs.preset,
         cutoff=inputs.cutoff,
         grades=inputs.grades,
@@ -314,10 +272,6 @@ def _own_words(settings: Settings) -> tuple[str, str, str, str]:
     return title or "", author or "", notes or "", "" if date is None else str(date)
 
 
-def _key(settings: Settings) -> tuple[str, ...]:
-    return (*settings.rows_key, *settings.reduction_and_bins_key)
-
-
 #: Requested sections, each with the identity of what it was made of.
 MadeSections = frozenset[tuple[str, str]]
 
@@ -354,7 +308,7 @@ def _work(
         full_subject = report_subject
         if aligned is not None:
             full_subject = replace(
-                report_subject, models=models_compared.compared(job, aligned, settings)
+                report_subject, models=models_compared.compare(job, aligned, settings)
             )
         return make_part(full_subject, sections=keys, progress=progress), made_sections
 
@@ -391,7 +345,7 @@ def _downloads(report: Report, settings: Settings) -> None:
                 key=f"calviz.report.{label}",
                 help=help,
             )
-        draw(html, f"{stem}-report.pdf", key="calviz.report")
+        draw_pdf_buttons(html, f"{stem}-report.pdf", key="calviz.report")
         preview = st.toggle("Preview", value=True, key="preview", bind="query-params")
     st.caption(
         "The file holds summaries, not the rows of your file; with few rows the points of a curve may be single "
@@ -404,23 +358,57 @@ def _downloads(report: Report, settings: Settings) -> None:
             st.iframe(html, height=HEIGHT, alt="Preview of the report")
 
 
-# ---- The page Figures: the choice of panels and widths, one caption for all, and downloads as SVG, PNG and PDF.
+def draw_pdf_buttons(html: str, filename: str, *, key: str) -> None:
+    """Print on request, as it takes seconds; if nothing on this machine can print, disable the button and say why.
 
+    Parameters
+    ----------
+    html : str
+        A self-contained page.
+    filename : str
+    key : str
+        Prefix of the keys of the buttons, and of the PDF, which is kept until the page changes.
+    """
+    if reason := printing.why_not():
+        st.button("PDF", disabled=True, key=f"{key}.no_pdf", help=md(reason, 300))
+        return
+    digest, state_key = hashlib.sha256(html.encode()).hexdigest(), f"{key}.pdf_made"
+    printed: tuple[str, bytes] | None = st.session_state.get(state_key)
+    if printed is None or printed[0] != digest:
+        help = "Printed by the browser that is on this machine; takes some seconds."
+        icon = ":material/picture_as_pdf:"
+        if not st.button("Make a PDF", icon=icon, key=f"{key}.make_pdf", help=help):
+            return
+        with st.spinner("Printing …", show_time=True):
+            printed = digest, printing.to_pdf(html)
+        st.session_state[state_key] = printed
+    st.download_button(
+        f"PDF ({file_size(len(printed[1]))})",
+        printed[1],
+        filename,
+        "application/pdf",
+        icon=":material/download:",
+        on_click="ignore",
+        key=f"{key}.PDF",
+    )
+
+
+# ---- Figures
 
 #: The panels that are chosen at first.
 _FIRST = ("reliability", "risk-coverage")
 #: Height of the preview in pixels until it is drawn.
-_HEIGHT = 620
+_SHEET_HEIGHT = 620
 
 
-def explore_builder(settings: Settings) -> None:
+def explore_figures(settings: Settings) -> None:
     """Draw the choices, the preview and the downloads."""
     keys, wide, columns, with_caption = _choices()
     panels: list[Panel] = []
     for key in keys:
         spec = FIGURES[key]
         try:
-            with session.sample_with_spinner(settings, f"Computing: {spec.label} …") as sample:
+            with session.computing(settings, f"Computing: {spec.label} …") as sample:
                 figure = sample.once(spec.compute)
             panels.append(Panel(figure, wide=key in wide))
         except CalvizError as reason:
@@ -431,17 +419,19 @@ def explore_builder(settings: Settings) -> None:
     stem = f"{settings.file_stem}-figure"
     with st.spinner("Drawing …"):
         html = to_sheet(
-            panels, columns=columns, name=stem, caption=with_caption, theme=diagram.theme()
+            panels, columns=columns, name=stem, caption=with_caption, theme=screen.theme()
         )
     # The content security policy of the page lets only its own two scripts run, not the one with which streamlit measures
     # contents; every text in it is escaped. Once drawn, the page sets the height of its frame.
-    st.iframe(html, height=_HEIGHT, alt="Preview of the figure, with buttons that save and copy it")
+    st.iframe(
+        html, height=_SHEET_HEIGHT, alt="Preview of the figure, with buttons that save and copy it"
+    )
     st.caption(f"As it is saved: on white paper, {COLUMNS[columns]:g} inches wide.")
-    draw(html, f"{stem}.pdf", key="calviz.figures")
+    draw_pdf_buttons(html, f"{stem}.pdf", key="calviz.figures")
     caption = caption_of(panels)
     st.subheader("Caption", anchor=False)
     st.markdown(md(keep_units_together(caption), 5_000))
-    diagram.text(caption, "Copy the caption", key="calviz.figures.caption")
+    screen.copy_button(caption, "Copy the caption", key="calviz.figures.caption")
 
 
 def _choices() -> tuple[list[str], list[str], int, bool]:
@@ -463,7 +453,7 @@ def _choices() -> tuple[list[str], list[str], int, bool]:
         bind="query-params",
     )
     with below:
-        columns = session.one_of(
+        columns = session.choose_one(
             "Width",
             {n: f"{n} column{'s' if n == 2 else ''}, {width:g} in" for n, width in COLUMNS.items()},
             default=2,

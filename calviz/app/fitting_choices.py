@@ -1,4 +1,4 @@
-"""Rows, methods and options of a fit."""
+"""What every page that fits recalibrators asks for: the fitting rows, the methods and their options."""
 
 from __future__ import annotations
 
@@ -25,11 +25,8 @@ from calviz.core.predictions import Dataset
 from calviz.core.temperature import MOST, UNDERFLOW
 from calviz.core.words import counted, distinct, full_sentence
 
-# ---- The choice of fitting rows, for every page that fits a recalibrator; the sidebar's split gives the evaluation rows.
-
-
 #: Sources of the rows to fit on.
-WAYS = {"split": "another split", "share": "a random share", "folds": "cross-fitting"}
+ROW_WAYS = {"split": "another split", "share": "a random share", "folds": "cross-fitting"}
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,7 +52,7 @@ class FitRows:
         return (*self.settings.rows_key, repr(self.division))
 
 
-def choose(settings: Settings, *, folds: bool = False) -> FitRows:
+def choose_fit_rows(settings: Settings, *, folds: bool = False) -> FitRows:
     """Draw the widgets that choose the rows to fit on; the choice is kept from page to page.
 
     Parameters
@@ -75,9 +72,9 @@ def choose(settings: Settings, *, folds: bool = False) -> FitRows:
     if len(ways) > 1:
         if st.session_state.get("division") not in (None, *ways):
             _forget("division")
-        way = session.one_of(
+        way = session.choose_one(
             "Fit on",
-            {way: WAYS[way] for way in ways},
+            {way: ROW_WAYS[way] for way in ways},
             default=ways[0],
             key="division",
             help=_HELP.format(_judging_words(settings)) + (_FOLDS if folds else ""),
@@ -152,18 +149,193 @@ def _forget(key: str) -> None:
         st.query_params.pop(key, None)
 
 
-# ---- The choice whether a map may output probabilities of exactly 0 or 1 where it was fitted on few rows.
+# ---- Methods
+
+_METHODS_KEY = "methods"
+#: Value in a link when no method is chosen.
+_NO_METHOD = "-"
+#: The last choice, kept while pages without this choice are open.
+_LAST_METHODS = "calviz.methods.kept"
+_OFFERED = "calviz.methods.offered"
 
 
-_KEY = "uncapped"
-_LAST_CHOICE = "calviz.caps.kept"
+@dataclass(frozen=True, eq=False)
+class MethodChoice:
+    """The recalibrators that the user chose.
+
+    Attributes
+    ----------
+    rows : Rows
+        The fitting rows and the evaluation rows.
+    methods : tuple of str
+        In the order of the registry.
+    options : dict of str to dict
+        Parameters of the methods: zero floors and caps.
+    line : DeltaGenerator
+        The container of the small choices, to which a page may add its own.
+    """
+
+    rows: Rows
+    methods: tuple[str, ...]
+    options: dict[str, dict[str, Any]]
+    line: DeltaGenerator
+
+    @property
+    def key(self) -> tuple[str, ...]:
+        """Identifies the choice, for jobs and caches."""
+        return repr(self.methods), repr(self.options)
+
+
+def choose_methods(
+    fit_rows: FitRows,
+    models: Iterable[Dataset] | None = None,
+    *,
+    about: tuple[str, ...] | None = None,
+    many_fits: bool = False,
+    most: int | None = None,
+) -> MethodChoice | None:
+    """Draw the choices; return None, with the reason on screen, if there is nothing to fit on.
+
+    Parameters
+    ----------
+    fit_rows : FitRows
+    models : iterable of Predictions or ConfidencePredictions, optional
+        All models that are fitted; by default, the rows of `fit_rows`.
+    about : tuple of str, optional
+        Identifies the models, for caches.
+    many_fits : bool
+        Whether each method is fitted many times, so that few methods are chosen at first.
+    most : int, optional
+        Largest number of methods that the page has room for.
+    """
+    data, about = fit_rows.data, about or fit_rows.settings.rows_key
+    try:
+        rows = fit_rows.division.rows(data)
+    except CalvizError as error:
+        st.warning(md(full_sentence(str(error)), 1_000), icon=":material/warning:")
+        return None
+    fitted = [data] if models is None else list(models)
+    # Only methods that all models allow are offered.
+    narrowest = min(fitted, key=lambda d: d.kind != "confidence")
+    suggestion = suggest(narrowest, rows.fit.rows)
+    preselected = suggestion.usual if many_fits else suggestion.methods
+    methods = _methods(suggestion, preselected, (*about, str(rows.fit.rows)))
+    if most is not None and len(methods) > most:
+        left = "; ".join(RECALIBRATORS[key].label for key in methods[most:])
+        st.caption(f"This page has room for {most} methods. Left out here: {md(left, 1_000)}.")
+        methods = methods[:most]
+    floor = choose_zero_floor(fitted, about)
+    line = st.container(horizontal=True, gap="small")
+    with line:
+        options = choose_cap(methods, options_with_floor(methods, floor))
+    return MethodChoice(rows, methods, options, line)
+
+
+def _methods(
+    suggestion: Suggestion, preselected: tuple[str, ...], about: tuple[str, ...]
+) -> tuple[str, ...]:
+    fitting = {*suggestion.methods, *suggestion.left_out}
+    possible = [s.key for s in RECALIBRATORS if s.key in fitting]
+    if _LAST_METHODS not in st.session_state or open_files.is_history_step():
+        _follow_address(possible)
+    _keep(possible, preselected, about)
+    chosen = st.multiselect(
+        "Methods",
+        possible,
+        # No default where the state is set in this run: streamlit warns about two values.
+        default=None if _METHODS_KEY in st.session_state else list(preselected),
+        format_func=lambda key: RECALIBRATORS[key].label if key in possible else str(key),
+        key=_METHODS_KEY,
+        help="The recalibrators that are fitted, on every page that fits some; each is compared with the uncalibrated model.",
+    )
+    st.session_state[_OFFERED] = (about, preselected)
+    st.session_state[_LAST_METHODS] = list(chosen)
+    _write_address(chosen, preselected)
+    with st.container(horizontal=True, gap="small"):
+        for label, keys in (("Suggested", preselected), ("All", tuple(possible))):
+            st.button(
+                label,
+                type="tertiary",
+                key=f"calviz.methods.{label}",
+                on_click=_set,
+                args=(keys,),
+            )
+        with st.popover("Why these?", type="tertiary"):
+            _reasons(suggestion, preselected)
+    return tuple(key for key in possible if key in chosen)
+
+
+def _follow_address(possible: list[str]) -> None:
+    """Choose the methods that a link names: by their keys in one text or, in older links, each by its label."""
+    texts = st.query_params.get_all(_METHODS_KEY)
+    if not texts:
+        return
+    labels = {RECALIBRATORS[key].label: key for key in possible}
+    named = [
+        key for text in texts for key in ([labels[text]] if text in labels else split_parts(text))
+    ]
+    st.session_state[_METHODS_KEY] = [key for key in possible if key in named]
+
+
+def _write_address(chosen: Sequence[str], preselected: tuple[str, ...]) -> None:
+    """Write the choice to the address, unless it is what is suggested."""
+    text = None if set(chosen) == set(preselected) else join_parts(chosen) or _NO_METHOD
+    if text is None and _METHODS_KEY in st.query_params:
+        del st.query_params[_METHODS_KEY]
+    elif text is not None and st.query_params.get_all(_METHODS_KEY) != [text]:
+        st.query_params[_METHODS_KEY] = text
+
+
+def _keep(possible: list[str], preselected: tuple[str, ...], about: tuple[str, ...]) -> None:
+    """Update a suggestion that was not touched to the data and the page; keep a choice as far as possible."""
+    if _METHODS_KEY not in st.session_state and _LAST_METHODS in st.session_state:
+        st.session_state[_METHODS_KEY] = st.session_state[_LAST_METHODS]
+    chosen = st.session_state.get(_METHODS_KEY)
+    if chosen is None:
+        return
+    offered_before = st.session_state.get(_OFFERED)
+    now = (about, preselected)
+    untouched = (
+        offered_before is not None
+        and offered_before != now
+        and list(chosen) == list(offered_before[1])
+    )
+    # Set even if unchanged: on another page, the widget of this key is a new one.
+    st.session_state[_METHODS_KEY] = (
+        list(preselected) if untouched else [m for m in chosen if m in possible]
+    )
+
+
+def _set(keys: tuple[str, ...]) -> None:
+    st.session_state[_METHODS_KEY] = list(keys)
+
+
+def _reasons(suggestion: Suggestion, preselected: tuple[str, ...]) -> None:
+    st.caption("Suggested for this number of classes and rows. Also available:")
+    more = [key for key in suggestion.methods if key not in preselected]
+    lines: Mapping[str, str] = {
+        **dict.fromkeys(more, "suggested where each method is fitted once."),
+        **suggestion.left_out,
+    }
+    st.markdown("\n".join(f"- {md(RECALIBRATORS[k].label)}: {md(r)}" for k, r in lines.items()))
+    if suggestion.impossible:
+        st.caption("Not possible with these data:")
+        by_reason: dict[str, list[str]] = {}
+        for key, reason in suggestion.impossible.items():
+            by_reason.setdefault(reason, []).append(RECALIBRATORS[key].label)
+        for reason, labels in by_reason.items():
+            st.markdown(f"{md('; '.join(labels), 1_000)}: {md(reason)}")
+
+
+# ---- Probabilities of exactly 0 and 1
+
+_CAP_KEY = "uncapped"
+_LAST_CAP = "calviz.caps.kept"
 
 ChosenOptions = dict[str, dict[str, Any]]
 
 
-def draw_cap_choice(
-    methods: Iterable[str], options: Mapping[str, Mapping[str, Any]]
-) -> ChosenOptions:
+def choose_cap(methods: Iterable[str], options: Mapping[str, Mapping[str, Any]]) -> ChosenOptions:
     """Draw the choice if a method has a cap; return the options of the methods, with what was chosen.
 
     All pages that have it share one choice.
@@ -173,41 +345,38 @@ def draw_cap_choice(
     if not capped:
         return chosen
     if (
-        _KEY not in st.session_state
-        and _KEY not in st.query_params
-        and _LAST_CHOICE in st.session_state
+        _CAP_KEY not in st.session_state
+        and _CAP_KEY not in st.query_params
+        and _LAST_CAP in st.session_state
     ):
-        st.session_state[_KEY] = st.session_state[_LAST_CHOICE]
+        st.session_state[_CAP_KEY] = st.session_state[_LAST_CAP]
     with st.popover("Probabilities of 0 and 1", type="tertiary"):
         st.caption(
             "By their definition, histograms, isotonic regression and splines give 0 where no calibration row has the class, and 1 "
             "where all have; a single wrong row there costs a log loss of 34.5 or more. They are held within what their rows support: "
             "where none of m rows has the class, at 0.5 / (m + 1)."
         )
-        uncapped = st.toggle("Without the cap, as in the papers", key=_KEY, bind="query-params")
-    st.session_state[_LAST_CHOICE] = uncapped
+        uncapped = st.toggle("Without the cap, as in the papers", key=_CAP_KEY, bind="query-params")
+    st.session_state[_LAST_CAP] = uncapped
     if uncapped:
         for method in capped:
             chosen.setdefault(method, {})["cap"] = False
     return chosen
 
 
-# ---- The choice of the zero floor: the probability that methods with logarithms use in place of an exact 0, if there are zeros.
-
-
 #: What an exact zero can be replaced by.
-ZERO_FLOOR_CHOICE_WAYS = {
+ZERO_WAYS = {
     "auto": "automatic",
     "least": "smallest number",
     "own": "a number",
 }
 #: Smallest floor that can be entered; a smaller one is as good as none.
 SMALLEST = 1e-12
-_KEYS = ("zeros", "zeros-as")
-_ZERO_FLOOR_CHOICE_LAST_CHOICE = "calviz.zeros.kept"
+_ZERO_KEYS = ("zeros", "zeros-as")
+_LAST_ZEROS = "calviz.zeros.kept"
 
 
-def draw_zero_floor_choice(data: Collection[Dataset], about: tuple[str, ...]) -> FloorChoice:
+def choose_zero_floor(data: Collection[Dataset], about: tuple[str, ...]) -> FloorChoice:
     """Draw the choice if some scores are zero; return the parameter `floor` of the methods that have one.
 
     All pages that have it share one choice.
@@ -222,7 +391,7 @@ def draw_zero_floor_choice(data: Collection[Dataset], about: tuple[str, ...]) ->
     rows, smallest = _zeros(about, data)
     if not rows:
         return "auto"
-    last_choice: dict[str, Any] = st.session_state.setdefault(_ZERO_FLOOR_CHOICE_LAST_CHOICE, {})
+    last_choice: dict[str, Any] = st.session_state.setdefault(_LAST_ZEROS, {})
     restored = {
         key: value
         for key, value in last_choice.items()
@@ -230,8 +399,10 @@ def draw_zero_floor_choice(data: Collection[Dataset], about: tuple[str, ...]) ->
     }
     for key, value in restored.items():
         st.session_state[key] = value
-    floor = _choice(_where(rows, data), smallest, restored)
-    last_choice.update({key: st.session_state[key] for key in _KEYS if key in st.session_state})
+    floor = _zero_floor(_where(rows, data), smallest, restored)
+    last_choice.update(
+        {key: st.session_state[key] for key in _ZERO_KEYS if key in st.session_state}
+    )
     return floor
 
 
@@ -241,20 +412,20 @@ def _where(rows: int, data: Collection[Dataset]) -> str:
     return f"In {counted(rows, 'row')} a class has a probability of exactly 0"
 
 
-def _choice(where: str, smallest: float, restored: Collection[str]) -> FloorChoice:
+def _zero_floor(where: str, smallest: float, restored: Collection[str]) -> FloorChoice:
     # No default for a value that is put into the state again: streamlit warns about two values.
     half = min(smallest / 2, MOST)
-    if st.session_state.get("zeros") not in (None, *ZERO_FLOOR_CHOICE_WAYS):
+    if st.session_state.get("zeros") not in (None, *ZERO_WAYS):
         del st.session_state["zeros"]
     with st.container(horizontal=True, gap="medium", vertical_alignment="top"):
         way = st.segmented_control(
             "Read exact zeros as",
-            list(ZERO_FLOOR_CHOICE_WAYS),
+            list(ZERO_WAYS),
             default=None if "zeros" in restored else "auto",
             required=True,
             key="zeros",
             bind="query-params",
-            format_func=lambda key: ZERO_FLOOR_CHOICE_WAYS[key],
+            format_func=lambda key: ZERO_WAYS[key],
             help="Methods that take logarithms need a number in place of 0. Automatic: half of the smallest probability "
             "above 0 of the rows that fit the map, at most 0.01; by cross-validation where that is an underflow and true "
             "classes have a 0. With the smallest number, a true class of probability 0 weighs as much as hundreds "
@@ -318,185 +489,3 @@ def _zeros(about: tuple[str, ...], _data: Collection[Dataset]) -> tuple[int, flo
             rows += int(np.count_nonzero((part <= 0).any(axis=1)))
             smallest = min(smallest, float(np.min(part, where=part > 0, initial=1)))
     return rows, smallest
-
-
-# ---- The choice of recalibrators and their options, shared by all pages that fit some.
-
-
-_METHOD_CHOICE_KEY = "methods"
-#: Value in a link when no method is chosen.
-_NO_METHOD = "-"
-#: The last choice, kept while pages without this choice are open.
-_METHOD_CHOICE_LAST_CHOICE = "calviz.methods.kept"
-_OFFERED = "calviz.methods.offered"
-
-
-@dataclass(frozen=True, eq=False)
-class MethodChoice:
-    """The recalibrators that the user chose.
-
-    Attributes
-    ----------
-    rows : Rows
-        The fitting rows and the evaluation rows.
-    methods : tuple of str
-        In the order of the registry.
-    options : dict of str to dict
-        Parameters of the methods: zero floors and caps.
-    line : DeltaGenerator
-        The container of the small choices, to which a page may add its own.
-    """
-
-    rows: Rows
-    methods: tuple[str, ...]
-    options: dict[str, dict[str, Any]]
-    line: DeltaGenerator
-
-    @property
-    def key(self) -> tuple[str, ...]:
-        """Identifies the choice, for jobs and caches."""
-        return repr(self.methods), repr(self.options)
-
-
-def draw_method_choice(
-    fit_rows: FitRows,
-    models: Iterable[Dataset] | None = None,
-    *,
-    about: tuple[str, ...] | None = None,
-    many_fits: bool = False,
-    most: int | None = None,
-) -> MethodChoice | None:
-    """Draw the choices; return None, with the reason on screen, if there is nothing to fit on.
-
-    Parameters
-    ----------
-    fit_rows : FitRows
-    models : iterable of Predictions or ConfidencePredictions, optional
-        All models that are fitted; by default, the rows of `fit_rows`.
-    about : tuple of str, optional
-        Identifies the models, for caches.
-    many_fits : bool
-        Whether each method is fitted many times, so that few methods are chosen at first.
-    most : int, optional
-        Largest number of methods that the page has room for.
-    """
-    data, about = fit_rows.data, about or fit_rows.settings.rows_key
-    try:
-        rows = fit_rows.division.rows(data)
-    except CalvizError as error:
-        st.warning(md(full_sentence(str(error)), 1_000), icon=":material/warning:")
-        return None
-    fitted = [data] if models is None else list(models)
-    # Only methods that all models allow are offered.
-    narrowest = min(fitted, key=lambda d: d.kind != "confidence")
-    suggestion = suggest(narrowest, rows.fit.rows)
-    preselected = suggestion.usual if many_fits else suggestion.methods
-    methods = _methods(suggestion, preselected, (*about, str(rows.fit.rows)))
-    if most is not None and len(methods) > most:
-        left = "; ".join(RECALIBRATORS[key].label for key in methods[most:])
-        st.caption(f"This page has room for {most} methods. Left out here: {md(left, 1_000)}.")
-        methods = methods[:most]
-    floor = draw_zero_floor_choice(fitted, about)
-    line = st.container(horizontal=True, gap="small")
-    with line:
-        options = draw_cap_choice(methods, options_with_floor(methods, floor))
-    return MethodChoice(rows, methods, options, line)
-
-
-def _methods(
-    suggestion: Suggestion, preselected: tuple[str, ...], about: tuple[str, ...]
-) -> tuple[str, ...]:
-    fitting = {*suggestion.methods, *suggestion.left_out}
-    possible = [s.key for s in RECALIBRATORS if s.key in fitting]
-    if _METHOD_CHOICE_LAST_CHOICE not in st.session_state or open_files.is_step():
-        _follow_address(possible)
-    _keep(possible, preselected, about)
-    chosen = st.multiselect(
-        "Methods",
-        possible,
-        # No default where the state is set in this run: streamlit warns about two values.
-        default=None if _METHOD_CHOICE_KEY in st.session_state else list(preselected),
-        format_func=lambda key: RECALIBRATORS[key].label if key in possible else str(key),
-        key=_METHOD_CHOICE_KEY,
-        help="The recalibrators that are fitted, on every page that fits some; each is compared with the uncalibrated model.",
-    )
-    st.session_state[_OFFERED] = (about, preselected)
-    st.session_state[_METHOD_CHOICE_LAST_CHOICE] = list(chosen)
-    _write_address(chosen, preselected)
-    with st.container(horizontal=True, gap="small"):
-        for label, keys in (("Suggested", preselected), ("All", tuple(possible))):
-            st.button(
-                label,
-                type="tertiary",
-                key=f"calviz.methods.{label}",
-                on_click=_set,
-                args=(keys,),
-            )
-        with st.popover("Why these?", type="tertiary"):
-            _reasons(suggestion, preselected)
-    return tuple(key for key in possible if key in chosen)
-
-
-def _follow_address(possible: list[str]) -> None:
-    """Choose the methods that a link names: by their keys in one text or, in older links, each by its label."""
-    texts = st.query_params.get_all(_METHOD_CHOICE_KEY)
-    if not texts:
-        return
-    labels = {RECALIBRATORS[key].label: key for key in possible}
-    named = [
-        key for text in texts for key in ([labels[text]] if text in labels else split_parts(text))
-    ]
-    st.session_state[_METHOD_CHOICE_KEY] = [key for key in possible if key in named]
-
-
-def _write_address(chosen: Sequence[str], preselected: tuple[str, ...]) -> None:
-    """Write the choice to the address, unless it is what is suggested."""
-    text = None if set(chosen) == set(preselected) else join_parts(chosen) or _NO_METHOD
-    if text is None and _METHOD_CHOICE_KEY in st.query_params:
-        del st.query_params[_METHOD_CHOICE_KEY]
-    elif text is not None and st.query_params.get_all(_METHOD_CHOICE_KEY) != [text]:
-        st.query_params[_METHOD_CHOICE_KEY] = text
-
-
-def _keep(possible: list[str], preselected: tuple[str, ...], about: tuple[str, ...]) -> None:
-    """Update a suggestion that was not touched to the data and the page; keep a choice as far as possible."""
-    if (
-        _METHOD_CHOICE_KEY not in st.session_state
-        and _METHOD_CHOICE_LAST_CHOICE in st.session_state
-    ):
-        st.session_state[_METHOD_CHOICE_KEY] = st.session_state[_METHOD_CHOICE_LAST_CHOICE]
-    chosen = st.session_state.get(_METHOD_CHOICE_KEY)
-    if chosen is None:
-        return
-    offered_before = st.session_state.get(_OFFERED)
-    now = (about, preselected)
-    untouched = (
-        offered_before is not None
-        and offered_before != now
-        and list(chosen) == list(offered_before[1])
-    )
-    # Set even if unchanged: on another page, the widget of this key is a new one.
-    st.session_state[_METHOD_CHOICE_KEY] = (
-        list(preselected) if untouched else [m for m in chosen if m in possible]
-    )
-
-
-def _set(keys: tuple[str, ...]) -> None:
-    st.session_state[_METHOD_CHOICE_KEY] = list(keys)
-
-
-def _reasons(suggestion: Suggestion, preselected: tuple[str, ...]) -> None:
-    st.caption("Suggested for this number of classes and rows. Also available:")
-    more = [key for key in suggestion.methods if key not in preselected]
-    lines: Mapping[str, str] = {
-        **dict.fromkeys(more, "suggested where each method is fitted once."),
-        **suggestion.left_out,
-    }
-    st.markdown("\n".join(f"- {md(RECALIBRATORS[k].label)}: {md(r)}" for k, r in lines.items()))
-    if suggestion.impossible:
-        st.caption("Not possible with these data:")
-        by_reason: dict[str, list[str]] = {}
-        for key, reason in suggestion.impossible.items():
-            by_reason.setdefault(reason, []).append(RECALIBRATORS[key].label)
-        for reason, labels in by_reason.items():
-            st.markdown(f"{md('; '.join(labels), 1_000)}: {md(reason)}")

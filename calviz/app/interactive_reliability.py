@@ -8,10 +8,10 @@ import pandas as pd
 import streamlit as st
 
 from calviz.app import (
-    diagram,
     navigation,
     pinning,
     rows_shown,
+    screen,
     selection,
     session,
     tables_and_cards,
@@ -29,7 +29,7 @@ _PICKS = {"click": "a bin by a click", "drag": "a range by a drag"}
 
 
 @st.fragment
-def explore(settings: Settings) -> None:
+def explore_bins(settings: Settings) -> None:
     """Draw the diagram, the table of its bins beside it, and the selected rows below."""
     with navigation.boundary():
         with st.container(horizontal=True, gap="medium"):
@@ -43,7 +43,7 @@ def explore(settings: Settings) -> None:
                 help="The observed frequency along the score, estimated by a kernel (as in KDE-ECE), or "
                 "by isotonic regression (CORP), which may only rise.",
             )
-            pick = session.one_of(
+            pick = session.choose_one(
                 "Pick",
                 _PICKS,
                 default="click",
@@ -54,13 +54,13 @@ def explore(settings: Settings) -> None:
         row, below = st.container(horizontal=True, gap="small"), st.container()
         # Drawn before the diagram, which takes the browser longest.
         with below:
-            rows_shown.draw_panel(
+            rows_shown.draw_selection(
                 settings,
                 hint="Click a bin, drag over several where that is picked, or tick rows of the table, to see what is in them, here "
                 "and on every page.",
             )
-        with row.container(width=WIDTH + diagram.WIDER * (diagram.size() == "wide")):
-            chart(
+        with row.container(width=WIDTH + screen.WIDER * (screen.width_class() == "wide")):
+            draw_clickable(
                 figure,
                 settings,
                 key="reliability.chart",
@@ -74,7 +74,7 @@ def explore(settings: Settings) -> None:
     selection.page_follows()
 
 
-def chart(
+def draw_clickable(
     figure: Reliability,
     settings: Settings,
     *,
@@ -85,34 +85,34 @@ def chart(
 ) -> None:
     """Draw the diagram with the selection in it; a click on a bin (with `drag`, a drag over several) selects their rows.
 
-    `answers_first` is passed to `state.choose`.
+    `answers_first` is passed to `selection.choose`.
     """
-    chart_key = f"{selection.key(key)}{'.drag' * drag}"
+    chart_key = f"{selection.widget_key(key)}{'.drag' * drag}"
 
     def clicked() -> None:
-        points = st.session_state[diagram.widget_key(chart_key)].selection.points
-        bins = [b for b in map(customdata, points) if b is not None]
+        points = st.session_state[screen.widget_key(chart_key)].selection.points
+        bins = [b for b in map(number_of_point, points) if b is not None]
         if bins:
             selection.choose(Bins(min(bins), max(bins)), by=key, answers_first=answers_first)
 
     chosen = _bins()
-    diagram.draw_diagram(
+    screen.draw_diagram(
         figure,
         key=chart_key,
         on_select=clicked,
         selected=None if chosen is None else (chosen.first, chosen.last),
         larger=larger,
         drag=drag,
-        beside=(*selection.points(figure, settings), *pinning.points(settings)),
+        beside=(*selection.points_overlay(figure, settings), *pinning.points_overlay(settings)),
     )
 
 
 def _bins() -> Bins | None:
-    chosen = selection.rule()
+    chosen = selection.current_rule()
     return chosen if isinstance(chosen, Bins) else None
 
 
-def customdata(point: Any) -> int | None:
+def number_of_point(point: Any) -> int | None:
     """Return the number that a clicked bar or point carries."""
     data = point.get("customdata")
     if isinstance(data, list | tuple):
@@ -123,7 +123,7 @@ def customdata(point: Any) -> int | None:
 def _table(figure: Reliability, settings: Settings) -> None:
     """Draw the table of the bins, whose ticked rows are the selection, and its download."""
     by = "reliability.bins"
-    key = selection.key(by)
+    key = selection.widget_key(by)
     frame = figure.frame()
     chosen = _bins()
     ticked = (
@@ -149,7 +149,7 @@ def _table(figure: Reliability, settings: Settings) -> None:
         alt="The bins of the diagram",
         column_config=_columns(figure),
     )
-    tables_and_cards.button(
+    tables_and_cards.download_button(
         "Download the bins as CSV",
         lambda: frame.assign(bin=frame["bin"] + 1),
         f"{settings.file_stem}-bins.csv",

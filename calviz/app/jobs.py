@@ -1,4 +1,4 @@
-"""Long work: queue, progress, stop, end of a session."""
+"""Long work beside the page's script: jobs, the queue of the server, their progress on a page, and the end of a session."""
 
 from __future__ import annotations
 
@@ -22,87 +22,6 @@ from calviz.core.blocks import Stopped, watching
 from calviz.core.errors import CalvizError
 from calviz.core.limits import MAX_JOBS
 from calviz.core.words import capitalised
-
-# ---- The queue of jobs of all sessions: how many run at the same time, and which one is next.
-
-
-#: Seconds between two checks whether a waiting job is still wanted.
-JOB_QUEUE_CHECK_EVERY = 0.25
-
-
-class JobQueue:
-    """A queue for jobs: the owner with the fewest running jobs is served first, and among equals the job that came first.
-
-    Parameters
-    ----------
-    limit : callable
-        Number of jobs that may run at the same time; called whenever a job may start.
-    """
-
-    def __init__(self, limit: Callable[[], int]) -> None:
-        self._limit = limit
-        self._changed = threading.Condition()
-        self._waiting: list[tuple[str, object]] = []
-        self._running: list[tuple[str, object]] = []
-
-    @contextmanager
-    def place(
-        self, owner: str, *, stopping: Callable[[], bool], report_ahead: Callable[[int], object]
-    ) -> Iterator[None]:
-        """Wait for a free place; the job may run inside this context.
-
-        Parameters
-        ----------
-        owner : str
-            Owner of the job; one owner with many jobs does not keep the others waiting.
-        stopping : callable
-            Called while waiting; `Stopped` is raised once it returns True.
-        report_ahead : callable
-            Called as ``report_ahead(ahead)`` with the number of jobs ahead whenever it may have changed; finally with 0.
-        """
-        ticket = (owner, object())
-        with self._changed:
-            self._waiting.append(ticket)
-        try:
-            self._wait(ticket, stopping, report_ahead)
-            yield
-        finally:
-            with self._changed:
-                for line in (self._waiting, self._running):
-                    if ticket in line:
-                        line.remove(ticket)
-                self._changed.notify_all()
-
-    def _wait(
-        self,
-        ticket: tuple[str, object],
-        stopping: Callable[[], bool],
-        report_ahead: Callable[[int], object],
-    ) -> None:
-        with self._changed:
-            while not stopping():
-                order = self._order()
-                if len(self._running) < self._limit() and order[0] == ticket:
-                    self._waiting.remove(ticket)
-                    self._running.append(ticket)
-                    report_ahead(0)
-                    return
-                report_ahead(len(self._running) + order.index(ticket))
-                self._changed.wait(JOB_QUEUE_CHECK_EVERY)
-        raise Stopped
-
-    def _order(self) -> list[tuple[str, object]]:
-        """Return the waiting jobs, the next one first."""
-        owners = [owner for owner, _ in self._running]
-        return sorted(self._waiting, key=lambda ticket: owners.count(ticket[0]))
-
-
-#: The queue of this server.
-JOB_QUEUE = JobQueue(lambda: MAX_JOBS.value)
-
-
-# ---- Jobs: long computations beside the page's script, watched from any page, stopped by a button or when the session ends.
-
 
 JobState = Literal["running", "finished", "stopped", "failed"]
 StepState = Literal["waiting", "running", "done", "failed"]
@@ -169,8 +88,6 @@ class Job:
         # A daemon thread: a server that is shut down does not wait for it.
         self._thread = threading.Thread(target=self._run, args=(work,), daemon=True)
 
-    # ------------------------------------------------------------ for the work
-
     def progress(self, done: int, total: int, words: str = "") -> None:
         """Report the progress."""
         self.done, self.total, self.words = done, total, words
@@ -183,8 +100,6 @@ class Job:
     def stopping(self) -> bool:
         """Whether the job should end."""
         return self._stop_request.is_set() or self._is_abandoned()
-
-    # ------------------------------------------------------------ for the page
 
     @property
     def running(self) -> bool:
@@ -218,8 +133,6 @@ class Job:
     def wait(self, seconds: float | None = None) -> None:
         """Wait until the job has ended."""
         self._thread.join(seconds)
-
-    # ------------------------------------------------------------
 
     def _run(self, work: Work) -> None:
         state: JobState = "finished"
@@ -326,172 +239,84 @@ def _abandonment_check() -> Callable[[], bool]:
     return is_abandoned
 
 
-# ---- Release what a session holds once its browser has left for good.
-#
-# Streamlit keeps the state of a session for two minutes, so that a lost connection loses nothing. After that nobody can return
-# to it, but it stays in memory until the next visitor leaves. Freed memory is given back to the operating system; the C
-# library would keep it for the next visitor.
+# ---- Queue
+
+#: Seconds between two checks whether a waiting job is still wanted.
+QUEUE_CHECK_EVERY = 0.25
 
 
-#: Seconds after which a session cannot be resumed any more (streamlit's own limit plus a margin).
-RESUMABLE_FOR = 150.0
-#: Seconds between two checks.
-CHECK_EVERY = 15.0
-
-
-class Clearable(Protocol):
-    """Anything that can be emptied."""
-
-    def clear(self) -> None:
-        """Empty it."""
-
-
-class EndedSessions:
-    """Empties what belongs to sessions that have been disconnected for too long.
+class JobQueue:
+    """A queue for jobs: the owner with the fewest running jobs is served first, and among equals the job that came first.
 
     Parameters
     ----------
-    is_connected : callable
-        ``is_connected(session)``: whether its browser is connected.
+    limit : callable
+        Number of jobs that may run at the same time; called whenever a job may start.
     """
 
-    def __init__(self, is_connected: Callable[[str], bool]) -> None:
-        self._is_connected = is_connected
-        self._lock = threading.Lock()
-        self._contents: dict[str, tuple[Clearable, ...]] = {}
-        self._away_since: dict[str, float] = {}
+    def __init__(self, limit: Callable[[], int]) -> None:
+        self._limit = limit
+        self._changed = threading.Condition()
+        self._waiting: list[tuple[str, object]] = []
+        self._running: list[tuple[str, object]] = []
 
-    def remember(self, session: str, *contents: Clearable) -> None:
-        """Register what a session holds; a later call replaces an earlier one."""
-        with self._lock:
-            self._contents[session] = contents
-            self._away_since.pop(session, None)
+    @contextmanager
+    def place(
+        self, owner: str, *, stopping: Callable[[], bool], report_ahead: Callable[[int], object]
+    ) -> Iterator[None]:
+        """Wait for a free place; the job may run inside this context.
 
-    def release_ended(self, now: float) -> bool:
-        """Release what nobody can return to; return whether there was any."""
-        with self._lock:
-            before = len(self._contents)
-            for session in list(self._contents):
-                if self._is_connected(session):
-                    self._away_since.pop(session, None)
-                elif now - self._away_since.setdefault(session, now) > RESUMABLE_FOR:
-                    for part in self._contents.pop(session):
-                        part.clear()
-                    del self._away_since[session]
-            return len(self._contents) < before
+        Parameters
+        ----------
+        owner : str
+            Owner of the job; one owner with many jobs does not keep the others waiting.
+        stopping : callable
+            Called while waiting; `Stopped` is raised once it returns True.
+        report_ahead : callable
+            Called as ``report_ahead(ahead)`` with the number of jobs ahead whenever it may have changed; finally with 0.
+        """
+        ticket = (owner, object())
+        with self._changed:
+            self._waiting.append(ticket)
+        try:
+            self._wait(ticket, stopping, report_ahead)
+            yield
+        finally:
+            with self._changed:
+                for line in (self._waiting, self._running):
+                    if ticket in line:
+                        line.remove(ticket)
+                self._changed.notify_all()
 
-    def start_releasing(self) -> None:
-        """Check at intervals until the process ends, in a thread of its own."""
+    def _wait(
+        self,
+        ticket: tuple[str, object],
+        stopping: Callable[[], bool],
+        report_ahead: Callable[[int], object],
+    ) -> None:
+        with self._changed:
+            while not stopping():
+                order = self._order()
+                if len(self._running) < self._limit() and order[0] == ticket:
+                    self._waiting.remove(ticket)
+                    self._running.append(ticket)
+                    report_ahead(0)
+                    return
+                report_ahead(len(self._running) + order.index(ticket))
+                self._changed.wait(QUEUE_CHECK_EVERY)
+        raise Stopped
 
-        def release_forever() -> None:
-            while True:
-                time.sleep(CHECK_EVERY)
-                if self.release_ended(time.monotonic()):
-                    return_free_memory()
-
-        threading.Thread(target=release_forever, daemon=True, name="calviz-departed").start()
-
-
-@dataclass(frozen=True)
-class _State:
-    """The contents of a session's state."""
-
-    state: SafeSessionState
-
-    def clear(self) -> None:
-        for key in self.state.filtered_state:
-            with suppress(KeyError):
-                del self.state[key]
-
-
-def return_free_memory() -> None:
-    """Give free memory back to the operating system, as far as its C library can."""
-    gc.collect()
-    with suppress(OSError, AttributeError, TypeError):
-        ctypes.CDLL(None).malloc_trim(0)
-
-
-_lock = threading.Lock()
-_of_this_server: EndedSessions | None = None
+    def _order(self) -> list[tuple[str, object]]:
+        """Return the waiting jobs, the next one first."""
+        owners = [owner for owner, _ in self._running]
+        return sorted(self._waiting, key=lambda ticket: owners.count(ticket[0]))
 
 
-def remember(*contents: Clearable) -> None:
-    """Register what this session holds; it is emptied together with the session's state. Does nothing outside a server."""
-    global _of_this_server
-    context = get_script_run_ctx()
-    server = runtime.get_instance() if runtime.exists() else None
-    if context is None or not isinstance(server, runtime.Runtime):
-        return
-    with _lock:
-        if _of_this_server is None:
-            _of_this_server = EndedSessions(server.is_active_session)
-            _of_this_server.start_releasing()
-    _of_this_server.remember(context.session_id, *contents, _State(context.session_state))
+#: The queue of this server.
+JOB_QUEUE = JobQueue(lambda: MAX_JOBS.value)
 
 
-# ---- The view of a job: a progress bar, its parts, and a button to stop it.
-
-
-#: Seconds between two updates of the view.
-EVERY = 0.5
-
-_ICONS: dict[StepState, str] = {
-    "waiting": ":material/schedule:",
-    "running": ":material/hourglass_top:",
-    "done": ":material/check:",
-    "failed": ":material/close:",
-}
-
-
-def show_job(job: Job) -> None:
-    """Draw a running job and update the view until it has ended; then run the page once more.
-
-    For an ended job, only an error is shown: the page shows the result.
-    """
-    if job.running:
-        st.fragment(_watch, run_every=EVERY)(job)
-    elif job.state == "failed":
-        st.error(md(job.error, 2_000), icon=":material/error:")
-
-
-def _watch(job: Job) -> None:
-    if not job.running:
-        st.rerun(scope="app")
-    with st.container(border=True):
-        with st.container(horizontal=True, vertical_alignment="center"):
-            st.markdown(f"**{md(job.title)}** {_so_far(job)}", width="stretch")
-            st.button(
-                "Stopping …" if job.is_stop_requested else "Stop",
-                icon=":material/stop_circle:",
-                disabled=job.is_stop_requested,
-                on_click=job.stop,
-                key="calviz.job.stop",
-                help="What is finished by then is kept.",
-            )
-        if job.ahead:
-            st.caption(waiting_words(job.ahead))
-            return
-        st.progress(job.done / job.total if job.total else 0.0)
-        for name, step in job.steps.items():
-            words = f" · {md(step.words, 300)}" if step.words else ""
-            colour = ":gray[{}]" if step.state == "waiting" else "{}"
-            st.markdown(colour.format(f"{_ICONS[step.state]} {md(name)}{words}"))
-        if job.words:
-            st.caption(md(capitalised(job.words)))
-
-
-def waiting_words(ahead: int) -> str:
-    """Say why a job has not started."""
-    others = f"{ahead:,} other computation{'s' if ahead > 1 else ''}"
-    return f"Waiting for {others} on this server to end; this one then starts by itself."
-
-
-def _so_far(job: Job) -> str:
-    parts = [f"{job.done:,} of {job.total:,}"] if job.total else []
-    return " · ".join([*parts, f"{job.seconds:.0f} s"])
-
-
-# ---- Long work on a page: a start button, progress, a stop button, and the result or the reason why there is none.
+# ---- On a page
 
 
 @dataclass(frozen=True, eq=False)
@@ -606,7 +431,7 @@ class WorkStatus:
         return cls(state, None if state == "running" else job.result)
 
 
-def draw(
+def draw_long_work(
     work: LongWork,
     button: Button,
     words: StateWords = StateWords(),
@@ -643,7 +468,7 @@ def draw(
         if words.idle:
             st.caption(words.idle)
     elif running or status.state == "failed":
-        show_job(job)
+        draw_job(job)
     elif is_out_of_date:
         st.info(words.out_of_date, icon=":material/update:")
     elif status.result is not None and not work.answers(status.result):
@@ -668,3 +493,163 @@ def _button(work: LongWork, button: Button, *, disabled: bool = False) -> None:
     ):
         work.start()
         st.rerun()
+
+
+#: Seconds between two updates of the view.
+REDRAW_EVERY = 0.5
+
+_ICONS: dict[StepState, str] = {
+    "waiting": ":material/schedule:",
+    "running": ":material/hourglass_top:",
+    "done": ":material/check:",
+    "failed": ":material/close:",
+}
+
+
+def draw_job(job: Job) -> None:
+    """Draw a running job and update the view until it has ended; then run the page once more.
+
+    For an ended job, only an error is shown: the page shows the result.
+    """
+    if job.running:
+        st.fragment(_watch, run_every=REDRAW_EVERY)(job)
+    elif job.state == "failed":
+        st.error(md(job.error, 2_000), icon=":material/error:")
+
+
+def _watch(job: Job) -> None:
+    if not job.running:
+        st.rerun(scope="app")
+    with st.container(border=True):
+        with st.container(horizontal=True, vertical_alignment="center"):
+            st.markdown(f"**{md(job.title)}** {_so_far(job)}", width="stretch")
+            st.button(
+                "Stopping …" if job.is_stop_requested else "Stop",
+                icon=":material/stop_circle:",
+                disabled=job.is_stop_requested,
+                on_click=job.stop,
+                key="calviz.job.stop",
+                help="What is finished by then is kept.",
+            )
+        if job.ahead:
+            st.caption(waiting_words(job.ahead))
+            return
+        st.progress(job.done / job.total if job.total else 0.0)
+        for name, step in job.steps.items():
+            words = f" · {md(step.words, 300)}" if step.words else ""
+            colour = ":gray[{}]" if step.state == "waiting" else "{}"
+            st.markdown(colour.format(f"{_ICONS[step.state]} {md(name)}{words}"))
+        if job.words:
+            st.caption(md(capitalised(job.words)))
+
+
+def waiting_words(ahead: int) -> str:
+    """Say why a job has not started."""
+    others = f"{ahead:,} other computation{'s' if ahead > 1 else ''}"
+    return f"Waiting for {others} on this server to end; this one then starts by itself."
+
+
+def _so_far(job: Job) -> str:
+    parts = [f"{job.done:,} of {job.total:,}"] if job.total else []
+    return " · ".join([*parts, f"{job.seconds:.0f} s"])
+
+
+# ---- Sessions that ended
+
+#: Seconds after which a session cannot be resumed any more (streamlit's own limit plus a margin).
+RESUMABLE_FOR = 150.0
+#: Seconds between two checks.
+SESSIONS_CHECK_EVERY = 15.0
+
+
+class Clearable(Protocol):
+    """Anything that can be emptied."""
+
+    def clear(self) -> None:
+        """Empty it."""
+
+
+class EndedSessions:
+    """Empties what belongs to sessions that have been disconnected for too long.
+
+    Streamlit keeps the state of a session for two minutes, so that a lost connection loses nothing. After that nobody can
+    return to it, but it stays in memory until the next visitor leaves.
+
+    Parameters
+    ----------
+    is_connected : callable
+        ``is_connected(session)``: whether its browser is connected.
+    """
+
+    def __init__(self, is_connected: Callable[[str], bool]) -> None:
+        self._is_connected = is_connected
+        self._lock = threading.Lock()
+        self._contents: dict[str, tuple[Clearable, ...]] = {}
+        self._away_since: dict[str, float] = {}
+
+    def remember(self, session: str, *contents: Clearable) -> None:
+        """Register what a session holds; a later call replaces an earlier one."""
+        with self._lock:
+            self._contents[session] = contents
+            self._away_since.pop(session, None)
+
+    def release_ended(self, now: float) -> bool:
+        """Release what nobody can return to; return whether there was any."""
+        with self._lock:
+            before = len(self._contents)
+            for session in list(self._contents):
+                if self._is_connected(session):
+                    self._away_since.pop(session, None)
+                elif now - self._away_since.setdefault(session, now) > RESUMABLE_FOR:
+                    for part in self._contents.pop(session):
+                        part.clear()
+                    del self._away_since[session]
+            return len(self._contents) < before
+
+    def start_releasing(self) -> None:
+        """Check at intervals until the process ends, in a thread of its own."""
+
+        def release_forever() -> None:
+            while True:
+                time.sleep(SESSIONS_CHECK_EVERY)
+                if self.release_ended(time.monotonic()):
+                    return_free_memory()
+
+        threading.Thread(target=release_forever, daemon=True, name="calviz-departed").start()
+
+
+def return_free_memory() -> None:
+    """Give free memory back to the operating system; its C library would keep it for the next visitor."""
+    gc.collect()
+    with suppress(OSError, AttributeError, TypeError):
+        ctypes.CDLL(None).malloc_trim(0)
+
+
+_lock = threading.Lock()
+_of_this_server: EndedSessions | None = None
+
+
+def empty_when_session_ends(*contents: Clearable) -> None:
+    """Register what this session holds; it is emptied together with the session's state. Does nothing outside a server."""
+    global _of_this_server
+    context = get_script_run_ctx()
+    server = runtime.get_instance() if runtime.exists() else None
+    if context is None or not isinstance(server, runtime.Runtime):
+        return
+    with _lock:
+        if _of_this_server is None:
+            _of_this_server = EndedSessions(server.is_active_session)
+            _of_this_server.start_releasing()
+    _of_this_server.remember(context.session_id, *contents, _SessionContents(context.session_state))
+
+
+@dataclass(frozen=True)
+class _SessionContents:
+    """The contents of a session's state."""
+
+    state: SafeSessionState
+
+    def clear(self) -> None:
+        for key in self.state.filtered_state:
+            with suppress(KeyError):
+                del self.state[key]

@@ -1,13 +1,16 @@
-"""Entries to look up (alone, so that no other page loads the texts)."""
+"""The page Learn: three models to start with, entries to look up, questions, glossary, limits and references.
+
+Alone, so that no other page loads the texts.
+"""
 
 from __future__ import annotations
 
 import numpy as np
 import streamlit as st
 
-from calviz.app import diagram
+from calviz.app import screen
 from calviz.app.session import md
-from calviz.app.tables_and_cards import ENTRY, address
+from calviz.app.tables_and_cards import ENTRY_PARAMETER, entry_address
 from calviz.core.metric_spec import METRICS
 from calviz.core.predictions import Predictions
 from calviz.core.words import capitalised, shorten
@@ -15,7 +18,58 @@ from calviz.figures.reliability import Reliability
 from calviz.report.glossary import GLOSSARY, LIMITS, QUESTIONS
 from calviz.report.reference import SOURCES, EntryKind, LearnEntry, entries, sources_in
 
-# ---- The page Learn: entries to look up, questions, glossary, limits and references.
+#: Rows of each model, the seed, and width and height of a panel in pixels.
+_ROWS, _SEED, _WIDTH, _HEIGHT = 4_000, 0, 270, 260
+#: Name, factor by which the true log-odds are multiplied, and what the diagram shows.
+_MODELS = (
+    ("Calibrated", 1.0, "Of the rows with a score of 0.8, 80 % are right: points on the diagonal."),
+    (
+        "Overconfident",
+        2.2,
+        "It says 0.9 and is right less often: points below the diagonal, the gap in orange.",
+    ),
+    (
+        "Underconfident",
+        0.45,
+        "It says 0.6 and is right more often: points above the diagonal, the gap in pink.",
+    ),
+)
+
+
+def draw_three_models() -> None:
+    """Draw three reliability diagrams beside each other."""
+    st.caption(
+        f"Three simulated models of {_ROWS:,} rows, whose true probabilities are known. Horizontal: the score; vertical: the share of rows "
+        "that are right; grey: where a calibrated model would fall."
+    )
+    with st.container(horizontal=True, gap="medium"):
+        for (name, _, words), figure in zip(_MODELS, _figures(), strict=True):
+            with st.container(width=_WIDTH, gap="xsmall"):
+                st.markdown(f"**{name}**")
+                screen.chart(
+                    figure,
+                    figure.plot_small(theme=screen.theme(), height=_HEIGHT),
+                    key=f"learn.{name}",
+                    filename=name.lower(),
+                    alt=f"{name}: {figure.describe()}",
+                    own_caption=True,
+                )
+                st.caption(words)
+
+
+@st.cache_resource(show_spinner=False)
+def _figures() -> tuple[Reliability, ...]:
+    rng = np.random.default_rng(_SEED)
+    truth = rng.normal(0.9, 1.1, _ROWS)
+    labels = (rng.random(_ROWS) < 1 / (1 + np.exp(-truth))).astype(np.int64)
+    figures = []
+    for name, factor, _ in _MODELS:
+        scores = 1 / (1 + np.exp(-factor * truth))
+        predictions = Predictions(
+            probs=np.stack([1 - scores, scores], axis=1), labels=labels, name=name
+        )
+        figures.append(Reliability.compute(predictions, reduction="top-label", bins=20))
+    return tuple(figures)
 
 
 _KINDS: dict[EntryKind, str] = {
@@ -25,26 +79,26 @@ _KINDS: dict[EntryKind, str] = {
 }
 
 
-def look_up() -> None:
+def draw_entries() -> None:
     """Draw a searchable list of all entries, and the chosen one."""
     by_key = {e.key: e for e in entries()}
-    if ENTRY not in st.session_state and st.query_params.get(ENTRY) in by_key:
-        st.session_state[ENTRY] = st.query_params[ENTRY]
+    if ENTRY_PARAMETER not in st.session_state and st.query_params.get(ENTRY_PARAMETER) in by_key:
+        st.session_state[ENTRY_PARAMETER] = st.query_params[ENTRY_PARAMETER]
     chosen = st.selectbox(
         "Look up a metric, a recalibrator or a finding",
         tuple(by_key),
         index=None,
         format_func=lambda key: _name(by_key[key]),
         placeholder="Type a name, such as ECE, temperature or CAL003",
-        key=ENTRY,
+        key=ENTRY_PARAMETER,
         filter_mode="contains",
     )
     # Written by hand: a bound widget would write the long label that it shows.
     if chosen is not None:
-        st.query_params[ENTRY] = chosen
+        st.query_params[ENTRY_PARAMETER] = chosen
         _card(by_key[chosen])
-    elif ENTRY in st.query_params:
-        del st.query_params[ENTRY]
+    elif ENTRY_PARAMETER in st.query_params:
+        del st.query_params[ENTRY_PARAMETER]
 
 
 def _name(e: LearnEntry) -> str:
@@ -70,81 +124,24 @@ def _card(e: LearnEntry) -> None:
         st.caption(f"{_KINDS[e.kind]}, on the command line and in JSON `{e.key}`.{source_words}")
 
 
-def questions() -> None:
+def draw_questions() -> None:
     """Draw which metric answers which question."""
     for question in QUESTIONS:
-        names = ", ".join(f"[{md(METRICS[k].label)}]({address(k)})" for k in question.metrics)
+        names = ", ".join(f"[{md(METRICS[k].label)}]({entry_address(k)})" for k in question.metrics)
         st.markdown(f"**{md(question.text)}** {names}  \n{md(question.advice, 1_000)}")
 
 
-def glossary() -> None:
+def draw_glossary() -> None:
     """Draw all words in alphabetical order."""
     for term in sorted(GLOSSARY, key=lambda t: t.word.lower()):
         st.markdown(f"**{md(term.word)}.** {md(term.meaning, 1_000)}")
 
 
-def limits() -> None:
+def draw_limits() -> None:
     """Draw what no metric here can say."""
     st.markdown("\n".join(f"- {md(limit, 500)}" for limit in LIMITS))
 
 
-def references() -> None:
+def draw_references() -> None:
     """Draw the list of publications."""
     st.markdown("\n".join(f"- {md(source.full, 500)}" for source in SOURCES))
-
-
-# ---- What calibrated, overconfident and underconfident look like: three simulated models with known true probabilities.
-
-
-#: Rows of each model, the seed, and width and height of a panel in pixels.
-_ROWS, _SEED, _WIDTH, _HEIGHT = 4_000, 0, 270, 260
-#: Name, factor by which the true log-odds are multiplied, and what the diagram shows.
-_MODELS = (
-    ("Calibrated", 1.0, "Of the rows with a score of 0.8, 80 % are right: points on the diagonal."),
-    (
-        "Overconfident",
-        2.2,
-        "It says 0.9 and is right less often: points below the diagonal, the gap in orange.",
-    ),
-    (
-        "Underconfident",
-        0.45,
-        "It says 0.6 and is right more often: points above the diagonal, the gap in pink.",
-    ),
-)
-
-
-def draw() -> None:
-    """Draw three reliability diagrams beside each other."""
-    st.caption(
-        f"Three simulated models of {_ROWS:,} rows, whose true probabilities are known. Horizontal: the score; vertical: the share of rows "
-        "that are right; grey: where a calibrated model would fall."
-    )
-    with st.container(horizontal=True, gap="medium"):
-        for (name, _, words), figure in zip(_MODELS, _figures(), strict=True):
-            with st.container(width=_WIDTH, gap="xsmall"):
-                st.markdown(f"**{name}**")
-                diagram.chart(
-                    figure,
-                    figure.plot_small(theme=diagram.theme(), height=_HEIGHT),
-                    key=f"learn.{name}",
-                    filename=name.lower(),
-                    alt=f"{name}: {figure.describe()}",
-                    own_caption=True,
-                )
-                st.caption(words)
-
-
-@st.cache_resource(show_spinner=False)
-def _figures() -> tuple[Reliability, ...]:
-    rng = np.random.default_rng(_SEED)
-    truth = rng.normal(0.9, 1.1, _ROWS)
-    labels = (rng.random(_ROWS) < 1 / (1 + np.exp(-truth))).astype(np.int64)
-    figures = []
-    for name, factor, _ in _MODELS:
-        scores = 1 / (1 + np.exp(-factor * truth))
-        predictions = Predictions(
-            probs=np.stack([1 - scores, scores], axis=1), labels=labels, name=name
-        )
-        figures.append(Reliability.compute(predictions, reduction="top-label", bins=20))
-    return tuple(figures)

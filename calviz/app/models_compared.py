@@ -1,4 +1,4 @@
-"""Several models."""
+"""The page Compare models: the choice of models, their comparison, and each of them after recalibration."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from typing import Any, get_args
 import pandas as pd
 import streamlit as st
 
-from calviz.app import diagram, fitting_choices, jobs, navigation, session, tables_and_cards, upload
+from calviz.app import fitting_choices, jobs, navigation, screen, session, tables_and_cards, upload
 from calviz.app.jobs import Button, Job, LongWork, StateWords
 from calviz.app.open_files import OpenFile, OpenModel, all_models
 from calviz.app.session import Settings, md
-from calviz.app.tables_and_cards import cell, marked
+from calviz.app.tables_and_cards import comparison_cell, marked_table
 from calviz.comparison.compare_models import compare_methods, compare_models, same_rows
 from calviz.comparison.comparison_results import (
     BASIS_WORDS,
@@ -31,11 +31,8 @@ from calviz.figures.corp import MiscalibrationPlane, PlaneScore
 from calviz.figures.hundred_squares import Bullet
 from calviz.figures.model_differences import ModelDifferences
 from calviz.figures.reliability import Reliability
-from calviz.sample.error_bars import MetricResult
+from calviz.sample.metric_results import MetricResult
 from calviz.verdicts.evaluation import Written
-
-# ---- The choice of models that are compared, and their comparison, computed once.
-
 
 #: Largest number of models on the page.
 MOST = 12
@@ -47,7 +44,7 @@ _OFFERED = "calviz.models.known"
 
 
 @dataclass(frozen=True, eq=False)
-class Chosen:
+class ChosenModels:
     """The models that are compared, those of the current file first.
 
     Attributes
@@ -62,11 +59,11 @@ class Chosen:
     key: tuple[str, ...]
 
 
-def pick(entry: OpenFile) -> Chosen:
+def choose_models(entry: OpenFile) -> ChosenModels:
     """Draw the list of models; models of another task are not preselected."""
     offered = {m.name: m for m in all_models(entry)}
     shown = distinct(tuple(offered), 60)
-    likely = list(usual(entry).models)
+    likely = list(usual_models(entry).models)
     renewed = _choose_new(list(offered), likely)
     chosen = st.multiselect(
         "Models",
@@ -80,18 +77,22 @@ def pick(entry: OpenFile) -> Chosen:
         help="All models of this file and of the other files that are open.",
     )
     _another_file(len(offered))
-    return _chosen(offered[name] for name in chosen)
+    return _chosen_models(offered[name] for name in chosen)
 
 
-def usual(entry: OpenFile) -> Chosen:
+def usual_models(entry: OpenFile) -> ChosenModels:
     """Return the models that are compared by default: those that may have the same rows."""
     offered = all_models(entry)
-    return _chosen([m for m in offered if _may_have_same_rows(offered[0].data, m.data)][:MOST])
+    return _chosen_models(
+        [m for m in offered if _may_have_same_rows(offered[0].data, m.data)][:MOST]
+    )
 
 
-def _chosen(models: Iterable[OpenModel]) -> Chosen:
+def _chosen_models(models: Iterable[OpenModel]) -> ChosenModels:
     listed = list(models)
-    return Chosen({m.name: m.data for m in listed}, tuple(f"{m.key} {m.name}" for m in listed))
+    return ChosenModels(
+        {m.name: m.data for m in listed}, tuple(f"{m.key} {m.name}" for m in listed)
+    )
 
 
 def _may_have_same_rows(one: Dataset, other: Dataset) -> bool:
@@ -122,22 +123,22 @@ def _another_file(models: int) -> None:
             "Open a file with predictions for the same rows. Rows are matched by identifier; without "
             "identifiers by their order, where all true labels agree."
         )
-        upload.uploader("Another file: predictions and true labels", keep_current=True)
-        upload.failure_card()
+        upload.draw_uploader("Another file: predictions and true labels", keep_current=True)
+        upload.draw_failure()
 
 
-@st.cache_resource(scope="session", max_entries=4, show_spinner=False)
-def _aligned(key: tuple[str, ...], split: str | None, _chosen: Chosen) -> Alignment:
-    return same_rows(_chosen.models, split=split)
-
-
-def alignment(chosen: Chosen, split: str | None) -> Alignment:
+def alignment(chosen: ChosenModels, split: str | None) -> Alignment:
     """Return the models on the rows that they have in common."""
     with st.spinner("Matching rows …", show_time=True):
         return _aligned(chosen.key, split, chosen)
 
 
-def comparison(chosen: Chosen, settings: Settings) -> ModelComparison | None:
+@st.cache_resource(scope="session", max_entries=4, show_spinner=False)
+def _aligned(key: tuple[str, ...], split: str | None, _chosen: ChosenModels) -> Alignment:
+    return same_rows(_chosen.models, split=split)
+
+
+def find_comparison(chosen: ChosenModels, settings: Settings) -> ModelComparison | None:
     """Return metrics, paired differences and ranks of the chosen models on the rows of the sidebar.
 
     None while they are computed, with the progress on screen, and if that failed.
@@ -147,23 +148,22 @@ def comparison(chosen: Chosen, settings: Settings) -> ModelComparison | None:
         PLACE,
         job_key(chosen, settings),
         f"Measuring {len(chosen.models)} models on {counted(aligned.rows, 'row')}",
-        lambda: lambda job: compared(job, aligned, settings),
+        lambda: lambda job: compare(job, aligned, settings),
     )
-    status = jobs.draw(work, Button("Compute again"), at_once=True, patience=PATIENCE)
+    status = jobs.draw_long_work(work, Button("Compute again"), at_once=True, patience=PATIENCE)
     result: ModelComparison | None = status.result
     return result
 
 
-def job_key(chosen: Chosen, settings: Settings) -> tuple[str, ...]:
+def job_key(chosen: ChosenModels, settings: Settings) -> tuple[str, ...]:
     """Identify a comparison, for jobs."""
     return (
         *chosen.key,
-        *settings.rows_key,
-        *settings.reduction_and_bins_key,
+        *settings.key,
     )
 
 
-def compared(job: Job, aligned: Alignment, settings: Settings) -> ModelComparison:
+def compare(job: Job, aligned: Alignment, settings: Settings) -> ModelComparison:
     """Compare models: the work of a job."""
     return compare_models(
         aligned,
@@ -176,140 +176,11 @@ def compared(job: Job, aligned: Alignment, settings: Settings) -> ModelCompariso
     )
 
 
-# ---- The table of models by recalibrators: a metric of each model after each method.
-
-
-METHODS_PLACE = "models_methods"
-
-
-def explore(chosen: Chosen, settings: Settings) -> None:
-    """Draw the choices, the running job, and the table."""
-    with st.container(horizontal=True, gap="medium", vertical_alignment="top"):
-        rows = fitting_choices.choose(settings)
-    choice = fitting_choices.draw_method_choice(
-        rows, chosen.models.values(), about=chosen.key, many_fits=True
-    )
-    if choice is None:
-        return
-    names, options = choice.methods, choice.options
-    key = (*chosen.key, *rows.key, *settings.reduction_and_bins_key, *choice.key)
-    work = LongWork(
-        METHODS_PLACE,
-        key,
-        f"Fitting {counted(len(names), 'method')} to {len(chosen.models)} models",
-        lambda: partial(
-            _work,
-            aligned=alignment(chosen, rows.settings.split),
-            settings=settings,
-            rows=rows,
-            methods=names,
-            options=options,
-        ),
-    )
-    status = jobs.draw(
-        work,
-        Button("Fit them", always=True, possible=bool(names)),
-        StateWords(
-            "The methods are fitted on the same rows for all models, and judged on the same other rows."
-        ),
-    )
-    if status.result is not None:
-        _show(status.result)
-
-
-def _work(
-    job: Job,
-    aligned: Alignment,
-    settings: Settings,
-    rows: fitting_choices.FitRows,
-    methods: tuple[str, ...],
-    options: dict[str, dict[str, Any]],
-) -> ModelsByMethods:
-    return compare_methods(
-        same_rows(aligned, where=settings.where),
-        methods,
-        metrics=METRICS.in_table("fits"),
-        reduction=settings.reduction,
-        bins=settings.bins,
-        scheme=settings.scheme,
-        options=options,
-        progress=lambda words, done, total: job.progress(done, total, words),
-        stop=job.stopping,
-        **rows.division.given,
-    )
-
-
-@st.fragment
-def _show(comparisons: ModelsByMethods) -> None:
-    for name, reason in comparisons.failures.items():
-        st.warning(f"{md(name, 60)}: {md(reason, 300)}", icon=":material/warning:")
-    if not comparisons.models:
-        return
-    metric = st.segmented_control(
-        "Metric",
-        METRICS.in_table("fits"),
-        default=QUOTED,
-        required=True,
-        key="calviz.models.methods.metric",
-        format_func=lambda key: METRICS[key].label,
-    )
-    shown = metric or QUOTED
-    columns = {name: c.column(shown) for name, c in comparisons.models.items()}
-    frame = table(comparisons, columns)
-    labels = [
-        [m.label for m in c if m.key in columns[n].second] for n, c in comparisons.models.items()
-    ]
-    second = [
-        (row, list(frame.columns).index(label)) for row, of in enumerate(labels) for label in of
-    ]
-    st.table(marked(frame, second=second), border="horizontal")
-    first = next(iter(comparisons.models.values()))
-    unit = Written(MetricResult(shown, 1.0)).unit_words
-    st.caption(
-        f"{METRICS[shown].label}{f' in {unit}' if unit else ''}. {marks_words('best of its row')} "
-        f"{full_sentence(first.rows_words(lambda how: md(how, 100)))} Binned metrics: {first.bins_words}."
-    )
-    reasons = {
-        (m.label, m.reason) for c in comparisons.models.values() for m in c if not m.ok and m.reason
-    }
-    for label, reason in sorted(reasons):
-        st.caption(f"{md(label, 60)}: {md(reason, 300)}")
-    tables_and_cards.button(
-        "Download as CSV",
-        lambda: comparisons.frame(shown).reset_index(),
-        f"models-methods-{shown}.csv",
-        key="calviz.models.methods.download",
-    )
-
-
-def table(comparisons: ModelsByMethods, columns: Mapping[str, ComparisonColumn]) -> pd.DataFrame:
-    """Return values of a metric as markdown, one row per model, one column per method.
-
-    Parameters
-    ----------
-    comparisons : ModelsByMethods
-    columns : mapping of str to Column
-        The methods' values, by model.
-    """
-    written = Written.column(r for column in columns.values() for r in column.results.values())
-    rows: dict[str, dict[str, str]] = {}
-    for name, comparison in comparisons.models.items():
-        column = columns[name]
-        texts = {key: written.of(result.value) for key, result in column.results.items()}
-        rows[md(name, 60)] = {
-            m.label: cell(column, m.key, texts.get(m.key, "–")) for m in comparison
-        }
-    return pd.DataFrame.from_dict(rows, orient="index")
-
-
-# ---- A comparison of models on a page: table, ranking, differences, diagrams.
-
-
 #: Width in pixels of a small diagram.
 SMALL = 310
 
 
-def notes(comparison: ModelComparison) -> None:
+def draw_notes(comparison: ModelComparison) -> None:
     """Say how the rows were matched, and what did not match."""
     for note in comparison.alignment.notes:
         left_out = "left out" in note
@@ -319,12 +190,12 @@ def notes(comparison: ModelComparison) -> None:
             st.warning(f"{md(m.name, 60)}: {md(m.reason or '', 400)}", icon=":material/warning:")
 
 
-def judge_by(comparison: ModelComparison) -> str | None:
+def choose_metric(comparison: ModelComparison) -> str | None:
     """Draw the choice of the metric that ranks the models; None if no metric has paired differences."""
     keys = ranked_by(comparison)
     if not keys:
         return None
-    chosen = session.one_of(
+    chosen = session.choose_one(
         "Judge by",
         {key: METRICS[key].label for key in keys},
         default=keys[0],
@@ -335,7 +206,7 @@ def judge_by(comparison: ModelComparison) -> str | None:
     return chosen or keys[0]
 
 
-def metrics_table(comparison: ModelComparison) -> None:
+def draw_metrics(comparison: ModelComparison) -> None:
     """Draw all metrics of all models: best bold, second underlined, ties marked."""
     columns = [
         column
@@ -344,9 +215,13 @@ def metrics_table(comparison: ModelComparison) -> None:
     ]
     names = [m.name for m in comparison if m.ok]
     shown = {"model": [md(name, 60) for name in names]}
-    shown |= {_heading(column): [cell(column, name) for name in names] for column in columns}
+    shown |= {
+        _heading(column): [comparison_cell(column, name) for name in names] for column in columns
+    }
     second = [(names.index(name), at) for at, c in enumerate(columns) for name in c.second]
-    st.table(marked(pd.DataFrame(shown).set_index("model"), second=second), border="horizontal")
+    st.table(
+        marked_table(pd.DataFrame(shown).set_index("model"), second=second), border="horizontal"
+    )
     st.caption(f"{marks_words()} Binned metrics: {comparison.bins_words}.")
     for remark in comparison.remarks(columns):
         if remark.metric is not None:
@@ -358,14 +233,16 @@ def metrics_table(comparison: ModelComparison) -> None:
 
 def _heading(column: ComparisonColumn) -> str:
     unit = column.written.unit_words
-    link = f"[{METRICS[column.key].label}]({tables_and_cards.address(column.key)})"
+    link = f"[{METRICS[column.key].label}]({tables_and_cards.entry_address(column.key)})"
     return f"{link} ({unit})" if unit else link
 
 
-def ranking(comparison: ModelComparison, metric: str, reference: str) -> None:
+def draw_ranking(comparison: ModelComparison, metric: str, reference: str) -> None:
     """Draw rank, value, difference to the reference and share of resamples in which a model is best, model by model."""
     rows, ranks = [], comparison.ranks(metric)
-    pictures = diagram.column(Bullet.column(comparison[name].metrics[metric] for name in ranks))
+    pictures = screen.picture_column(
+        Bullet.column(comparison[name].metrics[metric] for name in ranks)
+    )
     # The same digits as in the table of all metrics, from which readers take the differences.
     written = Written.column(comparison[name].metrics[metric] for name in ranks)
     for (name, rank), picture in zip(ranks.items(), pictures, strict=True):
@@ -395,7 +272,7 @@ def ranking(comparison: ModelComparison, metric: str, reference: str) -> None:
             "rank": st.column_config.NumberColumn(
                 width=60, help="1 plus the number of models that are better beyond noise."
             ),
-            "picture": diagram.config(),
+            "picture": screen.picture_column_config(),
             "difference": st.column_config.TextColumn(
                 f"minus {listed([reference], limit=60)}",
                 help="With its 95 % interval; of errors that noise makes larger, without that noise.",
@@ -410,7 +287,7 @@ def ranking(comparison: ModelComparison, metric: str, reference: str) -> None:
 
 
 @st.fragment
-def differences(comparison: ModelComparison, metric: str) -> None:
+def draw_differences(comparison: ModelComparison, metric: str) -> None:
     """Draw the ranking, and paired differences to a model that can be chosen."""
     with navigation.boundary():
         order = comparison.ranking(metric)
@@ -423,13 +300,13 @@ def differences(comparison: ModelComparison, metric: str) -> None:
             key=f"calviz.models.reference.{metric}.{hash(order)}",
             width=320,
         )
-        ranking(comparison, metric, reference)
+        draw_ranking(comparison, metric, reference)
         keys = [metric, *(k for k in comparison.pairs if k not in (metric, "error"))]
         with st.container(horizontal=True, gap="medium"):
             for key in keys:
                 figure = ModelDifferences.compute(comparison, metric=key, reference=reference)
                 with st.container(width=470):
-                    diagram.chart(
+                    screen.chart(
                         figure,
                         key=f"models.difference.{key}",
                         filename=f"models-{key}",
@@ -446,9 +323,27 @@ def _table(comparison: ModelComparison, reference: str) -> None:
     with st.expander("All differences, as a table", icon=":material/table:"):
         frame = comparison.differences(reference)
         st.dataframe(frame, hide_index=True, alt="Paired differences of all metrics")
-        tables_and_cards.button(
+        tables_and_cards.download_button(
             "Download as CSV", frame, "models-differences.csv", key="calviz.models.download"
         )
+
+
+def draw_planes(comparison: ModelComparison, key: tuple[str, ...], settings: Settings) -> None:
+    """Draw miscalibration against discrimination for both proper scores."""
+    with st.container(horizontal=True, gap="medium"):
+        for score in get_args(PlaneScore):
+            figure = _plane((*key, *settings.key), score, comparison)
+            with st.container(width=470):
+                screen.chart(
+                    figure,
+                    screen.plotted(figure, caption=True),
+                    key=f"models.plane.{score}",
+                    filename=f"models-plane-{score}",
+                )
+    st.caption(
+        "A score is miscalibration − discrimination + uncertainty (CORP): recalibration takes off the first and leaves the second. Dotted: "
+        "equal scores, where all models have the same hits. Up and to the left is better."
+    )
 
 
 @st.cache_resource(scope="session", max_entries=16, show_spinner=False)
@@ -458,23 +353,24 @@ def _plane(
     return MiscalibrationPlane.compute(_comparison, score=score)
 
 
-def planes(comparison: ModelComparison, key: tuple[str, ...], settings: Settings) -> None:
-    """Draw miscalibration against discrimination for both proper scores."""
-    with st.container(horizontal=True, gap="medium"):
-        for score in get_args(PlaneScore):
-            figure = _plane(
-                (*key, *settings.rows_key, *settings.reduction_and_bins_key), score, comparison
-            )
-            with st.container(width=470):
-                diagram.chart(
+def draw_diagrams(comparison: ModelComparison, key: tuple[str, ...], settings: Settings) -> None:
+    """Draw reliability diagrams side by side; all axes run from 0 to 1."""
+    names = [m.name for m in comparison if m.ok]
+    shown = distinct(tuple(names), 40)
+    with st.container(horizontal=True, gap="small"):
+        for at, name in enumerate(names):
+            figure_key = (*key, *settings.key)
+            figure = _reliability(figure_key, name, comparison, settings)
+            with st.container(width=SMALL):
+                st.markdown(f"**{md(shown[name])}**")
+                screen.chart(
                     figure,
-                    diagram.plotted(figure, caption=True),
-                    key=f"models.plane.{score}",
-                    filename=f"models-plane-{score}",
+                    screen.plotted(figure, width=SMALL),
+                    key=f"models.reliability.{at}",
+                    filename=f"reliability-{at + 1}",
                 )
     st.caption(
-        "A score is miscalibration − discrimination + uncertainty (CORP): recalibration takes off the first and leaves the second. Dotted: "
-        "equal scores, where all models have the same hits. Up and to the left is better."
+        "All diagrams share their axes; the shares of rows below them have scales of their own."
     )
 
 
@@ -486,22 +382,126 @@ def _reliability(
     return Reliability.compute(sample, band=False)
 
 
-def diagrams(comparison: ModelComparison, key: tuple[str, ...], settings: Settings) -> None:
-    """Draw reliability diagrams side by side; all axes run from 0 to 1."""
-    names = [m.name for m in comparison if m.ok]
-    shown = distinct(tuple(names), 40)
-    with st.container(horizontal=True, gap="small"):
-        for at, name in enumerate(names):
-            figure_key = (*key, *settings.rows_key, *settings.reduction_and_bins_key)
-            figure = _reliability(figure_key, name, comparison, settings)
-            with st.container(width=SMALL):
-                st.markdown(f"**{md(shown[name])}**")
-                diagram.chart(
-                    figure,
-                    diagram.plotted(figure, width=SMALL),
-                    key=f"models.reliability.{at}",
-                    filename=f"reliability-{at + 1}",
-                )
-    st.caption(
-        "All diagrams share their axes; the shares of rows below them have scales of their own."
+# ---- After recalibration
+
+METHODS_PLACE = "models_methods"
+
+
+def explore_methods(chosen: ChosenModels, settings: Settings) -> None:
+    """Draw the choices, the running job, and the table."""
+    with st.container(horizontal=True, gap="medium", vertical_alignment="top"):
+        rows = fitting_choices.choose_fit_rows(settings)
+    choice = fitting_choices.choose_methods(
+        rows, chosen.models.values(), about=chosen.key, many_fits=True
     )
+    if choice is None:
+        return
+    names, options = choice.methods, choice.options
+    key = (*chosen.key, *rows.key, *settings.reduction_and_bins_key, *choice.key)
+    work = LongWork(
+        METHODS_PLACE,
+        key,
+        f"Fitting {counted(len(names), 'method')} to {len(chosen.models)} models",
+        lambda: partial(
+            _compare_methods,
+            aligned=alignment(chosen, rows.settings.split),
+            settings=settings,
+            rows=rows,
+            methods=names,
+            options=options,
+        ),
+    )
+    status = jobs.draw_long_work(
+        work,
+        Button("Fit them", always=True, possible=bool(names)),
+        StateWords(
+            "The methods are fitted on the same rows for all models, and judged on the same other rows."
+        ),
+    )
+    if status.result is not None:
+        _draw_methods(status.result)
+
+
+def _compare_methods(
+    job: Job,
+    aligned: Alignment,
+    settings: Settings,
+    rows: fitting_choices.FitRows,
+    methods: tuple[str, ...],
+    options: dict[str, dict[str, Any]],
+) -> ModelsByMethods:
+    return compare_methods(
+        same_rows(aligned, where=settings.where),
+        methods,
+        metrics=METRICS.in_table("fits"),
+        reduction=settings.reduction,
+        bins=settings.bins,
+        scheme=settings.scheme,
+        options=options,
+        progress=lambda words, done, total: job.progress(done, total, words),
+        stop=job.stopping,
+        **rows.division.given,
+    )
+
+
+@st.fragment
+def _draw_methods(comparisons: ModelsByMethods) -> None:
+    for name, reason in comparisons.failures.items():
+        st.warning(f"{md(name, 60)}: {md(reason, 300)}", icon=":material/warning:")
+    if not comparisons.models:
+        return
+    metric = st.segmented_control(
+        "Metric",
+        METRICS.in_table("fits"),
+        default=QUOTED,
+        required=True,
+        key="calviz.models.methods.metric",
+        format_func=lambda key: METRICS[key].label,
+    )
+    shown = metric or QUOTED
+    columns = {name: c.column(shown) for name, c in comparisons.models.items()}
+    frame = table(comparisons, columns)
+    labels = [
+        [m.label for m in c if m.key in columns[n].second] for n, c in comparisons.models.items()
+    ]
+    second = [
+        (row, list(frame.columns).index(label)) for row, of in enumerate(labels) for label in of
+    ]
+    st.table(marked_table(frame, second=second), border="horizontal")
+    first = next(iter(comparisons.models.values()))
+    unit = Written(MetricResult(shown, 1.0)).unit_words
+    st.caption(
+        f"{METRICS[shown].label}{f' in {unit}' if unit else ''}. {marks_words('best of its row')} "
+        f"{full_sentence(first.rows_words(lambda how: md(how, 100)))} Binned metrics: {first.bins_words}."
+    )
+    reasons = {
+        (m.label, m.reason) for c in comparisons.models.values() for m in c if not m.ok and m.reason
+    }
+    for label, reason in sorted(reasons):
+        st.caption(f"{md(label, 60)}: {md(reason, 300)}")
+    tables_and_cards.download_button(
+        "Download as CSV",
+        lambda: comparisons.frame(shown).reset_index(),
+        f"models-methods-{shown}.csv",
+        key="calviz.models.methods.download",
+    )
+
+
+def table(comparisons: ModelsByMethods, columns: Mapping[str, ComparisonColumn]) -> pd.DataFrame:
+    """Return values of a metric as markdown, one row per model, one column per method.
+
+    Parameters
+    ----------
+    comparisons : ModelsByMethods
+    columns : mapping of str to Column
+        The methods' values, by model.
+    """
+    written = Written.column(r for column in columns.values() for r in column.results.values())
+    rows: dict[str, dict[str, str]] = {}
+    for name, comparison in comparisons.models.items():
+        column = columns[name]
+        texts = {key: written.of(result.value) for key, result in column.results.items()}
+        rows[md(name, 60)] = {
+            m.label: comparison_cell(column, m.key, texts.get(m.key, "–")) for m in comparison
+        }
+    return pd.DataFrame.from_dict(rows, orient="index")

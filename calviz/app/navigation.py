@@ -1,4 +1,4 @@
-"""The pages, and what keeps them working."""
+"""The pages, the links between them, and what keeps them working."""
 
 from __future__ import annotations
 
@@ -28,8 +28,6 @@ from calviz.core.limits import FULL
 from calviz.core.registry import homes
 from calviz.core.words import full_sentence
 from calviz.verdicts.evaluation import Evaluation
-
-# ---- The list of pages, in the order of the navigation.
 
 
 @dataclass(frozen=True)
@@ -61,18 +59,14 @@ class PageSpec:
         return f"pages/{self.key}.py"
 
 
+_BACK = ("overview", "Back to the verdict")
+_FIX = ("recalibrate", "Recalibrate this")
+_FILE = ("report", "Put it on file")
+#: In the order of the navigation.
 PAGES = (
     PageSpec("overview", "Overview", "Can I trust these probabilities?", ":material/speed:", "o"),
     PageSpec(
-        "explain",
-        "Explain it",
-        "How do I tell others?",
-        ":material/forum:",
-        "e",
-        leads_to=(
-            ("overview", "Back to the verdict"),
-            ("report", "Put it on file"),
-        ),
+        "explain", "Explain it", "How do I tell others?", ":material/forum:", "e", (_BACK, _FILE)
     ),
     PageSpec(
         "data",
@@ -80,7 +74,7 @@ PAGES = (
         "Did it read my file right?",
         ":material/table_view:",
         "d",
-        leads_to=(("overview", "See the verdict"),),
+        (("overview", "See the verdict"),),
     ),
     PageSpec(
         "metrics",
@@ -88,10 +82,7 @@ PAGES = (
         "What are all the numbers?",
         ":material/list_alt:",
         "m",
-        leads_to=(
-            ("reliability", "See where it is off"),
-            ("report", "Put it on file"),
-        ),
+        (("reliability", "See where it is off"), _FILE),
     ),
     PageSpec(
         "reliability",
@@ -99,10 +90,7 @@ PAGES = (
         "Where is it off?",
         ":material/bar_chart:",
         "r",
-        leads_to=(
-            ("classwise", "See which classes"),
-            ("recalibrate", "Recalibrate this"),
-        ),
+        (("classwise", "See which classes"), _FIX),
     ),
     PageSpec(
         "cumulative",
@@ -110,26 +98,16 @@ PAGES = (
         "Binning aside, how far?",
         ":material/stacked_line_chart:",
         "k",
-        leads_to=(("recalibrate", "Recalibrate this"),),
+        (_FIX,),
     ),
-    PageSpec(
-        "classwise",
-        "Class-wise",
-        "Which classes?",
-        ":material/category:",
-        "c",
-        leads_to=(("recalibrate", "Recalibrate this"),),
-    ),
+    PageSpec("classwise", "Class-wise", "Which classes?", ":material/category:", "c", (_FIX,)),
     PageSpec(
         "risk_coverage",
         "Risk-coverage",
         "May I let it decide, and when?",
         ":material/rule:",
         "q",
-        leads_to=(
-            ("recalibrate", "Recalibrate this"),
-            ("report", "Put it on file"),
-        ),
+        (_FIX, _FILE),
     ),
     PageSpec(
         "decisions",
@@ -137,10 +115,7 @@ PAGES = (
         "Is acting on it worth it?",
         ":material/balance:",
         "i",
-        leads_to=(
-            ("recalibrate", "Recalibrate this"),
-            ("report", "Put it on file"),
-        ),
+        (_FIX, _FILE),
     ),
     PageSpec(
         "recalibrate",
@@ -148,10 +123,7 @@ PAGES = (
         "What fixes it?",
         ":material/tune:",
         "f",
-        leads_to=(
-            ("learning_curve", "See how many labels this needs"),
-            ("report", "Put it on file"),
-        ),
+        (("learning_curve", "See how many labels this needs"), _FILE),
     ),
     PageSpec(
         "learning_curve",
@@ -159,7 +131,7 @@ PAGES = (
         "How many labels do I need?",
         ":material/trending_down:",
         "u",
-        leads_to=(("recalibrate", "Compare the methods"),),
+        (("recalibrate", "Compare the methods"),),
     ),
     PageSpec(
         "compare_models",
@@ -167,10 +139,7 @@ PAGES = (
         "Which model?",
         ":material/compare_arrows:",
         "b",
-        leads_to=(
-            ("recalibrate", "Recalibrate one of them"),
-            ("report", "Put it on file"),
-        ),
+        (("recalibrate", "Recalibrate one of them"), _FILE),
     ),
     PageSpec(
         "arena",
@@ -178,67 +147,33 @@ PAGES = (
         "Which recalibrator wins?",
         ":material/trophy:",
         "a",
-        leads_to=(("recalibrate", "Recalibrate these data"),),
+        (("recalibrate", "Recalibrate these data"),),
     ),
-    PageSpec(
-        "slices",
-        "Slices",
-        "For whom is it wrong?",
-        ":material/groups:",
-        "s",
-        leads_to=(
-            ("recalibrate", "Recalibrate this"),
-            ("report", "Put it on file"),
-        ),
-    ),
+    PageSpec("slices", "Slices", "For whom is it wrong?", ":material/groups:", "s", (_FIX, _FILE)),
     PageSpec(
         "over_time",
         "Over time",
         "Does it stay right?",
         ":material/timeline:",
         "t",
-        leads_to=(
-            ("slices", "See for whom it is wrong"),
-            ("recalibrate", "Recalibrate this"),
-        ),
+        (("slices", "See for whom it is wrong"), _FIX),
     ),
-    PageSpec(
-        "figures",
-        "Figures",
-        "What do I print?",
-        ":material/dashboard:",
-        "p",
-        leads_to=(("report", "Put it on file"),),
-    ),
-    PageSpec(
-        "report",
-        "Report",
-        "What do I put on file?",
-        ":material/description:",
-        "h",
-        leads_to=(("overview", "Back to the verdict"),),
-    ),
-    PageSpec(
-        "learn",
-        "Learn",
-        "What does this mean?",
-        ":material/school:",
-        "l",
-        leads_to=(("overview", "Back to the verdict"),),
-    ),
+    PageSpec("figures", "Figures", "What do I print?", ":material/dashboard:", "p", (_FILE,)),
+    PageSpec("report", "Report", "What do I put on file?", ":material/description:", "h", (_BACK,)),
+    PageSpec("learn", "Learn", "What does this mean?", ":material/school:", "l", (_BACK,)),
 )
 #: The icon in the browser's tab. A material icon there would be fetched from the network.
 ICON = Path(__file__).with_name("icon.svg").read_text(encoding="utf-8")
 #: The logo above the navigation; its letters are readable on both themes.
 LOGO = Path(__file__).with_name("logo.svg").read_text(encoding="utf-8")
-BY_KEY = {page.key: page for page in PAGES}
+PAGES_BY_KEY = {page.key: page for page in PAGES}
 
 
 def _streamlit_page(spec: PageSpec, **options: object) -> Page:
     return st.Page(spec.file, title=spec.title, icon=spec.icon, help=spec.question, **options)  # type: ignore[arg-type]
 
 
-def navigation() -> Page:
+def draw_navigation() -> Page:
     """Draw the navigation and return the page that was asked for."""
     first, *others = PAGES
     pages = [_streamlit_page(first, default=True, url_path="start")]
@@ -251,29 +186,140 @@ def navigation() -> Page:
 
 def link(key: str) -> str:
     """Return the path that `st.page_link` and `st.switch_page` take to open a page."""
-    return BY_KEY[key].file
+    return PAGES_BY_KEY[key].file
 
 
-# ---- The only folder that this server writes to; it is removed when the server ends.
-#
-# The web server spools uploads to it too. What a killed server left behind is removed by the next one.
+#: The link when there is only one model, and so nothing to compare.
+_ONE_MODEL = (("data", "Open another model's file"),)
 
+
+def draw_next_steps(page: str, settings: Settings, evaluation: Evaluation | None = None) -> None:
+    """Draw links to the pages that come next; on the overview they depend on findings and verdict.
+
+    Parameters
+    ----------
+    page : str
+        The key of the page that is shown.
+    settings : Settings
+    evaluation : Evaluation, optional
+        With verdict and findings, where the page has them.
+    """
+    steps = PAGES_BY_KEY[page].leads_to if page in PAGES_BY_KEY else ()
+    if evaluation:
+        steps = tuple(_after_overview(settings, evaluation))
+    if page == "compare_models" and len(settings.entry.loaded.models) < 2:
+        steps = _ONE_MODEL
+    if not steps:
+        return
+    with st.container(horizontal=True, gap="medium"):
+        for key, label in steps:
+            st.page_link(
+                link(key),
+                label=label,
+                icon=":material/arrow_forward:",
+                query_params=st.query_params.to_dict(),
+                width="content",
+            )
+
+
+def _after_overview(settings: Settings, evaluation: Evaluation) -> Iterator[tuple[str, str]]:
+    about = {CHECKS[finding.code].about for finding in evaluation.findings}
+    if evaluation.verdict is not None and evaluation.verdict.beyond_noise:
+        yield _FIX
+    yield "reliability", "See every bin and its rows"
+    if "classes" in about:
+        yield "classwise", "See which classes"
+    if "slices" in about or settings.whole.groups:
+        yield "slices", "See for whom it is wrong"
+    if len(settings.entry.loaded.models) > 1:
+        yield "compare_models", f"Compare {len(settings.entry.loaded.models)} models"
+
+
+# ---- First requests and errors
+
+_FRAME, _ERROR = "calviz.frame", ":material/error:"
+_LOG = logging.getLogger("calviz.app")
+#: Whether this server has seen the navigation.
+_declared = False
+
+
+def enter(*, frame: bool = False) -> None:
+    """Make sure that the page runs inside `app.py`; the first statement of every script.
+
+    Parameters
+    ----------
+    frame : bool
+        Whether the script is `app.py`.
+
+    Notes
+    -----
+    Until a fresh server has seen ``st.navigation``, streamlit treats `pages/` as the older kind of
+    multi-page app and runs only the script that the address names. Declaring the navigation ends
+    that for the whole server; the next run goes through `app.py`, keeps address and query,
+    and gives every widget its final identity. Later visitors need only one run.
+    """
+    global _declared
+    use_own_folder()
+    if frame and _declared:
+        st.session_state[_FRAME] = True
+    if _FRAME not in st.session_state:
+        st.session_state[_FRAME] = True
+        configure_page()
+        draw_navigation()
+        _declared = True
+        st.rerun()
+
+
+def configure_page() -> None:
+    """Set title, icon and layout; called before the navigation, or the browser fetches a page's icon from the network."""
+    st.set_page_config(page_title="calviz", page_icon=ICON, layout="wide")
+
+
+@contextmanager
+def boundary() -> Iterator[None]:
+    """Show an error as one sentence; what was loaded stays."""
+    try:
+        yield
+    except NotAvailable as reason:
+        st.info(md(full_sentence(str(reason)), 2_000), icon=":material/info:")
+    except CalvizError as error:
+        st.error(md(error, 2_000), icon=_ERROR)
+    except MemoryError:
+        st.error("There is not enough memory for this; what is loaded stays.", icon=_ERROR)
+    except Exception as error:
+        if isinstance(error, OSError) and error.errno in FULL:
+            st.error("The server's disk is full; what is loaded stays.", icon=_ERROR)
+            return
+        _LOG.exception("a page failed")
+        st.error(
+            "Something went wrong that calviz did not foresee; your data are still loaded. "
+            "Change a setting or open another page, and please report it with the lines that the "
+            "server wrote.",
+            icon=_ERROR,
+        )
+
+
+# ---- Temporary folder
 
 PREFIX = "calviz-server-"
 LOCK = "in-use"
 #: Seconds for which a new folder may not have its lock yet.
 YOUNG_FOR = 60.0
 
-_lock = threading.Lock()
+_folder_lock = threading.Lock()
 _folder: Path | None = None
 
 
 def use_own_folder() -> None:
-    """Use the server's own temporary folder from now on; does nothing outside a server or when called again."""
+    """Use the server's own temporary folder from now on; does nothing outside a server or when called again.
+
+    It is the only folder that this server writes to, uploads included. It is removed when the server ends, and by the next
+    server if this one was killed.
+    """
     global _folder
     if not runtime.exists() or not isinstance(runtime.get_instance(), runtime.Runtime):
         return
-    with _lock:
+    with _folder_lock:
         if _folder is None:
             _folder = make_folder(Path(tempfile.gettempdir()))
             tempfile.tempdir = str(_folder)
@@ -318,92 +364,27 @@ def _in_use(folder: Path, status: os.stat_result) -> bool:
     return False
 
 
-# ---- Keep pages working: handle the first request to a fresh server, and unexpected errors.
-
-
-_FRAME, _ERROR = "calviz.frame", ":material/error:"
-_LOG = logging.getLogger("calviz.app")
-#: Whether this server has seen the navigation.
-_declared = False
-
-
-def enter(*, frame: bool = False) -> None:
-    """Make sure that the page runs inside `app.py`; the first statement of every script.
-
-    Parameters
-    ----------
-    frame : bool
-        Whether the script is `app.py`.
-
-    Notes
-    -----
-    Until a fresh server has seen ``st.navigation``, streamlit treats `pages/` as the older kind of
-    multi-page app and runs only the script that the address names. Declaring the navigation ends
-    that for the whole server; the next run goes through `app.py`, keeps address and query,
-    and gives every widget its final identity. Later visitors need only one run.
-    """
-    global _declared
-    use_own_folder()
-    if frame and _declared:
-        st.session_state[_FRAME] = True
-    if _FRAME not in st.session_state:
-        st.session_state[_FRAME] = True
-        configure()
-        navigation()
-        _declared = True
-        st.rerun()
-
-
-def configure() -> None:
-    """Set title, icon and layout; called before the navigation, or the browser fetches a page's icon from the network."""
-    st.set_page_config(page_title="calviz", page_icon=ICON, layout="wide")
-
-
-@contextmanager
-def boundary() -> Iterator[None]:
-    """Show an error as one sentence; what was loaded stays."""
-    try:
-        yield
-    except NotAvailable as reason:
-        st.info(md(full_sentence(str(reason)), 2_000), icon=":material/info:")
-    except CalvizError as error:
-        st.error(md(error, 2_000), icon=_ERROR)
-    except MemoryError:
-        st.error("There is not enough memory for this; what is loaded stays.", icon=_ERROR)
-    except Exception as error:
-        if isinstance(error, OSError) and error.errno in FULL:
-            st.error("The server's disk is full; what is loaded stays.", icon=_ERROR)
-            return
-        _LOG.exception("a page failed")
-        st.error(
-            "Something went wrong that calviz did not foresee; your data are still loaded. "
-            "Change a setting or open another page, and please report it with the lines that the "
-            "server wrote.",
-            icon=_ERROR,
-        )
-
-
-# ---- Import the modules of the other pages in the background while the visitor looks at the first one.
-#
-# Importing scikit-learn, the recalibrators and polars takes more than a second, which the first visitor of each page would
-# otherwise wait for.
-
+# ---- Early imports
 
 #: The package of the pages, and modules that they import only when they are drawn. Modules that register entries are added.
-_PAGES = "calviz.app"
+_PAGE_MODULES = "calviz.app"
 _WHEN_DRAWN = ("scipy.stats", "sklearn.base", "polars", "pandas.io.formats.style")
 #: Upper limit, in seconds, of the wait for a running page.
 _LONGEST_WAIT = 10.0
 _started, _idle = threading.Event(), threading.Event()
 
 
-def pause() -> None:
+def pause_imports() -> None:
     """Pause while a page runs: the next module is imported after the page is drawn."""
     _idle.clear()
 
 
-def resume() -> None:
-    """Continue after a page is drawn; the first call on a server starts the thread. Does nothing outside a server."""
+def resume_imports() -> None:
+    """Continue after a page is drawn; the first call on a server starts the thread. Does nothing outside a server.
+
+    Importing scikit-learn, the recalibrators and polars takes more than a second, which the first visitor of each page would
+    otherwise wait for.
+    """
     _idle.set()
     # A process started by a worker runs the page without a server.
     if _started.is_set() or not runtime.exists():
@@ -436,59 +417,7 @@ def import_all(wait: Callable[[], object] = lambda: None) -> None:
 def module_names() -> Iterator[str]:
     """Yield the names of the pages' modules and of the modules that register entries."""
     yield from _WHEN_DRAWN
-    for package in (_PAGES, *homes()):
+    for package in (_PAGE_MODULES, *homes()):
         imported = importlib.import_module(package)
         for module in pkgutil.walk_packages(imported.__path__, f"{package}."):
             yield module.name
-
-
-# ---- Links to the pages to go to next; on the overview they depend on the findings.
-
-
-#: The link when there is only one model, and so nothing to compare.
-_ONE_MODEL = (("data", "Open another model's file"),)
-
-
-def draw(page: str, settings: Settings, evaluation: Evaluation | None = None) -> None:
-    """Draw links to the pages that come next; on the overview they depend on findings and verdict.
-
-    Parameters
-    ----------
-    page : str
-        The key of the page that is shown.
-    settings : Settings
-    evaluation : Evaluation, optional
-        With verdict and findings, where the page has them.
-    """
-    steps = tuple(_after_overview(settings, evaluation)) if evaluation else _leads_to(page)
-    if page == "compare_models" and len(settings.entry.loaded.models) < 2:
-        steps = _ONE_MODEL
-    if not steps:
-        return
-    with st.container(horizontal=True, gap="medium"):
-        for key, label in steps:
-            st.page_link(
-                link(key),
-                label=label,
-                icon=":material/arrow_forward:",
-                query_params=st.query_params.to_dict(),
-                width="content",
-            )
-
-
-def _leads_to(page: str) -> tuple[tuple[str, str], ...]:
-    spec = BY_KEY.get(page)
-    return () if spec is None else spec.leads_to
-
-
-def _after_overview(settings: Settings, evaluation: Evaluation) -> Iterator[tuple[str, str]]:
-    about = {CHECKS[finding.code].about for finding in evaluation.findings}
-    if evaluation.verdict is not None and evaluation.verdict.beyond_noise:
-        yield "recalibrate", "Recalibrate this"
-    yield "reliability", "See every bin and its rows"
-    if "classes" in about:
-        yield "classwise", "See which classes"
-    if "slices" in about or settings.whole.groups:
-        yield "slices", "See for whom it is wrong"
-    if len(settings.entry.loaded.models) > 1:
-        yield "compare_models", f"Compare {len(settings.entry.loaded.models)} models"

@@ -1,4 +1,4 @@
-"""Open files, and what their links hold."""
+"""The data of a session: its open files and the current one, links and saved views that bring them back, and their models."""
 
 from __future__ import annotations
 
@@ -24,58 +24,8 @@ from calviz.data import Loaded, ReadingOptions, Together, read
 from calviz.data.joining import named_models
 from calviz.data.reading import SAMPLES, SampleSet, load_sample
 
-# ---- How a file is read, as a parameter of the address.
-
-
-def encode_options(options: ReadingOptions) -> str:
-    """Encode reading options in one line for the address; "" if everything is recognised."""
-    defaults = ReadingOptions()
-    changed = {
-        option.name: getattr(options, option.name)
-        for option in fields(options)
-        if getattr(options, option.name) != getattr(defaults, option.name)
-    }
-    return json.dumps(changed, ensure_ascii=False, separators=(",", ":")) if changed else ""
-
-
-def decode_options(text: str) -> ReadingOptions:
-    """Decode reading options from an address; invalid ones are ignored."""
-    try:
-        values = json.loads(text) if text else {}
-    except ValueError:
-        return ReadingOptions()
-    options = ReadingOptions()
-    if not isinstance(values, dict):
-        return options
-    for name, hint in get_type_hints(ReadingOptions).items():
-        value: Any = values.get(name)
-        if isinstance(value, list) and all(isinstance(v, str) for v in value):
-            value = tuple(value)
-        if value is None or not _fits(value, hint):
-            continue
-        with suppress(OptionError):
-            setting: dict[str, Any] = {name: value}
-            options = replace(options, **setting)
-    return options
-
-
-def _fits(value: object, hint: Any) -> bool:
-    """Whether a value is of the type of an option: a text, a choice, a tuple, or a union of these."""
-    kind = get_origin(hint) or hint
-    if kind in (Union, UnionType):
-        return any(_fits(value, part) for part in get_args(hint))
-    if kind is Literal:
-        # By type as well, as True equals 1.
-        return any(type(value) is type(choice) and value == choice for choice in get_args(hint))
-    return isinstance(value, kind)
-
-
-# ---- A data set of a session: a file that was opened, or a sample set.
-
-
 #: Digits of a file's digest that are used in links.
 DIGEST_LENGTH = 16
-
 
 #: A source of data: the bytes of a file, its path, or several logs that were opened together.
 FileSource = bytes | Path | Together
@@ -121,7 +71,141 @@ def digest_in_links(loaded: Loaded) -> str:
     return loaded.digest[:DIGEST_LENGTH]
 
 
-# ---- The limits on what one session may keep open, so that no visitor uses up a shared server's memory.
+#: The file that ``calviz app FILE`` opens.
+OPEN_VARIABLE = "CALVIZ_OPEN"
+#: Key of the data set that is shown first.
+DEFAULT_KEY = SAMPLES[0].key
+#: Names in the address: the data set, and how its file was read.
+DATA, READING = "data", "reading"
+
+_FILES, _CURRENT, _UNREADABLE = "calviz.files", "calviz.current", "calviz.failed"
+_WAITING_LINK, _DATA_IN_ADDRESS, _NOTES = "calviz.wanted", "calviz.written", "calviz.note"
+_PAGE, _STEP = "calviz.page", "calviz.view"
+
+
+def files() -> dict[str, OpenFile]:
+    """Return the files of this session, by key, in the order in which they were opened."""
+    entries: dict[str, OpenFile] = st.session_state.setdefault(_FILES, {})
+    return entries
+
+
+def samples() -> dict[str, SampleSet]:
+    """Return the bundled sample sets, by key."""
+    return {sample.key: sample for sample in SAMPLES}
+
+
+@st.cache_resource(max_entries=len(SAMPLES), show_spinner=False)
+def _sample(key: str) -> Loaded:
+    # Shared by all sessions: sample sets are the same for everybody, and read-only.
+    return load_sample(key)
+
+
+def titles() -> dict[str, str]:
+    """Return key and title of all data sets that can be chosen, the user's own files first."""
+    of_files = {key: entry.title for key, entry in files().items()}
+    return of_files | {key: sample.title for key, sample in samples().items()}
+
+
+def current() -> OpenFile:
+    """Return the current data set."""
+    key = st.session_state[_CURRENT]
+    if key in files():
+        return files()[key]
+    sample = samples()[key]
+    return OpenFile(key=key, title=sample.title, loaded=_sample(key), sample=sample)
+
+
+def current_key() -> str:
+    """Return the key of the current data set."""
+    return str(st.session_state[_CURRENT])
+
+
+def select(key: str) -> None:
+    """Make another data set the current one."""
+    st.session_state[_CURRENT] = key
+
+
+@dataclass(frozen=True, eq=False)
+class UnreadableFile:
+    """A file that could not be read, kept so that the user can say how to read it."""
+
+    name: str
+    source: FileSource
+    options: ReadingOptions
+    message: str
+    repairs: tuple[Repair, ...] = ()
+    columns: tuple[str, ...] = ()
+
+
+def open_file(
+    name: str | None, source: FileSource, options: ReadingOptions | None = None
+) -> OpenFile | UnreadableFile:
+    """Read a file and make it the current data set; a file that cannot be read changes nothing but `unreadable_file()`."""
+    link = waiting_link()
+    if options is None and link is not None:
+        options = decode_options(link.query.get(READING, ""))
+    options = options or ReadingOptions()
+    try:
+        loaded = read(source, name=name, options=options)
+        key = digest_in_links(loaded)
+    except CalvizError as error:
+        repairs, columns = (
+            (error.repairs, error.columns) if isinstance(error, InputError) else ((), ())
+        )
+        before = unreadable_file()
+        if not columns and before is not None and before.source is source:
+            columns = before.columns
+        failure = UnreadableFile(
+            name or "several files", source, options, str(error), repairs, columns
+        )
+        st.session_state[_UNREADABLE] = failure
+        return failure
+    entry = OpenFile(key=key, title=loaded.file, loaded=loaded, options=options, source=source)
+    files()[key] = entry
+    forget_unreadable_file()
+    _apply_waiting_link(key)
+    closed = make_room(files(), key)
+    if closed is not None:
+        queue_note(closed)
+    select(key)
+    return entry
+
+
+def close(key: str) -> None:
+    """Close a file of the session."""
+    files().pop(key, None)
+    if current_key() == key:
+        select(next(iter(titles())))
+
+
+def unreadable_file() -> UnreadableFile | None:
+    """Return the last file that could not be read, until it is dealt with."""
+    failure: UnreadableFile | None = st.session_state.get(_UNREADABLE)
+    return failure
+
+
+def forget_unreadable_file() -> None:
+    """Forget the file that could not be read."""
+    st.session_state.pop(_UNREADABLE, None)
+
+
+def keep_unreadable_files(failures: Sequence[UnreadableFile]) -> None:
+    """Keep the first of several files that could not be read, for the user to deal with; queue the messages of the others."""
+    if failures:
+        st.session_state[_UNREADABLE] = failures[0]
+    for failure in failures[1:]:
+        queue_note(failure.message)
+
+
+def queue_note(text: str) -> None:
+    """Queue a sentence that is shown once, after those that are queued already."""
+    st.session_state[_NOTES] = " ".join(filter(None, (take_notes(), text)))
+
+
+def take_notes() -> str | None:
+    """Take the queued sentences from the queue."""
+    notes: str | None = st.session_state.pop(_NOTES, None)
+    return notes
 
 
 def make_room(files: dict[str, OpenFile], keep: str) -> str | None:
@@ -177,416 +261,7 @@ def _array_bytes(data: Dataset) -> int:
     return sum(int(getattr(getattr(data, name, None), "nbytes", 0)) for name in arrays)
 
 
-# ---- What pages and links ask the sidebar to choose in its next drawing: keys in the address, and the texts to show.
-
-
-_REQUESTS = "calviz.settings"
-
-
-def put(requests: Mapping[str, str]) -> None:
-    """Ask for these settings in place of what was asked for before."""
-    st.session_state[_REQUESTS] = dict(requests)
-
-
-def take() -> dict[str, str]:
-    """Return what is asked for, and forget it."""
-    requests: dict[str, str] = st.session_state.pop(_REQUESTS, {})
-    return requests
-
-
-# ---- Saved views: a small JSON file with page, settings, selection, pinned state and the digest of the data, never the data.
-
-
-#: The kind that the file states, and the version that is written and read.
-KIND, VERSION = "view", 1
-#: Upper limits: bytes of the file, number of settings, characters of a value.
-MOST_BYTES, MOST_SETTINGS, MOST_TEXT = 200_000, 200, 4_000
-_NAME = re.compile(r"[A-Za-z0-9_-]{1,40}")
-_HEADER = re.compile(rb'^\s*\{[^{}\[\]]{0,200}"calviz"\s*:')
-_KEYS = ("calviz", "version", "page", "data", "settings")
-_DATA = {"key": str, "title": str, "rows": int, "digest": str}
-
-
-@dataclass(frozen=True)
-class SavedView:
-    """A page and everything that its link holds.
-
-    Attributes
-    ----------
-    page : str
-        Key of the page.
-    key, title, digest : str
-        The data's name in links, their title, and the digest of their file.
-    rows : int
-    settings : mapping of str to tuple of str
-        The parameters of the link, without the data.
-    """
-
-    page: str
-    key: str
-    title: str
-    digest: str
-    rows: int
-    settings: Mapping[str, tuple[str, ...]]
-
-
-def header(*, key: str, title: str, digest: str, rows: int) -> dict[str, Any]:
-    """Return the file without page and settings; the browser adds these from its address."""
-    data = {"key": key, "title": title, "rows": rows, "digest": digest}
-    return {"calviz": KIND, "version": VERSION, "data": data}
-
-
-def is_view(content: bytes) -> bool:
-    """Whether a file states that it is a saved view."""
-    return _HEADER.match(content[:1_000]) is not None
-
-
-def read_view(content: bytes, *, pages: frozenset[str]) -> SavedView:
-    """Read a saved view; everything in it is checked.
-
-    Raises
-    ------
-    InputError
-        Says what is wrong, in one sentence.
-    """
-    if len(content) > MOST_BYTES:
-        raise _refused(f"it has {len(content):,} bytes, at most {MOST_BYTES:,} are read")
-    try:
-        record = json.loads(content.decode("utf-8"))
-    except (UnicodeDecodeError, ValueError, RecursionError):
-        raise _refused("it is not complete JSON") from None
-    if not isinstance(record, dict) or record.get("calviz") != KIND:
-        raise _refused("it does not say that it is a view")
-    version = record.get("version")
-    if type(version) is not int or version != VERSION:
-        stated = shorten(version, 20)
-        raise _refused(f"it is of version {stated}, and this calviz reads version {VERSION}")
-    if sorted(record) != sorted(_KEYS):
-        raise _refused(f"it must hold {', '.join(_KEYS)}, and nothing else")
-    if not isinstance(record["page"], str) or record["page"] not in pages:
-        raise _refused(f"there is no page '{shorten(record['page'], 30)}'")
-    data = _data(record["data"])
-    return SavedView(page=record["page"], settings=_settings(record["settings"]), **data)
-
-
-def _data(record: Any) -> dict[str, Any]:
-    if not isinstance(record, dict) or sorted(record) != sorted(_DATA):
-        raise _refused(f"'data' must hold {', '.join(_DATA)}")
-    for name, kind in _DATA.items():
-        value = record[name]
-        if type(value) is not kind or not 0 < len(str(value)) <= MOST_TEXT:
-            raise _refused(f"'{name}' of the data is not valid")
-    return dict(record)
-
-
-def _settings(record: Any) -> dict[str, tuple[str, ...]]:
-    if not isinstance(record, dict) or len(record) > MOST_SETTINGS:
-        raise _refused(f"'settings' must be up to {MOST_SETTINGS} names with their values")
-    settings = {}
-    for name, value in record.items():
-        if not _NAME.fullmatch(name) or name == "data":
-            raise _refused(f"'{shorten(name, 30)}' is not a setting")
-        values = value if isinstance(value, list) else [value]
-        if not values or not all(isinstance(v, str) and len(v) <= MOST_TEXT for v in values):
-            raise _refused(f"the setting '{name}' must be a text, or a list of them")
-        settings[name] = tuple(values)
-    return settings
-
-
-def _refused(why: str) -> InputError:
-    return InputError(
-        f"this saved view cannot be opened: {why}", remedy="save the view again and open that file"
-    )
-
-
-# ---- The data of a session: the open files, the current one, and the link that was followed.
-
-
-#: The file that ``calviz app FILE`` opens.
-OPEN_VARIABLE = "CALVIZ_OPEN"
-#: Key of the data set that is shown first.
-DEFAULT = SAMPLES[0].key
-#: Names in the address: the data set, and how its file was read.
-DATA, READING = "data", "reading"
-
-
-_FILES, _CURRENT, _UNREADABLE = "calviz.files", "calviz.current", "calviz.failed"
-_WAITING_LINK, _DATA_IN_ADDRESS, _NOTES = "calviz.wanted", "calviz.written", "calviz.note"
-_PAGE, _STEP = "calviz.page", "calviz.view"
-
-
-@dataclass(frozen=True, eq=False)
-class UnreadableFile:
-    """A file that could not be read, kept so that the user can say how to read it."""
-
-    name: str
-    source: FileSource
-    options: ReadingOptions
-    message: str
-    repairs: tuple[Repair, ...] = ()
-    columns: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True)
-class WaitingLink:
-    """A link, or a saved view, whose file is not loaded.
-
-    Attributes
-    ----------
-    key : str
-    query : mapping
-        The settings of the link.
-    view : SavedView or None
-    """
-
-    key: str
-    query: Mapping[str, str]
-    view: SavedView | None = None
-
-
-@st.cache_resource(max_entries=len(SAMPLES), show_spinner=False)
-def _sample(key: str) -> Loaded:
-    # Shared by all sessions: sample sets are the same for everybody, and read-only.
-    return load_sample(key)
-
-
-def samples() -> dict[str, SampleSet]:
-    """Return the bundled sample sets, by key."""
-    return {sample.key: sample for sample in SAMPLES}
-
-
-def files() -> dict[str, OpenFile]:
-    """Return the files of this session, by key, in the order in which they were opened."""
-    entries: dict[str, OpenFile] = st.session_state.setdefault(_FILES, {})
-    return entries
-
-
-def titles() -> dict[str, str]:
-    """Return key and title of all data sets that can be chosen, the user's own files first."""
-    of_files = {key: entry.title for key, entry in files().items()}
-    return of_files | {key: sample.title for key, sample in samples().items()}
-
-
-def current() -> OpenFile:
-    """Return the current data set."""
-    key = st.session_state[_CURRENT]
-    if key in files():
-        return files()[key]
-    sample = samples()[key]
-    return OpenFile(key=key, title=sample.title, loaded=_sample(key), sample=sample)
-
-
-def current_key() -> str:
-    """Return the key of the current data set."""
-    return str(st.session_state[_CURRENT])
-
-
-def select(key: str) -> None:
-    """Make another data set the current one."""
-    st.session_state[_CURRENT] = key
-
-
-def open_file(
-    name: str | None, source: FileSource, options: ReadingOptions | None = None
-) -> OpenFile | UnreadableFile:
-    """Read a file and make it the current data set; a file that cannot be read changes nothing but `unreadable_file()`."""
-    link = waiting_link()
-    if options is None and link is not None:
-        options = decode_options(link.query.get(READING, ""))
-    options = options or ReadingOptions()
-    try:
-        loaded = read(source, name=name, options=options)
-        key = digest_in_links(loaded)
-    except CalvizError as error:
-        repairs, columns = (
-            (error.repairs, error.columns) if isinstance(error, InputError) else ((), ())
-        )
-        before = unreadable_file()
-        if not columns and before is not None and before.source is source:
-            columns = before.columns
-        failure = UnreadableFile(
-            name or "several files", source, options, str(error), repairs, columns
-        )
-        st.session_state[_UNREADABLE] = failure
-        return failure
-    entry = OpenFile(key=key, title=loaded.file, loaded=loaded, options=options, source=source)
-    files()[key] = entry
-    forget_unreadable_file()
-    _apply_waiting_link(key)
-    closed = make_room(files(), key)
-    if closed is not None:
-        queue_note(closed)
-    select(key)
-    return entry
-
-
-def queue_note(text: str) -> None:
-    """Queue a sentence that is shown once, after those that are queued already."""
-    st.session_state[_NOTES] = " ".join(filter(None, (take_notes(), text)))
-
-
-def close(key: str) -> None:
-    """Close a file of the session."""
-    files().pop(key, None)
-    if current_key() == key:
-        select(next(iter(titles())))
-
-
-def unreadable_file() -> UnreadableFile | None:
-    """Return the last file that could not be read, until it is dealt with."""
-    failure: UnreadableFile | None = st.session_state.get(_UNREADABLE)
-    return failure
-
-
-def forget_unreadable_file() -> None:
-    """Forget the file that could not be read."""
-    st.session_state.pop(_UNREADABLE, None)
-
-
-def keep_unreadable_files(failures: Sequence[UnreadableFile]) -> None:
-    """Keep the first of several files that could not be read, for the user to deal with; queue the messages of the others."""
-    if failures:
-        st.session_state[_UNREADABLE] = failures[0]
-    for failure in failures[1:]:
-        queue_note(failure.message)
-
-
-def waiting_link() -> WaitingLink | None:
-    """Return the link that waits for its file, if any."""
-    link: WaitingLink | None = st.session_state.get(_WAITING_LINK)
-    return link
-
-
-def stop_waiting() -> None:
-    """Show the first sample set instead of waiting for a link's file."""
-    st.session_state.pop(_WAITING_LINK, None)
-    select(DEFAULT)
-
-
-def take_notes() -> str | None:
-    """Take the queued sentences from the queue."""
-    notes: str | None = st.session_state.pop(_NOTES, None)
-    return notes
-
-
-def follow_address(page: str) -> None:
-    """Apply what the address asks for, at the start of a session and after a step back.
-
-    Parameters
-    ----------
-    page : str
-        The page of this run: going to another page drops the address's parameters, which is not a
-        request for other data.
-    """
-    requested = st.query_params.get(DATA)
-    if _CURRENT not in st.session_state:
-        _start_session(requested)
-    elif (
-        requested != st.session_state.get(_DATA_IN_ADDRESS)
-        and page == st.session_state.get(_PAGE)
-        and (requested or DEFAULT) in titles()
-    ):
-        select(requested or DEFAULT)
-    st.session_state[_PAGE] = page
-    if waiting_link() is None:
-        _write_address()
-
-
-def _start_session(requested: str | None) -> None:
-    for path in _files_of_server():
-        open_file(path.name, path)
-    # Set last: a click while a large file is read ends this run, and the next one starts from the beginning.
-    if _CURRENT not in st.session_state:
-        select(DEFAULT)
-    if requested is None or requested in titles():
-        if requested is not None:
-            select(requested)
-            _read_as_address_says(requested)
-        return
-    st.session_state[_WAITING_LINK] = WaitingLink(requested, st.query_params.to_dict())
-
-
-def _read_as_address_says(key: str) -> None:
-    """Read a file of the server again if the address says how; only now is it known that the address means this file."""
-    entry, options = files().get(key), decode_options(st.query_params.get(READING, ""))
-    if entry is None or entry.source is None:
-        return
-    if encode_options(options) != encode_options(entry.options):
-        open_file(entry.title, entry.source, options)
-
-
-def _files_of_server() -> list[Path]:
-    # The server may be started with a file or folder of its machine: "calviz app FILE".
-    path = os.environ.get(OPEN_VARIABLE, "")
-    return [Path(path)] if path and Path(path).exists() else []
-
-
-def open_view(view: SavedView) -> None:
-    """Restore a saved view, or wait for its file."""
-    if view.key not in titles():
-        query = {name: values[-1] for name, values in view.settings.items()}
-        st.session_state[_WAITING_LINK] = WaitingLink(view.key, query, view)
-        return
-    select(view.key)
-    st.session_state.pop(_WAITING_LINK, None)
-    options = decode_options((view.settings.get(READING) or ("",))[-1])
-    entry = current()
-    if entry.source is not None and encode_options(entry.options) != encode_options(options):
-        open_file(entry.title, entry.source, options)
-    if entry.loaded.digest != view.digest:
-        queue_note(
-            "The sample data have changed since this view was saved: its numbers may differ."
-        )
-    _request_step(view)
-
-
-def _request_step(view: SavedView) -> None:
-    # A unique name: the browser takes each step once, and counters of different sessions would collide.
-    st.session_state[_STEP] = (uuid4().hex, view)
-
-
-def requested_step() -> tuple[str, SavedView] | None:
-    """Return the view that the browser should go to, after the unique name of that step."""
-    step: tuple[str, SavedView] | None = st.session_state.get(_STEP)
-    return step
-
-
-def _apply_waiting_link(key: str) -> None:
-    """Apply the settings of a waiting link to the file that has just been opened."""
-    link = waiting_link()
-    if link is None:
-        return
-    del st.session_state[_WAITING_LINK]
-    put(link.query)
-    if link.view is not None and key == link.key:
-        _request_step(link.view)
-    if key != link.key:
-        st.session_state[_NOTES] = (
-            f"The {'view' if link.view else 'link'} was made for the file with digest {link.key}; this one has {key}. "
-            "Its settings were applied where they fit."
-        )
-
-
-def _write_address() -> None:
-    parameters = address()
-    parameters[DATA] = None if parameters[DATA] == DEFAULT else parameters[DATA]
-    for name, value in parameters.items():
-        if st.query_params.get(name) == value:
-            continue
-        if value is None:
-            del st.query_params[name]
-        else:
-            st.query_params[name] = value
-    st.session_state[_DATA_IN_ADDRESS] = parameters[DATA]
-
-
-def address() -> dict[str, str | None]:
-    """Return the address's parameters about the data; None for one that is left out."""
-    entry = current()
-    return {DATA: entry.key, READING: encode_options(entry.options) or None}
-
-
-# ---- All models of the open files, each under a unique name.
+# ---- Models
 
 
 @dataclass(frozen=True, eq=False)
@@ -624,7 +299,189 @@ def model_key(entry: OpenFile, model: str) -> str:
     return f"{entry.content_key}#{model}"
 
 
-# ---- Several names in one value of a link, whatever characters they hold.
+# ---- The address
+
+
+@dataclass(frozen=True)
+class WaitingLink:
+    """A link, or a saved view, whose file is not loaded.
+
+    Attributes
+    ----------
+    key : str
+    query : mapping
+        The settings of the link.
+    view : SavedView or None
+    """
+
+    key: str
+    query: Mapping[str, str]
+    view: SavedView | None = None
+
+
+def follow_address(page: str) -> None:
+    """Apply what the address asks for, at the start of a session and after a step back.
+
+    Parameters
+    ----------
+    page : str
+        The page of this run: going to another page drops the address's parameters, which is not a
+        request for other data.
+    """
+    requested = st.query_params.get(DATA)
+    if _CURRENT not in st.session_state:
+        _start_session(requested)
+    elif (
+        requested != st.session_state.get(_DATA_IN_ADDRESS)
+        and page == st.session_state.get(_PAGE)
+        and (requested or DEFAULT_KEY) in titles()
+    ):
+        select(requested or DEFAULT_KEY)
+    st.session_state[_PAGE] = page
+    if waiting_link() is None:
+        _write_address()
+
+
+def _start_session(requested: str | None) -> None:
+    for path in _files_of_server():
+        open_file(path.name, path)
+    # Set last: a click while a large file is read ends this run, and the next one starts from the beginning.
+    if _CURRENT not in st.session_state:
+        select(DEFAULT_KEY)
+    if requested is None or requested in titles():
+        if requested is not None:
+            select(requested)
+            _read_as_address_says(requested)
+        return
+    st.session_state[_WAITING_LINK] = WaitingLink(requested, st.query_params.to_dict())
+
+
+def _read_as_address_says(key: str) -> None:
+    """Read a file of the server again if the address says how; only now is it known that the address means this file."""
+    entry, options = files().get(key), decode_options(st.query_params.get(READING, ""))
+    if entry is None or entry.source is None:
+        return
+    if encode_options(options) != encode_options(entry.options):
+        open_file(entry.title, entry.source, options)
+
+
+def _files_of_server() -> list[Path]:
+    # The server may be started with a file or folder of its machine: "calviz app FILE".
+    path = os.environ.get(OPEN_VARIABLE, "")
+    return [Path(path)] if path and Path(path).exists() else []
+
+
+def waiting_link() -> WaitingLink | None:
+    """Return the link that waits for its file, if any."""
+    link: WaitingLink | None = st.session_state.get(_WAITING_LINK)
+    return link
+
+
+def stop_waiting() -> None:
+    """Show the first sample set instead of waiting for a link's file."""
+    st.session_state.pop(_WAITING_LINK, None)
+    select(DEFAULT_KEY)
+
+
+def _apply_waiting_link(key: str) -> None:
+    """Apply the settings of a waiting link to the file that has just been opened."""
+    link = waiting_link()
+    if link is None:
+        return
+    del st.session_state[_WAITING_LINK]
+    request_settings(link.query)
+    if link.view is not None and key == link.key:
+        _request_step(link.view)
+    if key != link.key:
+        st.session_state[_NOTES] = (
+            f"The {'view' if link.view else 'link'} was made for the file with digest {link.key}; this one has {key}. "
+            "Its settings were applied where they fit."
+        )
+
+
+def _write_address() -> None:
+    parameters = data_parameters()
+    parameters[DATA] = None if parameters[DATA] == DEFAULT_KEY else parameters[DATA]
+    for name, value in parameters.items():
+        write_parameter(name, value)
+    st.session_state[_DATA_IN_ADDRESS] = parameters[DATA]
+
+
+def write_parameter(name: str, value: str | None) -> None:
+    """Write a parameter of the address, or remove it if the value is None; one that is the same is left alone."""
+    if value is None and name in st.query_params:
+        del st.query_params[name]
+    elif value is not None and st.query_params.get(name) != value:
+        st.query_params[name] = value
+
+
+def data_parameters() -> dict[str, str | None]:
+    """Return the address's parameters about the data; None for one that is left out."""
+    entry = current()
+    return {DATA: entry.key, READING: encode_options(entry.options) or None}
+
+
+def is_history_step() -> bool:
+    """Whether this run follows such a step; opening a saved view is one too."""
+    context = get_script_run_ctx()
+    return context is not None and bool(context.is_history_navigation)
+
+
+_REQUESTS = "calviz.settings"
+
+
+def request_settings(requests: Mapping[str, str]) -> None:
+    """Ask for these settings in place of what was asked for before."""
+    st.session_state[_REQUESTS] = dict(requests)
+
+
+def take_requests() -> dict[str, str]:
+    """Return what is asked for, and forget it."""
+    requests: dict[str, str] = st.session_state.pop(_REQUESTS, {})
+    return requests
+
+
+def encode_options(options: ReadingOptions) -> str:
+    """Encode reading options in one line for the address; "" if everything is recognised."""
+    defaults = ReadingOptions()
+    changed = {
+        option.name: getattr(options, option.name)
+        for option in fields(options)
+        if getattr(options, option.name) != getattr(defaults, option.name)
+    }
+    return json.dumps(changed, ensure_ascii=False, separators=(",", ":")) if changed else ""
+
+
+def decode_options(text: str) -> ReadingOptions:
+    """Decode reading options from an address; invalid ones are ignored."""
+    try:
+        values = json.loads(text) if text else {}
+    except ValueError:
+        return ReadingOptions()
+    options = ReadingOptions()
+    if not isinstance(values, dict):
+        return options
+    for name, hint in get_type_hints(ReadingOptions).items():
+        value: Any = values.get(name)
+        if isinstance(value, list) and all(isinstance(v, str) for v in value):
+            value = tuple(value)
+        if value is None or not _fits(value, hint):
+            continue
+        with suppress(OptionError):
+            setting: dict[str, Any] = {name: value}
+            options = replace(options, **setting)
+    return options
+
+
+def _fits(value: object, hint: Any) -> bool:
+    """Whether a value is of the type of an option: a text, a choice, a tuple, or a union of these."""
+    kind = get_origin(hint) or hint
+    if kind in (Union, UnionType):
+        return any(_fits(value, part) for part in get_args(hint))
+    if kind is Literal:
+        # By type as well, as True equals 1.
+        return any(type(value) is type(choice) and value == choice for choice in get_args(hint))
+    return isinstance(value, kind)
 
 
 #: The separator, which needs no percent-encoding in a link; then the escapes within a part.
@@ -659,10 +516,135 @@ def split_parts(text: str) -> list[str]:
     return parts
 
 
-# ---- Steps back and forward in the browser's history; after one, the address sets all choices, as at the start of a session.
+# ---- Saved views
+
+#: The kind that the file states, and the version that is written and read.
+VIEW_KIND, VIEW_VERSION = "view", 1
+#: Upper limits: bytes of the file, number of settings, characters of a value.
+MOST_BYTES, MOST_SETTINGS, MOST_TEXT = 200_000, 200, 4_000
+_SETTING_NAME = re.compile(r"[A-Za-z0-9_-]{1,40}")
+_HEADER = re.compile(rb'^\s*\{[^{}\[\]]{0,200}"calviz"\s*:')
+_VIEW_KEYS = ("calviz", "version", "page", "data", "settings")
+_VIEW_DATA = {"key": str, "title": str, "rows": int, "digest": str}
 
 
-def is_step() -> bool:
-    """Whether this run follows such a step; opening a saved view is one too."""
-    context = get_script_run_ctx()
-    return context is not None and bool(context.is_history_navigation)
+@dataclass(frozen=True)
+class SavedView:
+    """A page and everything that its link holds.
+
+    Attributes
+    ----------
+    page : str
+        Key of the page.
+    key, title, digest : str
+        The data's name in links, their title, and the digest of their file.
+    rows : int
+    settings : mapping of str to tuple of str
+        The parameters of the link, without the data.
+    """
+
+    page: str
+    key: str
+    title: str
+    digest: str
+    rows: int
+    settings: Mapping[str, tuple[str, ...]]
+
+
+def view_header(*, key: str, title: str, digest: str, rows: int) -> dict[str, Any]:
+    """Return the file without page and settings; the browser adds these from its address."""
+    data = {"key": key, "title": title, "rows": rows, "digest": digest}
+    return {"calviz": VIEW_KIND, "version": VIEW_VERSION, "data": data}
+
+
+def is_view(content: bytes) -> bool:
+    """Whether a file states that it is a saved view."""
+    return _HEADER.match(content[:1_000]) is not None
+
+
+def read_view(content: bytes, *, pages: frozenset[str]) -> SavedView:
+    """Read a saved view; everything in it is checked.
+
+    Raises
+    ------
+    InputError
+        Says what is wrong, in one sentence.
+    """
+    if len(content) > MOST_BYTES:
+        raise _refused(f"it has {len(content):,} bytes, at most {MOST_BYTES:,} are read")
+    try:
+        record = json.loads(content.decode("utf-8"))
+    except (UnicodeDecodeError, ValueError, RecursionError):
+        raise _refused("it is not complete JSON") from None
+    if not isinstance(record, dict) or record.get("calviz") != VIEW_KIND:
+        raise _refused("it does not say that it is a view")
+    version = record.get("version")
+    if type(version) is not int or version != VIEW_VERSION:
+        stated = shorten(version, 20)
+        raise _refused(f"it is of version {stated}, and this calviz reads version {VIEW_VERSION}")
+    if sorted(record) != sorted(_VIEW_KEYS):
+        raise _refused(f"it must hold {', '.join(_VIEW_KEYS)}, and nothing else")
+    if not isinstance(record["page"], str) or record["page"] not in pages:
+        raise _refused(f"there is no page '{shorten(record['page'], 30)}'")
+    data = _view_data(record["data"])
+    return SavedView(page=record["page"], settings=_view_settings(record["settings"]), **data)
+
+
+def _view_data(record: Any) -> dict[str, Any]:
+    if not isinstance(record, dict) or sorted(record) != sorted(_VIEW_DATA):
+        raise _refused(f"'data' must hold {', '.join(_VIEW_DATA)}")
+    for name, kind in _VIEW_DATA.items():
+        value = record[name]
+        if type(value) is not kind or not 0 < len(str(value)) <= MOST_TEXT:
+            raise _refused(f"'{name}' of the data is not valid")
+    return dict(record)
+
+
+def _view_settings(record: Any) -> dict[str, tuple[str, ...]]:
+    if not isinstance(record, dict) or len(record) > MOST_SETTINGS:
+        raise _refused(f"'settings' must be up to {MOST_SETTINGS} names with their values")
+    settings = {}
+    for name, value in record.items():
+        if not _SETTING_NAME.fullmatch(name) or name == "data":
+            raise _refused(f"'{shorten(name, 30)}' is not a setting")
+        values = value if isinstance(value, list) else [value]
+        if not values or not all(isinstance(v, str) and len(v) <= MOST_TEXT for v in values):
+            raise _refused(f"the setting '{name}' must be a text, or a list of them")
+        settings[name] = tuple(values)
+    return settings
+
+
+def _refused(why: str) -> InputError:
+    return InputError(
+        f"this saved view cannot be opened: {why}", remedy="save the view again and open that file"
+    )
+
+
+def open_view(view: SavedView) -> None:
+    """Restore a saved view, or wait for its file."""
+    if view.key not in titles():
+        query = {name: values[-1] for name, values in view.settings.items()}
+        st.session_state[_WAITING_LINK] = WaitingLink(view.key, query, view)
+        return
+    select(view.key)
+    st.session_state.pop(_WAITING_LINK, None)
+    options = decode_options((view.settings.get(READING) or ("",))[-1])
+    entry = current()
+    if entry.source is not None and encode_options(entry.options) != encode_options(options):
+        open_file(entry.title, entry.source, options)
+    if entry.loaded.digest != view.digest:
+        queue_note(
+            "The sample data have changed since this view was saved: its numbers may differ."
+        )
+    _request_step(view)
+
+
+def _request_step(view: SavedView) -> None:
+    # A unique name: the browser takes each step once, and counters of different sessions would collide.
+    st.session_state[_STEP] = (uuid4().hex, view)
+
+
+def requested_step() -> tuple[str, SavedView] | None:
+    """Return the view that the browser should go to, after the unique name of that step."""
+    step: tuple[str, SavedView] | None = st.session_state.get(_STEP)
+    return step

@@ -1,4 +1,4 @@
-"""The pinned state beside the current one."""
+"""The pinned state: settings and a map that are drawn and written beside the current ones, as long as they fit the data."""
 
 from __future__ import annotations
 
@@ -10,18 +10,15 @@ import streamlit as st
 
 from calviz.app import open_files, session
 from calviz.app.open_files import OpenFile, join_parts, split_parts
-from calviz.app.session import MAX_BINS, NONE, Settings, md
+from calviz.app.session import MAX_BINS, NOT_RECALIBRATED, Settings, md
 from calviz.core.entry_specs import RECALIBRATORS
 from calviz.core.errors import CalvizError
 from calviz.core.events import DEFAULT_BINS, Reduction, Scheme
 from calviz.core.words import full_sentence, shorten
 from calviz.figures.marks import Overlay, ReliabilityOverlay
-from calviz.sample.error_bars import MetricResult, rows_where, where_words
-from calviz.sample.sample import Sample
+from calviz.sample.metric_results import MetricResult
+from calviz.sample.sample import Sample, rows_where, where_words
 from calviz.verdicts import analysis
-
-# ---- The pinned state: settings and a map, kept in the session and in the link as long as they fit the data.
-
 
 #: The name in the address, and its value if everything is at its default.
 PINNED, _DEFAULTS = "pinned", "-"
@@ -94,7 +91,7 @@ def pin_for(settings: Settings, method: str) -> Pin:
         reduction="" if reduction == Reduction.default(data) else reduction.key,
         bins="" if settings.bins == DEFAULT_BINS else str(settings.bins),
         scheme="" if settings.scheme == "equal-width" else settings.scheme,
-        map="" if method == session.NONE else method,
+        map="" if method == session.NOT_RECALIBRATED else method,
         where=tuple(text for pair in settings.where for text in pair),
     )
 
@@ -111,7 +108,7 @@ class Pinned:
     ----------
     settings : Settings
     method : str
-        A recalibrator, or `recalibration_choice.NONE`.
+        A recalibrator, or `NOT_RECALIBRATED`.
     """
 
     settings: Settings
@@ -140,7 +137,7 @@ def _resolved(pin: Pin, entry: OpenFile) -> Pinned:
     if pin.map:
         RECALIBRATORS[pin.map]
     settings = Settings(entry, model, split, reduction, bins, scheme, where)
-    return Pinned(settings, pin.map or session.NONE)
+    return Pinned(settings, pin.map or session.NOT_RECALIBRATED)
 
 
 def current(now: Settings) -> Pinned | None:
@@ -151,8 +148,8 @@ def current(now: Settings) -> Pinned | None:
 
 def pin_this(now: Settings) -> None:
     """Pin the current settings, with the map that was chosen on a page; for callbacks."""
-    method = st.session_state.get(session.KEY, session.NONE)
-    st.session_state[_PIN] = pin_for(now, method or session.NONE)
+    method = st.session_state.get(session.METHOD_KEY, session.NOT_RECALIBRATED)
+    st.session_state[_PIN] = pin_for(now, method or session.NOT_RECALIBRATED)
     st.session_state[_PINNED_FOR] = now.entry.key
     st.session_state.pop(_END_REASON, None)
 
@@ -177,7 +174,7 @@ def end_reason() -> str | None:
 
 def sync_with_address(now: Settings) -> None:
     """Follow the address at the start, drop a pin that does not fit the data, and write the address."""
-    if _PIN not in st.session_state or open_files.is_step():
+    if _PIN not in st.session_state or open_files.is_history_step():
         set_pin(decode_pin(st.query_params[PINNED]) if PINNED in st.query_params else None)
     pin: Pin | None = st.session_state[_PIN]
     if pin is not None:
@@ -192,117 +189,10 @@ def sync_with_address(now: Settings) -> None:
             set_pin(None)
             st.session_state[_END_REASON] = full_sentence(f"The pinned state is gone: {message}")
             pin = None
-    link = None if pin is None else pin.link()
-    if link is None and PINNED in st.query_params:
-        del st.query_params[PINNED]
-    elif link is not None and st.query_params.get(PINNED) != link:
-        st.query_params[PINNED] = link
+    open_files.write_parameter(PINNED, None if pin is None else pin.link())
 
 
-def difference_of(pinned: Pinned, now: Settings) -> str:
-    """Return what differs in the pinned state, in plain text; empty if nothing does."""
-    other = pinned.settings
-    parts = []
-    if other.model != now.model:
-        parts.append(f"model {shorten(other.model, 24)}")
-    if other.split != now.split:
-        parts.append("all splits" if other.split is None else f"split {shorten(other.split, 24)}")
-    if other.where != now.where:
-        parts.append(where_words(other.where, 20) if other.where else "all slices")
-    if other.reduction != now.reduction:
-        parts.append(shorten(other.reduction.label, 30))
-    if (other.bins, other.scheme) != (now.bins, now.scheme):
-        parts.append(other.bins_words)
-    if pinned.method != session.NONE:
-        parts.append(session.after(RECALIBRATORS[pinned.method].label))
-    return ", ".join(parts)
-
-
-# ---- The pinned state on a page: its points or curves in a figure, its values beside the current ones.
-
-
-F = TypeVar("F")
-#: Settings beside those that choose the rows.
-REDUCTION_AND_BINS = ("reduction", "bins", "scheme")
-
-
-def points(now: Settings) -> tuple[ReliabilityOverlay, ...]:
-    """Return the points to draw in a reliability diagram; none if the pinned state is the current one."""
-    pinned = current(now)
-    name = "" if pinned is None else difference_of(pinned, now)
-    if pinned is None or not name:
-        return ()
-    try:
-        if pinned.method != NONE:
-            # Imported here: most pages are shown without a map, and the modules that fit one take a second to import.
-            from calviz.app import before_after
-
-            figure = before_after.compute(pinned.settings, pinned.method).after
-        else:
-            figure = session.reliability(pinned.settings)
-    except CalvizError:
-        return ()
-    return (figure.overlay(f"Pinned: {name}", "pinned"),)
-
-
-def values(now: Settings, keys: tuple[str, ...]) -> dict[str, MetricResult]:
-    """Return the values of metrics in the pinned state, by their current keys; empty if nothing else is pinned."""
-    pinned = current(now)
-    if pinned is None or not difference_of(pinned, now):
-        return {}
-    # The key of the ECE depends on the bins.
-    ece = now.sample.ece_key
-    pinned_keys = tuple(pinned.settings.sample.ece_key if key == ece else key for key in keys)
-    try:
-        if pinned.method != NONE:
-            from calviz.app import before_after
-
-            after = before_after.sample_after(pinned.settings, pinned.method)
-            evaluation = analysis.evaluate(after, pinned_keys)
-        else:
-            evaluation = session.metrics(pinned.settings, pinned_keys, error_bars=False)
-    except CalvizError:
-        return {}
-    return {key: evaluation[pinned_key] for key, pinned_key in zip(keys, pinned_keys, strict=True)}
-
-
-def pinned_overlay(
-    now: Settings, make: Callable[[Sample], F], *, as_now: tuple[str, ...] = ("bins", "scheme")
-) -> Overlay[F] | None:
-    """Return what a page shows, for the pinned state; None if nothing is pinned, or if it would be the same.
-
-    Parameters
-    ----------
-    now : Settings
-    make : callable
-        Computes it from a sample.
-    as_now : tuple of str
-        Settings that it does not depend on; these are taken from `now`.
-    """
-    pinned = current(now)
-    if pinned is None:
-        return None
-    same = {name: getattr(now, name) for name in as_now}
-    pinned = replace(pinned, settings=replace(pinned.settings, **same))
-    name = difference_of(pinned, now)
-    if not name:
-        return None
-    try:
-        if pinned.method != NONE:
-            from calviz.app import before_after
-
-            sample = before_after.sample_after(pinned.settings, pinned.method)
-        else:
-            sample = pinned.settings.sample
-        return Overlay(f"Pinned: {name}", "pinned", make(sample))
-    except CalvizError:
-        return None
-
-
-# ---- The pinned state in the sidebar: its name, and the buttons that pin and unpin.
-
-
-def draw(now: Settings) -> None:
+def draw_pinned(now: Settings) -> None:
     """Draw what is pinned, or the button that pins the current state."""
     pinned = current(now)
     if pinned is None:
@@ -331,3 +221,100 @@ def draw(now: Settings) -> None:
             icon=":material/close:",
             on_click=unpin,
         )
+
+
+def difference_of(pinned: Pinned, now: Settings) -> str:
+    """Return what differs in the pinned state, in plain text; empty if nothing does."""
+    other = pinned.settings
+    parts = []
+    if other.model != now.model:
+        parts.append(f"model {shorten(other.model, 24)}")
+    if other.split != now.split:
+        parts.append("all splits" if other.split is None else f"split {shorten(other.split, 24)}")
+    if other.where != now.where:
+        parts.append(where_words(other.where, 20) if other.where else "all slices")
+    if other.reduction != now.reduction:
+        parts.append(shorten(other.reduction.label, 30))
+    if (other.bins, other.scheme) != (now.bins, now.scheme):
+        parts.append(other.bins_words)
+    if pinned.method != session.NOT_RECALIBRATED:
+        parts.append(session.name_after(RECALIBRATORS[pinned.method].label))
+    return ", ".join(parts)
+
+
+F = TypeVar("F")
+#: Settings beside those that choose the rows.
+REDUCTION_AND_BINS = ("reduction", "bins", "scheme")
+
+
+def points_overlay(now: Settings) -> tuple[ReliabilityOverlay, ...]:
+    """Return the points to draw in a reliability diagram; none if the pinned state is the current one."""
+    pinned = current(now)
+    name = "" if pinned is None else difference_of(pinned, now)
+    if pinned is None or not name:
+        return ()
+    try:
+        if pinned.method != NOT_RECALIBRATED:
+            # Imported here: most pages are shown without a map, and the modules that fit one take a second to import.
+            from calviz.app import before_after
+
+            figure = before_after.recalibrated_diagrams(pinned.settings, pinned.method).after
+        else:
+            figure = session.reliability(pinned.settings)
+    except CalvizError:
+        return ()
+    return (figure.overlay(f"Pinned: {name}", "pinned"),)
+
+
+def values(now: Settings, keys: tuple[str, ...]) -> dict[str, MetricResult]:
+    """Return the values of metrics in the pinned state, by their current keys; empty if nothing else is pinned."""
+    pinned = current(now)
+    if pinned is None or not difference_of(pinned, now):
+        return {}
+    # The key of the ECE depends on the bins.
+    ece = now.sample.ece_key
+    pinned_keys = tuple(pinned.settings.sample.ece_key if key == ece else key for key in keys)
+    try:
+        if pinned.method != NOT_RECALIBRATED:
+            from calviz.app import before_after
+
+            after = before_after.sample_after(pinned.settings, pinned.method)
+            evaluation = analysis.evaluate(after, pinned_keys)
+        else:
+            evaluation = session.metrics(pinned.settings, pinned_keys, error_bars=False)
+    except CalvizError:
+        return {}
+    return {key: evaluation[pinned_key] for key, pinned_key in zip(keys, pinned_keys, strict=True)}
+
+
+def overlay(
+    now: Settings, make: Callable[[Sample], F], *, as_now: tuple[str, ...] = ("bins", "scheme")
+) -> Overlay[F] | None:
+    """Return what a page shows, for the pinned state; None if nothing is pinned, or if it would be the same.
+
+    Parameters
+    ----------
+    now : Settings
+    make : callable
+        Computes it from a sample.
+    as_now : tuple of str
+        Settings that it does not depend on; these are taken from `now`.
+    """
+    pinned = current(now)
+    if pinned is None:
+        return None
+    same = {name: getattr(now, name) for name in as_now}
+    pinned = replace(pinned, settings=replace(pinned.settings, **same))
+    name = difference_of(pinned, now)
+    if not name:
+        return None
+    try:
+        if pinned.method != NOT_RECALIBRATED:
+            from calviz.app import before_after
+
+            sample = before_after.sample_after(pinned.settings, pinned.method)
+        else:
+            sample = pinned.settings.sample
+        return Overlay(f"Pinned: {name}", "pinned", make(sample))
+    except CalvizError:
+        return None

@@ -1,4 +1,4 @@
-"""The arena."""
+"""The page Arena: the contestants, the job that fits and judges them, and the leaderboard."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from calviz.app import diagram, jobs, navigation, session, upload
+from calviz.app import jobs, navigation, screen, session, upload
 from calviz.app.jobs import Button, Job, LongWork, StateWords, Work
 from calviz.app.open_files import OpenFile, all_models
 from calviz.app.session import Settings, md
@@ -53,8 +53,86 @@ from calviz.figures.figure import Figure
 from calviz.report.arena_report import arena_record, arena_report, ranges_table
 from calviz.report.json_results import to_json
 
-# ---- The contestants of the arena: models of open files with recalibrators, or the results of an earlier arena.
+PLACE = "arena"
+#: Seconds before progress is shown for work that starts by itself.
+PATIENCE = 1.0
+_WAYS = {"open": "Open files", "kept": "A saved arena, or results"}
 
+
+@dataclass(frozen=True, eq=False)
+class ArenaOutcome:
+    """The result of an arena.
+
+    Attributes
+    ----------
+    arena : Arena
+    problems : tuple of str
+        Models that could not be used.
+    """
+
+    arena: Arena
+    problems: tuple[str, ...] = ()
+
+
+def explore_arena(settings: Settings) -> None:
+    """Draw the choice of contestants, the job and the leaderboard."""
+    way = session.choose_one("What competes", _WAYS, default="open", key="arena-of")
+    if way == "kept":
+        saved = open_saved_results()
+        if saved is None:
+            return
+        work = LongWork(
+            PLACE,
+            ("kept", saved.key),
+            f"Judging {counted(len(saved.table), 'experiment')}",
+            lambda: _judge_work(saved),
+        )
+        status = jobs.draw_long_work(work, Button("Judge again"), at_once=True, patience=PATIENCE)
+    else:
+        contest = choose_contest(settings.entry)
+        if contest is None:
+            return
+        work = LongWork(
+            PLACE,
+            contest.key,
+            f"{counted(len(contest.methods), 'recalibrator')} on {counted(len(contest.sources), 'model')}",
+            lambda: lambda job: _play(job, contest),
+            about=("open",),
+        )
+        status = jobs.draw_long_work(
+            work,
+            Button("Start the arena", ":material/trophy:", always=True),
+            StateWords(
+                "Models with a calibration and a test split use these; for others, maps are fitted on half of the rows and judged on the rest.",
+                stopped=_stopped,
+            ),
+        )
+    if isinstance(status.result, ArenaOutcome):
+        draw_arena(status.result.arena, status.result.problems)
+
+
+def _judge_work(saved: SavedResults) -> Work:
+    return lambda job: ArenaOutcome(judge(saved.table))
+
+
+def _play(job: Job, contest: Contest) -> ArenaOutcome:
+    table, problems = play_all(
+        contest.sources,
+        Rules(methods=contest.methods, drawn=True),
+        progress=lambda name, done, total, problem: job.progress(done, total, name),
+        stop=job.stopping,
+    )
+    with watching(None):  # results of a stopped run are still judged
+        return ArenaOutcome(judge(table), problems)
+
+
+def _stopped(job: Job) -> str:
+    if job.result is None:
+        return "Stopped before an experiment was finished."
+    return f"Stopped after {job.done:,} of {job.total:,} models: the leaderboard covers these."
+
+
+# ---- Contestants
 
 _SAVED, _NUMBER = "calviz.arena.kept", "calviz.arena.turn"
 #: The name of results that come without a folder.
@@ -78,24 +156,7 @@ class Contest:
     methods: tuple[str, ...]
 
 
-@dataclass(frozen=True, eq=False)
-class SavedResults:
-    """Results that were opened from files.
-
-    Attributes
-    ----------
-    key : str
-        A digest of the files.
-    title : str
-    table : ResultTable
-    """
-
-    key: str
-    title: str
-    table: ResultTable
-
-
-def of_open_files(entry: OpenFile) -> Contest | None:
+def choose_contest(entry: OpenFile) -> Contest | None:
     """Draw the choice of models and methods; return None if there is nothing to do."""
     offered = {m.name: m for m in all_models(entry)}
     shown = distinct(tuple(offered), 60)
@@ -109,8 +170,8 @@ def of_open_files(entry: OpenFile) -> Contest | None:
         help="All models of the files that are open in this session. Each is one experiment.",
     )
     with st.expander("Add another file", icon=":material/upload_file:"):
-        upload.uploader("Another file: predictions and true labels", keep_current=True)
-        upload.failure_card()
+        upload.draw_uploader("Another file: predictions and true labels", keep_current=True)
+        upload.draw_failure()
     chosen = [offered[name] for name in names]
     methods = _methods([m.data for m in chosen])
     if not chosen or not methods:
@@ -124,7 +185,7 @@ def of_open_files(entry: OpenFile) -> Contest | None:
 
 def _methods(data: list[Dataset]) -> tuple[str, ...]:
     label_of = {spec.key: spec.label for spec in RECALIBRATORS.methods(confidence=False)}
-    which = session.one_of(
+    which = session.choose_one(
         "Recalibrators",
         {name: name.capitalize() for name in ("suggested", "all", "choose")},
         default="suggested",
@@ -162,7 +223,24 @@ def _data_sets(models: dict[str, Dataset]) -> dict[str, str]:
     return data_sets
 
 
-def of_saved_results() -> SavedResults | None:
+@dataclass(frozen=True, eq=False)
+class SavedResults:
+    """Results that were opened from files.
+
+    Attributes
+    ----------
+    key : str
+        A digest of the files.
+    title : str
+    table : ResultTable
+    """
+
+    key: str
+    title: str
+    table: ResultTable
+
+
+def open_saved_results() -> SavedResults | None:
     """Draw the box for results; opened results stay until they are closed."""
     saved: SavedResults | None = st.session_state.get(_SAVED)
     if saved is not None:
@@ -221,8 +299,7 @@ def _read(files: list[tuple[str, bytes]]) -> SavedResults:
     return SavedResults(digest.hexdigest(), title, table)
 
 
-# ---- A leaderboard on a page: filters, table, pictures, downloads.
-
+# ---- Leaderboard
 
 #: Width of a figure in pixels; two fit beside each other on a large screen.
 WIDTH = 452
@@ -233,7 +310,7 @@ _ALL = "all"
 SHORT = {"brier": "Brier"}
 
 
-def show(arena: Arena, problems: Sequence[str] = ()) -> None:
+def draw_arena(arena: Arena, problems: Sequence[str] = ()) -> None:
     """Draw the chosen leaderboard and its downloads."""
     for problem in problems:
         st.warning(md(problem, 600), icon=":material/warning:")
@@ -327,7 +404,7 @@ def _range(
 
 
 def _table(board: Leaderboard) -> None:
-    wide = 110 if diagram.page_width() else 160  # on a phone the numbers need the room
+    wide = 110 if screen.page_width() else 160  # on a phone the numbers need the room
     columns: dict[str, object] = {"method": [s.method for s in board]}
     config: dict[str, Any] = {"method": st.column_config.TextColumn(pinned=True, width=wide)}
     for score in SCORES:
@@ -393,9 +470,9 @@ def _pictures(board: Leaderboard) -> None:
         for title, name, figure in figures:
             with st.container(width=WIDTH):
                 st.markdown(f"**{title}**")
-                diagram.chart(
+                screen.chart(
                     figure,
-                    diagram.plotted(figure, width=diagram.page_width() or WIDTH),
+                    screen.plotted(figure, width=screen.page_width() or WIDTH),
                     key=f"arena.{name}",
                     filename=f"arena-{name}",
                     own_caption=True,
@@ -430,85 +507,3 @@ def _downloads(arena: Arena, problems: tuple[str, ...]) -> None:
                 key=f"calviz.arena.{label}",
                 help=help,
             )
-
-
-# ---- The page Arena: the contestants, the job that fits and judges them, and the leaderboard.
-
-
-PLACE = "arena"
-#: Seconds before progress is shown for work that starts by itself.
-PATIENCE = 1.0
-_WAYS = {"open": "Open files", "kept": "A saved arena, or results"}
-
-
-@dataclass(frozen=True, eq=False)
-class ArenaOutcome:
-    """The result of an arena.
-
-    Attributes
-    ----------
-    arena : Arena
-    problems : tuple of str
-        Models that could not be used.
-    """
-
-    arena: Arena
-    problems: tuple[str, ...] = ()
-
-
-def explore(settings: Settings) -> None:
-    """Draw the choice of contestants, the job and the leaderboard."""
-    way = session.one_of("What competes", _WAYS, default="open", key="arena-of")
-    if way == "kept":
-        saved = of_saved_results()
-        if saved is None:
-            return
-        work = LongWork(
-            PLACE,
-            ("kept", saved.key),
-            f"Judging {counted(len(saved.table), 'experiment')}",
-            lambda: _judge_work(saved),
-        )
-        status = jobs.draw(work, Button("Judge again"), at_once=True, patience=PATIENCE)
-    else:
-        contest = of_open_files(settings.entry)
-        if contest is None:
-            return
-        work = LongWork(
-            PLACE,
-            contest.key,
-            f"{counted(len(contest.methods), 'recalibrator')} on {counted(len(contest.sources), 'model')}",
-            lambda: lambda job: _play(job, contest),
-            about=("open",),
-        )
-        status = jobs.draw(
-            work,
-            Button("Start the arena", ":material/trophy:", always=True),
-            StateWords(
-                "Models with a calibration and a test split use these; for others, maps are fitted on half of the rows and judged on the rest.",
-                stopped=_stopped,
-            ),
-        )
-    if isinstance(status.result, ArenaOutcome):
-        show(status.result.arena, status.result.problems)
-
-
-def _judge_work(saved: SavedResults) -> Work:
-    return lambda job: ArenaOutcome(judge(saved.table))
-
-
-def _play(job: Job, contest: Contest) -> ArenaOutcome:
-    table, problems = play_all(
-        contest.sources,
-        Rules(methods=contest.methods, drawn=True),
-        progress=lambda name, done, total, problem: job.progress(done, total, name),
-        stop=job.stopping,
-    )
-    with watching(None):  # results of a stopped run are still judged
-        return ArenaOutcome(judge(table), problems)
-
-
-def _stopped(job: Job) -> str:
-    if job.result is None:
-        return "Stopped before an experiment was finished."
-    return f"Stopped after {job.done:,} of {job.total:,} models: the leaderboard covers these."

@@ -1,4 +1,4 @@
-"""The click on Compare: choices, job, outcome."""
+"""What a click on Compare does: the choices, the work of the job, and its outcome with metrics and figures."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ import numpy as np
 import streamlit as st
 
 from calviz.app import fitting_choices
-from calviz.app import fitting_choices as fit_rows
 from calviz.app.fitting_choices import FitRows
 from calviz.app.jobs import Job
 from calviz.app.session import Settings, md
@@ -29,83 +28,8 @@ from calviz.figures.class_bars import QUICK_RESAMPLES, ClassBars
 from calviz.figures.cumulative_plot import Cumulative
 from calviz.figures.reliability import Reliability
 from calviz.figures.risk_coverage import RiskCoverage
-from calviz.sample.error_bars import MetricResult
+from calviz.sample.metric_results import MetricResult
 from calviz.verdicts.analysis import evaluate
-
-# ---- The result of a comparison as the page keeps it: rows after a method, and their metrics.
-
-
-@dataclass(frozen=True, eq=False)
-class ComparisonOutcome:
-    """The result of a plan, with what its figures need.
-
-    Attributes
-    ----------
-    key : tuple of str
-        Identifies the plan, for caches.
-    data : Predictions or ConfidencePredictions
-        The fitting rows and the evaluation rows.
-    whole : Predictions or ConfidencePredictions
-        The rows of all splits.
-    rows : Rows
-        How `data` is divided.
-    reduction : Reduction
-    comparison : Comparison
-    figures : mapping
-        Figures that were computed while all calibrated rows were in memory, by method, kind and settings.
-    """
-
-    key: tuple[str, ...]
-    data: Dataset
-    whole: Dataset
-    rows: Rows
-    reduction: Reduction
-    comparison: Comparison
-    figures: Mapping[tuple[str, str, str], Any] = field(default_factory=dict)
-
-    @property
-    def fitted(self) -> tuple[MethodResult, ...]:
-        """The methods that were fitted, the uncalibrated model first."""
-        return tuple(m for m in self.comparison if m.ok)
-
-    def calibrated(self, method: str) -> Dataset:
-        """Return the evaluation rows after a method."""
-        result = self.comparison[method]
-        if result.calibrated is not None:
-            return result.calibrated
-        return _applied(self.key, method, self)
-
-
-@st.cache_resource(scope="session", max_entries=2, show_spinner=False)
-def _applied(key: tuple[str, ...], method: str, _outcome: ComparisonOutcome) -> Dataset:
-    judged = _outcome.rows.pairs[0][1]
-    scores, _ = scores_of(_outcome.data)
-    recalibrator = _outcome.comparison[method].recalibrator
-    return calibrated_by(recalibrator, _outcome.data.take(judged), scores[judged])
-
-
-@st.cache_resource(scope="session", max_entries=256, show_spinner=False)
-def _metric(
-    key: tuple[str, ...], method: str, metric: str, _outcome: ComparisonOutcome
-) -> MetricResult:
-    comparison = _outcome.comparison
-    return evaluate(
-        _outcome.calibrated(method),
-        [metric],
-        reduction=_outcome.reduction,
-        bins=comparison.bins,
-        scheme=comparison.scheme,
-    )[metric]
-
-
-def metric(outcome: ComparisonOutcome, method: str, key: str) -> MetricResult:
-    """Return a metric of the evaluation rows after a method, even one that the comparison left out."""
-    measured = outcome.comparison[method].metrics.get(key)
-    return measured if measured is not None else _metric(outcome.key, method, key, outcome)
-
-
-# ---- The choice of methods and of the rows that they are fitted on, kept in the address and by the session.
-
 
 #: Number of refits that the toggle asks for: a standard deviation from these has a relative error of about a sixth.
 REFITS = 20
@@ -159,11 +83,11 @@ class PlanChoice:
         return (*self.content, *self.fit_rows.key, repr(self.plan))
 
 
-def draw(settings: Settings) -> PlanChoice | None:
+def choose_plan(settings: Settings) -> PlanChoice | None:
     """Draw the choices; return None, with the reason on screen, if there is nothing to fit on."""
     chosen_rows = _choose_rows(settings)
     above = st.container()
-    methods = fitting_choices.draw_method_choice(chosen_rows)
+    methods = fitting_choices.choose_methods(chosen_rows)
     if methods is None:
         return None
     rows = methods.rows
@@ -210,7 +134,7 @@ def _refits() -> int:
 
 def _choose_rows(settings: Settings) -> FitRows:
     with st.container(horizontal=True, gap="medium", vertical_alignment="top"):
-        rows = fit_rows.choose(settings, folds=True)
+        rows = fitting_choices.choose_fit_rows(settings, folds=True)
         # Beside the fields, not beside their labels.
         aside = st.container(width="content", gap=None)
         aside.space(_LABEL)
@@ -226,7 +150,163 @@ def _choose_rows(settings: Settings) -> FitRows:
     return rows
 
 
-# ---- The kinds of figures of the evaluation rows after a method, computed at once or when they are asked for.
+PLACE = "recalibrate"
+#: Bytes of calibrated rows that are kept. Beyond that, figures are drawn before the rows are dropped, and other figures apply the
+#: maps again.
+KEPT_BYTES = 400_000_000
+#: Rows times classes up to which a link may start a comparison.
+AT_ONCE = 5_000_000
+
+_COMPARED = "compared"
+
+
+def comparison_work(choice: PlanChoice) -> Callable[[Job], ComparisonOutcome]:
+    """Return the work of a job, which must not use streamlit; the data are therefore fetched here."""
+    data, whole, settings = choice.data, choice.whole, choice.settings
+    labels = {spec.key: spec.label for spec in choice.plan.specs}
+
+    def run(job: Job) -> ComparisonOutcome:
+        for label in labels.values():
+            job.step(label, "waiting")
+
+        def progress(result: MethodResult, done: int, total: int) -> None:
+            if result.ok:
+                job.step(result.label, "done", f"fitted in {seconds_text(result.fit_seconds)}")
+            else:
+                job.step(result.label, "failed", result.reason or "")
+            job.progress(done, total, "" if done < total else "resampling the differences")
+
+        comparison = carry_out(
+            choice.plan,
+            data,
+            progress=progress,
+            activity=lambda key, doing: job.step(labels[key], "running", doing),
+            stop=job.stopping,
+        )
+        if job.stopping() and not comparison[UNCALIBRATED].ok:
+            raise Stopped  # nothing to compare with
+        outcome = ComparisonOutcome(
+            choice.key, data, whole, choice.rows, settings.reduction, comparison
+        )
+        if sum(map(_bytes, comparison)) <= KEPT_BYTES:
+            return outcome
+        return replace(
+            outcome,
+            comparison=_without_rows(comparison),
+            figures=figures_of_all(outcome, settings, job),
+        )
+
+    return run
+
+
+def stopped_words(job: Job) -> str:
+    """Say in one sentence what a stopped comparison still shows."""
+    if job.result is None:
+        return "Stopped before a method was judged."
+    return (
+        "Stopped: what was finished by then is below, the intervals of its differences from fewer "
+        "resamples."
+    )
+
+
+def mark_link() -> None:
+    """Mark in the link that methods were compared."""
+    if _COMPARED not in st.query_params:
+        st.query_params[_COMPARED] = "yes"
+
+
+def starts_at_once(choice: PlanChoice) -> bool:
+    """Whether a comparison starts by itself: the link asks for it, and it is quick."""
+    cells = choice.data.n * max(1, choice.data.n_classes)
+    return _COMPARED in st.query_params and bool(choice.methods) and cells <= AT_ONCE
+
+
+def _without_rows(comparison: Comparison) -> Comparison:
+    """Return the comparison without the calibrated rows."""
+    return replace(
+        comparison,
+        methods={
+            m.key: replace(m, calibrated=None) if m.recalibrator is not None else m
+            for m in comparison
+        },
+    )
+
+
+def _bytes(result: MethodResult) -> int:
+    probs = getattr(result.calibrated, "probs", np.empty(0))
+    return int(probs.nbytes)
+
+
+# ---- The outcome
+
+
+@dataclass(frozen=True, eq=False)
+class ComparisonOutcome:
+    """The result of a plan, with what its figures need.
+
+    Attributes
+    ----------
+    key : tuple of str
+        Identifies the plan, for caches.
+    data : Predictions or ConfidencePredictions
+        The fitting rows and the evaluation rows.
+    whole : Predictions or ConfidencePredictions
+        The rows of all splits.
+    rows : Rows
+        How `data` is divided.
+    reduction : Reduction
+    comparison : Comparison
+    figures : mapping
+        Figures that were computed while all calibrated rows were in memory, by method, kind and settings.
+    """
+
+    key: tuple[str, ...]
+    data: Dataset
+    whole: Dataset
+    rows: Rows
+    reduction: Reduction
+    comparison: Comparison
+    figures: Mapping[tuple[str, str, str], Any] = field(default_factory=dict)
+
+    @property
+    def fitted(self) -> tuple[MethodResult, ...]:
+        """The methods that were fitted, the uncalibrated model first."""
+        return tuple(m for m in self.comparison if m.ok)
+
+    def calibrated(self, method: str) -> Dataset:
+        """Return the evaluation rows after a method."""
+        result = self.comparison[method]
+        if result.calibrated is not None:
+            return result.calibrated
+        return _applied(self.key, method, self)
+
+
+@st.cache_resource(scope="session", max_entries=2, show_spinner=False)
+def _applied(key: tuple[str, ...], method: str, _outcome: ComparisonOutcome) -> Dataset:
+    judged = _outcome.rows.pairs[0][1]
+    scores, _ = scores_of(_outcome.data)
+    recalibrator = _outcome.comparison[method].recalibrator
+    return calibrated_by(recalibrator, _outcome.data.take(judged), scores[judged])
+
+
+def metric_after(outcome: ComparisonOutcome, method: str, key: str) -> MetricResult:
+    """Return a metric of the evaluation rows after a method, even one that the comparison left out."""
+    measured = outcome.comparison[method].metrics.get(key)
+    return measured if measured is not None else _kept_metric(outcome.key, method, key, outcome)
+
+
+@st.cache_resource(scope="session", max_entries=256, show_spinner=False)
+def _kept_metric(
+    key: tuple[str, ...], method: str, metric: str, _outcome: ComparisonOutcome
+) -> MetricResult:
+    comparison = _outcome.comparison
+    return evaluate(
+        _outcome.calibrated(method),
+        [metric],
+        reduction=_outcome.reduction,
+        bins=comparison.bins,
+        scheme=comparison.scheme,
+    )[metric]
 
 
 @dataclass(frozen=True)
@@ -289,16 +369,16 @@ KINDS: Mapping[str, FigureKind] = {
 }
 
 
-def figure(outcome: ComparisonOutcome, method: str, kind: str, settings: Settings) -> Any:
+def figure_after(outcome: ComparisonOutcome, method: str, kind: str, settings: Settings) -> Any:
     """Return a figure of the rows after a method, of a kind in `KINDS`."""
     settings_key = _settings_key(kind, settings)
     figure_at_hand = outcome.figures.get((method, kind, settings_key))
     if figure_at_hand is not None:
         return figure_at_hand
-    return _computed(outcome.key, method, kind, settings_key, outcome, settings)
+    return _kept_figure(outcome.key, method, kind, settings_key, outcome, settings)
 
 
-def all_at_once(
+def figures_of_all(
     outcome: ComparisonOutcome, settings: Settings, job: Job
 ) -> dict[tuple[str, str, str], Any]:
     """Compute the figures that the page shows for every method, until the job is asked to stop."""
@@ -324,7 +404,7 @@ def _settings_key(kind: str, settings: Settings) -> str:
 
 
 @st.cache_resource(scope="session", max_entries=96, show_spinner=False)
-def _computed(
+def _kept_figure(
     key: tuple[str, ...],
     method: str,
     kind: str,
@@ -333,93 +413,3 @@ def _computed(
     _settings: Settings,
 ) -> Any:
     return KINDS[kind].compute(_outcome, method, _settings)
-
-
-# ---- The work of a comparison, and its mark in the link.
-
-
-PLACE = "recalibrate"
-#: Bytes of calibrated rows that are kept. Beyond that, figures are drawn before the rows are dropped, and other figures apply the
-#: maps again.
-KEPT_BYTES = 400_000_000
-#: Rows times classes up to which a link may start a comparison.
-AT_ONCE = 5_000_000
-
-_COMPARED = "compared"
-
-
-def work(choice: PlanChoice) -> Callable[[Job], ComparisonOutcome]:
-    """Return the work of a job, which must not use streamlit; the data are therefore fetched here."""
-    data, whole, settings = choice.data, choice.whole, choice.settings
-    labels = {spec.key: spec.label for spec in choice.plan.specs}
-
-    def run(job: Job) -> ComparisonOutcome:
-        for label in labels.values():
-            job.step(label, "waiting")
-
-        def progress(result: MethodResult, done: int, total: int) -> None:
-            if result.ok:
-                job.step(result.label, "done", f"fitted in {seconds_text(result.fit_seconds)}")
-            else:
-                job.step(result.label, "failed", result.reason or "")
-            job.progress(done, total, "" if done < total else "resampling the differences")
-
-        comparison = carry_out(
-            choice.plan,
-            data,
-            progress=progress,
-            activity=lambda key, doing: job.step(labels[key], "running", doing),
-            stop=job.stopping,
-        )
-        if job.stopping() and not comparison[UNCALIBRATED].ok:
-            raise Stopped  # nothing to compare with
-        outcome = ComparisonOutcome(
-            choice.key, data, whole, choice.rows, settings.reduction, comparison
-        )
-        if sum(map(_bytes, comparison)) <= KEPT_BYTES:
-            return outcome
-        return replace(
-            outcome,
-            comparison=_without_rows(comparison),
-            figures=all_at_once(outcome, settings, job),
-        )
-
-    return run
-
-
-def stopped(job: Job) -> str:
-    """Say in one sentence what a stopped comparison still shows."""
-    if job.result is None:
-        return "Stopped before a method was judged."
-    return (
-        "Stopped: what was finished by then is below, the intervals of its differences from fewer "
-        "resamples."
-    )
-
-
-def put_in_link() -> None:
-    """Mark in the link that methods were compared."""
-    if _COMPARED not in st.query_params:
-        st.query_params[_COMPARED] = "yes"
-
-
-def starts_at_once(choice: PlanChoice) -> bool:
-    """Whether a comparison starts by itself: the link asks for it, and it is quick."""
-    cells = choice.data.n * max(1, choice.data.n_classes)
-    return _COMPARED in st.query_params and bool(choice.methods) and cells <= AT_ONCE
-
-
-def _without_rows(comparison: Comparison) -> Comparison:
-    """Return the comparison without the calibrated rows."""
-    return replace(
-        comparison,
-        methods={
-            m.key: replace(m, calibrated=None) if m.recalibrator is not None else m
-            for m in comparison
-        },
-    )
-
-
-def _bytes(result: MethodResult) -> int:
-    probs = getattr(result.calibrated, "probs", np.empty(0))
-    return int(probs.nbytes)

@@ -18,7 +18,7 @@ from calviz.core.errors import NotAvailable, OptionError
 from calviz.core.predictions import Dataset, Predictions
 from calviz.core.words import capitalised, counted, file_size
 from calviz.data.writing import SUFFIXES, write_predictions
-from calviz.sample.error_bars import where_words
+from calviz.sample.sample import where_words
 
 #: More numbers than this take minutes to write as text, and gigabytes to hold.
 MOST_TEXT = 20_000_000
@@ -37,7 +37,7 @@ class MethodFiles:
     no_snippet: str = ""
 
 
-def choose(outcome: ComparisonOutcome, advised: str) -> str:
+def choose_download(outcome: ComparisonOutcome, advised: str) -> str:
     """Draw the choice of a method; it follows the advice until the user chooses another one."""
     methods = [m.key for m in outcome.fitted]
     chosen, advised_before = st.session_state.get("method"), st.session_state.get(_ADVISED)
@@ -62,7 +62,7 @@ def choose(outcome: ComparisonOutcome, advised: str) -> str:
     )
 
 
-def draw(outcome: ComparisonOutcome, method: str, settings: Settings) -> None:
+def draw_downloads(outcome: ComparisonOutcome, method: str, settings: Settings) -> None:
     """Draw the choice of the format, the button that builds the files, then the downloads."""
     if method == UNCALIBRATED:
         st.caption("The uncalibrated model is your file as it is: there is nothing to download.")

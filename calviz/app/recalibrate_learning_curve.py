@@ -7,7 +7,7 @@ from typing import Any
 
 import streamlit as st
 
-from calviz.app import diagram, fitting_choices, jobs, session, tables_and_cards
+from calviz.app import fitting_choices, jobs, screen, session, tables_and_cards
 from calviz.app.jobs import Button, Job, LongWork, StateWords
 from calviz.app.session import Settings, md
 from calviz.comparison.learning_curves import learning_curve
@@ -25,11 +25,11 @@ AT_ONCE = 500_000
 WIDTH = 474
 
 
-def explore(settings: Settings) -> None:
+def explore_learning_curve(settings: Settings) -> None:
     """Draw the choices, the running job, and the curves."""
     data = settings.whole
     with st.container(horizontal=True, gap="medium", vertical_alignment="top"):
-        rows = fitting_choices.choose(settings)
+        rows = fitting_choices.choose_fit_rows(settings)
         repeats = st.select_slider(
             "Draws of labels",
             (5, 10, 20, 50),
@@ -42,7 +42,7 @@ def explore(settings: Settings) -> None:
         seed = st.number_input(
             "Seed", 0, 9_999, 0, key="label-seed", bind="query-params", width=110
         )
-    chosen = fitting_choices.draw_method_choice(rows, many_fits=True, most=MOST)
+    chosen = fitting_choices.choose_methods(rows, many_fits=True, most=MOST)
     if chosen is None:
         return
     names, options = chosen.methods, chosen.options
@@ -63,11 +63,12 @@ def explore(settings: Settings) -> None:
         lambda: lambda job: _work(job, settings, rows, names, options, int(repeats), int(seed)),
     )
     cells = data.n * max(1, data.n_classes) * len(names)
-    status = jobs.draw(
+    status = jobs.draw_long_work(
         work,
         Button("Draw the curves", ":material/show_chart:"),
         StateWords(
-            f"{counted(len(names), 'method')}, {repeats} draws for each number of labels.", stopped
+            f"{counted(len(names), 'method')}, {repeats} draws for each number of labels.",
+            stopped_words,
         ),
         at_once=cells <= AT_ONCE and work.is_first,
     )
@@ -103,7 +104,7 @@ def _work(
     )
 
 
-def stopped(job: Job) -> str:
+def stopped_words(job: Job) -> str:
     """Say in one sentence what a stopped job has finished."""
     curve = job.result
     if curve is None or not curve.methods:
@@ -118,7 +119,7 @@ def stopped(job: Job) -> str:
 @st.fragment
 def _show(curve: LearningCurve, settings: Settings) -> None:
     available = [key for key in METRICS.in_table("fits") if curve.uncalibrated[key].available]
-    metric = session.one_of(
+    metric = session.choose_one(
         "Judge by",
         {key: METRICS[key].label for key in available},
         default=QUOTED if QUOTED in available else available[0],
@@ -136,9 +137,9 @@ def _show(curve: LearningCurve, settings: Settings) -> None:
         for one in shown:
             with st.container(width=WIDTH):
                 st.markdown(f"**{METRICS[one.metric].label}**")
-                diagram.chart(
+                screen.chart(
                     one,
-                    diagram.plotted(one, width=diagram.page_width() or WIDTH),
+                    screen.plotted(one, width=screen.page_width() or WIDTH),
                     key=f"learning.{one.metric}",
                     filename=f"learning-curve-{one.metric}",
                 )
@@ -151,7 +152,13 @@ def _show(curve: LearningCurve, settings: Settings) -> None:
     failed = _failures(curve)
     if failed:
         st.caption(failed)
-    _table(figure, settings)
+    tables_and_cards.draw_figure_table(
+        figure.frame(),
+        f"{settings.file_stem}-learning-curve.csv",
+        key="calviz.learning.download",
+        alt=f"{METRICS[figure.metric].label} by number of labels",
+        download=figure.curve.frame,
+    )
 
 
 def _failures(curve: LearningCurve) -> str:
@@ -159,17 +166,3 @@ def _failures(curve: LearningCurve) -> str:
         f"{md(curve.labels.get(key, key), 60)} failed {md(reason, 300)}"
         for key, reason in curve.failures.items()
     )
-
-
-def _table(figure: LearningCurves, settings: Settings) -> None:
-    with st.expander("What is drawn, as a table", icon=":material/table:"):
-        frame = figure.frame()
-        st.dataframe(
-            frame, hide_index=True, alt=f"{METRICS[figure.metric].label} by number of labels"
-        )
-        tables_and_cards.button(
-            "Download as CSV",
-            figure.curve.frame,
-            f"{settings.file_stem}-learning-curve.csv",
-            key="calviz.learning.download",
-        )

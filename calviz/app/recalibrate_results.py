@@ -1,4 +1,4 @@
-"""The table of methods, and their pictures."""
+"""The methods compared: their table, their diagrams and maps, and the rows before and after one of them."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ import streamlit as st
 
 from calviz.app import (
     before_after,
-    diagram,
     recalibrate_comparison,
+    rows_shown,
+    screen,
     selection,
     session,
     tables_and_cards,
 )
-from calviz.app import rows_shown as panel
-from calviz.app.recalibrate_comparison import ComparisonOutcome, metric
+from calviz.app.recalibrate_comparison import ComparisonOutcome, metric_after
 from calviz.app.selection import rows_of
-from calviz.app.session import Settings, after, md
-from calviz.app.tables_and_cards import Cell, marked
+from calviz.app.session import Settings, md, name_after
+from calviz.app.tables_and_cards import Cell, marked_table
 from calviz.comparison.comparison_results import (
     AGAINST_WORDS,
     BEST_IN_WORDS,
@@ -42,13 +42,10 @@ from calviz.core.metric_spec import METRICS
 from calviz.core.table_export import csv_bytes
 from calviz.core.words import counted, decimal, decimals_for, percent, seconds_text
 from calviz.figures.hundred_squares import Bullet, words
-from calviz.sample.error_bars import MetricResult
+from calviz.sample.chosen_rows import part_numbers
+from calviz.sample.metric_results import MetricResult
 from calviz.sample.sample import Sample, reduce
-from calviz.sample.slices import part_numbers
 from calviz.verdicts.evaluation import Written
-
-# ---- The table of methods: one row each, best bold, second underlined, ties marked.
-
 
 NBSP = "\u00a0"
 #: The column that says whether a change is beyond noise.
@@ -102,7 +99,9 @@ def draw_table(outcome: ComparisonOutcome) -> None:
 def measured(outcome: ComparisonOutcome, metrics: Iterable[str]) -> tuple[ComparisonColumn, ...]:
     """Return a column for each metric, even for those that the comparison left out."""
     return tuple(
-        outcome.comparison.column(key, {m.key: metric(outcome, m.key, key) for m in outcome.fitted})
+        outcome.comparison.column(
+            key, {m.key: metric_after(outcome, m.key, key) for m in outcome.fitted}
+        )
         for key in metrics
     )
 
@@ -127,7 +126,7 @@ def _has(outcome: ComparisonOutcome, key: str) -> bool:
     return result is not None and result.available
 
 
-def order(outcome: ComparisonOutcome, lead: str) -> list[MethodResult]:
+def methods_by_rank(outcome: ComparisonOutcome, lead: str) -> list[MethodResult]:
     """Return the uncalibrated model, then the others from best to worst, then those that failed."""
     ranking = {key: i for i, key in enumerate(outcome.comparison.ranking(lead))}
     return sorted(
@@ -143,7 +142,7 @@ def texts(
     comparison = outcome.comparison
     lead_writer = comparison.column(lead).written
     rows: dict[str, dict[str, str]] = {}
-    for m in order(outcome, lead):
+    for m in methods_by_rank(outcome, lead):
         row = {column.heading: _cell(column, m.key) for column in columns}
         change, share = m.differences.get(lead), m.best_share.get(lead)
         unit = "points" if lead_writer.unit != "plain" else ""
@@ -183,9 +182,9 @@ def _pictures(outcome: ComparisonOutcome, lead: str) -> dict[str, str]:
     """Return pictures of the leading metric by the methods' labels, on one scale, as markdown."""
     results = {m.label: m.metrics.get(lead) for m in outcome.comparison}
     available = {label: r for label, r in results.items() if r is not None and r.available}
-    pictures = diagram.column([Bullet.of(r) for r in available.values()])
+    pictures = screen.picture_column([Bullet.of(r) for r in available.values()])
     return {
-        label: diagram.cell(address, words(result, ""))
+        label: screen.picture_cell(address, words(result, ""))
         for (label, result), address in zip(available.items(), pictures, strict=True)
     }
 
@@ -213,10 +212,10 @@ def _styled(
         # Inserted after the metrics, whose cells are marked by position.
         shown.insert(
             len(columns),
-            diagram.COLUMN.replace(" ", NBSP),
+            screen.PICTURE_COLUMN.replace(" ", NBSP),
             [pictures.get(label, "") for label in frame.index],
         )
-    return marked(shown, **marked_cells)
+    return marked_table(shown, **marked_cells)
 
 
 def _with_verdict(change: str, verdict: str) -> str:
@@ -260,7 +259,7 @@ def numbers(outcome: ComparisonOutcome, columns: Sequence[ComparisonColumn]) -> 
     return pd.DataFrame(rows)
 
 
-def content(
+def table_export(
     form: str, outcome: ComparisonOutcome, shown: pd.DataFrame, columns: Sequence[ComparisonColumn]
 ) -> str:
     """Return the table in a format; CSV holds plain fractions, the others the texts on screen."""
@@ -282,15 +281,14 @@ def _download(
     outcome: ComparisonOutcome, shown: pd.DataFrame, columns: Sequence[ComparisonColumn]
 ) -> None:
     with st.popover("Export the table", icon=":material/download:"):
-        tables_and_cards.offer(
-            lambda form: content(form, outcome, shown, columns),
+        tables_and_cards.draw_export(
+            lambda form: table_export(form, outcome, shown, columns),
             "recalibration",
             key="calviz.methods",
         )
 
 
-# ---- The effect of recalibration in pictures: diagrams and maps side by side, and one method before and after.
-
+# ---- Pictures
 
 #: Width and height of a panel in pixels; four fit in a row on a large screen.
 PANEL, HEIGHT = 232, 236
@@ -305,7 +303,7 @@ VIEWS = {
 }
 
 
-def diagrams(outcome: ComparisonOutcome, settings: Settings) -> None:
+def draw_diagrams(outcome: ComparisonOutcome, settings: Settings) -> None:
     """Draw reliability diagrams of all methods on one scale, the uncalibrated model first."""
     st.subheader("Reliability, side by side", anchor=False)
     exact = "exact " if settings.whole.alike else ""
@@ -317,14 +315,14 @@ def diagrams(outcome: ComparisonOutcome, settings: Settings) -> None:
     frames, (panel, height) = {}, _size()
     with _panels():
         for m in _in_order(outcome):
-            figure = recalibrate_comparison.figure(outcome, m.key, "reliability", settings)
+            figure = recalibrate_comparison.figure_after(outcome, m.key, "reliability", settings)
             frames[m.label] = figure.frame()
             with st.container(width=panel, gap="xsmall"):
                 ece = Written(MetricResult("ece", figure.ece))
                 st.markdown(f"**{md(m.label)}**  \nECE {ece.value} points")
-                diagram.chart(
+                screen.chart(
                     figure,
-                    figure.plot_small(theme=diagram.theme(), height=height),
+                    figure.plot_small(theme=screen.theme(), height=height),
                     key=f"recalibrate.diagram.{m.key}",
                     filename=f"reliability-{m.key}",
                     alt=f"{m.label}: {figure.describe()}",
@@ -332,17 +330,7 @@ def diagrams(outcome: ComparisonOutcome, settings: Settings) -> None:
     _as_table(frames, "diagrams")
 
 
-def _size() -> tuple[int, int]:
-    """Return width and height of a panel; on a phone, two stand side by side."""
-    return (PANEL, HEIGHT) if diagram.page_width() is None else (168, 176)
-
-
-def _panels() -> Any:
-    """Return a container for panels beside each other: where some names take two lines, the squares still stand in line."""
-    return st.container(horizontal=True, gap="small", vertical_alignment="bottom")
-
-
-def maps(outcome: ComparisonOutcome, settings: Settings) -> None:
+def draw_maps(outcome: ComparisonOutcome, settings: Settings) -> None:
     """Draw what each method does to the scores."""
     st.subheader("What the maps do", anchor=False)
     st.caption(
@@ -356,13 +344,13 @@ def maps(outcome: ComparisonOutcome, settings: Settings) -> None:
         for m in _in_order(outcome):
             if m.key == UNCALIBRATED:
                 continue
-            figure = recalibrate_comparison.figure(outcome, m.key, "map", settings)
+            figure = recalibrate_comparison.figure_after(outcome, m.key, "map", settings)
             frames[m.label] = figure.frame()
             with st.container(width=panel, gap="xsmall"):
                 st.markdown(f"**{md(m.label)}**")
-                diagram.chart(
+                screen.chart(
                     figure,
-                    figure.plot(theme=diagram.theme(), height=height),
+                    figure.plot(theme=screen.theme(), height=height),
                     key=f"recalibrate.map.{m.key}",
                     filename=f"map-{m.key}",
                 )
@@ -376,14 +364,40 @@ def maps(outcome: ComparisonOutcome, settings: Settings) -> None:
     _as_table(frames, "maps")
 
 
-def before_and_after(outcome: ComparisonOutcome, method: str, settings: Settings) -> None:
+def _size() -> tuple[int, int]:
+    """Return width and height of a panel; on a phone, two stand side by side."""
+    return (PANEL, HEIGHT) if screen.page_width() is None else (168, 176)
+
+
+def _panels() -> Any:
+    """Return a container for panels beside each other: where some names take two lines, the squares still stand in line."""
+    return st.container(horizontal=True, gap="small", vertical_alignment="bottom")
+
+
+def _in_order(outcome: ComparisonOutcome) -> list[MethodResult]:
+    """Return the methods in the order of the table above."""
+    lead = st.session_state.get(RANK_BY, outcome.comparison.criterion)
+    return [m for m in methods_by_rank(outcome, lead) if m.ok]
+
+
+def _as_table(frames: dict[str, pd.DataFrame], kind: str) -> None:
+    if frames:
+        tables_and_cards.draw_figure_table(
+            pd.concat(frames, names=["method"]).reset_index(level=0),
+            f"recalibration-{kind}.csv",
+            key=f"calviz.recalibrate.{kind}.download",
+            alt="What the panels show",
+        )
+
+
+def draw_before_and_after(outcome: ComparisonOutcome, method: str, settings: Settings) -> None:
     """Draw further figures of the uncalibrated model and of one method."""
     label = outcome.comparison[method].label
     st.subheader("Before and after", anchor=False)
-    view = session.one_of("Look at", VIEWS, default="reliability", key="before-after")
+    view = session.choose_one("Look at", VIEWS, default="reliability", key="before-after")
     if view == "reliability":
         before, then = (
-            recalibrate_comparison.figure(outcome, key, "reliability", settings)
+            recalibrate_comparison.figure_after(outcome, key, "reliability", settings)
             for key in (UNCALIBRATED, method)
         )
         judged = outcome.rows.evaluation
@@ -395,7 +409,7 @@ def before_and_after(outcome: ComparisonOutcome, method: str, settings: Settings
                 else ", on which no map was fitted."
             )
         )
-        before_after.draw(before, then, key="recalibrate.before-after", name=label)
+        before_after.draw_before_and_after(before, then, key="recalibrate.before-after", name=label)
         return
     with st.container(horizontal=True, gap="medium"):
         for key, name in {UNCALIBRATED: "Uncalibrated", method: label}.items():
@@ -408,43 +422,47 @@ def before_and_after(outcome: ComparisonOutcome, method: str, settings: Settings
 
 
 def _view(outcome: ComparisonOutcome, method: str, view: str, settings: Settings) -> None:
-    theme, width = diagram.theme(), diagram.PHONE
-    figure = recalibrate_comparison.figure(outcome, method, view, settings)
+    theme, width = screen.theme(), screen.PHONE
+    figure = recalibrate_comparison.figure_after(outcome, method, view, settings)
     if view == "cumulative":
         drawing = figure.plot(theme=theme, panels=["a"], width=width)
     elif view == "classes":
         drawing = figure.plot(theme=theme, width=HALF)
     else:
-        drawing = diagram.as_wide_as_the_page(figure.plot(theme=theme, width=width))
+        drawing = screen.as_wide_as_the_page(figure.plot(theme=theme, width=width))
     st.caption(md(figure.describe(), 600))
-    diagram.chart(figure, drawing, key=f"recalibrate.{view}.{method}", filename=f"{view}-{method}")
+    screen.chart(figure, drawing, key=f"recalibrate.{view}.{method}", filename=f"{view}-{method}")
 
 
-def _in_order(outcome: ComparisonOutcome) -> list[MethodResult]:
-    """Return the methods in the order of the table above."""
-    lead = st.session_state.get(RANK_BY, outcome.comparison.criterion)
-    return [m for m in order(outcome, lead) if m.ok]
-
-
-def _as_table(frames: dict[str, pd.DataFrame], kind: str) -> None:
-    if not frames:
+def draw_selected_rows(outcome: ComparisonOutcome, method: str, settings: Settings) -> None:
+    """Draw their numbers; nothing if no evaluation row is selected."""
+    rule = selection.current_rule()
+    if rule is None or method == UNCALIBRATED:
         return
-    with st.expander("What is drawn, as a table", icon=":material/table:"):
-        frame = pd.concat(frames, names=["method"]).reset_index(level=0)
-        st.dataframe(frame, hide_index=True, alt="What the panels show")
-        tables_and_cards.button(
-            "Download as CSV",
-            frame,
-            f"recalibration-{kind}.csv",
-            key=f"calviz.recalibrate.{kind}.download",
-        )
-
-
-# ---- The evaluation rows after a method, as a table.
+    before = Sample(
+        outcome.calibrated(UNCALIBRATED),
+        reduction=outcome.reduction,
+        bins=settings.bins,
+        scheme=settings.scheme,
+    )
+    try:
+        rows, name = rows_of(rule, before), rule.words(before)
+    except CalvizError:
+        return
+    if not rows.size:
+        return
+    st.markdown(f"**Selected: {md(name, 200)}, {counted(rows.size, 'evaluation row')}**")
+    parts = {
+        "before": part_numbers(before, rows),
+        name_after(outcome.comparison[method].label): part_numbers(
+            before.with_data(outcome.calibrated(method)), rows
+        ),
+    }
+    rows_shown.draw_parts(settings, parts, rule)
 
 
 #: Rows that are shown; the calibrated file has all.
-SHOWN = 200
+ROWS_SHOWN = 200
 
 
 def draw_calibrated_rows(outcome: ComparisonOutcome, method: str, settings: Settings) -> None:
@@ -452,7 +470,7 @@ def draw_calibrated_rows(outcome: ComparisonOutcome, method: str, settings: Sett
     if method == UNCALIBRATED:
         return
     after, before = outcome.calibrated(method), outcome.calibrated(UNCALIBRATED)
-    rows = np.arange(min(SHOWN, after.n))
+    rows = np.arange(min(ROWS_SHOWN, after.n))
     label = md(outcome.comparison[method].label)
     with st.expander(f"Rows after {label}, as a table", icon=":material/table:"):
         frame = tables_and_cards.rows_table(after, rows, outcome.reduction, None)
@@ -471,37 +489,7 @@ def draw_calibrated_rows(outcome: ComparisonOutcome, method: str, settings: Sett
             column_config={name: st.column_config.NumberColumn(format="%.4f") for name in numbers},
             alt="Rows after the method",
         )
-        if after.n > SHOWN:
+        if after.n > ROWS_SHOWN:
             st.caption(
-                f"The first {SHOWN} of {counted(after.n, 'evaluation row')}; the calibrated file has all rows."
+                f"The first {ROWS_SHOWN} of {counted(after.n, 'evaluation row')}; the calibrated file has all rows."
             )
-
-
-# ---- The selected rows among the evaluation rows, before and after a method.
-
-
-def draw_selected_rows(outcome: ComparisonOutcome, method: str, settings: Settings) -> None:
-    """Draw their numbers; nothing if no evaluation row is selected."""
-    rule = selection.rule()
-    if rule is None or method == UNCALIBRATED:
-        return
-    before = Sample(
-        outcome.calibrated(UNCALIBRATED),
-        reduction=outcome.reduction,
-        bins=settings.bins,
-        scheme=settings.scheme,
-    )
-    try:
-        rows, name = rows_of(rule, before), rule.words(before)
-    except CalvizError:
-        return
-    if not rows.size:
-        return
-    st.markdown(f"**Selected: {md(name, 200)}, {counted(rows.size, 'evaluation row')}**")
-    parts = {
-        "before": part_numbers(before, rows),
-        after(outcome.comparison[method].label): part_numbers(
-            before.with_data(outcome.calibrated(method)), rows
-        ),
-    }
-    panel.show(settings, parts, rule)

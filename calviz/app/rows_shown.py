@@ -1,4 +1,4 @@
-"""Rows on a page: selected, notable, as cards."""
+"""Rows on a page: the selected ones with their numbers, rows worth looking at, and rows as cards."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from calviz.app import diagram, navigation, selection, session, tables_and_cards
+from calviz.app import navigation, screen, selection, session, tables_and_cards
 from calviz.app.selection import Selected, SelectionRule, predicted_classes_of
 from calviz.app.session import Settings, cached_results, md
 from calviz.core.blocks import FloatArray, IntArray
@@ -34,10 +34,159 @@ from calviz.core.words import (
     shorten,
 )
 from calviz.data.writing import are_pictures, checked_folder, read_picture
+from calviz.sample.chosen_rows import PartNumbers, Why, notable_rows, part_numbers
 from calviz.sample.sample import predicted_classes
-from calviz.sample.slices import PartNumbers, Why, notable_rows, part_numbers
 
-# ---- The contents of a selection: its rows, and their distribution over classes and slices.
+NO_TEST_NOTE = (
+    "The rest of the page is about all rows. These were chosen by looking at them, so no test is run on them; the interval "
+    "is that of these rows alone."
+)
+NO_INTERVAL_NOTE = (
+    "The rest of the page is about all rows. These were chosen by their true class: even for a calibrated model their gap is not 0, "
+    "so it is no sign of miscalibration and has no interval."
+)
+
+
+def draw_selection(settings: Settings, *, hint: str = "", rows: bool = True) -> None:
+    """Draw the selection on a page; without one, say `hint` to select on this page.
+
+    Parameters
+    ----------
+    settings : Settings
+    hint : str
+        One sentence, shown as long as nothing is selected.
+    rows : bool
+        Whether the rows are listed, with their classes and slices.
+    """
+    chosen = selection.current(settings)
+    if chosen is None:
+        if hint:
+            st.caption(hint)
+        return
+    with st.container(horizontal=True, vertical_alignment="center"):
+        name = capitalised(chosen.name)
+        st.subheader(
+            f"{md(name, 200)}, {counted(chosen.rows.size, 'row')}", anchor=False, width="content"
+        )
+        if screen.page_width() is not None:
+            # On a phone the sidebar, which holds the button that clears it, is collapsed.
+            st.button("Clear it", key="calviz.selected.clear.phone", on_click=selection.clear)
+    if not chosen.rows.size:
+        st.caption("None of the rows shown is among them.")
+        return
+    some, every = _measured((*settings.key, chosen.rule.link()), chosen, settings)
+    st.markdown(f"They are {_shares(some, settings)}.")
+    draw_parts(settings, {"selected": some, session.ALL_ROWS: every}, chosen.rule)
+    if rows:
+        draw_rows_and_spread(settings, chosen.rows)
+        _download(settings, chosen)
+
+
+def say_not_followed(settings: Settings, subject: str) -> None:
+    """Say that this page does not follow the selection, in a sentence that begins with `subject`; nothing without a selection."""
+    chosen = selection.current(settings)
+    if chosen is not None:
+        st.caption(f"{subject}, not only the selected ones ({md(chosen.name, 200)}).")
+
+
+def draw_selection_by_model(settings: Settings) -> None:
+    """Draw the selected rows for every model of the file that has the same rows."""
+    chosen = selection.current(settings)
+    if chosen is None or not chosen.rows.size:
+        return
+    parts = {}
+    for name, model in settings.entry.loaded.models.items():
+        if model.n != settings.whole.n:
+            continue
+        try:
+            parts[name] = part_numbers(replace(settings, model=name).sample, chosen.rows)
+        except CalvizError:
+            continue
+    by = f", as {md(settings.model, 40)} has them" if len(parts) > 1 else ""
+    st.subheader(f"Selected: {md(chosen.name, 200)}{by}", anchor=False)
+    draw_parts(settings, parts, chosen.rule)
+
+
+@cached_results(6)
+def _measured(
+    key: tuple[str, ...], _chosen: Selected, _settings: Settings
+) -> tuple[PartNumbers, PartNumbers]:
+    """Return the numbers of the selected rows, and of all rows."""
+    sample = _settings.sample
+    return part_numbers(sample, _chosen.rows), part_numbers(sample)
+
+
+def _shares(some: PartNumbers, settings: Settings) -> str:
+    shares = [f"{percent(some.share)} of the rows"]
+    if settings.reduction.kind == "top-label" and some.misses == some.misses:
+        shares.append(f"{percent(some.misses)} of the mistakes")
+    if some.loss_share is not None:
+        shares.append(f"{percent(some.loss_share)} of the log loss")
+    return ", ".join(shares[:-1]) + (" and " if len(shares) > 1 else "") + shares[-1]
+
+
+def draw_parts(settings: Settings, parts: dict[str, PartNumbers], rule: SelectionRule) -> None:
+    """Draw parts of the rows, one line each, and what may be concluded; no interval if the rows were chosen by outcome."""
+    # The interval of all rows is given by the verdict, which computes it in another way.
+    bare = {name for name in parts if rule.by_outcome or name == session.ALL_ROWS}
+    st.dataframe(
+        parts_table(settings, parts, bare),
+        hide_index=True,
+        height="content",
+        alt="The selected rows beside others",
+    )
+    st.caption(NO_INTERVAL_NOTE if rule.by_outcome else NO_TEST_NOTE)
+
+
+def parts_table(
+    settings: Settings, parts: dict[str, PartNumbers], bare: Collection[str] = ()
+) -> pd.DataFrame:
+    """Return rows, mean score, hits, gap with its interval, and loss, one line per part; `bare` parts have no interval."""
+    score, hit = score_and_hit(settings.reduction)
+    # Weighted or clustered rows count as their effective number.
+    heading = "exact 95 % interval" if settings.whole.alike else "95 % interval"
+    lines = []
+    for name, part in parts.items():
+        interval = part.interval
+        line = {
+            "": name,
+            "rows": f"{part.rows:,}",
+            score: share_cell(part.score),
+            hit: share_cell(part.observed),
+            "gap, points": points(part.gap, plus=True),
+            heading: ""
+            if interval is None or name in bare
+            else f"{points(interval.low)} to {points(interval.high)}",
+        }
+        if part.log_loss is not None:
+            line["mean log loss"] = f"{part.log_loss:.3f}"
+        lines.append(line)
+    return pd.DataFrame(lines)
+
+
+def _download(settings: Settings, chosen: Selected) -> None:
+    # The button's callback outlives a visitor who leaves; the data must not, hence the weak reference.
+    weak_data, numbers, reduction = ref(settings.whole), settings.row_numbers, settings.reduction
+    rows = chosen.rows if numbers is None else numbers[chosen.rows]
+
+    def content() -> bytes:
+        data = weak_data()
+        return (
+            b""
+            if data is None
+            else csv_bytes(tables_and_cards.rows_table(data, rows, reduction, None))
+        )
+
+    # Written on the click: a selection is viewed more often than it is downloaded.
+    st.download_button(
+        f"Download {counted(chosen.rows.size, 'row')} as CSV",
+        content,
+        file_name=f"{settings.file_stem}-selected.csv",
+        mime="text/csv",
+        icon=":material/download:",
+        on_click="ignore",
+        key="calviz.selected.download",
+    )
 
 
 #: Largest number of rows shown; the download has all.
@@ -45,7 +194,7 @@ SHOWN = 200
 _ROWS, _TRUE, _PREDICTED = "Rows", "By true class", "By predicted class"
 
 
-def draw_selected_rows(settings: Settings, indices: IntArray) -> None:
+def draw_rows_and_spread(settings: Settings, indices: IntArray) -> None:
     """Draw tabs: the rows, and their distribution over the classes and over each group column, compared with all rows."""
     columns = _columns(settings)
     first, *others = st.tabs([_ROWS, *(md(name, 40) for name in columns)])
@@ -142,293 +291,10 @@ def spread(
     return frame.sort_values("rows", ascending=False, kind="stable")
 
 
-# ---- What a page says about the selected rows: their numbers beside those of all rows, the rows, their classes and slices.
-
-
-#: Name of the table's line for all rows.
-ALL = "all rows"
-NO_TEST_NOTE = (
-    "The rest of the page is about all rows. These were chosen by looking at them, so no test is run on them; the interval "
-    "is that of these rows alone."
-)
-
-NO_INTERVAL_NOTE = (
-    "The rest of the page is about all rows. These were chosen by their true class: even for a calibrated model their gap is not 0, "
-    "so it is no sign of miscalibration and has no interval."
-)
-
-
-def draw_panel(settings: Settings, *, hint: str = "", rows: bool = True) -> None:
-    """Draw the selection on a page; without one, say `hint` to select on this page.
-
-    Parameters
-    ----------
-    settings : Settings
-    hint : str
-        One sentence, shown as long as nothing is selected.
-    rows : bool
-        Whether the rows are listed, with their classes and slices.
-    """
-    chosen = selection.current(settings)
-    if chosen is None:
-        if hint:
-            st.caption(hint)
-        return
-    with st.container(horizontal=True, vertical_alignment="center"):
-        name = capitalised(chosen.name)
-        st.subheader(
-            f"{md(name, 200)}, {counted(chosen.rows.size, 'row')}", anchor=False, width="content"
-        )
-        if diagram.page_width() is not None:
-            # On a phone the sidebar, which holds the button that clears it, is collapsed.
-            st.button("Clear it", key="calviz.selected.clear.phone", on_click=selection.clear)
-    if not chosen.rows.size:
-        st.caption("None of the rows shown is among them.")
-        return
-    numbers(settings, chosen)
-    if rows:
-        draw_selected_rows(settings, chosen.rows)
-        _download(settings, chosen)
-
-
-def not_followed(settings: Settings, subject: str) -> None:
-    """Say that this page does not follow the selection, in a sentence that begins with `subject`; nothing without a selection."""
-    chosen = selection.current(settings)
-    if chosen is not None:
-        st.caption(f"{subject}, not only the selected ones ({md(chosen.name, 200)}).")
-
-
-def numbers(settings: Settings, chosen: Selected) -> None:
-    """Draw their numbers beside those of all rows, and their share of the mistakes and of the loss."""
-    some, every = measured(settings, chosen)
-    st.markdown(f"They are {_shares(some, settings)}.")
-    show(settings, {"selected": some, ALL: every}, chosen.rule)
-
-
-def show(settings: Settings, parts: dict[str, PartNumbers], rule: SelectionRule) -> None:
-    """Draw parts of the rows, one line each, and what may be concluded; no interval if the rows were chosen by outcome."""
-    # The interval of all rows is given by the verdict, which computes it in another way.
-    bare = {name for name in parts if rule.by_outcome or name == ALL}
-    st.dataframe(
-        table(settings, parts, bare),
-        hide_index=True,
-        height="content",
-        alt="The selected rows beside others",
-    )
-    st.caption(NO_INTERVAL_NOTE if rule.by_outcome else NO_TEST_NOTE)
-
-
-def of_models(settings: Settings) -> None:
-    """Draw the selected rows for every model of the file that has the same rows."""
-    chosen = selection.current(settings)
-    if chosen is None or not chosen.rows.size:
-        return
-    parts = {}
-    for name, model in settings.entry.loaded.models.items():
-        if model.n != settings.whole.n:
-            continue
-        try:
-            parts[name] = part_numbers(replace(settings, model=name).sample, chosen.rows)
-        except CalvizError:
-            continue
-    by = f", as {md(settings.model, 40)} has them" if len(parts) > 1 else ""
-    st.subheader(f"Selected: {md(chosen.name, 200)}{by}", anchor=False)
-    show(settings, parts, chosen.rule)
-
-
-def measured(settings: Settings, chosen: Selected) -> tuple[PartNumbers, PartNumbers]:
-    """Return the numbers of the selected rows, and of all rows."""
-    key = (*settings.rows_key, *settings.reduction_and_bins_key, chosen.rule.link())
-    return _measured(key, chosen, settings)
-
-
-@cached_results(6)
-def _measured(
-    key: tuple[str, ...], _chosen: Selected, _settings: Settings
-) -> tuple[PartNumbers, PartNumbers]:
-    sample = _settings.sample
-    return part_numbers(sample, _chosen.rows), part_numbers(sample)
-
-
-def _shares(some: PartNumbers, settings: Settings) -> str:
-    shares = [f"{percent(some.share)} of the rows"]
-    if settings.reduction.kind == "top-label" and some.misses == some.misses:
-        shares.append(f"{percent(some.misses)} of the mistakes")
-    if some.loss_share is not None:
-        shares.append(f"{percent(some.loss_share)} of the log loss")
-    return ", ".join(shares[:-1]) + (" and " if len(shares) > 1 else "") + shares[-1]
-
-
-def table(
-    settings: Settings, parts: dict[str, PartNumbers], bare: Collection[str] = ()
-) -> pd.DataFrame:
-    """Return rows, mean score, hits, gap with its interval, and loss, one line per part; `bare` parts have no interval."""
-    score, hit = score_and_hit(settings.reduction)
-    # Weighted or clustered rows count as their effective number.
-    heading = "exact 95 % interval" if settings.whole.alike else "95 % interval"
-    lines = []
-    for name, part in parts.items():
-        interval = part.interval
-        line = {
-            "": name,
-            "rows": f"{part.rows:,}",
-            score: share_cell(part.score),
-            hit: share_cell(part.observed),
-            "gap, points": points(part.gap, plus=True),
-            heading: ""
-            if interval is None or name in bare
-            else f"{points(interval.low)} to {points(interval.high)}",
-        }
-        if part.log_loss is not None:
-            line["mean log loss"] = f"{part.log_loss:.3f}"
-        lines.append(line)
-    return pd.DataFrame(lines)
-
-
-def _download(settings: Settings, chosen: Selected) -> None:
-    # The button's callback outlives a visitor who leaves; the data must not, hence the weak reference.
-    weak_data, numbers, reduction = ref(settings.whole), settings.row_numbers, settings.reduction
-    rows = chosen.rows if numbers is None else numbers[chosen.rows]
-
-    def content() -> bytes:
-        data = weak_data()
-        return (
-            b""
-            if data is None
-            else csv_bytes(tables_and_cards.rows_table(data, rows, reduction, None))
-        )
-
-    # Written on the click: a selection is viewed more often than it is downloaded.
-    st.download_button(
-        f"Download {counted(chosen.rows.size, 'row')} as CSV",
-        content,
-        file_name=f"{settings.file_stem}-selected.csv",
-        mime="text/csv",
-        icon=":material/download:",
-        on_click="ignore",
-        key="calviz.selected.download",
-    )
-
-
-# ---- Rows as cards with what was classified: the texts that the file holds, or the pictures that it names.
-
-
-#: Largest number of cards, and cards in a line.
-ROW_CARDS_MOST, BESIDE = 12, 4
-#: Characters of a text that are shown.
-MOST_CHARACTERS = 1_200
-#: Environment variable that names the folder when the server is started; visitors of a server that others can reach cannot name one.
-VARIABLE = "CALVIZ_PICTURES"
-_FOLDER = "calviz.pictures.folder"
-
-
-def explore_row_cards(settings: Settings, rows: IntArray) -> None:
-    """Draw the first rows as cards, if the file has texts or names of pictures."""
-    data = settings.sample.data
-    columns = _columns_row_cards(data)
-    if not columns:
-        return
-    name = st.segmented_control(
-        "Beside them",
-        list(columns),
-        default=None,
-        key="beside",
-        bind="query-params",
-        format_func=lambda key: shorten(key, 40),
-        help="What was classified, where a column of the file holds it.",
-    )
-    if name is None or name not in columns:
-        return
-    values = [str(columns[name][i]) for i in rows[:ROW_CARDS_MOST]]
-    folder = _folder() if are_pictures(values) else None
-    if are_pictures(values) and folder is None:
-        return
-    table = tables_and_cards.rows_table(
-        data, rows[:ROW_CARDS_MOST], settings.reduction, settings.row_numbers
-    )
-    missing: dict[str, None] = {}
-    for start in range(0, len(values), BESIDE):
-        for place, position in zip(
-            st.columns(BESIDE), range(start, min(start + BESIDE, len(values))), strict=False
-        ):
-            with place, st.container(border=True):
-                if folder is None:
-                    st.markdown(md(values[position], MOST_CHARACTERS))
-                elif reason := _picture(folder, values[position]):
-                    missing[reason] = None
-                    st.caption("no picture")
-                st.caption(_row_words(table.iloc[position]))
-    if missing:
-        first, *others = missing
-        more = f" (and {len(others)} more)" if others else ""
-        st.caption(f"Not shown: {md(first, 300)}{more}")
-
-
-def _columns_row_cards(data: Dataset) -> Mapping[str, Any]:
-    """Return the columns that can be shown with the rows: texts, and identifiers and groups that name pictures."""
-    columns: dict[str, Any] = {name: factor.values() for name, factor in data.texts.items()}
-    if data.ids is not None and are_pictures(islice(data.ids, 50)):
-        columns["id"] = data.ids
-    for name, factor in data.groups.items():
-        if are_pictures(factor.levels):
-            columns[name] = factor.values()
-    return columns
-
-
-def _folder() -> Path | None:
-    """Return the folder of the pictures: the server's, or the one that users type in on their own machine."""
-    path = os.environ.get(VARIABLE, "")
-    may_choose = st.get_option("server.address") in diagram.LOOPBACK
-    may_choose = may_choose and diagram.host() in (None, *diagram.LOOPBACK)
-    if may_choose:
-        path = st.text_input(
-            "Folder of the pictures",
-            value=path,
-            key=_FOLDER,
-            persist_state="session",
-            help="On this machine. Only PNG, JPEG, GIF and WebP files inside it are shown; nothing is fetched, and the folder is not "
-            "part of the link.",
-        )
-    if not path:
-        if not may_choose:
-            st.caption(
-                f"Pictures are shown only if their folder was named in {VARIABLE} when this server was started."
-            )
-        return None
-    try:
-        return checked_folder(path)
-    except InputError as reason:
-        st.caption(md(full_sentence(str(reason)), 300))
-        return None
-
-
-def _picture(folder: Path, name: str) -> str:
-    """Draw a picture; return the reason if that is not possible, else ""."""
-    try:
-        kind, content = read_picture(folder, name)
-    except InputError as reason:
-        return str(reason)
-    # As a data URL and not as bytes: the browser decodes it, not the server.
-    st.image(f"data:{kind};base64,{base64.b64encode(content).decode()}", width="stretch")
-    return ""
-
-
-def _row_words(row: Any) -> str:
-    """Return the row's number, true class, predicted class and score in one line."""
-    parts = [f"row {row['row']:,}"]
-    if "label" in row:
-        parts.append(f"true: {shorten(row['label'], 30)}")
-    if "predicted" in row:
-        parts.append(f"predicted: {shorten(row['predicted'], 30)}")
-    parts.append(decimal(float(row["score"]), 3))
-    return md(" · ".join(parts), 300)
-
-
-# ---- Rows worth looking at, as a table that can be downloaded.
-
+# ---- Rows worth looking at
 
 #: Largest number of rows that are listed.
-MOST = 200
+MOST_NOTABLE = 200
 #: The heading of each choice, and of its column.
 _WHY = {
     "mistake": ("surest mistakes", "off by"),
@@ -449,7 +315,7 @@ def explore_notable_rows(settings: Settings) -> None:
             anchor=False,
         )
         several = _have_same_rows(settings)
-        why = session.one_of(
+        why = session.choose_one(
             "What stands out",
             {key: name for key, (name, _) in _WHY.items() if key != "models" or several},
             default="mistake",
@@ -459,8 +325,10 @@ def explore_notable_rows(settings: Settings) -> None:
             if why == "models":
                 rows, value = _disagreeing(settings, among)
             else:
-                with session.sample_with_spinner(settings, "Looking for rows …") as sample:
-                    rows, value = notable_rows(sample, cast(Why, why), most=MOST, among=among)
+                with session.computing(settings, "Looking for rows …") as sample:
+                    rows, value = notable_rows(
+                        sample, cast(Why, why), most=MOST_NOTABLE, among=among
+                    )
         except CalvizError as reason:
             st.caption(md(str(reason), 300).capitalize())
             return
@@ -484,7 +352,7 @@ def explore_notable_rows(settings: Settings) -> None:
             alt=f"Rows: {_WHY[why][0]}",
         )
         explore_row_cards(settings, rows)
-        tables_and_cards.button(
+        tables_and_cards.download_button(
             "Download these as CSV",
             table,
             f"{settings.file_stem}-{why}.csv",
@@ -512,5 +380,118 @@ def _disagreeing(settings: Settings, among: IntArray | None) -> tuple[IntArray, 
     score = settings.sample.top_label.scored.score
     order = np.lexsort((-score, -count))
     order = order if among is None else order[np.isin(order, among)]
-    rows = order[count[order] > 1][:MOST]
+    rows = order[count[order] > 1][:MOST_NOTABLE]
     return rows, count[rows].astype(float)
+
+
+# ---- Cards
+
+#: Largest number of cards, and cards in a line.
+MOST_CARDS, BESIDE = 12, 4
+#: Characters of a text that are shown.
+MOST_CHARACTERS = 1_200
+#: Environment variable that names the folder when the server is started; visitors of a server that others can reach cannot name one.
+PICTURES_VARIABLE = "CALVIZ_PICTURES"
+_FOLDER = "calviz.pictures.folder"
+
+
+def explore_row_cards(settings: Settings, rows: IntArray) -> None:
+    """Draw the first rows as cards, if the file has texts or names of pictures."""
+    data = settings.sample.data
+    columns = _card_columns(data)
+    if not columns:
+        return
+    name = st.segmented_control(
+        "Beside them",
+        list(columns),
+        default=None,
+        key="beside",
+        bind="query-params",
+        format_func=lambda key: shorten(key, 40),
+        help="What was classified, where a column of the file holds it.",
+    )
+    if name is None or name not in columns:
+        return
+    values = [str(columns[name][i]) for i in rows[:MOST_CARDS]]
+    folder = _folder() if are_pictures(values) else None
+    if are_pictures(values) and folder is None:
+        return
+    table = tables_and_cards.rows_table(
+        data, rows[:MOST_CARDS], settings.reduction, settings.row_numbers
+    )
+    missing: dict[str, None] = {}
+    for start in range(0, len(values), BESIDE):
+        for place, position in zip(
+            st.columns(BESIDE), range(start, min(start + BESIDE, len(values))), strict=False
+        ):
+            with place, st.container(border=True):
+                if folder is None:
+                    st.markdown(md(values[position], MOST_CHARACTERS))
+                elif reason := _picture(folder, values[position]):
+                    missing[reason] = None
+                    st.caption("no picture")
+                st.caption(_card_words(table.iloc[position]))
+    if missing:
+        first, *others = missing
+        more = f" (and {len(others)} more)" if others else ""
+        st.caption(f"Not shown: {md(first, 300)}{more}")
+
+
+def _card_columns(data: Dataset) -> Mapping[str, Any]:
+    """Return the columns that can be shown with the rows: texts, and identifiers and groups that name pictures."""
+    columns: dict[str, Any] = {name: factor.values() for name, factor in data.texts.items()}
+    if data.ids is not None and are_pictures(islice(data.ids, 50)):
+        columns["id"] = data.ids
+    for name, factor in data.groups.items():
+        if are_pictures(factor.levels):
+            columns[name] = factor.values()
+    return columns
+
+
+def _folder() -> Path | None:
+    """Return the folder of the pictures: the server's, or the one that users type in on their own machine."""
+    path = os.environ.get(PICTURES_VARIABLE, "")
+    may_choose = st.get_option("server.address") in screen.LOOPBACK
+    may_choose = may_choose and screen.host() in (None, *screen.LOOPBACK)
+    if may_choose:
+        path = st.text_input(
+            "Folder of the pictures",
+            value=path,
+            key=_FOLDER,
+            persist_state="session",
+            help="On this machine. Only PNG, JPEG, GIF and WebP files inside it are shown; nothing is fetched, and the folder is not "
+            "part of the link.",
+        )
+    if not path:
+        if not may_choose:
+            st.caption(
+                f"Pictures are shown only if their folder was named in {PICTURES_VARIABLE} when this server was started."
+            )
+        return None
+    try:
+        return checked_folder(path)
+    except InputError as reason:
+        st.caption(md(full_sentence(str(reason)), 300))
+        return None
+
+
+def _picture(folder: Path, name: str) -> str:
+    """Draw a picture; return the reason if that is not possible, else ""."""
+    try:
+        kind, content = read_picture(folder, name)
+    except InputError as reason:
+        return str(reason)
+    # As a data URL and not as bytes: the browser decodes it, not the server.
+    st.image(f"data:{kind};base64,{base64.b64encode(content).decode()}", width="stretch")
+    return ""
+
+
+def _card_words(row: Any) -> str:
+    """Return the row's number, true class, predicted class and score in one line."""
+    parts = [f"row {row['row']:,}"]
+    if "label" in row:
+        parts.append(f"true: {shorten(row['label'], 30)}")
+    if "predicted" in row:
+        parts.append(f"predicted: {shorten(row['predicted'], 30)}")
+    parts.append(decimal(float(row["score"]), 3))
+    return md(" · ".join(parts), 300)

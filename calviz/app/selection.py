@@ -1,4 +1,4 @@
-"""The selected rows: rule, state, link, overlay."""
+"""The selected rows: rules that fit into a link, the one selection of a session, and what it adds to figures."""
 
 from __future__ import annotations
 
@@ -17,17 +17,20 @@ from calviz.app.session import Settings, cached_results, md
 from calviz.core.blocks import BoolArray, IntArray
 from calviz.core.errors import CalvizError, NotAvailable
 from calviz.core.predictions import Dataset, Predictions
-from calviz.core.words import counted, full_sentence, number, percent, shorten
+from calviz.core.words import full_sentence, number, percent, shorten
 from calviz.figures.cumulative_plot import Cumulative, Estimate
 from calviz.figures.curve_estimates import RankedBy, ranking_values
 from calviz.figures.marks import Overlay, ReliabilityOverlay
 from calviz.figures.reliability import Reliability
 from calviz.sample.binning import bin_of_rows
-from calviz.sample.error_bars import Where, rows_where, where_words
-from calviz.sample.sample import Sample, chosen_bins, predicted_classes
-
-# ---- Selections of rows as rules: each has a name, applies to any page, split or model, and fits into a link.
-
+from calviz.sample.sample import (
+    Sample,
+    Where,
+    chosen_bins,
+    predicted_classes,
+    rows_where,
+    where_words,
+)
 
 #: Characters of a class's or value's name within the name of a selection.
 _NAME_LENGTH = 30
@@ -230,13 +233,13 @@ class Covered(SelectionRule):
         words = f"{self.side} at {share} coverage"
         if self.ranking != "confidence":
             return f"{words} by {self.ranking}"
-        low = threshold(sample, self.ranking, self.percent / 100)
+        low = threshold_of(sample, self.ranking, self.percent / 100)
         return f"{words}, confidence {'≥' if self.side == 'kept' else '<'} {number(low)}"
 
     def mask(self, sample: Sample) -> BoolArray:
         """Return the rows on one side of the threshold, shape (n,); all rows at the threshold are kept."""
         value = ranking_values(sample, self.ranking)
-        is_kept = value >= threshold(sample, self.ranking, self.percent / 100)
+        is_kept = value >= threshold_of(sample, self.ranking, self.percent / 100)
         return np.asarray(is_kept if self.side == "kept" else ~is_kept)
 
     @classmethod
@@ -250,7 +253,7 @@ class Covered(SelectionRule):
         return cls(side, ranking, int(share))  # type: ignore[arg-type]
 
 
-def threshold(sample: Sample, ranking: RankedBy, coverage: float) -> float:
+def threshold_of(sample: Sample, ranking: RankedBy, coverage: float) -> float:
     """Return the smallest value of a ranking that is kept at a coverage."""
     value = ranking_values(sample, ranking)
     count = round(value.size * coverage)
@@ -289,8 +292,7 @@ def rows_of(rule: SelectionRule, sample: Sample) -> IntArray:
     return np.flatnonzero(rule.mask(sample))
 
 
-# ---- The one selection of a session: kept from page to page, written into the address, ended when it no longer applies.
-
+# ---- The selection of the session
 
 #: Names in the address; the second one is used by older links, which held only bins.
 SELECTED, BIN = "selected", "bin"
@@ -317,7 +319,7 @@ class Selected(NamedTuple):
     rows: IntArray
 
 
-def rule() -> SelectionRule | None:
+def current_rule() -> SelectionRule | None:
     """Return the rule of the selection; None if nothing is selected."""
     selected_rule: SelectionRule | None = st.session_state.get(_RULE)
     return selected_rule
@@ -325,13 +327,11 @@ def rule() -> SelectionRule | None:
 
 def current(settings: Settings) -> Selected | None:
     """Return the selection among the rows of some settings; None if there is none, or if it does not apply to them."""
-    chosen = rule()
+    chosen = current_rule()
     if chosen is None:
         return None
     try:
-        return _selected(
-            (*settings.rows_key, *settings.reduction_and_bins_key, chosen.link()), chosen, settings
-        )
+        return _selected((*settings.key, chosen.link()), chosen, settings)
     except CalvizError:
         return None
 
@@ -344,7 +344,7 @@ def _selected(key: tuple[str, ...], _chosen: SelectionRule, _settings: Settings)
 
 def sample_of(settings: Settings, chosen: Selected) -> Sample:
     """Return the selected rows as a sample of their own, with the reduction and bins of all rows."""
-    key = (*settings.rows_key, *settings.reduction_and_bins_key, chosen.rule.link())
+    key = (*settings.key, chosen.rule.link())
     return _sample_of(key, chosen, settings)
 
 
@@ -389,7 +389,7 @@ def clear() -> None:
     choose(None)
 
 
-def key(name: str) -> str:
+def widget_key(name: str) -> str:
     """Return the key of a widget that selects; it changes whenever something is selected elsewhere."""
     return f"{name}.{_widget_versions().setdefault(name, 0)}"
 
@@ -399,16 +399,41 @@ def _widget_versions() -> dict[str, int]:
     return versions
 
 
+def draw_selected(settings: Settings) -> None:
+    """Draw what is selected, or why the last selection ended."""
+    chosen = current(settings)
+    if chosen is None:
+        if reason := end_reason():
+            st.caption(f":material/info: {md(reason, 300)}")
+        return
+    with st.container(border=True, gap="xsmall"):
+        st.markdown(f":material/select_all: **Selected:** {md(chosen.name, 200)}")
+        count = settings.row_count
+        st.caption(f"{chosen.rows.size:,} of {count}")
+        clear_button()
+
+
+def clear_button() -> None:
+    """Draw the button that ends the selection, for all pages."""
+    st.button(
+        "Clear",
+        key="calviz.selected.clear",
+        icon=":material/close:",
+        help="Selects nothing, on every page.",
+        on_click=clear,
+    )
+
+
 def sync_with_address(settings: Settings, page: str) -> None:
     """Follow the address, end a selection that does not apply to the current settings, and write the address."""
     st.session_state.pop(_PAGE_IS_BEHIND, None)
-    if _PAGE not in st.session_state or open_files.is_step():
+    if _PAGE not in st.session_state or open_files.is_history_step():
         st.session_state[_RULE] = _in_address()
         st.session_state.pop(_MEANT_FOR, None)
     if page != st.session_state.get(_PAGE):
         st.session_state.pop(_END_REASON, None)
     st.session_state[_PAGE] = page
-    chosen = rule()
+    chosen = current_rule()
     if chosen is not None:
         reason = _why_ended(chosen, settings)
         if reason is None:
@@ -440,9 +465,7 @@ def _why_ended(chosen: SelectionRule, settings: Settings) -> str | None:
     if before is not None and before != _identity(chosen, settings):
         return "the scores or the bins have changed"
     try:
-        selected = _selected(
-            (*settings.rows_key, *settings.reduction_and_bins_key, chosen.link()), chosen, settings
-        )
+        selected = _selected((*settings.key, chosen.link()), chosen, settings)
     except CalvizError as reason:
         return str(reason).rstrip(".")
     st.session_state[_NAME] = selected.name
@@ -468,20 +491,12 @@ def end_reason() -> str | None:
 
 
 def _write_address() -> None:
-    chosen = rule()
-    link = None if chosen is None else chosen.link()
-    if BIN in st.query_params:
-        del st.query_params[BIN]
-    if link is None and SELECTED in st.query_params:
-        del st.query_params[SELECTED]
-    elif link is not None and st.query_params.get(SELECTED) != link:
-        st.query_params[SELECTED] = link
+    chosen = current_rule()
+    open_files.write_parameter(BIN, None)
+    open_files.write_parameter(SELECTED, None if chosen is None else chosen.link())
 
 
-# ---- The selection in a figure: its rows as outlines or a curve; a range of bins is framed instead.
-
-
-def points(figure: Reliability, settings: Settings) -> tuple[ReliabilityOverlay, ...]:
+def points_overlay(figure: Reliability, settings: Settings) -> tuple[ReliabilityOverlay, ...]:
     """Return the points to draw beside those of all rows."""
     chosen = _drawable(settings)
     if chosen is None:
@@ -500,7 +515,7 @@ def score_range(settings: Settings) -> tuple[float, float] | None:
     return (float(edges[first]) if first else -1.0, float(edges[last + 1]))
 
 
-def cumulative(settings: Settings, estimate: Estimate) -> tuple[Overlay[Cumulative], ...]:
+def cumulative_overlay(settings: Settings, estimate: Estimate) -> tuple[Overlay[Cumulative], ...]:
     """Return the cumulative plot of the selected rows."""
     chosen = _drawable(settings)
     if chosen is None:
@@ -517,31 +532,3 @@ def _drawable(settings: Settings) -> Selected | None:
         return None
     # The share of hits says nothing about rows that were chosen by their outcome.
     return None if chosen.rule.of_bins or chosen.rule.by_outcome else chosen
-
-
-# ---- The selection in the sidebar, on every page: its name, its rows, and the button that clears it.
-
-
-def draw(settings: Settings) -> None:
-    """Draw what is selected, or why the last selection ended."""
-    chosen = current(settings)
-    if chosen is None:
-        if reason := end_reason():
-            st.caption(f":material/info: {md(reason, 300)}")
-        return
-    with st.container(border=True, gap="xsmall"):
-        st.markdown(f":material/select_all: **Selected:** {md(chosen.name, 200)}")
-        count = counted(settings.sample.data.rows, "row")
-        st.caption(f"{chosen.rows.size:,} of {count}")
-        clear_button()
-
-
-def clear_button() -> None:
-    """Draw the button that ends the selection, for all pages."""
-    st.button(
-        "Clear",
-        key="calviz.selected.clear",
-        icon=":material/close:",
-        help="Selects nothing, on every page.",
-        on_click=clear,
-    )

@@ -1,4 +1,4 @@
-"""The settings, results computed for them, choices that the link keeps."""
+"""The settings that the sidebar chose, the results that are computed and kept for them, and choices that the link keeps."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import wraps
 from threading import RLock
-from typing import NamedTuple, ParamSpec, Protocol, TypeVar, cast, get_args
+from typing import NamedTuple, ParamSpec, TypeVar, cast, get_args
 from weakref import WeakSet
 
 import numpy as np
@@ -32,25 +32,16 @@ from calviz.figures.net_benefit import DecisionLoss
 from calviz.figures.reliability import Reliability
 from calviz.figures.risk_coverage import RiskCoverage
 from calviz.figures.slice_gaps import Levels, levels_of
-from calviz.sample.error_bars import Where, rows_where
 from calviz.sample.logistic_curves import FlexibleKind
-from calviz.sample.sample import Sample
+from calviz.sample.sample import Sample, Where, rows_where
 from calviz.verdicts import analysis
 from calviz.verdicts.evaluation import ClassRow, Evaluation
-
-# ---- The cache of results: per session for its own files, shared by all sessions for the sample sets.
-
 
 #: Size of the shared cache as a multiple of a session's: visitors choose different settings for the same sample set.
 VISITORS = 4
 
 P = ParamSpec("P")
 R = TypeVar("R")
-
-
-class _OfFile(Protocol):
-    @property
-    def entry(self) -> OpenFile: ...
 
 
 def cached_results(entries: int) -> Callable[[Callable[P, R]], Callable[P, R]]:
@@ -74,35 +65,13 @@ def cached_results(entries: int) -> Callable[[Callable[P, R]], Callable[P, R]]:
 
         @wraps(compute)
         def cached(*args: P.args, **kwargs: P.kwargs) -> R:
-            settings = cast(_OfFile, args[-1])
+            settings = cast(Settings, args[-1])
             compute_once = of_session if settings.entry.sample is None else of_all_sessions
             return compute_once(*args, **kwargs)
 
         return cached
 
     return decorate
-
-
-# ---- Escaping for streamlit.
-
-
-_JOINER = (
-    "\u2060"  # word joiner: invisible, it only keeps two characters from being parsed together
-)
-_SPECIAL = re.compile(r"[!-/;-@\[-`{-~]")
-_AUTOLINK = re.compile(r"\b(www)(?=\.)", re.IGNORECASE)
-
-
-def md(text: object, limit: int = 400) -> str:
-    """Escape text so that markdown shows it as it is: no image, link, HTML, formula, icon or colour."""
-    line = _AUTOLINK.sub(rf"\1{_JOINER}", shorten(text, limit))
-    # Entities, because streamlit's own formula and arrow notations ignore backslashes; and joiners
-    # after colons, because its icon and emoji notations are read after entities are resolved.
-    line = _SPECIAL.sub(lambda m: f"&#{ord(m[0])};" + (_JOINER if m[0] in "-<>~=" else ""), line)
-    return line.replace(":", f":{_JOINER}")
-
-
-# ---- The current settings, which the sidebar chose, and the callbacks by which pages ask it for others.
 
 
 ALL_ROWS = "all rows"
@@ -159,6 +128,11 @@ class Settings:
         """Identifies reduction and bins, for caches and jobs."""
         return self.reduction.key, str(self.bins), self.scheme
 
+    @property
+    def key(self) -> tuple[str, ...]:
+        """Identifies rows, reduction and bins, for caches and jobs."""
+        return (*self.rows_key, *self.reduction_and_bins_key)
+
     def mask(self) -> BoolArray | None:
         """Return the mask of the rows, including those of weight 0, shape (n,); None for all."""
         data = self.whole
@@ -196,6 +170,11 @@ class Settings:
         """The model, if there are several, and the rows, in markdown."""
         model = f"model {md(self.model, 40)} · " if len(self.entry.loaded.models) > 1 else ""
         return f"{model}{md(self.sample.rows_words, 400)}"
+
+    @property
+    def row_count(self) -> str:
+        """The number of rows: "4,000 rows"."""
+        return counted(self.sample.data.rows, "row")
 
     @property
     def words(self) -> str:
@@ -271,12 +250,14 @@ def look_at_class(data: Dataset, index: int) -> None:
     """Reduce to one class from the next drawing of the sidebar on; for callbacks."""
     name = distinct(data.class_names)[data.class_names[index]]
     two = {"reduction": "positive"}
-    open_files.put(two if data.n_classes == 2 else {"reduction": "class", "class": name})
+    open_files.request_settings(
+        two if data.n_classes == 2 else {"reduction": "class", "class": name}
+    )
 
 
 def look_at_default(data: Dataset) -> None:
     """Use the default reduction of these data from the next drawing on; for callbacks."""
-    open_files.put({"reduction": Reduction.default(data).kind})
+    open_files.request_settings({"reduction": Reduction.default(data).kind})
 
 
 def look_at_slice(data: Dataset, where: Where) -> None:
@@ -286,14 +267,14 @@ def look_at_slice(data: Dataset, where: Where) -> None:
     for (column, value), (column_key, value_key, _, _) in zip(where, CONDITIONS, strict=False):
         requests[column_key] = names[column]
         requests[value_key] = distinct(data.groups[column].levels)[value]
-    open_files.put(requests)
+    open_files.request_settings(requests)
 
 
-# ---- Computations of the pages for the sidebar's sample, most with a message while they run; results are kept with the sample.
+# ---- Results
 
 
 @contextmanager
-def sample_with_spinner(settings: Settings, words: str) -> Iterator[Sample]:
+def computing(settings: Settings, words: str) -> Iterator[Sample]:
     """Yield the sample while a message says what is computed; visitors of the same sample set take turns."""
     with st.spinner(words, show_time=True), settings.compute_lock, one_blas_thread():
         yield settings.sample
@@ -301,10 +282,8 @@ def sample_with_spinner(settings: Settings, words: str) -> Iterator[Sample]:
 
 def evaluation(settings: Settings) -> Evaluation:
     """Compute the headline metrics with intervals and noise floors, the findings and the verdict."""
-    n = counted(settings.sample.data.rows, "row")
-    with sample_with_spinner(
-        settings, f"Measuring {n}: metrics, intervals, noise floors, verdict …"
-    ) as sample:
+    words = f"Measuring {settings.row_count}: metrics, intervals, noise floors, verdict …"
+    with computing(settings, words) as sample:
         return analysis.evaluate(sample, analysis.first_metrics(sample), ci=True, findings=True)
 
 
@@ -328,68 +307,56 @@ def other_view(settings: Settings) -> str | None:
 
 def conventions(settings: Settings) -> Conventions:
     """Compute the ECE as other libraries define it."""
-    words = f"Computing the ECE of {counted(settings.sample.data.rows, 'row')} as other libraries define it …"
-    with sample_with_spinner(settings, words) as sample:
+    words = f"Computing the ECE of {settings.row_count} as other libraries define it …"
+    with computing(settings, words) as sample:
         return analysis.conventions(sample)
 
 
 def class_rows(settings: Settings) -> tuple[ClassRow, ...]:
     """Compute accuracy, confidence, ECE, MCS and KS of the rows of each true class."""
-    with sample_with_spinner(
-        settings, f"Measuring {counted(settings.sample.data.rows, 'row')} by class …"
-    ) as sample:
+    with computing(settings, f"Measuring {settings.row_count} by class …") as sample:
         return analysis.evaluate(sample, (), classes=True).classes
 
 
 def reliability(settings: Settings, curves: tuple[CurveKind, ...] = ()) -> Reliability:
     """Compute the reliability diagram."""
-    with sample_with_spinner(
-        settings, f"Binning {counted(settings.sample.data.rows, 'row')} …"
-    ) as sample:
+    with computing(settings, f"Binning {settings.row_count} …") as sample:
         return sample.once(Reliability.compute, curves=curves)
 
 
 def confusion(settings: Settings) -> Confusion:
     """Compute the confusion matrix; it depends on the rows alone."""
-    with sample_with_spinner(
-        settings, f"Counting {counted(settings.sample.data.rows, 'row')} …"
-    ) as sample:
+    with computing(settings, f"Counting {settings.row_count} …") as sample:
         return sample.top_label.view(Confusion.compute)
 
 
 def calibration_curve(settings: Settings, kind: FlexibleKind) -> CalibrationCurve:
     """Compute the flexible calibration curve."""
-    with sample_with_spinner(
-        settings, f"Fitting a curve to {counted(settings.sample.data.rows, 'row')} …"
-    ) as sample:
+    with computing(settings, f"Fitting a curve to {settings.row_count} …") as sample:
         return sample.view(CalibrationCurve.compute, curve=kind)
 
 
 def bin_sensitivity(settings: Settings) -> BinSensitivity:
     """Compute the ECE for 1 to 100 bins; the chosen number of bins only decides which one is marked."""
-    with sample_with_spinner(
-        settings, "Computing the ECE for 1 to 100 bins, and its noise …"
-    ) as sample:
+    with computing(settings, "Computing the ECE for 1 to 100 bins, and its noise …") as sample:
         return sample.once(BinSensitivity.compute)
 
 
 def cumulative(settings: Settings, estimate: Estimate) -> Cumulative:
     """Compute the cumulative plot."""
-    with sample_with_spinner(
-        settings, f"Sorting and summing {counted(settings.sample.data.rows, 'row')} …"
-    ) as sample:
+    with computing(settings, f"Sorting and summing {settings.row_count} …") as sample:
         return sample.view(Cumulative.compute, estimate=estimate, **sample.redrawing)
 
 
-def corp(settings: Settings) -> CorpDiagram:
+def isotonic_curve(settings: Settings) -> CorpDiagram:
     """Compute the isotonic curve with its bands."""
-    with sample_with_spinner(settings, "Fitting isotonic curves again …") as sample:
+    with computing(settings, "Fitting isotonic curves again …") as sample:
         return sample.view(CorpDiagram.compute, **sample.redrawing)
 
 
 def decision_loss(settings: Settings) -> DecisionLoss:
     """Compute the cost of miscalibration at every cutoff."""
-    with sample_with_spinner(settings, "Comparing decisions at every cutoff …") as sample:
+    with computing(settings, "Comparing decisions at every cutoff …") as sample:
         return sample.view(DecisionLoss.compute, **sample.redrawing)
 
 
@@ -399,29 +366,26 @@ def class_bars(sample: Sample, mode: Mode) -> ClassBars:
     return top.view(ClassBars.compute, mode=mode, **quick_redrawing(top))
 
 
-def levels(settings: Settings, column: str, risk: float) -> Levels:
+def trust_levels(settings: Settings, column: str, risk: float) -> Levels:
     """Find the miscalibrated values of a group column, and the confidence from which each keeps at most this risk."""
-    with sample_with_spinner(
-        settings, f"Looking at every value of {shorten(column, 40)} …"
-    ) as sample:
+    with computing(settings, f"Looking at every value of {shorten(column, 40)} …") as sample:
         return sample.once(levels_of, column=column, risk=risk)
 
 
 def risk_coverage(settings: Settings, ranking: RankedBy) -> RiskCoverage:
     """Compute the risk-coverage curve."""
-    words = f"Ranking {counted(settings.sample.data.rows, 'row')} by {ranking}, resampling …"
-    with sample_with_spinner(settings, words) as sample:
+    words = f"Ranking {settings.row_count} by {ranking}, resampling …"
+    with computing(settings, words) as sample:
         top = sample.top_label
         return top.view(RiskCoverage.compute, ranking=ranking, **top.redrawing)
 
 
-# ---- A choice of one value that the link keeps.
-
+# ---- Choices
 
 T = TypeVar("T")
 
 
-def one_of(
+def choose_one(
     label: str, words: Mapping[T, str], *, default: T, key: str, help: str | None = None
 ) -> T:
     """Draw the choice as buttons side by side; return the chosen value.
@@ -449,37 +413,50 @@ def one_of(
     )
 
 
-# ---- The choice of one recalibrator, on pages that show scores before and after recalibration.
-
-
 #: The option that fits nothing.
-NONE = "none"
+NOT_RECALIBRATED = "none"
 #: The key of the widget.
-KEY = "recalibrated"
+METHOD_KEY = "recalibrated"
 
 
 def choose_method(settings: Settings) -> str:
-    """Draw the choice of a recalibrator; return `NONE` if none is wanted."""
+    """Draw the choice of a recalibrator; return `NOT_RECALIBRATED` if none is wanted."""
     confidence = settings.whole.kind == "confidence"
     specs = {s.key: s.label for s in RECALIBRATORS.methods(confidence=confidence)}
     chosen = st.selectbox(
         "Recalibrate, and compare before with after",
-        (NONE, *specs),
-        key=KEY,
+        (NOT_RECALIBRATED, *specs),
+        key=METHOD_KEY,
         bind="query-params",
-        format_func=lambda key: "not recalibrated" if key == NONE else specs[key],
+        format_func=lambda key: "not recalibrated" if key == NOT_RECALIBRATED else specs[key],
         filter_mode="contains",
         width=420,
         help="The map is fitted on other rows than those that are shown.",
     )
-    return chosen or NONE
+    return chosen or NOT_RECALIBRATED
 
 
-def name_of(settings: Settings) -> str:
+def name_after(label: str) -> str:
+    """Return the name of a curve after a method."""
+    return f"after {label if label[1:2].isupper() else label[:1].lower() + label[1:]}"
+
+
+def model_name(settings: Settings) -> str:
     """Return the name of a model among others: its name in the file, or the file's name if it holds only one."""
     return settings.model if len(settings.entry.loaded.models) > 1 else settings.entry.title
 
 
-def after(label: str) -> str:
-    """Return the name of a curve after a method."""
-    return f"after {label if label[1:2].isupper() else label[:1].lower() + label[1:]}"
+_JOINER = (
+    "\u2060"  # word joiner: invisible, it only keeps two characters from being parsed together
+)
+_SPECIAL = re.compile(r"[!-/;-@\[-`{-~]")
+_AUTOLINK = re.compile(r"\b(www)(?=\.)", re.IGNORECASE)
+
+
+def md(text: object, limit: int = 400) -> str:
+    """Escape text so that markdown shows it as it is: no image, link, HTML, formula, icon or colour."""
+    line = _AUTOLINK.sub(rf"\1{_JOINER}", shorten(text, limit))
+    # Entities, because streamlit's own formula and arrow notations ignore backslashes; and joiners
+    # after colons, because its icon and emoji notations are read after entities are resolved.
+    line = _SPECIAL.sub(lambda m: f"&#{ord(m[0])};" + (_JOINER if m[0] in "-<>~=" else ""), line)
+    return line.replace(":", f":{_JOINER}")

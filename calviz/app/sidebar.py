@@ -1,4 +1,4 @@
-"""The sidebar and the shortcuts."""
+"""The sidebar: the data set, the settings, the link to them and the keyboard; and choices of a page that set the sidebar."""
 
 from __future__ import annotations
 
@@ -10,20 +10,121 @@ from typing import Any, Literal
 import streamlit as st
 from streamlit.errors import StreamlitAPIException
 
-from calviz.app import diagram, navigation, open_files, pinning, selection, session, upload
-from calviz.app.diagram import PAGE_FONT
+from calviz.app import navigation, open_files, pinning, screen, selection, session, upload
 from calviz.app.navigation import PAGES
+from calviz.app.screen import PAGE_FONT
 from calviz.app.session import Settings, look_at_class, look_at_default, md
 from calviz.core.events import DEFAULT_BINS, Reduction, ReductionKind, Scheme
 from calviz.core.predictions import Dataset
 from calviz.core.words import counted, distinct, keep_units_together, shorten
-from calviz.sample.error_bars import Where, rows_where
+from calviz.sample.sample import Where, rows_where
 
-# ---- The sidebar's widgets for model, split, reduction, bins and slice; their values are part of the address.
+#: The main action of the first page, in a colour that is readable on both themes.
+USE_YOUR_FILE = ":blue[:material/upload_file: **Use your file**]"
 
+_PICK = "calviz.pick"
+#: Characters of a title that fit the sidebar.
+_FITS = 28
+
+
+def draw_sidebar(page: str) -> None:
+    """Draw the sidebar of a page; while a link waits for its file, there are no settings yet."""
+    with st.sidebar:
+        if open_files.waiting_link() is not None:
+            st.caption("Waiting for the file of a link.")
+            return
+        _data_set()
+        selected = st.container()
+        # The page Learn is not about the data; the widgets are drawn all the same, as they hold the settings.
+        quiet = page == "learn"
+        with (
+            st.expander("Settings of the data", icon=":material/tune:") if quiet else st.container()
+        ):
+            chosen = draw_settings_choice()
+        selection.sync_with_address(chosen, page)
+        pinning.sync_with_address(chosen)
+        with selected:
+            selection.draw_selected(chosen)
+        pinning.draw_pinned(chosen)
+        screen.draw_picture_options()
+        screen.draw_link_buttons()
+        draw_shortcuts()
+        st.caption(stays_here())
+
+
+def stays_here() -> str:
+    """Say where the data stay."""
+    place = "machine" if screen.host() in screen.LOOPBACK else "server"
+    return f"Your data stay on this {place}; nothing is sent anywhere."
+
+
+def _data_set() -> None:
+    titles = distinct(tuple(open_files.titles().values()), _FITS)
+    names = {key: titles[title] for key, title in open_files.titles().items()}
+    # Two files of the same name are told apart by their digest.
+    names = {
+        key: f"{name} ({key[:6]})" if list(names.values()).count(name) > 1 else name
+        for key, name in names.items()
+    }
+    st.session_state[_PICK] = open_files.current_key()
+    st.selectbox(
+        "Data set",
+        list(names),
+        format_func=lambda key: names.get(key, key),
+        key=_PICK,
+        on_change=lambda: open_files.select(st.session_state[_PICK]),
+    )
+    entry = open_files.current()
+    loaded = entry.loaded
+    if entry.sample is not None:
+        st.badge("Sample data", color="violet")
+    facts = [counted(loaded.recognition.rows, "row")]
+    if loaded.first.n_classes:
+        facts.append(f"{loaded.first.n_classes:,} classes")
+    st.caption(f"{' · '.join(facts)} · digest {md(loaded.digest[:8])}")
+    st.page_link(navigation.link("data"), label=USE_YOUR_FILE)
+    if entry.title != shorten(entry.title, _FITS):
+        with st.popover("Full name", type="tertiary"):
+            st.text(entry.title)
+
+
+def draw_notes() -> None:
+    """Show the queued sentences, such as how a link was applied; each is shown once."""
+    text = open_files.take_notes()
+    if text is not None:
+        st.info(md(text), icon=":material/info:")
+
+
+def ask_for_file() -> None:
+    """Ask for the file that a link was made with."""
+    link = open_files.waiting_link()
+    assert link is not None
+    view = link.view
+    noun = "view" if view else "link"
+    st.title(f"This {noun} needs its file", anchor=False)
+    file = f"**{md(view.title, 80)}** ({counted(view.rows, 'row')})" if view else "the file"
+    st.markdown(
+        f"It was made with {file} with digest **{md(link.key, 32)}**, which is not loaded "
+        f"here: {noun}s carry settings, never data. Open that file and you see the same view."
+    )
+    upload.draw_uploader(f"The file of this {noun}")
+    upload.draw_failure()
+    names = sorted(set(link.query) - {open_files.DATA, open_files.READING})
+    if names:
+        values = {
+            k: ", ".join([] if view else st.query_params.get_all(k)) or link.query[k] for k in names
+        }
+        settings_words = "; ".join(f"{md(k, 20)}: {md(v, 200)}" for k, v in values.items())
+        st.caption(f"Settings in the link: {settings_words}")
+    if st.button("Show sample data instead"):
+        open_files.stop_waiting()
+        st.rerun()
+
+
+# ---- Settings
 
 _DEFAULT = "calviz.default_reduction"
-_HELP: Mapping[ReductionKind, str] = {
+_REDUCTION_HELP: Mapping[ReductionKind, str] = {
     "top-label": "the largest probability, and whether its class is the true one",
     "top-r": "the r-th largest probability, and whether its class is the true one",
     "within-top-r": "the sum of the r largest probabilities, and whether the true class is among them",
@@ -35,7 +136,7 @@ _HELP: Mapping[ReductionKind, str] = {
 def draw_settings_choice() -> session.Settings:
     """Draw the widgets and keep what they choose as the current settings."""
     entry = open_files.current()
-    requests = open_files.take()
+    requests = open_files.take_requests()
     models = tuple(entry.loaded.models)
     model = models[0]
     if len(models) > 1:
@@ -109,10 +210,10 @@ def _reduction(data: Dataset, requests: Mapping[str, str]) -> Reduction:
         kinds = ("positive", "top-label")
     _follow_default(Reduction.default(data).kind)
     help = "Which score is compared with which event.\n\n" + "\n".join(
-        f"- {kind}: {_HELP[kind]}" for kind in kinds
+        f"- {kind}: {_REDUCTION_HELP[kind]}" for kind in kinds
     )
     kind = _choose("Reduction", "reduction", kinds, requests, help=help)
-    st.caption(f"Score and hit: {_HELP[kind]}.")  # type: ignore[index]
+    st.caption(f"Score and hit: {_REDUCTION_HELP[kind]}.")  # type: ignore[index]
     if kind in ("top-r", "within-top-r"):
         if "r" in requests and requests["r"].isdigit():
             r = min(max(int(requests["r"]), 2), data.n_classes)
@@ -178,16 +279,95 @@ def _slice(data: Dataset, requests: Mapping[str, str]) -> Where:
     return tuple(conditions)
 
 
-# ---- Keyboard shortcuts: to the pages, to the list of all shortcuts, and to copy the figure under the pointer; the fonts of pictures.
+# ---- Reductions on a page
+
+_ONE_CLASS = "calviz.one_class"
 
 
-_HTML = """
+def choose_class(chosen: Settings, label: str, placeholder: str) -> None:
+    """On a page about one class, ask which one if there are more than two.
+
+    This sets the reduction of the sidebar, so that link, title and other pages follow.
+    """
+    data = chosen.whole
+    if data.kind == "confidence" or data.n_classes == 2:
+        return
+    shown = distinct(data.class_names)
+    is_one = chosen.reduction.kind == "class"
+    st.session_state[_ONE_CLASS] = chosen.reduction.class_index(data) if is_one else None
+    st.selectbox(
+        label,
+        range(data.n_classes),
+        index=None,
+        format_func=lambda index: shown[data.class_names[index]],
+        key=_ONE_CLASS,
+        on_change=_look_at_chosen_class,
+        args=(chosen,),
+        filter_mode="contains",
+        placeholder=placeholder,
+        width=420,
+        help="One class against the rest, as the reduction in the sidebar says. Type to search.",
+    )
+
+
+def needs_class(chosen: Settings) -> bool:
+    """Whether a page about one class has to ask which one, and none is chosen yet."""
+    data = chosen.whole
+    return data.kind != "confidence" and data.n_classes > 2 and chosen.reduction.kind != "class"
+
+
+def _look_at_chosen_class(chosen: Settings) -> None:
+    index: int | None = st.session_state[_ONE_CLASS]
+    if index is None:  # cleared
+        look_at_default(chosen.whole)
+    else:
+        look_at_class(chosen.whole, index)
+
+
+def draw_other_view(
+    chosen: Settings, other_words: str | None = None, *, below: bool = False
+) -> None:
+    """With two classes, say which of the two usual reductions is shown, add `other_words` about the other one, and offer to switch.
+
+    The button stands beside the words, or `below` them.
+    """
+    other = chosen.reduction.other_of_two(chosen.whole)
+    if other is None:
+        return
+    first, second = (md(name, 40) for name in chosen.whole.class_names)
+    shown = f"the top label, whichever of {first} and {second} it is"
+    if chosen.reduction.kind == "positive":
+        shown = f"the positive class, {second}"
+    words = f"Two classes: this page looks at {shown}."
+    text, button = (
+        (st.container(), st.container())
+        if below
+        else st.columns(
+            [2 if screen.width_class() == "small" else 4, 1], vertical_alignment="center"
+        )
+    )
+    text.markdown(f"{words} {md(keep_units_together(other_words))}" if other_words else words)
+    button.button(
+        f"Show the {other.label}",
+        on_click=_set_reduction,
+        args=(other.key,),
+        key="calviz.other_view",
+    )
+
+
+def _set_reduction(key: str) -> None:
+    st.session_state["reduction"] = key
+
+
+# ---- Keyboard
+
+_SHORTCUTS_HTML = """
 <button type="button" class="open">Keyboard</button>
 <span class="status" role="status" aria-live="polite"></span>
 <dialog aria-label="Keyboard shortcuts"><form method="dialog"><h2>Keyboard</h2><dl></dl>
 <button autofocus>Close</button></form></dialog>
 """
-_CSS = """
+_SHORTCUTS_CSS = """
 button {
   padding: 0.25rem 0.75rem; cursor: pointer; font: inherit; font-size: 0.875rem; color: var(--st-text-color);
   background: var(--st-background-color); border: 1px solid var(--st-border-color); border-radius: var(--st-base-radius);
@@ -205,7 +385,7 @@ h2 { font-size: 1.1rem; margin: 0 0 0.75rem; }
 dl { display: grid; grid-template-columns: auto 1fr; gap: 0.3rem 1rem; margin: 0 0 1rem; }
 dt { font-weight: 600; font-family: monospace; } dd { margin: 0; }
 """
-_JS = r"""
+_SHORTCUTS_JS = r"""
 export default function ({ parentElement, data }) {
   const dialog = parentElement.querySelector("dialog"), status = parentElement.querySelector(".status");
   const list = parentElement.querySelector("dl");
@@ -309,11 +489,6 @@ _OTHERS = (
 )
 
 
-@cache
-def _component() -> Any:
-    return st.components.v2.component("calviz.shortcuts", html=_HTML, css=_CSS, js=_JS)
-
-
 def draw_shortcuts() -> None:
     """Draw the button that lists the shortcuts; they do nothing while somebody types."""
     pages = [
@@ -325,185 +500,8 @@ def draw_shortcuts() -> None:
     )
 
 
-# ---- The sidebar: the data set, the settings, and the link to the current page and settings.
-
-
-#: The main action of the first page, in a colour that is readable on both themes.
-USE_YOUR_FILE = ":blue[:material/upload_file: **Use your file**]"
-
-_PICK = "calviz.pick"
-#: Characters of a title that fit the sidebar.
-_FITS = 28
-
-
-def draw_sidebar(page: str) -> None:
-    """Draw the sidebar of a page; while a link waits for its file, there are no settings yet."""
-    with st.sidebar:
-        if open_files.waiting_link() is not None:
-            st.caption("Waiting for the file of a link.")
-            return
-        _data_set()
-        selected = st.container()
-        # The page Learn is not about the data; the widgets are drawn all the same, as they hold the settings.
-        quiet = page == "learn"
-        with (
-            st.expander("Settings of the data", icon=":material/tune:") if quiet else st.container()
-        ):
-            chosen = draw_settings_choice()
-        selection.sync_with_address(chosen, page)
-        pinning.sync_with_address(chosen)
-        with selected:
-            selection.draw(chosen)
-        pinning.draw(chosen)
-        diagram.options()
-        diagram.draw_browser()
-        draw_shortcuts()
-        st.caption(stays_here())
-
-
-def stays_here() -> str:
-    """Say where the data stay."""
-    place = "machine" if diagram.host() in diagram.LOOPBACK else "server"
-    return f"Your data stay on this {place}; nothing is sent anywhere."
-
-
-def _data_set() -> None:
-    titles = distinct(tuple(open_files.titles().values()), _FITS)
-    names = {key: titles[title] for key, title in open_files.titles().items()}
-    # Two files of the same name are told apart by their digest.
-    names = {
-        key: f"{name} ({key[:6]})" if list(names.values()).count(name) > 1 else name
-        for key, name in names.items()
-    }
-    st.session_state[_PICK] = open_files.current_key()
-    st.selectbox(
-        "Data set",
-        list(names),
-        format_func=lambda key: names.get(key, key),
-        key=_PICK,
-        on_change=lambda: open_files.select(st.session_state[_PICK]),
+@cache
+def _component() -> Any:
+    return st.components.v2.component(
+        "calviz.shortcuts", html=_SHORTCUTS_HTML, css=_SHORTCUTS_CSS, js=_SHORTCUTS_JS
     )
-    entry = open_files.current()
-    loaded = entry.loaded
-    if entry.sample is not None:
-        st.badge("Sample data", color="violet")
-    facts = [counted(loaded.recognition.rows, "row")]
-    if loaded.first.n_classes:
-        facts.append(f"{loaded.first.n_classes:,} classes")
-    st.caption(f"{' · '.join(facts)} · digest {md(loaded.digest[:8])}")
-    st.page_link(navigation.link("data"), label=USE_YOUR_FILE)
-    if entry.title != shorten(entry.title, _FITS):
-        with st.popover("Full name", type="tertiary"):
-            st.text(entry.title)
-
-
-def note() -> None:
-    """Show the queued sentences, such as how a link was applied; each is shown once."""
-    text = open_files.take_notes()
-    if text is not None:
-        st.info(md(text), icon=":material/info:")
-
-
-def ask_for_file() -> None:
-    """Ask for the file that a link was made with."""
-    link = open_files.waiting_link()
-    assert link is not None
-    view = link.view
-    noun = "view" if view else "link"
-    st.title(f"This {noun} needs its file", anchor=False)
-    file = f"**{md(view.title, 80)}** ({counted(view.rows, 'row')})" if view else "the file"
-    st.markdown(
-        f"It was made with {file} with digest **{md(link.key, 32)}**, which is not loaded "
-        f"here: {noun}s carry settings, never data. Open that file and you see the same view."
-    )
-    upload.uploader(f"The file of this {noun}")
-    upload.failure_card()
-    names = sorted(set(link.query) - {open_files.DATA, open_files.READING})
-    if names:
-        values = {
-            k: ", ".join([] if view else st.query_params.get_all(k)) or link.query[k] for k in names
-        }
-        settings_words = "; ".join(f"{md(k, 20)}: {md(v, 200)}" for k, v in values.items())
-        st.caption(f"Settings in the link: {settings_words}")
-    if st.button("Show sample data instead"):
-        open_files.stop_waiting()
-        st.rerun()
-
-
-# ---- The choice of the reduction on a page: one class of many, or the other of the two reductions for two classes.
-
-
-_ONE_CLASS = "calviz.one_class"
-
-
-def choose_class(chosen: Settings, label: str, placeholder: str) -> None:
-    """On a page about one class, ask which one if there are more than two.
-
-    This sets the reduction of the sidebar, so that link, title and other pages follow.
-    """
-    data = chosen.whole
-    if data.kind == "confidence" or data.n_classes == 2:
-        return
-    shown = distinct(data.class_names)
-    is_one = chosen.reduction.kind == "class"
-    st.session_state[_ONE_CLASS] = chosen.reduction.class_index(data) if is_one else None
-    st.selectbox(
-        label,
-        range(data.n_classes),
-        index=None,
-        format_func=lambda index: shown[data.class_names[index]],
-        key=_ONE_CLASS,
-        on_change=_look_at_chosen_class,
-        args=(chosen,),
-        filter_mode="contains",
-        placeholder=placeholder,
-        width=420,
-        help="One class against the rest, as the reduction in the sidebar says. Type to search.",
-    )
-
-
-def needs_class(chosen: Settings) -> bool:
-    """Whether a page about one class has to ask which one, and none is chosen yet."""
-    data = chosen.whole
-    return data.kind != "confidence" and data.n_classes > 2 and chosen.reduction.kind != "class"
-
-
-def _look_at_chosen_class(chosen: Settings) -> None:
-    index: int | None = st.session_state[_ONE_CLASS]
-    if index is None:  # cleared
-        look_at_default(chosen.whole)
-    else:
-        look_at_class(chosen.whole, index)
-
-
-def other_view_of_two_classes(
-    chosen: Settings, other_words: str | None = None, *, below: bool = False
-) -> None:
-    """With two classes, say which of the two usual reductions is shown, add `other_words` about the other one, and offer to switch.
-
-    The button stands beside the words, or `below` them.
-    """
-    other = chosen.reduction.other_of_two(chosen.whole)
-    if other is None:
-        return
-    first, second = (md(name, 40) for name in chosen.whole.class_names)
-    shown = f"the top label, whichever of {first} and {second} it is"
-    if chosen.reduction.kind == "positive":
-        shown = f"the positive class, {second}"
-    words = f"Two classes: this page looks at {shown}."
-    text, button = (
-        (st.container(), st.container())
-        if below
-        else st.columns([2 if diagram.size() == "small" else 4, 1], vertical_alignment="center")
-    )
-    text.markdown(f"{words} {md(keep_units_together(other_words))}" if other_words else words)
-    button.button(
-        f"Show the {other.label}",
-        on_click=_set_reduction,
-        args=(other.key,),
-        key="calviz.other_view",
-    )
-
-
-def _set_reduction(key: str) -> None:
-    st.session_state["reduction"] = key

@@ -1,4 +1,4 @@
-"""Tables, cards and downloads."""
+"""The verdict, findings and metrics in words and pictures; tables of rows; and downloads of tables."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from calviz.app import diagram
+from calviz.app import screen
 from calviz.app.session import md
 from calviz.comparison.comparison_results import TIED_SIGN, ComparisonColumn
 from calviz.core.blocks import IntArray
@@ -28,60 +28,152 @@ from calviz.core.words import (
     keep_units_together,
 )
 from calviz.figures.style import PALETTES
-from calviz.sample.error_bars import MetricResult
+from calviz.sample.metric_results import MetricResult
 from calviz.sample.sample import predicted_classes, reduce
 from calviz.verdicts.evaluation import Evaluation, Verdict, Written, name_of
 
 if TYPE_CHECKING:
     from pandas.io.formats.style import Styler
 
+#: Width in pixels of a metric's name and value; they stand beside the picture on a phone too.
+_NAME_WIDTH = 168
+#: Findings shown at once; the others are folded away.
+AT_ONCE = 3
+#: Signs of the verdict's direction, in the colours of the figures: too high, too low.
+_SIGNS = {
+    "over": ":orange[:material/arrow_upward:]",
+    "under": ":violet[:material/arrow_downward:]",
+    "mixed": ":orange[:material/swap_vert:]",
+    "off": ":orange[:material/swap_vert:]",
+    "calibrated": ":green[:material/check_circle:]",
+    "undecided": ":gray[:material/help:]",
+}
+_ICONS = {"info": ":material/info:", "warning": ":material/warning:", "error": ":material/error:"}
 
-# ---- Tables of rows, to show and to download.
 
+def draw_verdict(judged: Verdict | None, sentence: str) -> None:
+    """Draw the verdict as the largest sentence of the page, with a sign of its direction."""
+    sign = _SIGNS.get(judged.direction, "") if judged else ""
+    st.header(f"{sign} {md(keep_units_together(sentence), 1_000)}".strip(), anchor=False)
+
+
+def draw_findings(reported: Sequence[Finding]) -> None:
+    """Draw the findings, worst first, each with its code; those after the first few are folded away."""
+    if not reported:
+        st.caption("Nothing to report.")
+    ranked = worst_first(reported)
+    _listed(ranked[:AT_ONCE])
+    if rest := ranked[AT_ONCE:]:
+        with st.expander(counted(len(rest), "more finding"), icon=":material/expand_more:"):
+            _listed(rest)
+
+
+def _listed(shown: Sequence[Finding]) -> None:
+    for finding in shown:
+        message = md(keep_units_together(full_sentence(finding.message)), 1_000)
+        st.markdown(f"{_ICONS[finding.severity]} {message} :gray[{md(finding.code)}]")
+
+
+def draw_metric_cards(
+    evaluation: Evaluation,
+    keys: Sequence[str],
+    *,
+    pinned: Mapping[str, MetricResult] | None = None,
+) -> None:
+    """Draw one line per metric: name and value, with a picture of interval and noise beside them and the `pinned` value below."""
+    with st.container(gap="xxsmall"):
+        for key in keys:
+            _card(evaluation[key], evaluation.rows, evaluation.verdict, (pinned or {}).get(key))
+
+
+def _card(
+    result: MetricResult, rows: int, verdict: Verdict | None, pinned: MetricResult | None
+) -> None:
+    line = st.container(horizontal=True, gap="small", vertical_alignment="center")
+    number, beside = line.container(width=_NAME_WIDTH, gap="xxsmall"), line.container()
+    metric = METRICS[result.key]
+    written = Written(result)
+    unit = f" ({written.unit_words})" if written.unit_words else ""
+    name = f"{name_of(result)}{unit}"
+    number.metric(name, written.value, help=tooltip(metric.key))
+    if pinned is not None and pinned.available:
+        number.caption(_pinned(pinned))
+    if not result.available:
+        beside.caption(md(result.reason or "not available", 300))
+        return
+    if rows == 1:
+        beside.caption("n = 1: not meaningful")
+        return
+    noise = written.noise(tail=metric.tail, verdict=verdict)
+    beside.html(screen.picture_of_metric(result, PALETTES[screen.theme()], noise=noise))
+
+
+def draw_metric_lines(
+    evaluation: Evaluation,
+    keys: Sequence[str],
+    *,
+    verdict: Verdict | None = None,
+    notes: Mapping[str, str] | None = None,
+    pinned: Mapping[str, MetricResult] | None = None,
+) -> None:
+    """Draw metrics in one line of text each: value, interval, noise floor, `pinned` value; `notes` follow the name.
+
+    `draw_verdict` is that of the same rows, for an evaluation that has none.
+    """
+    judged = verdict or evaluation.verdict
+    with st.container(gap="xsmall"):
+        for key in keys:
+            other = (pinned or {}).get(key)
+            _line(evaluation[key], evaluation.rows, (notes or {}).get(key, ""), judged, other)
+
+
+def _line(
+    result: MetricResult,
+    rows: int,
+    note: str,
+    verdict: Verdict | None,
+    pinned: MetricResult | None,
+) -> None:
+    metric = METRICS[result.key]
+    written = Written(result)
+    if not result.available:
+        st.markdown(f"**{metric.label}** {md(result.reason or 'not available', 300)}")
+        return
+    label = f"{metric.label} ({note})" if note else name_of(result)
+    unit = f" {written.unit_words}" if written.unit_words else ""
+    parts = [f"**{label} {written.value}{unit}**"]
+    if rows == 1:
+        parts.append("n = 1: not meaningful")
+    else:
+        noise = written.noise(tail=metric.tail, verdict=verdict)
+        parts += [written.interval(result.interval), noise]
+    if pinned is not None and pinned.available:
+        parts.append(_pinned(pinned))
+    st.markdown(" · ".join(p for p in parts if p), help=tooltip(metric.key))
+
+
+def _pinned(result: MetricResult) -> str:
+    return f":material/keep: pinned {Written(result).value}"
+
+
+def tooltip(key: str) -> str:
+    """Return what a metric means, in markdown for a tooltip, with a link to its entry."""
+    return f"{md(METRICS[key].summary, 1_000)} [Formula and source]({entry_address(key)})"
+
+
+#: The address's parameter for the open entry.
+ENTRY_PARAMETER = "entry"
+
+
+def entry_address(key: str) -> str:
+    """Return the address of an entry, relative to any page."""
+    return f"learn?{ENTRY_PARAMETER}={key}"
+
+
+# ---- Tables
 
 #: Largest number of score columns in a preview; more would be unreadable.
 PREVIEW_CLASSES = 12
-
-
-def sortable(texts: pd.DataFrame, numbers: Mapping[str, Sequence[float]]) -> Any:
-    """Return a table that shows the texts, with the columns in `numbers` sorted as numbers."""
-    columns = list(numbers)
-    values = texts.copy()
-    formats_by_column: dict[Hashable, Callable[[float], str]] = {}
-    # Formats depend on the value: rows with equal values but different texts (other units, for example) are formatted one by one.
-    different: set[int] = set()
-    for name in columns:
-        column = np.asarray(numbers[name], dtype=np.float64)
-        values[name] = column
-        text_of_value: dict[float | None, str] = {}
-        for at, (value, text) in enumerate(zip(column.tolist(), texts[name], strict=True)):
-            if text_of_value.setdefault(_none_if_nan(value), text) != text:
-                different.add(at)
-        formats_by_column[name] = partial(_text_of, text_of_value)
-    styled = values.style.format(formats_by_column, subset=columns)  # type: ignore[arg-type]
-    for at in sorted(different):
-        # Functions and not format strings: a text may hold braces.
-        formats: dict[Any, Any] = {name: _always(str(texts[name].iat[at])) for name in columns}
-        styled = styled.format(formats, subset=pd.IndexSlice[[at], columns])
-    return styled
-
-
-def _none_if_nan(value: float) -> float | None:
-    """Return the value, or None for NaN: NaNs are not equal to each other."""
-    return None if value != value else value
-
-
-def _text_of(words: Mapping[float | None, str], value: float) -> str:
-    return words[_none_if_nan(value)]
-
-
-def _always(text: str) -> Callable[[object], str]:
-    return lambda _: text
-
-
-def ticked(rows: Sequence[int]) -> Any:
-    """Return the default selection of a table in which these rows are ticked, by their position."""
-    return {"selection": {"rows": list(rows)}} if rows else None
 
 
 def rows_table(
@@ -140,44 +232,6 @@ def preview(data: Dataset, n: int = 50) -> pd.DataFrame:
     return pd.DataFrame(columns)
 
 
-def class_counts(data: Dataset) -> pd.DataFrame | None:
-    """Count rows per true class; None if the data have no labels or class names."""
-    if data.labels is None or not data.class_names:
-        return None
-    counts = np.bincount(data.labels, minlength=data.n_classes)
-    return pd.DataFrame(
-        {"class": list(data.class_names), "rows": counts, "share": 100 * counts / data.n}
-    )
-
-
-def level_counts(counts: dict[str, int], name: str) -> pd.DataFrame:
-    """Make a table of rows and shares per level of a column."""
-    rows = np.fromiter(counts.values(), dtype=np.int64, count=len(counts))
-    return pd.DataFrame(
-        {name: list(counts), "rows": rows, "share": 100 * rows / max(1, int(rows.sum()))}
-    )
-
-
-def with_signs(frame: pd.DataFrame, signed: Mapping[str, int]) -> Styler:
-    """Return a table whose signed columns have typographic plus and minus signs, and sort as numbers.
-
-    Parameters
-    ----------
-    frame : DataFrame
-    signed : mapping of str to int
-        Columns, with their number of decimals.
-    """
-
-    def write(value: float, decimals: int) -> str:
-        text = decimal(value, decimals)
-        return f"+{text}" if value > 0 and float(text.replace(",", "")) != 0 else text
-
-    forms: dict[Hashable, Callable[[float], str]] = {
-        name: partial(write, decimals=decimals) for name, decimals in signed.items()
-    }
-    return frame.style.format(forms, na_rep="–")  # type: ignore[arg-type]
-
-
 def _facts(part: Dataset) -> dict[str, object]:
     columns: dict[str, object] = {}
     if part.ids is not None:
@@ -202,16 +256,92 @@ def _facts(part: Dataset) -> dict[str, object]:
     return columns
 
 
-# ---- Marks in a table of texts, as in papers: best bold, second underlined.
+def class_counts(data: Dataset) -> pd.DataFrame | None:
+    """Count rows per true class; None if the data have no labels or class names."""
+    if data.labels is None or not data.class_names:
+        return None
+    counts = np.bincount(data.labels, minlength=data.n_classes)
+    return pd.DataFrame(
+        {"class": list(data.class_names), "rows": counts, "share": 100 * counts / data.n}
+    )
+
+
+def level_counts(counts: dict[str, int], name: str) -> pd.DataFrame:
+    """Make a table of rows and shares per level of a column."""
+    rows = np.fromiter(counts.values(), dtype=np.int64, count=len(counts))
+    return pd.DataFrame(
+        {name: list(counts), "rows": rows, "share": 100 * rows / max(1, int(rows.sum()))}
+    )
+
+
+def ticked(rows: Sequence[int]) -> Any:
+    """Return the default selection of a table in which these rows are ticked, by their position."""
+    return {"selection": {"rows": list(rows)}} if rows else None
+
+
+def with_signs(frame: pd.DataFrame, signed: Mapping[str, int]) -> Styler:
+    """Return a table whose signed columns have typographic plus and minus signs, and sort as numbers.
+
+    Parameters
+    ----------
+    frame : DataFrame
+    signed : mapping of str to int
+        Columns, with their number of decimals.
+    """
+
+    def write(value: float, decimals: int) -> str:
+        text = decimal(value, decimals)
+        return f"+{text}" if value > 0 and float(text.replace(",", "")) != 0 else text
+
+    forms: dict[Hashable, Callable[[float], str]] = {
+        name: partial(write, decimals=decimals) for name, decimals in signed.items()
+    }
+    return frame.style.format(forms, na_rep="–")  # type: ignore[arg-type]
+
+
+def sortable(texts: pd.DataFrame, numbers: Mapping[str, Sequence[float]]) -> Any:
+    """Return a table that shows the texts, with the columns in `numbers` sorted as numbers."""
+    columns = list(numbers)
+    values = texts.copy()
+    formats_by_column: dict[Hashable, Callable[[float], str]] = {}
+    # Formats depend on the value: rows with equal values but different texts (other units, for example) are formatted one by one.
+    different: set[int] = set()
+    for name in columns:
+        column = np.asarray(numbers[name], dtype=np.float64)
+        values[name] = column
+        text_of_value: dict[float | None, str] = {}
+        for at, (value, text) in enumerate(zip(column.tolist(), texts[name], strict=True)):
+            if text_of_value.setdefault(_none_if_nan(value), text) != text:
+                different.add(at)
+        formats_by_column[name] = partial(_text_of, text_of_value)
+    styled = values.style.format(formats_by_column, subset=columns)  # type: ignore[arg-type]
+    for at in sorted(different):
+        # Functions and not format strings: a text may hold braces.
+        formats: dict[Any, Any] = {name: _always(str(texts[name].iat[at])) for name in columns}
+        styled = styled.format(formats, subset=pd.IndexSlice[[at], columns])
+    return styled
+
+
+def _none_if_nan(value: float) -> float | None:
+    """Return the value, or None for NaN: NaNs are not equal to each other."""
+    return None if value != value else value
+
+
+def _text_of(words: Mapping[float | None, str], value: float) -> str:
+    return words[_none_if_nan(value)]
+
+
+def _always(text: str) -> Callable[[object], str]:
+    return lambda _: text
 
 
 Cell = tuple[int, int]
 
 #: Characters per line of a row's name.
-NAME = 22
+NAME_LENGTH = 22
 
 
-def cell(column: ComparisonColumn, row: str, text: str | None = None) -> str:
+def comparison_cell(column: ComparisonColumn, row: str, text: str | None = None) -> str:
     """Return a value as markdown, the best one in bold, and one that is tied with the best with the sign for ties.
 
     Parameters
@@ -227,11 +357,11 @@ def cell(column: ComparisonColumn, row: str, text: str | None = None) -> str:
     return f"{written}\u00a0{TIED_SIGN}" if column.is_tied(row) else written
 
 
-def marked(
+def marked_table(
     shown: pd.DataFrame, *, best: Iterable[Cell] = (), second: Iterable[Cell] = ()
 ) -> Styler:
     """Return a table for `st.table` with marked cells (row and column, from 0); its texts are escaped markdown, long names are wrapped."""
-    shown = shown.rename(index=lambda name: in_lines(str(name), NAME))
+    shown = shown.rename(index=lambda name: in_lines(str(name), NAME_LENGTH))
     styles = {"font-weight": best, "text-decoration": second}
     values = {"font-weight": "bold", "text-decoration": "underline"}
     # An underline of the cell does not reach the paragraph inside it, so the paragraph is styled.
@@ -243,58 +373,10 @@ def marked(
     return shown.style.set_table_styles(rules)  # type: ignore[arg-type]
 
 
-# ---- The export of a table: CSV for programs, Markdown and LaTeX for papers.
+# ---- Downloads
 
 
-#: Suffix and media type of each format.
-FORMATS = {
-    "CSV": ("csv", "text/csv"),
-    "Markdown": ("md", "text/markdown"),
-    "LaTeX": ("tex", "text/x-tex"),
-}
-
-
-def offer(content_in: Callable[[str], str], stem: str, *, key: str) -> None:
-    """Draw a choice of format, a button to download, and the text to copy.
-
-    Parameters
-    ----------
-    content_in : callable
-        ``content_in(form)`` returns the table in a format of `FORMATS`.
-    stem : str
-        The file name without its suffix.
-    key : str
-        Prefix of the keys of the widgets.
-    """
-    form = str(
-        st.segmented_control(
-            "Format", tuple(FORMATS), default="CSV", required=True, key=f"{key}.format"
-        )
-    )
-    suffix, mime = FORMATS[form]
-    content = content_in(form)
-    st.download_button(
-        f"Download as {form}",
-        content,
-        f"{stem}.{suffix}",
-        mime,
-        icon=":material/download:",
-        on_click="ignore",
-        key=f"{key}.download",
-    )
-    st.code(content, language=None, height=260)
-
-
-def for_papers(form: str, texts: pd.DataFrame, *, caption: str, right: Sequence[str]) -> str:
-    """Return a table of texts in Markdown or LaTeX, with the columns in `right` aligned right."""
-    write = markdown_table if form == "Markdown" else latex_table
-    return write(texts, caption=caption, right=right)
-
-
-# ---- The button that downloads a table, written as CSV when the button is pressed.
-
-
-def button(
+def download_button(
     label: str,
     table: pd.DataFrame | Callable[[], pd.DataFrame],
     filename: str,
@@ -328,142 +410,62 @@ def button(
     )
 
 
-# ---- Links from metrics to their entries on the page Learn.
+def draw_figure_table(
+    frame: pd.DataFrame,
+    filename: str,
+    *,
+    key: str,
+    alt: str,
+    download: pd.DataFrame | Callable[[], pd.DataFrame] | None = None,
+) -> None:
+    """Draw the numbers of a figure, folded away, with a button that downloads them, or `download` in their place."""
+    with st.expander("What is drawn, as a table", icon=":material/table:"):
+        st.dataframe(frame, hide_index=True, alt=alt)
+        download_button(
+            "Download as CSV", frame if download is None else download, filename, key=key
+        )
 
 
-#: The address's parameter for the open entry.
-ENTRY = "entry"
-
-
-def address(key: str) -> str:
-    """Return the address of an entry, relative to any page."""
-    return f"learn?{ENTRY}={key}"
-
-
-def tooltip(key: str) -> str:
-    """Return what a metric means, in markdown for a tooltip, with a link to its entry."""
-    return f"{md(METRICS[key].summary, 1_000)} [Formula and source]({address(key)})"
-
-
-# ---- Metrics with their intervals and noise floors, the verdict, and the findings.
-
-
-#: Width in pixels of a metric's name and value; they stand beside the picture on a phone too.
-_NAME = 168
-#: Findings shown at once; the others are folded away.
-AT_ONCE = 3
-#: Signs of the verdict's direction, in the colours of the figures: too high, too low.
-_SIGNS = {
-    "over": ":orange[:material/arrow_upward:]",
-    "under": ":violet[:material/arrow_downward:]",
-    "mixed": ":orange[:material/swap_vert:]",
-    "off": ":orange[:material/swap_vert:]",
-    "calibrated": ":green[:material/check_circle:]",
-    "undecided": ":gray[:material/help:]",
+#: Suffix and media type of each format.
+EXPORT_FORMATS = {
+    "CSV": ("csv", "text/csv"),
+    "Markdown": ("md", "text/markdown"),
+    "LaTeX": ("tex", "text/x-tex"),
 }
-_ICONS = {"info": ":material/info:", "warning": ":material/warning:", "error": ":material/error:"}
 
 
-def metric_cards(
-    evaluation: Evaluation,
-    keys: Sequence[str],
-    *,
-    pinned: Mapping[str, MetricResult] | None = None,
-) -> None:
-    """Draw one line per metric: name and value, with a picture of interval and noise beside them and the `pinned` value below."""
-    with st.container(gap="xxsmall"):
-        for key in keys:
-            _card(evaluation[key], evaluation.rows, evaluation.verdict, (pinned or {}).get(key))
+def draw_export(content_in: Callable[[str], str], stem: str, *, key: str) -> None:
+    """Draw a choice of format, a button to download, and the text to copy.
 
-
-def _card(
-    result: MetricResult, rows: int, verdict: Verdict | None, pinned: MetricResult | None
-) -> None:
-    line = st.container(horizontal=True, gap="small", vertical_alignment="center")
-    number, beside = line.container(width=_NAME, gap="xxsmall"), line.container()
-    metric = METRICS[result.key]
-    written = Written(result)
-    unit = f" ({written.unit_words})" if written.unit_words else ""
-    name = f"{name_of(result)}{unit}"
-    number.metric(name, written.value, help=tooltip(metric.key))
-    if pinned is not None and pinned.available:
-        number.caption(_pinned(pinned))
-    if not result.available:
-        beside.caption(md(result.reason or "not available", 300))
-        return
-    if rows == 1:
-        beside.caption("n = 1: not meaningful")
-        return
-    noise = written.noise(tail=metric.tail, verdict=verdict)
-    beside.html(diagram.picture(result, PALETTES[diagram.theme()], noise=noise))
-
-
-def _pinned(result: MetricResult) -> str:
-    return f":material/keep: pinned {Written(result).value}"
-
-
-def metric_line(
-    evaluation: Evaluation,
-    keys: Sequence[str],
-    *,
-    verdict: Verdict | None = None,
-    notes: Mapping[str, str] | None = None,
-    pinned: Mapping[str, MetricResult] | None = None,
-) -> None:
-    """Draw metrics in one line of text each: value, interval, noise floor, `pinned` value; `notes` follow the name.
-
-    `verdict` is that of the same rows, for an evaluation that has none.
+    Parameters
+    ----------
+    content_in : callable
+        ``content_in(form)`` returns the table in a format of `EXPORT_FORMATS`.
+    stem : str
+        The file name without its suffix.
+    key : str
+        Prefix of the keys of the widgets.
     """
-    judged = verdict or evaluation.verdict
-    with st.container(gap="xsmall"):
-        for key in keys:
-            other = (pinned or {}).get(key)
-            _line(evaluation[key], evaluation.rows, (notes or {}).get(key, ""), judged, other)
+    form = str(
+        st.segmented_control(
+            "Format", tuple(EXPORT_FORMATS), default="CSV", required=True, key=f"{key}.format"
+        )
+    )
+    suffix, mime = EXPORT_FORMATS[form]
+    content = content_in(form)
+    st.download_button(
+        f"Download as {form}",
+        content,
+        f"{stem}.{suffix}",
+        mime,
+        icon=":material/download:",
+        on_click="ignore",
+        key=f"{key}.download",
+    )
+    st.code(content, language=None, height=260)
 
 
-def _line(
-    result: MetricResult,
-    rows: int,
-    note: str,
-    verdict: Verdict | None,
-    pinned: MetricResult | None,
-) -> None:
-    metric = METRICS[result.key]
-    written = Written(result)
-    if not result.available:
-        st.markdown(f"**{metric.label}** {md(result.reason or 'not available', 300)}")
-        return
-    label = f"{metric.label} ({note})" if note else name_of(result)
-    unit = f" {written.unit_words}" if written.unit_words else ""
-    parts = [f"**{label} {written.value}{unit}**"]
-    if rows == 1:
-        parts.append("n = 1: not meaningful")
-    else:
-        noise = written.noise(tail=metric.tail, verdict=verdict)
-        parts += [written.interval(result.interval), noise]
-    if pinned is not None and pinned.available:
-        parts.append(_pinned(pinned))
-    st.markdown(" · ".join(p for p in parts if p), help=tooltip(metric.key))
-
-
-def findings(reported: Sequence[Finding]) -> None:
-    """Draw the findings, worst first, each with its code; those after the first few are folded away."""
-    if not reported:
-        st.caption("Nothing to report.")
-    ranked = worst_first(reported)
-    _listed(ranked[:AT_ONCE])
-    if rest := ranked[AT_ONCE:]:
-        with st.expander(counted(len(rest), "more finding"), icon=":material/expand_more:"):
-            _listed(rest)
-
-
-def _listed(shown: Sequence[Finding]) -> None:
-    for finding in shown:
-        message = md(keep_units_together(full_sentence(finding.message)), 1_000)
-        st.markdown(f"{_ICONS[finding.severity]} {message} :gray[{md(finding.code)}]")
-
-
-def verdict(judged: Verdict | None, sentence: str) -> None:
-    """Draw the verdict as the largest sentence of the page, with a sign of its direction."""
-    sign = _SIGNS.get(judged.direction, "") if judged else ""
-    st.header(f"{sign} {md(keep_units_together(sentence), 1_000)}".strip(), anchor=False)
+def for_papers(form: str, texts: pd.DataFrame, *, caption: str, right: Sequence[str]) -> str:
+    """Return a table of texts in Markdown or LaTeX, with the columns in `right` aligned right."""
+    write = markdown_table if form == "Markdown" else latex_table
+    return write(texts, caption=caption, right=right)

@@ -1,4 +1,4 @@
-"""Opening files, how they are read, what was recognised in them."""
+"""Opening files: the uploader, how a file is read, what was recognised in it, and templates."""
 
 from __future__ import annotations
 
@@ -20,8 +20,137 @@ from calviz.core.words import capitalised, decimals_for, file_size, shorten
 from calviz.data import ReadingOptions, Recognition, Together, are_logs
 from calviz.data.format import FORMATS
 
-# ---- The form that says how a file is read: one widget per item of `ReadingOptions`.
+_NUMBER = "calviz.uploader"
 
+
+def draw_uploader(label: str, *, keep_current: bool = False) -> None:
+    """Draw a box to drop files on; a file that can be read is the current data set from the next run on.
+
+    With `keep_current`, a file of the user's own that is current stays so.
+    """
+    number = st.session_state.setdefault(_NUMBER, 0)
+    uploads = st.file_uploader(
+        label,
+        accept_multiple_files=True,
+        key=f"calviz.upload.{number}",
+        help=f"{'; '.join(kind.label for kind in FORMATS)}. Text may be gzipped. Several logs together become one data set, "
+        "with their tasks as groups. A view that was saved here (JSON) is opened again. Nothing is unpickled.",
+    )
+    if not uploads:
+        return
+    # Taken over at once: the box forgets its file on a page switch, but streamlit keeps it to the end of the session.
+    files = tuple((file.name, file.getvalue()) for file in uploads)
+    for file in uploads:
+        _remove_upload(file.file_id)
+    st.session_state[_NUMBER] = number + 1
+    views = [content for _, content in files if is_view(content)]
+    if views:
+        _open_view(views[0])
+        files = tuple(file for file in files if not is_view(file[1]))
+        if not files:
+            st.rerun()
+    read_uploads(files, keep_current=keep_current)
+
+
+def _open_view(content: bytes) -> None:
+    """Open a saved view; one that cannot be read changes nothing."""
+    try:
+        open_files.open_view(read_view(content, pages=frozenset(navigation.PAGES_BY_KEY)))
+    except CalvizError as error:
+        open_files.queue_note(str(error))
+
+
+def _remove_upload(file: str) -> None:
+    context = get_script_run_ctx()
+    manager = context.uploaded_file_mgr if context is not None else None
+    if context is not None and isinstance(manager, MemoryUploadedFileManager):
+        manager.remove_file(context.session_id, file)
+
+
+def read_uploads(files: Together, *, keep_current: bool = False) -> None:
+    """Read files with their progress on screen, then start the run that shows the last one; several logs are read as one."""
+    before = open_files.current_key() if keep_current else None
+    together = len(files) > 1 and are_logs(files)
+    failures: list[open_files.UnreadableFile] = []
+    for name, source in [(None, files)] if together else files:
+        shown = f"{len(files)} files" if name is None else shorten(name, 60)
+        size = sum(len(content) for _, content in (files if together else ((name, source),)))
+        words = f"Reading {md(shown)} ({file_size(size)})"
+        with st.spinner(f"{words}: recognising columns, checking every row …", show_time=True):
+            opened = open_files.open_file(name, source, None)
+        if isinstance(opened, open_files.UnreadableFile):
+            failures.append(opened)
+    # A file that could be read does not hide one that could not.
+    open_files.keep_unreadable_files(failures)
+    if before in open_files.files():
+        open_files.select(before)
+    st.rerun()
+
+
+def draw_failure() -> None:
+    """Draw what is wrong with the file that could not be read, what can be done, and that nothing was lost."""
+    failure = open_files.unreadable_file()
+    if failure is None:
+        return
+    with st.container(border=True):
+        st.error(md(failure.message, 2_000), icon=":material/error:")
+        if open_files.waiting_link() is None:
+            st.caption(f"{md(open_files.current().title, 60)} is still loaded.")
+        with st.container(horizontal=True):
+            for repair in failure.repairs:
+                if st.button(repair_words(repair), key=f"calviz.repair.{repair.key}"):
+                    _read_again(failure.name, failure.source, with_repair(failure.options, repair))
+            if st.button("Dismiss", type="tertiary"):
+                open_files.forget_unreadable_file()
+                st.rerun()
+        with st.expander("Say how to read it"):
+            options = reading_form("failed", failure.options, None, columns=failure.columns)
+            if options is not None:
+                _read_again(failure.name, failure.source, options)
+
+
+def draw_repairs(entry: OpenFile) -> None:
+    """Draw the repairs that were made, and buttons for those that are offered."""
+    loaded = entry.loaded
+    for repair_made in loaded.repairs_made:
+        st.markdown(f":material/build: **Repair made, on request:** {md(repair_made)}")
+    if entry.source is None:
+        return
+    with st.container(horizontal=True):
+        for repair in loaded.repairs_offered:
+            if st.button(repair_words(repair), key=f"calviz.offer.{repair.key}"):
+                _read_again(entry.title, entry.source, with_repair(entry.options, repair))
+        if entry.options.repair and st.button("Undo the repairs", type="tertiary"):
+            _read_again(entry.title, entry.source, replace(entry.options, repair=()))
+
+
+def draw_reading_form(entry: OpenFile) -> None:
+    """Draw the form that says how the file of an entry is read; sample sets are read in one way only."""
+    if entry.source is None:
+        st.caption("The sample sets are read one way. Open your own file to change how it is read.")
+        return
+    options = reading_form(entry.content_key, entry.options, entry.loaded.recognition)
+    if options is not None:
+        _read_again(entry.title, entry.source, options)
+
+
+def _read_again(name: str, source: FileSource, options: ReadingOptions) -> None:
+    with st.spinner(f"Reading {md(shorten(name, 60))} again …", show_time=True):
+        open_files.open_file(name, source, options)
+    st.rerun()
+
+
+def with_repair(options: ReadingOptions, repair: Repair) -> ReadingOptions:
+    """Return the options with one more repair."""
+    return replace(options, repair=(*options.repair, repair.key))
+
+
+def repair_words(repair: Repair) -> str:
+    """Return the label of a repair's button."""
+    return md(capitalised(repair.label), 80)
+
+
+# ---- How a file is read
 
 _AS_RECOGNISED = "as recognised"
 _NONE = "none"
@@ -210,140 +339,118 @@ def _groups_default(options: ReadingOptions, columns: Sequence[str]) -> list[str
     return [c for c in options.groups or () if c in columns]
 
 
-# ---- Opening files: the uploader, what to do about a file that cannot be read, and reading a file again.
+# ---- What was recognised
+
+_MOST_NAMES = 8
 
 
-_NUMBER = "calviz.uploader"
-
-
-def uploader(label: str, *, keep_current: bool = False) -> None:
-    """Draw a box to drop files on; a file that can be read is the current data set from the next run on.
-
-    With `keep_current`, a file of the user's own that is current stays so.
-    """
-    number = st.session_state.setdefault(_NUMBER, 0)
-    uploads = st.file_uploader(
-        label,
-        accept_multiple_files=True,
-        key=f"calviz.upload.{number}",
-        help=f"{'; '.join(kind.label for kind in FORMATS)}. Text may be gzipped. Several logs together become one data set, "
-        "with their tasks as groups. A view that was saved here (JSON) is opened again. Nothing is unpickled.",
+def draw_recognition(recognition: Recognition) -> None:
+    """Draw every item that was recognised, in words."""
+    items = {
+        "Format": recognition.format,
+        "Rows": f"{recognition.rows:,}",
+        "Kind": recognition.kind,
+        "Label": " — ".join(part for part in (recognition.label, recognition.label_form) if part),
+        "Score columns": _names(recognition.scores)
+        + " of the first model" * (len(recognition.models) > 1),
+        "Classes": f"{len(recognition.class_names):,}: {_names(recognition.class_names, counted=False)}"
+        if recognition.class_names
+        else "not named",
+        "Models": _names(recognition.models),
+        "Split": _split(recognition),
+        "Identifiers": recognition.id_column or "none",
+        "Clusters": recognition.cluster_column or "none: rows count as independent",
+        "Weights": recognition.weight_column or "none: all rows count the same",
+        "Times": recognition.time_column or "none",
+        "Groups": _names(recognition.groups) or "none",
+    }
+    # A static table, because its cells wrap; they are markdown, so what the file says is escaped.
+    frame = pd.DataFrame(
+        {"item": list(items), "recognised as": [md(v, 600) for v in items.values()]}
     )
-    if not uploads:
+    st.table(frame, border="horizontal", hide_index=True, hide_header=True)
+
+
+def _names(names: Sequence[str], *, counted: bool = True) -> str:
+    """Return the first names and, if `counted`, how many there are in all."""
+    shown = [shorten(name, 32) for name in names[:_MOST_NAMES]]
+    if len(names) > _MOST_NAMES:
+        shown.append("…" + f" ({len(names):,} in all)" * counted)
+    return ", ".join(shown)
+
+
+def _split(recognition: Recognition) -> str:
+    if not recognition.split_counts:
+        return "none"
+    counts = ", ".join(
+        f"{shorten(k, 40) or '(empty)'} {v:,}" for k, v in recognition.split_counts.items()
+    )
+    return f"{recognition.split_column}: {counts}" if recognition.split_column else counts
+
+
+def draw_counts(data: Dataset) -> None:
+    """Draw the number of rows per class, per split and per level of each group."""
+    tabs: dict[str, pd.DataFrame] = {}
+    classes = tables_and_cards.class_counts(data)
+    if classes is not None:
+        tabs["class"] = classes
+    if data.splits is not None:
+        tabs["split"] = tables_and_cards.level_counts(data.splits.counts(), "split")
+    for name, column in data.groups.items():
+        tabs[name if name not in tabs else f"{name} (group)"] = tables_and_cards.level_counts(
+            column.counts(), shorten(name, 40)
+        )
+    if not tabs:
+        st.caption("This file names no classes, splits or groups.")
         return
-    # Taken over at once: the box forgets its file on a page switch, but streamlit keeps it to the end of the session.
-    files = tuple((file.name, file.getvalue()) for file in uploads)
-    for file in uploads:
-        _remove_upload(file.file_id)
-    st.session_state[_NUMBER] = number + 1
-    views = [content for _, content in files if is_view(content)]
-    if views:
-        _open_view(views[0])
-        files = tuple(file for file in files if not is_view(file[1]))
-        if not files:
-            st.rerun()
-    read(files, keep_current=keep_current)
+    by = st.selectbox(
+        "Rows per", list(tabs), format_func=lambda n: shorten(n, 40), key="calviz.counts"
+    )
+    frame = tabs[by if by in tabs else next(iter(tabs))]
+    st.dataframe(
+        frame,
+        hide_index=True,
+        height=min(360, 37 + 35 * len(frame)),
+        column_config={
+            "rows": st.column_config.NumberColumn(format="localized"),
+            "share": st.column_config.ProgressColumn(
+                format=f"%.{_share_decimals(frame['share'])}f %%",
+                min_value=0,
+                max_value=max(1.0, float(frame["share"].max())),
+            ),
+        },
+    )
+    empty = int((frame["rows"] == 0).sum())
+    if empty:
+        st.caption(f"{empty:,} of them without rows.")
 
 
-def _open_view(content: bytes) -> None:
-    """Open a saved view; one that cannot be read changes nothing."""
-    try:
-        open_files.open_view(read_view(content, pages=frozenset(navigation.BY_KEY)))
-    except CalvizError as error:
-        open_files.queue_note(str(error))
+def _share_decimals(shares: pd.Series[float]) -> int:
+    """Return the decimals with which two digits of a usual share are seen: of 1,000 classes each has about 0.1 %."""
+    usual = float(shares[shares > 0].median()) if (shares > 0).any() else 0.0
+    return decimals_for(usual, most=3)
 
 
-def _remove_upload(file: str) -> None:
-    context = get_script_run_ctx()
-    manager = context.uploaded_file_mgr if context is not None else None
-    if context is not None and isinstance(manager, MemoryUploadedFileManager):
-        manager.remove_file(context.session_id, file)
+def draw_first_rows(data: Dataset) -> None:
+    """Draw the first rows as they were understood."""
+    frame = tables_and_cards.preview(data)
+    numbers = [name for name in frame.columns if frame[name].dtype.kind == "f"]
+    st.dataframe(
+        frame,
+        hide_index=True,
+        height=min(280, 37 + 35 * len(frame)),
+        column_config={name: st.column_config.NumberColumn(format="%.4f") for name in numbers},
+    )
+    notes = []
+    if data.kind != "confidence" and data.n_classes > tables_and_cards.PREVIEW_CLASSES:
+        notes.append(f"The first {tables_and_cards.PREVIEW_CLASSES} of {data.n_classes:,} classes.")
+    if data.kind == "logits":
+        notes.append("The probabilities are the softmax of the file's logits.")
+    if notes:
+        st.caption(" ".join(notes))
 
 
-def read(files: Together, *, keep_current: bool = False) -> None:
-    """Read files with their progress on screen, then start the run that shows the last one; several logs are read as one."""
-    before = open_files.current_key() if keep_current else None
-    together = len(files) > 1 and are_logs(files)
-    failures: list[open_files.UnreadableFile] = []
-    for name, source in [(None, files)] if together else files:
-        shown = f"{len(files)} files" if name is None else shorten(name, 60)
-        size = sum(len(content) for _, content in (files if together else ((name, source),)))
-        words = f"Reading {md(shown)} ({file_size(size)})"
-        with st.spinner(f"{words}: recognising columns, checking every row …", show_time=True):
-            opened = open_files.open_file(name, source, None)
-        if isinstance(opened, open_files.UnreadableFile):
-            failures.append(opened)
-    # A file that could be read does not hide one that could not.
-    open_files.keep_unreadable_files(failures)
-    if before in open_files.files():
-        open_files.select(before)
-    st.rerun()
-
-
-def failure_card() -> None:
-    """Draw what is wrong with the file that could not be read, what can be done, and that nothing was lost."""
-    failure = open_files.unreadable_file()
-    if failure is None:
-        return
-    with st.container(border=True):
-        st.error(md(failure.message, 2_000), icon=":material/error:")
-        if open_files.waiting_link() is None:
-            st.caption(f"{md(open_files.current().title, 60)} is still loaded.")
-        with st.container(horizontal=True):
-            for repair in failure.repairs:
-                if st.button(sentence(repair), key=f"calviz.repair.{repair.key}"):
-                    _read_again(failure.name, failure.source, with_repair(failure.options, repair))
-            if st.button("Dismiss", type="tertiary"):
-                open_files.forget_unreadable_file()
-                st.rerun()
-        with st.expander("Say how to read it"):
-            options = reading_form("failed", failure.options, None, columns=failure.columns)
-            if options is not None:
-                _read_again(failure.name, failure.source, options)
-
-
-def _read_again(name: str, source: FileSource, options: ReadingOptions) -> None:
-    with st.spinner(f"Reading {md(shorten(name, 60))} again …", show_time=True):
-        open_files.open_file(name, source, options)
-    st.rerun()
-
-
-def with_repair(options: ReadingOptions, repair: Repair) -> ReadingOptions:
-    """Return the options with one more repair."""
-    return replace(options, repair=(*options.repair, repair.key))
-
-
-def sentence(repair: Repair) -> str:
-    """Return the label of a repair's button."""
-    return md(capitalised(repair.label), 80)
-
-
-def repairs(entry: OpenFile) -> None:
-    """Draw the repairs that were made, and buttons for those that are offered."""
-    loaded = entry.loaded
-    for repair_made in loaded.repairs_made:
-        st.markdown(f":material/build: **Repair made, on request:** {md(repair_made)}")
-    if entry.source is None:
-        return
-    with st.container(horizontal=True):
-        for repair in loaded.repairs_offered:
-            if st.button(sentence(repair), key=f"calviz.offer.{repair.key}"):
-                _read_again(entry.title, entry.source, with_repair(entry.options, repair))
-        if entry.options.repair and st.button("Undo the repairs", type="tertiary"):
-            _read_again(entry.title, entry.source, replace(entry.options, repair=()))
-
-
-def override_form(entry: OpenFile) -> None:
-    """Draw the form that says how the file of an entry is read; sample sets are read in one way only."""
-    if entry.source is None:
-        st.caption("The sample sets are read one way. Open your own file to change how it is read.")
-        return
-    options = reading_form(entry.content_key, entry.options, entry.loaded.recognition)
-    if options is not None:
-        _read_again(entry.title, entry.source, options)
-
-
-# ---- Example files to start from, one for each layout that can be read.
+# ---- Templates
 
 
 @dataclass(frozen=True)
@@ -402,115 +509,3 @@ TEMPLATES = (
         "cat,0.9,0.1,0.7,0.3\ndog,0.2,0.8,0.35,0.65\ncat,0.6,0.4,0.45,0.55\n",
     ),
 )
-
-
-# ---- What was recognised in a file, item by item, and the counts of its rows.
-
-
-_MOST_NAMES = 8
-
-
-def table(recognition: Recognition) -> None:
-    """Draw every item that was recognised, in words."""
-    items = {
-        "Format": recognition.format,
-        "Rows": f"{recognition.rows:,}",
-        "Kind": recognition.kind,
-        "Label": " — ".join(part for part in (recognition.label, recognition.label_form) if part),
-        "Score columns": _names(recognition.scores)
-        + " of the first model" * (len(recognition.models) > 1),
-        "Classes": f"{len(recognition.class_names):,}: {_names(recognition.class_names, counted=False)}"
-        if recognition.class_names
-        else "not named",
-        "Models": _names(recognition.models),
-        "Split": _split(recognition),
-        "Identifiers": recognition.id_column or "none",
-        "Clusters": recognition.cluster_column or "none: rows count as independent",
-        "Weights": recognition.weight_column or "none: all rows count the same",
-        "Times": recognition.time_column or "none",
-        "Groups": _names(recognition.groups) or "none",
-    }
-    # A static table, because its cells wrap; they are markdown, so what the file says is escaped.
-    frame = pd.DataFrame(
-        {"item": list(items), "recognised as": [md(v, 600) for v in items.values()]}
-    )
-    st.table(frame, border="horizontal", hide_index=True, hide_header=True)
-
-
-def _names(names: Sequence[str], *, counted: bool = True) -> str:
-    """Return the first names and, if `counted`, how many there are in all."""
-    shown = [shorten(name, 32) for name in names[:_MOST_NAMES]]
-    if len(names) > _MOST_NAMES:
-        shown.append("…" + f" ({len(names):,} in all)" * counted)
-    return ", ".join(shown)
-
-
-def _split(recognition: Recognition) -> str:
-    if not recognition.split_counts:
-        return "none"
-    counts = ", ".join(
-        f"{shorten(k, 40) or '(empty)'} {v:,}" for k, v in recognition.split_counts.items()
-    )
-    return f"{recognition.split_column}: {counts}" if recognition.split_column else counts
-
-
-def counts(data: Dataset) -> None:
-    """Draw the number of rows per class, per split and per level of each group."""
-    tabs: dict[str, pd.DataFrame] = {}
-    classes = tables_and_cards.class_counts(data)
-    if classes is not None:
-        tabs["class"] = classes
-    if data.splits is not None:
-        tabs["split"] = tables_and_cards.level_counts(data.splits.counts(), "split")
-    for name, column in data.groups.items():
-        tabs[name if name not in tabs else f"{name} (group)"] = tables_and_cards.level_counts(
-            column.counts(), shorten(name, 40)
-        )
-    if not tabs:
-        st.caption("This file names no classes, splits or groups.")
-        return
-    by = st.selectbox(
-        "Rows per", list(tabs), format_func=lambda n: shorten(n, 40), key="calviz.counts"
-    )
-    frame = tabs[by if by in tabs else next(iter(tabs))]
-    st.dataframe(
-        frame,
-        hide_index=True,
-        height=min(360, 37 + 35 * len(frame)),
-        column_config={
-            "rows": st.column_config.NumberColumn(format="localized"),
-            "share": st.column_config.ProgressColumn(
-                format=f"%.{_share_decimals(frame['share'])}f %%",
-                min_value=0,
-                max_value=max(1.0, float(frame["share"].max())),
-            ),
-        },
-    )
-    empty = int((frame["rows"] == 0).sum())
-    if empty:
-        st.caption(f"{empty:,} of them without rows.")
-
-
-def _share_decimals(shares: pd.Series[float]) -> int:
-    """Return the decimals with which two digits of a usual share are seen: of 1,000 classes each has about 0.1 %."""
-    usual = float(shares[shares > 0].median()) if (shares > 0).any() else 0.0
-    return decimals_for(usual, most=3)
-
-
-def first_rows(data: Dataset) -> None:
-    """Draw the first rows as they were understood."""
-    frame = tables_and_cards.preview(data)
-    numbers = [name for name in frame.columns if frame[name].dtype.kind == "f"]
-    st.dataframe(
-        frame,
-        hide_index=True,
-        height=min(280, 37 + 35 * len(frame)),
-        column_config={name: st.column_config.NumberColumn(format="%.4f") for name in numbers},
-    )
-    notes = []
-    if data.kind != "confidence" and data.n_classes > tables_and_cards.PREVIEW_CLASSES:
-        notes.append(f"The first {tables_and_cards.PREVIEW_CLASSES} of {data.n_classes:,} classes.")
-    if data.kind == "logits":
-        notes.append("The probabilities are the softmax of the file's logits.")
-    if notes:
-        st.caption(" ".join(notes))

@@ -42,9 +42,9 @@ from calviz.core.limits import DEFAULT_SAMPLE_ROWS, replacing
 from calviz.core.version import __version__
 
 if TYPE_CHECKING:
+    from calviz.comparison.prediction_sets import PredictionSets
     from calviz.comparison.recalibrate_files import RecalibratedFiles
     from calviz.comparison.rows import Division
-    from calviz.comparison.study_results import PredictionSets
     from calviz.data import LabelFile, ReadingOptions
 
 
@@ -129,7 +129,7 @@ def recalibrate(
         data = one_model(loaded, model)
     print_recognition(file, loaded)
     with naming(file, options=False):
-        result = calibrate(data, method, **division.given, **parameters.get(method, {}))
+        result = calibrate(data, method, division, parameters.get(method, {}))
     if result.recalibrator is not None and (remark := zero_words(result.recalibrator.describe())):
         say(f"{method}: {remark}")
     for sentence in result.warnings:

@@ -32,8 +32,8 @@ from calviz.core.words import (
     seconds_text,
     terminal_text,
 )
-from calviz.sample.error_bars import Slice, Slices
 from calviz.sample.sample import Sample
+from calviz.sample.slices import Slice, Slices
 from calviz.verdicts.evaluation import alone, missing, name_of, precision_words, remarks
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from calviz.core.profile import Profile
     from calviz.data import Loaded
     from calviz.figures.slice_gaps import Levels
-    from calviz.sample.error_bars import MetricResult
+    from calviz.sample.metric_results import MetricResult
     from calviz.verdicts.evaluation import Evaluation
 
 

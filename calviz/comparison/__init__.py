@@ -1,5 +1,5 @@
 """Fit on some rows, judge on others; several models; over time; prediction sets; the arena.
 
-The files `*_results` hold what these return, import no method that fits, and are all that figures
-and JSON may import from here. Not here: pictures.
+The files `*_results` hold what these return and import no method that fits; figures and JSON import
+nothing else from here. Prediction sets fit no map, and stand with their result. Not here: pictures.
 """

@@ -1,4 +1,4 @@
-"""Which method, and why."""
+"""Which recalibrators to try first, and which to use after a comparison; both draw on experiments on many data sets."""
 
 from __future__ import annotations
 
@@ -13,132 +13,6 @@ from calviz.core.entry_specs import RECALIBRATORS, UNCALIBRATED, FitFacts
 from calviz.core.metric_spec import METRICS
 from calviz.core.predictions import Dataset, Predictions
 from calviz.core.words import decimal, decimals_for
-
-# ---- Evidence from experiments on many data sets: which recalibrator wins on similar data, and how often it makes the score worse.
-
-
-#: Written by ``benchmarks/record_arena.py``; the first group that matches the data is used.
-_FILE = "arena_evidence.json"
-
-
-@dataclass(frozen=True)
-class Record:
-    """Record of one method in a group of experiments.
-
-    Attributes
-    ----------
-    brier, nll : float
-        Winrates: mean share of the other methods with a strictly larger score.
-    worse_brier, worse_nll : float
-        Share of the experiments in which the score is larger (worse) than without calibration.
-    gain : float
-        Mean gain in the Brier score over no calibration.
-    """
-
-    brier: float
-    nll: float
-    worse_brier: float
-    worse_nll: float
-    gain: float
-
-    @property
-    def winrate(self) -> float:
-        """Mean of the two winrates."""
-        return (self.brier + self.nll) / 2
-
-
-@dataclass(frozen=True)
-class ExperimentGroup:
-    """Experiments with similar numbers of classes and calibration rows.
-
-    Attributes
-    ----------
-    source : str
-        Source of the experiments, in words.
-    experiments : int
-    classes, rows : (int, int or None)
-        Range: from the first number up to, but not including, the second; None for no upper end.
-    like : str
-        The two ranges in words ("2 classes, 1,000 to 4,999 calibration rows").
-    records : mapping of str to Record
-        By the key of the method.
-    """
-
-    source: str
-    experiments: int
-    classes: tuple[int, int | None]
-    rows: tuple[int, int | None]
-    like: str
-    records: Mapping[str, Record]
-
-    def holds(self, classes: int, rows: int) -> bool:
-        """Whether data with these numbers belong to the group."""
-        return all(
-            low <= value and (high is None or value < high)
-            for value, (low, high) in ((classes, self.classes), (rows, self.rows))
-        )
-
-    @property
-    def ranking(self) -> tuple[str, ...]:
-        """Keys of the methods, highest mean winrate first, without the uncalibrated model."""
-        keys = [key for key in self.records if key != UNCALIBRATED]
-        return tuple(sorted(keys, key=lambda key: (-self.records[key].winrate, key)))
-
-    def keeping(self) -> tuple[str, ...]:
-        """Return the methods of the ranking that keep every predicted class."""
-        return tuple(key for key in self.ranking if RECALIBRATORS[key].accuracy_preserving)
-
-    def record_words(self, key: str) -> str:
-        """Return the winrates of a method, and how often it does harm, in words."""
-        record = self.records[key]
-        share = round(100 * record.worse_brier)
-        often = (
-            f"in {share} %"
-            if share
-            else "in none of them"
-            if not record.worse_brier
-            else "in less than 1 %"
-        )
-        return (
-            f"winrate {record.brier:.2f} by Brier score and {record.nll:.2f} by log loss, Brier score worse than without "
-            f"calibration {often}"
-        )
-
-
-def evidence(classes: int, rows: int) -> ExperimentGroup:
-    """Return the experiments that are most similar to the data.
-
-    Parameters
-    ----------
-    classes : int
-    rows : int
-        Number of calibration rows.
-    """
-    return next(group for group in _groups() if group.holds(classes, rows))
-
-
-@cache
-def _groups() -> tuple[ExperimentGroup, ...]:
-    record = json.loads(files(__package__).joinpath(_FILE).read_text(encoding="utf-8"))
-    return tuple(
-        ExperimentGroup(
-            source=group["source"],
-            experiments=group["experiments"],
-            classes=(group["classes"][0], group["classes"][1]),
-            rows=(group["rows"][0], group["rows"][1]),
-            like=group["like"],
-            records={
-                key: Record(**values)
-                for key, values in group["methods"].items()
-                if key in RECALIBRATORS
-            },
-        )
-        for group in record["groups"]
-    )
-
-
-# ---- Which recalibrators to try first on given data, and why the others are left out.
-
 
 #: Number of suggested methods that win most often on such data, in addition to the usual ones that keep every predicted class.
 BEST = 5
@@ -212,13 +86,55 @@ def _rank(key: str, group: ExperimentGroup) -> str:
     )
 
 
-# ---- Advice on a recalibrator: what wins on similar data in published experiments, combined with the comparison at hand.
+# ---- Advice after a comparison
 
 
 #: Number of classes of a complex task: for Zhang et al. those of CIFAR-100 and ImageNet are complex, that of CIFAR-10 is not.
 MANY_CLASSES = 100
 #: Rows of "a large calibration data set", overall and per class: about where IROvA-TS takes the lead in their figures 6 and 11-13.
 LARGE_SET, LARGE_PER_CLASS = 5_000, 25
+
+
+def advise(comparison: Comparison, data: Dataset, *, keep_classes: bool = False) -> Advice:
+    """Choose a method by a comparison and by what wins on similar data elsewhere; the reasons say where the two differ.
+
+    Methods that are not told apart from the best one (adjusted for all pairs) count as equal if they are also better
+    than the uncalibrated model beyond noise and their NLL is not worse. Among equals the order is: the uncalibrated model,
+    the method that wins most often on similar data, the best value. The reasons state this rule.
+
+    Parameters
+    ----------
+    comparison : Comparison
+        A comparison with paired intervals.
+    data : Predictions or ConfidencePredictions
+        The compared data.
+    keep_classes : bool
+        Whether no predicted class may change.
+    """
+    rule = guideline(data, comparison.fit.rows, keep_classes=keep_classes)
+    if not any(m.ok and m.key != UNCALIBRATED for m in comparison):
+        return Advice(UNCALIBRATED, ("No method was fitted, so there is no basis for a choice.",))
+    criterion = comparison.criterion
+    if criterion is None:
+        return Advice(UNCALIBRATED, ("There are no paired intervals to judge by.", rule.reason))
+    allowed = [
+        key
+        for key in comparison.ranking(criterion)
+        if key == UNCALIBRATED or not keep_classes or not comparison[key].predictions_changed
+    ]
+    name = METRICS[criterion].label
+    tied = comparison.tied[criterion]
+    best = allowed[0]
+    # If the best method is not allowed, ties with it say nothing about the allowed ones.
+    equal = [key for key in allowed if key in tied] if best in tied else [best]
+    chosen = UNCALIBRATED
+    if UNCALIBRATED not in equal:
+        chosen = _most_often([key for key in equal if not _objection(comparison, key)], rule)
+    reasons = [*_measured(comparison, criterion, name, chosen, best, equal)]
+    reasons.append(_rule(comparison, criterion, name, chosen, best, equal, rule))
+    reasons.append(_held_against(rule, chosen, equal, comparison, name, data))
+    reasons += _keep_in_mind(comparison, comparison[chosen])
+    return Advice(chosen, tuple(r for r in reasons if r))
 
 
 def guideline(data: Dataset, fit_rows: int, *, keep_classes: bool = False) -> Guideline:
@@ -263,48 +179,6 @@ def _zhang(classes: int, rows: int, keep_classes: bool) -> str:
     return f"Zhang et al. (2020, appendix G) recommend {method}."
 
 
-def advise(comparison: Comparison, data: Dataset, *, keep_classes: bool = False) -> Advice:
-    """Choose a method by a comparison and by what wins on similar data elsewhere; the reasons say where the two differ.
-
-    Methods that are not told apart from the best one (adjusted for all pairs) count as equal if they are also better
-    than the uncalibrated model beyond noise and their NLL is not worse. Among equals the order is: the uncalibrated model,
-    the method that wins most often on similar data, the best value. The reasons state this rule.
-
-    Parameters
-    ----------
-    comparison : Comparison
-        A comparison with paired intervals.
-    data : Predictions or ConfidencePredictions
-        The compared data.
-    keep_classes : bool
-        Whether no predicted class may change.
-    """
-    rule = guideline(data, comparison.fit.rows, keep_classes=keep_classes)
-    if not any(m.ok and m.key != UNCALIBRATED for m in comparison):
-        return Advice(UNCALIBRATED, ("No method was fitted, so there is no basis for a choice.",))
-    criterion = comparison.criterion
-    if criterion is None:
-        return Advice(UNCALIBRATED, ("There are no paired intervals to judge by.", rule.reason))
-    allowed = [
-        key
-        for key in comparison.ranking(criterion)
-        if key == UNCALIBRATED or not keep_classes or not comparison[key].predictions_changed
-    ]
-    name = METRICS[criterion].label
-    tied = comparison.tied[criterion]
-    best = allowed[0]
-    # If the best method is not allowed, ties with it say nothing about the allowed ones.
-    equal = [key for key in allowed if key in tied] if best in tied else [best]
-    chosen = UNCALIBRATED
-    if UNCALIBRATED not in equal:
-        chosen = _first([key for key in equal if not _objection(comparison, key)], rule)
-    reasons = [*_measured(comparison, criterion, name, chosen, best, equal)]
-    reasons.append(_rule(comparison, criterion, name, chosen, best, equal, rule))
-    reasons.append(_held_against(rule, chosen, equal, comparison, name, data))
-    reasons += _keep_in_mind(comparison, comparison[chosen])
-    return Advice(chosen, tuple(r for r in reasons if r))
-
-
 def _objection(comparison: Comparison, key: str) -> str | None:
     """Say why a method that is tied with the best is still no improvement; None if it is one."""
     differences = comparison[key].differences
@@ -318,7 +192,7 @@ def _objection(comparison: Comparison, key: str) -> str | None:
     return None
 
 
-def _first(sound: list[str], rule: Guideline) -> str:
+def _most_often(sound: list[str], rule: Guideline) -> str:
     """Return the method that wins most often on such data, or the one with the best value if no experiments are known."""
     return next((key for key in rule.ranking if key in sound), next(iter(sound), UNCALIBRATED))
 
@@ -447,3 +321,126 @@ def _keep_in_mind(comparison: Comparison, result: MethodResult) -> list[str]:
     elif result.key != UNCALIBRATED:
         sentences.append("The choice was made on the evaluation rows: fresh rows would confirm it.")
     return sentences
+
+
+# ---- Evidence
+
+
+#: Written by ``benchmarks/record_arena.py``; the first group that matches the data is used.
+_FILE = "arena_evidence.json"
+
+
+@dataclass(frozen=True)
+class Record:
+    """Record of one method in a group of experiments.
+
+    Attributes
+    ----------
+    brier, nll : float
+        Winrates: mean share of the other methods with a strictly larger score.
+    worse_brier, worse_nll : float
+        Share of the experiments in which the score is larger (worse) than without calibration.
+    gain : float
+        Mean gain in the Brier score over no calibration.
+    """
+
+    brier: float
+    nll: float
+    worse_brier: float
+    worse_nll: float
+    gain: float
+
+    @property
+    def winrate(self) -> float:
+        """Mean of the two winrates."""
+        return (self.brier + self.nll) / 2
+
+
+@dataclass(frozen=True)
+class ExperimentGroup:
+    """Experiments with similar numbers of classes and calibration rows.
+
+    Attributes
+    ----------
+    source : str
+        Source of the experiments, in words.
+    experiments : int
+    classes, rows : (int, int or None)
+        Range: from the first number up to, but not including, the second; None for no upper end.
+    like : str
+        The two ranges in words ("2 classes, 1,000 to 4,999 calibration rows").
+    records : mapping of str to Record
+        By the key of the method.
+    """
+
+    source: str
+    experiments: int
+    classes: tuple[int, int | None]
+    rows: tuple[int, int | None]
+    like: str
+    records: Mapping[str, Record]
+
+    def holds(self, classes: int, rows: int) -> bool:
+        """Whether data with these numbers belong to the group."""
+        return all(
+            low <= value and (high is None or value < high)
+            for value, (low, high) in ((classes, self.classes), (rows, self.rows))
+        )
+
+    @property
+    def ranking(self) -> tuple[str, ...]:
+        """Keys of the methods, highest mean winrate first, without the uncalibrated model."""
+        keys = [key for key in self.records if key != UNCALIBRATED]
+        return tuple(sorted(keys, key=lambda key: (-self.records[key].winrate, key)))
+
+    def keeping(self) -> tuple[str, ...]:
+        """Return the methods of the ranking that keep every predicted class."""
+        return tuple(key for key in self.ranking if RECALIBRATORS[key].accuracy_preserving)
+
+    def record_words(self, key: str) -> str:
+        """Return the winrates of a method, and how often it does harm, in words."""
+        record = self.records[key]
+        share = round(100 * record.worse_brier)
+        often = (
+            f"in {share} %"
+            if share
+            else "in none of them"
+            if not record.worse_brier
+            else "in less than 1 %"
+        )
+        return (
+            f"winrate {record.brier:.2f} by Brier score and {record.nll:.2f} by log loss, Brier score worse than without "
+            f"calibration {often}"
+        )
+
+
+def evidence(classes: int, rows: int) -> ExperimentGroup:
+    """Return the experiments that are most similar to the data.
+
+    Parameters
+    ----------
+    classes : int
+    rows : int
+        Number of calibration rows.
+    """
+    return next(group for group in _groups() if group.holds(classes, rows))
+
+
+@cache
+def _groups() -> tuple[ExperimentGroup, ...]:
+    record = json.loads(files(__package__).joinpath(_FILE).read_text(encoding="utf-8"))
+    return tuple(
+        ExperimentGroup(
+            source=group["source"],
+            experiments=group["experiments"],
+            classes=(group["classes"][0], group["classes"][1]),
+            rows=(group["rows"][0], group["rows"][1]),
+            like=group["like"],
+            records={
+                key: Record(**values)
+                for key, values in group["methods"].items()
+                if key in RECALIBRATORS
+            },
+        )
+        for group in record["groups"]
+    )

@@ -1,4 +1,4 @@
-"""Every method on every data set."""
+"""The experiments of an arena: every method is fitted on the calibration rows of every model and judged on its evaluation rows."""
 
 from __future__ import annotations
 
@@ -31,14 +31,9 @@ from calviz.core.predictions import Dataset
 from calviz.data.loaded import EVAL_SPLITS, FIT_SPLITS, usual_split
 from calviz.verdicts.analysis import evaluate
 
-# ---- Run experiments: every method is fitted on the calibration rows and judged on the evaluation rows.
-
-
 #: Called as ``progress(name, done, total, problem)`` after each file; `problem` is "" if there was none.
 ArenaProgress = Callable[[str, int, int, str], object]
 MethodOptions = Mapping[str, Mapping[str, Any]]
-#: Number of submitted sources per worker: few, so that a stop does not wait for many.
-_AHEAD = 2
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,6 +61,80 @@ class Rules:
     def specs(self) -> list[RecalibratorSpec]:
         """Specs of the methods, the uncalibrated model first."""
         return specs_of(self.methods, self.options)
+
+
+def play_all(
+    sources: Sequence[Playable],
+    rules: Rules = Rules(),
+    *,
+    state: ArenaState | None = None,
+    jobs: int | None = None,
+    progress: ArenaProgress | None = None,
+    stop: Callable[[], bool] | None = None,
+) -> tuple[ResultTable, tuple[str, ...]]:
+    """Run all experiments.
+
+    Parameters
+    ----------
+    sources : sequence of Playable
+    rules : Rules
+    state : ArenaState, optional
+        Saves results as they come, and provides those of an earlier run.
+    jobs : int, optional
+        Number of parallel workers; if left out, the number of available cores. Files are run in processes, predictions in
+        memory in threads.
+    progress : callable, optional
+    stop : callable, optional
+        Polled during the work; once it returns True, the table holds only what is finished.
+
+    Returns
+    -------
+    table : ResultTable
+    problems : tuple of str
+        Why files could not be used.
+
+    Raises
+    ------
+    InputError
+        If no source could be used.
+    Stopped
+        If it was stopped before anything was finished.
+    """
+    specs = rules.specs  # raises on unknown methods before any work
+    saved = dict(state.done) if state is not None else {}
+    results: list[tuple[Experiment, list[MethodScore]]] = []
+    problems: list[str] = []
+    stopped = stop or (lambda: False)
+    workers = max(1, min(jobs or available_cores(), len(sources)))
+    # Closed at once if the work ends early, so that no worker outlives it.
+    with closing(_outcomes(sources, rules, frozenset(saved), workers, stopped)) as outcomes:
+        for done, outcome in enumerate(outcomes, start=1):
+            for experiment, scores in outcome.results:
+                new = {key: score for key, score in scores.items() if key not in saved}
+                if new and state is not None:
+                    state.add(experiment, new)
+                results.append(
+                    (experiment, [saved.get(key, score) for key, score in scores.items()])
+                )
+            if outcome.problem:
+                problems.append(outcome.problem)
+            if progress is not None:
+                progress(outcome.name, done, len(sources), outcome.problem)
+    if not results:
+        if stopped():
+            raise Stopped
+        first = problems[0] if problems else "there is nothing to run."
+        several = (
+            f"none of {len(problems):,} files can be used; the first: " if len(problems) > 1 else ""
+        )
+        raise InputError(f"{several}{first}", placed=True)
+    # Sorted by name, because workers finish in random order.
+    results.sort(key=lambda pair: pair[0])
+    table = ResultTable.of(results, methods=[spec.key for spec in specs])
+    return table, tuple(problems)
+
+
+# ---- One source
 
 
 @dataclass(frozen=True)
@@ -163,75 +232,11 @@ def method_key(method: str, options: MethodOptions) -> str:
     return f"{method} {sorted(parameters.items())!r}" if parameters else method
 
 
-def play_all(
-    sources: Sequence[Playable],
-    rules: Rules = Rules(),
-    *,
-    state: ArenaState | None = None,
-    jobs: int | None = None,
-    progress: ArenaProgress | None = None,
-    stop: Callable[[], bool] | None = None,
-) -> tuple[ResultTable, tuple[str, ...]]:
-    """Run all experiments.
+# ---- Workers
 
-    Parameters
-    ----------
-    sources : sequence of Playable
-    rules : Rules
-    state : ArenaState, optional
-        Saves results as they come, and provides those of an earlier run.
-    jobs : int, optional
-        Number of parallel workers; if left out, the number of available cores. Files are run in processes, predictions in
-        memory in threads.
-    progress : callable, optional
-    stop : callable, optional
-        Polled during the work; once it returns True, the table holds only what is finished.
 
-    Returns
-    -------
-    table : ResultTable
-    problems : tuple of str
-        Why files could not be used.
-
-    Raises
-    ------
-    InputError
-        If no source could be used.
-    Stopped
-        If it was stopped before anything was finished.
-    """
-    specs = rules.specs  # raises on unknown methods before any work
-    saved = dict(state.done) if state is not None else {}
-    results: list[tuple[Experiment, list[MethodScore]]] = []
-    problems: list[str] = []
-    stopped = stop or (lambda: False)
-    workers = max(1, min(jobs or available_cores(), len(sources)))
-    # Closed at once if the work ends early, so that no worker outlives it.
-    with closing(_outcomes(sources, rules, frozenset(saved), workers, stopped)) as outcomes:
-        for done, outcome in enumerate(outcomes, start=1):
-            for experiment, scores in outcome.results:
-                new = {key: score for key, score in scores.items() if key not in saved}
-                if new and state is not None:
-                    state.add(experiment, new)
-                results.append(
-                    (experiment, [saved.get(key, score) for key, score in scores.items()])
-                )
-            if outcome.problem:
-                problems.append(outcome.problem)
-            if progress is not None:
-                progress(outcome.name, done, len(sources), outcome.problem)
-    if not results:
-        if stopped():
-            raise Stopped
-        first = problems[0] if problems else "there is nothing to run."
-        several = (
-            f"none of {len(problems):,} files can be used; the first: " if len(problems) > 1 else ""
-        )
-        raise InputError(f"{several}{first}", placed=True)
-    # Sorted by name, because workers finish in random order.
-    results.sort(key=lambda pair: pair[0])
-    table = ResultTable.of(results, methods=[spec.key for spec in specs])
-    return table, tuple(problems)
+#: Number of submitted sources per worker: few, so that a stop does not wait for many.
+_AHEAD = 2
 
 
 def _outcomes(

@@ -1,4 +1,4 @@
-"""What an arena returns."""
+"""What an arena returns: a table of results, leaderboards, and sentences about them."""
 
 from __future__ import annotations
 
@@ -18,9 +18,6 @@ from calviz.sample.error_bars import Interval
 
 if TYPE_CHECKING:
     import pandas as pd
-
-
-# ---- The result table of an arena: every method in every experiment, and the experiments themselves.
 
 
 #: Keys of the proper scores that an arena judges by; lower is better.
@@ -262,7 +259,7 @@ def _same(first: MethodScore, second: MethodScore) -> bool:
     return all(a == b or (math.isnan(a) and math.isnan(b)) for a, b in pairs)
 
 
-# ---- The leaderboards of an arena.
+# ---- Leaderboards
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -450,7 +447,7 @@ class Arena:
     notes: tuple[str, ...] = ()
 
 
-# ---- Sentences about a leaderboard, the same in the terminal, the app and the report.
+# ---- Sentences
 
 
 #: Definition of a winrate, for captions.

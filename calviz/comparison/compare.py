@@ -13,7 +13,7 @@ import numpy as np
 from calviz.comparison.advice import advise
 from calviz.comparison.comparison_results import Comparison, MethodResult
 from calviz.comparison.fitting import Fitted, fit_and_apply
-from calviz.comparison.paired_differences import pair, squares
+from calviz.comparison.paired_differences import pair
 from calviz.comparison.rows import Division, Plan, Rows
 from calviz.core.blocks import FloatArray, IntArray, Stopped, available_cores, checkpoint, watching
 from calviz.core.entry_specs import UNCALIBRATED, RecalibratorSpec
@@ -393,7 +393,8 @@ def _gain(before: Dataset, after: Dataset) -> float:
     def error(data: Dataset) -> float:
         if isinstance(data, Predictions):
             of_label = data.probs[np.arange(data.n), data.labels].astype(np.float64)
-            each = squares(data) + 1 - 2 * of_label
+            squares = np.asarray(np.vecdot(data.probs, data.probs), dtype=np.float64)
+            each = squares + 1 - 2 * of_label
         else:
             each = (data.confidence.astype(np.float64) - data.correct) ** 2
         return float(np.average(each, weights=data.weights))

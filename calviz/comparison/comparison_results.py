@@ -1,4 +1,4 @@
-"""What a comparison returns, and its table."""
+"""What a comparison of recalibrators returns, and the table that the app, the report and the terminal show of it."""
 
 from __future__ import annotations
 
@@ -12,306 +12,14 @@ from calviz.core.entry_specs import RECALIBRATORS, UNCALIBRATED, zero_words
 from calviz.core.errors import OptionError, needs
 from calviz.core.events import DEFAULT_BINS, Scheme
 from calviz.core.metric_spec import METRICS, RANKED_BY, badness
+from calviz.core.predictions import Dataset
 from calviz.core.words import bins_words, counted, shorten
-from calviz.sample.error_bars import Displayed, Interval, MetricResult, Summary
+from calviz.sample.error_bars import Interval
+from calviz.sample.metric_results import Displayed, MetricResult, Summary
 from calviz.verdicts.evaluation import Written
 
 if TYPE_CHECKING:
     import pandas as pd
-
-    from calviz.core.predictions import Dataset
-
-
-# ---- The table of a comparison: its columns, their marks, and the remarks below it.
-#
-# The app, the report and the terminal show the same table, each in its own format.
-
-
-Mark = Literal["best", "second"]
-
-#: Why a metric has no paired differences; of the second kind, each metric has its own reason.
-NOT_RESAMPLED = "is not resampled in this comparison"
-UNDEFINED = "has no value on some resampled or simulated rows"
-NOT_ALL = "has a value only for some of those that are compared"
-
-#: What "tied" means, for captions.
-TIED_WORDS = "not told apart from the best at 95 %, all pairs taken into account"
-#: Sign after the value of a row that is not told apart from the best.
-TIED_SIGN = "≈"
-
-
-def marks_words(best: str = "best") -> str:
-    """Explain the marks of a table, for its caption; `best` names what is best."""
-    return f"Bold: {best}. ≈: {TIED_WORDS}. Underlined: the best of the others."
-
-
-@dataclass(frozen=True, eq=False)
-class ComparisonColumn:
-    """One metric of all compared items.
-
-    Attributes
-    ----------
-    key : str
-        Key of the metric.
-    results : mapping of str to MetricResult
-        Results by row; rows without a result are missing.
-    best : tuple of str
-        The best row, and those not told apart from it.
-    second : tuple of str
-        The best of the others.
-    """
-
-    key: str
-    results: Mapping[str, MetricResult]
-    best: tuple[str, ...] = ()
-    second: tuple[str, ...] = ()
-
-    @classmethod
-    def of(
-        cls, key: str, results: Mapping[str, MetricResult], tied: tuple[str, ...] = ()
-    ) -> ComparisonColumn:
-        """Make a column that marks the best, those `tied` with it, and the best of the others."""
-        ranking = ordered(results, METRICS[key].direction)
-        first = ranking[:1] + tuple(row for row in ranking[1:] if row in tied)
-        return cls(key, results, first, tuple(row for row in ranking if row not in first)[:1])
-
-    @cached_property
-    def written(self) -> Written:
-        """Formatter of the values, all with the same decimals."""
-        return Written.column(self.results.values())
-
-    @property
-    def heading(self) -> str:
-        """Label of the metric, with its unit."""
-        label, unit = METRICS[self.key].label, self.written.unit_words
-        return f"{label} ({unit})" if unit else label
-
-    def text(self, row: str) -> str:
-        """Return the value of a row, with the decimals of the column."""
-        result = self.results.get(row)
-        return "–" if result is None else self.written.of(result.value)
-
-    def mark(self, row: str) -> Mark | None:
-        """Return the mark of a row."""
-        return "best" if row in self.best else "second" if row in self.second else None
-
-    def is_tied(self, row: str) -> bool:
-        """Whether a row does not have the best value, but is not told apart from it."""
-        return row in self.best[1:]
-
-
-@dataclass(frozen=True)
-class Remark:
-    """A remark below a table.
-
-    Attributes
-    ----------
-    kind : {"value", "differences", "zeros", "warning", "failed"}
-        About a value, why metrics have no differences, about how exact zeros are counted, from a fit, or why there is no result.
-    of : tuple of str
-        The rows that it concerns; empty for a remark about differences.
-    text : str
-    metric : str or None
-        The metric, if it is about a value.
-    """
-
-    kind: Literal["value", "differences", "zeros", "warning", "failed"]
-    of: tuple[str, ...]
-    text: str
-    metric: str | None = None
-
-
-def remarks_on_values(columns: Iterable[ComparisonColumn]) -> Iterator[Remark]:
-    """Yield the notes on values, column by column."""
-    for column in columns:
-        for row, result in column.results.items():
-            if result.note:
-                yield Remark("value", (row,), result.note, column.key)
-
-
-def why_no_differences(
-    values: Mapping[str, int], compared: int, paired: Container[str], undefined: Container[str]
-) -> dict[str, str]:
-    """Say why metrics have no paired differences; empty if no metric has any.
-
-    Parameters
-    ----------
-    values : mapping of str to int
-        How many of the compared items have a value, by metric; those with fewer than two are not ordered by it.
-    compared : int
-        Number of compared items that have values of some metrics.
-    paired : container of str
-        Metrics with differences.
-    undefined : container of str
-        Metrics that could be resampled, but have no value on some resampled or simulated rows.
-    """
-    if not paired:
-        return {}
-    return {
-        key: _undefined(key) if key in undefined else NOT_ALL if count < compared else NOT_RESAMPLED
-        for key, count in values.items()
-        if count > 1 and key not in paired
-    }
-
-
-def _undefined(key: str) -> str:
-    _, _, when = METRICS[key].undefined.rstrip(".").partition(": ")
-    return f"{UNDEFINED} ({when})" if when else UNDEFINED
-
-
-def remarks_on_differences(
-    columns: Iterable[ComparisonColumn], reasons: Mapping[str, str]
-) -> Iterator[Remark]:
-    """Yield a remark for each reason why columns have no differences (`why_no_differences`)."""
-    labels: dict[str, list[str]] = {}
-    for column in columns:
-        if column.key in reasons:
-            labels.setdefault(reasons[column.key], []).append(METRICS[column.key].label)
-    for reason, named in labels.items():
-        subject = "it" if len(named) == 1 else "each"
-        text = f"{', '.join(named)}: no paired differences, as {subject} {reason}."
-        yield Remark("differences", (), text)
-
-
-def ordered(results: Mapping[str, MetricResult], direction: str) -> tuple[str, ...]:
-    """Return names from the best to the worst result; those without a value are left out.
-
-    Parameters
-    ----------
-    results : mapping of str to MetricResult
-        Results of one metric.
-    direction : {"lower", "higher", "zero", "one", "none"}
-        What is better; "none" for a metric that only describes the data.
-    """
-    worse = badness(direction)
-    if worse is None:
-        return ()
-    values = {name: worse(r.value) for name, r in results.items() if r.available}
-    return tuple(sorted(values, key=values.__getitem__))
-
-
-# ---- The advice that a comparison of recalibrators gives.
-
-
-@dataclass(frozen=True)
-class Guideline:
-    """Which methods win on similar data in published experiments, and what guidelines recommend.
-
-    Attributes
-    ----------
-    ranking : tuple of str
-        Allowed methods, the one that wins most often first; empty if none was tried on such data.
-    reason : str
-        The experiments with their numbers, and the published guideline.
-    """
-
-    ranking: tuple[str, ...]
-    reason: str
-
-    @property
-    def method(self) -> str | None:
-        """The method that wins most often."""
-        return next(iter(self.ranking), None)
-
-
-@dataclass(frozen=True)
-class Advice:
-    """The recommended method, with reasons.
-
-    Attributes
-    ----------
-    method : str
-        Key; the uncalibrated model if no method is better beyond noise.
-    reasons : tuple of str
-        Sentences: what was measured, the guideline, what to keep in mind.
-    """
-
-    method: str
-    reasons: tuple[str, ...]
-
-    @property
-    def headline(self) -> str:
-        """The advice in a few words."""
-        left = self.method == UNCALIBRATED
-        return f"Advice: {'leave the model as it is' if left else RECALIBRATORS[self.method].label}"
-
-
-# ---- The result of a comparison of recalibrators.
-
-
-def refit_words(refits: int) -> str:
-    """Say whether verdicts hold for the fitted maps only, or include the variation of the fit."""
-    if not refits:
-        return "for the maps as fitted"
-    return f"they include the variation of the fit, from {refits} refits"
-
-
-def gain_words(sign: str = "≥") -> str:
-    """Explain the column "gain" of a table of methods, for its caption."""
-    return (
-        f"Gain: mean squared error before minus after; {sign} where the method may change predictions: "
-        "the gain in calibration is at least that"
-    )
-
-
-DifferenceVerdict = Literal["better", "worse", "tied"]
-
-#: What "beyond noise" means, for captions: one wording everywhere.
-AGAINST_WORDS = "better and worse: beyond noise, adjusted for all methods"
-BASIS_WORDS = (
-    "Each interval holds at 95 % on its own; a verdict holds at 95 % for all comparisons together and is based on the "
-    "adjusted interval. An interval may exclude 0 although the verdict is 'tied'."
-)
-#: How differences of errors are computed, for captions.
-NOISELESS_WORDS = (
-    "Errors that noise makes larger are compared without that noise, so a difference may not equal that of the two "
-    "values."
-)
-BEST_IN_WORDS = (
-    "share of the resamples of the rows in which it is best, with the noise in errors removed"
-)
-
-
-@dataclass(frozen=True)
-class Difference:
-    """A metric of one set of probabilities minus that of another, on the same rows.
-
-    Attributes
-    ----------
-    value : float
-        For an error that noise makes larger, the difference of the errors without that noise, which may differ from the
-        difference of the two values shown.
-    interval : Interval
-        95 % interval of the true difference, not adjusted.
-    verdict : {"better", "worse", "tied"}
-        Of the first set against the second, beyond noise, adjusted for all comparisons made together. Metrics that should
-        be 0 are compared by absolute value.
-    adjusted : Interval, optional
-        The interval that the verdict uses, wide enough for all comparisons together: `interval` may exclude 0
-        while this one does not, and the verdict is "tied". For a metric that should be 0, the interval of the difference of
-        absolute values.
-    """
-
-    value: float
-    interval: Interval
-    verdict: DifferenceVerdict
-    adjusted: Interval | None = None
-
-    @property
-    def tied(self) -> bool:
-        """Whether neither set is better beyond noise."""
-        return self.verdict == "tied"
-
-    @property
-    def turned(self) -> Difference:
-        """The difference with the two sets exchanged."""
-        verdicts: dict[DifferenceVerdict, DifferenceVerdict] = {
-            "better": "worse",
-            "worse": "better",
-            "tied": "tied",
-        }
-        adjusted = None if self.adjusted is None else self.adjusted.turned
-        return Difference(-self.value, self.interval.turned, verdicts[self.verdict], adjusted)
 
 
 @dataclass(frozen=True)
@@ -582,3 +290,294 @@ class Comparison(Displayed):
             )
             rows.append(row)
         return pd.DataFrame(rows).set_index("method")
+
+
+@dataclass(frozen=True)
+class Advice:
+    """The recommended method, with reasons.
+
+    Attributes
+    ----------
+    method : str
+        Key; the uncalibrated model if no method is better beyond noise.
+    reasons : tuple of str
+        Sentences: what was measured, the guideline, what to keep in mind.
+    """
+
+    method: str
+    reasons: tuple[str, ...]
+
+    @property
+    def headline(self) -> str:
+        """The advice in a few words."""
+        left = self.method == UNCALIBRATED
+        return f"Advice: {'leave the model as it is' if left else RECALIBRATORS[self.method].label}"
+
+
+@dataclass(frozen=True)
+class Guideline:
+    """Which methods win on similar data in published experiments, and what guidelines recommend.
+
+    Attributes
+    ----------
+    ranking : tuple of str
+        Allowed methods, the one that wins most often first; empty if none was tried on such data.
+    reason : str
+        The experiments with their numbers, and the published guideline.
+    """
+
+    ranking: tuple[str, ...]
+    reason: str
+
+    @property
+    def method(self) -> str | None:
+        """The method that wins most often."""
+        return next(iter(self.ranking), None)
+
+
+# ---- Differences
+
+
+DifferenceVerdict = Literal["better", "worse", "tied"]
+
+
+@dataclass(frozen=True)
+class Difference:
+    """A metric of one set of probabilities minus that of another, on the same rows.
+
+    Attributes
+    ----------
+    value : float
+        For an error that noise makes larger, the difference of the errors without that noise, which may differ from the
+        difference of the two values shown.
+    interval : Interval
+        95 % interval of the true difference, not adjusted.
+    verdict : {"better", "worse", "tied"}
+        Of the first set against the second, beyond noise, adjusted for all comparisons made together. Metrics that should
+        be 0 are compared by absolute value.
+    adjusted : Interval, optional
+        The interval that the verdict uses, wide enough for all comparisons together: `interval` may exclude 0
+        while this one does not, and the verdict is "tied". For a metric that should be 0, the interval of the difference of
+        absolute values.
+    """
+
+    value: float
+    interval: Interval
+    verdict: DifferenceVerdict
+    adjusted: Interval | None = None
+
+    @property
+    def tied(self) -> bool:
+        """Whether neither set is better beyond noise."""
+        return self.verdict == "tied"
+
+    @property
+    def turned(self) -> Difference:
+        """The difference with the two sets exchanged."""
+        verdicts: dict[DifferenceVerdict, DifferenceVerdict] = {
+            "better": "worse",
+            "worse": "better",
+            "tied": "tied",
+        }
+        adjusted = None if self.adjusted is None else self.adjusted.turned
+        return Difference(-self.value, self.interval.turned, verdicts[self.verdict], adjusted)
+
+
+# ---- The table of a comparison
+#
+# The app, the report and the terminal show the same table, each in its own format.
+
+
+Mark = Literal["best", "second"]
+#: Why a metric has no paired differences; of the second kind, each metric has its own reason.
+NOT_RESAMPLED = "is not resampled in this comparison"
+UNDEFINED = "has no value on some resampled or simulated rows"
+NOT_ALL = "has a value only for some of those that are compared"
+
+
+@dataclass(frozen=True, eq=False)
+class ComparisonColumn:
+    """One metric of all compared items.
+
+    Attributes
+    ----------
+    key : str
+        Key of the metric.
+    results : mapping of str to MetricResult
+        Results by row; rows without a result are missing.
+    best : tuple of str
+        The best row, and those not told apart from it.
+    second : tuple of str
+        The best of the others.
+    """
+
+    key: str
+    results: Mapping[str, MetricResult]
+    best: tuple[str, ...] = ()
+    second: tuple[str, ...] = ()
+
+    @classmethod
+    def of(
+        cls, key: str, results: Mapping[str, MetricResult], tied: tuple[str, ...] = ()
+    ) -> ComparisonColumn:
+        """Make a column that marks the best, those `tied` with it, and the best of the others."""
+        ranking = ordered(results, METRICS[key].direction)
+        first = ranking[:1] + tuple(row for row in ranking[1:] if row in tied)
+        return cls(key, results, first, tuple(row for row in ranking if row not in first)[:1])
+
+    @cached_property
+    def written(self) -> Written:
+        """Formatter of the values, all with the same decimals."""
+        return Written.column(self.results.values())
+
+    @property
+    def heading(self) -> str:
+        """Label of the metric, with its unit."""
+        label, unit = METRICS[self.key].label, self.written.unit_words
+        return f"{label} ({unit})" if unit else label
+
+    def text(self, row: str) -> str:
+        """Return the value of a row, with the decimals of the column."""
+        result = self.results.get(row)
+        return "–" if result is None else self.written.of(result.value)
+
+    def mark(self, row: str) -> Mark | None:
+        """Return the mark of a row."""
+        return "best" if row in self.best else "second" if row in self.second else None
+
+    def is_tied(self, row: str) -> bool:
+        """Whether a row does not have the best value, but is not told apart from it."""
+        return row in self.best[1:]
+
+
+def ordered(results: Mapping[str, MetricResult], direction: str) -> tuple[str, ...]:
+    """Return names from the best to the worst result; those without a value are left out.
+
+    Parameters
+    ----------
+    results : mapping of str to MetricResult
+        Results of one metric.
+    direction : {"lower", "higher", "zero", "one", "none"}
+        What is better; "none" for a metric that only describes the data.
+    """
+    worse = badness(direction)
+    if worse is None:
+        return ()
+    values = {name: worse(r.value) for name, r in results.items() if r.available}
+    return tuple(sorted(values, key=values.__getitem__))
+
+
+@dataclass(frozen=True)
+class Remark:
+    """A remark below a table.
+
+    Attributes
+    ----------
+    kind : {"value", "differences", "zeros", "warning", "failed"}
+        About a value, why metrics have no differences, about how exact zeros are counted, from a fit, or why there is no result.
+    of : tuple of str
+        The rows that it concerns; empty for a remark about differences.
+    text : str
+    metric : str or None
+        The metric, if it is about a value.
+    """
+
+    kind: Literal["value", "differences", "zeros", "warning", "failed"]
+    of: tuple[str, ...]
+    text: str
+    metric: str | None = None
+
+
+def remarks_on_values(columns: Iterable[ComparisonColumn]) -> Iterator[Remark]:
+    """Yield the notes on values, column by column."""
+    for column in columns:
+        for row, result in column.results.items():
+            if result.note:
+                yield Remark("value", (row,), result.note, column.key)
+
+
+def why_no_differences(
+    values: Mapping[str, int], compared: int, paired: Container[str], undefined: Container[str]
+) -> dict[str, str]:
+    """Say why metrics have no paired differences; empty if no metric has any.
+
+    Parameters
+    ----------
+    values : mapping of str to int
+        How many of the compared items have a value, by metric; those with fewer than two are not ordered by it.
+    compared : int
+        Number of compared items that have values of some metrics.
+    paired : container of str
+        Metrics with differences.
+    undefined : container of str
+        Metrics that could be resampled, but have no value on some resampled or simulated rows.
+    """
+    if not paired:
+        return {}
+    return {
+        key: _undefined(key) if key in undefined else NOT_ALL if count < compared else NOT_RESAMPLED
+        for key, count in values.items()
+        if count > 1 and key not in paired
+    }
+
+
+def _undefined(key: str) -> str:
+    _, _, when = METRICS[key].undefined.rstrip(".").partition(": ")
+    return f"{UNDEFINED} ({when})" if when else UNDEFINED
+
+
+def remarks_on_differences(
+    columns: Iterable[ComparisonColumn], reasons: Mapping[str, str]
+) -> Iterator[Remark]:
+    """Yield a remark for each reason why columns have no differences (`why_no_differences`)."""
+    labels: dict[str, list[str]] = {}
+    for column in columns:
+        if column.key in reasons:
+            labels.setdefault(reasons[column.key], []).append(METRICS[column.key].label)
+    for reason, named in labels.items():
+        subject = "it" if len(named) == 1 else "each"
+        text = f"{', '.join(named)}: no paired differences, as {subject} {reason}."
+        yield Remark("differences", (), text)
+
+
+# ---- Captions
+
+
+#: What "tied" means, for captions.
+TIED_WORDS = "not told apart from the best at 95 %, all pairs taken into account"
+#: Sign after the value of a row that is not told apart from the best.
+TIED_SIGN = "≈"
+#: What "beyond noise" means, for captions: one wording everywhere.
+AGAINST_WORDS = "better and worse: beyond noise, adjusted for all methods"
+BASIS_WORDS = (
+    "Each interval holds at 95 % on its own; a verdict holds at 95 % for all comparisons together and is based on the "
+    "adjusted interval. An interval may exclude 0 although the verdict is 'tied'."
+)
+#: How differences of errors are computed, for captions.
+NOISELESS_WORDS = (
+    "Errors that noise makes larger are compared without that noise, so a difference may not equal that of the two "
+    "values."
+)
+BEST_IN_WORDS = (
+    "share of the resamples of the rows in which it is best, with the noise in errors removed"
+)
+
+
+def marks_words(best: str = "best") -> str:
+    """Explain the marks of a table, for its caption; `best` names what is best."""
+    return f"Bold: {best}. ≈: {TIED_WORDS}. Underlined: the best of the others."
+
+
+def refit_words(refits: int) -> str:
+    """Say whether verdicts hold for the fitted maps only, or include the variation of the fit."""
+    if not refits:
+        return "for the maps as fitted"
+    return f"they include the variation of the fit, from {refits} refits"
+
+
+def gain_words(sign: str = "≥") -> str:
+    """Explain the column "gain" of a table of methods, for its caption."""
+    return (
+        f"Gain: mean squared error before minus after; {sign} where the method may change predictions: "
+        "the gain in calibration is at least that"
+    )

@@ -1,4 +1,11 @@
-"""Intervals of a difference by test inversion; metrics of row weights."""
+"""Intervals of the difference of two errors by test inversion, and metrics as functions of row weights, which they need.
+
+An error such as the ECE is the norm of a vector of gaps. Noise makes it larger, by an amount that depends on
+the gaps themselves, and resampling adds the same noise again: percentile intervals of resampled differences do not
+cover the true difference. Here the observed gaps are multiplied by a scale, and the deviations of the resamples
+are added once. This gives a *simulated population*: its true error is known, and so are the errors that would be observed in it.
+Two sets of probabilities on the same rows share the resamples, so that common deviations cancel.
+"""
 
 from __future__ import annotations
 
@@ -18,15 +25,6 @@ from calviz.core.metric_spec import METRICS, Metric, Reweighted, badness
 from calviz.sample.draws import GroupWeights, RowDraws, RowWeights
 from calviz.sample.error_bars import Interval
 from calviz.sample.sample import Sample, metric_view
-
-# ---- Intervals of the difference of two errors by test inversion: the pairs of true errors that the data do not contradict.
-#
-# An error such as the ECE is the norm of a vector of gaps. Noise makes it larger, by an amount that depends on
-# the gaps themselves, and resampling adds the same noise again: percentile intervals of resampled differences do not
-# cover the true difference. Here the observed gaps are multiplied by a scale, and the deviations of the resamples
-# are added once. This gives a *simulated population*: its true error is known, and so are the errors that would be observed in it.
-# Two sets of probabilities on the same rows share the resamples, so that common deviations cancel.
-
 
 #: Scales of the gaps that are always tried; larger ones follow until the observed error is too small for them.
 SCALES = (0.0, 0.3, 0.65, 1.0, 1.4)
@@ -236,11 +234,11 @@ def critical(
     return max(Z, float(np.quantile(largest, 0.95)))
 
 
-# ---- Metrics as functions of row weights, for paired resamples.
+# ---- Metrics of row weights
 #
 # Rows are drawn once for all methods, and the metrics of every method are computed on the same draws. A metric is a function
 # of a view, so it suffices to recompute the view from weights (`Metric.reweighting`). The gaps between scores and hits in
-# the view can be scaled, which gives a simulated population whose true error is known (`calviz.comparison.difference_intervals`). Not
+# the view can be scaled, which gives a simulated population whose true error is known. Not
 # available are metrics whose bins depend on the resample (ECE sweep), metrics that need pairs of rows or a sort per class or
 # resample (SKCE, class-wise KS, accuracy at a coverage, Hosmer-Lemeshow, ICI), logistic fits, and class-wise errors with
 # very many probabilities.
@@ -252,27 +250,6 @@ def is_inverted(metric: Metric) -> bool:
     For a signed metric this concerns its absolute value, which decides what is better, not its signed differences.
     """
     return metric.interval != "percentile" or metric.direction == "zero"
-
-
-@dataclass(eq=False)
-class _Shared:
-    """A view that one or more metrics are functions of."""
-
-    made_again: Reweighted
-    #: Whether it sums rows by clusters; otherwise it needs the weight of each row.
-    grouped: bool
-    metrics: list[Metric]
-    #: Largest scale of each inverted metric; set by the first resamples.
-    most: dict[str, float] | None = None
-
-    def reweighted(self, weights: RowWeights) -> Callable[[float | None], Any]:
-        """Return the view for weights of shape (n, b), as a function of the scale; see `calviz.core.metric_spec.Reweighting`."""
-        return self.made_again(weights if self.grouped else np.asarray(weights))
-
-    def values(self, view: Any, metrics: list[Metric]) -> dict[str, FloatArray]:
-        """Return the values of each metric, shape (b,)."""
-        parts = list(view.parts()) if hasattr(view, "parts") else [view]
-        return {m.key: np.concatenate([np.asarray(m.value(p)) for p in parts]) for m in metrics}
 
 
 class Weighted:
@@ -381,6 +358,27 @@ class Weighted:
             if some:
                 add(scale, some)
         return table
+
+
+@dataclass(eq=False)
+class _Shared:
+    """A view that one or more metrics are functions of."""
+
+    made_again: Reweighted
+    #: Whether it sums rows by clusters; otherwise it needs the weight of each row.
+    grouped: bool
+    metrics: list[Metric]
+    #: Largest scale of each inverted metric; set by the first resamples.
+    most: dict[str, float] | None = None
+
+    def reweighted(self, weights: RowWeights) -> Callable[[float | None], Any]:
+        """Return the view for weights of shape (n, b), as a function of the scale; see `calviz.core.metric_spec.Reweighting`."""
+        return self.made_again(weights if self.grouped else np.asarray(weights))
+
+    def values(self, view: Any, metrics: list[Metric]) -> dict[str, FloatArray]:
+        """Return the values of each metric, shape (b,)."""
+        parts = list(view.parts()) if hasattr(view, "parts") else [view]
+        return {m.key: np.concatenate([np.asarray(m.value(p)) for p in parts]) for m in metrics}
 
 
 def _worse(metric: Metric, values: FloatArray) -> FloatArray:

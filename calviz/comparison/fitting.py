@@ -1,10 +1,11 @@
-"""A method fitted on some rows, applied to others."""
+"""A recalibrator fitted on some rows and applied to others, and saved maps applied to other predictions."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -21,84 +22,62 @@ from calviz.core.row_columns import Factor
 from calviz.data.loaded import ReadingForMap, ReadingOptions, classes_agree
 from calviz.recalibrators.base import check_two_classes, load_map
 
-# ---- Fit a recalibrator on some rows and apply it to others.
 
-
-def make(spec: RecalibratorSpec, data: Dataset, options: Mapping[str, Any]) -> Any:
-    """Return an unfitted recalibrator for these data; raises NotAvailable if the method is not defined for them."""
-    if not isinstance(data, Predictions) and not spec.confidence_only:
-        raise NotAvailable(
-            "not available for confidence-only data: it needs the scores of all classes."
-        )
-    spec.check(options)
-    logits = isinstance(data, Predictions) and data.logits is not None
-    return spec.make(input="logits" if logits else "probabilities", **options)
-
-
-def scores_of(data: Dataset) -> tuple[FloatArray, IntArray]:
-    """Return the input of recalibrators: scores, shape (n, K), and labels, shape (n,).
-
-    Scores are the logits, if there are any. Confidence-only data become a problem with two classes, "wrong" and "right".
-    """
-    if isinstance(data, Predictions):
-        return (data.probs if data.logits is None else data.logits), data.labels
-    return np.stack([1 - data.confidence, data.confidence], axis=1), data.correct.astype(np.intp)
-
-
-def check_fitting_rows(recalibrator: Any, data: Dataset, labels: IntArray) -> None:
-    """Raise InputError, with the name of the class, if all rows to fit on are of one class and the map needs two."""
-    names = data.class_names if isinstance(data, Predictions) else ("wrong", "right")
-    check_two_classes(recalibrator, labels, names)
-
-
-def with_probabilities(
-    data: Dataset, probs: FloatArray, numbers: Mapping[str, FloatArray] | None = None
+def recalibrate(
+    data: Dataset | Profile,
+    method: str,
+    *,
+    fit_split: str | None = None,
+    fit_fraction: float | None = None,
+    cross_fit: int | None = None,
+    seed: int = 0,
+    **options: Any,
 ) -> Dataset:
-    """Return the same rows with calibrated probabilities, without logits, and with the method's further numbers per row.
+    """Fit a recalibrator on some rows and apply it to all.
 
-    `Predictions.numbers` of the old probabilities are dropped.
-    """
-    new_numbers = dict(numbers or {})
-    if isinstance(data, Predictions):
-        cells = data.cells and cells_after_map(data.cells, probs, data.labels, data.weights)
-        return replace(data, probs=probs, logits=None, cells=cells, numbers=new_numbers)
-    cells = data.cells and cells_after_map(data.cells, probs, data.correct, data.weights)
-    return replace(data, confidence=read_only(probs[:, 1]), numbers=new_numbers, cells=cells)
-
-
-def calibrated_by(recalibrator: Any, data: Dataset, scores: FloatArray) -> Dataset:
-    """Apply a fitted map, and add the columns of its intervals, if it has any.
+    The fitting rows stay in the result, under their split: evaluate only the others. If
+    the data have no splits, the result has the splits "calibration" and "evaluation". Under cross-fitting, no row was
+    seen by the map that calibrated it.
 
     Parameters
     ----------
-    recalibrator : transformer
-    data : Predictions or ConfidencePredictions
-    scores : ndarray, shape (n, K)
-        Scores of these rows (see `scores_of`).
+    data : Predictions, ConfidencePredictions or Profile
+    method : str
+        Key of a recalibrator, or ``first+second``.
+    fit_split : str, optional
+        The split to fit on.
+    fit_fraction : float, optional
+        Alternatively, the stratified share of rows to fit on.
+    cross_fit : int, optional
+        Alternatively, the number of folds.
+    seed : int
+        Seed of the random division.
+    **options
+        Parameters of the recalibrator.
     """
-    # Intervals of another map are not those of this one.
-    kept = {k: column for k, column in data.numbers.items() if not k.startswith(INTERVAL)}
-    numbers = {**kept, **interval_columns(recalibrator, data, scores)}
-    return with_probabilities(data, recalibrator.transform(scores), numbers)
+    division = Division(
+        fit_split=fit_split, fit_fraction=fit_fraction, cross_fit=cross_fit, seed=seed
+    )
+    return calibrate(data, method, division, options).calibrated
 
 
-def interval_columns(
-    recalibrator: Any, data: Dataset, scores: FloatArray
-) -> Mapping[str, FloatArray]:
-    """Return the intervals of a fitted map for some rows, by column name; empty if it has none."""
-    names = RECALIBRATORS[recalibrator.key].interval_columns
-    if not names:
-        return {}
-    pairs = recalibrator.intervals(scores)
-    # With two classes there is one map, and column names need no class.
-    classes = data.class_names if pairs.shape[1] > 1 else ("",)
-    return {
-        f"{INTERVAL}{name}_{class_name}"
-        if class_name
-        else f"{INTERVAL}{name}": np.ascontiguousarray(pairs[:, k, end])
-        for k, class_name in enumerate(classes)
-        for end, name in enumerate(names)
-    }
+def calibrate(
+    data: Dataset | Profile,
+    method: str,
+    division: Division,
+    options: Mapping[str, Any] = MappingProxyType({}),
+) -> Fitted:
+    """Like `recalibrate`, but return the fitted map and its warnings, too."""
+    data = dataset_of(data)
+    spec = RECALIBRATORS[method]
+    whole = division.fit_split is not None and data.split_names == (division.fit_split,)
+    rows = replace(division, in_sample=whole).rows(data)
+    if division.cross_fit is not None:
+        return fit_and_apply(data, spec, rows, options)
+    fit = rows.pairs[0][0]
+    every = np.arange(data.n)
+    fitted = fit_and_apply(data, spec, replace(rows, pairs=((fit, every),)), options)
+    return replace(fitted, calibrated=_marked(fitted.calibrated, fit))
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,13 +89,6 @@ class Fitted:
     fit_seconds: float
     apply_seconds: float
     warnings: tuple[str, ...]
-
-
-def _rows_of(array: FloatArray, rows: IntArray) -> FloatArray:
-    # Consecutive rows are taken as a view. Checking the ends is not enough: the rows between may be unordered.
-    if rows.size and rows[-1] - rows[0] + 1 == rows.size and bool((np.diff(rows) == 1).all()):
-        return array[rows[0] : rows[-1] + 1]
-    return np.asarray(array[rows])
 
 
 def fit_and_apply(
@@ -163,6 +135,13 @@ def fit_and_apply(
     return Fitted(calibrated, recalibrator, fit_seconds, apply_seconds, tuple(warnings))
 
 
+def _rows_of(array: FloatArray, rows: IntArray) -> FloatArray:
+    # Consecutive rows are taken as a view. Checking the ends is not enough: the rows between may be unordered.
+    if rows.size and rows[-1] - rows[0] + 1 == rows.size and bool((np.diff(rows) == 1).all()):
+        return array[rows[0] : rows[-1] + 1]
+    return np.asarray(array[rows])
+
+
 def _in_original_order(rows: Rows, parts: Sequence[FloatArray], n: int) -> FloatArray:
     """Combine arrays for the judged rows of each fold into one in the order of all n rows."""
     out = np.empty_like(parts[0], shape=(n, *parts[0].shape[1:]))
@@ -171,76 +150,81 @@ def _in_original_order(rows: Rows, parts: Sequence[FloatArray], n: int) -> Float
     return out
 
 
-def recalibrate(
-    data: Dataset | Profile,
-    method: str,
-    *,
-    fit_split: str | None = None,
-    fit_fraction: float | None = None,
-    cross_fit: int | None = None,
-    seed: int = 0,
-    **options: Any,
-) -> Dataset:
-    """Fit a recalibrator on some rows and apply it to all.
+def make(spec: RecalibratorSpec, data: Dataset, options: Mapping[str, Any]) -> Any:
+    """Return an unfitted recalibrator for these data; raises NotAvailable if the method is not defined for them."""
+    if not isinstance(data, Predictions) and not spec.confidence_only:
+        raise NotAvailable(
+            "not available for confidence-only data: it needs the scores of all classes."
+        )
+    spec.check(options)
+    logits = isinstance(data, Predictions) and data.logits is not None
+    return spec.make(input="logits" if logits else "probabilities", **options)
 
-    The fitting rows stay in the result, under their split: evaluate only the others. If
-    the data have no splits, the result has the splits "calibration" and "evaluation". Under cross-fitting, no row was
-    seen by the map that calibrated it.
+
+def scores_of(data: Dataset) -> tuple[FloatArray, IntArray]:
+    """Return the input of recalibrators: scores, shape (n, K), and labels, shape (n,).
+
+    Scores are the logits, if there are any. Confidence-only data become a problem with two classes, "wrong" and "right".
+    """
+    if isinstance(data, Predictions):
+        return (data.probs if data.logits is None else data.logits), data.labels
+    return np.stack([1 - data.confidence, data.confidence], axis=1), data.correct.astype(np.intp)
+
+
+def check_fitting_rows(recalibrator: Any, data: Dataset, labels: IntArray) -> None:
+    """Raise InputError, with the name of the class, if all rows to fit on are of one class and the map needs two."""
+    names = data.class_names if isinstance(data, Predictions) else ("wrong", "right")
+    check_two_classes(recalibrator, labels, names)
+
+
+def calibrated_by(recalibrator: Any, data: Dataset, scores: FloatArray) -> Dataset:
+    """Apply a fitted map, and add the columns of its intervals, if it has any.
 
     Parameters
     ----------
-    data : Predictions, ConfidencePredictions or Profile
-    method : str
-        Key of a recalibrator, or ``first+second``.
-    fit_split : str, optional
-        The split to fit on.
-    fit_fraction : float, optional
-        Alternatively, the stratified share of rows to fit on.
-    cross_fit : int, optional
-        Alternatively, the number of folds.
-    seed : int
-        Seed of the random division.
-    **options
-        Parameters of the recalibrator.
+    recalibrator : transformer
+    data : Predictions or ConfidencePredictions
+    scores : ndarray, shape (n, K)
+        Scores of these rows (see `scores_of`).
     """
-    return calibrate(
-        data,
-        method,
-        fit_split=fit_split,
-        fit_fraction=fit_fraction,
-        cross_fit=cross_fit,
-        seed=seed,
-        **options,
-    ).calibrated
+    # Intervals of another map are not those of this one.
+    kept = {k: column for k, column in data.numbers.items() if not k.startswith(INTERVAL)}
+    numbers = {**kept, **interval_columns(recalibrator, data, scores)}
+    return with_probabilities(data, recalibrator.transform(scores), numbers)
 
 
-def calibrate(
-    data: Dataset | Profile,
-    method: str,
-    *,
-    fit_split: str | None = None,
-    fit_fraction: float | None = None,
-    cross_fit: int | None = None,
-    seed: int = 0,
-    **options: Any,
-) -> Fitted:
-    """Like `recalibrate`, but return the fitted map and its warnings, too."""
-    data = dataset_of(data)
-    spec = RECALIBRATORS[method]
-    whole = fit_split is not None and data.split_names == (fit_split,)
-    rows = Division(
-        fit_split=fit_split,
-        fit_fraction=fit_fraction,
-        cross_fit=cross_fit,
-        seed=seed,
-        in_sample=whole,
-    ).rows(data)
-    if cross_fit is not None:
-        return fit_and_apply(data, spec, rows, options)
-    fit = rows.pairs[0][0]
-    every = np.arange(data.n)
-    fitted = fit_and_apply(data, spec, replace(rows, pairs=((fit, every),)), options)
-    return replace(fitted, calibrated=_marked(fitted.calibrated, fit))
+def with_probabilities(
+    data: Dataset, probs: FloatArray, numbers: Mapping[str, FloatArray] | None = None
+) -> Dataset:
+    """Return the same rows with calibrated probabilities, without logits, and with the method's further numbers per row.
+
+    `Predictions.numbers` of the old probabilities are dropped.
+    """
+    new_numbers = dict(numbers or {})
+    if isinstance(data, Predictions):
+        cells = data.cells and cells_after_map(data.cells, probs, data.labels, data.weights)
+        return replace(data, probs=probs, logits=None, cells=cells, numbers=new_numbers)
+    cells = data.cells and cells_after_map(data.cells, probs, data.correct, data.weights)
+    return replace(data, confidence=read_only(probs[:, 1]), numbers=new_numbers, cells=cells)
+
+
+def interval_columns(
+    recalibrator: Any, data: Dataset, scores: FloatArray
+) -> Mapping[str, FloatArray]:
+    """Return the intervals of a fitted map for some rows, by column name; empty if it has none."""
+    names = RECALIBRATORS[recalibrator.key].interval_columns
+    if not names:
+        return {}
+    pairs = recalibrator.intervals(scores)
+    # With two classes there is one map, and column names need no class.
+    classes = data.class_names if pairs.shape[1] > 1 else ("",)
+    return {
+        f"{INTERVAL}{name}_{class_name}"
+        if class_name
+        else f"{INTERVAL}{name}": np.ascontiguousarray(pairs[:, k, end])
+        for k, class_name in enumerate(classes)
+        for end, name in enumerate(names)
+    }
 
 
 def apply_to_all(data: Dataset, recalibrator: Any, rows: Rows) -> Dataset:
@@ -267,7 +251,7 @@ def _marked(data: Dataset, fit: IntArray) -> Dataset:
     return replace(data, splits=Factor.of(names))
 
 
-# ---- Apply saved maps to other predictions.
+# ---- Saved maps
 
 
 def reading_for_map(record: Any, options: ReadingOptions) -> ReadingOptions:
@@ -303,7 +287,7 @@ def apply_map(data: Dataset, record: Any) -> Dataset:
         if not classes_agree(data.class_names, names):
             raise InputError(
                 "the map is for other classes, or for another order of them: "
-                f"{_first(names)} against {_first(data.class_names)}",
+                f"{_first_names(names)} against {_first_names(data.class_names)}",
                 remedy="give the score columns in the order of the map (--scores, scores=), name its classes if these have other names "
                 "for them (--class-names, class_names=), or fit a map on these data",
             )
@@ -317,11 +301,11 @@ def apply_map(data: Dataset, record: Any) -> Dataset:
     return calibrated_by(recalibrator, data, scores)
 
 
-def _first(names: tuple[str, ...]) -> str:
+def _first_names(names: tuple[str, ...]) -> str:
     return ", ".join(names[:5]) + (", ..." if len(names) > 5 else "")
 
 
-# ---- The same rows before and after recalibration, excluding those that the map was fitted on.
+# ---- Before and after
 
 
 @dataclass(frozen=True, eq=False)

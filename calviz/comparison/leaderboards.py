@@ -1,4 +1,4 @@
-"""Leaderboards, Elo, winrates, ranks."""
+"""Leaderboards from a table of results: winrates, Elo, gains and critical differences, with intervals over data sets."""
 
 from __future__ import annotations
 
@@ -24,402 +24,6 @@ from calviz.core.errors import InputError
 from calviz.core.words import counted, listed
 from calviz.sample.error_bars import LEVEL, Interval
 
-# ---- Means over experiments, then over benchmarks, and their bootstrap over data sets.
-
-
-#: A benchmark with fewer data sets is resampled by experiment, as CalArena does for images: draws of a handful
-#: of units are too coarse.
-FEWEST_DATA_SETS = 8
-RESAMPLES = 1_000
-
-
-@dataclass(frozen=True, eq=False)
-class Benchmark:
-    """A benchmark: its experiments and their resampling units.
-
-    Attributes
-    ----------
-    rows : ndarray of int, shape (m,)
-        Indices of its experiments.
-    units : ndarray of int, shape (m,)
-        Resampling unit of each, from 0: its data set, or the experiment itself.
-    by : str
-        Kind of unit: "data sets" or "experiments".
-    """
-
-    rows: IntArray
-    units: IntArray
-    by: str
-
-
-@dataclass(frozen=True, eq=False)
-class Averages:
-    """Means over n experiments.
-
-    Attributes
-    ----------
-    groups : tuple of Benchmark
-    size : int
-        Number of experiments, n.
-    """
-
-    groups: tuple[Benchmark, ...]
-    size: int
-
-    @classmethod
-    def over(cls, experiments: Sequence[Experiment], *, pooled: bool = False) -> Averages:
-        """Group experiments by benchmark, or put all into one group if `pooled`."""
-        named: dict[str, list[int]] = {}
-        for at, experiment in enumerate(experiments):
-            named.setdefault("" if pooled else experiment.benchmark, []).append(at)
-        groups = []
-        for rows in named.values():
-            sets = [(experiments[i].benchmark, experiments[i].dataset) for i in rows]
-            codes = {name: code for code, name in enumerate(dict.fromkeys(sets))}
-            few = len(codes) < FEWEST_DATA_SETS
-            units = np.arange(len(rows)) if few else np.array([codes[name] for name in sets])
-            groups.append(Benchmark(np.array(rows), units, "experiments" if few else "data sets"))
-        return cls(tuple(groups), len(experiments))
-
-    @property
-    def units(self) -> str:
-        """Kind of resampling units, in words."""
-        kinds = sorted({group.by for group in self.groups})
-        return kinds[0] if len(kinds) == 1 else "data sets, or experiments where these are few"
-
-    def mean(self, values: FloatArray, counts: FloatArray | None = None) -> FloatArray:
-        """Return the mean within each group, then over the groups that have a value.
-
-        Parameters
-        ----------
-        values : ndarray, shape (n, K)
-            Entries that are nan are ignored.
-        counts : ndarray, shape (B, n), optional
-            How often each experiment was drawn; if left out, once.
-
-        Returns
-        -------
-        ndarray, shape (K,) or (B, K)
-        """
-        drawn = np.ones((1, self.size)) if counts is None else counts
-        has_value = ~np.isnan(values)
-        total = np.zeros((drawn.shape[0], values.shape[1]))
-        groups = np.zeros_like(total)
-        for group in self.groups:
-            weight = drawn[:, group.rows]
-            size = weight @ has_value[group.rows].astype(np.float64)
-            summed = np.where(has_value[group.rows], values[group.rows], 0.0)
-            with np.errstate(
-                invalid="ignore"
-            ):  # 0 times infinity: an infinite loss that was not drawn
-                part = weight @ summed
-            counted = size > 0
-            total += np.where(counted, part / np.where(counted, size, 1.0), 0.0)
-            groups += counted
-        means = np.where(groups > 0, total / np.maximum(groups, 1), np.nan)
-        return means if counts is not None else means[0]
-
-    def weights(self, counts: FloatArray | None = None) -> FloatArray:
-        """Return weights of the experiments, equal in sum for every group; they add up to n.
-
-        Parameters
-        ----------
-        counts : ndarray, shape (B, n), optional
-
-        Returns
-        -------
-        ndarray, shape (n,) or (B, n)
-        """
-        drawn = np.ones((1, self.size)) if counts is None else counts
-        weights = np.zeros_like(drawn)
-        for group in self.groups:
-            part = drawn[:, group.rows]
-            weights[:, group.rows] = part / part.sum(axis=1, keepdims=True)
-        weights *= self.size / len(self.groups)
-        return weights if counts is not None else weights[0]
-
-    def draw(self, rng: np.random.Generator, resamples: int = RESAMPLES) -> FloatArray:
-        """Bootstrap the units within every group, and return how often each experiment is drawn.
-
-        Returns
-        -------
-        ndarray, shape (resamples, n)
-        """
-        counts = np.zeros((resamples, self.size))
-        for group in self.groups:
-            number = int(group.units.max()) + 1
-            drawn = rng.multinomial(number, np.full(number, 1 / number), size=resamples)
-            counts[:, group.rows] = drawn[:, group.units]
-        return counts
-
-    @property
-    def can_vary(self) -> bool:
-        """Whether resampling makes a difference: some group has two units or more."""
-        return any(group.units.max() > 0 for group in self.groups)
-
-
-def intervals(values: FloatArray, drawn: FloatArray) -> list[Interval | None]:
-    """Return 95 % percentile intervals, extended to contain the values; None without a finite value or draws.
-
-    Parameters
-    ----------
-    values : ndarray, shape (K,)
-    drawn : ndarray, shape (B, K)
-    """
-    result: list[Interval | None] = []
-    for value, column in zip(values, drawn.T, strict=True):
-        finite = column[np.isfinite(column)]
-        if finite.size < 2 or not np.isfinite(value):
-            result.append(None)
-            continue
-        low, high = np.quantile(finite, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
-        result.append(Interval(min(float(low), float(value)), max(float(high), float(value))))
-    return result
-
-
-# ---- Friedman's test and Nemenyi's critical difference.
-
-
-#: Probability that any two equal methods are called different.
-ALPHA = 0.05
-#: Smallest numbers of blocks and methods for which the approximations hold.
-FEWEST_BLOCKS, FEWEST_METHODS = 5, 3
-
-
-def block_ranks(scores: FloatArray, averages: Averages) -> FloatArray:
-    """Return the ranks of the methods in each block, 1 for the best; ties share a rank, and methods without a score are last.
-
-    Blocks are the resampling units of the intervals: the models of one data set are not independent, so their ranks are
-    averaged and ranked again.
-
-    Parameters
-    ----------
-    scores : ndarray, shape (n, K)
-    averages : Averages
-
-    Returns
-    -------
-    ndarray, shape (blocks, K)
-    """
-    from scipy.stats import rankdata
-
-    # An infinite score still ranks before no score.
-    last = np.where(np.isinf(scores), np.finfo(np.float64).max, scores)
-    ranks = rankdata(np.where(np.isnan(last), np.inf, last), axis=1)
-    blocks = []
-    for group in averages.groups:
-        number = int(group.units.max()) + 1
-        total = np.zeros((number, scores.shape[1]))
-        np.add.at(total, group.units, ranks[group.rows])
-        means = total / np.bincount(group.units, minlength=number)[:, None]
-        blocks.append(rankdata(means.round(9), axis=1))
-    return np.concatenate(blocks)
-
-
-def critical_difference(
-    methods: Sequence[str], ranks: FloatArray, unit: str = "data sets"
-) -> CriticalDifference | None:
-    """Test whether all methods are equal, and compute the critical difference of mean ranks (Demšar 2006, JMLR 7, section 3.2.2).
-
-    ``CD = q sqrt(K (K + 1) / (6 N))``, where q is the quantile of the studentised range for K groups and infinite degrees of
-    freedom, divided by ``sqrt(2)``.
-
-    Parameters
-    ----------
-    methods : sequence of str, K of them
-    ranks : ndarray, shape (N, K)
-    unit : str
-        Kind of blocks, in words.
-
-    Returns
-    -------
-    CriticalDifference or None
-        None with fewer than `FEWEST_BLOCKS` blocks or `FEWEST_METHODS` methods.
-    """
-    from scipy.stats import friedmanchisquare
-
-    blocks, k = ranks.shape
-    if blocks < FEWEST_BLOCKS or k < FEWEST_METHODS:
-        return None
-    with warnings.catch_warnings(), np.errstate(all="ignore"):
-        warnings.simplefilter("ignore")  # if all ranks are tied, there is no statistic
-        test = friedmanchisquare(*ranks.T)
-    means = ranks.mean(axis=0)
-    order = sorted(range(k), key=lambda j: (means[j], methods[j]))
-    return CriticalDifference(
-        ranks={methods[j]: float(means[j]) for j in order},
-        blocks=blocks,
-        unit=unit,
-        difference=nemenyi(k, blocks),
-        statistic=float(test.statistic),
-        p_value=float(test.pvalue),
-    )
-
-
-def nemenyi(k: int, blocks: int) -> float:
-    """Return the difference of mean ranks from which two of k methods differ significantly at 5 %.
-
-    >>> round(nemenyi(4, 14), 2)  # Demšar 2006, section 3.2.4: 1.25
-    1.25
-    """
-    from scipy.stats import studentized_range
-
-    q = float(studentized_range.ppf(1 - ALPHA, k, math.inf)) / math.sqrt(2)
-    return q * math.sqrt(k * (k + 1) / (6 * blocks))
-
-
-# ---- Elo: strengths of methods from pairwise wins, by the Bradley-Terry model.
-
-
-#: Points per factor of ten in the odds, and mean over all methods.
-SCALE, MEAN = 400.0, 1_000.0
-#: Newton's method: largest number of steps, largest change of a strength per step, and convergence tolerance.
-_STEPS, _LONGEST, _CLOSE = 100, 2.0, 1e-10
-
-
-def count_duels(scores: FloatArray, entered: BoolArray) -> FloatArray:
-    """Return the wins of one method over another by experiment: 1, 0, or 1/2 for a tie.
-
-    A method without a score loses to those that have one.
-
-    Parameters
-    ----------
-    scores : ndarray, shape (n, K)
-        Lower is better.
-    entered : ndarray of bool, shape (n, K)
-
-    Returns
-    -------
-    ndarray, shape (n, K, K)
-        ``[i, j, k]``: the win of j against k; 0 in both directions if one does not take part, or if both have no score.
-    """
-    scored = ~np.isnan(scores) & entered
-    # Missing scores become infinity; `only` lets them lose against scores that are infinite.
-    order = np.where(scored, scores, np.inf)
-    smaller = order[:, :, None] < order[:, None, :]
-    equal = (order[:, :, None] == order[:, None, :]) & scored[:, :, None] & scored[:, None, :]
-    only = scored[:, :, None] & ~scored[:, None, :]
-    both = entered[:, :, None] & entered[:, None, :]
-    wins = np.where(only | smaller, 1.0, np.where(equal, 0.5, 0.0)) * both
-    k = scores.shape[1]
-    wins[:, np.arange(k), np.arange(k)] = 0.0
-    return wins
-
-
-def elo(wins: FloatArray, start: FloatArray | None = None) -> FloatArray:
-    """Return maximum-likelihood strengths of the Bradley-Terry model (1952) as Elo.
-
-    ``P(j beats k) = 1 / (1 + 10^((R_k - R_j) / 400))``, with a mean R of 1,000. The likelihood has a maximum only if
-    every method is connected to every other by a chain of wins (Ford 1957); otherwise, a tie between each pair of methods
-    is added.
-
-    Parameters
-    ----------
-    wins : ndarray, shape (..., K, K)
-        ``[j, k]``: weighted number of wins of j against k.
-    start : ndarray, shape (..., K), optional
-        Starting point of Newton's method.
-
-    Returns
-    -------
-    ndarray, shape (..., K)
-
-    Examples
-    --------
-    Nine wins to one correspond to a factor of nine in the odds:
-
-    >>> elo(np.array([[0.0, 9.0], [1.0, 0.0]])).round(1)
-    array([1190.8,  809.2])
-    """
-    k = wins.shape[-1]
-    flat = wins.reshape(-1, k, k).astype(np.float64)
-    if k < 2:
-        return np.full(wins.shape[:-1], MEAN)
-    unconnected = ~_connected(flat)
-    flat[unconnected] += 0.5 * (1 - np.eye(k))
-    theta = np.zeros((flat.shape[0], k))
-    if start is not None:
-        theta += (np.asarray(start).reshape(-1, k) - MEAN) * math.log(10) / SCALE
-    games = flat + flat.transpose(0, 2, 1)
-    gauge = (
-        games.sum(axis=(1, 2), keepdims=True) / k**3
-    )  # makes the Hessian regular, with the mean fixed
-    for _ in range(_STEPS):
-        p = 1 / (1 + np.exp(theta[:, None, :] - theta[:, :, None]))
-        gradient = (flat - games * p).sum(axis=2)
-        curvature = -games * p * (1 - p)
-        diagonal = np.arange(k)
-        curvature[:, diagonal, diagonal] = -curvature.sum(axis=2)
-        step = np.linalg.solve(curvature + gauge, gradient[..., None])[..., 0]
-        step *= np.minimum(
-            1, _LONGEST / np.maximum(np.abs(step).max(axis=1, keepdims=True), 1e-300)
-        )
-        theta += step
-        if np.abs(step).max() < _CLOSE:
-            break
-    theta -= theta.mean(axis=1, keepdims=True)
-    return np.asarray(MEAN + SCALE * theta / math.log(10)).reshape(wins.shape[:-1])
-
-
-def _connected(wins: FloatArray) -> BoolArray:
-    """Whether chains of wins lead from every method to every other, shape (B,)."""
-    k = wins.shape[-1]
-    reach = ((wins > 0) | np.eye(k, dtype=np.bool_)).astype(np.float32)
-    for _ in range(max(1, math.ceil(math.log2(k)))):
-        reach = (reach @ reach > 0).astype(np.float32)
-    return np.asarray(reach.all(axis=(1, 2)))
-
-
-# ---- Winrates: the share of the other methods that a method beats.
-
-
-def beats(scores: FloatArray, entered: BoolArray) -> BoolArray:
-    """Whether a method beats another, that is, has a strictly smaller score.
-
-    Parameters
-    ----------
-    scores : ndarray, shape (n, K)
-        Lower is better; nan where a method has no score.
-    entered : ndarray of bool, shape (n, K)
-
-    Returns
-    -------
-    ndarray of bool, shape (n, K, K)
-        ``[i, j, k]``: in experiment i, j beats k. A method without a score beats no other and gives no other a win.
-    """
-    taken = np.where(entered, scores, np.nan)
-    return np.asarray(taken[:, None, :] > taken[:, :, None])
-
-
-def winrates(scores: FloatArray, entered: BoolArray) -> FloatArray:
-    """Return the share of the other methods of an experiment with a strictly larger score (CalArena 2026, arXiv 2605.30188).
-
-    ``sum_k [score_k > score_j] / (K - 1)``; K counts the methods that take part, including those without a score.
-
-    Parameters
-    ----------
-    scores : ndarray, shape (n, K)
-    entered : ndarray of bool, shape (n, K)
-
-    Returns
-    -------
-    ndarray, shape (n, K)
-        nan where a method does not take part, or is the only one.
-
-    Examples
-    --------
-    >>> winrates(np.array([[0.1, 0.2, 0.2]]), np.ones((1, 3), dtype=bool))
-    array([[1., 0., 0.]])
-    """
-    others = entered.sum(axis=1, keepdims=True) - 1
-    won = beats(scores, entered).sum(axis=2)
-    played = entered & (others > 0)
-    return np.where(played, won / np.maximum(others, 1), np.nan)
-
-
-# ---- Leaderboards from a result table.
-
-
 #: Prefix of benchmarks with a board of their own: few methods finish on a thousand classes.
 APART = "imagenet"
 #: Lower edges of the ranges of calibration rows and of classes.
@@ -427,6 +31,14 @@ ROWS = (0, 1_000, 5_000, 20_000)
 CLASSES = (2, 3, 4, 10)
 #: Smallest number of experiments for a leaderboard of a range.
 FEWEST_EXPERIMENTS = 5
+RESAMPLES = 1_000
+#: Titles of the boards on screen, in their order.
+TITLES = {
+    "all": "All experiments",
+    "binary": "Two classes",
+    "multiclass": "More than two classes",
+    "apart": "ImageNet",
+}
 
 
 def judge(table: ResultTable, *, resamples: int = RESAMPLES, seed: int = 0) -> Arena:
@@ -466,15 +78,6 @@ def judge(table: ResultTable, *, resamples: int = RESAMPLES, seed: int = 0) -> A
         overall = leaderboard(_joined(table, parts, boards), "all", resamples=resamples, seed=seed)
     strata = {board.key: tuple(_strata(board, resamples=resamples, seed=seed)) for board in boards}
     return Arena(overall, tuple(boards), table, strata, tuple(_notes(boards)))
-
-
-#: Titles of the boards on screen, in their order.
-TITLES = {
-    "all": "All experiments",
-    "binary": "Two classes",
-    "multiclass": "More than two classes",
-    "apart": "ImageNet",
-}
 
 
 def leaderboard(
@@ -654,6 +257,27 @@ def _joined(
     return masked.take(rows)
 
 
+def _strata(board: Leaderboard, *, resamples: int, seed: int) -> Iterator[Leaderboard]:
+    experiments = board.table.experiments
+    for name, noun, edges, values in (
+        ("rows", "calibration rows", ROWS, [e.rows for e in experiments]),
+        ("classes", "classes", CLASSES, [e.classes for e in experiments]),
+    ):
+        parts = [(low, high, in_range(values, low, high)) for low, high in ranges(edges)]
+        parts = [part for part in parts if part[2].sum() >= FEWEST_EXPERIMENTS]
+        for low, high, mask in parts if len(parts) > 1 else ():
+            checkpoint()
+            yield leaderboard(
+                board.table.take(mask),
+                f"{name}-{low}",
+                title=range_words(low, high, noun),
+                pooled=True,
+                rated=False,
+                resamples=resamples,
+                seed=seed,
+            )
+
+
 def in_range(values: Sequence[int], low: int, high: int | None) -> BoolArray:
     """Whether each value is at least `low` and below `high`, shape (n,)."""
     numbers = np.asarray(values)
@@ -682,27 +306,6 @@ def range_words(low: int, high: int | None, noun: str) -> str:
     return f"{low:,} {noun}" if high == low + 1 else f"{low:,} to {high - 1:,} {noun}"
 
 
-def _strata(board: Leaderboard, *, resamples: int, seed: int) -> Iterator[Leaderboard]:
-    experiments = board.table.experiments
-    for name, noun, edges, values in (
-        ("rows", "calibration rows", ROWS, [e.rows for e in experiments]),
-        ("classes", "classes", CLASSES, [e.classes for e in experiments]),
-    ):
-        parts = [(low, high, in_range(values, low, high)) for low, high in ranges(edges)]
-        parts = [part for part in parts if part[2].sum() >= FEWEST_EXPERIMENTS]
-        for low, high, mask in parts if len(parts) > 1 else ():
-            checkpoint()
-            yield leaderboard(
-                board.table.take(mask),
-                f"{name}-{low}",
-                title=range_words(low, high, noun),
-                pooled=True,
-                rated=False,
-                resamples=resamples,
-                seed=seed,
-            )
-
-
 def _notes(boards: Sequence[Leaderboard]) -> Iterator[str]:
     for board in boards:
         where = f"{board.title}: " if len(boards) > 1 else ""
@@ -722,3 +325,395 @@ def _notes(boards: Sequence[Leaderboard]) -> Iterator[str]:
             )
         if board.baseline is None:
             yield f"{where}there are no results without calibration, so no gain is shown."
+
+
+# ---- Means over experiments
+
+
+#: A benchmark with fewer data sets is resampled by experiment, as CalArena does for images: draws of a handful
+#: of units are too coarse.
+FEWEST_DATA_SETS = 8
+
+
+@dataclass(frozen=True, eq=False)
+class Benchmark:
+    """A benchmark: its experiments and their resampling units.
+
+    Attributes
+    ----------
+    rows : ndarray of int, shape (m,)
+        Indices of its experiments.
+    units : ndarray of int, shape (m,)
+        Resampling unit of each, from 0: its data set, or the experiment itself.
+    by : str
+        Kind of unit: "data sets" or "experiments".
+    """
+
+    rows: IntArray
+    units: IntArray
+    by: str
+
+
+@dataclass(frozen=True, eq=False)
+class Averages:
+    """Means over n experiments.
+
+    Attributes
+    ----------
+    groups : tuple of Benchmark
+    size : int
+        Number of experiments, n.
+    """
+
+    groups: tuple[Benchmark, ...]
+    size: int
+
+    @classmethod
+    def over(cls, experiments: Sequence[Experiment], *, pooled: bool = False) -> Averages:
+        """Group experiments by benchmark, or put all into one group if `pooled`."""
+        named: dict[str, list[int]] = {}
+        for at, experiment in enumerate(experiments):
+            named.setdefault("" if pooled else experiment.benchmark, []).append(at)
+        groups = []
+        for rows in named.values():
+            sets = [(experiments[i].benchmark, experiments[i].dataset) for i in rows]
+            codes = {name: code for code, name in enumerate(dict.fromkeys(sets))}
+            few = len(codes) < FEWEST_DATA_SETS
+            units = np.arange(len(rows)) if few else np.array([codes[name] for name in sets])
+            groups.append(Benchmark(np.array(rows), units, "experiments" if few else "data sets"))
+        return cls(tuple(groups), len(experiments))
+
+    @property
+    def units(self) -> str:
+        """Kind of resampling units, in words."""
+        kinds = sorted({group.by for group in self.groups})
+        return kinds[0] if len(kinds) == 1 else "data sets, or experiments where these are few"
+
+    def mean(self, values: FloatArray, counts: FloatArray | None = None) -> FloatArray:
+        """Return the mean within each group, then over the groups that have a value.
+
+        Parameters
+        ----------
+        values : ndarray, shape (n, K)
+            Entries that are nan are ignored.
+        counts : ndarray, shape (B, n), optional
+            How often each experiment was drawn; if left out, once.
+
+        Returns
+        -------
+        ndarray, shape (K,) or (B, K)
+        """
+        drawn = np.ones((1, self.size)) if counts is None else counts
+        has_value = ~np.isnan(values)
+        total = np.zeros((drawn.shape[0], values.shape[1]))
+        groups = np.zeros_like(total)
+        for group in self.groups:
+            weight = drawn[:, group.rows]
+            size = weight @ has_value[group.rows].astype(np.float64)
+            summed = np.where(has_value[group.rows], values[group.rows], 0.0)
+            with np.errstate(
+                invalid="ignore"
+            ):  # 0 times infinity: an infinite loss that was not drawn
+                part = weight @ summed
+            counted = size > 0
+            total += np.where(counted, part / np.where(counted, size, 1.0), 0.0)
+            groups += counted
+        means = np.where(groups > 0, total / np.maximum(groups, 1), np.nan)
+        return means if counts is not None else means[0]
+
+    def weights(self, counts: FloatArray | None = None) -> FloatArray:
+        """Return weights of the experiments, equal in sum for every group; they add up to n.
+
+        Parameters
+        ----------
+        counts : ndarray, shape (B, n), optional
+
+        Returns
+        -------
+        ndarray, shape (n,) or (B, n)
+        """
+        drawn = np.ones((1, self.size)) if counts is None else counts
+        weights = np.zeros_like(drawn)
+        for group in self.groups:
+            part = drawn[:, group.rows]
+            weights[:, group.rows] = part / part.sum(axis=1, keepdims=True)
+        weights *= self.size / len(self.groups)
+        return weights if counts is not None else weights[0]
+
+    def draw(self, rng: np.random.Generator, resamples: int = RESAMPLES) -> FloatArray:
+        """Bootstrap the units within every group, and return how often each experiment is drawn.
+
+        Returns
+        -------
+        ndarray, shape (resamples, n)
+        """
+        counts = np.zeros((resamples, self.size))
+        for group in self.groups:
+            number = int(group.units.max()) + 1
+            drawn = rng.multinomial(number, np.full(number, 1 / number), size=resamples)
+            counts[:, group.rows] = drawn[:, group.units]
+        return counts
+
+    @property
+    def can_vary(self) -> bool:
+        """Whether resampling makes a difference: some group has two units or more."""
+        return any(group.units.max() > 0 for group in self.groups)
+
+
+def intervals(values: FloatArray, drawn: FloatArray) -> list[Interval | None]:
+    """Return 95 % percentile intervals, extended to contain the values; None without a finite value or draws.
+
+    Parameters
+    ----------
+    values : ndarray, shape (K,)
+    drawn : ndarray, shape (B, K)
+    """
+    result: list[Interval | None] = []
+    for value, column in zip(values, drawn.T, strict=True):
+        finite = column[np.isfinite(column)]
+        if finite.size < 2 or not np.isfinite(value):
+            result.append(None)
+            continue
+        low, high = np.quantile(finite, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
+        result.append(Interval(min(float(low), float(value)), max(float(high), float(value))))
+    return result
+
+
+# ---- Winrates
+
+
+def winrates(scores: FloatArray, entered: BoolArray) -> FloatArray:
+    """Return the share of the other methods of an experiment with a strictly larger score (CalArena 2026, arXiv 2605.30188).
+
+    ``sum_k [score_k > score_j] / (K - 1)``; K counts the methods that take part, including those without a score.
+
+    Parameters
+    ----------
+    scores : ndarray, shape (n, K)
+    entered : ndarray of bool, shape (n, K)
+
+    Returns
+    -------
+    ndarray, shape (n, K)
+        nan where a method does not take part, or is the only one.
+
+    Examples
+    --------
+    >>> winrates(np.array([[0.1, 0.2, 0.2]]), np.ones((1, 3), dtype=bool))
+    array([[1., 0., 0.]])
+    """
+    others = entered.sum(axis=1, keepdims=True) - 1
+    won = beats(scores, entered).sum(axis=2)
+    played = entered & (others > 0)
+    return np.where(played, won / np.maximum(others, 1), np.nan)
+
+
+def beats(scores: FloatArray, entered: BoolArray) -> BoolArray:
+    """Whether a method beats another, that is, has a strictly smaller score.
+
+    Parameters
+    ----------
+    scores : ndarray, shape (n, K)
+        Lower is better; nan where a method has no score.
+    entered : ndarray of bool, shape (n, K)
+
+    Returns
+    -------
+    ndarray of bool, shape (n, K, K)
+        ``[i, j, k]``: in experiment i, j beats k. A method without a score beats no other and gives no other a win.
+    """
+    taken = np.where(entered, scores, np.nan)
+    return np.asarray(taken[:, None, :] > taken[:, :, None])
+
+
+# ---- Elo
+
+
+#: Points per factor of ten in the odds, and mean over all methods.
+SCALE, MEAN = 400.0, 1_000.0
+#: Newton's method: largest number of steps, largest change of a strength per step, and convergence tolerance.
+_STEPS, _LONGEST, _CLOSE = 100, 2.0, 1e-10
+
+
+def elo(wins: FloatArray, start: FloatArray | None = None) -> FloatArray:
+    """Return maximum-likelihood strengths of the Bradley-Terry model (1952) as Elo.
+
+    ``P(j beats k) = 1 / (1 + 10^((R_k - R_j) / 400))``, with a mean R of 1,000. The likelihood has a maximum only if
+    every method is connected to every other by a chain of wins (Ford 1957); otherwise, a tie between each pair of methods
+    is added.
+
+    Parameters
+    ----------
+    wins : ndarray, shape (..., K, K)
+        ``[j, k]``: weighted number of wins of j against k.
+    start : ndarray, shape (..., K), optional
+        Starting point of Newton's method.
+
+    Returns
+    -------
+    ndarray, shape (..., K)
+
+    Examples
+    --------
+    Nine wins to one correspond to a factor of nine in the odds:
+
+    >>> elo(np.array([[0.0, 9.0], [1.0, 0.0]])).round(1)
+    array([1190.8,  809.2])
+    """
+    k = wins.shape[-1]
+    flat = wins.reshape(-1, k, k).astype(np.float64)
+    if k < 2:
+        return np.full(wins.shape[:-1], MEAN)
+    unconnected = ~_connected(flat)
+    flat[unconnected] += 0.5 * (1 - np.eye(k))
+    theta = np.zeros((flat.shape[0], k))
+    if start is not None:
+        theta += (np.asarray(start).reshape(-1, k) - MEAN) * math.log(10) / SCALE
+    games = flat + flat.transpose(0, 2, 1)
+    gauge = (
+        games.sum(axis=(1, 2), keepdims=True) / k**3
+    )  # makes the Hessian regular, with the mean fixed
+    for _ in range(_STEPS):
+        p = 1 / (1 + np.exp(theta[:, None, :] - theta[:, :, None]))
+        gradient = (flat - games * p).sum(axis=2)
+        curvature = -games * p * (1 - p)
+        diagonal = np.arange(k)
+        curvature[:, diagonal, diagonal] = -curvature.sum(axis=2)
+        step = np.linalg.solve(curvature + gauge, gradient[..., None])[..., 0]
+        step *= np.minimum(
+            1, _LONGEST / np.maximum(np.abs(step).max(axis=1, keepdims=True), 1e-300)
+        )
+        theta += step
+        if np.abs(step).max() < _CLOSE:
+            break
+    theta -= theta.mean(axis=1, keepdims=True)
+    return np.asarray(MEAN + SCALE * theta / math.log(10)).reshape(wins.shape[:-1])
+
+
+def _connected(wins: FloatArray) -> BoolArray:
+    """Whether chains of wins lead from every method to every other, shape (B,)."""
+    k = wins.shape[-1]
+    reach = ((wins > 0) | np.eye(k, dtype=np.bool_)).astype(np.float32)
+    for _ in range(max(1, math.ceil(math.log2(k)))):
+        reach = (reach @ reach > 0).astype(np.float32)
+    return np.asarray(reach.all(axis=(1, 2)))
+
+
+def count_duels(scores: FloatArray, entered: BoolArray) -> FloatArray:
+    """Return the wins of one method over another by experiment: 1, 0, or 1/2 for a tie.
+
+    A method without a score loses to those that have one.
+
+    Parameters
+    ----------
+    scores : ndarray, shape (n, K)
+        Lower is better.
+    entered : ndarray of bool, shape (n, K)
+
+    Returns
+    -------
+    ndarray, shape (n, K, K)
+        ``[i, j, k]``: the win of j against k; 0 in both directions if one does not take part, or if both have no score.
+    """
+    scored = ~np.isnan(scores) & entered
+    # Missing scores become infinity; `only` lets them lose against scores that are infinite.
+    order = np.where(scored, scores, np.inf)
+    smaller = order[:, :, None] < order[:, None, :]
+    equal = (order[:, :, None] == order[:, None, :]) & scored[:, :, None] & scored[:, None, :]
+    only = scored[:, :, None] & ~scored[:, None, :]
+    both = entered[:, :, None] & entered[:, None, :]
+    wins = np.where(only | smaller, 1.0, np.where(equal, 0.5, 0.0)) * both
+    k = scores.shape[1]
+    wins[:, np.arange(k), np.arange(k)] = 0.0
+    return wins
+
+
+# ---- Critical difference
+
+
+#: Probability that any two equal methods are called different.
+ALPHA = 0.05
+#: Smallest numbers of blocks and methods for which the approximations hold.
+FEWEST_BLOCKS, FEWEST_METHODS = 5, 3
+
+
+def critical_difference(
+    methods: Sequence[str], ranks: FloatArray, unit: str = "data sets"
+) -> CriticalDifference | None:
+    """Test whether all methods are equal, and compute the critical difference of mean ranks (Demšar 2006, JMLR 7, section 3.2.2).
+
+    ``CD = q sqrt(K (K + 1) / (6 N))``, where q is the quantile of the studentised range for K groups and infinite degrees of
+    freedom, divided by ``sqrt(2)``.
+
+    Parameters
+    ----------
+    methods : sequence of str, K of them
+    ranks : ndarray, shape (N, K)
+    unit : str
+        Kind of blocks, in words.
+
+    Returns
+    -------
+    CriticalDifference or None
+        None with fewer than `FEWEST_BLOCKS` blocks or `FEWEST_METHODS` methods.
+    """
+    from scipy.stats import friedmanchisquare
+
+    blocks, k = ranks.shape
+    if blocks < FEWEST_BLOCKS or k < FEWEST_METHODS:
+        return None
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")  # if all ranks are tied, there is no statistic
+        test = friedmanchisquare(*ranks.T)
+    means = ranks.mean(axis=0)
+    order = sorted(range(k), key=lambda j: (means[j], methods[j]))
+    return CriticalDifference(
+        ranks={methods[j]: float(means[j]) for j in order},
+        blocks=blocks,
+        unit=unit,
+        difference=nemenyi(k, blocks),
+        statistic=float(test.statistic),
+        p_value=float(test.pvalue),
+    )
+
+
+def nemenyi(k: int, blocks: int) -> float:
+    """Return the difference of mean ranks from which two of k methods differ significantly at 5 %.
+
+    >>> round(nemenyi(4, 14), 2)  # Demšar 2006, section 3.2.4: 1.25
+    1.25
+    """
+    from scipy.stats import studentized_range
+
+    q = float(studentized_range.ppf(1 - ALPHA, k, math.inf)) / math.sqrt(2)
+    return q * math.sqrt(k * (k + 1) / (6 * blocks))
+
+
+def block_ranks(scores: FloatArray, averages: Averages) -> FloatArray:
+    """Return the ranks of the methods in each block, 1 for the best; ties share a rank, and methods without a score are last.
+
+    Blocks are the resampling units of the intervals: the models of one data set are not independent, so their ranks are
+    averaged and ranked again.
+
+    Parameters
+    ----------
+    scores : ndarray, shape (n, K)
+    averages : Averages
+
+    Returns
+    -------
+    ndarray, shape (blocks, K)
+    """
+    from scipy.stats import rankdata
+
+    # An infinite score still ranks before no score.
+    last = np.where(np.isinf(scores), np.finfo(np.float64).max, scores)
+    ranks = rankdata(np.where(np.isnan(last), np.inf, last), axis=1)
+    blocks = []
+    for group in averages.groups:
+        number = int(group.units.max()) + 1
+        total = np.zeros((number, scores.shape[1]))
+        np.add.at(total, group.units, ranks[group.rows])
+        means = total / np.bincount(group.units, minlength=number)[:, None]
+        blocks.append(rankdata(means.round(9), axis=1))
+    return np.concatenate(blocks)

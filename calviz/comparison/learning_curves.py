@@ -20,7 +20,7 @@ from calviz.core.events import DEFAULT_BINS, Reduction, Scheme, bins_used
 from calviz.core.metric_spec import METRICS
 from calviz.core.predictions import Dataset
 from calviz.core.profile import Profile, dataset_of
-from calviz.sample.error_bars import MetricResult
+from calviz.sample.metric_results import MetricResult
 from calviz.verdicts.analysis import evaluate
 
 #: Number of resamples of the evaluation rows for the verdict on one point.

@@ -1,4 +1,4 @@
-"""over_time(): period by period."""
+"""A metric over time: each period with its error bars, changes beyond chance, and recalibration on past rows."""
 
 from __future__ import annotations
 
@@ -25,12 +25,9 @@ from calviz.core.metric_spec import METRICS, RANKED_BY
 from calviz.core.p_values import westfall_young
 from calviz.core.predictions import Dataset
 from calviz.core.profile import Profile
-from calviz.sample.error_bars import MetricResult
+from calviz.sample.metric_results import MetricResult
 from calviz.sample.sample import Sample
 from calviz.verdicts.analysis import evaluate
-
-# ---- A metric over time: each period with its error bars, changes beyond chance, and recalibration on past rows.
-
 
 #: Periods with fewer rows are only counted.
 MIN_ROWS = 30
@@ -49,65 +46,6 @@ MOST_TESTED = 60_000
 #: Significance level of a change.
 LEVEL = 0.05
 _UNITS: Mapping[str, str] = {"day": "D", "month": "M", "year": "Y"}
-
-
-@dataclass(frozen=True, eq=False)
-class Periods:
-    """Period of each row: `code`, shape (n,), counts periods from 0 in chronological order; `names` are those of all periods."""
-
-    every: Every
-    code: IntArray
-    names: tuple[str, ...]
-
-
-def periods(
-    times: npt.NDArray[np.datetime64], every: Every | None = None, *, parts: int = PARTS
-) -> Periods:
-    """Divide rows into periods by their times.
-
-    Parameters
-    ----------
-    times : ndarray of datetime64, shape (n,)
-    every : {"day", "week", "month", "year", "equal counts"}, optional
-        Length of a period; weeks begin on Monday. If left out, the shortest length with at most `USUAL_PERIODS` periods.
-    parts : int
-        Number of periods of equal counts; rows with the same time stay together.
-    """
-    if every is not None:
-        check_choice("every", every, EVERY)
-    check_whole("parts", parts, least=2)
-    if every is None:
-        lengths: tuple[Every, ...] = ("day", "week", "month", "year")
-        for length in lengths:
-            divided = periods(times, length)
-            if 1 < len(divided.names) <= USUAL_PERIODS:
-                return divided
-        return periods(times, "equal counts", parts=parts)
-    if every == "equal counts":
-        return _of_equal_counts(times, parts)
-    if every == "week":
-        days = times.astype("datetime64[D]")
-        # Day 0, 1 January 1970, was a Thursday.
-        start = days - ((days.astype(np.int64) + 3) % 7).astype("timedelta64[D]")
-    else:
-        start = times.astype(f"datetime64[{_UNITS[every]}]")
-    levels, code = np.unique(start, return_inverse=True)
-    return Periods(every, code.astype(np.intp), tuple(str(level) for level in levels))
-
-
-def _of_equal_counts(times: npt.NDArray[np.datetime64], parts: int) -> Periods:
-    levels, inverse, count = np.unique(times, return_inverse=True, return_counts=True)
-    middle = np.cumsum(count) - count / 2
-    part = np.minimum(middle * parts / times.size, parts - 1).astype(np.intp)
-    used, part = np.unique(part, return_inverse=True)
-    names = []
-    for p in range(used.size):
-        first, last = levels[part == p][[0, -1]].astype("datetime64[D]")
-        names.append(str(first) if first == last else f"{first} to {last}")
-    # Several periods may lie within one day.
-    doubled = {name for name in names if names.count(name) > 1}
-    names = [f"{n} ({i + 1})" if n in doubled else n for i, n in enumerate(names)]
-    return Periods("equal counts", part[inverse].astype(np.intp), tuple(names))
 
 
 @one_blas_thread()
@@ -230,6 +168,106 @@ def _measured(sample: Sample, rows: IntArray, metric: str) -> MetricResult:
         return MetricResult(metric, math.nan, reason=str(error))
 
 
+def values_of(
+    sample: Sample, over_time: OverTime, rows: IntArray, *, parts: int = PARTS
+) -> FloatArray:
+    """Return the metric of a subset of the rows in each period of `over_time`, shape (P,); nan if rows are too few or it is undefined.
+
+    Parameters
+    ----------
+    sample : Sample
+        The sample that `over_time` was computed from.
+    over_time : OverTime
+    rows : ndarray of int, shape (M,)
+        Indices of the rows in the sample.
+    parts : int
+        Number of periods of equal counts, as in `over_time`.
+    """
+    if sample.data.times is None:
+        raise NotAvailable("these rows have no times.")
+    divided = periods(sample.data.times, over_time.every, parts=parts)
+    code = divided.code[rows]
+    values = []
+    for period in over_time.periods:
+        in_period = rows[code == divided.names.index(period.name)]
+        enough = in_period.size >= MIN_ROWS
+        values.append(_value(sample, in_period, over_time.metric) if enough else math.nan)
+    return np.array(values)
+
+
+def _value(sample: Sample, rows: IntArray, metric: str) -> float:
+    part = sample.with_data(sample.data.take(rows))
+    try:
+        return float(evaluate(part, [metric], findings=False, classes=False)[metric].value)
+    except CalvizError:
+        return math.nan
+
+
+# ---- Periods
+
+
+@dataclass(frozen=True, eq=False)
+class Periods:
+    """Period of each row: `code`, shape (n,), counts periods from 0 in chronological order; `names` are those of all periods."""
+
+    every: Every
+    code: IntArray
+    names: tuple[str, ...]
+
+
+def periods(
+    times: npt.NDArray[np.datetime64], every: Every | None = None, *, parts: int = PARTS
+) -> Periods:
+    """Divide rows into periods by their times.
+
+    Parameters
+    ----------
+    times : ndarray of datetime64, shape (n,)
+    every : {"day", "week", "month", "year", "equal counts"}, optional
+        Length of a period; weeks begin on Monday. If left out, the shortest length with at most `USUAL_PERIODS` periods.
+    parts : int
+        Number of periods of equal counts; rows with the same time stay together.
+    """
+    if every is not None:
+        check_choice("every", every, EVERY)
+    check_whole("parts", parts, least=2)
+    if every is None:
+        lengths: tuple[Every, ...] = ("day", "week", "month", "year")
+        for length in lengths:
+            divided = periods(times, length)
+            if 1 < len(divided.names) <= USUAL_PERIODS:
+                return divided
+        return periods(times, "equal counts", parts=parts)
+    if every == "equal counts":
+        return _of_equal_counts(times, parts)
+    if every == "week":
+        days = times.astype("datetime64[D]")
+        # Day 0, 1 January 1970, was a Thursday.
+        start = days - ((days.astype(np.int64) + 3) % 7).astype("timedelta64[D]")
+    else:
+        start = times.astype(f"datetime64[{_UNITS[every]}]")
+    levels, code = np.unique(start, return_inverse=True)
+    return Periods(every, code.astype(np.intp), tuple(str(level) for level in levels))
+
+
+def _of_equal_counts(times: npt.NDArray[np.datetime64], parts: int) -> Periods:
+    levels, inverse, count = np.unique(times, return_inverse=True, return_counts=True)
+    middle = np.cumsum(count) - count / 2
+    part = np.minimum(middle * parts / times.size, parts - 1).astype(np.intp)
+    used, part = np.unique(part, return_inverse=True)
+    names = []
+    for p in range(used.size):
+        first, last = levels[part == p][[0, -1]].astype("datetime64[D]")
+        names.append(str(first) if first == last else f"{first} to {last}")
+    # Several periods may lie within one day.
+    doubled = {name for name in names if names.count(name) > 1}
+    names = [f"{n} ({i + 1})" if n in doubled else n for i, n in enumerate(names)]
+    return Periods("equal counts", part[inverse].astype(np.intp), tuple(names))
+
+
+# ---- Changes
+
+
 def _with_changes(
     result: OverTime, sample: Sample, divided: Periods, large: IntArray, metric: str
 ) -> OverTime:
@@ -339,6 +377,9 @@ def _values(weighted: Weighted, codes: list[IntArray], count: int, metric: str) 
     return weighted.values(np.ascontiguousarray(weights))[metric].reshape(-1, count).T
 
 
+# ---- Recalibration on past rows
+
+
 def _with_past(
     result: OverTime,
     sample: Sample,
@@ -411,41 +452,3 @@ def _difference(sample: Sample, before: Dataset, after: Dataset, metric: str) ->
         scheme=sample.scheme,
     )
     return paired.difference(metric, "after", "before") if metric in paired.metrics else None
-
-
-# ---- A metric over time for a subset of the rows, in the periods of all rows.
-
-
-def values_of(
-    sample: Sample, over_time: OverTime, rows: IntArray, *, parts: int = PARTS
-) -> FloatArray:
-    """Return the metric of a subset of the rows in each period of `over_time`, shape (P,); nan if rows are too few or it is undefined.
-
-    Parameters
-    ----------
-    sample : Sample
-        The sample that `over_time` was computed from.
-    over_time : OverTime
-    rows : ndarray of int, shape (M,)
-        Indices of the rows in the sample.
-    parts : int
-        Number of periods of equal counts, as in `over_time`.
-    """
-    if sample.data.times is None:
-        raise NotAvailable("these rows have no times.")
-    divided = periods(sample.data.times, over_time.every, parts=parts)
-    code = divided.code[rows]
-    values = []
-    for period in over_time.periods:
-        in_period = rows[code == divided.names.index(period.name)]
-        enough = in_period.size >= MIN_ROWS
-        values.append(_value(sample, in_period, over_time.metric) if enough else math.nan)
-    return np.array(values)
-
-
-def _value(sample: Sample, rows: IntArray, metric: str) -> float:
-    part = sample.with_data(sample.data.take(rows))
-    try:
-        return float(evaluate(part, [metric], findings=False, classes=False)[metric].value)
-    except CalvizError:
-        return math.nan

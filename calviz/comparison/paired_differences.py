@@ -1,4 +1,4 @@
-"""Differences on the same resampled rows."""
+"""Paired differences between sets of probabilities for the same rows, and which set is better beyond noise."""
 
 from __future__ import annotations
 
@@ -34,175 +34,15 @@ from calviz.core.blocks import (
 from calviz.core.events import Reduction, Scheme
 from calviz.core.metric_spec import METRICS, RowLoss, badness
 from calviz.core.predictions import Dataset, Predictions
+from calviz.sample.caches import once_per_view
 from calviz.sample.draws import GroupWeights, RowDraws, RowWeights
-from calviz.sample.error_bars import LEVEL, Interval, evened, once_per_view, widening_of
+from calviz.sample.error_bars import LEVEL, Interval, evened, widening_of
 from calviz.sample.sample import Sample, metric_view
-
-# ---- Paired bootstrap: several methods on the same resampled rows.
-
-
-#: Size of a block in (resample, row) or (resample, cluster) pairs.
-_CELLS = 4_000_000
-#: Largest total number of (resample, row) pairs: large samples need fewer resamples, since their noise is small.
-MAX_CELLS = 200_000_000
-#: Smallest number of resamples for an interval, used after a stop was requested.
-LEAST = 100
-#: Smallest number of resamples in a block.
-_AT_A_TIME = 8
-
-#: Function from weights, shape (n, b), and the number of resamples made so far to arrays of shape (..., b), by metric.
-Metrics = Callable[[RowWeights, int], Mapping[str, FloatArray]]
-
-
-def resampled(
-    methods: Mapping[str, Metrics],
-    n: int,
-    resamples: int,
-    rng: np.random.Generator,
-    *,
-    cluster: IntArray | None = None,
-    counts: FloatArray | None = None,
-    stop_early: Callable[[], bool] = lambda: False,
-) -> dict[str, dict[str, FloatArray]]:
-    """Compute the metrics of every method on the same resamples: {method: {metric: (..., B)}}.
-
-    Each resample draws n of the n rows with replacement, once for all methods, so that differences are paired. With
-    `cluster`, shape (n,), it draws as many clusters as there are (or groups of clusters, if there are very many: see
-    `RowDraws.groups`), and the weights are `GroupWeights`. With `counts`, shape (n,), the numbers of rows behind the cells of
-    a profile, it draws their total number of rows, and a weight is the number drawn from a cell divided by its count.
-    Once `stop_early` returns True, the number of resamples is limited to `LEAST`, or to those already made.
-    """
-    resamples = max(LEAST, min(resamples, MAX_CELLS // n))
-    out: dict[str, dict[str, list[FloatArray]]] = {name: {} for name in methods}
-    rows = None if cluster is None else RowDraws(n, cluster)
-    units = n if rows is None else rows.groups
-    step = max(_AT_A_TIME, _CELLS // units)
-    start = 0
-    while start < resamples and not (start >= LEAST and stop_early()):
-        size = min(step, (LEAST if start < LEAST and stop_early() else resamples) - start)
-        times = np.empty((units, size))
-        for b in range(size):
-            if counts is not None:
-                times[:, b] = rng.multinomial(int(counts.sum()), counts / counts.sum()) / counts
-                continue
-            times[:, b] = np.bincount(rng.integers(units, size=units), minlength=units)
-        weights = times if rows is None else GroupWeights(rows, times)
-        for name, metrics in methods.items():
-            checkpoint()
-            for key, values in metrics(weights, start).items():
-                out[name].setdefault(key, []).append(values)
-        start += size
-    return {
-        name: {k: np.concatenate(v, axis=-1) for k, v in blocks.items()}
-        for name, blocks in out.items()
-    }
-
-
-def best_shares(values: Mapping[str, FloatArray]) -> dict[str, float]:
-    """Share of the resamples in which each method has the lowest value; ties are split."""
-    table = np.stack(list(values.values()))
-    best = table <= table.min(axis=0) + 1e-12
-    share = (best / best.sum(axis=0)).mean(axis=1)
-    return dict(zip(values, share.tolist(), strict=True))
-
-
-# ---- Variance of log loss and Brier score from labels that did not occur, which resampling misses.
-#
-# A map with probabilities near 0 loses tens of nats on a single wrong row, or the most of a squared error. If no such row is among
-# the evaluation rows, their resamples vary too little. Two compared sets complement each other: a label that one calls almost impossible may
-# have some probability in the other. The observed labels show whether that probability is realistic.
-
-
-#: Added to the observed and to the expected number of rows before their ratio is taken (Laplace smoothing).
-ADDED = 1
-#: Largest number of probabilities that are used; of more, rows are drawn at random.
-MOST = 2_000_000
-
-
-class RareLosses:
-    """Variance of a difference of mean losses from rare labels, which resampling misses.
-
-    Parameters
-    ----------
-    sets : mapping of str to Predictions
-        Sets of probabilities for the same rows; with weights, the mean losses are weighted.
-    """
-
-    def __init__(self, sets: Mapping[str, Dataset]) -> None:
-        first = next(iter(sets.values()))
-        # Profiles are left out: with so many rows, nothing is rare.
-        self._sets = {
-            k: d for k, d in sets.items() if isinstance(d, Predictions) and d.cells is None
-        }
-        most = max(1, MOST // max(first.n_classes, 1))
-        weights = np.ones(first.n) if first.weights is None else first.weights
-        self._rows: slice | FloatArray = slice(None)
-        if first.n > most:
-            rows = np.random.default_rng(0).choice(first.n, most, replace=False)
-            self._rows = np.sort(rows)
-        self._n = first.n
-        # Weighted rows count as the number of rows of equal weight that carry the same information (Kish).
-        self._effective = effective_number(weights)
-        self._weights = with_mean_one(weights)[self._rows]
-
-    @once_per_view
-    def _probabilities(self, name: str) -> FloatArray:
-        return np.asarray(self._sets[name].probs[self._rows], dtype=np.float64)
-
-    @once_per_view
-    def variance(self, one: str, other: str, loss: RowLoss = "log") -> float:
-        """Variance missing from the resamples of the mean loss of `one` minus that of `other`, over n rows.
-
-        A label is rare if one of the two sets gives it a probability below 1/n. The mean of the two probabilities gives the
-        variance that rare labels add, and the expected number of rows with a rare label. If fewer were observed, the variance
-        is reduced in proportion. With weights, numbers of rows are effective numbers, and losses are multiplied by their weights.
-        Squared errors count from the difference that the mean of both sets' probabilities expects.
-        The part of the observed rows is subtracted, because the resamples already include it.
-        """
-        if one not in self._sets or other not in self._sets:
-            return 0.0
-        p, q = self._probabilities(one), self._probabilities(other)
-        rare = np.minimum(p, q) < 1 / self._effective
-        row = np.nonzero(rare)[0]
-        probability = (p[rare] + q[rare]) / 2
-        gap = _log_gap if loss == "log" else _squared_gap
-        losses = np.square(self._weights[row] * gap(p, q, *np.nonzero(rare)))
-        labels = self._sets[one].labels[self._rows]
-        rows = np.nonzero(rare[np.arange(labels.size), labels])[0]
-        labels = labels[rows]
-        observed = np.square(self._weights[rows] * gap(p, q, rows, labels)).sum()
-        of_equal_weight = self._effective / self._n
-        seen = self._weights[rows].sum() * of_equal_weight
-        expected = self._weights[row] @ probability * of_equal_weight
-        share = min(1.0, (seen + ADDED) / (expected + ADDED))
-        variance = max(share * (probability @ losses) - observed, 0.0)
-        return float(variance / (self._weights.size * self._n))
-
-
-def _log_gap(p: FloatArray, q: FloatArray, rows: IntArray, labels: IntArray) -> FloatArray:
-    """Log loss of q minus that of p, if these rows, shape (m,), had these labels, shape (m,)."""
-    return np.asarray(_log(p[rows, labels]) - _log(q[rows, labels]))
-
-
-def _squared_gap(p: FloatArray, q: FloatArray, rows: IntArray, labels: IntArray) -> FloatArray:
-    """Brier score of q minus that of p; 0 on average over labels drawn with the mean of p and q."""
-    squares = np.vecdot(q, q) - np.vecdot(p, p)
-    return np.asarray(squares[rows] + 2 * (p[rows, labels] - q[rows, labels]))
-
-
-def _log(p: FloatArray) -> FloatArray:
-    """Logarithm with the same lower limit as in the log loss."""
-    return np.asarray(np.log(np.maximum(p, np.finfo(np.float64).eps)))
-
-
-# ---- Paired differences between sets of probabilities for the same rows, and which set is better beyond noise.
-
 
 #: Number of resamples per simulated population of an inverted metric.
 POPULATION_RESAMPLES = 250
 #: Smallest share of the resamples in which all sets need a value, if single intervals in closed form are combined.
 LEAST_DEFINED = 0.5
-
 Pairs = tuple[tuple[str, str], ...]
 ClosedInterval = Callable[[float], tuple[float, float] | None]
 
@@ -621,6 +461,157 @@ def _wider(interval: Interval, value: float, more: float) -> Interval:
     return Interval(value - math.hypot(value - low, more), value + math.hypot(high - value, more))
 
 
-def squares(data: Predictions) -> FloatArray:
-    """Sum of the squared probabilities of each row, shape (n,)."""
-    return np.asarray(np.vecdot(data.probs, data.probs), dtype=np.float64)
+# ---- Resamples of several sets
+
+
+#: Size of a block in (resample, row) or (resample, cluster) pairs.
+_CELLS = 4_000_000
+#: Largest total number of (resample, row) pairs: large samples need fewer resamples, since their noise is small.
+MAX_CELLS = 200_000_000
+#: Smallest number of resamples for an interval, used after a stop was requested.
+LEAST = 100
+#: Smallest number of resamples in a block.
+_AT_A_TIME = 8
+#: Function from weights, shape (n, b), and the number of resamples made so far to arrays of shape (..., b), by metric.
+Metrics = Callable[[RowWeights, int], Mapping[str, FloatArray]]
+
+
+def resampled(
+    methods: Mapping[str, Metrics],
+    n: int,
+    resamples: int,
+    rng: np.random.Generator,
+    *,
+    cluster: IntArray | None = None,
+    counts: FloatArray | None = None,
+    stop_early: Callable[[], bool] = lambda: False,
+) -> dict[str, dict[str, FloatArray]]:
+    """Compute the metrics of every method on the same resamples: {method: {metric: (..., B)}}.
+
+    Each resample draws n of the n rows with replacement, once for all methods, so that differences are paired. With
+    `cluster`, shape (n,), it draws as many clusters as there are (or groups of clusters, if there are very many: see
+    `RowDraws.groups`), and the weights are `GroupWeights`. With `counts`, shape (n,), the numbers of rows behind the cells of
+    a profile, it draws their total number of rows, and a weight is the number drawn from a cell divided by its count.
+    Once `stop_early` returns True, the number of resamples is limited to `LEAST`, or to those already made.
+    """
+    resamples = max(LEAST, min(resamples, MAX_CELLS // n))
+    out: dict[str, dict[str, list[FloatArray]]] = {name: {} for name in methods}
+    rows = None if cluster is None else RowDraws(n, cluster)
+    units = n if rows is None else rows.groups
+    step = max(_AT_A_TIME, _CELLS // units)
+    start = 0
+    while start < resamples and not (start >= LEAST and stop_early()):
+        size = min(step, (LEAST if start < LEAST and stop_early() else resamples) - start)
+        times = np.empty((units, size))
+        for b in range(size):
+            if counts is not None:
+                times[:, b] = rng.multinomial(int(counts.sum()), counts / counts.sum()) / counts
+                continue
+            times[:, b] = np.bincount(rng.integers(units, size=units), minlength=units)
+        weights = times if rows is None else GroupWeights(rows, times)
+        for name, metrics in methods.items():
+            checkpoint()
+            for key, values in metrics(weights, start).items():
+                out[name].setdefault(key, []).append(values)
+        start += size
+    return {
+        name: {k: np.concatenate(v, axis=-1) for k, v in blocks.items()}
+        for name, blocks in out.items()
+    }
+
+
+def best_shares(values: Mapping[str, FloatArray]) -> dict[str, float]:
+    """Share of the resamples in which each method has the lowest value; ties are split."""
+    table = np.stack(list(values.values()))
+    best = table <= table.min(axis=0) + 1e-12
+    share = (best / best.sum(axis=0)).mean(axis=1)
+    return dict(zip(values, share.tolist(), strict=True))
+
+
+# ---- Losses of rare labels
+#
+# A map with probabilities near 0 loses tens of nats on a single wrong row, or the most of a squared error. If no such row is among
+# the evaluation rows, their resamples vary too little. Two compared sets complement each other: a label that one calls almost impossible may
+# have some probability in the other. The observed labels show whether that probability is realistic.
+
+
+#: Added to the observed and to the expected number of rows before their ratio is taken (Laplace smoothing).
+ADDED = 1
+#: Largest number of probabilities that are used; of more, rows are drawn at random.
+MOST = 2_000_000
+
+
+class RareLosses:
+    """Variance of a difference of mean losses from rare labels, which resampling misses.
+
+    Parameters
+    ----------
+    sets : mapping of str to Predictions
+        Sets of probabilities for the same rows; with weights, the mean losses are weighted.
+    """
+
+    def __init__(self, sets: Mapping[str, Dataset]) -> None:
+        first = next(iter(sets.values()))
+        # Profiles are left out: with so many rows, nothing is rare.
+        self._sets = {
+            k: d for k, d in sets.items() if isinstance(d, Predictions) and d.cells is None
+        }
+        most = max(1, MOST // max(first.n_classes, 1))
+        weights = np.ones(first.n) if first.weights is None else first.weights
+        self._rows: slice | FloatArray = slice(None)
+        if first.n > most:
+            rows = np.random.default_rng(0).choice(first.n, most, replace=False)
+            self._rows = np.sort(rows)
+        self._n = first.n
+        # Weighted rows count as the number of rows of equal weight that carry the same information (Kish).
+        self._effective = effective_number(weights)
+        self._weights = with_mean_one(weights)[self._rows]
+
+    @once_per_view
+    def _probabilities(self, name: str) -> FloatArray:
+        return np.asarray(self._sets[name].probs[self._rows], dtype=np.float64)
+
+    @once_per_view
+    def variance(self, one: str, other: str, loss: RowLoss = "log") -> float:
+        """Variance missing from the resamples of the mean loss of `one` minus that of `other`, over n rows.
+
+        A label is rare if one of the two sets gives it a probability below 1/n. The mean of the two probabilities gives the
+        variance that rare labels add, and the expected number of rows with a rare label. If fewer were observed, the variance
+        is reduced in proportion. With weights, numbers of rows are effective numbers, and losses are multiplied by their weights.
+        Squared errors count from the difference that the mean of both sets' probabilities expects.
+        The part of the observed rows is subtracted, because the resamples already include it.
+        """
+        if one not in self._sets or other not in self._sets:
+            return 0.0
+        p, q = self._probabilities(one), self._probabilities(other)
+        rare = np.minimum(p, q) < 1 / self._effective
+        row = np.nonzero(rare)[0]
+        probability = (p[rare] + q[rare]) / 2
+        gap = _log_gap if loss == "log" else _squared_gap
+        losses = np.square(self._weights[row] * gap(p, q, *np.nonzero(rare)))
+        labels = self._sets[one].labels[self._rows]
+        rows = np.nonzero(rare[np.arange(labels.size), labels])[0]
+        labels = labels[rows]
+        observed = np.square(self._weights[rows] * gap(p, q, rows, labels)).sum()
+        of_equal_weight = self._effective / self._n
+        seen = self._weights[rows].sum() * of_equal_weight
+        expected = self._weights[row] @ probability * of_equal_weight
+        share = min(1.0, (seen + ADDED) / (expected + ADDED))
+        variance = max(share * (probability @ losses) - observed, 0.0)
+        return float(variance / (self._weights.size * self._n))
+
+
+def _log_gap(p: FloatArray, q: FloatArray, rows: IntArray, labels: IntArray) -> FloatArray:
+    """Log loss of q minus that of p, if these rows, shape (m,), had these labels, shape (m,)."""
+    return np.asarray(_log(p[rows, labels]) - _log(q[rows, labels]))
+
+
+def _squared_gap(p: FloatArray, q: FloatArray, rows: IntArray, labels: IntArray) -> FloatArray:
+    """Brier score of q minus that of p; 0 on average over labels drawn with the mean of p and q."""
+    squares = np.vecdot(q, q) - np.vecdot(p, p)
+    return np.asarray(squares[rows] + 2 * (p[rows, labels] - q[rows, labels]))
+
+
+def _log(p: FloatArray) -> FloatArray:
+    """Logarithm with the same lower limit as in the log loss."""
+    return np.asarray(np.log(np.maximum(p, np.finfo(np.float64).eps)))

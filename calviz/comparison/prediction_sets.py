@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
-from typing import Any, get_args
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 from scipy.special import ndtri
 
+from calviz.comparison.comparison_results import RowsUsed
 from calviz.comparison.rows import Division, judged_within
-from calviz.comparison.study_results import PredictionSets, SetMethod, SetsOf
 from calviz.core.blocks import BoolArray, FloatArray, IntArray, near_one, row_blocks
 from calviz.core.errors import NotAvailable, OptionError
 from calviz.core.events import BinaryEvents
@@ -18,9 +19,116 @@ from calviz.core.limits import check_choice, check_level
 from calviz.core.p_values import clopper_pearson
 from calviz.core.predictions import Dataset, Predictions
 from calviz.core.profile import Profile, dataset_of
-from calviz.sample.cutoff_and_grades import counts_as
+from calviz.core.words import counted, decimal, level_text, percent, shorten
 from calviz.sample.error_bars import Interval
-from calviz.sample.slices import slice_sums
+from calviz.sample.slices import counts_as, slice_sums
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+#: How sets are formed.
+SetMethod = Literal["lac", "aps"]
+
+
+@dataclass(frozen=True)
+class SetsOf:
+    """Coverage and size of the sets of some rows.
+
+    Attributes
+    ----------
+    name : str
+        The true class of the rows, or "all rows".
+    rows, covered : int
+        Number of rows, and of those whose set contains the true class.
+    coverage, coverage_interval : float, Interval
+        Share of covered rows, with its exact (Clopper-Pearson) interval; weighted for weighted rows, `covered` is not.
+    size, size_interval : float, Interval
+        Mean number of classes in a set, weighted in the same way, with its interval by the normal approximation.
+    """
+
+    name: str
+    rows: int
+    covered: int
+    coverage: float
+    coverage_interval: Interval
+    size: float
+    size_interval: Interval
+
+
+@dataclass(frozen=True, eq=False)
+class PredictionSets:
+    """Coverage and size of the prediction sets of the judged rows.
+
+    Attributes
+    ----------
+    name : str
+    method : {"lac", "aps"}
+    coverage : float
+        The requested coverage.
+    threshold : float
+        A class is in the set if its nonconformity score is at most this; with infinity every set holds all classes.
+    level : float
+        Level of the intervals.
+    fit, evaluation : RowsUsed
+        The rows that the threshold was chosen on, and those that were judged.
+    overall : SetsOf
+    classes : tuple of SetsOf
+        By true class, for classes that have rows.
+    sizes : ndarray of int, shape (K + 1,)
+        Number of rows by number of classes in their set.
+    """
+
+    name: str
+    method: SetMethod
+    coverage: float
+    threshold: float
+    level: float
+    fit: RowsUsed
+    evaluation: RowsUsed
+    overall: SetsOf
+    classes: tuple[SetsOf, ...]
+    sizes: IntArray
+
+    def columns(self) -> Mapping[str, list[Any]]:
+        """Return columns with one entry for all rows and one per true class."""
+        every = (self.overall, *self.classes)
+        return {
+            "rows of": [s.name for s in every],
+            "rows": [s.rows for s in every],
+            "coverage": [s.coverage for s in every],
+            "coverage_low": [s.coverage_interval.low for s in every],
+            "coverage_high": [s.coverage_interval.high for s in every],
+            "size": [s.size for s in every],
+            "size_low": [s.size_interval.low for s in every],
+            "size_high": [s.size_interval.high for s in every],
+        }
+
+    def frame(self) -> pd.DataFrame:
+        """Return `columns` as a data frame."""
+        import pandas as pd
+
+        return pd.DataFrame(dict(self.columns()))
+
+    def reading(self) -> str:
+        """Describe coverage, mean size, and the class with the least coverage, in sentences."""
+        s, level = self.overall, level_text(self.level)
+        low, high = s.coverage_interval
+        text = (
+            f"The sets hold the true class of {percent(s.coverage)} of {counted(s.rows, 'row')} ({level} CI {percent(low)} to "
+            f"{percent(high)}) where {percent(self.coverage)} were asked for, with {decimal(s.size, 2)} classes on average ({level} CI "
+            f"{decimal(s.size_interval.low, 2)} to {decimal(s.size_interval.high, 2)}); {percent(self.sizes[1] / s.rows)} of the sets "
+            "have one class."
+        )
+        below = [c for c in self.classes if c.coverage_interval.high < self.coverage]
+        if below:
+            worst = min(below, key=lambda c: c.coverage)
+            text += (
+                f" They are valid on average, not for every class: of '{shorten(worst.name, 40)}' they hold {percent(worst.coverage)} "
+                f"({level} CI {percent(worst.coverage_interval.low)} to {percent(worst.coverage_interval.high)})."
+            )
+        return text
+
 
 #: Tolerance for rounding, so that a class whose nonconformity score equals the threshold is in the set.
 _ROUNDING = 1e-12
@@ -62,7 +170,7 @@ def prediction_sets(
     -----
     With weights the threshold is the weighted quantile, with a new row of mean weight in place of the n + 1; coverage and mean
     size are weighted. For weighted or clustered rows intervals use the effective sample size
-    (`calviz.sample.cutoff_and_grades.counts_as`); with too few clusters for it they are the whole range.
+    (`calviz.sample.slices.counts_as`); with too few clusters for it they are the whole range.
 
     Raises
     ------

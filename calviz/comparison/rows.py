@@ -1,4 +1,4 @@
-"""Fitting rows and evaluation rows; the plan."""
+"""How rows are divided into those that a recalibrator is fitted on and those that it is judged on, and the plan of a comparison."""
 
 from __future__ import annotations
 
@@ -17,54 +17,6 @@ from calviz.core.predictions import Dataset, Predictions, check_dataset
 from calviz.core.words import counted, percent
 from calviz.data.loaded import EVAL_SPLITS, FIT_SPLITS, usual_split
 from calviz.sample.error_bars import RESAMPLES
-
-# ---- Random division of rows that keeps the class proportions, or whole clusters.
-
-
-def assign_parts(labels: IntArray, parts: int, rng: np.random.Generator) -> IntArray:
-    """Assign each row to one of `parts` parts, shape (n,): rows of each class are shuffled and dealt out in turn."""
-    order = _shuffled_by_class(labels, rng)
-    part = np.empty(labels.size, dtype=np.intp)
-    part[order] = np.arange(labels.size) % parts
-    return part
-
-
-def stratified_sample(labels: IntArray, rows: int, rng: np.random.Generator) -> IntArray:
-    """Draw `rows` row indices, ascending, with class proportions kept to within one row."""
-    n = labels.size
-    order = _shuffled_by_class(labels, rng)
-    # Systematic sampling: evenly spaced along the rows sorted by class, from a random start.
-    at = np.floor((np.arange(rows) + rng.random()) * n / rows).astype(np.intp)
-    return np.sort(order[np.minimum(at, n - 1)])
-
-
-def _shuffled_by_class(labels: IntArray, rng: np.random.Generator) -> IntArray:
-    """Same as ``np.lexsort((rng.random(n), labels))``, in a third of the time: one sort of keys with the class above 53 random bits."""
-    random = rng.random(labels.size)
-    if labels.max(initial=0) >= 1 << 10:
-        return np.lexsort((random, labels))
-    random *= 1 << 53
-    keys = labels.astype(np.int64) << 53
-    keys |= random.astype(np.int64)
-    return np.argsort(keys)
-
-
-def whole_clusters(cluster: IntArray, rows: int, rng: np.random.Generator) -> IntArray:
-    """Draw about `rows` row indices, ascending, as whole clusters; at least one cluster is left out.
-
-    `cluster` has shape (n,), with codes from 0 up.
-    """
-    size = np.bincount(cluster)
-    order = rng.permutation(size.size)
-    upto = np.cumsum(size[order])
-    count = min(max(int(np.abs(upto - rows).argmin()) + 1, 1), size.size - 1)
-    chosen = np.zeros(size.size, dtype=np.bool_)
-    chosen[order[:count]] = True
-    return np.flatnonzero(chosen[cluster])
-
-
-# ---- The division of rows into fitting rows, on which a recalibrator is fitted, and evaluation rows, on which it is judged.
-
 
 #: Smallest number of fitting rows: with fewer, a map would follow single rows.
 LEAST_ROWS = 10
@@ -300,13 +252,6 @@ def judged_within(judged: IntArray, within: BoolArray | None, reason: str) -> In
     return judged
 
 
-def strata(data: Dataset) -> IntArray:
-    """Return the strata whose proportions a division keeps, shape (n,): the class, or whether the prediction is right."""
-    if isinstance(data, Predictions):
-        return data.labels
-    return data.correct.astype(np.intp)
-
-
 def _by_fraction(data: Dataset, fraction: float, seed: int) -> Rows:
     count = min(max(round(fraction * data.n), 1), data.n - 1)
     rng = np.random.default_rng(seed)
@@ -350,7 +295,59 @@ def _cross_fitted(data: Dataset, folds: int, seed: int) -> Rows:
     )
 
 
-# ---- The plan of a comparison: a value that the app, the command line and `compare` make, and that one function carries out.
+# ---- Random divisions
+
+
+def strata(data: Dataset) -> IntArray:
+    """Return the strata whose proportions a division keeps, shape (n,): the class, or whether the prediction is right."""
+    if isinstance(data, Predictions):
+        return data.labels
+    return data.correct.astype(np.intp)
+
+
+def assign_parts(labels: IntArray, parts: int, rng: np.random.Generator) -> IntArray:
+    """Assign each row to one of `parts` parts, shape (n,): rows of each class are shuffled and dealt out in turn."""
+    order = _shuffled_by_class(labels, rng)
+    part = np.empty(labels.size, dtype=np.intp)
+    part[order] = np.arange(labels.size) % parts
+    return part
+
+
+def stratified_sample(labels: IntArray, rows: int, rng: np.random.Generator) -> IntArray:
+    """Draw `rows` row indices, ascending, with class proportions kept to within one row."""
+    n = labels.size
+    order = _shuffled_by_class(labels, rng)
+    # Systematic sampling: evenly spaced along the rows sorted by class, from a random start.
+    at = np.floor((np.arange(rows) + rng.random()) * n / rows).astype(np.intp)
+    return np.sort(order[np.minimum(at, n - 1)])
+
+
+def _shuffled_by_class(labels: IntArray, rng: np.random.Generator) -> IntArray:
+    """Same as ``np.lexsort((rng.random(n), labels))``, in a third of the time: one sort of keys with the class above 53 random bits."""
+    random = rng.random(labels.size)
+    if labels.max(initial=0) >= 1 << 10:
+        return np.lexsort((random, labels))
+    random *= 1 << 53
+    keys = labels.astype(np.int64) << 53
+    keys |= random.astype(np.int64)
+    return np.argsort(keys)
+
+
+def whole_clusters(cluster: IntArray, rows: int, rng: np.random.Generator) -> IntArray:
+    """Draw about `rows` row indices, ascending, as whole clusters; at least one cluster is left out.
+
+    `cluster` has shape (n,), with codes from 0 up.
+    """
+    size = np.bincount(cluster)
+    order = rng.permutation(size.size)
+    upto = np.cumsum(size[order])
+    count = min(max(int(np.abs(upto - rows).argmin()) + 1, 1), size.size - 1)
+    chosen = np.zeros(size.size, dtype=np.bool_)
+    chosen[order[:count]] = True
+    return np.flatnonzero(chosen[cluster])
+
+
+# ---- The plan of a comparison
 
 
 @dataclass(frozen=True, kw_only=True)

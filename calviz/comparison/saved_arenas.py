@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from calviz.comparison.arena_results import SCORES, Experiment, MethodScore, ResultTable
+from calviz.core.entry_specs import UNCALIBRATED
 from calviz.core.errors import InputError, OptionError
 from calviz.core.limits import MAX_JSON, OutputError, check_place
 from calviz.data.format import Source
@@ -152,8 +153,6 @@ def read_saved(source: Source) -> tuple[list[tuple[Experiment, list[MethodScore]
     InputError
         If the file is neither, or damaged.
     """
-    from calviz.core.entry_specs import UNCALIBRATED
-
     try:
         if source.head(len(MARK)).decode("utf-8", "replace") == MARK:
             return [(e, scores) for e, scores, _ in _lines(source)], UNCALIBRATED

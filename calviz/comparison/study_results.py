@@ -1,10 +1,10 @@
-"""What compare_models, learning_curve, over_time and prediction_sets return."""
+"""What `compare_models`, `learning_curve` and `over_time` return."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import TYPE_CHECKING, Literal, get_args
 
 from calviz.comparison.comparison_results import (
     Comparison,
@@ -18,22 +18,17 @@ from calviz.comparison.comparison_results import (
     remarks_on_values,
     why_no_differences,
 )
-from calviz.core.blocks import IntArray
 from calviz.core.entry_specs import UNCALIBRATED
 from calviz.core.errors import OptionError, needs
 from calviz.core.events import DEFAULT_BINS, Scheme
 from calviz.core.metric_spec import METRICS, RANKED_BY, badness
-from calviz.core.words import bins_words, counted, decimal, level_text, listed, percent, shorten
-from calviz.sample.error_bars import Displayed, Interval, MetricResult, Summary
+from calviz.core.predictions import Dataset
+from calviz.core.words import bins_words, counted, listed, shorten
+from calviz.sample.metric_results import Displayed, MetricResult, Summary
 from calviz.verdicts.evaluation import value_text
 
 if TYPE_CHECKING:
     import pandas as pd
-
-    from calviz.core.predictions import Dataset
-
-
-# ---- The result of a comparison of models.
 
 
 MatchedBy = Literal["identifier", "order"]
@@ -286,9 +281,6 @@ class ModelsByMethods:
         ).set_index("model")
 
 
-# ---- Sentences about a comparison of models.
-
-
 def ranked_by(comparison: ModelComparison) -> tuple[str, ...]:
     """Return the metrics that can rank the models, the default first; empty without paired resamples."""
     keys = [key for key in comparison.pairs if key != "error"]
@@ -327,7 +319,7 @@ def caution(comparison: ModelComparison, metric: str) -> str:
     )
 
 
-# ---- The result of a learning curve, and the number of labels that a method needs.
+# ---- Learning curves
 
 
 @dataclass(frozen=True, eq=False)
@@ -538,7 +530,7 @@ def _rows(count: int | None) -> str:
     return "never" if count is None else f"{count:,} rows"
 
 
-# ---- Result types of a metric over time: periods, changes, and the effect of recalibration on past rows.
+# ---- Metrics over time
 
 
 #: How time is divided into periods.
@@ -666,109 +658,3 @@ class OverTime:
             }
 
         return pd.DataFrame([row(p) for p in self.periods])
-
-
-# ---- Result types of prediction sets: coverage and size.
-
-
-#: How sets are formed.
-SetMethod = Literal["lac", "aps"]
-
-
-@dataclass(frozen=True)
-class SetsOf:
-    """Coverage and size of the sets of some rows.
-
-    Attributes
-    ----------
-    name : str
-        The true class of the rows, or "all rows".
-    rows, covered : int
-        Number of rows, and of those whose set contains the true class.
-    coverage, coverage_interval : float, Interval
-        Share of covered rows, with its exact (Clopper-Pearson) interval; weighted for weighted rows, `covered` is not.
-    size, size_interval : float, Interval
-        Mean number of classes in a set, weighted in the same way, with its interval by the normal approximation.
-    """
-
-    name: str
-    rows: int
-    covered: int
-    coverage: float
-    coverage_interval: Interval
-    size: float
-    size_interval: Interval
-
-
-@dataclass(frozen=True, eq=False)
-class PredictionSets:
-    """Coverage and size of the prediction sets of the judged rows.
-
-    Attributes
-    ----------
-    name : str
-    method : {"lac", "aps"}
-    coverage : float
-        The requested coverage.
-    threshold : float
-        A class is in the set if its nonconformity score is at most this; with infinity every set holds all classes.
-    level : float
-        Level of the intervals.
-    fit, evaluation : RowsUsed
-        The rows that the threshold was chosen on, and those that were judged.
-    overall : SetsOf
-    classes : tuple of SetsOf
-        By true class, for classes that have rows.
-    sizes : ndarray of int, shape (K + 1,)
-        Number of rows by number of classes in their set.
-    """
-
-    name: str
-    method: SetMethod
-    coverage: float
-    threshold: float
-    level: float
-    fit: RowsUsed
-    evaluation: RowsUsed
-    overall: SetsOf
-    classes: tuple[SetsOf, ...]
-    sizes: IntArray
-
-    def columns(self) -> Mapping[str, list[Any]]:
-        """Return columns with one entry for all rows and one per true class."""
-        every = (self.overall, *self.classes)
-        return {
-            "rows of": [s.name for s in every],
-            "rows": [s.rows for s in every],
-            "coverage": [s.coverage for s in every],
-            "coverage_low": [s.coverage_interval.low for s in every],
-            "coverage_high": [s.coverage_interval.high for s in every],
-            "size": [s.size for s in every],
-            "size_low": [s.size_interval.low for s in every],
-            "size_high": [s.size_interval.high for s in every],
-        }
-
-    def frame(self) -> pd.DataFrame:
-        """Return `columns` as a data frame."""
-        import pandas as pd
-
-        return pd.DataFrame(dict(self.columns()))
-
-    def reading(self) -> str:
-        """Describe coverage, mean size, and the class with the least coverage, in sentences."""
-        s, level = self.overall, level_text(self.level)
-        low, high = s.coverage_interval
-        text = (
-            f"The sets hold the true class of {percent(s.coverage)} of {counted(s.rows, 'row')} ({level} CI {percent(low)} to "
-            f"{percent(high)}) where {percent(self.coverage)} were asked for, with {decimal(s.size, 2)} classes on average ({level} CI "
-            f"{decimal(s.size_interval.low, 2)} to {decimal(s.size_interval.high, 2)}); {percent(self.sizes[1] / s.rows)} of the sets "
-            "have one class."
-        )
-        below = [c for c in self.classes if c.coverage_interval.high < self.coverage]
-        if below:
-            worst = min(below, key=lambda c: c.coverage)
-            text += (
-                f" They are valid on average, not for every class: of '{shorten(worst.name, 40)}' they hold {percent(worst.coverage)} "
-                f"({level} CI {percent(worst.coverage_interval.low)} to {percent(worst.coverage_interval.high)})."
-            )
-        return text

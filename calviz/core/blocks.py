@@ -1,4 +1,4 @@
-"""Arrays: types, safe quotients, runs, blocks of rows on all cores, progress and cancellation."""
+"""Arrays: types, safe quotients, and passes over long ones: in runs, in blocks of rows and groups of columns on all cores, with progress and cancellation."""
 
 from __future__ import annotations
 
@@ -17,9 +17,6 @@ import numpy as np
 import numpy.typing as npt
 
 from calviz.core.errors import CalvizError
-
-# ---- Array types, and two helpers that all packages share.
-
 
 FloatArray: TypeAlias = npt.NDArray[np.floating[Any]]
 IntArray: TypeAlias = npt.NDArray[np.integer[Any]]
@@ -40,11 +37,114 @@ def read_only(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
     return view
 
 
-# ---- Progress reports and cancellation of long computations.
+def quotient(
+    a: FloatArray | IntArray,
+    b: FloatArray | IntArray,
+    *,
+    otherwise: float | FloatArray = math.nan,
+) -> FloatArray:
+    """``a / b`` where b is above 0, and `otherwise` elsewhere, for shapes that broadcast."""
+    out = np.full(np.broadcast_shapes(np.shape(a), np.shape(b)), otherwise)
+    np.divide(a, b, out=out, where=np.asarray(b) > 0)
+    return out
+
+
+def denominators(counts: FloatArray | IntArray) -> FloatArray:
+    """Counts as denominators, of any shape: 1 where the count is 0."""
+    return np.where(counts > 0, counts, 1.0)
+
+
+def proportional(counts: IntArray | FloatArray, rows: int) -> IntArray:
+    """Divide `rows` among classes in proportion to `counts`, same shape, by largest remainders; the first class wins ties."""
+    exact = counts * (rows / counts.sum())
+    shares: IntArray = np.minimum(np.floor(exact), counts).astype(np.intp)
+    order = np.argsort(-(exact - shares), axis=None, kind="stable")
+    has_room = (counts.ravel()[order] - shares.ravel()[order]) > 0
+    shares.ravel()[order[has_room][: rows - int(shares.sum())]] += 1
+    return shares
+
+
+# ---- Effective sample size (Kish 1965)
+
+
+def effective_number(weights: FloatArray) -> float:
+    """Effective sample size of weights, shape (n,), not all 0: ``(sum w)^2 / sum w^2``, n if they are equal."""
+    weights = near_one(weights)
+    return float(weights.sum() ** 2 / (weights @ weights))
+
+
+def with_mean_one(weights: FloatArray) -> FloatArray:
+    """Divide weights, shape (n,), not all 0, by their mean."""
+    weights = near_one(weights)
+    return np.asarray(weights / weights.mean())
+
+
+def near_one(weights: FloatArray) -> FloatArray:
+    """Divide weights, shape (n,), by a power of two near the largest one: no digit changes, and no sum or square of them overflows."""
+    return np.asarray(np.ldexp(weights, -np.frexp(weights.max())[1]))
+
+
+def effective_numbers(group: IntArray, weights: FloatArray, groups: int) -> FloatArray:
+    """Effective sample size of each group of rows, shape (groups,); `group` and `weights` have shape (n,)."""
+    total, squares = (np.bincount(group, w, minlength=groups) for w in (weights, weights**2))
+    return effective_numbers_of_sums(total, squares)
+
+
+def effective_numbers_of_sums(
+    total: FloatArray | IntArray, squares: FloatArray | IntArray
+) -> FloatArray:
+    """Effective sample size from the sums of weights and of their squares, of one shape; 0 where these are 0."""
+    return quotient(total**2, squares, otherwise=0.0)
+
+
+# ---- Runs of neighbouring entries
+
+#: Number of rows of a run: temporaries of this length stay in the cache.
+RUN = 1 << 13
+#: Number of entries that are summed at a time: NumPy would convert all of them to float64 at once.
+BLOCK = 1 << 15
+
+
+def runs(start: int, stop: int, length: int = RUN) -> Iterator[slice]:
+    """Yield short runs of rows, in order, for passes without large temporaries."""
+    for first in range(start, stop, length):
+        yield slice(first, min(first + length, stop))
+
+
+def ends_of_ties(ordered: FloatArray) -> IntArray:
+    """Return the ranks, from 1 to n, at which groups of equal scores (n,) end, shape (G,); all ranks if no two are equal."""
+    changed = np.append(ordered[1:] != ordered[:-1], True)
+    ends = np.empty(int(np.count_nonzero(changed)), dtype=np.int32)
+    done = 0
+    for rows in runs(0, ordered.size):
+        run_ends = np.flatnonzero(changed[rows])
+        ends[done : done + run_ends.size] = run_ends + rows.start + 1
+        done += run_ends.size
+    return ends
+
+
+def run_totals(values: FloatArray, starts: IntArray) -> FloatArray:
+    """``np.add.reduceat(values, starts, dtype=np.float64)`` without a copy in double precision.
+
+    Parameters
+    ----------
+    values : ndarray, shape (n,)
+    starts : ndarray of int, shape (M,)
+        Where the runs start, ascending; the first is 0, and none is empty.
+    """
+    totals = np.zeros(starts.size)
+    for start in range(0, values.size, BLOCK):
+        block = values[start : start + BLOCK].astype(np.float64)
+        first, last = np.searchsorted(starts, [start, start + block.size - 1], side="right") - 1
+        inside = np.maximum(starts[first : last + 1] - start, 0)
+        totals[first : last + 1] += np.add.reduceat(block, inside)
+    return totals
+
+
+# ---- Progress and cancellation
 #
 # Kernels call `checkpoint` wherever they may be interrupted; a caller that wants progress runs them inside `watching`. No
 # argument has to be passed between the two; only work on other threads must be wrapped by `watched`.
-
 
 #: Called with what is being done ("" if unchanged); raises `Stopped` to end the work.
 Watcher = Callable[[str], object]
@@ -116,8 +216,7 @@ def watched(work: Callable[..., R]) -> Callable[..., R]:
     return run
 
 
-# ---- Processing a large array in blocks of rows that fit the cache, on all available cores.
-
+# ---- Blocks of rows, on all cores
 
 #: Block size in bytes for passes over rows; blocks of this size stay in the CPU cache.
 BLOCK_BYTES = 1 << 19
@@ -261,119 +360,101 @@ def available_cores() -> int:
     return os.cpu_count() or 1
 
 
-# ---- Whole numbers in proportion to others, which add up to a given total.
+# ---- Groups of columns
+
+#: Approximate number of entries of a group of columns, and of a wide group, which has at most a quarter of the columns.
+GROUP_ENTRIES, WIDE_ENTRIES = 1 << 20, 1 << 22
+#: Smallest number of rows that are copied at a time.
+COPIED_ROWS = 256
 
 
-def proportional(counts: IntArray | FloatArray, rows: int) -> IntArray:
-    """Divide `rows` among classes in proportion to `counts`, same shape, by largest remainders; the first class wins ties."""
-    exact = counts * (rows / counts.sum())
-    shares: IntArray = np.minimum(np.floor(exact), counts).astype(np.intp)
-    order = np.argsort(-(exact - shares), axis=None, kind="stable")
-    has_room = (counts.ravel()[order] - shares.ravel()[order]) > 0
-    shares.ravel()[order[has_room][: rows - int(shares.sum())]] += 1
-    return shares
+def group_starts(array: FloatArray) -> range:
+    """Return the first column of each group of an array of shape (n, K)."""
+    n, k = array.shape
+    return range(0, k, max(1, GROUP_ENTRIES // n))
 
 
-# ---- Quotients whose denominators may be 0: those of empty bins, classes without rows, and weights that are all 0.
-
-
-def quotient(
-    a: FloatArray | IntArray,
-    b: FloatArray | IntArray,
-    *,
-    otherwise: float | FloatArray = math.nan,
-) -> FloatArray:
-    """``a / b`` where b is above 0, and `otherwise` elsewhere, for shapes that broadcast."""
-    out = np.full(np.broadcast_shapes(np.shape(a), np.shape(b)), otherwise)
-    np.divide(a, b, out=out, where=np.asarray(b) > 0)
+def column_group(array: FloatArray, first: int, width: int | None = None) -> FloatArray:
+    """Copy the columns of the group that starts at `first`, shape (g, n)."""
+    n, k = array.shape
+    last = min(first + (width or group_starts(array).step), k)
+    out = np.empty((last - first, n), dtype=array.dtype)
+    # Some rows at a time: what was read for one column is still in the cache for the next.
+    for rows in _copied(array):
+        out[:, rows] = array[rows, first:last].T
     return out
 
 
-def denominators(counts: FloatArray | IntArray) -> FloatArray:
-    """Counts as denominators, of any shape: 1 where the count is 0."""
-    return np.where(counts > 0, counts, 1.0)
+def _copied(array: FloatArray) -> Iterator[slice]:
+    return runs(0, array.shape[0], max(COPIED_ROWS, BLOCK_BYTES // array[:1].nbytes))
 
 
-# ---- Runs of neighbouring entries of one-dimensional arrays: passes, sums and groups of equal scores.
-
-
-#: Number of rows of a run: temporaries of this length stay in the cache.
-RUN = 1 << 13
-#: Number of entries that are summed at a time: NumPy would convert all of them to float64 at once.
-BLOCK = 1 << 15
-
-
-def runs(start: int, stop: int, length: int = RUN) -> Iterator[slice]:
-    """Yield short runs of rows, in order, for passes without large temporaries."""
-    for first in range(start, stop, length):
-        yield slice(first, min(first + length, stop))
-
-
-def ends_of_ties(ordered: FloatArray) -> IntArray:
-    """Return the ranks, from 1 to n, at which groups of equal scores (n,) end, shape (G,); all ranks if no two are equal."""
-    changed = np.append(ordered[1:] != ordered[:-1], True)
-    ends = np.empty(int(np.count_nonzero(changed)), dtype=np.int32)
-    done = 0
-    for rows in runs(0, ordered.size):
-        run_ends = np.flatnonzero(changed[rows])
-        ends[done : done + run_ends.size] = run_ends + rows.start + 1
-        done += run_ends.size
-    return ends
-
-
-def run_totals(values: FloatArray, starts: IntArray) -> FloatArray:
-    """``np.add.reduceat(values, starts, dtype=np.float64)`` without a copy in double precision.
+def for_columns(
+    array: FloatArray,
+    work: Callable[[int, FloatArray], FloatArray | None],
+    *,
+    start: int = 0,
+    out: FloatArray | None = None,
+    wide: bool = False,
+) -> None:
+    """Call ``work(k, column)`` for every column, on several threads where the array is large.
 
     Parameters
     ----------
-    values : ndarray, shape (n,)
-    starts : ndarray of int, shape (M,)
-        Where the runs start, ascending; the first is 0, and none is empty.
+    array : ndarray, shape (n, K)
+    work : callable
+        It may overwrite the column, which is a contiguous copy, and writes to its own column's results only.
+    start : int
+        The first column.
+    out : ndarray, shape (n, K), optional
+        Receives the result of `work` for column k in its column k.
+    wide : bool
+        Whether to use wide groups, so that `out` is written in longer runs, and several threads for very long columns too.
+        If `work` needs memory for the order of a column, leave it off: very long columns are then processed one at a time.
     """
-    totals = np.zeros(starts.size)
-    for start in range(0, values.size, BLOCK):
-        block = values[start : start + BLOCK].astype(np.float64)
-        first, last = np.searchsorted(starts, [start, start + block.size - 1], side="right") - 1
-        inside = np.maximum(starts[first : last + 1] - start, 0)
-        totals[first : last + 1] += np.add.reduceat(block, inside)
-    return totals
+    n, k = array.shape
+    width = group_starts(array).step
+    if wide:
+        width = max(1, min(WIDE_ENTRIES // n, (k - start) // 4))
+
+    def group(first: int) -> None:
+        columns = column_group(array, first, width)
+        for k, column in enumerate(columns, start=first):
+            checkpoint()
+            result = work(k, column)
+            if result is not None:
+                column[:] = result
+        if out is not None:
+            for rows in _copied(array):
+                out[rows, first : first + columns.shape[0]] = columns[:, rows].T
+
+    threaded = array.nbytes >= THREADED_BYTES and (wide or n <= GROUP_ENTRIES // 2)
+    for _ in map_threads(group, range(start, k, width), threaded=threaded):
+        pass
 
 
-# ---- Kish's effective sample size of weighted rows: ``(sum w)^2 / sum w^2`` (Kish 1965).
+def rows_by_class(labels: IntArray, count: int) -> list[IntArray]:
+    """Return the rows of each of `count` classes, ascending, from labels (n,); one array of shape (rows,) per class."""
+    ends = np.cumsum(np.bincount(labels, minlength=count))
+    # int32 takes half the memory of the result of argsort.
+    order: IntArray = np.empty(
+        labels.size, dtype=np.int32 if labels.size <= np.iinfo(np.int32).max else np.intp
+    )
+    free = np.append(0, ends[:-1])
+    small = np.min_scalar_type(count)  # short integers are radix-sorted
+    for rows in runs(0, labels.size):
+        part = labels[rows].astype(small)
+        order_in_run = np.argsort(part, kind="stable")
+        counts = np.bincount(part, minlength=count)
+        # Each class continues where its rows of earlier runs ended.
+        place = np.repeat(free - (np.cumsum(counts) - counts), counts)
+        place += np.arange(part.size)
+        order[place] = order_in_run + rows.start
+        free += counts
+    return np.split(order, ends[:-1])
 
 
-def effective_number(weights: FloatArray) -> float:
-    """Effective sample size of weights, shape (n,), not all 0; n if they are equal."""
-    weights = near_one(weights)
-    return float(weights.sum() ** 2 / (weights @ weights))
-
-
-def with_mean_one(weights: FloatArray) -> FloatArray:
-    """Divide weights, shape (n,), not all 0, by their mean."""
-    weights = near_one(weights)
-    return np.asarray(weights / weights.mean())
-
-
-def near_one(weights: FloatArray) -> FloatArray:
-    """Divide weights, shape (n,), by a power of two near the largest one: no digit changes, and no sum or square of them overflows."""
-    return np.asarray(np.ldexp(weights, -np.frexp(weights.max())[1]))
-
-
-def effective_numbers(group: IntArray, weights: FloatArray, groups: int) -> FloatArray:
-    """Effective sample size of each group of rows, shape (groups,); `group` and `weights` have shape (n,)."""
-    total, squares = (np.bincount(group, w, minlength=groups) for w in (weights, weights**2))
-    return effective_numbers_of_sums(total, squares)
-
-
-def effective_numbers_of_sums(
-    total: FloatArray | IntArray, squares: FloatArray | IntArray
-) -> FloatArray:
-    """Effective sample size from the sums of weights and of their squares, of one shape; 0 where these are 0."""
-    return quotient(total**2, squares, otherwise=0.0)
-
-
-# ---- Limit on the threads of the linear algebra library.
-
+# ---- Threads of the linear algebra library
 
 _lock = threading.Lock()
 _inside = 0

@@ -1,4 +1,4 @@
-"""Cells of a profile: rows that stand for many rows."""
+"""The rows of a profile: each stands for many observed rows with nearly the same score."""
 
 from __future__ import annotations
 
@@ -9,9 +9,6 @@ import numpy as np
 import numpy.typing as npt
 
 from calviz.core.blocks import BoolArray, FloatArray, IntArray, read_only
-
-# ---- Cells of a profile: each row of such data summarises many observed rows with nearly the same score.
-
 
 #: Number of equal-width cells. Bins are unions of cells if their number divides this, as 15 and 20 do.
 FINE_CELLS = 15 << 12
@@ -107,9 +104,6 @@ def cells_after_map(
         single=False,
         summed=cells.summed and cells.is_exact,
     )
-
-
-# ---- Cells of each class's own probability, which a profile of three or more classes may hold besides the cells of the top label.
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,9 +12,6 @@ from scipy.special import expit
 
 from calviz.core.blocks import BoolArray, FloatArray, IntArray
 
-# ---- Natural cubic splines, given by their values at the knots.
-
-
 #: Smallest distance of neighbouring knots, relative to their range; closer ones are merged.
 _ROOM = 1e-6
 
@@ -131,8 +128,7 @@ def roughness(knots: FloatArray) -> FloatArray:
     return np.asarray(q @ np.linalg.solve(t, q.T))
 
 
-# ---- Many penalised logistic regressions with the same design matrix at a time.
-
+# ---- Logistic fits
 
 #: Largest number of Newton steps of a fit, and of reductions of a step.
 _STEPS, _HALVINGS = 50, 30
@@ -201,8 +197,7 @@ def penalised_logistic(
     return t
 
 
-# ---- Isotonic fits of many samples over the same steps, in few calls.
-
+# ---- Isotonic fits
 
 #: Number of steps, over all samples, that are fitted in one call.
 FITTED_AT_ONCE = 1 << 16

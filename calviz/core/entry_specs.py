@@ -1,4 +1,4 @@
-"""What a recalibrator, a figure, a check and a convention is, and their registries."""
+"""What a recalibrator, a figure, a check and a convention of another library is, and their registries."""
 
 from __future__ import annotations
 
@@ -22,8 +22,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-# ---- What a recalibrator is, and the registry that the app, the CLI and the docs are built from.
-
+# ---- Recalibrators
 
 #: What the columns of X hold. It is declared, never guessed from the values.
 Input = Literal["probabilities", "logits"]
@@ -307,8 +306,7 @@ def recalibrator(
     return register
 
 
-# ---- What a registered figure is, and the registry of figures.
-
+# ---- Figures
 
 Theme = Literal["light", "dark"]
 
@@ -363,8 +361,7 @@ def figure(*, key: str, label: str, summary: str, reference: str) -> Callable[[T
     return register
 
 
-# ---- What a check is, and the registry of checks.
-
+# ---- Checks
 
 About = Literal["scores", "bins", "classes", "slices"]
 
@@ -410,7 +407,7 @@ class Check:
 CHECKS: Registry[Check] = Registry("check")
 
 
-# ---- How other libraries define "the ECE", and the registry of these conventions.
+# ---- Conventions of other libraries
 
 
 @dataclass(frozen=True)

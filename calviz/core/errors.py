@@ -7,8 +7,6 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
-# ---- The errors that calviz raises: each is one actionable sentence.
-
 
 @dataclass(frozen=True)
 class Repair:
@@ -177,9 +175,6 @@ class NotAvailable(CalvizError):
     """
 
 
-# ---- Optional packages: what each is needed for, and the error if one is missing.
-
-
 #: What each optional package is needed for, by module name; `pyproject.toml` lists them as extras.
 PURPOSES = {
     "duckdb": "the DuckDB engine needs",
@@ -223,9 +218,6 @@ def needs(*packages: str) -> None:
     missing = [package for package in packages if importlib.util.find_spec(package) is None]
     if missing:
         raise MissingPackage(*missing)
-
-
-# ---- Findings: short sentences about data and results, each with a stable code.
 
 
 Severity = Literal["info", "warning", "error"]

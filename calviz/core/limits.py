@@ -21,9 +21,6 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 
-# ---- All size limits in one place; each can be raised by an environment variable.
-
-
 @dataclass(frozen=True)
 class Limit:
     """The largest accepted value of a quantity, so that a file cannot exhaust the machine.
@@ -137,8 +134,7 @@ def check_expansion(what: str, unpacked: int, packed: int) -> None:
     MAX_ARRAY.check(unpacked, f"{what} unpacks to {size_text(unpacked)} or more")
 
 
-# ---- Checks of option values, and defaults that the command line shares with the library.
-
+# ---- Options
 
 #: Default number of rows that `calviz.sample_rows` draws for fitting.
 DEFAULT_SAMPLE_ROWS = 100_000
@@ -175,8 +171,7 @@ def checked_cutoff(value: Any, name: str = "cutoff") -> float:
     return float(value)
 
 
-# ---- Atomic writing of files: whole or not at all.
-
+# ---- Files written whole or not at all
 
 #: Error numbers for a full disk or quota.
 FULL = (errno.ENOSPC, errno.EFBIG, errno.EDQUOT)
@@ -309,9 +304,6 @@ def _default_mode() -> int:
     mask = os.umask(0)
     os.umask(mask)
     return 0o666 & ~mask
-
-
-# ---- Arrow batches of a table that an engine produces while it is read.
 
 
 def record_batches(table: Any, rows: int, library: object) -> pa.RecordBatchReader:

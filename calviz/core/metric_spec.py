@@ -62,6 +62,9 @@ Reweighted = Callable[[Any], Callable[[float | None], Any]]
 #: data sets simulated under a calibrated model, with a leading axis of b.
 Redrawn = Callable[[np.random.Generator, Any, int], Any]
 
+#: How a view is drawn. "independent" is "under_calibration" as if no rows depended on each other, for clustered rows.
+Draw = Literal["bootstrap", "under_calibration", "independent"]
+
 
 @dataclass(frozen=True)
 class Reweighting:
@@ -362,12 +365,35 @@ FAMILIES = (
 CALIBRATION = ("Binned", "Bin-free", "Class-wise", "Over- and underconfidence")
 
 
-class MetricRegistry(Registry[Metric]):
-    """Metrics by key, family by family; a family that `FAMILIES` does not name comes last."""
+#: The order of the metrics within their families, wherever they are defined.
+ORDER = """
+    accuracy error nll brier brier_miscalibration brier_discrimination brier_uncertainty
+    nll_refinement_all nll_calibration_all brier_refinement_all brier_calibration_all
+    nll_refinement nll_calibration brier_refinement brier_calibration
+    nll_miscalibration nll_discrimination nll_uncertainty
+    ece ece_l2 rmsce mce ece_equal_mass ece_sturges ece_debiased ece_sweep
+    atb ks ks_signed kuiper ce_l1_unbiased skce kde_ece kde_ece_l2 smece
+    classwise_ece tace ks_classwise
+    mcs wsece msece cece wsmcs_over wsmcs_under wsmcs over_mcs under_mcs over_share under_share
+    accuracy_at_coverage coverage_at_risk aurc e_aurc accuracy_at_90_coverage
+    auroc_failure aupr_error fpr95
+    auroc somers_d auprc net_benefit
+    ici e50 e90 emax eci oe_ratio calibration_in_the_large unreliability
+    discrimination_index quality_index nagelkerke_r2 spiegelhalter_z hosmer_lemeshow
+    calibration_slope calibration_intercept tcal
+""".split()
 
-    def _place(self, entry: Metric) -> tuple[int, str]:
-        is_listed = entry.family in FAMILIES
-        return FAMILIES.index(entry.family) if is_listed else len(FAMILIES), entry.value.__module__
+
+class MetricRegistry(Registry[Metric]):
+    """Metrics by key, family by family; a family or a metric that `FAMILIES` or `ORDER` does not name comes last."""
+
+    def _place(self, entry: Metric) -> tuple[int, int, str]:
+        family, key = entry.family, entry.key
+        return (
+            FAMILIES.index(family) if family in FAMILIES else len(FAMILIES),
+            ORDER.index(key) if key in ORDER else len(ORDER),
+            entry.value.__module__,
+        )
 
     def in_table(self, table: TableKind) -> tuple[str, ...]:
         """Keys of the metrics of a table with room for only a few."""

@@ -1,4 +1,4 @@
-"""P-values of many tests, intervals of shares, tails of skewed sums."""
+"""p-values of several tests, exact intervals of a share, and tails of sums of independent variables."""
 
 from __future__ import annotations
 
@@ -7,8 +7,6 @@ import numpy.typing as npt
 from scipy.special import gammainc, gammaincc, gammaincinv, ndtr, ndtri
 
 from calviz.core.blocks import FloatArray
-
-# ---- p-values of many tests, adjusted to control the false discovery rate.
 
 
 def benjamini_hochberg(p: npt.ArrayLike) -> FloatArray:
@@ -34,9 +32,6 @@ def benjamini_hochberg(p: npt.ArrayLike) -> FloatArray:
     adjusted = np.empty(tests)
     adjusted[order] = np.minimum.accumulate(values[order] * tests / np.arange(tests, 0, -1))
     return np.minimum(adjusted, 1.0)
-
-
-# ---- p-values of several tests, adjusted for their number by means of their shared draws.
 
 
 def westfall_young(
@@ -84,9 +79,6 @@ def westfall_young(
     return p[:, 0], np.maximum(adjusted, p[:, 0])
 
 
-# ---- Confidence intervals of a proportion.
-
-
 def clopper_pearson(
     hits: npt.ArrayLike, rows: npt.ArrayLike, *, level: float = 0.95
 ) -> tuple[FloatArray, FloatArray]:
@@ -120,7 +112,7 @@ def clopper_pearson(
     return low, high
 
 
-# ---- Tails and draws of sums of independent variables, from their first three cumulants.
+# ---- Sums of independent variables
 #
 # A sum of rare events is skewed, and its far tail is not that of a normal variable. A shifted gamma variable
 # (Pearson type III) with the same mean, variance and third central moment follows it as far out as many

@@ -1,4 +1,4 @@
-"""Predictions and ConfidencePredictions, and what makes them."""
+"""Predictions and ConfidencePredictions: predicted probabilities with the true labels, validated once, read-only."""
 
 from __future__ import annotations
 
@@ -22,141 +22,10 @@ from calviz.core.probabilities import (
     check_finite,
     check_unit_interval,
     checked_row_sums,
+    softmax_probabilities,
 )
-from calviz.core.probabilities import softmax_probabilities as softmax
 from calviz.core.registry import Constructors
 from calviz.core.row_columns import Factor, Kind, RowColumns, checked_weights, hash_arrays
-
-# ---- Adding clusters, weights and times to predictions, and repeating rows that have counts.
-
-
-D = TypeVar("D", bound="Dataset")
-
-
-def with_rows(
-    data: D,
-    *,
-    clusters: str | Factor | npt.ArrayLike | None = None,
-    weights: npt.ArrayLike | None = None,
-    times: npt.ArrayLike | None = None,
-    names: Mapping[str, str] | None = None,
-) -> D:
-    """Return the same data with other clusters, weights or times; those that are None stay unchanged.
-
-    Parameters
-    ----------
-    data : Predictions or ConfidencePredictions
-    clusters : str, Factor or array_like, shape (n,)
-        Name of a group column, "id" for the identifiers, or one value per row.
-    weights, times : array_like, shape (n,)
-    names : mapping of str to str, optional
-        Names in files of the new columns (`Predictions.column_names`).
-
-    Raises
-    ------
-    InputError
-        If a column does not exist or cannot be used.
-    """
-    given = {"clusters": clusters, "weights": weights, "times": times}
-    kept = {key: name for key, name in data.column_names.items() if given[key] is None}
-    named = {"clusters": clusters} if isinstance(clusters, str) else {}
-    columns: dict[str, Any] = {"column_names": {**kept, **named, **(names or {})}}
-    if clusters is not None:
-        columns["clusters"] = (
-            _column(data, clusters) if isinstance(clusters, str) else Factor.of(clusters)
-        )
-    if weights is not None:
-        columns["weights"] = np.asarray(weights)
-    if times is not None:
-        columns["times"] = np.asarray(times)
-    result: D = data._with(columns)  # type: ignore[assignment]
-    return result
-
-
-def repeated(data: D, counts: npt.ArrayLike) -> D:
-    """Expand aggregated data: row i is repeated ``counts[i]`` times (frequency weights).
-
-    Raises
-    ------
-    InputError
-        If a count is not a non-negative whole number, all are 0, or there would be more than `MOST_REPEATED` rows.
-    """
-    weights = checked_weights(counts)
-    if weights.shape != (data.n,):
-        raise InputError(
-            f"there are {weights.size:,} counts for {data.n:,} rows", remedy="give one per row"
-        )
-    whole = weights == np.floor(weights)
-    if not whole.all():
-        row = int(np.argmin(whole))
-        raise InputError(
-            f"the count is {weights[row]:g}, expected a whole number",
-            row=row + 1,
-            remedy="read the column as importance weights",
-        )
-    if weights.sum() > MOST_REPEATED:
-        raise InputError(
-            f"the counts add up to {weights.sum():,.0f} rows, more than {MOST_REPEATED:,}",
-            remedy="read the column as importance weights",
-        )
-    rows: Any = data.take(np.repeat(np.arange(data.n), weights.astype(np.intp)))
-    # Repeated rows have no identifiers of their own.
-    result: D = rows.with_columns(splits=rows.splits, groups=rows.groups, ids=None)
-    return result
-
-
-#: Largest number of rows that aggregated data are expanded to.
-MOST_REPEATED = 20_000_000
-
-
-def _column(data: Dataset, name: str) -> Factor:
-    if name in data.groups:
-        return data.groups[name]
-    if name == "id" and data.ids is not None:
-        return Factor.of(data.ids)
-    names = [*data.groups, *(["id"] if data.ids is not None else [])]
-    raise InputError(
-        f"there is no column '{shortened(name)}' to cluster by",
-        remedy=f"known: {', '.join(shortened(k) for k in names[:10])}"
-        if names
-        else "name the column when the file is read",
-    )
-
-
-# ---- The true classes of rows, as indices.
-
-
-def checked_labels(labels: npt.ArrayLike, n: int, k: int) -> IntArray:
-    """Check that true classes are indices from 0 to k - 1 and return them, shape (n,); raises InputError that names the first bad row."""
-    array = np.asarray(labels)
-    if array.ndim == 2 and array.shape[1] == 1:
-        array = array[:, 0]
-    if array.ndim != 1:
-        raise InputError(f"'labels' has shape {array.shape}, expected 1-D")
-    if array.shape[0] != n:
-        raise InputError(f"there are {n:,} rows of probabilities but {array.shape[0]:,} labels")
-    if array.dtype.kind == "f":
-        whole = array.astype(np.int64)
-        if not np.array_equal(whole, array):
-            row = int(np.flatnonzero(whole != array)[0])
-            raise InputError(f"label {array[row]!r} is not a whole number", row=row + 1)
-        array = whole
-    if array.dtype.kind not in "biu":
-        raise InputError(
-            f"'labels' holds {element_type(array)}, expected class indices 0..{k - 1}",
-            remedy="for labels of any kind, use calviz.Predictions.from_arrays(y_true, y_prob)",
-        )
-    bad = (array < 0) | (array >= k) if array.dtype.kind != "b" else np.zeros(n, dtype=bool)
-    if bad.any():
-        row = int(np.flatnonzero(bad)[0])
-        raise InputError(
-            f"label {array[row]} but there are {k} classes (0..{k - 1})", row=row + 1, column=None
-        )
-    return array.astype(np.int32, copy=False)
-
-
-# ---- The types that hold predicted probabilities and true labels.
-
 
 #: Prefix in files of the columns of `Predictions.numbers` that hold an interval.
 INTERVAL = "interval_"
@@ -231,7 +100,7 @@ class Predictions(Constructors, RowColumns):
             object.__setattr__(self, "logits", read_only(logits))
         if self.probs is None:
             assert self.logits is not None
-            probs = softmax(self.logits)
+            probs = softmax_probabilities(self.logits)
             object.__setattr__(self, "_kind", "logits")
         else:
             probs = as_float(self.probs, "probs")
@@ -402,8 +271,131 @@ def check_dataset(data: Any) -> None:
         )
 
 
-# ---- Identifiers of rows as text, by which the rows of several files are matched.
+def checked_labels(labels: npt.ArrayLike, n: int, k: int) -> IntArray:
+    """Check that true classes are indices from 0 to k - 1 and return them, shape (n,); raises InputError that names the first bad row."""
+    array = np.asarray(labels)
+    if array.ndim == 2 and array.shape[1] == 1:
+        array = array[:, 0]
+    if array.ndim != 1:
+        raise InputError(f"'labels' has shape {array.shape}, expected 1-D")
+    if array.shape[0] != n:
+        raise InputError(f"there are {n:,} rows of probabilities but {array.shape[0]:,} labels")
+    if array.dtype.kind == "f":
+        whole = array.astype(np.int64)
+        if not np.array_equal(whole, array):
+            row = int(np.flatnonzero(whole != array)[0])
+            raise InputError(f"label {array[row]!r} is not a whole number", row=row + 1)
+        array = whole
+    if array.dtype.kind not in "biu":
+        raise InputError(
+            f"'labels' holds {element_type(array)}, expected class indices 0..{k - 1}",
+            remedy="for labels of any kind, use calviz.Predictions.from_arrays(y_true, y_prob)",
+        )
+    bad = (array < 0) | (array >= k) if array.dtype.kind != "b" else np.zeros(n, dtype=bool)
+    if bad.any():
+        row = int(np.flatnonzero(bad)[0])
+        raise InputError(
+            f"label {array[row]} but there are {k} classes (0..{k - 1})", row=row + 1, column=None
+        )
+    return array.astype(np.int32, copy=False)
 
+
+# ---- Other clusters, weights and times; repeated rows
+
+D = TypeVar("D", bound="Dataset")
+
+
+def with_rows(
+    data: D,
+    *,
+    clusters: str | Factor | npt.ArrayLike | None = None,
+    weights: npt.ArrayLike | None = None,
+    times: npt.ArrayLike | None = None,
+    names: Mapping[str, str] | None = None,
+) -> D:
+    """Return the same data with other clusters, weights or times; those that are None stay unchanged.
+
+    Parameters
+    ----------
+    data : Predictions or ConfidencePredictions
+    clusters : str, Factor or array_like, shape (n,)
+        Name of a group column, "id" for the identifiers, or one value per row.
+    weights, times : array_like, shape (n,)
+    names : mapping of str to str, optional
+        Names in files of the new columns (`Predictions.column_names`).
+
+    Raises
+    ------
+    InputError
+        If a column does not exist or cannot be used.
+    """
+    given = {"clusters": clusters, "weights": weights, "times": times}
+    kept = {key: name for key, name in data.column_names.items() if given[key] is None}
+    named = {"clusters": clusters} if isinstance(clusters, str) else {}
+    columns: dict[str, Any] = {"column_names": {**kept, **named, **(names or {})}}
+    if clusters is not None:
+        columns["clusters"] = (
+            _column(data, clusters) if isinstance(clusters, str) else Factor.of(clusters)
+        )
+    if weights is not None:
+        columns["weights"] = np.asarray(weights)
+    if times is not None:
+        columns["times"] = np.asarray(times)
+    result: D = data._with(columns)  # type: ignore[assignment]
+    return result
+
+
+def repeated(data: D, counts: npt.ArrayLike) -> D:
+    """Expand aggregated data: row i is repeated ``counts[i]`` times (frequency weights).
+
+    Raises
+    ------
+    InputError
+        If a count is not a non-negative whole number, all are 0, or there would be more than `MOST_REPEATED` rows.
+    """
+    weights = checked_weights(counts)
+    if weights.shape != (data.n,):
+        raise InputError(
+            f"there are {weights.size:,} counts for {data.n:,} rows", remedy="give one per row"
+        )
+    whole = weights == np.floor(weights)
+    if not whole.all():
+        row = int(np.argmin(whole))
+        raise InputError(
+            f"the count is {weights[row]:g}, expected a whole number",
+            row=row + 1,
+            remedy="read the column as importance weights",
+        )
+    if weights.sum() > MOST_REPEATED:
+        raise InputError(
+            f"the counts add up to {weights.sum():,.0f} rows, more than {MOST_REPEATED:,}",
+            remedy="read the column as importance weights",
+        )
+    rows: Any = data.take(np.repeat(np.arange(data.n), weights.astype(np.intp)))
+    # Repeated rows have no identifiers of their own.
+    result: D = rows.with_columns(splits=rows.splits, groups=rows.groups, ids=None)
+    return result
+
+
+#: Largest number of rows that aggregated data are expanded to.
+MOST_REPEATED = 20_000_000
+
+
+def _column(data: Dataset, name: str) -> Factor:
+    if name in data.groups:
+        return data.groups[name]
+    if name == "id" and data.ids is not None:
+        return Factor.of(data.ids)
+    names = [*data.groups, *(["id"] if data.ids is not None else [])]
+    raise InputError(
+        f"there is no column '{shortened(name)}' to cluster by",
+        remedy=f"known: {', '.join(shortened(k) for k in names[:10])}"
+        if names
+        else "name the column when the file is read",
+    )
+
+
+# ---- Identifiers as text
 
 #: What a missing identifier is as text; it matches nothing.
 NO_IDENTIFIER = ""

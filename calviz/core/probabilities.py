@@ -1,4 +1,4 @@
-"""Arrays of probabilities and logits: validation, softmax, the zero floor, scores in the form that a method needs."""
+"""Arrays of probabilities and logits: validation, softmax, the value that an exact 0 counts as, and scores in the form that a method needs."""
 
 from __future__ import annotations
 
@@ -11,8 +11,7 @@ import numpy.typing as npt
 from calviz.core.blocks import FloatArray, IntArray, element_type, for_row_blocks, row_blocks
 from calviz.core.errors import InputError, OptionError, Repair
 
-# ---- Arrays of probabilities and logits: validation, row sums, softmax.
-
+# ---- Validation
 
 #: Rows whose sum differs from 1 by more than this are refused; files with rounded numbers stay within it.
 ROW_SUM_TOLERANCE = 0.02
@@ -210,7 +209,7 @@ def _sums_in_range(probs: FloatArray) -> FloatArray:
     return sums
 
 
-# ---- The zero floor: the probability that an exact score of 0 counts as wherever its logarithm is taken.
+# ---- Zero floor
 
 
 def smallest_normal(dtype: npt.DTypeLike) -> float:
@@ -277,8 +276,7 @@ def check_floor(given: object) -> None:
     )
 
 
-# ---- The scores of a classifier in the form that a method needs, block by block.
-
+# ---- Scores in the form that a method needs
 
 Form = Literal["probabilities", "logits", "log-probabilities"]
 

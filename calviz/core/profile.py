@@ -40,8 +40,7 @@ def intervals_of(n_classes: int) -> int:
     return 15 << max(6, min(12, 14 - (n_classes - 1).bit_length()))
 
 
-# ---- The columns of a frame to profile, and their roles.
-
+# ---- Columns
 
 #: Length of a bucket of time.
 TimeUnit = Literal["hour", "day", "week", "month", "quarter", "year"]
@@ -135,8 +134,7 @@ class ProfileColumns:
         return not self.confidence and len(self.classes) == 2
 
 
-# ---- `Profile`: cells of rows, facts about them, and merging.
-
+# ---- Cells and facts
 
 #: Version of the contents of a profile; files of other versions are refused.
 VERSION = 1
@@ -434,8 +432,7 @@ def dataset_of(data: Dataset | Profile) -> Dataset:
     return data
 
 
-# ---- The Parquet file of a profile: a row per cell, and the facts as JSON in the metadata.
-
+# ---- Parquet
 
 #: Metadata key that marks the file as a profile and holds its facts.
 KEY = b"calviz.profile"

@@ -1,4 +1,4 @@
-"""What higher rooms register: entries, plugins, constructors of Predictions (imports no numpy)."""
+"""What higher rooms register: metrics, figures and other entries by key, those of plugins too, and constructors of Predictions (imports no numpy)."""
 
 from __future__ import annotations
 
@@ -18,47 +18,12 @@ if TYPE_CHECKING:
     from calviz.core.predictions import Dataset
 
 
-# ---- Entries of other packages: entry points of the groups ``calviz.metrics``, ``calviz.recalibrators``, ``calviz.figures``, ``calviz.formats``.
-
-
-#: The kinds of entries that other packages may provide.
+#: The kinds of entries that other packages may provide, by entry points of the groups ``calviz.metrics``, ``calviz.recalibrators`` and so on.
 OPEN = ("metric", "recalibrator", "figure", "format")
 
 
 class PluginWarning(UserWarning):
     """Warning that a plugin of another package could not be loaded, and is left out."""
-
-
-def load_plugins(kind: str, *, undo: Callable[[], None], done: Callable[[], None]) -> None:
-    """Import the entries that other packages declare; a broken one is named in a warning and left out.
-
-    Parameters
-    ----------
-    kind : str
-        Kind of the entries ("metric").
-    undo : callable
-        Removes what a broken plugin registered before it failed.
-    done : callable
-        Called after each plugin that loaded without an error.
-    """
-    if kind not in OPEN:
-        return
-    # Imported here: the first search of the installed packages takes longer than `import calviz`.
-    from importlib.metadata import entry_points
-
-    for entry in sorted(entry_points(group=f"calviz.{kind}s"), key=lambda e: e.name):
-        try:
-            entry.load()
-            done()
-        except Exception as error:
-            undo()
-            package = entry.dist.name if entry.dist is not None else "a package"
-            reason = lines_of(error)[0][:200]
-            text = f"the plugin '{entry.name}' of {package} ({entry.value}) is left out: {reason}"
-            warnings.warn(text, PluginWarning, stacklevel=2)
-
-
-# ---- The registry: metrics, recalibrators, figures, checks, conventions, formats and sections register themselves by key.
 
 
 _PACKAGES: dict[str, str] = {}
@@ -133,18 +98,23 @@ class Registry(Generic[T]):
                 self._discovering = False
 
     def _load_plugins(self) -> None:
-        """Add the entries of other packages; what a broken plugin has registered is removed again."""
-        loaded_entries = dict(self._entries)
+        """Import the entries that other packages declare; a broken one is named in a warning and left out, with all that it registered."""
+        if self.kind not in OPEN:
+            return
+        # Imported here: the first search of the installed packages takes longer than `import calviz`.
+        from importlib.metadata import entry_points
 
-        def undo() -> None:
-            self._entries.clear()
-            self._entries.update(loaded_entries)
-
-        def loaded() -> None:
-            loaded_entries.clear()
-            loaded_entries.update(self._entries)
-
-        load_plugins(self.kind, undo=undo, done=loaded)
+        for plugin in sorted(entry_points(group=f"calviz.{self.kind}s"), key=lambda e: e.name):
+            entries = dict(self._entries)
+            try:
+                plugin.load()
+            except Exception as error:
+                self._entries.clear()
+                self._entries.update(entries)
+                package = plugin.dist.name if plugin.dist is not None else "a package"
+                reason = lines_of(error)[0][:200]
+                text = f"the plugin '{plugin.name}' of {package} ({plugin.value}) is left out: {reason}"
+                warnings.warn(text, PluginWarning, stacklevel=2)
 
     def __getitem__(self, key: str) -> T:
         self._discover()
@@ -164,9 +134,9 @@ class Registry(Generic[T]):
         self._discover()
         return iter(sorted(self._entries.values(), key=self._place))
 
-    def _place(self, entry: T) -> tuple[int, str]:
-        """Sort key of an entry; entries with equal keys stay in the order of their file."""
-        return 0, entry.key
+    def _place(self, entry: T) -> tuple[Any, ...]:
+        """Sort key of an entry; entries with equal keys stay in the order in which they were registered."""
+        return (entry.key,)
 
     def __len__(self) -> int:
         self._discover()
@@ -177,11 +147,10 @@ class Registry(Generic[T]):
         return tuple(entry.key for entry in self)
 
 
-# ---- Constructors of `Predictions` from arrays, estimators and frames, which are implemented in `calviz.data`.
+# ---- Constructors of `Predictions`
 #
 # `Predictions` is in the lowest room and must not import the readers; `calviz/__init__.py`, above all rooms, registers where each
 # constructor is implemented.
-
 
 _HOMES: dict[str, str] = {}
 

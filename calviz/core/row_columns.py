@@ -22,9 +22,6 @@ if TYPE_CHECKING:
     import polars as pl
 
 
-# ---- A categorical column, stored as codes and levels.
-
-
 @dataclass(frozen=True, eq=False)
 class Factor:
     """A categorical column: ``levels[codes[i]]`` is the value of row i.
@@ -114,9 +111,6 @@ class Factor:
         return values
 
 
-# ---- Checks of columns with clusters, weights and times of the rows.
-
-
 #: Texts of missing values.
 _MISSING = ("", "nan", "NaN", "None", "NaT")
 
@@ -194,7 +188,7 @@ def _numbers(values: npt.ArrayLike) -> FloatArray:
     return array.astype(np.float64)
 
 
-# ---- HTML representation of objects in notebooks: tables of escaped text in the notebook's own style.
+# ---- HTML in notebooks
 
 
 def html_text(text: object) -> str:
@@ -249,8 +243,7 @@ def _row(tag: str, cells: Sequence[object]) -> str:
     )
 
 
-# ---- The columns of predictions other than scores and labels: validation, selection of rows, hashing.
-
+# ---- The columns of predictions
 
 Kind = Literal["probabilities", "logits", "confidence"]
 

@@ -1,4 +1,4 @@
-"""The temperature fitted by Newton's method, and the zero floor chosen with it."""
+"""The temperature of temperature scaling, fitted by Newton's method in 1/T, and the zero floor chosen from the calibration rows."""
 
 from __future__ import annotations
 
@@ -18,9 +18,6 @@ from calviz.core.probabilities import (
     row_sums,
     softmax,
 )
-
-# ---- Fitting the temperature of temperature scaling: Newton's method in 1/T, safeguarded by a bracket.
-
 
 Loss = Literal["nll", "mse"]
 
@@ -269,8 +266,7 @@ def tempered(block: FloatArray, temperature: float) -> FloatArray:
     return softmax(block)
 
 
-# ---- The zero floor chosen from the calibration rows: ``floor="auto"``, the default wherever a logarithm of a score is taken.
-
+# ---- Zero floor chosen from the rows
 
 #: Largest automatic floor.
 MOST = 0.01

@@ -11,9 +11,6 @@ from decimal import ROUND_HALF_UP, Decimal
 
 from calviz.core.events import Reduction
 
-# ---- How numbers and names are written in sentences, captions and tooltips (plain text, not escaped).
-
-
 #: Control characters, and characters that are invisible or reverse the direction of text.
 _INVISIBLE = re.compile(
     r"[\u0000-\u001f\u007f-\u009f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]+"
@@ -401,7 +398,7 @@ def score_and_hit(reduction: Reduction) -> tuple[str, str]:
     return "mean probability", "frequency"
 
 
-# ---- Which gaps between score and share of hits are called slight, and the decimals of a gap and its two shares.
+# ---- Gaps and their two shares
 #
 # A gap is rounded by itself. In a sentence or a label, its two shares get enough decimals for their written difference to equal
 # the written gap; in a table, where all rows of a column have the same decimals, they get one digit more than the gap.
@@ -508,7 +505,7 @@ def share_cell(share: float) -> str:
     return decimal(share, 4)
 
 
-# ---- Escaping of text from files and users for each place where it is shown: visible as written, never interpreted.
+# ---- Escaping
 #
 # There is one function per target. Pages escape with `calviz.app.session.md`, as only streamlit's Markdown needs that; the
 # HTML of reports is escaped by its templates.

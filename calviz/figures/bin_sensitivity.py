@@ -19,6 +19,7 @@ from calviz.core.events import (
     equal_width_edges,
     make_edges,
 )
+from calviz.core.events import Scheme as Scheme_of_bin_sensitivity
 from calviz.core.limits import check_level
 from calviz.core.metric_spec import takes_weights
 from calviz.core.predictions import Dataset
@@ -36,8 +37,7 @@ from calviz.figures.marks import (
     vertical_mark,
 )
 from calviz.figures.style import Palette, axis
-from calviz.sample.binning import BinSums, bin_between, redrawn
-from calviz.sample.binning import Scheme as Scheme_of_bin_sensitivity
+from calviz.sample.binning import BinSums, bin_between, redrawn_sums
 from calviz.sample.error_bars import stream
 from calviz.sample.sample import Sample
 
@@ -212,7 +212,7 @@ def bin_sweep(sample: Sample, *, scheme: Scheme = "equal-width", most: int = 100
     cells = bin_between(sample.scored, edges, weights=weights)
     if sample.data.alike:
         return BinSweep(cells, cuts)
-    draw, rows = redrawn(sample.scored, cells), sample.row_draws
+    draw, rows = redrawn_sums(sample.scored, cells), sample.row_draws
     return BinSweep(cells, cuts, lambda rng, size: draw(rng, rows, rows.affordable(size)))
 
 

@@ -39,8 +39,7 @@ from calviz.figures.marks import (
 )
 from calviz.figures.style import Palette, axis
 from calviz.sample.binning import BinSums
-from calviz.sample.logistic_curves import Band, FlexibleKind, band
-from calviz.sample.logistic_curves import curve as fitted
+from calviz.sample.logistic_curves import Band, FlexibleKind, band, fitted_curve
 from calviz.sample.sample import Sample, bin_sums, reduce
 from calviz.sample.step_views import steps
 
@@ -373,7 +372,7 @@ class CalibrationCurve(Figure):
         base = view.merged()
         upto = np.cumsum(base.count) / float(base.n)
         inner = [float(base.score[int(np.searchsorted(upto, q))]) for q in (0.01, 0.99)]
-        off = np.abs(fitted(base, curve) - base.score)
+        off = np.abs(fitted_curve(base, curve) - base.score)
         return cls(
             name=sample.data.name,
             split=sample.split,

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from calviz.core.entry_specs import Conventions, figure
-from calviz.core.events import Reduction
+from calviz.core.events import Reduction, Scheme
 from calviz.core.predictions import Dataset
 from calviz.core.words import (
     SINGLE_ROW,
@@ -24,8 +24,7 @@ from calviz.core.words import (
 from calviz.figures.figure import NAME_LENGTH, Figure, facts, named
 from calviz.figures.marks import Picture, Sheet, Trace, markers
 from calviz.figures.style import Palette, axis, row_axis
-from calviz.metrics.other_libraries import measure
-from calviz.sample.binning import Scheme
+from calviz.metrics.other_libraries import measured_conventions
 from calviz.sample.sample import Sample
 
 # ---- The "ECE" of the same predictions as different libraries define it, side by side.
@@ -95,7 +94,7 @@ class EceByLibrary(Figure):
         sample = Sample.of(
             data, split=split, reduction=reduction, bins=bins, scheme=scheme, seed=seed
         )
-        return cls.of(sample.once(measure, noise=band))
+        return cls.of(sample.once(measured_conventions, noise=band))
 
     @classmethod
     def of(cls, conventions: Conventions) -> Self:

@@ -18,15 +18,15 @@ from calviz.core.events import BinaryEvents
 from calviz.core.limits import check_choice
 from calviz.core.metric_spec import reweighted_by
 from calviz.sample import error_bars as error_bars
-from calviz.sample.error_bars import Redrawing, once_per_view, widened
-from calviz.sample.losses import full_predictions
-from calviz.sample.sample import Sample
+from calviz.sample.caches import once_per_view
+from calviz.sample.error_bars import Redrawing, widened
+from calviz.sample.sample import Sample, full_predictions
 from calviz.sample.step_views import (
     NARROWEST,
     grid_size,
     ranked,
-    redrawn,
-    reweighted,
+    redrawn_steps,
+    reweighted_steps,
     smooth,
     spread_parts,
     steps,
@@ -381,8 +381,8 @@ def margin(probs: FloatArray) -> FloatArray:
 
 
 @reweighted_by(
-    lambda sample, view: reweighted(_ranked_events(sample, view), view),
-    redrawn=lambda sample, view: redrawn(_ranked_events(sample, view), view),
+    lambda sample, view: reweighted_steps(_ranked_events(sample, view), view),
+    redrawn=lambda sample, view: redrawn_steps(_ranked_events(sample, view), view),
     weighted=True,
     grouped=True,
 )

@@ -16,7 +16,7 @@ from calviz.core.words import counted, percent, plotly_text, range_ends
 from calviz.figures.figure import Figure
 from calviz.figures.marks import Picture, Sheet, Trace, heading, markers
 from calviz.figures.style import Palette
-from calviz.sample.error_bars import MetricResult
+from calviz.sample.metric_results import MetricResult
 from calviz.verdicts.evaluation import Verdict, Written
 
 # ---- Predicted and observed frequency, drawn as grids of 100 squares.

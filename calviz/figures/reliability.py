@@ -13,7 +13,7 @@ import numpy as np
 from calviz.core.blocks import FloatArray, IntArray
 from calviz.core.entry_specs import Theme, figure
 from calviz.core.errors import OptionError, needs
-from calviz.core.events import Reduction
+from calviz.core.events import Reduction, Scheme
 from calviz.core.limits import check_choice, check_level
 from calviz.core.metric_spec import METRICS
 from calviz.core.p_values import clopper_pearson
@@ -55,7 +55,7 @@ from calviz.figures.marks import (
 )
 from calviz.figures.reliability_traces import Traces
 from calviz.figures.style import Palette, axis, layout
-from calviz.sample.binning import BinSums, Scheme, bins_off
+from calviz.sample.binning import BinSums, bins_off
 from calviz.sample.error_bars import Interval, Redrawing, interval, resampled
 from calviz.sample.sample import Sample, chosen_bins
 

@@ -28,9 +28,8 @@ from calviz.figures.marks import (
 )
 from calviz.figures.risk_coverage import ReferralChoice, RiskCoverage
 from calviz.figures.style import Palette, axis, name_room, row_axis
-from calviz.sample.error_bars import Slice, Slices
 from calviz.sample.sample import Sample
-from calviz.sample.slices import USUAL_RATE, no_group_column, slices
+from calviz.sample.slices import USUAL_RATE, Slice, Slices, no_group_column, slices
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from calviz.core.errors import REPORT, Finding, InputError, OptionError, needs
 from calviz.core.predictions import ConfidencePredictions, Dataset, Predictions
 from calviz.report.json_results import audit_record
-from calviz.sample.error_bars import MetricResult
+from calviz.sample.metric_results import MetricResult
 from calviz.sample.sample import Sample
 from calviz.verdicts.analysis import evaluate
 from calviz.verdicts.evaluation import Evaluation

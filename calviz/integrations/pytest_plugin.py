@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 import pytest
 
 if TYPE_CHECKING:
-    from calviz.sample.error_bars import MetricResult
+    from calviz.sample.metric_results import MetricResult
     from calviz.sample.sample import Sample
 
 

@@ -1,4 +1,4 @@
-"""Gaps bin by bin: ECE, MCE, debiased, MCS."""
+"""Gaps between mean score and share of hits, bin by bin: ECE, MCE, debiased ECE, ECE sweep; and their signed mean, MCS."""
 
 from __future__ import annotations
 
@@ -15,19 +15,17 @@ from calviz.core.events import MAX_BINS
 from calviz.core.metric_spec import metric
 from calviz.sample import cell_bounds_of_bins
 from calviz.sample.binning import BinSums, bin_intervals
-from calviz.sample.error_bars import latest, once_per_view
+from calviz.sample.caches import latest, once_per_view
 from calviz.sample.sample import Sample, bin_sums, event_sums
 from calviz.sample.step_views import over_steps, steps
 from calviz.sample.steps import MAX_STEPS, Steps
 
-# ---- The binned family: gaps between mean score and share of hits, bin by bin.
-#
 # Bins are right-closed, ((m - 1)/M, m/M], and the first one also holds 0 (Guo 2017, section 2). Other libraries
 # differ only for scores that lie on an edge: uncertainty-calibration agrees, and so do scikit-learn's
 # ``calibration_curve`` and MAPIE except at edges that ``np.linspace`` misses by a rounding error (MAPIE counts edges, so
 # its 16 make 15 bins, and puts exact zeros in a bin of their own); netcal and pycalib close bins on the left;
 # torchmetrics adds a bin for scores of exactly 1, which visibly changes ECE² and RMSCE of saturated models.
-# `calviz.metrics` implements the defaults of each, checked against the libraries.
+# `calviz.metrics.other_libraries` implements the defaults of each, checked against the libraries.
 
 
 _equal_width = partial(
@@ -165,7 +163,7 @@ def ece_sturges(sums: BinSums) -> FloatArray:
     return ece(sums)
 
 
-# ---- Binned errors that correct for, or adapt to, the bias of binning.
+# ---- Bias of binning
 
 
 def _of_debiased(sample: Sample, view: BinSums) -> float:
@@ -441,9 +439,6 @@ def ece_sweep(view: MonotoneBins) -> FloatArray:
     Steps of shape (..., G) give values of shape (...).
     """
     return _sweep(view)[1]
-
-
-# ---- Over- and underconfidence, signed.
 
 
 @metric(

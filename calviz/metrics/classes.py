@@ -1,4 +1,4 @@
-"""Errors of classes, predicted and true."""
+"""Errors of the classes: each against the rest, and by true class."""
 
 from __future__ import annotations
 
@@ -9,9 +9,20 @@ from typing import Any, ClassVar, Literal, NamedTuple, Self
 
 import numpy as np
 
-from calviz.core.blocks import BoolArray, FloatArray, IntArray, checkpoint, quotient, runs
+from calviz.core.blocks import (
+    BoolArray,
+    FloatArray,
+    IntArray,
+    checkpoint,
+    column_group,
+    for_columns,
+    group_starts,
+    quotient,
+    rows_by_class,
+    runs,
+)
 from calviz.core.errors import NotAvailable
-from calviz.core.events import column_group, for_columns, group_starts, rows_by_class, tied_scores
+from calviz.core.events import tied_scores
 from calviz.core.metric_spec import Redrawn, Reweighted, metric, reweighted_by
 from calviz.core.predictions import Predictions
 from calviz.metrics.cumulative import extremes
@@ -25,7 +36,6 @@ from calviz.sample.class_columns import (
     redraws,
 )
 from calviz.sample.draws import RowTable, RowTables, RowWeights, affordable, table_of_rows
-from calviz.sample.losses import full_predictions
 from calviz.sample.one_vs_rest import (
     ClassErrors,
     ClassErrorsOfCells,
@@ -33,12 +43,12 @@ from calviz.sample.one_vs_rest import (
     classwise_equal_width,
     classwise_thresholded,
 )
-from calviz.sample.sample import Sample
+from calviz.sample.sample import Sample, full_predictions
 from calviz.sample.step_views import steps
 from calviz.sample.steps import Steps
 from calviz.sample.true_classes import TrueClassErrors, true_class_errors
 
-# ---- KS error of every class against the rest.
+# ---- KS error of every class against the rest
 #
 # Between two hits the cumulative gap of a class only grows, so its extremes are just before and just
 # after hits, and at the end: with n hits in all classes together, only these places are evaluated.
@@ -391,8 +401,7 @@ def classwise_ks(sample: Sample) -> ClasswiseKS | ClassErrorsOfCells:
     return ClasswiseKS(errors, data, sample.view(redraws))
 
 
-# ---- One-vs-rest calibration of all classes.
-
+# ---- One-vs-rest metrics
 
 _classwise = partial(
     metric, family="Class-wise", direction="lower", bounds=(0.0, 1.0), interval="inverted"
@@ -456,10 +465,10 @@ def ks_classwise(view: ClasswiseKS | ClassErrorsOfCells) -> FloatArray:
     return np.asarray(view.errors.mean(axis=-1))
 
 
-# ---- Over- and underconfidence by true class: the family of Ao et al. 2023.
+# ---- By true class (Ao et al. 2023)
 #
 # "Class k" here means the rows whose true label is k, scored by the top label. That is not the
-# one-vs-rest reduction of `calviz.metrics.classes`.
+# one-vs-rest reduction above.
 
 
 _by_class = partial(

@@ -1,4 +1,4 @@
-"""ICI and E50, O/E, slope and intercept, tests (also TCal)."""
+"""Measures of validations of clinical prediction models, from ICI to Nagelkerke's R squared, and tests of calibration."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from calviz.core.metric_spec import metric
 from calviz.core.probabilities import EPSILON
 from calviz.sample import cell_bounds, cell_bounds_of_bins, logistic_curves
 from calviz.sample.binning import BinSums
-from calviz.sample.error_bars import once_per_view
-from calviz.sample.logistic_curves import NO_FIT, FlexibleKind
-from calviz.sample.logistic_curves import curve as fitted
+from calviz.sample.caches import once_per_view
+from calviz.sample.logistic_curves import FlexibleKind, fitted_curve
 from calviz.sample.sample import Sample, bin_sums, binned, event_sums
 from calviz.sample.step_views import StepsWithParams, over_steps, steps
 from calviz.sample.steps import MAX_STEPS, Steps
 
-# ---- Distances between the scores and a calibration curve: ICI, E50, E90, Emax and ECI.
+# ---- Distances from a calibration curve
 
+_tested = partial(metric, family="Tests and summaries")
 
 #: Number of equal intervals of [0, 1] in which quantiles of the distances are located where there are very many steps.
 _INTERVALS = 4_096
@@ -41,7 +41,7 @@ class CurveOf(StepsWithParams):
 
     def distance(self, part: Steps) -> FloatArray:
         """Absolute distance between the scores of these steps, or a part of them, and the curve; shape (..., G)."""
-        distance = fitted(part, self.params["curve"])
+        distance = fitted_curve(part, self.params["curve"])
         distance -= part.score
         return np.abs(distance, out=distance)
 
@@ -53,16 +53,15 @@ def with_curve(sample: Sample, *, curve: FlexibleKind = "spline") -> CurveOf:
 
 
 _distance_metric = partial(
-    metric,
+    _tested,
     paired=False,
-    family="Tests and summaries",
     unit="points",
     direction="lower",
     bounds=(0.0, 1.0),
     reference="Austin & Steyerberg 2019",
     view=with_curve,
     interval="half-inverted",
-    undefined=NO_FIT,
+    undefined=logistic_curves.NO_FIT,
 )
 
 
@@ -215,15 +214,13 @@ def _distance_quantile(view: CurveOf, q: float) -> FloatArray:
     return np.asarray(np.take_along_axis(distance, at[..., None], axis=-1)[..., 0])
 
 
-# ---- Measures reported in validations of clinical prediction models: O/E, calibration in the large, U, D, Q and Nagelkerke's R squared.
-
+# ---- O/E, calibration in the large, U, D, Q, R squared
 
 #: Largest possible gain in 2 x log-likelihood per row: twice the entropy of a fair coin, in nats.
 _MOST = 2 * math.log(2)
 _validation = partial(
-    metric,
+    _tested,
     paired=False,
-    family="Tests and summaries",
     view=steps,
     undefined=logistic_curves.NO_FIT,
 )
@@ -242,10 +239,9 @@ def _counts(view: BinSums) -> Mapping[str, float]:
     return {"observed": float(view.hit_sum[0]), "expected": float(view.score_sum[0])}
 
 
-@metric(
+@_tested(
     key="oe_ratio",
     label="O/E ratio",
-    family="Tests and summaries",
     direction="one",
     bounds=(0.0, math.inf),
     formula=r"O / E = \frac{\sum_i h_i}{\sum_i s_i}",
@@ -385,21 +381,14 @@ def nagelkerke_r2(view: Steps) -> FloatArray:
     return np.asarray(np.expm1(-gain / n) / np.expm1(alone / n))
 
 
-# ---- Tests of calibration, and slope and intercept of the logistic recalibration.
-
-
-_FAMILY = "Tests and summaries"
-
-
 def _spiegelhalter_p(view: Steps) -> Mapping[str, float]:
     return {"p_value": float(2 * ndtr(-abs(float(spiegelhalter_z(view)))))}
 
 
-@metric(
+@_tested(
     key="spiegelhalter_z",
     paired=False,
     label="Spiegelhalter z",
-    family=_FAMILY,
     direction="zero",
     bounds=(-math.inf, math.inf),
     formula=r"\frac{\sum_i (h_i - s_i)(1 - 2 s_i)}{\sqrt{\sum_i (1 - 2 s_i)^2 s_i (1 - s_i)}}",
@@ -440,11 +429,10 @@ def _hosmer_lemeshow_p(view: BinSums) -> Mapping[str, float]:
     return {"degrees_of_freedom": float(used), "p_value": p}
 
 
-@metric(
+@_tested(
     key="hosmer_lemeshow",
     paired=False,
     label="Hosmer-Lemeshow",
-    family=_FAMILY,
     direction="lower",
     bounds=(0.0, math.inf),
     formula=r"\sum_{g} \frac{(O_g - E_g)^2}{E_g (1 - E_g / n_g)}",
@@ -492,8 +480,7 @@ def wald_interval(coefficient: int) -> Callable[[Steps, float], tuple[float, flo
 
 
 _logistic = partial(
-    metric,
-    family=_FAMILY,
+    _tested,
     view=steps,
     tail="two-sided",
     undefined=logistic_curves.NO_FIT,
@@ -546,8 +533,7 @@ def calibration_intercept(view: Steps) -> FloatArray:
     return np.asarray(logistic_curves.fit(view)[..., 0])
 
 
-# ---- The adaptive test of calibration: the most significant of the debiased squared errors over bins of several widths.
-
+# ---- T-Cal, an adaptive test
 
 #: log2 of the largest number of bins: resampled steps can resolve bins down to a width of 1 / 1,024.
 FINEST = 10
@@ -637,11 +623,10 @@ def _at(view: Steps) -> Mapping[str, float]:
     return {"bins": float(1 << best), "squared_error": float(scales.error[best])}
 
 
-@metric(
+@_tested(
     key="tcal",
     paired=False,
     label="T-Cal statistic",
-    family="Tests and summaries",
     direction="lower",
     bounds=(-math.inf, math.inf),
     formula=r"\max_{j} \frac{T_{2^j}}{\mathrm{sd}_0(T_{2^j})},\quad T_m = \frac1n \sum_{b} \frac{1}{n_b} \sum_{i \neq k \text{ in } b} (h_i - s_i)(h_k - s_k)",

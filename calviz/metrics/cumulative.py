@@ -1,4 +1,4 @@
-"""KS, Kuiper, ATB."""
+"""Errors from the cumulative gap between scores and hits: KS, Kuiper and the averaged two-bin error."""
 
 from __future__ import annotations
 
@@ -12,11 +12,9 @@ import numpy as np
 from calviz.core.blocks import FloatArray, IntArray
 from calviz.core.metric_spec import metric
 from calviz.sample import cell_bounds
-from calviz.sample.error_bars import once_per_view
+from calviz.sample.caches import once_per_view
 from calviz.sample.step_views import steps
 from calviz.sample.steps import Steps
-
-# ---- The cumulative gap between scores and hits: its largest absolute value and its range, in one pass.
 
 
 class Extremes(NamedTuple):
@@ -88,108 +86,7 @@ def deviation(view: Steps) -> float:
     return float(np.sqrt(variance) / view.n)
 
 
-# ---- Maximum and range of a Brownian motion on [0, 1]: the limiting distributions of cumulative gaps of calibrated models.
-
-
-#: Above this, the series in normal tail probabilities need fewer terms than the others.
-_TURN = 1.5
-#: Up to this, the probability of exceeding rounds to 1.
-_CERTAIN = 0.05
-#: Terms of a series: the omitted ones are below 1e-17 on their side of `_TURN`.
-_TERMS = 12
-
-
-def _beyond(x: float) -> float:
-    """P(Z > x) of a standard normal variable."""
-    return math.erfc(x / math.sqrt(2)) / 2
-
-
-def maximum_exceeds(x: float) -> float:
-    """P(max |B| > x).
-
-    Below the turn ``1 - (4 / pi) sum_k (-1)^k / (2 k + 1) exp(-(2 k + 1)^2 pi^2 / (8 x^2))``, above it the same by reflection.
-
-    References
-    ----------
-    Arrieta-Ibarra et al. 2022 (the distribution of ECCE-MAD); Feller 1971.
-    """
-    if x <= _CERTAIN:
-        return 1.0
-    if x > _TURN:
-        return 4 * math.fsum((-1) ** k * _beyond((2 * k + 1) * x) for k in range(_TERMS))
-    terms = (
-        (-1) ** k / (2 * k + 1) * math.exp(-(((2 * k + 1) * math.pi / x) ** 2) / 8)
-        for k in range(_TERMS)
-    )
-    return 1 - 4 / math.pi * math.fsum(terms)
-
-
-def range_exceeds(x: float) -> float:
-    """P(max B - min B > x), for a path that starts at 0.
-
-    Below the turn ``1 - sum_k (8 / x^2 + 2 / c) exp(-2 c / x^2)`` with ``c = (k + 1/2)^2 pi^2``, above it the same by reflection,
-    ``8 sum_k (-1)^(k - 1) k P(Z > k x)``.
-
-    References
-    ----------
-    Feller 1951; Arrieta-Ibarra et al. 2022 (the distribution of ECCE-R).
-    """
-    if x <= _CERTAIN:
-        return 1.0
-    if x > _TURN:
-        return 8 * math.fsum((-1) ** (k - 1) * k * _beyond(k * x) for k in range(1, _TERMS))
-    squares = [((k + 0.5) * math.pi) ** 2 for k in range(_TERMS)]
-    return 1 - math.fsum((8 / x**2 + 2 / c) * math.exp(-2 * c / x**2) for c in squares)
-
-
-# ---- The averaged two-bin calibration error, a truthful measure: the true probabilities minimise its expected value.
-
-
-def _expected(view: Steps) -> Mapping[str, float]:
-    return {"if_calibrated": deviation(view) ** 2}
-
-
-@metric(
-    key="atb",
-    label="Averaged two-bin error",
-    family="Bin-free",
-    direction="lower",
-    bounds=(0.0, 1.0),
-    formula=r"\sum_{j=0}^{m} (u_{j+1} - u_j) \left( C_j^2 + (C_m - C_j)^2 \right),\; u_0 = 0,\; u_{m+1} = 1",
-    reference="Hartline, Hu & Wu 2026, definition of ATB",
-    view=steps,
-    interval="inverted",
-    widening=1.1,
-    details=_expected,
-)
-def atb(view: Steps) -> FloatArray:
-    """Averaged two-bin error: a cutoff splits the scores into two bins, the squared errors of both are added, and the sum is averaged over all cutoffs from 0 to 1.
-
-    Steps of shape (..., G) give values of shape (...).
-
-    A bin's error is the sum of (hit - score) over its rows, divided by the number of all rows, so that C is the gap of the Kuiper error. The metric
-    is truthful: of all scores that a forecaster may report, the true probabilities have the lowest expected value, ``sum s (1 - s) / n^2``
-    (the detail ``if_calibrated``), which falls as 1 / n. Its square root is on the scale of an error in the scores.
-    """
-    n = view.n
-    gap, cut = np.zeros(n.shape), 0.0
-    squares, mean = np.zeros(n.shape), np.zeros(n.shape)
-    for part in view.blocks():
-        after = np.cumsum(part.hits - part.score_sum, axis=-1)
-        after += gap[..., None]
-        score = np.clip(part.score, 0, 1)
-        width = np.diff(score, prepend=cut)
-        # Between two consecutive scores, the gap is that of the lower one.
-        before = np.concatenate([gap[..., None], after[..., :-1]], axis=-1)
-        mean = mean + before @ width
-        squares = squares + np.square(before) @ width
-        gap, cut = after[..., -1], float(score[-1])
-    mean, squares = mean + (1 - cut) * gap, squares + (1 - cut) * np.square(gap)
-    # C^2 + (D - C)^2 = 2 C^2 - 2 C D + D^2, with the gap D over all rows; the widths add up to 1.
-    return np.asarray((2 * squares - 2 * mean * gap + np.square(gap)) / np.square(n))
-
-
-# ---- Kolmogorov-Smirnov calibration error: no bins, no bandwidth.
+# ---- KS, Kuiper, averaged two-bin error
 
 
 def _where(view: Steps) -> Mapping[str, float]:
@@ -259,9 +156,6 @@ def ks_signed(view: Steps) -> FloatArray:
     return np.asarray(extremes(view).gap / view.n)
 
 
-# ---- The range of the cumulative gap: no bins, no bandwidth, and a p-value in closed form.
-
-
 def _tested_kuiper(view: Steps) -> Mapping[str, float]:
     gaps, sigma = extremes(view), deviation(view)
     where = sorted([float(gaps.low_score), float(gaps.high_score)])
@@ -299,3 +193,100 @@ def kuiper(view: Steps) -> FloatArray:
     """
     gaps = extremes(view)
     return np.asarray((gaps.highest - gaps.lowest) / view.n)
+
+
+def _expected(view: Steps) -> Mapping[str, float]:
+    return {"if_calibrated": deviation(view) ** 2}
+
+
+@metric(
+    key="atb",
+    label="Averaged two-bin error",
+    family="Bin-free",
+    direction="lower",
+    bounds=(0.0, 1.0),
+    formula=r"\sum_{j=0}^{m} (u_{j+1} - u_j) \left( C_j^2 + (C_m - C_j)^2 \right),\; u_0 = 0,\; u_{m+1} = 1",
+    reference="Hartline, Hu & Wu 2026, definition of ATB",
+    view=steps,
+    interval="inverted",
+    widening=1.1,
+    details=_expected,
+)
+def atb(view: Steps) -> FloatArray:
+    """Averaged two-bin error: a cutoff splits the scores into two bins, the squared errors of both are added, and the sum is averaged over all cutoffs from 0 to 1.
+
+    Steps of shape (..., G) give values of shape (...).
+
+    A bin's error is the sum of (hit - score) over its rows, divided by the number of all rows, so that C is the gap of the Kuiper error. The metric
+    is truthful: of all scores that a forecaster may report, the true probabilities have the lowest expected value, ``sum s (1 - s) / n^2``
+    (the detail ``if_calibrated``), which falls as 1 / n. Its square root is on the scale of an error in the scores.
+    """
+    n = view.n
+    gap, cut = np.zeros(n.shape), 0.0
+    squares, mean = np.zeros(n.shape), np.zeros(n.shape)
+    for part in view.blocks():
+        after = np.cumsum(part.hits - part.score_sum, axis=-1)
+        after += gap[..., None]
+        score = np.clip(part.score, 0, 1)
+        width = np.diff(score, prepend=cut)
+        # Between two consecutive scores, the gap is that of the lower one.
+        before = np.concatenate([gap[..., None], after[..., :-1]], axis=-1)
+        mean = mean + before @ width
+        squares = squares + np.square(before) @ width
+        gap, cut = after[..., -1], float(score[-1])
+    mean, squares = mean + (1 - cut) * gap, squares + (1 - cut) * np.square(gap)
+    # C^2 + (D - C)^2 = 2 C^2 - 2 C D + D^2, with the gap D over all rows; the widths add up to 1.
+    return np.asarray((2 * squares - 2 * mean * gap + np.square(gap)) / np.square(n))
+
+
+# ---- Limiting distributions: maximum and range of a Brownian motion
+
+#: Above this, the series in normal tail probabilities need fewer terms than the others.
+_TURN = 1.5
+#: Up to this, the probability of exceeding rounds to 1.
+_CERTAIN = 0.05
+#: Terms of a series: the omitted ones are below 1e-17 on their side of `_TURN`.
+_TERMS = 12
+
+
+def _beyond(x: float) -> float:
+    """P(Z > x) of a standard normal variable."""
+    return math.erfc(x / math.sqrt(2)) / 2
+
+
+def maximum_exceeds(x: float) -> float:
+    """P(max |B| > x).
+
+    Below the turn ``1 - (4 / pi) sum_k (-1)^k / (2 k + 1) exp(-(2 k + 1)^2 pi^2 / (8 x^2))``, above it the same by reflection.
+
+    References
+    ----------
+    Arrieta-Ibarra et al. 2022 (the distribution of ECCE-MAD); Feller 1971.
+    """
+    if x <= _CERTAIN:
+        return 1.0
+    if x > _TURN:
+        return 4 * math.fsum((-1) ** k * _beyond((2 * k + 1) * x) for k in range(_TERMS))
+    terms = (
+        (-1) ** k / (2 * k + 1) * math.exp(-(((2 * k + 1) * math.pi / x) ** 2) / 8)
+        for k in range(_TERMS)
+    )
+    return 1 - 4 / math.pi * math.fsum(terms)
+
+
+def range_exceeds(x: float) -> float:
+    """P(max B - min B > x), for a path that starts at 0.
+
+    Below the turn ``1 - sum_k (8 / x^2 + 2 / c) exp(-2 c / x^2)`` with ``c = (k + 1/2)^2 pi^2``, above it the same by reflection,
+    ``8 sum_k (-1)^(k - 1) k P(Z > k x)``.
+
+    References
+    ----------
+    Feller 1951; Arrieta-Ibarra et al. 2022 (the distribution of ECCE-R).
+    """
+    if x <= _CERTAIN:
+        return 1.0
+    if x > _TURN:
+        return 8 * math.fsum((-1) ** (k - 1) * k * _beyond(k * x) for k in range(1, _TERMS))
+    squares = [((k + 0.5) * math.pi) ** 2 for k in range(_TERMS)]
+    return 1 - math.fsum((8 / x**2 + 2 / c) * math.exp(-2 * c / x**2) for c in squares)

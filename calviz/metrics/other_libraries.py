@@ -1,64 +1,22 @@
-"""The ECE as other libraries define it."""
+"""The ECE as other libraries define it: all of them on one sample, then one library after the other."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
 
 import numpy as np
 
-from calviz.core.blocks import BoolArray, FloatArray, IntArray, row_blocks
+from calviz.core.blocks import BoolArray, FloatArray, IntArray, for_columns, row_blocks
 from calviz.core.entry_specs import CONVENTIONS, Convention, Conventions, ConventionValue
 from calviz.core.errors import NotAvailable
-from calviz.core.events import BinaryEvents, Reduction, for_columns
+from calviz.core.events import BinaryEvents, Reduction
 from calviz.core.predictions import Dataset, Predictions
-from calviz.sample import error_bars as error_bars
+from calviz.sample import error_bars
 from calviz.sample.class_columns import redrawn_labels
-from calviz.sample.losses import full_predictions
-from calviz.sample.sample import Sample, chosen_bins, predicted_classes, reduce
-
-# ---- Sums per bin, for the bins of other libraries.
-
-
-_Pair = tuple[FloatArray, FloatArray]
-
-
-def gaps(score: FloatArray, hit: FloatArray, cell: IntArray, cells: int) -> _Pair:
-    """Return the rows per cell, and the sum of score minus hit per cell, shape (cells,) each; sums are in float64."""
-    count: FloatArray = np.bincount(cell, minlength=cells).astype(np.float64)
-    gap = np.bincount(cell, weights=score, minlength=cells)
-    gap -= np.bincount(cell, weights=hit, minlength=cells)
-    return count, np.asarray(gap)
-
-
-def mean_gap(score: FloatArray, hit: FloatArray, cell: IntArray, cells: int) -> float:
-    """Mean of the absolute gaps of the cells, weighted by their rows; all arrays have shape (n,)."""
-    _, gap = gaps(score, hit, cell, cells)
-    return float(np.abs(gap).sum() / score.size)
-
-
-def as_float64(events: BinaryEvents) -> _Pair:
-    """Convert score and hit to float64, shape (n,) each; NumPy compares float32 scores with float64 edges in float64."""
-    return events.score.astype(np.float64), events.hit.astype(np.float64)
-
-
-def right_closed(score: FloatArray, bins: int) -> IntArray:
-    """Index of the bin (a, b] between equally spaced edges, shape (n,); the first bin also contains 0."""
-    return np.searchsorted(np.linspace(0, 1, bins + 1)[1:-1], score, side="left")
-
-
-def positive_of_two(sample: Sample) -> BinaryEvents:
-    """Score and hit for a library that judges the positive class if there are two classes."""
-    is_two = isinstance(sample.data, Predictions) and sample.data.n_classes == 2
-    if is_two and sample.reduction.kind == "top-label":
-        return reduce(sample.data, Reduction("positive"))
-    return sample.events
-
-
-# ---- All conventions on one sample, and their means for a calibrated model.
-
+from calviz.sample.sample import Sample, chosen_bins, full_predictions, predicted_classes, reduce
 
 #: Number of label redraws for a mean under calibration, and limit of the probabilities evaluated over all redraws.
 REDRAWS, WORK = 30, 1 << 23
@@ -66,7 +24,7 @@ REDRAWS, WORK = 30, 1 << 23
 LEAST_REDRAWS = 20
 
 
-def measure(sample: Sample, *, noise: bool = True) -> Conventions:
+def measured_conventions(sample: Sample, *, noise: bool = True) -> Conventions:
     """Compute calviz's ECE and the "ECE" of every convention.
 
     The mean of calviz's own ECE for a calibrated model is the noise floor of the metric, with the same bins, seed and number
@@ -157,63 +115,106 @@ def _corrected(value: FloatArray, control: FloatArray, mean: float) -> float:
     return float(value.mean()) + slope * (mean - float(control.mean()))
 
 
+_ValueOf = Callable[[Sample], float]
+
+
+def _convention(**facts: str) -> Callable[[_ValueOf], _ValueOf]:
+    """Register the decorated function of a sample as a convention (see `Convention`)."""
+
+    def register(value: _ValueOf) -> _ValueOf:
+        CONVENTIONS.register(Convention(value=value, **facts))
+        return value
+
+    return register
+
+
+def gaps(
+    score: FloatArray, hit: FloatArray, cell: IntArray, cells: int
+) -> tuple[FloatArray, FloatArray]:
+    """Return the rows per cell, and the sum of score minus hit per cell, shape (cells,) each; sums are in float64."""
+    count: FloatArray = np.bincount(cell, minlength=cells).astype(np.float64)
+    gap = np.bincount(cell, weights=score, minlength=cells)
+    gap -= np.bincount(cell, weights=hit, minlength=cells)
+    return count, np.asarray(gap)
+
+
+def mean_gap(score: FloatArray, hit: FloatArray, cell: IntArray, cells: int) -> float:
+    """Mean of the absolute gaps of the cells, weighted by their rows; all arrays have shape (n,)."""
+    _, gap = gaps(score, hit, cell, cells)
+    return float(np.abs(gap).sum() / score.size)
+
+
+def as_float64(events: BinaryEvents) -> tuple[FloatArray, FloatArray]:
+    """Convert score and hit to float64, shape (n,) each; NumPy compares float32 scores with float64 edges in float64."""
+    return events.score.astype(np.float64), events.hit.astype(np.float64)
+
+
+def right_closed(score: FloatArray, bins: int) -> IntArray:
+    """Index of the bin (a, b] between equally spaced edges, shape (n,); the first bin also contains 0."""
+    return np.searchsorted(np.linspace(0, 1, bins + 1)[1:-1], score, side="left")
+
+
+def positive_of_two(sample: Sample) -> BinaryEvents:
+    """Score and hit for a library that judges the positive class if there are two classes."""
+    is_two = isinstance(sample.data, Predictions) and sample.data.n_classes == 2
+    if is_two and sample.reduction.kind == "top-label":
+        return reduce(sample.data, Reduction("positive"))
+    return sample.events
+
+
 # ---- MAPIE: ``expected_calibration_error`` and ``top_label_ece`` (1.6.0).
 #
 # ``num_bins=50`` is the number of edges: there are 49 right-closed bins between ``np.linspace(0, 1, 50)``, and a separate bin
 # for scores of exactly 0.
 
 
-_EDGES = 50
+_MAPIE_EDGES = 50
+_MAPIE = {
+    "library": "MAPIE",
+    "version": "1.6.0",
+    "reference": "https://mapie.readthedocs.io/en/stable/api/metrics/",
+}
 
 
-def _cells(score: FloatArray) -> np.ndarray[tuple[int], np.dtype[np.intp]]:
+def _mapie_cells(score: FloatArray) -> np.ndarray[tuple[int], np.dtype[np.intp]]:
     # Rounding may leave a score a little above 1.
-    return np.searchsorted(np.linspace(0, 1, _EDGES), np.minimum(score, 1), side="left")
+    return np.searchsorted(np.linspace(0, 1, _MAPIE_EDGES), np.minimum(score, 1), side="left")
 
 
-def ece(sample: Sample) -> float:
+@_convention(
+    key="mapie",
+    call="expected_calibration_error",
+    rule="49 equal-width bins (its 50 are the edges), and one for scores of exactly 0",
+    why="Its bins are a third as wide and hold fewer rows each, so that more of the noise counts as "
+    "error.",
+    **_MAPIE,
+)
+def mapie_ece(sample: Sample) -> float:
     """Mean absolute gap, weighted by rows."""
     score, hit = as_float64(sample.events)
-    return mean_gap(score, hit, _cells(score), _EDGES)
+    return mean_gap(score, hit, _mapie_cells(score), _MAPIE_EDGES)
 
 
-def top_label_ece(sample: Sample) -> float:
+@_convention(
+    key="mapie_top_label",
+    call="top_label_ece",
+    rule="that ECE for each predicted class, classes weighted equally",
+    why="Rows are divided by predicted class before they are binned, so that more noise counts as error, "
+    "and a rare class weighs as much as a common one.",
+    **_MAPIE,
+)
+def mapie_top_label_ece(sample: Sample) -> float:
     """ECE of the rows of each predicted class, averaged over the classes that are predicted at least once."""
     data = sample.data
     predicted = predicted_classes(data) if isinstance(data, Predictions) else data.predicted
     if predicted is None:
         raise NotAvailable("not available: it needs to know which class was predicted.")
     score, hit = as_float64(sample.top_events)
-    cell = predicted.astype(np.intp) * _EDGES + _cells(score)
-    count, gap = gaps(score, hit, cell, (int(predicted.max()) + 1) * _EDGES)
-    by_class = count.reshape(-1, _EDGES).sum(axis=1)
+    cell = predicted.astype(np.intp) * _MAPIE_EDGES + _mapie_cells(score)
+    count, gap = gaps(score, hit, cell, (int(predicted.max()) + 1) * _MAPIE_EDGES)
+    by_class = count.reshape(-1, _MAPIE_EDGES).sum(axis=1)
     used = by_class > 0
-    return float(np.mean(np.abs(gap.reshape(-1, _EDGES)).sum(axis=1)[used] / by_class[used]))
-
-
-_convention = partial(Convention, library="MAPIE", version="1.6.0")
-CONVENTIONS.register(
-    _convention(
-        key="mapie",
-        call="expected_calibration_error",
-        rule="49 equal-width bins (its 50 are the edges), and one for scores of exactly 0",
-        why="Its bins are a third as wide and hold fewer rows each, so that more of the noise counts as "
-        "error.",
-        reference="https://mapie.readthedocs.io/en/stable/api/metrics/",
-        value=ece,
-    )
-)
-CONVENTIONS.register(
-    _convention(
-        key="mapie_top_label",
-        call="top_label_ece",
-        rule="that ECE for each predicted class, classes weighted equally",
-        why="Rows are divided by predicted class before they are binned, so that more noise counts as error, "
-        "and a rare class weighs as much as a common one.",
-        reference="https://mapie.readthedocs.io/en/stable/api/metrics/",
-        value=top_label_ece,
-    )
-)
+    return float(np.mean(np.abs(gap.reshape(-1, _MAPIE_EDGES)).sum(axis=1)[used] / by_class[used]))
 
 
 # ---- netcal: ``ECE(bins=10).measure(X, y)`` (1.4.0).
@@ -224,10 +225,21 @@ CONVENTIONS.register(
 # edges but means are computed with float32 edges, so that the two disagree about rows on an edge.
 
 
-_BINS = 10
+_NETCAL_BINS = 10
 
 
-def ece_netcal(sample: Sample) -> float:
+@_convention(
+    key="netcal",
+    library="netcal",
+    version="1.4.0",
+    call="ECE",
+    rule="10 equal-width bins [a, b)",
+    why="It has 10 bins, closed on the left, and with two classes it always looks at the "
+    "positive one.",
+    reference="https://efs-opensource.github.io/calibration-framework/build/html/_autosummary/"
+    "netcal.metrics.confidence.ECE.html",
+)
+def netcal_ece(sample: Sample) -> float:
     """Compute the ECE for the top label with three classes or more, else for the positive class."""
     data = sample.data
     whole = isinstance(data, Predictions) and sample.reduction.kind == "top-label"
@@ -240,29 +252,13 @@ def ece_netcal(sample: Sample) -> float:
     dtype = events.score.dtype
     eps = np.finfo(dtype).eps
     score, hit = np.clip(events.score, eps, 1 - eps), events.hit.astype(np.float64)
-    edges = np.linspace(0, 1, _BINS + 1)
+    edges = np.linspace(0, 1, _NETCAL_BINS + 1)
     # Inner edges in the dtype of the scores; for float64 the bins are the same.
     cell = np.searchsorted(edges[1:-1].astype(dtype), score, side="right")
-    rows, gap = gaps(score, hit, cell, _BINS)
-    counted = np.bincount(np.searchsorted(edges[1:-1], score, side="right"), minlength=_BINS)
-    mean = np.abs(np.divide(gap, rows, out=np.zeros(_BINS), where=rows > 0))
+    rows, gap = gaps(score, hit, cell, _NETCAL_BINS)
+    counted = np.bincount(np.searchsorted(edges[1:-1], score, side="right"), minlength=_NETCAL_BINS)
+    mean = np.abs(np.divide(gap, rows, out=np.zeros(_NETCAL_BINS), where=rows > 0))
     return float((mean * counted).sum() / score.size)
-
-
-CONVENTIONS.register(
-    Convention(
-        key="netcal",
-        library="netcal",
-        version="1.4.0",
-        call="ECE",
-        rule="10 equal-width bins [a, b)",
-        why="It has 10 bins, closed on the left, and with two classes it always looks at the "
-        "positive one.",
-        reference="https://efs-opensource.github.io/calibration-framework/build/html/_autosummary/"
-        "netcal.metrics.confidence.ECE.html",
-        value=ece_netcal,
-    )
-)
 
 
 # ---- pycalib: ``conf_ECE``, ``binary_ECE``, ``ECE`` and ``classwise_ECE`` (0.1.0.dev6).
@@ -274,6 +270,11 @@ CONVENTIONS.register(
 
 
 _PYCALIB_BINS = 15
+_PYCALIB = {
+    "library": "pycalib",
+    "version": "0.1.0.dev6",
+    "reference": "https://classifier-calibration.github.io/PyCalib/",
+}
 
 
 class _Overlapping:
@@ -297,7 +298,15 @@ class _Overlapping:
         return float(np.abs(sums[ends] - sums[starts]).sum() / n)
 
 
-def conf_ece(sample: Sample) -> float:
+@_convention(
+    key="pycalib",
+    call="conf_ECE",
+    rule="15 equal-width bins (a, b] of the top label; binary_ECE, [a, b), of other scores",
+    why="Its bins have tiny gaps and overlaps: rows whose score lies on an edge may be lost or counted "
+    "twice; for other rows it agrees.",
+    **_PYCALIB,
+)
+def pycalib_conf_ece(sample: Sample) -> float:
     """``conf_ECE`` of the top label; ``binary_ECE`` of any other score."""
     score, hit = as_float64(sample.events)
     if sample.reduction.kind != "top-label":
@@ -307,7 +316,15 @@ def conf_ece(sample: Sample) -> float:
     return bins.error(gap, score.size)
 
 
-def full_ece(sample: Sample) -> float:
+@_convention(
+    key="pycalib_full",
+    call="ECE",
+    rule="15 equal-width bins over all entries of the table of probabilities",
+    why="Every probability of every class counts as a prediction; most of them are small and nearly right, and "
+    "pull the mean towards 0.",
+    **_PYCALIB,
+)
+def pycalib_full_ece(sample: Sample) -> float:
     """``ECE``: every probability of every row counts as a separate score."""
     data = full_predictions(sample)
     if data.n_classes == 2:
@@ -316,7 +333,7 @@ def full_ece(sample: Sample) -> float:
         )
     bins = _Overlapping()
     gap = np.zeros(bins.cells)
-    for _, score, rest in _listed(data.probs):
+    for _, score, rest in _not_near_zero(data.probs):
         gap += np.bincount(bins.cell(score), weights=score, minlength=bins.cells)
         gap[bins.cell(np.zeros(1))] += rest.sum()
     of_label = data.probs[np.arange(data.n), data.labels].astype(np.float64)
@@ -324,12 +341,19 @@ def full_ece(sample: Sample) -> float:
     return bins.error(gap, data.probs.size)
 
 
-def classwise_ece(sample: Sample) -> float:
+@_convention(
+    key="pycalib_classwise",
+    call="classwise_ECE",
+    rule="15 equal-width bins [a, b) of each class against the rest, averaged",
+    why="It averages over the classes; with many classes most probabilities are near 0, and so are their gaps.",
+    **_PYCALIB,
+)
+def pycalib_classwise_ece(sample: Sample) -> float:
     """``classwise_ECE``: mean over classes of the one-vs-rest ECE."""
     data = full_predictions(sample)
     k = data.n_classes
     gap = np.zeros((k, _PYCALIB_BINS))
-    for column, score, rest in _listed(data.probs):
+    for column, score, rest in _not_near_zero(data.probs):
         cell = column * _PYCALIB_BINS + _left_closed(score)
         gap += np.bincount(cell, weights=score, minlength=gap.size).reshape(k, _PYCALIB_BINS)
         gap[:, 0] += rest
@@ -339,7 +363,7 @@ def classwise_ece(sample: Sample) -> float:
     return float(np.abs(gap).sum() / data.n / k)
 
 
-def _listed(probs: FloatArray) -> Iterator[tuple[IntArray, FloatArray, FloatArray]]:
+def _not_near_zero(probs: FloatArray) -> Iterator[tuple[IntArray, FloatArray, FloatArray]]:
     """Yield class and value of the probabilities that may lie above the first bin, and the sums of the others by class (K,).
 
     With many classes, nearly all probabilities are in the first bin.
@@ -359,43 +383,6 @@ def _left_closed(score: FloatArray) -> IntArray:
     return np.searchsorted(cuts, score, side="right")
 
 
-_convention_pycalib = partial(
-    Convention,
-    library="pycalib",
-    version="0.1.0.dev6",
-    reference="https://classifier-calibration.github.io/PyCalib/",
-)
-CONVENTIONS.register(
-    _convention_pycalib(
-        key="pycalib",
-        call="conf_ECE",
-        rule="15 equal-width bins (a, b] of the top label; binary_ECE, [a, b), of other scores",
-        why="Its bins have tiny gaps and overlaps: rows whose score lies on an edge may be lost or counted "
-        "twice; for other rows it agrees.",
-        value=conf_ece,
-    )
-)
-CONVENTIONS.register(
-    _convention_pycalib(
-        key="pycalib_full",
-        call="ECE",
-        rule="15 equal-width bins over all entries of the table of probabilities",
-        why="Every probability of every class counts as a prediction; most of them are small and nearly right, and "
-        "pull the mean towards 0.",
-        value=full_ece,
-    )
-)
-CONVENTIONS.register(
-    _convention_pycalib(
-        key="pycalib_classwise",
-        call="classwise_ECE",
-        rule="15 equal-width bins [a, b) of each class against the rest, averaged",
-        why="It averages over the classes; with many classes most probabilities are near 0, and so are their gaps.",
-        value=classwise_ece,
-    )
-)
-
-
 # ---- relplot: ``smECE`` (1.0.3), its replacement for an ECE.
 #
 # Residuals are spread over a grid, smoothed with a reflected Gaussian kernel and evaluated at 200 points or more. The
@@ -404,23 +391,33 @@ CONVENTIONS.register(
 # same definition exactly. The width is found by ten bisections: the smallest width that is not below its error.
 
 
-_LEAST, _HALVINGS, _PLACES = 0.001, 10, 200
+_LEAST_WIDTH, _HALVINGS, _PLACES = 0.001, 10, 200
 
 
-def smece(sample: Sample) -> float:
+@_convention(
+    key="relplot",
+    library="relplot",
+    version="1.0.3",
+    call="smECE",
+    rule="no bins: gaps smoothed with a kernel whose width is chosen from the data",
+    why="It smooths over scores instead of binning them, and gives scores next to 0 and 1 half their "
+    "weight, which raises it where many are saturated.",
+    reference="https://github.com/apple/ml-calibration",
+)
+def relplot_smece(sample: Sample) -> float:
     """Smooth ECE at the kernel width that equals the error."""
     score, hit = as_float64(sample.events)
     low, high = 0.0, 1.0
     for _ in range(_HALVINGS):
         middle = (low + high) / 2
-        if middle < _LEAST or middle < _error(score, hit, middle):
+        if middle < _LEAST_WIDTH or middle < _smoothed_error(score, hit, middle):
             low = middle
         else:
             high = middle
-    return _error(score, hit, high)
+    return _smoothed_error(score, hit, high)
 
 
-def _error(score: FloatArray, hit: FloatArray, width: float) -> float:
+def _smoothed_error(score: FloatArray, hit: FloatArray, width: float) -> float:
     size = max(2000, round(20 / width)) // 2 + 1
     places = np.linspace(0, 1, max(round(10 / width), _PLACES))
     kernel = np.exp(-((np.linspace(0, 1, size) - 0.5) ** 2) / (2 * width**2))
@@ -451,21 +448,6 @@ def _smooth(grids: FloatArray, kernel: FloatArray) -> FloatArray:
     return np.asarray(smooth[:, size // 2 : size // 2 + size])
 
 
-CONVENTIONS.register(
-    Convention(
-        key="relplot",
-        library="relplot",
-        version="1.0.3",
-        call="smECE",
-        rule="no bins: gaps smoothed with a kernel whose width is chosen from the data",
-        why="It smooths over scores instead of binning them, and gives scores next to 0 and 1 half their "
-        "weight, which raises it where many are saturated.",
-        reference="https://github.com/apple/ml-calibration",
-        value=smece,
-    )
-)
-
-
 # ---- scikit-learn, which has calibration curves but no ECE.
 #
 # ``calibration_curve(y_true, y_prob, *, n_bins=5, strategy="uniform")`` (1.9.1) returns mean score and share of
@@ -473,49 +455,42 @@ CONVENTIONS.register(
 # ``np.linspace(0, 1, 6)``, whose third inner edge is a little above 0.6.
 
 
-_SCIKIT_LEARN_BINS = 5
-_convention_scikit_learn = partial(
-    Convention,
-    library="scikit-learn",
-    version="1.9.1",
-    reference="https://scikit-learn.org/stable/modules/generated/sklearn.calibration.calibration_curve.html",
+_SKLEARN_BINS = 5
+_SKLEARN = {
+    "library": "scikit-learn",
+    "version": "1.9.1",
+    "reference": "https://scikit-learn.org/stable/modules/generated/sklearn.calibration.calibration_curve.html",
+}
+
+
+@_convention(
+    key="sklearn",
+    call="calibration_curve, by rows",
+    rule="5 equal-width bins of its curve, sklearn_by_rows by rows",
+    why="scikit-learn has no ECE; its curve has 5 wide bins, in which gaps of different sign cancel, so that the "
+    "mean gap is often smaller.",
+    **_SKLEARN,
 )
-
-
-def weighted(sample: Sample) -> float:
-    """Mean of the absolute gaps of the curve, weighted by the rows of the bins."""
+def sklearn_by_rows(sample: Sample) -> float:
+    """Mean of the absolute gaps of the curve, sklearn_by_rows by the rows of the bins."""
     score, hit = as_float64(sample.events)
-    return mean_gap(score, hit, right_closed(score, _SCIKIT_LEARN_BINS), _SCIKIT_LEARN_BINS)
+    return mean_gap(score, hit, right_closed(score, _SKLEARN_BINS), _SKLEARN_BINS)
 
 
-def unweighted(sample: Sample) -> float:
+@_convention(
+    key="sklearn_unweighted",
+    call="calibration_curve, by bins",
+    rule="5 equal-width bins of its curve, each with the same weight",
+    why="The curve does not say how many rows a bin has; in a plain mean of its gaps a bin of a few rows counts as "
+    "much as a full one.",
+    **_SKLEARN,
+)
+def sklearn_by_bins(sample: Sample) -> float:
     """Unweighted mean of the absolute gaps of the curve."""
     score, hit = as_float64(sample.events)
-    count, gap = gaps(score, hit, right_closed(score, _SCIKIT_LEARN_BINS), _SCIKIT_LEARN_BINS)
+    count, gap = gaps(score, hit, right_closed(score, _SKLEARN_BINS), _SKLEARN_BINS)
     used = count > 0
     return float(np.mean(np.abs(gap[used]) / count[used]))
-
-
-CONVENTIONS.register(
-    _convention_scikit_learn(
-        key="sklearn",
-        call="calibration_curve, by rows",
-        rule="5 equal-width bins of its curve, weighted by rows",
-        why="scikit-learn has no ECE; its curve has 5 wide bins, in which gaps of different sign cancel, so that the "
-        "mean gap is often smaller.",
-        value=weighted,
-    )
-)
-CONVENTIONS.register(
-    _convention_scikit_learn(
-        key="sklearn_unweighted",
-        call="calibration_curve, by bins",
-        rule="5 equal-width bins of its curve, each with the same weight",
-        why="The curve does not say how many rows a bin has; in a plain mean of its gaps a bin of a few rows counts as "
-        "much as a full one.",
-        value=unweighted,
-    )
-)
 
 
 # ---- torchmetrics: ``calibration_error`` (1.9.0), and probmetrics, which calls it.
@@ -529,6 +504,7 @@ CONVENTIONS.register(
 
 
 _TORCHMETRICS_BINS = 15
+_TORCHMETRICS = {"rule": "15 equal-width bins [a, b), one more for scores of exactly 1"}
 
 
 def torch_linspace(bins: int, dtype: np.dtype[np.floating]) -> FloatArray:
@@ -539,19 +515,39 @@ def torch_linspace(bins: int, dtype: np.dtype[np.floating]) -> FloatArray:
     return np.asarray(edges, dtype=dtype)
 
 
-def _ece(score: FloatArray, hit: BoolArray) -> float:
+def _torchmetrics_ece(score: FloatArray, hit: BoolArray) -> float:
     edges = torch_linspace(_TORCHMETRICS_BINS, score.dtype)
     cell = np.clip(np.searchsorted(edges, score, side="right") - 1, 0, _TORCHMETRICS_BINS)
     return mean_gap(score, hit.astype(np.float64), cell, _TORCHMETRICS_BINS + 1)
 
 
+@_convention(
+    key="torchmetrics",
+    library="torchmetrics",
+    version="1.9.0",
+    call="calibration_error",
+    why="Bins are closed on the left, with edges in single precision, and scores of exactly 1 have a bin of their "
+    "own: it differs for scores on an edge or at 1.",
+    reference="https://lightning.ai/docs/torchmetrics/stable/classification/calibration_error.html",
+    **_TORCHMETRICS,
+)
 def torchmetrics_ece(sample: Sample) -> float:
     """Compute the ECE for the top label in float32, for any other event in the dtype of the scores."""
     score, hit = sample.events.score, sample.events.hit
     is_top = sample.reduction.kind == "top-label"
-    return _ece(score.astype(np.float32) if is_top else score, hit)
+    return _torchmetrics_ece(score.astype(np.float32) if is_top else score, hit)
 
 
+@_convention(
+    key="probmetrics",
+    library="probmetrics",
+    version="1.3.0",
+    call="ece-15",
+    why="It calls torchmetrics on the classes that occur; if these are two, it always looks at the "
+    "positive one.",
+    reference="https://github.com/dholzmueller/probmetrics",
+    **_TORCHMETRICS,
+)
 def probmetrics_ece(sample: Sample) -> float:
     """Compute the ECE on the classes that occur, for the positive class if these are two."""
     data = sample.data
@@ -575,36 +571,7 @@ def probmetrics_ece(sample: Sample) -> float:
             score[rows] = block[:, 1]
         else:
             score[rows], hit[rows] = block.max(axis=1), block.argmax(axis=1) == position[rows]
-    return _ece(score if classes.size == 2 else score.astype(np.float32), hit)
-
-
-_convention_torchmetrics = partial(
-    Convention, rule="15 equal-width bins [a, b), one more for scores of exactly 1"
-)
-CONVENTIONS.register(
-    _convention_torchmetrics(
-        key="torchmetrics",
-        library="torchmetrics",
-        version="1.9.0",
-        call="calibration_error",
-        why="Bins are closed on the left, with edges in single precision, and scores of exactly 1 have a bin of their "
-        "own: it differs for scores on an edge or at 1.",
-        reference="https://lightning.ai/docs/torchmetrics/stable/classification/calibration_error.html",
-        value=torchmetrics_ece,
-    )
-)
-CONVENTIONS.register(
-    _convention_torchmetrics(
-        key="probmetrics",
-        library="probmetrics",
-        version="1.3.0",
-        call="ece-15",
-        why="It calls torchmetrics on the classes that occur; if these are two, it always looks at the "
-        "positive one.",
-        reference="https://github.com/dholzmueller/probmetrics",
-        value=probmetrics_ece,
-    )
-)
+    return _torchmetrics_ece(score if classes.size == 2 else score.astype(np.float32), hit)
 
 
 # ---- uncertainty-calibration: ``get_ece`` and ``get_calibration_error`` (0.1.4).
@@ -614,19 +581,37 @@ CONVENTIONS.register(
 # or, if every column has fewer distinct values than a quarter of its rows, in one bin per distinct value.
 
 
-_UNCERTAINTY_CALIBRATION_BINS = 15
+_UNCERTAINTY_BINS = 15
+_UNCERTAINTY = {
+    "library": "uncertainty-calibration",
+    "version": "0.1.4",
+    "reference": "https://github.com/p-lambda/verified_calibration",
+}
 
 
-def ece_uncertainty_calibration(sample: Sample) -> float:
+@_convention(
+    key="uncertainty_calibration",
+    call="get_ece",
+    rule="15 equal-width bins (a, b]",
+    why="It is the same definition as calviz's, and differs only if other bins are chosen in calviz.",
+    **_UNCERTAINTY,
+)
+def uncertainty_ece(sample: Sample) -> float:
     """Mean absolute gap, weighted by rows."""
     score, hit = as_float64(sample.events)
-    edges = np.arange(1, _UNCERTAINTY_CALIBRATION_BINS) / _UNCERTAINTY_CALIBRATION_BINS
-    return mean_gap(
-        score, hit, np.searchsorted(edges, score, side="left"), _UNCERTAINTY_CALIBRATION_BINS
-    )
+    edges = np.arange(1, _UNCERTAINTY_BINS) / _UNCERTAINTY_BINS
+    return mean_gap(score, hit, np.searchsorted(edges, score, side="left"), _UNCERTAINTY_BINS)
 
 
-def calibration_error(sample: Sample) -> float:
+@_convention(
+    key="uncertainty_calibration_l2",
+    call="get_calibration_error",
+    rule="root mean square gap of all classes, debiased, 15 equal-mass bins",
+    why="It is the root of the mean squared gap, minus the bias due to noise, of each class against "
+    "the rest in equal-mass bins.",
+    **_UNCERTAINTY,
+)
+def uncertainty_error(sample: Sample) -> float:
     """Compute the error over all classes under the top label, and of score and hit under any other reduction."""
     data = sample.data
     if not isinstance(data, Predictions) or sample.reduction.kind != "top-label":
@@ -663,8 +648,8 @@ def _debiased_square(ordered: FloatArray, of_hits: FloatArray, *, by_value: bool
         values = np.unique(ordered)
         cuts = (values[1:] + values[:-1]) / 2
     else:
-        size, larger = divmod(n, min(_UNCERTAINTY_CALIBRATION_BINS, n))
-        m = np.arange(1, min(_UNCERTAINTY_CALIBRATION_BINS, n))
+        size, larger = divmod(n, min(_UNCERTAINTY_BINS, n))
+        m = np.arange(1, min(_UNCERTAINTY_BINS, n))
         starts = m * size + np.minimum(m, larger)
         cuts = np.unique((ordered[starts] + ordered[starts - 1]) / 2)
     ends = np.searchsorted(ordered, cuts, side="right")
@@ -677,30 +662,3 @@ def _debiased_square(ordered: FloatArray, of_hits: FloatArray, *, by_value: bool
     share = hits / rows
     square = (total / rows - share) ** 2 - share * (1 - share) / (rows - 1)
     return float((rows * square).sum() / n)
-
-
-_convention_uncertainty_calibration = partial(
-    Convention,
-    library="uncertainty-calibration",
-    version="0.1.4",
-    reference="https://github.com/p-lambda/verified_calibration",
-)
-CONVENTIONS.register(
-    _convention_uncertainty_calibration(
-        key="uncertainty_calibration",
-        call="get_ece",
-        rule="15 equal-width bins (a, b]",
-        why="It is the same definition as calviz's, and differs only if other bins are chosen in calviz.",
-        value=ece_uncertainty_calibration,
-    )
-)
-CONVENTIONS.register(
-    _convention_uncertainty_calibration(
-        key="uncertainty_calibration_l2",
-        call="get_calibration_error",
-        rule="root mean square gap of all classes, debiased, 15 equal-mass bins",
-        why="It is the root of the mean squared gap, minus the bias due to noise, of each class against "
-        "the rest in equal-mass bins.",
-        value=calibration_error,
-    )
-)

@@ -1,4 +1,4 @@
-"""Accuracy, proper scores and their parts."""
+"""Accuracy, proper scores, and what of these is miscalibration: by isotonic fits, and cross-fitted."""
 
 from __future__ import annotations
 
@@ -15,62 +15,21 @@ from calviz.core.curve_fits import isotonic_fits
 from calviz.core.metric_spec import metric
 from calviz.sample import cell_bounds
 from calviz.sample.binning import BinSums
+from calviz.sample.caches import once_per_view
 from calviz.sample.cross_fitted import CrossFitted, cross_fitted
 from calviz.sample.cross_fitted_classes import CrossFittedScore, HeldOutLoss, LossPart, held_out
-from calviz.sample.error_bars import once_per_view
 from calviz.sample.losses import (
     LogSteps,
     MeanLoss,
+    clipped_step_words,
     clipped_words,
     log_steps,
     negative_log_likelihood,
     squared_error,
 )
-from calviz.sample.losses import (
-    clipped_words_log_loss_steps as clipped_words_of_proper_decomposition_log,
-)
 from calviz.sample.sample import Sample, top_label_sums
 from calviz.sample.step_views import steps
 from calviz.sample.steps import Steps
-
-# ---- Levels of the isotonic (PAV) fit of hits on scores, from which the parts of proper scores are computed.
-
-
-def sum_over_levels(view: Steps, function: Callable[[FloatArray], FloatArray]) -> FloatArray:
-    """Sum over the rows of a function of the isotonic share of hits, shape (...).
-
-    Parameters
-    ----------
-    view : Steps
-    function : callable
-        Takes the levels of one fit, shape (L,), and returns the same shape.
-    """
-    if view.merged_square is None and np.ndim(view.n) == 0:
-        # The fit of all steps equals the fit of the levels of their blocks.
-        fits = [_fit(part.count, part.hits) for part in view.blocks()]
-        levels, weights = (np.concatenate(column) for column in zip(*fits, strict=True))
-        fitted = isotonic_regression(levels, weights=weights)
-        return np.asarray(weights @ function(fitted.x))
-    count, hits = np.atleast_2d(view.count), np.atleast_2d(view.hits)
-    sums = [
-        np.bincount(fits.sample, fits.weight * function(fits.level), minlength=len(fits.used))
-        for fits in isotonic_fits(count, hits)
-    ]
-    return np.reshape(np.concatenate(sums).astype(np.float64), np.shape(view.n))
-
-
-def _fit(count: FloatArray, hits: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return the levels of the isotonic share of hits and the rows of each; empty steps are left out."""
-    if not count.all():
-        used = count > 0
-        count, hits = count[used], hits[used]
-    fitted = isotonic_regression(hits / count, weights=count)
-    # A copy, as the weights are a part of an array of all steps.
-    return fitted.x[fitted.blocks[:-1]], fitted.weights.copy()
-
-
-# ---- Accuracy and error of the predicted class.
-
 
 _accuracy = partial(
     metric,
@@ -118,8 +77,7 @@ def error(sums: BinSums) -> FloatArray:
     return np.asarray(1 - accuracy(sums))
 
 
-# ---- Proper scores: they reward probabilities that are both calibrated and sharp.
-
+# ---- Proper scores
 
 _proper = partial(
     metric,
@@ -178,8 +136,7 @@ def brier(view: MeanLoss) -> FloatArray:
     return view.mean
 
 
-# ---- The CORP decomposition of the Brier score: miscalibration, discrimination, uncertainty.
-
+# ---- Isotonic decomposition of the Brier score (CORP)
 
 _corp = partial(
     metric,
@@ -201,7 +158,7 @@ def _fitted_brier(view: Steps) -> FloatArray:
     return np.asarray((view.n_hits - _fitted_square(view)) / view.n)
 
 
-def _fitted_bound(sample: Sample, view: Steps) -> float:
+def _brier_bound(sample: Sample, view: Steps) -> float:
     return cell_bounds.of_isotonic(sample, _fitted_brier, view)
 
 
@@ -222,7 +179,7 @@ def _base_rate(view: Steps) -> FloatArray:
     direction="lower",
     formula=r"\overline{(s-h)^2} - \overline{(\hat\pi(s)-h)^2}",
     interval="inverted",
-    bound=lambda sample, view: _fitted_bound(sample, view) + cell_bounds.of_square(sample),
+    bound=lambda sample, view: _brier_bound(sample, view) + cell_bounds.of_square(sample),
 )
 def brier_miscalibration(view: Steps) -> FloatArray:
     """Amount by which isotonic recalibration would lower the Brier score of (score, hit): its miscalibration part.
@@ -243,7 +200,7 @@ def brier_miscalibration(view: Steps) -> FloatArray:
     bounds=(0.0, 0.25),
     formula=r"\bar h (1-\bar h) - \overline{(\hat\pi(s)-h)^2}",
     tail="two-sided",
-    bound=lambda sample, view: _fitted_bound(sample, view),
+    bound=lambda sample, view: _brier_bound(sample, view),
 )
 def brier_discrimination(view: Steps) -> FloatArray:
     """Amount by which the isotonically recalibrated scores improve on the constant base rate, in Brier score.
@@ -273,10 +230,138 @@ def brier_uncertainty(view: Steps) -> FloatArray:
     return np.asarray(rate * (1 - rate))
 
 
-# ---- Calibration and refinement of proper scores of all classes at once, cross-fitted.
+# ---- Isotonic decomposition of the log loss
 
 
-_parts = partial(
+def _clipped_rows(view: LogSteps) -> Mapping[str, float]:
+    return {"clipped_rows": float(view.clipped_rows())}
+
+
+_corp_log = partial(
+    metric,
+    family="Accuracy and proper scores",
+    reference="Dimitriadis, Gneiting & Jordan 2021, for the logarithmic score",
+    view=log_steps,
+)
+
+
+def _entropy(share: FloatArray) -> FloatArray:
+    """Log loss of a share of hits that is itself the prediction (binary entropy), in nats."""
+    p = np.clip(share, 0, 1)
+    return np.asarray(entr(p) + entr(1 - p))
+
+
+@once_per_view
+def _fitted_log(view: LogSteps) -> FloatArray:
+    """Mean log loss of the isotonically recalibrated scores, shape (...)."""
+    return np.asarray(sum_over_levels(view.steps, _entropy) / view.n)
+
+
+def _log_bound(sample: Sample, view: LogSteps) -> float:
+    return cell_bounds.of_isotonic(sample, lambda steps: _fitted_log(LogSteps(steps)), view.steps)
+
+
+def _constant_log(view: LogSteps) -> FloatArray:
+    return _entropy(np.asarray(view.steps.n_hits / view.n))
+
+
+@_corp_log(
+    key="nll_miscalibration",
+    label="NLL: miscalibration",
+    direction="lower",
+    bounds=(0.0, math.inf),
+    formula=r"\overline{L(s, h)} - \overline{L(\hat\pi(s), h)},\quad L(p, h) = -h \ln p - (1 - h) \ln (1 - p)",
+    interval="inverted",
+    details=_clipped_rows,
+    note=clipped_step_words,
+    bound=lambda sample, view: _log_bound(sample, view) + cell_bounds.of_log(sample),
+)
+def nll_miscalibration(view: LogSteps) -> FloatArray:
+    """Amount by which isotonic recalibration would lower the log loss of (score, hit), in nats: its miscalibration part.
+
+    Steps of shape (..., G) give values of shape (...).
+
+    The decomposition is of the binary log loss of the chosen reduction (with two classes that is the NLL, up
+    to rounding: a miss has 1 minus the score): that loss equals miscalibration - discrimination + uncertainty. Hits with a score of
+    0 and misses with a score of 1 are clipped as in the NLL.
+    """
+    return np.asarray(
+        np.maximum(view.log_loss() - _fitted_log(view), 0)
+    )  # negative only by rounding
+
+
+@_corp_log(
+    key="nll_discrimination",
+    label="NLL: discrimination",
+    direction="higher",
+    bounds=(0.0, math.log(2)),
+    formula=r"-\bar h \ln \bar h - (1 - \bar h) \ln (1 - \bar h) - \overline{L(\hat\pi(s), h)}",
+    tail="two-sided",
+    bound=lambda sample, view: _log_bound(sample, view),
+)
+def nll_discrimination(view: LogSteps) -> FloatArray:
+    """Amount by which the isotonically recalibrated scores improve on the constant base rate, in log loss (nats).
+
+    Steps of shape (..., G) give values of shape (...).
+    """
+    return np.asarray(
+        np.maximum(_constant_log(view) - _fitted_log(view), 0)
+    )  # negative only by rounding
+
+
+@_corp_log(
+    key="nll_uncertainty",
+    label="NLL: uncertainty",
+    direction="none",
+    bounds=(0.0, math.log(2)),
+    formula=r"-\bar h \ln \bar h - (1 - \bar h) \ln (1 - \bar h)",
+    tail="two-sided",
+    bound=cell_bounds.nothing_lost,
+)
+def nll_uncertainty(view: LogSteps) -> FloatArray:
+    """Log loss of the constant base rate of hits (nats): a property of the data, not of the model's ranking.
+
+    Steps of shape (..., G) give values of shape (...).
+    """
+    return _constant_log(view)
+
+
+def sum_over_levels(view: Steps, function: Callable[[FloatArray], FloatArray]) -> FloatArray:
+    """Sum over the rows of a function of the isotonic share of hits, shape (...).
+
+    Parameters
+    ----------
+    view : Steps
+    function : callable
+        Takes the levels of one fit, shape (L,), and returns the same shape.
+    """
+    if view.merged_square is None and np.ndim(view.n) == 0:
+        # The fit of all steps equals the fit of the levels of their blocks.
+        fits = [_levels(part.count, part.hits) for part in view.blocks()]
+        levels, weights = (np.concatenate(column) for column in zip(*fits, strict=True))
+        fitted = isotonic_regression(levels, weights=weights)
+        return np.asarray(weights @ function(fitted.x))
+    count, hits = np.atleast_2d(view.count), np.atleast_2d(view.hits)
+    sums = [
+        np.bincount(fits.sample, fits.weight * function(fits.level), minlength=len(fits.used))
+        for fits in isotonic_fits(count, hits)
+    ]
+    return np.reshape(np.concatenate(sums).astype(np.float64), np.shape(view.n))
+
+
+def _levels(count: FloatArray, hits: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return the levels of the isotonic share of hits and the rows of each; empty steps are left out."""
+    if not count.all():
+        used = count > 0
+        count, hits = count[used], hits[used]
+    fitted = isotonic_regression(hits / count, weights=count)
+    # A copy, as the weights are a part of an array of all steps.
+    return fitted.x[fitted.blocks[:-1]], fitted.weights.copy()
+
+
+# ---- Cross-fitted parts, all classes
+
+_all_classes = partial(
     metric,
     family="Accuracy and proper scores",
     direction="lower",
@@ -289,7 +374,7 @@ def _rows_of(score: CrossFittedScore, part: LossPart) -> partial[HeldOutLoss]:
     return partial(held_out, score=score, part=part)
 
 
-@_parts(
+@_all_classes(
     key="nll_refinement_all",
     label="NLL: refinement, all classes",
     bounds=(0.0, math.inf),
@@ -308,7 +393,7 @@ def nll_refinement_all(view: HeldOutLoss) -> FloatArray:
     return view.mean
 
 
-@_parts(
+@_all_classes(
     key="nll_calibration_all",
     label="NLL: calibration, all classes",
     bounds=(-math.inf, math.inf),
@@ -324,7 +409,7 @@ def nll_calibration_all(view: HeldOutLoss) -> FloatArray:
     return view.mean
 
 
-@_parts(
+@_all_classes(
     key="brier_refinement_all",
     label="Brier: refinement, all classes",
     bounds=(0.0, 2.0),
@@ -340,7 +425,7 @@ def brier_refinement_all(view: HeldOutLoss) -> FloatArray:
     return view.mean
 
 
-@_parts(
+@_all_classes(
     key="brier_calibration_all",
     label="Brier: calibration, all classes",
     bounds=(-2.0, 2.0),
@@ -356,10 +441,9 @@ def brier_calibration_all(view: HeldOutLoss) -> FloatArray:
     return view.mean
 
 
-# ---- Calibration and refinement of proper scores, and the mean gap, cross-fitted: the gain from recalibration on rows it was not fitted to.
+# ---- Cross-fitted parts of (score, hit)
 
-
-_parts_proper_decomposition_cross_fitted = partial(
+_cross_fitted = partial(
     metric,
     family="Accuracy and proper scores",
     reference="Berta et al. 2025 (variational calibration and refinement)",
@@ -381,7 +465,7 @@ def _squared_error(view: CrossFitted) -> FloatArray:
     return view.of_cells((1 - p) ** 2, p**2)
 
 
-@_parts_proper_decomposition_cross_fitted(
+@_cross_fitted(
     key="nll_refinement",
     label="NLL: refinement, cross-fitted",
     direction="lower",
@@ -400,7 +484,7 @@ def nll_refinement(view: CrossFitted) -> FloatArray:
     return _log_loss(view)
 
 
-@_parts_proper_decomposition_cross_fitted(
+@_cross_fitted(
     key="nll_calibration",
     label="NLL: calibration, cross-fitted",
     direction="lower",
@@ -417,7 +501,7 @@ def nll_calibration(view: CrossFitted) -> FloatArray:
     return np.asarray(own - _log_loss(view))
 
 
-@_parts_proper_decomposition_cross_fitted(
+@_cross_fitted(
     key="brier_refinement",
     label="Brier: refinement, cross-fitted",
     direction="lower",
@@ -433,7 +517,7 @@ def brier_refinement(view: CrossFitted) -> FloatArray:
     return _squared_error(view)
 
 
-@_parts_proper_decomposition_cross_fitted(
+@_cross_fitted(
     key="brier_calibration",
     label="Brier: calibration, cross-fitted",
     direction="lower",
@@ -473,97 +557,3 @@ def ce_l1_unbiased(view: CrossFitted) -> FloatArray:
     """
     gap = np.sign(view.shift()) * (view.hits - view.score_sum)
     return np.asarray(gap.sum(axis=(-2, -1)) / view.n)
-
-
-# ---- The CORP decomposition of the log loss: miscalibration, discrimination, uncertainty.
-
-
-def _clipped(view: LogSteps) -> Mapping[str, float]:
-    return {"clipped_rows": float(view.clipped_rows())}
-
-
-_corp_proper_decomposition_log = partial(
-    metric,
-    family="Accuracy and proper scores",
-    reference="Dimitriadis, Gneiting & Jordan 2021, for the logarithmic score",
-    view=log_steps,
-)
-
-
-def _entropy(share: FloatArray) -> FloatArray:
-    """Log loss of a share of hits that is itself the prediction (binary entropy), in nats."""
-    p = np.clip(share, 0, 1)
-    return np.asarray(entr(p) + entr(1 - p))
-
-
-@once_per_view
-def _fitted(view: LogSteps) -> FloatArray:
-    """Mean log loss of the isotonically recalibrated scores, shape (...)."""
-    return np.asarray(sum_over_levels(view.steps, _entropy) / view.n)
-
-
-def _fitted_bound_proper_decomposition_log(sample: Sample, view: LogSteps) -> float:
-    return cell_bounds.of_isotonic(sample, lambda steps: _fitted(LogSteps(steps)), view.steps)
-
-
-def _constant(view: LogSteps) -> FloatArray:
-    return _entropy(np.asarray(view.steps.n_hits / view.n))
-
-
-@_corp_proper_decomposition_log(
-    key="nll_miscalibration",
-    label="NLL: miscalibration",
-    direction="lower",
-    bounds=(0.0, math.inf),
-    formula=r"\overline{L(s, h)} - \overline{L(\hat\pi(s), h)},\quad L(p, h) = -h \ln p - (1 - h) \ln (1 - p)",
-    interval="inverted",
-    details=_clipped,
-    note=clipped_words_of_proper_decomposition_log,
-    bound=lambda sample, view: (
-        _fitted_bound_proper_decomposition_log(sample, view) + cell_bounds.of_log(sample)
-    ),
-)
-def nll_miscalibration(view: LogSteps) -> FloatArray:
-    """Amount by which isotonic recalibration would lower the log loss of (score, hit), in nats: its miscalibration part.
-
-    Steps of shape (..., G) give values of shape (...).
-
-    The decomposition is of the binary log loss of the chosen reduction (with two classes that is the NLL, up
-    to rounding: a miss has 1 minus the score): that loss equals miscalibration - discrimination + uncertainty. Hits with a score of
-    0 and misses with a score of 1 are clipped as in the NLL.
-    """
-    return np.asarray(np.maximum(view.log_loss() - _fitted(view), 0))  # negative only by rounding
-
-
-@_corp_proper_decomposition_log(
-    key="nll_discrimination",
-    label="NLL: discrimination",
-    direction="higher",
-    bounds=(0.0, math.log(2)),
-    formula=r"-\bar h \ln \bar h - (1 - \bar h) \ln (1 - \bar h) - \overline{L(\hat\pi(s), h)}",
-    tail="two-sided",
-    bound=lambda sample, view: _fitted_bound_proper_decomposition_log(sample, view),
-)
-def nll_discrimination(view: LogSteps) -> FloatArray:
-    """Amount by which the isotonically recalibrated scores improve on the constant base rate, in log loss (nats).
-
-    Steps of shape (..., G) give values of shape (...).
-    """
-    return np.asarray(np.maximum(_constant(view) - _fitted(view), 0))  # negative only by rounding
-
-
-@_corp_proper_decomposition_log(
-    key="nll_uncertainty",
-    label="NLL: uncertainty",
-    direction="none",
-    bounds=(0.0, math.log(2)),
-    formula=r"-\bar h \ln \bar h - (1 - \bar h) \ln (1 - \bar h)",
-    tail="two-sided",
-    bound=cell_bounds.nothing_lost,
-)
-def nll_uncertainty(view: LogSteps) -> FloatArray:
-    """Log loss of the constant base rate of hits (nats): a property of the data, not of the model's ranking.
-
-    Steps of shape (..., G) give values of shape (...).
-    """
-    return _constant(view)

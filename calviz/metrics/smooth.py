@@ -1,4 +1,4 @@
-"""SKCE, KDE-ECE, smECE."""
+"""Calibration errors with kernels: SKCE compares pairs of rows, KDE-ECE and smECE smooth along the score."""
 
 from __future__ import annotations
 
@@ -14,12 +14,10 @@ from calviz.core.blocks import FloatArray, IntArray, quotient
 from calviz.core.errors import OptionError
 from calviz.core.metric_spec import Redrawn, Reweighted, metric, needs_rows, reweighted_by
 from calviz.sample import cell_bounds
-from calviz.sample.cell_bounds import of_density
+from calviz.sample.caches import once_per_view
 from calviz.sample.class_columns import row_counts
 from calviz.sample.draws import RowWeights, rows_of
-from calviz.sample.error_bars import once_per_view
-from calviz.sample.losses import full_predictions
-from calviz.sample.sample import Sample
+from calviz.sample.sample import Sample, full_predictions
 from calviz.sample.step_views import (
     NARROWEST,
     cosine_coefficients,
@@ -35,8 +33,7 @@ from calviz.sample.step_views import (
 )
 from calviz.sample.steps import Steps
 
-# ---- The squared kernel calibration error as a U-statistic on a capped number of rows.
-
+# ---- SKCE
 
 Kernel = Literal["laplacian", "rbf"]
 
@@ -263,9 +260,6 @@ def _bandwidth(p: FloatArray) -> float:
     return median if median > 1e-6 else 1.0
 
 
-# ---- Kernel calibration error.
-
-
 @metric(
     key="skce",
     paired=False,
@@ -287,68 +281,7 @@ def skce(view: PairwiseErrors) -> FloatArray:
     return view.value
 
 
-# ---- Fixed points of many non-increasing functions at once.
-
-
-#: ``function(x, rows)``: values at `x`, shape (R,), of the functions numbered `rows`, shape (R,).
-Functions = Callable[[FloatArray, IntArray], FloatArray]
-
-
-def falling_fixed_points(
-    function: Functions, count: int, *, start: float, tolerance: float, most: int = 60
-) -> FloatArray:
-    """Solve ``x = f(x)`` in [0, 1] for `count` continuous, non-increasing functions; shape (count,).
-
-    A point and its image lie on either side of the fixed point, so the first evaluation gives a
-    bracket; the Illinois method does the rest. Functions leave the iteration as they converge.
-
-    Parameters
-    ----------
-    function : callable
-        Values are at least 0 and at most 1.
-    count : int
-    start : float
-        First guess for all functions.
-    tolerance : float
-        Largest accepted absolute difference between x and f(x).
-    most : int
-        Largest number of evaluations.
-    """
-    out = np.full(count, start)
-    rows = np.arange(count)
-    a = b = x = out.copy()
-    ga = gb = np.empty(0)
-    for turn in range(most):
-        g = np.asarray(function(x, rows), dtype=np.float64) - x
-        out[rows] = x
-        going = np.abs(g) > tolerance
-        if not going.any():
-            break
-        if turn > 1:
-            same = (g > 0) == (gb > 0)
-            a = np.where(same, a, b)
-            # The value at an end that stays is halved, so that it moves too.
-            ga = np.where(same, ga / 2, gb)
-            b, gb = x, g
-        elif turn == 1:
-            # Rounding may leave the image on the same side; then an end of [0, 1] is on the other side.
-            same = (g > 0) == (ga > 0)
-            a = np.where(same, np.where(g > 0, 1.0, 0.0), a)
-            ga = np.where(same, g + x - a, ga)
-            b, gb = x, g
-        if turn == 0:
-            a, ga, step = x, g, g
-        else:
-            step = gb * (a - b) / np.where(gb == ga, 1.0, gb - ga)
-        rows, x = rows[going], np.clip(x + step, 0, 1)[going]
-        a, ga = a[going], ga[going]
-        if turn:
-            b, gb = b[going], gb[going]
-    return out
-
-
-# ---- Kernel-smoothed calibration errors: KDE-ECE and smECE.
-
+# ---- KDE-ECE and smECE
 
 #: Cells per half-width of the triweight kernel: finer for the value than for its resamples.
 VALUE_CELLS, RESAMPLE_CELLS = 32, 16
@@ -467,7 +400,7 @@ _FEW = 1e-7
 def _kde_bound(sample: Sample, view: KernelSteps) -> float:
     if view.width < NARROWEST:
         return math.nan
-    return of_density(sample, view.width, partial(grid_size, nodes=VALUE_CELLS))
+    return cell_bounds.of_density(sample, view.width, partial(grid_size, nodes=VALUE_CELLS))
 
 
 _kde_metric = partial(
@@ -574,3 +507,60 @@ def smece(view: Steps) -> FloatArray:
     )
     root = falling_fixed_points(smoothed, coefficients.shape[0], start=guess, tolerance=tolerance)
     return root.reshape(view.n.shape)
+
+
+#: ``function(x, rows)``: values at `x`, shape (R,), of the functions numbered `rows`, shape (R,).
+Functions = Callable[[FloatArray, IntArray], FloatArray]
+
+
+def falling_fixed_points(
+    function: Functions, count: int, *, start: float, tolerance: float, most: int = 60
+) -> FloatArray:
+    """Solve ``x = f(x)`` in [0, 1] for `count` continuous, non-increasing functions; shape (count,).
+
+    A point and its image lie on either side of the fixed point, so the first evaluation gives a
+    bracket; the Illinois method does the rest. Functions leave the iteration as they converge.
+
+    Parameters
+    ----------
+    function : callable
+        Values are at least 0 and at most 1.
+    count : int
+    start : float
+        First guess for all functions.
+    tolerance : float
+        Largest accepted absolute difference between x and f(x).
+    most : int
+        Largest number of evaluations.
+    """
+    out = np.full(count, start)
+    rows = np.arange(count)
+    a = b = x = out.copy()
+    ga = gb = np.empty(0)
+    for turn in range(most):
+        g = np.asarray(function(x, rows), dtype=np.float64) - x
+        out[rows] = x
+        going = np.abs(g) > tolerance
+        if not going.any():
+            break
+        if turn > 1:
+            same = (g > 0) == (gb > 0)
+            a = np.where(same, a, b)
+            # The value at an end that stays is halved, so that it moves too.
+            ga = np.where(same, ga / 2, gb)
+            b, gb = x, g
+        elif turn == 1:
+            # Rounding may leave the image on the same side; then an end of [0, 1] is on the other side.
+            same = (g > 0) == (ga > 0)
+            a = np.where(same, np.where(g > 0, 1.0, 0.0), a)
+            ga = np.where(same, g + x - a, ga)
+            b, gb = x, g
+        if turn == 0:
+            a, ga, step = x, g, g
+        else:
+            step = gb * (a - b) / np.where(gb == ga, 1.0, gb - ga)
+        rows, x = rows[going], np.clip(x + step, 0, 1)[going]
+        a, ga = a[going], ga[going]
+        if turn:
+            b, gb = b[going], gb[going]
+    return out

@@ -1,4 +1,4 @@
-"""Methods: bases, fits, one file per family, and fitted maps as JSON, NumPy source and on frames.
+"""Recalibrators: base classes, a file per family of methods, their fits, and fitted maps as JSON, NumPy source and on frames.
 
 Not here: which rows are fitted, who wins.
 """
@@ -19,7 +19,7 @@ def _classes() -> dict[str, type[Any]]:
 
 
 def __getattr__(name: str) -> Any:
-    # Importing a module of this folder imports this package first, so classes are looked up only on access.
+    # Importing one of the modules imports this package first, so classes are looked up only on access.
     if name.startswith("_") or not name[:1].isupper():
         raise AttributeError(f"module 'calviz.recalibrators' has no attribute '{name}'")
     classes = _classes()

@@ -1,4 +1,7 @@
-"""The base class, its checks, the identity, load_map."""
+"""The base class of all recalibrators, the uncalibrated model, and `load_map`.
+
+Also reasons why methods are not suggested for some data: each is, or returns, a `RecalibratorSpec.left_out`.
+"""
 
 from __future__ import annotations
 
@@ -44,10 +47,11 @@ from calviz.core.probabilities import (
 )
 from calviz.core.row_columns import checked_weights
 from calviz.core.temperature import automatic_floor, true_zeros
-from calviz.recalibrators import maps
 from calviz.recalibrators.maps import (
     MAP_VERSION,
     Field,
+    MapSource,
+    Program,
     Sizes,
     check_map,
     damaged,
@@ -56,50 +60,6 @@ from calviz.recalibrators.maps import (
     saved_parameters,
     transform_frame,
 )
-
-# ---- Checks of the scores that a map is fitted on or applied to.
-
-
-#: Largest deviation of a row's sum from 1; data that went through `Predictions` are within it.
-SUM_TOLERANCE = 0.05
-#: Largest absolute logit: maps are fitted by sums of squares in the dtype of the logits, which must not overflow.
-LARGEST_LOGIT = 1e15
-
-
-def check_logits(array: FloatArray) -> None:
-    """Raise InputError if logits are so large that sums of their squares overflow."""
-    for extreme, at in ((array.max(), array.argmax), (array.min(), array.argmin)):
-        if abs(extreme) > LARGEST_LOGIT:
-            row, column = divmod(int(at()), array.shape[1])
-            raise InputError(
-                f"the logit of class {column} is {extreme:.3g}, beyond ±{LARGEST_LOGIT:.0e}: too large to fit a map on",
-                row=row + 1,
-                remedy="where -3.4e38 marks a class that is left out, write -1e4: its probability is 0 as well",
-            )
-
-
-def check_probabilities(array: FloatArray) -> None:
-    """Raise InputError if a row holds a negative number, or does not sum to 1."""
-    for rows in row_blocks(array):
-        block = array[rows]
-        off = np.abs(row_sums(block) - 1)
-        worst = int(off.argmax())
-        if block.min() < -1e-6:
-            row = int(np.argwhere(block < -1e-6)[0, 0])
-            raise InputError(
-                f"Negative values in data: {block[row].min():.6g} is not a probability",
-                row=rows.start + row + 1,
-                remedy='declare logits by input="logits"',
-            )
-        if off[worst] > SUM_TOLERANCE:
-            raise InputError(
-                f"the probabilities sum to {block[worst].sum():.6g}, not to 1",
-                row=rows.start + worst + 1,
-                remedy='normalise the rows, or declare logits by input="logits"',
-            )
-
-
-# ---- Base class of all recalibrators: checks, processing in blocks of rows, and export as JSON or Python source.
 
 
 class BaseRecalibrator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
@@ -115,7 +75,7 @@ class BaseRecalibrator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     needs : {"probabilities", "logits", "log-probabilities"}
         The form of the scores that `_fit` and `_apply` receive.
     fitted : mapping of str to Field, or tuple of str
-        Names of the attributes that `_fit` sets, and what each may hold in a saved map (`maps/fields.py`); together with the parameters
+        Names of the attributes that `_fit` sets, and what each may hold in a saved map; together with the parameters
         they define the map.
     added_later : mapping of str to object
         Parameters that maps of earlier versions lack, with the value that such a map is read with: what was done before the parameter
@@ -141,8 +101,6 @@ class BaseRecalibrator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     #: Whether smaller positive probabilities are raised to `floor_` too, so that order is kept (see `ZeroFloor`).
     floor_clips_: bool
     warnings_: tuple[str, ...]
-
-    # ---------------------------------------------------------------- scikit-learn
 
     def fit(
         self, X: npt.ArrayLike, y: npt.ArrayLike, sample_weight: npt.ArrayLike | None = None
@@ -517,10 +475,10 @@ class BaseRecalibrator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self, "classes_")
         return self._program("mapped").text(self.key, self.input)
 
-    def _program(self, name: str) -> maps.Program:
+    def _program(self, name: str) -> Program:
         """Return the functions that `snippet` writes; their names begin with `name`."""
-        source = maps.MapSource(name, self.needs, self.input, self._floor, self._source(name))
-        return maps.Program.one(source)
+        source = MapSource(name, self.needs, self.input, self._floor, self._source(name))
+        return Program.one(source)
 
 
 def keep_predicted_classes(before: FloatArray, after: FloatArray) -> None:
@@ -541,6 +499,59 @@ def keep_predicted_classes(before: FloatArray, after: FloatArray) -> None:
     for_row_blocks(after, work)
 
 
+# ---- Checks
+
+
+#: Largest deviation of a row's sum from 1; data that went through `Predictions` are within it.
+SUM_TOLERANCE = 0.05
+#: Largest absolute logit: maps are fitted by sums of squares in the dtype of the logits, which must not overflow.
+LARGEST_LOGIT = 1e15
+
+
+def check_logits(array: FloatArray) -> None:
+    """Raise InputError if logits are so large that sums of their squares overflow."""
+    for extreme, at in ((array.max(), array.argmax), (array.min(), array.argmin)):
+        if abs(extreme) > LARGEST_LOGIT:
+            row, column = divmod(int(at()), array.shape[1])
+            raise InputError(
+                f"the logit of class {column} is {extreme:.3g}, beyond ±{LARGEST_LOGIT:.0e}: too large to fit a map on",
+                row=row + 1,
+                remedy="where -3.4e38 marks a class that is left out, write -1e4: its probability is 0 as well",
+            )
+
+
+def check_probabilities(array: FloatArray) -> None:
+    """Raise InputError if a row holds a negative number, or does not sum to 1."""
+    for rows in row_blocks(array):
+        block = array[rows]
+        off = np.abs(row_sums(block) - 1)
+        worst = int(off.argmax())
+        if block.min() < -1e-6:
+            row = int(np.argwhere(block < -1e-6)[0, 0])
+            raise InputError(
+                f"Negative values in data: {block[row].min():.6g} is not a probability",
+                row=rows.start + row + 1,
+                remedy='declare logits by input="logits"',
+            )
+        if off[worst] > SUM_TOLERANCE:
+            raise InputError(
+                f"the probabilities sum to {block[worst].sum():.6g}, not to 1",
+                row=rows.start + worst + 1,
+                remedy='normalise the rows, or declare logits by input="logits"',
+            )
+
+
+def check_two_classes(recalibrator: Any, labels: IntArray, names: Sequence[str] = ()) -> None:
+    """Raise InputError, with the name of the class if `names` has it, if all rows are of one class and the map needs two."""
+    if not recalibrator._needs_two_classes or not labels.size or labels.min() != labels.max():
+        return
+    name = f"'{shortened(names[labels[0]])}'" if names else str(labels[0])
+    raise InputError(
+        f"all {labels.size:,} calibration rows have 1 class, {name}: there is nothing to fit",
+        remedy="calibrate on rows of at least two classes",
+    )
+
+
 def is_whole(value: Any, least: int) -> bool:
     """Whether `value` is an integer (and not a bool) of at least `least`."""
     return (
@@ -558,131 +569,7 @@ def is_number(value: Any) -> bool:
         return False
 
 
-def check_two_classes(recalibrator: Any, labels: IntArray, names: Sequence[str] = ()) -> None:
-    """Raise InputError, with the name of the class if `names` has it, if all rows are of one class and the map needs two."""
-    if not recalibrator._needs_two_classes or not labels.size or labels.min() != labels.max():
-        return
-    name = f"'{shortened(names[labels[0]])}'" if names else str(labels[0])
-    raise InputError(
-        f"all {labels.size:,} calibration rows have 1 class, {name}: there is nothing to fit",
-        remedy="calibrate on rows of at least two classes",
-    )
-
-
-# ---- Reasons, shared by several methods, why a method is not suggested for some data.
-#
-# Each function is, or returns, a `RecalibratorSpec.left_out`.
-
-
-#: Largest value of rows times classes squared with which the search for the strengths of ODIR takes only seconds.
-QUICK_SEARCH = 3_000_000
-#: The same for a few passes with a full matrix.
-QUICK_MATRIX = 2_000_000_000
-
-
-def variant(sentence: str) -> LeftOut:
-    """Return the reason of a method that is left out on any data."""
-    return lambda _: sentence
-
-
-def many_parameters(facts: FitFacts) -> str:
-    """Why a matrix without ODIR is left out: many parameters."""
-    return f"{facts.parameters:,} free parameters; the form with ODIR regularises them."
-
-
-def odir(*, for_logits: bool) -> LeftOut:
-    """Why a matrix with ODIR is left out: the form for logits suits only files that have logits, the other form all others."""
-
-    def left_out(facts: FitFacts) -> str:
-        if facts.logits != for_logits:
-            return "the other form of the same map, which suits this file's scores less."
-        if facts.few:
-            return f"{facts.few}, for {facts.parameters:,} parameters."
-        if facts.rows * facts.classes**2 > QUICK_SEARCH:
-            return f"the search for its strengths over {facts.parameters:,} parameters takes long."
-        return (
-            "for two classes it is Platt scaling or beta calibration." if facts.classes == 2 else ""
-        )
-
-    return left_out
-
-
-def structured(facts: FitFacts) -> str:
-    """Why structured scaling is left out: its penalties suit any number of rows, but it is made for more than two classes."""
-    return "for two classes it comes close to Platt scaling." if facts.classes == 2 else ""
-
-
-def structured_matrix(facts: FitFacts) -> str:
-    """Why structured matrix scaling is left out: each pass costs rows times the square of the classes."""
-    if facts.rows * facts.classes**2 > QUICK_MATRIX:
-        return f"fitting its {facts.parameters:,} parameters takes long."
-    return structured(facts)
-
-
-def each_class_alone(facts: FitFacts) -> str:
-    """Why a method that maps each class separately is left out with more than two classes."""
-    if facts.classes == 2:
-        return ""
-    return "it looks at each class alone, which changes more predictions than it has to."
-
-
-def follows_noise(facts: FitFacts) -> str:
-    """Why a method with a separate map per class is left out: with few rows it follows noise."""
-    return f"{facts.few}: it would follow noise." if facts.few else ""
-
-
-def close_to_simpler(facts: FitFacts) -> str:
-    """Why a method made for many classes is left out with two."""
-    if facts.classes > 2:
-        return ""
-    return "for two classes it comes close to temperature scaling or isotonic regression."
-
-
-# ---- The uncalibrated model, the baseline of every comparison.
-
-
-@recalibrator(
-    key="identity",
-    label="Uncalibrated",
-    family="Uncalibrated",
-    accuracy_preserving=True,
-    needs="probabilities",
-    confidence_only=True,
-    reference="none; Guo et al. 2017, table 1, column 'uncalibrated'",
-    formula=r"\hat p = p",
-)
-class Identity(BaseRecalibrator):
-    """The probabilities as they are; logits become their softmax.
-
-    Rows that do not sum to 1 (such as those of rounded files) are divided by their sum.
-
-    Parameters
-    ----------
-    input : {"probabilities", "logits"}
-        What X holds.
-    """
-
-    _needs_two_classes = False
-    _limits_logits = False
-
-    def __init__(self, *, input: Input = "probabilities") -> None:
-        self.input = input
-
-    def _fit(self, scores: Scores, labels: IntArray) -> None:
-        pass
-
-    def _fit_weighted(self, scores: Scores, labels: IntArray, weights: FloatArray) -> None:
-        pass
-
-    def _apply(self, block: FloatArray) -> FloatArray:
-        block /= row_sums(block)[:, None]
-        return block
-
-    def _source(self, name: str) -> str:
-        return f"def {name}_of(p):\n    return p / p.sum(axis=1, keepdims=True)\n"
-
-
-# ---- Loading fitted maps from their JSON.
+# ---- Saved maps
 
 
 def load_map(source: Any) -> BaseRecalibrator:
@@ -737,17 +624,6 @@ def rebuilt(record: Any) -> BaseRecalibrator:
     return loaded
 
 
-def check_part(whole: BaseRecalibrator, part: BaseRecalibrator, given: Input) -> None:
-    """Raise InputError unless a part of a map has the classes of the whole, and takes scores of this kind."""
-    if part.classes_.size != whole.classes_.size:
-        raise damaged(
-            whole.key,
-            f"it is for {whole.classes_.size} classes, its part '{part.key}' for {part.classes_.size}",
-        )
-    if part.input != given:
-        raise damaged(whole.key, f"its part '{part.key}' is for {part.input}, not for {given}")
-
-
 def read_record(path: str | os.PathLike[str]) -> Any:
     """Read the JSON of a saved map from a file; raises InputError if there is none, or if it is not JSON."""
     name = Path(path).name or str(path)
@@ -762,3 +638,82 @@ def read_record(path: str | os.PathLike[str]) -> Any:
         raise InputError(
             f"this is not JSON ({error})", file=name, remedy="give a map from --save-map"
         ) from None
+
+
+def check_part(whole: BaseRecalibrator, part: BaseRecalibrator, given: Input) -> None:
+    """Raise InputError unless a part of a map has the classes of the whole, and takes scores of this kind."""
+    if part.classes_.size != whole.classes_.size:
+        raise damaged(
+            whole.key,
+            f"it is for {whole.classes_.size} classes, its part '{part.key}' for {part.classes_.size}",
+        )
+    if part.input != given:
+        raise damaged(whole.key, f"its part '{part.key}' is for {part.input}, not for {given}")
+
+
+# ---- The uncalibrated model
+
+
+@recalibrator(
+    key="identity",
+    label="Uncalibrated",
+    family="Uncalibrated",
+    accuracy_preserving=True,
+    needs="probabilities",
+    confidence_only=True,
+    reference="none; Guo et al. 2017, table 1, column 'uncalibrated'",
+    formula=r"\hat p = p",
+)
+class Identity(BaseRecalibrator):
+    """The probabilities as they are; logits become their softmax.
+
+    Rows that do not sum to 1 (such as those of rounded files) are divided by their sum.
+
+    Parameters
+    ----------
+    input : {"probabilities", "logits"}
+        What X holds.
+    """
+
+    _needs_two_classes = False
+    _limits_logits = False
+
+    def __init__(self, *, input: Input = "probabilities") -> None:
+        self.input = input
+
+    def _fit_weighted(self, scores: Scores, labels: IntArray, weights: FloatArray | None) -> None:
+        pass
+
+    def _apply(self, block: FloatArray) -> FloatArray:
+        block /= row_sums(block)[:, None]
+        return block
+
+    def _source(self, name: str) -> str:
+        return f"def {name}_of(p):\n    return p / p.sum(axis=1, keepdims=True)\n"
+
+
+# ---- Reasons not to suggest a method
+
+
+def always(sentence: str) -> LeftOut:
+    """Return the reason of a method that is left out on any data."""
+    return lambda _: sentence
+
+
+def each_class_alone(facts: FitFacts) -> str:
+    """Why a method that maps each class separately is left out with more than two classes."""
+    if facts.classes == 2:
+        return ""
+    return "it looks at each class alone, which changes more predictions than it has to."
+
+
+def follows_noise(facts: FitFacts) -> str:
+    """Why a method with a separate map per class is left out: with few rows it follows noise."""
+    return f"{facts.few}: it would follow noise." if facts.few else ""
+
+
+def close_to_simpler(facts: FitFacts) -> str:
+    """Why a method made for many classes is left out with two."""
+    if facts.classes > 2:
+        return ""
+    return "for two classes it comes close to temperature scaling or isotonic regression."

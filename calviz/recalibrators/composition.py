@@ -1,4 +1,4 @@
-"""A parametric map followed by another."""
+"""Compositions: a parametric map followed by a non-parametric one on its probabilities; scaling-binning is one with bins."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ from calviz.core.entry_specs import (
 from calviz.core.errors import OptionError
 from calviz.core.events import equal_mass_edges, weighted_mass_edges
 from calviz.core.probabilities import Scores
-from calviz.recalibrators import base as reasons_to_leave_out
-from calviz.recalibrators import isotonic, maps, temperature_scaling
 from calviz.recalibrators.base import (
     BaseRecalibrator,
+    always,
     check_part,
     close_to_simpler,
     follows_noise,
-    variant,
 )
+from calviz.recalibrators.isotonic import IsotonicRecalibrator, MulticlassIsotonic
 from calviz.recalibrators.maps import (
     Piecewise,
+    Program,
     check_map,
     damaged,
     earlier_values,
@@ -40,9 +40,7 @@ from calviz.recalibrators.maps import (
     steps_merged,
 )
 from calviz.recalibrators.per_class import OneVsRest
-
-# ---- Compositions: a parametric map, followed by a non-parametric one on its probabilities.
-
+from calviz.recalibrators.temperature_scaling import EnsembleTemperatureScaling, TemperatureScaling
 
 #: Size of a block: large, because each block goes through the input checks of both parts.
 _BLOCK_BYTES = 1 << 24
@@ -165,8 +163,8 @@ class Composition(BaseRecalibrator):
             setattr(self, f"{name}_", part)
         return self
 
-    def _program(self, name: str) -> maps.Program:
-        first: maps.Program = self.first_._program(f"{name}_first")
+    def _program(self, name: str) -> Program:
+        first: Program = self.first_._program(f"{name}_first")
         return first.then(self.second_._program(f"{name}_second"))
 
 
@@ -212,30 +210,24 @@ def composed(
 
 RECALIBRATORS.composed = composed
 
-# The compositions that the papers compare (Zhang 2020, section 5); any other pair works by its name. The parts must be
-# registered first.
-_T, _ETS = (
-    temperature_scaling.TemperatureScaling.key,
-    temperature_scaling.EnsembleTemperatureScaling.key,
-)
-_ISOTONIC, _IRM = isotonic.IsotonicRecalibrator.key, isotonic.MulticlassIsotonic.key
-RECALIBRATORS.register(
+# The compositions that the papers compare (Zhang 2020, section 5); any other pair works by its name.
+_T, _IROVA = TemperatureScaling.key, IsotonicRecalibrator.key
+for _listed in (
     composed(
-        f"{_T}+{_ISOTONIC}",
+        f"{_T}+{_IROVA}",
         lambda facts: follows_noise(facts) or close_to_simpler(facts),
         preselected=True,
-    )
-)
-RECALIBRATORS.register(composed(f"{_T}+{_IRM}", variant("a variant of IRM.")))
-RECALIBRATORS.register(
+    ),
+    composed(f"{_T}+{MulticlassIsotonic.key}", always("a variant of IRM.")),
     composed(
-        f"{_ETS}+{_ISOTONIC}",
-        variant("a variant of temperature scaling, then isotonic regression."),
-    )
-)
+        f"{EnsembleTemperatureScaling.key}+{_IROVA}",
+        always("a variant of temperature scaling, then isotonic regression."),
+    ),
+):
+    RECALIBRATORS.register(_listed)
 
 
-# ---- Scaling-binning: a parametric map, followed by bins that hold the mean of its outputs.
+# ---- Scaling-binning
 
 
 class BinMeans(OneVsRest):
@@ -251,6 +243,7 @@ class BinMeans(OneVsRest):
     needs = "probabilities"
     #: Nothing needs to be added: bin means of positive probabilities are positive.
     epsilon = 0.0
+    rows_needed = 0
 
     def __init__(self, *, bins: int = 15, input: Input = "probabilities") -> None:
         self.bins = bins
@@ -271,9 +264,6 @@ class BinMeans(OneVsRest):
         mean = np.bincount(bin_of, weights * column) / np.bincount(bin_of, weights)
         return steps_merged(halfway(np.sort(column), edges[1:-1]), mean)
 
-    def _rows_needed(self) -> int:
-        return 0
-
 
 @recalibrator(
     key="scaling-binning",
@@ -284,7 +274,7 @@ class BinMeans(OneVsRest):
     confidence_only=True,
     reference="Kumar et al. 2019",
     formula=r"\hat p_k \propto \mathrm{mean}\{g_k(p) : g_k(p) \in B_m\}",
-    left_out=reasons_to_leave_out.variant("a variant of histogram binning."),
+    left_out=always("a variant of histogram binning."),
 )
 class ScalingBinning(Composition):
     """A parametric map (Platt scaling), then equal-mass bins that hold the mean of its outputs: the calibration error of such a map can be measured reliably.

@@ -1,4 +1,4 @@
-"""Gaussian-process calibration."""
+"""Gaussian-process calibration: one latent function of the log-probability, shared by all classes."""
 
 from __future__ import annotations
 
@@ -13,12 +13,125 @@ from calviz.core.blocks import FloatArray, IntArray, effective_number, row_block
 from calviz.core.entry_specs import FloorChoice, Input, recalibrator
 from calviz.core.probabilities import Scores, softmax
 from calviz.core.temperature import fit_temperature
-from calviz.recalibrators import base, maps
-from calviz.recalibrators.base import BaseRecalibrator
-from calviz.recalibrators.maps import Numbers, fields
+from calviz.recalibrators.base import BaseRecalibrator, always
+from calviz.recalibrators.maps import Numbers, array_source, fields
 from calviz.recalibrators.temperature_scaling import bound_warning
 
-# ---- A latent function with a Gaussian-process prior, shared by the classes, under a softmax likelihood.
+
+@recalibrator(
+    key="gp",
+    label="Gaussian-process calibration",
+    family="Non-parametric",
+    accuracy_preserving=False,
+    needs="log-probabilities",
+    reference="Wenger et al. 2020",
+    formula=r"\mathrm{softmax}(f(\log p_1), \dots, f(\log p_K)),\ f \sim \mathrm{GP}",
+    left_out=always("it takes longest of all."),
+)
+class GaussianProcess(BaseRecalibrator):
+    """A latent function shared by all classes, with a Gaussian-process prior centred on temperature scaling, under a softmax likelihood.
+
+    Inference is sparse and variational: inducing points, no sampling. The map uses the posterior mean of the function. The paper does
+    not cover row weights; here the likelihood of a row is raised to the power of its weight, and the weights are scaled to add up to
+    Kish's effective sample size.
+
+    Parameters
+    ----------
+    inducing : int
+        Number of inducing points.
+    max_pairs : int
+        Largest number of (row, class) pairs to fit on; larger data are thinned to evenly spaced rows.
+    floor, input
+        As in `TemperatureScaling`.
+
+    Attributes
+    ----------
+    scale_ : float
+        Slope of the prior mean, 1/T.
+    grid_, latent_, deviation_ : ndarray, shape (G,)
+        Posterior mean and standard deviation of the departure from the prior mean, on a grid of ``-log(1 - log(p) / T)``.
+    """
+
+    fitted = fields(
+        scale_=Numbers(above=0),
+        grid_=Numbers(("M",), ascending=True),
+        latent_=Numbers(("M",)),
+        deviation_=Numbers(("M",), least=0),
+    )
+    scale_: float
+    grid_: FloatArray
+    latent_: FloatArray
+    deviation_: FloatArray
+
+    def __init__(
+        self,
+        *,
+        inducing: int = 10,
+        max_pairs: int = 500_000,
+        floor: FloorChoice = "auto",
+        input: Input = "probabilities",
+    ) -> None:
+        self.inducing = inducing
+        self.max_pairs = max_pairs
+        self.floor = floor
+        self.input = input
+
+    def _fit_weighted(self, scores: Scores, labels: IntArray, weights: FloatArray | None) -> None:
+        n, k = scores.shape
+        step = max(1, -(-n * k // self.max_pairs))
+        thinned_scores, thinned_labels = scores.every(step), labels[::step]
+        if step > 1:
+            self._warn(
+                f"fitted on one row in {step} ({thinned_labels.size:,} of {n:,}), to limit the time it takes."
+            )
+        thinned_weights = None if weights is None else weights[::step]
+        if thinned_weights is not None:
+            thinned_weights = thinned_weights * (
+                effective_number(thinned_weights) / thinned_weights.sum()
+            )
+        warm = fit_temperature(thinned_scores, thinned_labels, weights=thinned_weights)
+        if warning := bound_warning(warm):
+            self._warn(warning)
+        self.scale_ = 1 / warm.value
+        x = thinned_scores.block(slice(0, thinned_labels.size), np.float32)
+        x *= np.float32(self.scale_)
+        latent = LatentProblem(x, thinned_labels, self.inducing, thinned_weights).fit(
+            max_passes=300
+        )
+        self.grid_, self.latent_, self.deviation_ = latent.grid, latent.mean, latent.deviation
+        if not latent.converged:
+            self._warn(f"not converged after {latent.passes} passes.")
+
+    def _latent(self, log_p: FloatArray) -> FloatArray:
+        x = log_p * self.scale_
+        return x + np.interp(warp(x), self.grid_, self.latent_)
+
+    def curve(self, score: FloatArray) -> FloatArray:
+        """Return the latent function at probabilities of any shape."""
+        return self._latent(np.log(np.asarray(score, dtype=np.float64)))
+
+    def _apply(self, block: FloatArray) -> FloatArray:
+        return softmax(self._latent(block))
+
+    def _described(self) -> dict[str, Any]:
+        """Return the temperature, and the largest departure of the function from temperature scaling."""
+        return {
+            "temperature": 1 / self.scale_,
+            "largest_departure": float(np.abs(self.latent_ - self.latent_[-1]).max()),
+        }
+
+    def _source(self, name: str) -> str:
+        return f"""{name}_grid = {array_source(self.grid_)}
+{name}_latent = {array_source(self.latent_)}
+
+
+def {name}_of(log_p):
+    x = log_p * {self.scale_!r}
+    return softmax(x + np.interp(-np.log1p(-np.minimum(x, 0)), {name}_grid, {name}_latent))
+"""
+
+
+# ---- The latent function
 #
 # The function has one argument, so it can be represented on a grid: every pass over the data
 # reads the grid by interpolation and adds up its results on the grid. Inducing points, their
@@ -214,120 +327,3 @@ class LatentProblem:
             bool(minimum.success),
             self.passes,
         )
-
-
-# ---- Gaussian-process calibration: one latent function of the log-probability, shared by all classes.
-
-
-@recalibrator(
-    key="gp",
-    label="Gaussian-process calibration",
-    family="Non-parametric",
-    accuracy_preserving=False,
-    needs="log-probabilities",
-    reference="Wenger et al. 2020",
-    formula=r"\mathrm{softmax}(f(\log p_1), \dots, f(\log p_K)),\ f \sim \mathrm{GP}",
-    left_out=base.variant("it takes longest of all."),
-)
-class GaussianProcess(BaseRecalibrator):
-    """A latent function shared by all classes, with a Gaussian-process prior centred on temperature scaling, under a softmax likelihood.
-
-    Inference is sparse and variational: inducing points, no sampling. The map uses the posterior mean of the function. The paper does
-    not cover row weights; here the likelihood of a row is raised to the power of its weight, and the weights are scaled to add up to
-    Kish's effective sample size.
-
-    Parameters
-    ----------
-    inducing : int
-        Number of inducing points.
-    max_pairs : int
-        Largest number of (row, class) pairs to fit on; larger data are thinned to evenly spaced rows.
-    floor, input
-        As in `TemperatureScaling`.
-
-    Attributes
-    ----------
-    scale_ : float
-        Slope of the prior mean, 1/T.
-    grid_, latent_, deviation_ : ndarray, shape (G,)
-        Posterior mean and standard deviation of the departure from the prior mean, on a grid of ``-log(1 - log(p) / T)``.
-    """
-
-    fitted = fields(
-        scale_=Numbers(above=0),
-        grid_=Numbers(("M",), ascending=True),
-        latent_=Numbers(("M",)),
-        deviation_=Numbers(("M",), least=0),
-    )
-    scale_: float
-    grid_: FloatArray
-    latent_: FloatArray
-    deviation_: FloatArray
-
-    def __init__(
-        self,
-        *,
-        inducing: int = 10,
-        max_pairs: int = 500_000,
-        floor: FloorChoice = "auto",
-        input: Input = "probabilities",
-    ) -> None:
-        self.inducing = inducing
-        self.max_pairs = max_pairs
-        self.floor = floor
-        self.input = input
-
-    def _fit_weighted(self, scores: Scores, labels: IntArray, weights: FloatArray | None) -> None:
-        n, k = scores.shape
-        step = max(1, -(-n * k // self.max_pairs))
-        thinned_scores, thinned_labels = scores.every(step), labels[::step]
-        if step > 1:
-            self._warn(
-                f"fitted on one row in {step} ({thinned_labels.size:,} of {n:,}), to limit the time it takes."
-            )
-        thinned_weights = None if weights is None else weights[::step]
-        if thinned_weights is not None:
-            thinned_weights = thinned_weights * (
-                effective_number(thinned_weights) / thinned_weights.sum()
-            )
-        warm = fit_temperature(thinned_scores, thinned_labels, weights=thinned_weights)
-        warning = bound_warning(warm)
-        if warning:
-            self._warn(warning)
-        self.scale_ = 1 / warm.value
-        x = thinned_scores.block(slice(0, thinned_labels.size), np.float32)
-        x *= np.float32(self.scale_)
-        latent = LatentProblem(x, thinned_labels, self.inducing, thinned_weights).fit(
-            max_passes=300
-        )
-        self.grid_, self.latent_, self.deviation_ = latent.grid, latent.mean, latent.deviation
-        if not latent.converged:
-            self._warn(f"not converged after {latent.passes} passes.")
-
-    def _latent(self, log_p: FloatArray) -> FloatArray:
-        x = log_p * self.scale_
-        return x + np.interp(warp(x), self.grid_, self.latent_)
-
-    def curve(self, score: FloatArray) -> FloatArray:
-        """Return the latent function at probabilities of any shape."""
-        return self._latent(np.log(np.asarray(score, dtype=np.float64)))
-
-    def _apply(self, block: FloatArray) -> FloatArray:
-        return softmax(self._latent(block))
-
-    def _described(self) -> dict[str, Any]:
-        """Return the temperature, and the largest departure of the function from temperature scaling."""
-        return {
-            "temperature": 1 / self.scale_,
-            "largest_departure": float(np.abs(self.latent_ - self.latent_[-1]).max()),
-        }
-
-    def _source(self, name: str) -> str:
-        return f"""{name}_grid = {maps.array(self.grid_)}
-{name}_latent = {maps.array(self.latent_)}
-
-
-def {name}_of(log_p):
-    x = log_p * {self.scale_!r}
-    return softmax(x + np.interp(-np.log1p(-np.minimum(x, 0)), {name}_grid, {name}_latent))
-"""

@@ -1,4 +1,4 @@
-"""Histogram binning and BBQ."""
+"""Histogram binning, and Bayesian binning into quantiles (BBQ), which averages many histograms."""
 
 from __future__ import annotations
 
@@ -17,9 +17,15 @@ from calviz.core.blocks import (
     sum_over_blocks,
 )
 from calviz.core.entry_specs import FitFacts, Input, recalibrator
-from calviz.core.events import ordered_events, ordered_rows, weighted_mass_edges
+from calviz.core.events import (
+    equal_mass_edges,
+    equal_width_edges,
+    ordered_events,
+    ordered_rows,
+    weighted_mass_edges,
+)
 from calviz.core.probabilities import Scores
-from calviz.recalibrators import base
+from calviz.recalibrators.base import always
 from calviz.recalibrators.maps import (
     UNCHANGED,
     Piecewise,
@@ -29,45 +35,6 @@ from calviz.recalibrators.maps import (
     supported,
 )
 from calviz.recalibrators.per_class import OneVsRest
-from calviz.sample.binning import equal_mass_edges, equal_width_edges
-
-# ---- Equal-width binning of the probabilities of every class; only the few outside of the first bin are looked up.
-
-
-def binned_by_class(scores: Scores, labels: IntArray, bins: int) -> tuple[FloatArray, FloatArray]:
-    """Return rows and hits per class and bin, shape (K, M) each; scores hold probabilities.
-
-    A row has fewer than M probabilities above 1/M. All others, the bulk with many classes, need
-    only a comparison: they are the remainder, in the first bin.
-    """
-    n, count = scores.shape
-    edges = equal_width_edges(bins, scores.array.dtype)
-    inner = edges[1:-1]
-
-    def work(rows: slice) -> FloatArray:
-        block = scores.array[rows] if scores.as_given else scores.block(rows)
-        sums = np.zeros((2, count * bins))
-        flat = np.ascontiguousarray(block).reshape(-1)
-        if bins > 1:
-            places = np.flatnonzero(flat > edges[1])
-            bin_of = np.searchsorted(inner, flat[places], side="left")
-            sums[0] = np.bincount(places % count * bins + bin_of, minlength=count * bins)
-        block_labels = labels[rows]
-        label_bin = np.searchsorted(
-            inner, block[np.arange(block_labels.size), block_labels], side="left"
-        )
-        sums[1] = np.bincount(block_labels * bins + label_bin, minlength=count * bins)
-        return sums
-
-    block_bytes = max(1 << 19, 64 * count * bins)
-    rows_per_bin, hits = sum_over_blocks(scores.array, work, block_bytes=block_bytes)
-    per_bin = rows_per_bin.reshape(count, bins)
-    per_bin[:, 0] = n - per_bin[:, 1:].sum(axis=1)
-    return per_bin, hits.reshape(count, bins)
-
-
-# ---- Histogram binning: every probability becomes the share of hits in its bin.
-
 
 #: Largest number of classes with which a histogram per class is suggested.
 FEW_CLASSES = 20
@@ -176,7 +143,89 @@ class HistogramBinning(OneVsRest):
         return supported(share, rows) if self.cap else share
 
 
-# ---- Bayesian averaging over equal-mass binnings, in log space (BBQ).
+def binned_by_class(scores: Scores, labels: IntArray, bins: int) -> tuple[FloatArray, FloatArray]:
+    """Return rows and hits per class and bin, shape (K, M) each; scores hold probabilities.
+
+    A row has fewer than M probabilities above 1/M. All others, the bulk with many classes, need
+    only a comparison: they are the remainder, in the first bin.
+    """
+    n, count = scores.shape
+    edges = equal_width_edges(bins, scores.array.dtype)
+    inner = edges[1:-1]
+
+    def work(rows: slice) -> FloatArray:
+        block = scores.array[rows] if scores.as_given else scores.block(rows)
+        sums = np.zeros((2, count * bins))
+        flat = np.ascontiguousarray(block).reshape(-1)
+        if bins > 1:
+            places = np.flatnonzero(flat > edges[1])
+            bin_of = np.searchsorted(inner, flat[places], side="left")
+            sums[0] = np.bincount(places % count * bins + bin_of, minlength=count * bins)
+        block_labels = labels[rows]
+        label_bin = np.searchsorted(
+            inner, block[np.arange(block_labels.size), block_labels], side="left"
+        )
+        sums[1] = np.bincount(block_labels * bins + label_bin, minlength=count * bins)
+        return sums
+
+    block_bytes = max(1 << 19, 64 * count * bins)
+    rows_per_bin, hits = sum_over_blocks(scores.array, work, block_bytes=block_bytes)
+    per_bin = rows_per_bin.reshape(count, bins)
+    per_bin[:, 0] = n - per_bin[:, 1:].sum(axis=1)
+    return per_bin, hits.reshape(count, bins)
+
+
+# ---- Bayesian binning into quantiles
+
+
+@recalibrator(
+    key="bbq",
+    label="Bayesian binning into quantiles (BBQ)",
+    family="Non-parametric",
+    accuracy_preserving=False,
+    needs="probabilities",
+    confidence_only=True,
+    reference="Naeini et al. 2015; Guo et al. 2017, section 4.1",
+    formula=r"\hat p_k \propto \sum_M P(M \mid D)\, \theta_M(p_k)",
+    left_out=always("an average of histogram binnings, slower than one."),
+)
+class BayesianBinning(OneVsRest):
+    """Averages equal-mass binnings with many numbers of bins, each weighted by how probable it makes the labels; fitted one-vs-rest, then normalised.
+
+    Parameters
+    ----------
+    input : {"probabilities", "logits"}
+        What X holds.
+
+    Notes
+    -----
+    The paper counts rows. With row weights, calviz uses bins of equal total weight, and replaces rows and hits by sums of weights, scaled
+    so that all weights add up to Kish's effective sample size: unequal weights are less evidence.
+    """
+
+    def __init__(self, *, input: Input = "probabilities") -> None:
+        self.input = input
+
+    def _fit_column(self, k: int, column: FloatArray, hit_rows: IntArray) -> Piecewise:
+        score, hit = ordered_events(column, hit_rows)
+        # Cuts are only at the ends of groups of ties, so the order within a group does not matter.
+        hits = np.zeros(column.size + 1, dtype=np.int32)
+        np.cumsum(hit, out=hits[1:])
+        del hit
+        return averaged_binnings(score, hits)
+
+    def _weighted_column(
+        self, k: int, column: FloatArray, hit: BoolArray, weights: FloatArray
+    ) -> Piecewise:
+        ordered, ordered_weights = ordered_rows(column, hit, weights)
+        ordered_weights = ordered_weights * (
+            effective_number(ordered_weights) / ordered_weights.sum()
+        )
+        rows, hits = (
+            np.append(0.0, np.cumsum(values))
+            for values in (ordered_weights, ordered_weights * ordered.hit)
+        )
+        return averaged_binnings(ordered.score, hits, rows)
 
 
 #: Pseudo-rows of the prior, spread over the bins (Naeini 2015).
@@ -187,12 +236,6 @@ _BINS_AT_A_TIME = 1 << 13
 _STIRLING = (-691 / 360_360, 1 / 1_188, -1 / 1_680, 1 / 1_260, -1 / 360, 1 / 12)
 #: Binnings whose posterior is below this share of the best one's are dropped.
 _NEGLIGIBLE = 1e-10
-
-
-def bin_counts(n: int) -> range:
-    """Return the numbers of bins of the binnings: from n^(1/3) / 10 to 10 n^(1/3) (Naeini 2015)."""
-    root = n ** (1 / 3)
-    return range(max(1, math.floor(root / 10)), min(math.ceil(10 * root), n) + 1)
 
 
 def averaged_binnings(
@@ -230,6 +273,12 @@ def averaged_binnings(
     value = np.cumsum(np.bincount(where, weights=steps))
     edges = halfway(ordered, ordered[places[1:] - 1])
     return steps_merged(edges, np.clip(value, 0, 1))
+
+
+def bin_counts(n: int) -> range:
+    """Return the numbers of bins of the binnings: from n^(1/3) / 10 to 10 n^(1/3) (Naeini 2015)."""
+    root = n ** (1 / 3)
+    return range(max(1, math.floor(root / 10)), min(math.ceil(10 * root), n) + 1)
 
 
 @dataclass(frozen=True, eq=False)
@@ -277,33 +326,6 @@ class _Bins:
         return np.asarray(np.bincount(self.model, weights=parts))
 
 
-def log_rising(a: FloatArray, m: IntArray | FloatArray) -> FloatArray:
-    """``log(Gamma(a + m) / Gamma(a))`` for a > 0, to 12 digits and several times faster than by SciPy's ``gammaln``."""
-    ends = np.stack([a, a + m])
-    # The product x (x + 1) ... (x + 7), in pairs from both ends, shifts the argument to x + 8, where Stirling's series is accurate.
-    pair = ends * (ends + 7)
-    product = pair * (pair + 6)
-    product *= pair + 10
-    product *= pair + 12
-    ends += 8
-    reciprocal = 1 / ends
-    square = reciprocal * reciprocal
-    series = np.full_like(ends, _STIRLING[0])
-    for term in _STIRLING[1:]:
-        series *= square
-        series += term
-    series *= reciprocal
-    series += (ends - 0.5) * np.log(ends) - ends
-    return np.asarray(series[1] - series[0] + np.log(product[0] / product[1]))
-
-
-def _border(ordered: FloatArray, rank: IntArray) -> FloatArray:
-    """Score half-way between the rows before and after each cut (a rank above 0); 1 for a cut at the end."""
-    below = ordered[rank - 1].astype(np.float64)
-    above = ordered[np.minimum(rank, ordered.size - 1)]
-    return np.where(rank == ordered.size, 1.0, (below + above) / 2)
-
-
 def _all_cuts(
     ordered: FloatArray, counts: IntArray, below: FloatArray | None
 ) -> tuple[IntArray, IntArray, IntArray]:
@@ -329,54 +351,28 @@ def _all_cuts(
     return cuts, model, np.bincount(model)
 
 
-# ---- Bayesian binning into quantiles: an average over histograms with many numbers of bins.
+def _border(ordered: FloatArray, rank: IntArray) -> FloatArray:
+    """Score half-way between the rows before and after each cut (a rank above 0); 1 for a cut at the end."""
+    below = ordered[rank - 1].astype(np.float64)
+    above = ordered[np.minimum(rank, ordered.size - 1)]
+    return np.where(rank == ordered.size, 1.0, (below + above) / 2)
 
 
-@recalibrator(
-    key="bbq",
-    label="Bayesian binning into quantiles (BBQ)",
-    family="Non-parametric",
-    accuracy_preserving=False,
-    needs="probabilities",
-    confidence_only=True,
-    reference="Naeini et al. 2015; Guo et al. 2017, section 4.1",
-    formula=r"\hat p_k \propto \sum_M P(M \mid D)\, \theta_M(p_k)",
-    left_out=base.variant("an average of histogram binnings, slower than one."),
-)
-class BayesianBinning(OneVsRest):
-    """Averages equal-mass binnings with many numbers of bins, each weighted by how probable it makes the labels; fitted one-vs-rest, then normalised.
-
-    Parameters
-    ----------
-    input : {"probabilities", "logits"}
-        What X holds.
-
-    Notes
-    -----
-    The paper counts rows. With row weights, calviz uses bins of equal total weight, and replaces rows and hits by sums of weights, scaled
-    so that all weights add up to Kish's effective sample size: unequal weights are less evidence.
-    """
-
-    def __init__(self, *, input: Input = "probabilities") -> None:
-        self.input = input
-
-    def _fit_column(self, k: int, column: FloatArray, hit_rows: IntArray) -> Piecewise:
-        score, hit = ordered_events(column, hit_rows)
-        # Cuts are only at the ends of groups of ties, so the order within a group does not matter.
-        hits = np.zeros(column.size + 1, dtype=np.int32)
-        np.cumsum(hit, out=hits[1:])
-        del hit
-        return averaged_binnings(score, hits)
-
-    def _weighted_column(
-        self, k: int, column: FloatArray, hit: BoolArray, weights: FloatArray
-    ) -> Piecewise:
-        ordered, ordered_weights = ordered_rows(column, hit, weights)
-        ordered_weights = ordered_weights * (
-            effective_number(ordered_weights) / ordered_weights.sum()
-        )
-        rows, hits = (
-            np.append(0.0, np.cumsum(values))
-            for values in (ordered_weights, ordered_weights * ordered.hit)
-        )
-        return averaged_binnings(ordered.score, hits, rows)
+def log_rising(a: FloatArray, m: IntArray | FloatArray) -> FloatArray:
+    """``log(Gamma(a + m) / Gamma(a))`` for a > 0, to 12 digits and several times faster than by SciPy's ``gammaln``."""
+    ends = np.stack([a, a + m])
+    # The product x (x + 1) ... (x + 7), in pairs from both ends, shifts the argument to x + 8, where Stirling's series is accurate.
+    pair = ends * (ends + 7)
+    product = pair * (pair + 6)
+    product *= pair + 10
+    product *= pair + 12
+    ends += 8
+    reciprocal = 1 / ends
+    square = reciprocal * reciprocal
+    series = np.full_like(ends, _STIRLING[0])
+    for term in _STIRLING[1:]:
+        series *= square
+        series += term
+    series *= reciprocal
+    series += (ends - 0.5) * np.log(ends) - ends
+    return np.asarray(series[1] - series[0] + np.log(product[0] / product[1]))

@@ -1,4 +1,4 @@
-"""Isotonic regression, centered, shared, Venn-Abers."""
+"""Isotonic regression: one-vs-rest, centered, shared by all classes (IRM), and as Venn-Abers prediction."""
 
 from __future__ import annotations
 
@@ -24,13 +24,14 @@ from calviz.core.entry_specs import Input, recalibrator
 from calviz.core.errors import OptionError
 from calviz.core.events import ROUNDING, Ordered, ordered_events, ordered_rows, tied_scores
 from calviz.core.probabilities import Scores, row_sums
-from calviz.recalibrators import base
-from calviz.recalibrators import maps as numpy_source
+from calviz.recalibrators.base import always, close_to_simpler, each_class_alone, follows_noise
 from calviz.recalibrators.maps import (
     UNCHANGED,
     OnePerMap,
     Piecewise,
     ProbabilityMap,
+    array_source,
+    arrays_source,
     damaged,
     earlier_values,
     fields,
@@ -39,7 +40,197 @@ from calviz.recalibrators.maps import (
 )
 from calviz.recalibrators.per_class import ADDED, EPSILON, OneMap, OneVsRest
 
-# ---- Isotonic regression of hits on scores, from the scores of the positives and a few counts.
+
+@recalibrator(
+    key="isotonic",
+    label="Isotonic regression, one-vs-rest (IROvA)",
+    family="Non-parametric",
+    accuracy_preserving=False,
+    needs="probabilities",
+    confidence_only=True,
+    reference="Zadrozny and Elkan 2002; Guo et al. 2017, section 4.1; Zhang et al. 2020, section 3.3",
+    formula=r"\hat p_k \propto g_k(p_k),\ g_k \text{ increasing}",
+    left_out=follows_noise,
+    preselected=True,
+)
+class IsotonicRecalibrator(OneVsRest):
+    """The best-fitting increasing function for each class (pool-adjacent-violators algorithm); then each row is normalised.
+
+    By definition, outermost pieces without hits or without misses are exactly 0 or 1, and a single wrong row there
+    would cost a log loss of 34.5, as 0 is returned as 1e-15. With `cap`, they are limited to what their rows support.
+
+    Parameters
+    ----------
+    cap : bool
+        If true, a piece of m rows without hits has the value 1 / (2 (m + 1)) and one without misses 1 minus that, the extremes that
+        m rows support (or the value of the next piece, if that is nearer to 0 or 1). If false, they have 0 and 1, as isotonic
+        regression is defined.
+    input : {"probabilities", "logits"}
+        What X holds.
+
+    Attributes
+    ----------
+    maps_ : list of Piecewise
+        The map of each class; with two classes, that of class 1 alone.
+    """
+
+    added_later = earlier_values(cap=False)
+
+    def __init__(self, *, cap: bool = True, input: Input = "probabilities") -> None:
+        self.cap = cap
+        self.input = input
+
+    def _fit_column(self, k: int, column: FloatArray, hit_rows: IntArray) -> Piecewise:
+        positives = Positives.of(column[hit_rows])
+        column.sort()
+        return isotonic_map(ScoresAroundPositives.of(column, positives), cap=self.cap)
+
+    def _weighted_column(
+        self, k: int, column: FloatArray, hit: BoolArray, weights: FloatArray
+    ) -> Piecewise:
+        return through_pieces(weighted_pieces(column, hit, weights), cap=self.cap)
+
+
+@recalibrator(
+    key="centered-isotonic",
+    label="Centered isotonic regression",
+    family="Non-parametric",
+    accuracy_preserving=False,
+    needs="probabilities",
+    confidence_only=True,
+    reference="Oron & Flournoy 2017",
+    formula=r"\hat p_k \propto g_k(p_k),\ g_k(\bar p_B) = \frac{H_B + 1/2}{n_B + 1}",
+    left_out=always("a variant of isotonic regression."),
+    mixed_up_to=20,
+)
+class CenteredIsotonicRecalibrator(OneVsRest):
+    """Isotonic regression as lines through one point per constant piece, at its mean score: strictly increasing; fitted one-vs-rest, then normalised.
+
+    Pieces without hits or without misses stay constant, and the outermost pieces stay constant from their mean score outwards.
+
+    Parameters
+    ----------
+    smooth : bool
+        If true, a piece of n rows with H hits has the value (H + 1/2) / (n + 1), so that none is 0 or 1; neighbours whose values do
+        not ascend are pooled. If false, the value is H / n as in the paper, and a single wrong row beyond the outermost
+        pieces costs a log loss of 34.5.
+    input : {"probabilities", "logits"}
+        What X holds.
+
+    Attributes
+    ----------
+    maps_ : list of Piecewise
+        The map of each class; with two classes, that of class 1 alone.
+    """
+
+    def __init__(self, *, smooth: bool = True, input: Input = "probabilities") -> None:
+        self.smooth = smooth
+        self.input = input
+
+    def _fit_column(self, k: int, column: FloatArray, hit_rows: IntArray) -> Piecewise:
+        positives = Positives.of(column[hit_rows])
+        column.sort()
+        pieces = constant_pieces(ScoresAroundPositives.of(column, positives))
+        return centred_map(pieces, column, smooth=self.smooth)
+
+    def _weighted_column(
+        self, k: int, column: FloatArray, hit: BoolArray, weights: FloatArray
+    ) -> Piecewise:
+        order = np.argsort(column, kind="stable")
+        pieces = weighted_pieces(column, hit, weights)
+        # Tied scores count as the largest of them.
+        ordered = tied_scores(column[order]).astype(np.float64)
+        return centred_map(pieces, ordered, smooth=self.smooth, weights=weights[order])
+
+
+#: Size of a run of probabilities that is sorted at once: large, because each run costs one search per positive.
+_RUN_BYTES = 1 << 23
+
+
+@recalibrator(
+    key="irm",
+    label="Isotonic regression, multiclass (IRM)",
+    family="Non-parametric",
+    accuracy_preserving=True,
+    needs="probabilities",
+    reference="Zhang et al. 2020, section 3.3.2 and eq. 4",
+    formula=r"\hat p_k = \frac{g(p_k) + \epsilon p_k}{\sum_j g(p_j) + \epsilon p_j}",
+    left_out=close_to_simpler,
+    preselected=True,
+)
+class MulticlassIsotonic(OneMap):
+    """One increasing function for all n times K pairs of a probability and a hit (whether its class is the true one); then each row is normalised.
+
+    Adding a small multiple of the probability makes it strictly increasing, so that no predicted class changes.
+
+    Parameters
+    ----------
+    epsilon : float
+        The multiple that is added.
+    cap : bool
+        If true, a piece of m pairs without hits has the value 1 / (2 (m + 1)) and one without misses 1 minus that, the extremes that
+        m pairs support (or the value of the next piece, if that is nearer to 0 or 1). If false, they have 0 and 1, as in the paper,
+        and a probability there is only what `epsilon` adds.
+    input : {"probabilities", "logits"}
+        What X holds.
+
+    Attributes
+    ----------
+    map_ : Piecewise
+    """
+
+    fitted = fields(map_=ProbabilityMap(rising=True))
+
+    added_later = earlier_values(cap=False)
+
+    def __init__(
+        self, *, epsilon: float = EPSILON, cap: bool = True, input: Input = "probabilities"
+    ) -> None:
+        self.epsilon = epsilon
+        self.cap = cap
+        self.input = input
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        if self.epsilon < 0:
+            raise OptionError(f"'epsilon' must be 0 or more, got {self.epsilon!r}.")
+
+    def _fit(self, scores: Scores, labels: IntArray) -> None:
+        whole = scores.whole()
+        n = whole.shape[0]
+        positives = Positives.of(whole[np.arange(n), labels])
+        runs = (
+            ScoresAroundPositives.of(np.sort(whole[rows], axis=None), positives)
+            for rows in row_blocks(whole, block_bytes=_RUN_BYTES)
+        )
+        self.map_ = isotonic_map(reduce(ScoresAroundPositives.merged, runs), cap=self.cap)
+
+    def _fit_weighted(self, scores: Scores, labels: IntArray, weights: FloatArray) -> None:
+        whole = scores.whole()
+        hit = labels[:, None] == np.arange(whole.shape[1])
+        pairs = whole.ravel(), hit.ravel(), np.repeat(weights, whole.shape[1])
+        self.map_ = through_pieces(weighted_pieces(*pairs), cap=self.cap)
+
+    def _apply(self, block: FloatArray) -> FloatArray:
+        out = self.map_(block)
+        out += ADDED.raise_zeros(self.epsilon * block.astype(np.float64, copy=False))
+        # In double precision: the small added part would be lost in float32.
+        out /= row_sums(out)[:, None]
+        return out
+
+    def _source(self, name: str) -> str:
+        return f"""{name}_x = {array_source(self.map_.x)}
+{name}_y = {array_source(self.map_.y)}
+
+
+def {name}_of(p):
+    added = {self.epsilon!r} * p
+    out = np.interp(p, {name}_x, {name}_y) + {ADDED.source("added")}
+    return out / out.sum(axis=1, keepdims=True)
+"""
+
+
+# ---- Isotonic regression
 #
 # All rows between two neighbouring positives are misses, so they act as one weighted
 # point: the pool-adjacent-violators algorithm runs on about twice as many points as there are
@@ -166,6 +357,24 @@ class ConstantPieces:
         )
 
 
+def isotonic_map(between: ScoresAroundPositives, *, cap: bool = False) -> Piecewise:
+    """Isotonic regression, as a piecewise linear map through the ends of its constant pieces.
+
+    Parameters
+    ----------
+    between : ScoresAroundPositives
+    cap : bool
+        Whether to limit the outermost pieces to what their rows support (see `supported`), but not beyond the next piece.
+
+    Returns
+    -------
+    Piecewise
+        Interpolated between pieces and constant beyond the outermost scores; without `cap` it equals scikit-learn's
+        ``IsotonicRegression(out_of_bounds="clip")`` up to rounding.
+    """
+    return through_pieces(constant_pieces(between), cap=cap)
+
+
 def constant_pieces(between: ScoresAroundPositives) -> ConstantPieces:
     """Isotonic regression of the hits: constant pieces whose values are their shares of hits."""
     at = between.positives.at
@@ -188,31 +397,6 @@ def constant_pieces(between: ScoresAroundPositives) -> ConstantPieces:
     return pooled(ConstantPieces(hits / weight, weight, hits, first, last), weight)
 
 
-def pooled(pieces: ConstantPieces, weight: FloatArray, rounding: float = 0.0) -> ConstantPieces:
-    """Pool adjacent violators, with weights of shape (B,), so that values ascend by more than `rounding`."""
-    y = np.asarray(isotonic_regression(pieces.value, weights=weight).x)
-    starts = np.append(0, np.flatnonzero(y[1:] - y[:-1] > rounding) + 1)
-    return pieces.joined(y[starts], starts)
-
-
-def isotonic_map(between: ScoresAroundPositives, *, cap: bool = False) -> Piecewise:
-    """Isotonic regression, as a piecewise linear map through the ends of its constant pieces.
-
-    Parameters
-    ----------
-    between : ScoresAroundPositives
-    cap : bool
-        Whether to limit the outermost pieces to what their rows support (see `supported`), but not beyond the next piece.
-
-    Returns
-    -------
-    Piecewise
-        Interpolated between pieces and constant beyond the outermost scores; without `cap` it equals scikit-learn's
-        ``IsotonicRegression(out_of_bounds="clip")`` up to rounding.
-    """
-    return through_pieces(constant_pieces(between), cap=cap)
-
-
 def weighted_pieces(score: FloatArray, hit: BoolArray, weights: FloatArray) -> ConstantPieces:
     """Isotonic regression of hits on scores with row weights above 0; all of shape (n,), in any order."""
     order = np.argsort(score, kind="stable")
@@ -223,6 +407,13 @@ def weighted_pieces(score: FloatArray, hit: BoolArray, weights: FloatArray) -> C
     at = tied[starts].astype(np.float64)
     # Equal shares may differ by the rounding of the weights.
     return pooled(ConstantPieces(hits / rows, rows, hits, at, at), rows, rounding=1e-12)
+
+
+def pooled(pieces: ConstantPieces, weight: FloatArray, rounding: float = 0.0) -> ConstantPieces:
+    """Pool adjacent violators, with weights of shape (B,), so that values ascend by more than `rounding`."""
+    y = np.asarray(isotonic_regression(pieces.value, weights=weight).x)
+    starts = np.append(0, np.flatnonzero(y[1:] - y[:-1] > rounding) + 1)
+    return pieces.joined(y[starts], starts)
 
 
 def through_pieces(pieces: ConstantPieces, *, cap: bool = False) -> Piecewise:
@@ -238,12 +429,6 @@ def through_pieces(pieces: ConstantPieces, *, cap: bool = False) -> Piecewise:
         value = limited
     # Both ends of every piece.
     return through(np.stack([pieces.first, pieces.last], axis=1).ravel(), np.repeat(value, 2))
-
-
-def through(x: FloatArray, y: FloatArray) -> Piecewise:
-    """Piecewise linear map through ascending points, shape (m,); of points with equal x only the first is kept."""
-    keep = np.append(True, x[1:] != x[:-1])
-    return Piecewise(np.asarray(x[keep]), np.asarray(y[keep]))
 
 
 def centred_map(
@@ -281,213 +466,148 @@ def centred_map(
     return through(x.ravel(), np.repeat(pieces.value, 3))
 
 
-# ---- Isotonic regression, one-vs-rest.
+def through(x: FloatArray, y: FloatArray) -> Piecewise:
+    """Piecewise linear map through ascending points, shape (m,); of points with equal x only the first is kept."""
+    keep = np.append(True, x[1:] != x[:-1])
+    return Piecewise(np.asarray(x[keep]), np.asarray(y[keep]))
+
+
+# ---- Venn-Abers prediction
 
 
 @recalibrator(
-    key="isotonic",
-    label="Isotonic regression, one-vs-rest (IROvA)",
+    key="venn-abers",
+    label="Venn-Abers prediction",
     family="Non-parametric",
     accuracy_preserving=False,
     needs="probabilities",
     confidence_only=True,
-    reference="Zadrozny and Elkan 2002; Guo et al. 2017, section 4.1; Zhang et al. 2020, section 3.3",
-    formula=r"\hat p_k \propto g_k(p_k),\ g_k \text{ increasing}",
-    left_out=base.follows_noise,
-    preselected=True,
+    reference="Vovk et al. 2015, section 2 and algorithms 1 to 4",
+    formula=r"\hat p_k \propto \frac{p_1}{1 - p_0 + p_1},\ p_0 = g_{(s, 0)}(s),\ p_1 = g_{(s, 1)}(s)",
+    left_out=each_class_alone,
+    interval_columns=("p0", "p1"),
 )
-class IsotonicRecalibrator(OneVsRest):
-    """The best-fitting increasing function for each class (pool-adjacent-violators algorithm); then each row is normalised.
+class VennAbers(OneVsRest):
+    """Isotonic regression with the row itself added, once as a miss (p0) and once as a hit (p1); the probability lies between the two.
 
-    By definition, outermost pieces without hits or without misses are exactly 0 or 1, and a single wrong row there
-    would cost a log loss of 34.5, as 0 is returned as 1e-15. With `cap`, they are limited to what their rows support.
+    The pair is what matters: one of the two is calibrated whatever the model, and they are far apart where calibration rows are few.
+    `intervals` returns both, and the calibrated file contains them. Fitted one-vs-rest, then normalised.
 
     Parameters
     ----------
-    cap : bool
-        If true, a piece of m rows without hits has the value 1 / (2 (m + 1)) and one without misses 1 minus that, the extremes that
-        m rows support (or the value of the next piece, if that is nearer to 0 or 1). If false, they have 0 and 1, as isotonic
-        regression is defined.
     input : {"probabilities", "logits"}
         What X holds.
 
     Attributes
     ----------
+    lower_, upper_ : list of Piecewise
+        The maps of each class to p0 and to p1; with two classes, those of class 1 alone.
     maps_ : list of Piecewise
-        The map of each class; with two classes, that of class 1 alone.
+        The maps to p1 / (1 - p0 + p1), which has the least worst-case regret in log loss.
+
+    Notes
+    -----
+    Both are exact step functions, computed for all scores at once. With row weights, the added row has the mean weight. A score that
+    differs from a calibration score by rounding only counts as equal to it.
     """
 
-    added_later = earlier_values(cap=False)
+    fitted = fields(lower_=OnePerMap(ProbabilityMap()), upper_=OnePerMap(ProbabilityMap()))
+    #: Nothing needs to be added: no probability is 0.
+    epsilon = 0.0
+    lower_: list[Piecewise]
+    upper_: list[Piecewise]
 
-    def __init__(self, *, cap: bool = True, input: Input = "probabilities") -> None:
-        self.cap = cap
+    def __init__(self, *, input: Input = "probabilities") -> None:
         self.input = input
-
-    def _fit_column(self, k: int, column: FloatArray, hit_rows: IntArray) -> Piecewise:
-        positives = Positives.of(column[hit_rows])
-        column.sort()
-        return isotonic_map(ScoresAroundPositives.of(column, positives), cap=self.cap)
-
-    def _weighted_column(
-        self, k: int, column: FloatArray, hit: BoolArray, weights: FloatArray
-    ) -> Piecewise:
-        return through_pieces(weighted_pieces(column, hit, weights), cap=self.cap)
-
-
-# ---- Centered isotonic regression, one-vs-rest.
-
-
-@recalibrator(
-    key="centered-isotonic",
-    label="Centered isotonic regression",
-    family="Non-parametric",
-    accuracy_preserving=False,
-    needs="probabilities",
-    confidence_only=True,
-    reference="Oron & Flournoy 2017",
-    formula=r"\hat p_k \propto g_k(p_k),\ g_k(\bar p_B) = \frac{H_B + 1/2}{n_B + 1}",
-    left_out=base.variant("a variant of isotonic regression."),
-    mixed_up_to=20,
-)
-class CenteredIsotonicRecalibrator(OneVsRest):
-    """Isotonic regression as lines through one point per constant piece, at its mean score: strictly increasing; fitted one-vs-rest, then normalised.
-
-    Pieces without hits or without misses stay constant, and the outermost pieces stay constant from their mean score outwards.
-
-    Parameters
-    ----------
-    smooth : bool
-        If true, a piece of n rows with H hits has the value (H + 1/2) / (n + 1), so that none is 0 or 1; neighbours whose values do
-        not ascend are pooled. If false, the value is H / n as in the paper, and a single wrong row beyond the outermost
-        pieces costs a log loss of 34.5.
-    input : {"probabilities", "logits"}
-        What X holds.
-
-    Attributes
-    ----------
-    maps_ : list of Piecewise
-        The map of each class; with two classes, that of class 1 alone.
-    """
-
-    def __init__(self, *, smooth: bool = True, input: Input = "probabilities") -> None:
-        self.smooth = smooth
-        self.input = input
-
-    def _fit_column(self, k: int, column: FloatArray, hit_rows: IntArray) -> Piecewise:
-        positives = Positives.of(column[hit_rows])
-        column.sort()
-        pieces = constant_pieces(ScoresAroundPositives.of(column, positives))
-        return centred_map(pieces, column, smooth=self.smooth)
-
-    def _weighted_column(
-        self, k: int, column: FloatArray, hit: BoolArray, weights: FloatArray
-    ) -> Piecewise:
-        order = np.argsort(column, kind="stable")
-        pieces = weighted_pieces(column, hit, weights)
-        # Tied scores count as the largest of them.
-        ordered = tied_scores(column[order]).astype(np.float64)
-        return centred_map(pieces, ordered, smooth=self.smooth, weights=weights[order])
-
-
-# ---- Isotonic regression shared by all classes, which keeps the predicted class.
-
-
-#: Size of a run of probabilities that is sorted at once: large, because each run costs one search per positive.
-_RUN_BYTES = 1 << 23
-
-
-@recalibrator(
-    key="irm",
-    label="Isotonic regression, multiclass (IRM)",
-    family="Non-parametric",
-    accuracy_preserving=True,
-    needs="probabilities",
-    reference="Zhang et al. 2020, section 3.3.2 and eq. 4",
-    formula=r"\hat p_k = \frac{g(p_k) + \epsilon p_k}{\sum_j g(p_j) + \epsilon p_j}",
-    left_out=base.close_to_simpler,
-    preselected=True,
-)
-class MulticlassIsotonic(OneMap):
-    """One increasing function for all n times K pairs of a probability and a hit (whether its class is the true one); then each row is normalised.
-
-    Adding a small multiple of the probability makes it strictly increasing, so that no predicted class changes.
-
-    Parameters
-    ----------
-    epsilon : float
-        The multiple that is added.
-    cap : bool
-        If true, a piece of m pairs without hits has the value 1 / (2 (m + 1)) and one without misses 1 minus that, the extremes that
-        m pairs support (or the value of the next piece, if that is nearer to 0 or 1). If false, they have 0 and 1, as in the paper,
-        and a probability there is only what `epsilon` adds.
-    input : {"probabilities", "logits"}
-        What X holds.
-
-    Attributes
-    ----------
-    map_ : Piecewise
-    """
-
-    fitted = fields(map_=ProbabilityMap(rising=True))
-
-    added_later = earlier_values(cap=False)
-
-    def __init__(
-        self, *, epsilon: float = EPSILON, cap: bool = True, input: Input = "probabilities"
-    ) -> None:
-        self.epsilon = epsilon
-        self.cap = cap
-        self.input = input
-
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        if self.epsilon < 0:
-            raise OptionError(f"'epsilon' must be 0 or more, got {self.epsilon!r}.")
 
     def _fit(self, scores: Scores, labels: IntArray) -> None:
-        whole = scores.whole()
-        n = whole.shape[0]
-        positives = Positives.of(whole[np.arange(n), labels])
-        runs = (
-            ScoresAroundPositives.of(np.sort(whole[rows], axis=None), positives)
-            for rows in row_blocks(whole, block_bytes=_RUN_BYTES)
-        )
-        self.map_ = isotonic_map(reduce(ScoresAroundPositives.merged, runs), cap=self.cap)
+        self._pairs = [Pair(UNCHANGED, UNCHANGED)] * scores.shape[1]
+        super()._fit(scores, labels)
+        self._keep_pairs(scores.shape[1])
 
     def _fit_weighted(self, scores: Scores, labels: IntArray, weights: FloatArray) -> None:
-        whole = scores.whole()
-        hit = labels[:, None] == np.arange(whole.shape[1])
-        pairs = whole.ravel(), hit.ravel(), np.repeat(weights, whole.shape[1])
-        self.map_ = through_pieces(weighted_pieces(*pairs), cap=self.cap)
+        self._pairs = [Pair(UNCHANGED, UNCHANGED)] * scores.shape[1]
+        super()._fit_weighted(scores, labels, weights)
+        self._keep_pairs(scores.shape[1])
 
-    def _apply(self, block: FloatArray) -> FloatArray:
-        out = self.map_(block)
-        out += ADDED.raise_zeros(self.epsilon * block.astype(np.float64, copy=False))
-        # In double precision: the small added part would be lost in float32.
-        out /= row_sums(out)[:, None]
+    def _keep_pairs(self, k: int) -> None:
+        pairs = self._pairs[k - len(self.maps_) :]
+        del self._pairs
+        self.lower_, self.upper_ = [p.lower for p in pairs], [p.upper for p in pairs]
+
+    def _fit_column(self, k: int, column: FloatArray, hit_rows: IntArray) -> Piecewise:
+        pair = self._pairs[k] = venn_abers(ordered_events(column, hit_rows))
+        return pair.merged()
+
+    def _weighted_column(
+        self, k: int, column: FloatArray, hit: BoolArray, weights: FloatArray
+    ) -> Piecewise:
+        pair = self._pairs[k] = venn_abers(*ordered_rows(column, hit, weights))
+        return pair.merged()
+
+    def _restored(self) -> None:
+        pairs = [Pair(*pair) for pair in zip(self.lower_, self.upper_, strict=True)]
+        if not all(pair.is_ordered for pair in pairs):
+            raise damaged(self.key, "'lower_' must not exceed 'upper_'")
+        self.maps_ = [pair.merged() for pair in pairs]
+
+    def _intervals(self, scores: Scores) -> FloatArray:
+        n, k = scores.shape
+        start = k - len(self.maps_)
+        out = np.empty((n, len(self.maps_), 2), dtype=scores.array.dtype)
+
+        def work(rows: slice) -> None:
+            block = scores.block(rows, np.float64)
+            for at, (lower, upper) in enumerate(zip(self.lower_, self.upper_, strict=True)):
+                out[rows, at, 0] = lower(block[:, start + at])
+                out[rows, at, 1] = upper(block[:, start + at])
+
+        for_row_blocks(scores.array, work)
         return out
 
+    def _described(self) -> dict[str, Any]:
+        """Return the description of other maps, and the largest distance between p0 and p1."""
+        widths = [
+            u(x) - low(x)
+            for low, u, x in zip(
+                self.lower_, self.upper_, (np.append(m.x, 1.0) for m in self.maps_), strict=True
+            )
+            if low.is_steps
+        ]
+        return super()._described() | {"widest": max(float(w.max()) for w in widths)}
+
     def _source(self, name: str) -> str:
-        return f"""{name}_x = {numpy_source.array(self.map_.x)}
-{name}_y = {numpy_source.array(self.map_.y)}
+        parts = [
+            f"{name}_{end}_{axis} = {arrays_source([getattr(m, axis) for m in maps])}"
+            for end, maps in (("p0", self.lower_), ("p1", self.upper_))
+            for axis in ("x", "y")
+        ]
+        first = "1" if len(self.maps_) == 1 else "0"
+        newline = "\n"
+        return f"""{newline.join(parts)}
+
+
+def {name}_steps(score, x, y):
+    if y.size == x.size:  # a class without calibration rows
+        return np.interp(score, x, y)
+    return y[np.searchsorted(x, score, side="left")]
+
+
+def {name}_pairs(p):
+    \"\"\"The pairs p0 and p1, each of shape (n, {len(self.maps_)}): of {"class 1" if first == "1" else "all classes"}.\"\"\"
+    columns = p[:, {first}:].T
+    p0 = [{name}_steps(s, x, y) for s, x, y in zip(columns, {name}_p0_x, {name}_p0_y)]
+    p1 = [{name}_steps(s, x, y) for s, x, y in zip(columns, {name}_p1_x, {name}_p1_y)]
+    return np.stack(p0, axis=1), np.stack(p1, axis=1)
 
 
 def {name}_of(p):
-    added = {self.epsilon!r} * p
-    out = np.interp(p, {name}_x, {name}_y) + {ADDED.source("added")}
+    p0, p1 = {name}_pairs(p)
+    out = p1 / (1 - p0 + p1)
+    if {first}:
+        out = np.concatenate([1 - out, out], axis=1)
     return out / out.sum(axis=1, keepdims=True)
 """
-
-
-# ---- The two isotonic regressions of an inductive Venn-Abers predictor, for all scores at once.
-#
-# The value of isotonic regression at an added hit is the slope of a tangent: the regression is the greatest convex minorant
-# of the cumulative hits against the cumulative rows, and the added hit moves all later points by (1, 1). So p1 is the largest
-# slope from a point before the added one to the moved minorant after its piece. One search per score finds it.
-
-
-#: Relative difference up to which scores in single precision differ by rounding only.
-_SINGLE = 2.0**-22
 
 
 @dataclass(frozen=True, eq=False)
@@ -520,6 +640,15 @@ class Pair:
         at = np.append(x, np.inf)
         p0, p1 = self.lower(at), self.upper(at)
         return steps_merged(x, p1 / (1 - p0 + p1))
+
+
+# The value of isotonic regression at an added hit is the slope of a tangent: the regression is the greatest convex minorant
+# of the cumulative hits against the cumulative rows, and the added hit moves all later points by (1, 1). So p1 is the largest
+# slope from a point before the added one to the moved minorant after its piece. One search per score finds it.
+
+
+#: Relative difference up to which scores in single precision differ by rounding only.
+_SINGLE = 2.0**-22
 
 
 def venn_abers(ordered: Ordered, weights: FloatArray | None = None) -> Pair:
@@ -630,141 +759,3 @@ def _corners(rows: IntArray | FloatArray, hits: IntArray | FloatArray) -> IntArr
 
     parts = [pooled(np.arange(p.start, p.stop + 1)) for p in runs(0, rows.size - 1)]
     return pooled(np.unique(np.concatenate(parts)))
-
-
-# ---- Inductive Venn-Abers prediction: two isotonic regressions, between which the probability lies.
-
-
-@recalibrator(
-    key="venn-abers",
-    label="Venn-Abers prediction",
-    family="Non-parametric",
-    accuracy_preserving=False,
-    needs="probabilities",
-    confidence_only=True,
-    reference="Vovk et al. 2015, section 2 and algorithms 1 to 4",
-    formula=r"\hat p_k \propto \frac{p_1}{1 - p_0 + p_1},\ p_0 = g_{(s, 0)}(s),\ p_1 = g_{(s, 1)}(s)",
-    left_out=base.each_class_alone,
-    interval_columns=("p0", "p1"),
-)
-class VennAbers(OneVsRest):
-    """Isotonic regression with the row itself added, once as a miss (p0) and once as a hit (p1); the probability lies between the two.
-
-    The pair is what matters: one of the two is calibrated whatever the model, and they are far apart where calibration rows are few.
-    `intervals` returns both, and the calibrated file contains them. Fitted one-vs-rest, then normalised.
-
-    Parameters
-    ----------
-    input : {"probabilities", "logits"}
-        What X holds.
-
-    Attributes
-    ----------
-    lower_, upper_ : list of Piecewise
-        The maps of each class to p0 and to p1; with two classes, those of class 1 alone.
-    maps_ : list of Piecewise
-        The maps to p1 / (1 - p0 + p1), which has the least worst-case regret in log loss.
-
-    Notes
-    -----
-    Both are exact step functions, computed for all scores at once. With row weights, the added row has the mean weight. A score that
-    differs from a calibration score by rounding only counts as equal to it.
-    """
-
-    fitted = fields(lower_=OnePerMap(ProbabilityMap()), upper_=OnePerMap(ProbabilityMap()))
-    #: Nothing needs to be added: no probability is 0.
-    epsilon = 0.0
-    lower_: list[Piecewise]
-    upper_: list[Piecewise]
-
-    def __init__(self, *, input: Input = "probabilities") -> None:
-        self.input = input
-
-    def _fit(self, scores: Scores, labels: IntArray) -> None:
-        self._pairs = [Pair(UNCHANGED, UNCHANGED)] * scores.shape[1]
-        super()._fit(scores, labels)
-        self._keep_pairs(scores.shape[1])
-
-    def _fit_weighted(self, scores: Scores, labels: IntArray, weights: FloatArray) -> None:
-        self._pairs = [Pair(UNCHANGED, UNCHANGED)] * scores.shape[1]
-        super()._fit_weighted(scores, labels, weights)
-        self._keep_pairs(scores.shape[1])
-
-    def _keep_pairs(self, k: int) -> None:
-        pairs = self._pairs[k - len(self.maps_) :]
-        del self._pairs
-        self.lower_, self.upper_ = [p.lower for p in pairs], [p.upper for p in pairs]
-
-    def _fit_column(self, k: int, column: FloatArray, hit_rows: IntArray) -> Piecewise:
-        pair = self._pairs[k] = venn_abers(ordered_events(column, hit_rows))
-        return pair.merged()
-
-    def _weighted_column(
-        self, k: int, column: FloatArray, hit: BoolArray, weights: FloatArray
-    ) -> Piecewise:
-        pair = self._pairs[k] = venn_abers(*ordered_rows(column, hit, weights))
-        return pair.merged()
-
-    def _restored(self) -> None:
-        pairs = [Pair(*pair) for pair in zip(self.lower_, self.upper_, strict=True)]
-        if not all(pair.is_ordered for pair in pairs):
-            raise damaged(self.key, "'lower_' must not exceed 'upper_'")
-        self.maps_ = [pair.merged() for pair in pairs]
-
-    def _intervals(self, scores: Scores) -> FloatArray:
-        n, k = scores.shape
-        start = k - len(self.maps_)
-        out = np.empty((n, len(self.maps_), 2), dtype=scores.array.dtype)
-
-        def work(rows: slice) -> None:
-            block = scores.block(rows, np.float64)
-            for at, (lower, upper) in enumerate(zip(self.lower_, self.upper_, strict=True)):
-                out[rows, at, 0] = lower(block[:, start + at])
-                out[rows, at, 1] = upper(block[:, start + at])
-
-        for_row_blocks(scores.array, work)
-        return out
-
-    def _described(self) -> dict[str, Any]:
-        """Return the description of other maps, and the largest distance between p0 and p1."""
-        widths = [
-            u(x) - low(x)
-            for low, u, x in zip(
-                self.lower_, self.upper_, (np.append(m.x, 1.0) for m in self.maps_), strict=True
-            )
-            if low.is_steps
-        ]
-        return super()._described() | {"widest": max(float(w.max()) for w in widths)}
-
-    def _source(self, name: str) -> str:
-        parts = [
-            f"{name}_{end}_{axis} = {numpy_source.arrays([getattr(m, axis) for m in maps])}"
-            for end, maps in (("p0", self.lower_), ("p1", self.upper_))
-            for axis in ("x", "y")
-        ]
-        first = "1" if len(self.maps_) == 1 else "0"
-        newline = "\n"
-        return f"""{newline.join(parts)}
-
-
-def {name}_steps(score, x, y):
-    if y.size == x.size:  # a class without calibration rows
-        return np.interp(score, x, y)
-    return y[np.searchsorted(x, score, side="left")]
-
-
-def {name}_pairs(p):
-    \"\"\"The pairs p0 and p1, each of shape (n, {len(self.maps_)}): of {"class 1" if first == "1" else "all classes"}.\"\"\"
-    columns = p[:, {first}:].T
-    p0 = [{name}_steps(s, x, y) for s, x, y in zip(columns, {name}_p0_x, {name}_p0_y)]
-    p1 = [{name}_steps(s, x, y) for s, x, y in zip(columns, {name}_p1_x, {name}_p1_y)]
-    return np.stack(p0, axis=1), np.stack(p1, axis=1)
-
-
-def {name}_of(p):
-    p0, p1 = {name}_pairs(p)
-    out = p1 / (1 - p0 + p1)
-    if {first}:
-        out = np.concatenate([1 - out, out], axis=1)
-    return out / out.sum(axis=1, keepdims=True)
-"""

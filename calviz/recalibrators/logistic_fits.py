@@ -1,4 +1,4 @@
-"""Logistic regressions of every class against the rest."""
+"""Logistic regressions of every class against the rest, all in the same passes over the data."""
 
 from __future__ import annotations
 
@@ -13,9 +13,6 @@ from scipy.special import expit
 
 from calviz.core.blocks import BoolArray, FloatArray, IntArray, row_blocks, sum_over_blocks
 from calviz.core.probabilities import Scores, complement
-
-# ---- Logistic regressions of every class against the rest, all in the same passes over the data.
-
 
 #: Newton decrement at which a fit ends, in nats over all rows, or per row if that is less: parameters are then a few thousandths
 #: of a standard error away, and one more step squares that.
@@ -51,6 +48,9 @@ def log_parts(
     return probs, rest
 
 
+# ---- Features
+
+
 #: From log p and log(1 - p) to the features, shape (D - 1, b, C); the last one, a constant, is not stored.
 Features = Callable[[FloatArray, FloatArray], FloatArray]
 
@@ -78,6 +78,8 @@ FEATURES: dict[FeatureKind, Features] = {
     "beta": beta_parts,
     "quadratic": log_odds_and_squares,
 }
+
+# ---- Fits
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,21 +122,14 @@ def fit_logistic(
     intercept : bool
         Whether the last parameter is fitted; otherwise it stays at its start.
     """
-    problem = _LogisticProblem(
-        scores, labels, features, start, scores.shape[1], intercept=intercept
-    )
+    problem = _LogisticProblem(scores, labels, features, start, intercept=intercept)
     theta = np.repeat(np.asarray(start, dtype=np.float64)[:, None], problem.count, axis=1)
     n = scores.shape[0]
     for step in (100, 10):
         if n < 2_000 * step:
             continue
         thinned = _LogisticProblem(
-            scores.every(step),
-            labels[::step],
-            features,
-            start,
-            scores.shape[1],
-            intercept=intercept,
+            scores.every(step), labels[::step], features, start, intercept=intercept
         )
         first_fit = thinned.maximise(theta, thinned.free(), DECREMENT_OF_SOME)
         has_enough_rows = (thinned.positives >= _ENOUGH) & (
@@ -156,6 +151,54 @@ def fit_logistic(
     return maximum
 
 
+def weighted_logistic(
+    scores: Scores,
+    labels: IntArray,
+    weights: FloatArray,
+    features: Features,
+    start: FloatArray,
+    *,
+    non_negative: int = 0,
+    intercept: bool = True,
+) -> LogisticFit:
+    """`calviz.recalibrators.logistic_fits.fit_logistic` with row weights of shape (n,)."""
+    log_p, log_rest = log_parts(scores, slice(0, scores.shape[0]), np.float64)
+    all_features = features(log_p, log_rest)
+    count = all_features.shape[2]
+    out = np.repeat(np.asarray(start, dtype=np.float64)[:, None], count, axis=1)
+    separated = np.zeros(count, dtype=np.bool_)
+    converged = True
+    last = (-BOUND, BOUND) if intercept else (float(start[-1]),) * 2
+    bounds = [(0.0 if d < non_negative else -BOUND, BOUND) for d in range(start.size - 1)]
+    total = weights.sum()
+    for k in range(count):
+        hit = (labels == (k if count > 1 else 1)).astype(np.float64)
+        if not weights @ hit:
+            continue
+        x = np.column_stack([*all_features[:, :, k], np.ones(hit.size)])
+
+        def loss(
+            theta: FloatArray, x: FloatArray = x, hit: FloatArray = hit
+        ) -> tuple[float, FloatArray]:
+            margin = x @ theta
+            value = weights @ (np.logaddexp(0, margin) - hit * margin)
+            slope = x.T @ (weights * (expit(margin) - hit))
+            return float(value / total), slope / total
+
+        optimum = optimize.minimize(
+            loss,
+            out[:, k],
+            jac=True,
+            method="L-BFGS-B",
+            bounds=[*bounds, last],
+            options={"ftol": 1e-15, "gtol": 1e-10, "maxiter": 2_000},
+        )
+        out[:, k] = optimum.x
+        separated[k] = optimum.fun * total < SEPARATED
+        converged &= bool(optimum.status in (0, 2))
+    return LogisticFit(out, separated, converged)
+
+
 class _LogisticProblem:
     def __init__(
         self,
@@ -163,10 +206,10 @@ class _LogisticProblem:
         labels: IntArray,
         features: Features,
         start: FloatArray,
-        classes: int,
         *,
         intercept: bool = True,
     ) -> None:
+        classes = scores.shape[1]
         self.intercept = intercept
         self.scores, self.labels, self.features = scores, labels, features
         self.n = scores.shape[0]
@@ -373,54 +416,3 @@ def _newton(
     decrement = -(g * step).sum(axis=1)
     assert step.shape[1] == size
     return step.T, decrement
-
-
-# ---- Maximum likelihood with row weights, for logistic maps.
-
-
-def weighted_logistic(
-    scores: Scores,
-    labels: IntArray,
-    weights: FloatArray,
-    features: Features,
-    start: FloatArray,
-    *,
-    non_negative: int = 0,
-    intercept: bool = True,
-) -> LogisticFit:
-    """`calviz.recalibrators.logistic_fits.fit_logistic` with row weights of shape (n,)."""
-    log_p, log_rest = log_parts(scores, slice(0, scores.shape[0]), np.float64)
-    all_features = features(log_p, log_rest)
-    count = all_features.shape[2]
-    out = np.repeat(np.asarray(start, dtype=np.float64)[:, None], count, axis=1)
-    separated = np.zeros(count, dtype=np.bool_)
-    converged = True
-    last = (-BOUND, BOUND) if intercept else (float(start[-1]),) * 2
-    bounds = [(0.0 if d < non_negative else -BOUND, BOUND) for d in range(start.size - 1)]
-    total = weights.sum()
-    for k in range(count):
-        hit = (labels == (k if count > 1 else 1)).astype(np.float64)
-        if not weights @ hit:
-            continue
-        x = np.column_stack([*all_features[:, :, k], np.ones(hit.size)])
-
-        def loss(
-            theta: FloatArray, x: FloatArray = x, hit: FloatArray = hit
-        ) -> tuple[float, FloatArray]:
-            margin = x @ theta
-            value = weights @ (np.logaddexp(0, margin) - hit * margin)
-            slope = x.T @ (weights * (expit(margin) - hit))
-            return float(value / total), slope / total
-
-        optimum = optimize.minimize(
-            loss,
-            out[:, k],
-            jac=True,
-            method="L-BFGS-B",
-            bounds=[*bounds, last],
-            options={"ftol": 1e-15, "gtol": 1e-10, "maxiter": 2_000},
-        )
-        out[:, k] = optimum.x
-        separated[k] = optimum.fun * total < SEPARATED
-        converged &= bool(optimum.status in (0, 2))
-    return LogisticFit(out, separated, converged)

@@ -1,4 +1,7 @@
-"""Fitted maps as JSON, as NumPy source, on data frames."""
+"""Fitted maps: piecewise functions of a probability, saved as JSON, written as NumPy source, applied to data frames.
+
+Each method declares in `fitted` what the fields of its saved maps may hold; all are checked and read here.
+"""
 
 from __future__ import annotations
 
@@ -21,260 +24,7 @@ from calviz.core.probabilities import ZeroFloor
 if TYPE_CHECKING:
     import pyarrow as pa
 
-
-# ---- Applying a fitted map to a data frame of any library; lazy frames stay lazy and are processed in batches, never collected.
-
-
-#: Rows per batch, where the engine lets the caller choose.
-BATCH_ROWS = 1 << 17
-
-
-class Map(Protocol):
-    """A fitted recalibrator."""
-
-    classes_: Any
-    n_features_in_: int
-
-    def transform(self, X: Any) -> FloatArray:
-        """Return calibrated probabilities, shape (n, K) like X."""
-        ...
-
-
-def transform_frame(
-    fitted: Map, frame: Any, scores: Sequence[str], names: Sequence[str] | None = None
-) -> Any:
-    """Return the frame with added columns of calibrated probabilities; see `BaseRecalibrator.transform_frame`.
-
-    Raises
-    ------
-    InputError
-        If it is not a data frame, or lacks some of the columns.
-    OptionError
-        If there is not one column per class, or not one distinct name per column.
-    """
-    import narwhals as nw
-
-    columns = [scores] if isinstance(scores, str) else list(scores)
-    new = [f"{name}_calibrated" for name in columns] if names is None else list(names)
-    try:
-        wrapped = nw.from_native(frame)
-    except TypeError:
-        raise InputError(f"got {type(frame).__name__}, expected a data frame") from None
-    _check(fitted, columns, new, wrapped.collect_schema().names())
-    if wrapped.implementation.is_polars() and isinstance(wrapped, nw.LazyFrame):
-        return _mapped_polars(fitted, frame, columns, new)
-    if wrapped.implementation.is_pyspark() or wrapped.implementation.is_pyspark_connect():
-        return _mapped_spark(fitted, frame, columns, new)
-    if isinstance(wrapped, nw.DataFrame):
-        calibrated = _calibrated_columns(fitted, [wrapped[name].to_numpy() for name in columns])
-        added = [
-            nw.new_series(name, column, backend=wrapped.implementation)
-            for name, column in zip(new, calibrated, strict=True)
-        ]
-        return wrapped.with_columns(*added).to_native()
-    reader = record_batches(frame, BATCH_ROWS, wrapped.implementation)
-    return _mapped_reader(fitted, reader, columns, new)
-
-
-def _check(fitted: Map, columns: list[str], new: list[str], existing: list[str]) -> None:
-    missing = [name for name in columns if name not in existing]
-    if missing:
-        raise InputError(f"there is no column '{shortened(missing[0])}'")
-    classes = int(fitted.n_features_in_)
-    if len(columns) != classes and not (classes == 2 and len(columns) == 1):
-        alternative = ", or that of the second class alone" if classes == 2 else ""
-        raise OptionError(
-            f"the map has {classes} classes, got {len(columns)} columns; give one for each class{alternative}."
-        )
-    if len(new) != len(columns) or len(set(new)) != len(new):
-        raise OptionError("'names' must be one name for each column of scores, all different.")
-
-
-def _calibrated_columns(fitted: Map, columns: list[Any]) -> list[FloatArray]:
-    """Return the calibrated columns of columns of scores, shape (n,) each."""
-    if len(columns) == 1:
-        (p,) = columns
-        calibrated = fitted.transform(np.stack([1 - p, p], axis=1)) if len(p) else np.zeros((0, 2))
-        return [calibrated[:, 1]]
-    table = np.stack(columns, axis=1)
-    return list((fitted.transform(table) if len(table) else table).T)
-
-
-def _mapped_polars(fitted: Map, frame: Any, columns: list[str], new: list[str]) -> Any:
-    import polars as pl
-
-    def add_columns(batch: pl.DataFrame) -> pl.DataFrame:
-        calibrated = _calibrated_columns(fitted, [batch[name].to_numpy() for name in columns])
-        return batch.with_columns(
-            *(pl.Series(n, c, dtype=pl.Float64) for n, c in zip(new, calibrated, strict=True))
-        )
-
-    schema = dict(frame.collect_schema()) | {name: pl.Float64() for name in new}
-    # Every row is mapped independently of the others, so any block of rows may be mapped alone.
-    return frame.map_batches(
-        add_columns,
-        schema=schema,
-        streamable=True,
-        predicate_pushdown=False,
-        projection_pushdown=False,
-        slice_pushdown=False,
-    )
-
-
-def _mapped_spark(fitted: Map, frame: Any, columns: list[str], new: list[str]) -> Any:
-    fields = [field for field in frame.schema.fields if field.name not in new]
-    schema = type(frame.schema)(fields)
-    for name in new:
-        schema = schema.add(name, "double")
-
-    def add_columns(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for batch in batches:
-            yield _mapped_batch(fitted, batch, columns, new)
-
-    return frame.mapInArrow(add_columns, schema)
-
-
-def _mapped_reader(fitted: Map, reader: Any, columns: list[str], new: list[str]) -> Any:
-    import pyarrow as pa
-
-    other_fields = [field for field in reader.schema if field.name not in new]
-    schema = pa.schema([*other_fields, *(pa.field(name, pa.float64()) for name in new)])
-    batches = (_mapped_batch(fitted, batch, columns, new) for batch in reader)
-    return pa.RecordBatchReader.from_batches(schema, batches)
-
-
-def _mapped_batch(fitted: Map, batch: Any, columns: list[str], new: list[str]) -> Any:
-    import pyarrow as pa
-
-    calibrated = _calibrated_columns(
-        fitted, [batch.column(name).to_numpy(zero_copy_only=False) for name in columns]
-    )
-    other_names = [name for name in batch.schema.names if name not in new]
-    arrays = [batch.column(name) for name in other_names]
-    added = [pa.array(column.astype(np.float64)) for column in calibrated]
-    return pa.RecordBatch.from_arrays([*arrays, *added], names=[*other_names, *new])
-
-
-# ---- Export of a fitted map as a short Python program that needs only NumPy.
-
-
-#: Largest number of constants that is written into a source file.
-MAX_NUMBERS = 500_000
-
-_SOFTMAX = """
-def softmax(z):
-    e = np.exp(z - z.max(axis=1, keepdims=True))
-    return e / e.sum(axis=1, keepdims=True)
-"""
-
-
-@dataclass(frozen=True)
-class MapSource:
-    """The source of one map of a program.
-
-    Attributes
-    ----------
-    name : str
-        Name of its function of the scores.
-    needs, given : str
-        The form of the scores that `body` needs, and the form in which they are given.
-    floor : ZeroFloor
-        Zero floor that is applied before taking logarithms of probabilities.
-    body : str
-        Source that defines ``<name>_of``, a function from scores in the form `needs` to probabilities.
-    """
-
-    name: str
-    needs: Needs
-    given: Input
-    floor: ZeroFloor
-    body: str
-
-    def text(self) -> str:
-        """Return the source of the function of the scores."""
-        if self.given == self.needs:
-            form = "scores"
-        elif self.needs == "probabilities":
-            form = "softmax(scores)"
-        elif self.given == "logits":
-            form = "np.log(np.maximum(softmax(scores), 1e-300))"
-        else:
-            form = f"np.log({self.floor.source('scores')})"
-        return f"{self.body.rstrip()}\n\n\ndef {self.name}(scores):\n    return {self.name}_of({form})\n"
-
-
-@dataclass(frozen=True)
-class Program:
-    """A program that applies a single map, a chain of maps, or a weighted mean of maps.
-
-    Attributes
-    ----------
-    maps : tuple of MapSource
-        The maps, with distinct names.
-    call : str
-        Expression in ``scores`` that calls their functions.
-    """
-
-    maps: tuple[MapSource, ...]
-    call: str
-
-    @classmethod
-    def one(cls, source: MapSource) -> Program:
-        """Make a program of a single map."""
-        return cls((source,), f"{source.name}(scores)")
-
-    def then(self, second: Program) -> Program:
-        """Chain: apply these maps, then `second` to their probabilities."""
-        return Program(
-            (*self.maps, *second.maps), second.call.replace("(scores)", f"({self.call})")
-        )
-
-    @classmethod
-    def mean(cls, weighted: Sequence[tuple[float, Program]]) -> Program:
-        """Weighted mean of the probabilities of several programs; the weights sum to 1."""
-        if len(weighted) == 1:
-            return weighted[0][1]
-        maps = tuple(source for _, program in weighted for source in program.maps)
-        return cls(maps, " + ".join(f"{w!r} * {program.call}" for w, program in weighted))
-
-    def text(self, key: str, given: Input) -> str:
-        """Return the source of the program, for the method with this key and scores that are given in this form."""
-        return "\n".join(
-            [
-                f'"""Recalibration map \'{key}\', fitted by calviz: {given}, shape (n, K), in; '
-                'calibrated probabilities out."""',
-                "",
-                "import numpy as np",
-                "",
-                _SOFTMAX,
-                *(source.text() + "\n" for source in self.maps),
-                "def recalibrate(scores):",
-                "    scores = np.asarray(scores, dtype=float)",
-                f"    return {self.call}",
-                "",
-            ]
-        )
-
-
-def array(values: npt.ArrayLike) -> str:
-    """Return the source of an array, with all its digits; raise NotAvailable if it is too large."""
-    numbers: Any = np.asarray(values, dtype=np.float64)
-    if numbers.size > MAX_NUMBERS:
-        raise NotAvailable(
-            f"a map of {numbers.size:,} numbers is too large for a snippet; save it as JSON and use "
-            "'calviz apply'."
-        )
-    return f"np.array({numbers.tolist()!r})"
-
-
-def arrays(values: list[Any]) -> str:
-    """Return the source of a list of arrays of different lengths."""
-    if sum(np.size(v) for v in values) > MAX_NUMBERS:
-        array(np.concatenate([np.ravel(v) for v in values]))
-    return "[" + ",\n    ".join(array(v) for v in values) + "]"
-
-
-# ---- Piecewise maps of one probability: step functions, or lines between points.
+# ---- Piecewise maps
 
 
 #: Cells of float32 numbers from 0 to slightly above 1: numbers in a cell share their exponent and ten more bits.
@@ -418,7 +168,123 @@ def thinned(x: FloatArray, y: FloatArray, tolerance: float) -> Piecewise:
         kept |= (error > tolerance) & (error == worst[interval])
 
 
-# ---- What the fields of a saved map may hold: each method declares its own in `fitted`, and all are checked and read here.
+# ---- Saved maps
+
+
+#: Version of the JSON of a fitted map.
+MAP_VERSION = 1
+
+
+def check_map(record: Any) -> None:
+    """Raise InputError unless this is a map that this version can read."""
+    required = {"calviz_map", "method", "classes", "parameters", "floor", "fitted"}
+    if not isinstance(record, Mapping) or not required <= set(record):
+        raise InputError("this is not the map of a recalibrator that calviz wrote")
+    if record["calviz_map"] != MAP_VERSION:
+        raise InputError(
+            f"the map has version {record['calviz_map']!r}, this calviz reads {MAP_VERSION}"
+        )
+    key = shortened(str(record["method"]))
+    read_fields(
+        {
+            "classes": Numbers(least=2, whole=True),
+            "floor": Numbers(least=0, most=np.nextafter(1, 0)),
+        },
+        {name: record[name] for name in ("classes", "floor")},
+        key,
+        {},
+    )
+    names = record.get("class_names", [])
+    for name, texts in (("class_names", names), ("warnings", record.get("warnings", []))):
+        if not isinstance(texts, list | tuple) or not all(isinstance(text, str) for text in texts):
+            raise damaged(key, f"'{name}' must be a list of texts")
+    if len(set(names)) < len(names):
+        raise damaged(key, "'class_names' must be different from each other")
+    # Maps of confidence-only data have two classes, and any number of names.
+    if len(names) not in (0, record["classes"]) and record["classes"] > 2:
+        raise damaged(key, f"it has {record['classes']} classes and {len(names)} 'class_names'")
+    if not isinstance(record.get("floor_clips", True), bool):
+        raise damaged(key, "'floor_clips' must be true or false")
+
+
+def saved_parameters(cls: type[BaseEstimator], record: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the parameters of a saved map; those in `cls.added_later` may be missing, and have the values given there.
+
+    Raises
+    ------
+    InputError
+        If others are missing, or some are unknown.
+    """
+    names = {p.name for p in parameters_of(cls.__init__)}
+    added = {name: v for name, v in getattr(cls, "added_later", {}).items() if name in names}
+    parameters = record["parameters"]
+    if not isinstance(parameters, Mapping) or not names - set(added) <= set(parameters) <= names:
+        raise damaged(str(record["method"]), f"its parameters must be {', '.join(sorted(names))}")
+    return {**added, **parameters}
+
+
+def earlier_values(**values: Any) -> Mapping[str, Any]:
+    """Return what maps saved before some parameters existed are read with, by parameter."""
+    return values
+
+
+def plain(value: Any) -> Any:
+    """Convert arrays and NumPy numbers to lists and Python numbers."""
+    if isinstance(value, np.ndarray):
+        return value.tolist()
+    if isinstance(value, np.generic):
+        return value.item()
+    if isinstance(value, Mapping):
+        return {str(k): plain(v) for k, v in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(v) for v in value]
+    return value
+
+
+def damaged(key: str, what: str) -> InputError:
+    """Return the error for a saved map that was changed or cut off."""
+    return InputError(f"the map of '{key}' is damaged: {what}", remedy="fit it again, and save it")
+
+
+# ---- Fields of saved maps
+
+
+def fields(**declared: Field) -> Mapping[str, Field]:
+    """Return what the fields of a saved map may hold, by name."""
+    return declared
+
+
+def read_fields(
+    declared: Mapping[str, Field] | tuple[str, ...], record: Any, key: str, sizes: Sizes
+) -> dict[str, Any]:
+    """Return the fitted attributes of a saved map of the method `key`.
+
+    Parameters
+    ----------
+    declared : mapping of str to Field, or tuple of str
+        The fields; names alone declare finite numbers, or lists of them, of any shape.
+    record : mapping
+        The saved fields.
+    key : str
+        For messages.
+    sizes : dict
+        The lengths of K, C and others.
+
+    Raises
+    ------
+    InputError
+        If fields are missing or unknown, or hold something else.
+    """
+    if not isinstance(record, Mapping) or set(record) != set(declared):
+        raise damaged(key, f"its fields must be {', '.join(declared) or 'none'}")
+    attributes = {}
+    for name in declared:
+        field = declared[name] if isinstance(declared, Mapping) else _AnyNumbers()
+        try:
+            attributes[name] = field.read(record[name], sizes)
+        except DamagedField as error:
+            raise damaged(key, f"'{name}' {error}") from None
+    return attributes
 
 
 #: Lengths of axes by letter: K classes, C maps (K, or 1 for two classes), and others that a method declares. A letter without a
@@ -543,49 +409,6 @@ class OnePerMap:
         return [self.item.read(item, dict(sizes)) for item in value]
 
 
-def fields(**declared: Field) -> Mapping[str, Field]:
-    """Return what the fields of a saved map may hold, by name."""
-    return declared
-
-
-def read_fields(
-    declared: Mapping[str, Field] | tuple[str, ...], record: Any, key: str, sizes: Sizes
-) -> dict[str, Any]:
-    """Return the fitted attributes of a saved map of the method `key`.
-
-    Parameters
-    ----------
-    declared : mapping of str to Field, or tuple of str
-        The fields; names alone declare finite numbers, or lists of them, of any shape.
-    record : mapping
-        The saved fields.
-    key : str
-        For messages.
-    sizes : dict
-        The lengths of K, C and others.
-
-    Raises
-    ------
-    InputError
-        If fields are missing or unknown, or hold something else.
-    """
-    if not isinstance(record, Mapping) or set(record) != set(declared):
-        raise damaged(key, f"its fields must be {', '.join(declared) or 'none'}")
-    attributes = {}
-    for name in declared:
-        field = declared[name] if isinstance(declared, Mapping) else _AnyNumbers()
-        try:
-            attributes[name] = field.read(record[name], sizes)
-        except DamagedField as error:
-            raise damaged(key, f"'{name}' {error}") from None
-    return attributes
-
-
-def damaged(key: str, what: str) -> InputError:
-    """Return the error for a saved map that was changed or cut off."""
-    return InputError(f"the map of '{key}' is damaged: {what}", remedy="fit it again, and save it")
-
-
 @dataclass(frozen=True)
 class _AnyNumbers:
     """Finite numbers of any shape; ragged lists become lists of arrays."""
@@ -628,74 +451,252 @@ def _shape_words(shape: tuple[int | str, ...], sizes: Sizes) -> str:
     return f"{words} numbers"
 
 
-# ---- Fitted maps as plain values, ready for JSON, and back.
+# ---- Python source
 
 
-#: Version of the JSON of a fitted map.
-MAP_VERSION = 1
+#: Largest number of constants that is written into a source file.
+MAX_NUMBERS = 500_000
+_SOFTMAX = """
+def softmax(z):
+    e = np.exp(z - z.max(axis=1, keepdims=True))
+    return e / e.sum(axis=1, keepdims=True)
+"""
 
 
-def check_map(record: Any) -> None:
-    """Raise InputError unless this is a map that this version can read."""
-    required = {"calviz_map", "method", "classes", "parameters", "floor", "fitted"}
-    if not isinstance(record, Mapping) or not required <= set(record):
-        raise InputError("this is not the map of a recalibrator that calviz wrote")
-    if record["calviz_map"] != MAP_VERSION:
-        raise InputError(
-            f"the map has version {record['calviz_map']!r}, this calviz reads {MAP_VERSION}"
+@dataclass(frozen=True)
+class MapSource:
+    """The source of one map of a program.
+
+    Attributes
+    ----------
+    name : str
+        Name of its function of the scores.
+    needs, given : str
+        The form of the scores that `body` needs, and the form in which they are given.
+    floor : ZeroFloor
+        Zero floor that is applied before taking logarithms of probabilities.
+    body : str
+        Source that defines ``<name>_of``, a function from scores in the form `needs` to probabilities.
+    """
+
+    name: str
+    needs: Needs
+    given: Input
+    floor: ZeroFloor
+    body: str
+
+    def text(self) -> str:
+        """Return the source of the function of the scores."""
+        if self.given == self.needs:
+            form = "scores"
+        elif self.needs == "probabilities":
+            form = "softmax(scores)"
+        elif self.given == "logits":
+            form = "np.log(np.maximum(softmax(scores), 1e-300))"
+        else:
+            form = f"np.log({self.floor.source('scores')})"
+        return f"{self.body.rstrip()}\n\n\ndef {self.name}(scores):\n    return {self.name}_of({form})\n"
+
+
+@dataclass(frozen=True)
+class Program:
+    """A program that applies a single map, a chain of maps, or a weighted mean of maps.
+
+    Attributes
+    ----------
+    maps : tuple of MapSource
+        The maps, with distinct names.
+    call : str
+        Expression in ``scores`` that calls their functions.
+    """
+
+    maps: tuple[MapSource, ...]
+    call: str
+
+    @classmethod
+    def one(cls, source: MapSource) -> Program:
+        """Make a program of a single map."""
+        return cls((source,), f"{source.name}(scores)")
+
+    def then(self, second: Program) -> Program:
+        """Chain: apply these maps, then `second` to their probabilities."""
+        return Program(
+            (*self.maps, *second.maps), second.call.replace("(scores)", f"({self.call})")
         )
-    key = shortened(str(record["method"]))
-    read_fields(
-        {
-            "classes": Numbers(least=2, whole=True),
-            "floor": Numbers(least=0, most=np.nextafter(1, 0)),
-        },
-        {name: record[name] for name in ("classes", "floor")},
-        key,
-        {},
-    )
-    names = record.get("class_names", [])
-    for name, texts in (("class_names", names), ("warnings", record.get("warnings", []))):
-        if not isinstance(texts, list | tuple) or not all(isinstance(text, str) for text in texts):
-            raise damaged(key, f"'{name}' must be a list of texts")
-    if len(set(names)) < len(names):
-        raise damaged(key, "'class_names' must be different from each other")
-    # Maps of confidence-only data have two classes, and any number of names.
-    if len(names) not in (0, record["classes"]) and record["classes"] > 2:
-        raise damaged(key, f"it has {record['classes']} classes and {len(names)} 'class_names'")
-    if not isinstance(record.get("floor_clips", True), bool):
-        raise damaged(key, "'floor_clips' must be true or false")
+
+    @classmethod
+    def mean(cls, weighted: Sequence[tuple[float, Program]]) -> Program:
+        """Weighted mean of the probabilities of several programs; the weights sum to 1."""
+        if len(weighted) == 1:
+            return weighted[0][1]
+        maps = tuple(source for _, program in weighted for source in program.maps)
+        return cls(maps, " + ".join(f"{w!r} * {program.call}" for w, program in weighted))
+
+    def text(self, key: str, given: Input) -> str:
+        """Return the source of the program, for the method with this key and scores that are given in this form."""
+        return "\n".join(
+            [
+                f'"""Recalibration map \'{key}\', fitted by calviz: {given}, shape (n, K), in; '
+                'calibrated probabilities out."""',
+                "",
+                "import numpy as np",
+                "",
+                _SOFTMAX,
+                *(source.text() + "\n" for source in self.maps),
+                "def recalibrate(scores):",
+                "    scores = np.asarray(scores, dtype=float)",
+                f"    return {self.call}",
+                "",
+            ]
+        )
 
 
-def earlier_values(**values: Any) -> Mapping[str, Any]:
-    """Return what maps saved before some parameters existed are read with, by parameter."""
-    return values
+def array_source(values: npt.ArrayLike) -> str:
+    """Return the source of an array, with all its digits; raise NotAvailable if it is too large."""
+    numbers: Any = np.asarray(values, dtype=np.float64)
+    if numbers.size > MAX_NUMBERS:
+        raise NotAvailable(
+            f"a map of {numbers.size:,} numbers is too large for a snippet; save it as JSON and use "
+            "'calviz apply'."
+        )
+    return f"np.array({numbers.tolist()!r})"
 
 
-def saved_parameters(cls: type[BaseEstimator], record: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the parameters of a saved map; those in `cls.added_later` may be missing, and have the values given there.
+def arrays_source(values: list[Any]) -> str:
+    """Return the source of a list of arrays of different lengths."""
+    if sum(np.size(v) for v in values) > MAX_NUMBERS:
+        array_source(np.concatenate([np.ravel(v) for v in values]))
+    return "[" + ",\n    ".join(array_source(v) for v in values) + "]"
+
+
+# ---- Data frames
+
+
+#: Rows per batch, where the engine lets the caller choose.
+BATCH_ROWS = 1 << 17
+
+
+class Map(Protocol):
+    """A fitted recalibrator."""
+
+    classes_: Any
+    n_features_in_: int
+
+    def transform(self, X: Any) -> FloatArray:
+        """Return calibrated probabilities, shape (n, K) like X."""
+        ...
+
+
+def transform_frame(
+    fitted: Map, frame: Any, scores: Sequence[str], names: Sequence[str] | None = None
+) -> Any:
+    """Return the frame with added columns of calibrated probabilities; see `BaseRecalibrator.transform_frame`.
 
     Raises
     ------
     InputError
-        If others are missing, or some are unknown.
+        If it is not a data frame, or lacks some of the columns.
+    OptionError
+        If there is not one column per class, or not one distinct name per column.
     """
-    names = {p.name for p in parameters_of(cls.__init__)}
-    added = {name: v for name, v in getattr(cls, "added_later", {}).items() if name in names}
-    parameters = record["parameters"]
-    if not isinstance(parameters, Mapping) or not names - set(added) <= set(parameters) <= names:
-        raise damaged(str(record["method"]), f"its parameters must be {', '.join(sorted(names))}")
-    return {**added, **parameters}
+    import narwhals as nw
+
+    columns = [scores] if isinstance(scores, str) else list(scores)
+    new = [f"{name}_calibrated" for name in columns] if names is None else list(names)
+    try:
+        wrapped = nw.from_native(frame)
+    except TypeError:
+        raise InputError(f"got {type(frame).__name__}, expected a data frame") from None
+    _check_columns(fitted, columns, new, wrapped.collect_schema().names())
+    if wrapped.implementation.is_polars() and isinstance(wrapped, nw.LazyFrame):
+        return _mapped_polars(fitted, frame, columns, new)
+    if wrapped.implementation.is_pyspark() or wrapped.implementation.is_pyspark_connect():
+        return _mapped_spark(fitted, frame, columns, new)
+    if isinstance(wrapped, nw.DataFrame):
+        calibrated = _calibrated_columns(fitted, [wrapped[name].to_numpy() for name in columns])
+        added = [
+            nw.new_series(name, column, backend=wrapped.implementation)
+            for name, column in zip(new, calibrated, strict=True)
+        ]
+        return wrapped.with_columns(*added).to_native()
+    reader = record_batches(frame, BATCH_ROWS, wrapped.implementation)
+    return _mapped_reader(fitted, reader, columns, new)
 
 
-def plain(value: Any) -> Any:
-    """Convert arrays and NumPy numbers to lists and Python numbers."""
-    if isinstance(value, np.ndarray):
-        return value.tolist()
-    if isinstance(value, np.generic):
-        return value.item()
-    if isinstance(value, Mapping):
-        return {str(k): plain(v) for k, v in value.items()}
-    if isinstance(value, list | tuple):
-        return [plain(v) for v in value]
-    return value
+def _check_columns(fitted: Map, columns: list[str], new: list[str], existing: list[str]) -> None:
+    missing = [name for name in columns if name not in existing]
+    if missing:
+        raise InputError(f"there is no column '{shortened(missing[0])}'")
+    classes = int(fitted.n_features_in_)
+    if len(columns) != classes and not (classes == 2 and len(columns) == 1):
+        alternative = ", or that of the second class alone" if classes == 2 else ""
+        raise OptionError(
+            f"the map has {classes} classes, got {len(columns)} columns; give one for each class{alternative}."
+        )
+    if len(new) != len(columns) or len(set(new)) != len(new):
+        raise OptionError("'names' must be one name for each column of scores, all different.")
+
+
+def _calibrated_columns(fitted: Map, columns: list[Any]) -> list[FloatArray]:
+    """Return the calibrated columns of columns of scores, shape (n,) each."""
+    if len(columns) == 1:
+        (p,) = columns
+        calibrated = fitted.transform(np.stack([1 - p, p], axis=1)) if len(p) else np.zeros((0, 2))
+        return [calibrated[:, 1]]
+    table = np.stack(columns, axis=1)
+    return list((fitted.transform(table) if len(table) else table).T)
+
+
+def _mapped_polars(fitted: Map, frame: Any, columns: list[str], new: list[str]) -> Any:
+    import polars as pl
+
+    def add_columns(batch: pl.DataFrame) -> pl.DataFrame:
+        calibrated = _calibrated_columns(fitted, [batch[name].to_numpy() for name in columns])
+        return batch.with_columns(
+            *(pl.Series(n, c, dtype=pl.Float64) for n, c in zip(new, calibrated, strict=True))
+        )
+
+    schema = dict(frame.collect_schema()) | {name: pl.Float64() for name in new}
+    # Every row is mapped independently of the others, so any block of rows may be mapped alone.
+    return frame.map_batches(
+        add_columns,
+        schema=schema,
+        streamable=True,
+        predicate_pushdown=False,
+        projection_pushdown=False,
+        slice_pushdown=False,
+    )
+
+
+def _mapped_spark(fitted: Map, frame: Any, columns: list[str], new: list[str]) -> Any:
+    fields = [field for field in frame.schema.fields if field.name not in new]
+    schema = type(frame.schema)(fields)
+    for name in new:
+        schema = schema.add(name, "double")
+
+    def add_columns(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            yield _mapped_batch(fitted, batch, columns, new)
+
+    return frame.mapInArrow(add_columns, schema)
+
+
+def _mapped_reader(fitted: Map, reader: Any, columns: list[str], new: list[str]) -> Any:
+    import pyarrow as pa
+
+    other_fields = [field for field in reader.schema if field.name not in new]
+    schema = pa.schema([*other_fields, *(pa.field(name, pa.float64()) for name in new)])
+    batches = (_mapped_batch(fitted, batch, columns, new) for batch in reader)
+    return pa.RecordBatchReader.from_batches(schema, batches)
+
+
+def _mapped_batch(fitted: Map, batch: Any, columns: list[str], new: list[str]) -> Any:
+    import pyarrow as pa
+
+    calibrated = _calibrated_columns(
+        fitted, [batch.column(name).to_numpy(zero_copy_only=False) for name in columns]
+    )
+    other_names = [name for name in batch.schema.names if name not in new]
+    arrays = [batch.column(name) for name in other_names]
+    added = [pa.array(column.astype(np.float64)) for column in calibrated]
+    return pa.RecordBatch.from_arrays([*arrays, *added], names=[*other_names, *new])

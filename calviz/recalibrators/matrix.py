@@ -1,4 +1,4 @@
-"""Vector, matrix and Dirichlet scaling."""
+"""Vector scaling, matrix scaling and Dirichlet calibration: linear maps of logits or log-probabilities."""
 
 from __future__ import annotations
 
@@ -7,24 +7,21 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from calviz.core.blocks import FloatArray, IntArray, checkpoint, row_blocks
-from calviz.core.entry_specs import ANY_CLASSES, FloorChoice, Input, recalibrator
+from calviz.core.entry_specs import ANY_CLASSES, FitFacts, FloorChoice, Input, LeftOut, recalibrator
 from calviz.core.errors import NotAvailable, OptionError
 from calviz.core.probabilities import Scores, softmax
 from calviz.core.temperature import fit_temperature
-from calviz.recalibrators import base, maps
-from calviz.recalibrators.base import BaseRecalibrator
-from calviz.recalibrators.maps import Numbers, fields
-from calviz.recalibrators.matrix_fits import (
+from calviz.recalibrators.base import BaseRecalibrator, follows_noise
+from calviz.recalibrators.maps import Numbers, array_source, fields
+from calviz.recalibrators.softmax_fits import (
     GRID,
     SHORT_PASSES,
-    MatrixProblem,
+    Minimum,
     StrengthSearch,
     fit_linear,
     seconds_of_a_pass,
 )
-from calviz.recalibrators.softmax_fits import Minimum, Penalty, VectorProblem
-
-# ---- Vector scaling: a factor and an offset for the logit of every class.
+from calviz.recalibrators.softmax_losses import MatrixProblem, Penalty, VectorProblem
 
 
 @recalibrator(
@@ -35,7 +32,7 @@ from calviz.recalibrators.softmax_fits import Minimum, Penalty, VectorProblem
     needs="logits",
     reference="Guo et al. 2017, section 4.2",
     formula=r"\mathrm{softmax}(w \circ z + b)",
-    left_out=base.follows_noise,
+    left_out=follows_noise,
     mixed_up_to=ANY_CLASSES,
 )
 class VectorScaling(BaseRecalibrator):
@@ -95,32 +92,13 @@ class VectorScaling(BaseRecalibrator):
 
     def _source(self, name: str) -> str:
         return (
-            f"{name}_w = {maps.array(self.weights_)}\n"
-            f"{name}_b = {maps.array(self.intercepts_)}\n\n\n"
+            f"{name}_w = {array_source(self.weights_)}\n"
+            f"{name}_b = {array_source(self.intercepts_)}\n\n\n"
             f"def {name}_of(z):\n    return softmax({name}_w * z + {name}_b)\n"
         )
 
 
-def present_classes(
-    scores: Scores, labels: IntArray, counts: IntArray
-) -> tuple[IntArray, Scores, IntArray]:
-    """Return the classes that have rows, their scores, and the labels renumbered among them.
-
-    A class without rows is left out: lowering its offset would always increase the likelihood.
-    """
-    present = np.flatnonzero(counts)
-    if present.size == counts.size:
-        return present, scores, labels
-    array = np.ascontiguousarray(scores.whole()[:, present])
-    return present, Scores(array, "logits", "logits"), np.searchsorted(present, labels)
-
-
-def separated_below(loss: float) -> float:
-    """Return the mean loss below which calibration rows count as separable, given the loss of a single temperature."""
-    return max(1e-3 * loss, 1e-6)
-
-
-# ---- Matrix scaling and Dirichlet calibration: a linear map of all scores, regularised or not.
+# ---- Matrix scaling and Dirichlet calibration
 
 
 #: What the penalty strengths of matrix scaling refer to, for `describe`.
@@ -132,6 +110,30 @@ STRENGTHS_UNIT = (
 _PASSES = 60
 #: Smallest strength of the ridge penalty; gives separable data a finite solution.
 LEAST_RIDGE = 1e-8
+#: Largest value of rows times classes squared with which the search for the strengths of ODIR takes only seconds.
+QUICK_SEARCH = 3_000_000
+
+
+def _many_parameters(facts: FitFacts) -> str:
+    """Why a matrix without ODIR is left out: many parameters."""
+    return f"{facts.parameters:,} free parameters; the form with ODIR regularises them."
+
+
+def _odir(*, for_logits: bool) -> LeftOut:
+    """Why a matrix with ODIR is left out: the form for logits suits only files that have logits, the other form all others."""
+
+    def left_out(facts: FitFacts) -> str:
+        if facts.logits != for_logits:
+            return "the other form of the same map, which suits this file's scores less."
+        if facts.few:
+            return f"{facts.few}, for {facts.parameters:,} parameters."
+        if facts.rows * facts.classes**2 > QUICK_SEARCH:
+            return f"the search for its strengths over {facts.parameters:,} parameters takes long."
+        return (
+            "for two classes it is Platt scaling or beta calibration." if facts.classes == 2 else ""
+        )
+
+    return left_out
 
 
 class LinearMaps(BaseRecalibrator):
@@ -213,8 +215,6 @@ class LinearMaps(BaseRecalibrator):
         if not minimum.converged and not separated:
             self._warn(f"not converged after {minimum.passes} passes.")
 
-    # ---------------------------------------------------------------- penalties
-
     def _check_parameters(self) -> None:
         super()._check_parameters()
         for name in ("off_diagonal", "intercept", "l2"):
@@ -272,8 +272,6 @@ class LinearMaps(BaseRecalibrator):
                 )
             )
 
-    # ---------------------------------------------------------------- the map
-
     def _apply(self, block: FloatArray) -> FloatArray:
         out = block @ self.weights_.T.astype(block.dtype)
         out += self.intercepts_.astype(block.dtype)
@@ -293,23 +291,10 @@ class LinearMaps(BaseRecalibrator):
 
     def _source(self, name: str) -> str:
         return (
-            f"{name}_W = {maps.array(self.weights_)}\n"
-            f"{name}_b = {maps.array(self.intercepts_)}\n\n\n"
+            f"{name}_W = {array_source(self.weights_)}\n"
+            f"{name}_b = {array_source(self.intercepts_)}\n\n\n"
             f"def {name}_of(z):\n    return softmax(z @ {name}_W.T + {name}_b)\n"
         )
-
-
-def _spread(scores: Scores) -> float:
-    """Root mean square deviation of the scores from the mean of their row."""
-    total = 0.0
-    for rows in row_blocks(scores.array):
-        block = scores.block(rows).astype(np.float64)
-        block -= block.mean(axis=1, keepdims=True)
-        total += float(np.vdot(block, block))
-    return float(np.sqrt(total / scores.array.size)) or 1.0
-
-
-# ---- Matrix scaling: a linear map of all logits.
 
 
 @recalibrator(
@@ -322,7 +307,7 @@ def _spread(scores: Scores) -> float:
     formula=r"\mathrm{softmax}(W z + b)",
     summary="Matrix scaling with penalties on the off-diagonal weights and on the offsets (ODIR), whose strengths are found by cross-validation. The off-diagonal strength is for logits divided by their spread, so that rescaling the logits changes nothing; multiplied by the squared spread it is the strength of Kull et al.",
     preset={"regularisation": "odir"},
-    left_out=base.odir(for_logits=True),
+    left_out=_odir(for_logits=True),
 )
 @recalibrator(
     key="matrix",
@@ -333,7 +318,7 @@ def _spread(scores: Scores) -> float:
     reference="Guo et al. 2017, section 4.2",
     formula=r"\mathrm{softmax}(W z + b)",
     preset={"regularisation": "l2"},
-    left_out=base.many_parameters,
+    left_out=_many_parameters,
 )
 class MatrixScaling(LinearMaps):
     """A linear map of all logits, fitted by maximum likelihood: its K squared weights make it flexible, but need many rows.
@@ -367,9 +352,6 @@ class MatrixScaling(LinearMaps):
     in_units_of_scores = True
 
 
-# ---- Dirichlet calibration: a linear map of all log-probabilities.
-
-
 @recalibrator(
     key="dirichlet-odir",
     label="Dirichlet calibration (ODIR)",
@@ -380,7 +362,7 @@ class MatrixScaling(LinearMaps):
     formula=r"\mathrm{softmax}(W \log p + b)",
     summary="Dirichlet calibration with penalties on the off-diagonal weights and on the offsets (ODIR), whose strengths are found by cross-validation.",
     preset={"regularisation": "odir"},
-    left_out=base.odir(for_logits=False),
+    left_out=_odir(for_logits=False),
 )
 @recalibrator(
     key="dirichlet",
@@ -391,7 +373,7 @@ class MatrixScaling(LinearMaps):
     reference="Kull et al. 2019",
     formula=r"\mathrm{softmax}(W \log p + b)",
     preset={"regularisation": "l2"},
-    left_out=base.many_parameters,
+    left_out=_many_parameters,
     mixed_up_to=20,
 )
 class DirichletCalibration(LinearMaps):
@@ -401,3 +383,35 @@ class DirichletCalibration(LinearMaps):
     """
 
     in_units_of_scores = False
+
+
+# ---- Shared parts
+
+
+def present_classes(
+    scores: Scores, labels: IntArray, counts: IntArray
+) -> tuple[IntArray, Scores, IntArray]:
+    """Return the classes that have rows, their scores, and the labels renumbered among them.
+
+    A class without rows is left out: lowering its offset would always increase the likelihood.
+    """
+    present = np.flatnonzero(counts)
+    if present.size == counts.size:
+        return present, scores, labels
+    array = np.ascontiguousarray(scores.whole()[:, present])
+    return present, Scores(array, "logits", "logits"), np.searchsorted(present, labels)
+
+
+def separated_below(loss: float) -> float:
+    """Return the mean loss below which calibration rows count as separable, given the loss of a single temperature."""
+    return max(1e-3 * loss, 1e-6)
+
+
+def _spread(scores: Scores) -> float:
+    """Root mean square deviation of the scores from the mean of their row."""
+    total = 0.0
+    for rows in row_blocks(scores.array):
+        block = scores.block(rows).astype(np.float64)
+        block -= block.mean(axis=1, keepdims=True)
+        total += float(np.vdot(block, block))
+    return float(np.sqrt(total / scores.array.size)) or 1.0

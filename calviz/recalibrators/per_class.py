@@ -1,37 +1,33 @@
-"""Bases of methods that map each class separately."""
+"""Bases of methods with functions of one probability: a map per class, a map shared by all, or a margin of the log-odds per class."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, ClassVar
 
 import numpy as np
 
-from calviz.core.blocks import BoolArray, FloatArray, IntArray, for_row_blocks
-from calviz.core.events import for_columns, rows_by_class
+from calviz.core.blocks import (
+    BoolArray,
+    FloatArray,
+    IntArray,
+    for_columns,
+    for_row_blocks,
+    rows_by_class,
+)
 from calviz.core.probabilities import Scores, ZeroFloor, row_sums
-from calviz.recalibrators import maps as numpy_source
 from calviz.recalibrators.base import BaseRecalibrator
 from calviz.recalibrators.logistic_fits import (
-    BOUND,
-    FEATURES,
-    FeatureKind,
-    LogisticFit,
-    fit_logistic,
     log_parts,
-    weighted_logistic,
 )
 from calviz.recalibrators.maps import (
     UNCHANGED,
-    Numbers,
     OnePerMap,
     Piecewise,
     ProbabilityMap,
-    Sizes,
+    arrays_source,
     fields,
 )
-
-# ---- Base of the methods that map the probability of each class separately, and normalise.
-
 
 #: Multiple of the original probability that is added before normalising (Zhang 2020, section 3.3.2): without it a row
 #: whose classes are all mapped to 0 would have no distribution.
@@ -51,34 +47,14 @@ class OneVsRest(BaseRecalibrator):
     fitted = fields(maps_=OnePerMap(ProbabilityMap()))
     #: Multiple of the original probability that is added before normalising.
     epsilon: ClassVar[float] = EPSILON
+    #: With fewer calibration rows of a class a warning says so; 0 for no warning.
+    rows_needed: ClassVar[int] = 10
     #: One map per class; with two classes, the map of class 1 alone.
     maps_: list[Piecewise]
 
     def _fit_column(self, k: int, column: FloatArray, hit_rows: IntArray) -> Piecewise:
         """Fit the map of class k to its probabilities, shape (n,), which may be overwritten; `hit_rows` are the rows labelled k."""
         raise NotImplementedError
-
-    def _fit(self, scores: Scores, labels: IntArray) -> None:
-        count = scores.shape[1]
-        hit_rows = rows_by_class(labels, count)
-        start = 1 if count == 2 else 0
-        maps: list[Piecewise] = [UNCHANGED] * (count - start)
-
-        def work(k: int, column: FloatArray) -> None:
-            if hit_rows[k].size:
-                maps[k - start] = self._fit_column(k, column, hit_rows[k])
-
-        for_columns(scores.whole(), work, start=start, wide=True)
-        self.maps_ = maps
-        self._warn_absent(
-            np.array([rows.size for rows in hit_rows]), "their probabilities are only normalised"
-        )
-        rows_needed = self._rows_needed()
-        if rows_needed and (small := sum(0 < rows.size < rows_needed for rows in hit_rows)):
-            self._warn(
-                f"{small} of {count} classes have fewer than {rows_needed} calibration rows: "
-                "their maps follow single rows."
-            )
 
     def _weighted_column(
         self, k: int, column: FloatArray, hit: BoolArray, weights: FloatArray
@@ -91,24 +67,36 @@ class OneVsRest(BaseRecalibrator):
         """Whether `fit` supports unequal row weights."""
         return type(self)._weighted_column is not OneVsRest._weighted_column
 
+    def _fit(self, scores: Scores, labels: IntArray) -> None:
+        hit_rows = rows_by_class(labels, scores.shape[1])
+        counts = np.array([rows.size for rows in hit_rows])
+        self._fit_maps(scores, counts, lambda k, p: self._fit_column(k, p, hit_rows[k]))
+        if small := np.count_nonzero((counts > 0) & (counts < self.rows_needed)):
+            self._warn(
+                f"{small} of {counts.size} classes have fewer than {self.rows_needed} calibration rows: "
+                "their maps follow single rows."
+            )
+
     def _fit_weighted(self, scores: Scores, labels: IntArray, weights: FloatArray) -> None:
-        count = scores.shape[1]
-        start = 1 if count == 2 else 0
-        maps: list[Piecewise] = [UNCHANGED] * (count - start)
+        counts = np.bincount(labels, minlength=scores.shape[1])
+        self._fit_maps(
+            scores, counts, lambda k, p: self._weighted_column(k, p, labels == k, weights)
+        )
+
+    def _fit_maps(
+        self, scores: Scores, counts: IntArray, fit: Callable[[int, FloatArray], Piecewise]
+    ) -> None:
+        """Fit the map of each class that has rows, from its number and its probabilities."""
+        start = 1 if counts.size == 2 else 0
+        maps: list[Piecewise] = [UNCHANGED] * (counts.size - start)
 
         def work(k: int, column: FloatArray) -> None:
-            hit = labels == k
-            if hit.any():
-                maps[k - start] = self._weighted_column(k, column, hit, weights)
+            if counts[k]:
+                maps[k - start] = fit(k, column)
 
         for_columns(scores.whole(), work, start=start, wide=True)
         self.maps_ = maps
-        self._warn_absent(
-            np.bincount(labels, minlength=count), "their probabilities are only normalised"
-        )
-
-    def _rows_needed(self) -> int:
-        return 10
+        self._warn_absent(counts, "their probabilities are only normalised")
 
     def _transform(self, scores: Scores, out: FloatArray) -> None:
         start = 1 if scores.shape[1] == 2 else 0
@@ -161,8 +149,8 @@ class OneVsRest(BaseRecalibrator):
         return {name: [m.to_dict() for m in getattr(self, name)] for name in self.fitted}
 
     def _source(self, name: str) -> str:
-        x = numpy_source.arrays([m.x for m in self.maps_])
-        y = numpy_source.arrays([m.y for m in self.maps_])
+        x = arrays_source([m.x for m in self.maps_])
+        y = arrays_source([m.y for m in self.maps_])
         first = "1" if len(self.maps_) == 1 else "0"
         return f"""{name}_x = {x}
 {name}_y = {y}
@@ -183,9 +171,6 @@ def {name}_of(p):
 """
 
 
-# ---- Base of the methods with one function of a probability, shared by all classes.
-
-
 class OneMap(BaseRecalibrator):
     """Base of the methods whose fit is one piecewise function, `map_`."""
 
@@ -203,9 +188,6 @@ class OneMap(BaseRecalibrator):
 
     def _saved(self) -> dict[str, Any]:
         return {"map_": self.map_.to_dict()}
-
-
-# ---- Base of the methods that map the log-odds of each class separately, and normalise.
 
 
 #: Largest absolute margin, by dtype, whose sigmoid is a normal (not a subnormal) number.
@@ -282,84 +264,3 @@ def normalised(margin: FloatArray, scores: Scores, rows: slice) -> FloatArray:
     shares += p
     shares /= row_sums(shares)[:, None]
     return shares
-
-
-# ---- Base of the methods that fit one logistic regression per class, and normalise.
-
-
-class LogisticMaps(LogOddsMaps):
-    """Base of Platt scaling, beta calibration and similar methods: one logistic regression per class."""
-
-    fitted = fields(coefficients_=Numbers(("D", "C")))
-    #: Shape (D, C): one column per class, or a single one with two classes; the last row holds the intercepts.
-    coefficients_: FloatArray
-    names: ClassVar[tuple[str, ...]]
-    kind: ClassVar[FeatureKind]
-    start: ClassVar[tuple[float, ...]]
-    non_negative: ClassVar[int] = 0
-    #: Whether an intercept is fitted; otherwise it is 0.
-    intercept: ClassVar[bool] = True
-
-    def _fit(self, scores: Scores, labels: IntArray) -> None:
-        self._set_maps(self._fit_maps(scores, labels), scores, labels)
-
-    def _fit_weighted(self, scores: Scores, labels: IntArray, weights: FloatArray) -> None:
-        cls = type(self)
-        maps = weighted_logistic(
-            scores,
-            labels,
-            weights,
-            FEATURES[cls.kind],
-            np.array(cls.start),
-            non_negative=cls.non_negative,
-            intercept=cls.intercept,
-        )
-        self._set_maps(maps, scores, labels)
-
-    def _set_maps(self, maps: LogisticFit, scores: Scores, labels: IntArray) -> None:
-        self.coefficients_ = maps.parameters
-        self._warn_absent(
-            np.bincount(labels, minlength=scores.shape[1]),
-            "their probabilities are only normalised",
-        )
-        if maps.separated.any():
-            self._warn(
-                f"the positive rows of {int(maps.separated.sum())} of {maps.separated.size} classes are "
-                f"perfectly separated from the others: any steeper map fits better, the search was stopped."
-            )
-        if np.abs(maps.parameters).max() >= BOUND:
-            self._warn(f"a coefficient is at the bound of {BOUND:,.0f}.")
-        if not maps.converged:
-            self._warn("not converged: the maps are the best that were found.")
-
-    def _fit_maps(self, scores: Scores, labels: IntArray) -> LogisticFit:
-        cls = type(self)
-        return fit_logistic(
-            scores,
-            labels,
-            FEATURES[cls.kind],
-            np.array(cls.start),
-            non_negative=cls.non_negative,
-            intercept=cls.intercept,
-        )
-
-    def _margins(self, log_p: FloatArray, log_rest: FloatArray) -> FloatArray:
-        theta = self.coefficients_.astype(log_p.dtype)
-        x = FEATURES[self.kind](log_p, log_rest)
-        margin = np.einsum("dbc,dc->bc", x, theta[:-1])
-        margin += theta[-1]
-        return np.asarray(margin)
-
-    def _sizes(self) -> Sizes:
-        return super()._sizes() | {"D": len(self.start)}
-
-    def _described(self) -> dict[str, Any]:
-        """Return the coefficients by name."""
-        rows = self.coefficients_ if self.intercept else self.coefficients_[:-1]
-        return {
-            name: row.tolist() if row.size > 1 else float(row[0])
-            for name, row in zip(self.names, rows, strict=True)
-        }
-
-    def _constants(self, name: str) -> str:
-        return f"{name}_w = {numpy_source.array(self.coefficients_)}"

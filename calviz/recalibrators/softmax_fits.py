@@ -1,24 +1,307 @@
-"""Minimisers, and the losses of scaling."""
+"""Fits of vector and matrix scaling: in phases, with penalties whose strengths are searched, and the minimisers behind them."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Self
+from typing import Any, Generic, TypeVar
 
 import numpy as np
-from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
-from calviz.core.blocks import FloatArray, IntArray, checkpoint, row_blocks, sum_over_blocks
-from calviz.core.probabilities import raise_to, row_sums
+from calviz.core.blocks import BoolArray, FloatArray, IntArray, checkpoint
+from calviz.recalibrators.softmax_losses import (
+    Inverse,
+    LinearProblem,
+    MatrixProblem,
+    Penalty,
+    Product,
+    VectorProblem,
+    rounding_of,
+)
 
-# ---- L-BFGS for convex functions, each evaluation of which is a pass over the data.
+#: Tolerance of the mean loss, in nats.
+TOLERANCE = 1e-12
+#: The same in single precision, which cannot resolve less.
+TOLERANCE_SINGLE = 1e-7
+#: Passes after which a fit of many classes counts as hard, and the factor on the limit of passes that it may then use, with
+#: products with the Hessian counted as passes.
+_EASY, _HARD = 50, 4
+#: Largest number of passes in which the classes are treated as independent.
+_CLASSWISE_PASSES = 15
+#: A hard fit ends when the possible gain is below this, in nats over all rows: far below a standard error of its parameters.
+_NATS = 0.1
+#: Large data are first fitted to a part of their rows: at least about this many.
+_WARM_ROWS = 8_000
+
+
+def fit_linear(
+    problem: LinearProblem,
+    start: FloatArray,
+    *,
+    tolerance: float | None = None,
+    max_passes: int = 300,
+    least: float = -np.inf,
+) -> Minimum:
+    """Minimise the loss of a problem; with many rows first on a part of them, and with the Hessian recomputed on the way.
+
+    Parameters
+    ----------
+    problem, start, tolerance, max_passes
+        As in `minimise`; the default tolerance is that of the working precision.
+    least : float
+        Mean loss below which the data count as separable, and the search ends.
+    """
+    if tolerance is None:
+        tolerance = TOLERANCE if problem.dtype is np.float64 else TOLERANCE_SINGLE
+    warm = warm_start(problem, start, least)
+    tolerances = (*problem.phases, tolerance) if warm is start else (1e-4, tolerance)
+    return _in_phases(problem, warm, tolerances, max_passes, least)
+
+
+def warm_start(problem: LinearProblem, start: FloatArray, least: float = -np.inf) -> FloatArray:
+    """Return the minimum over a part of the rows if there are many rows, else `start` itself."""
+    rows = max(_WARM_ROWS, 100 * problem.k)
+    if problem.n < 3 * rows:
+        return start
+    part = problem.every(problem.n // rows)
+    # Only to within their own noise: their minimum is not that of all rows.
+    return _in_phases(part, start, (1e-3,), 30, least).x
+
+
+def _in_phases(
+    problem: LinearProblem,
+    start: FloatArray,
+    tolerances: tuple[float, ...],
+    max_passes: int,
+    least: float,
+) -> Minimum:
+    passes = 0
+    minimum = Minimum(start, np.inf, False, 0)
+    exact = problem.dtype
+    in_blocks = isinstance(problem, MatrixProblem) and problem.in_blocks
+    hard = False
+    for tolerance in tolerances:
+        # Single precision is enough on the way; the last phase has the precision of the data.
+        problem.dtype = exact if tolerance < TOLERANCE_SINGLE else np.float32
+        accuracy: dict[str, Any] = {"least": least, "rounding": rounding_of(problem.dtype)}
+        if isinstance(problem, VectorProblem) and problem.classwise_hessian:
+            minimum = minimise(
+                problem.at,
+                minimum.x,
+                problem.inverse(minimum.x),
+                # The gain that such a Hessian predicts is less than the possible gain.
+                tolerance=0.1 * tolerance,
+                max_passes=min(_CLASSWISE_PASSES, max_passes),
+                **accuracy,
+            )
+            passes += minimum.passes
+            # If not converged, some classes move together, and their common curvature is needed.
+            problem.classwise_hessian = minimum.converged
+            if minimum.converged:
+                continue
+        if not hard:
+            pass_limit = min(_EASY, max_passes) if in_blocks else max_passes - passes
+            # Nothing else keeps an inverse, which may be as large as the data.
+            minimum = minimise(
+                problem.at,
+                minimum.x,
+                problem.inverse(minimum.x),
+                tolerance=tolerance,
+                max_passes=pass_limit,
+                **accuracy,
+            )
+            passes += minimum.passes
+            hard = in_blocks and not minimum.converged
+        if hard and isinstance(problem, MatrixProblem):
+            minimum = truncated_newton(
+                problem.at,
+                minimum.x,
+                problem.inverse,
+                problem.hessian,
+                tolerance=max(tolerance, _NATS / problem.n),
+                max_passes=_HARD * max_passes - passes,
+                **accuracy,
+            )
+            passes += minimum.passes
+        if not minimum.converged or minimum.value < least:
+            break
+    return Minimum(minimum.x, minimum.value, minimum.converged, passes)
+
+
+#: With more entries than this, the tolerance of the mean loss is this many nats: calibrated probabilities are then accurate to about 1e-5.
+_LARGE, _TOLERANCE_LARGE = 400_000, 1e-9
+#: Tolerance at which the search changes from single to double precision.
+_ROUGH = 1e-8
+#: Passes after which the Hessian is recomputed, and the largest number of Hessians.
+_PATIENCE, _HESSIANS = 25, 8
+
+
+def fit_penalised(problem: LinearProblem, start: FloatArray) -> Minimum:
+    """Minimise a loss with a penalty on every parameter, first in single precision.
+
+    One Hessian is used as long as the search makes progress, and the step pairs that correct it are kept in double precision.
+
+    Parameters
+    ----------
+    problem : VectorProblem or MatrixProblem
+    start : ndarray
+        The parameters at which the penalty is 0.
+    """
+    exact = problem.dtype
+    single = exact is not np.float64
+    tolerance = _TOLERANCE_LARGE if problem.n * problem.k > _LARGE else TOLERANCE
+    stages: list[tuple[type, float]] = [(np.float32, TOLERANCE_SINGLE if single else _ROUGH)]
+    stages += [] if single else [(np.float64, tolerance)]
+    minimum = Minimum(warm_start(problem, start), np.inf, False, 0)
+    passes = 0
+    for _ in range(_HESSIANS):
+        problem.dtype = np.float32
+        inverse = problem.inverse(minimum.x)
+        pairs: CurvaturePairs = []
+        for problem.dtype, stage_tolerance in stages:
+            minimum = minimise(
+                problem.at,
+                minimum.x,
+                inverse,
+                tolerance=stage_tolerance,
+                max_passes=_PATIENCE,
+                rounding=rounding_of(problem.dtype),
+                pairs=pairs,
+                last_step=True,
+            )
+            passes += minimum.passes
+            if not minimum.converged:
+                break
+        if minimum.converged:
+            break
+        if isinstance(problem, VectorProblem):
+            # Some classes move together, and their common curvature is needed.
+            problem.classwise_hessian = False
+    problem.dtype = exact
+    return Minimum(minimum.x, minimum.value, minimum.converged, passes)
+
+
+def seconds_of_a_pass(problem: LinearProblem, x: FloatArray) -> float:
+    """Estimate the seconds of one evaluation of the loss on all rows, from some of them."""
+    rows = min(problem.n, 2_000)
+    part = problem.every(max(1, problem.n // rows))
+    # Thread time, because wall-clock time says little on a busy machine.
+    began = time.thread_time()
+    part.likelihood(x)
+    return (time.thread_time() - began) * problem.n / rows
+
+
+# ---- Penalty strengths
+
+
+#: Strengths that are tried, strongest first: each fit starts where the last one ended.
+GRID = (1e5, 1e4, 1e3, 1e2, 1e1, 1e0, 1e-1, 1e-2)
+#: Largest number of passes over the rows of one of these fits, and its tolerance.
+SHORT_PASSES = 25
+_LOOSE = 1e-6
+#: One strength, or several.
+S = TypeVar("S")
+
+
+class StrengthSearch(Generic[S]):
+    """Search for the penalty strengths with the lowest cross-validated loss, along paths of decreasing strength.
+
+    Parameters
+    ----------
+    problem : MatrixProblem or VectorProblem
+        The problem on all calibration rows.
+    start : ndarray
+        Starting point of the first fits.
+    folds : int
+    penalty : callable
+        Returns the penalty of a problem with given strengths.
+
+    Attributes
+    ----------
+    losses : list of float
+        Cross-validated mean losses of the strengths that were tried on the last path.
+    """
+
+    def __init__(
+        self,
+        problem: LinearProblem,
+        start: FloatArray,
+        folds: int,
+        penalty: Callable[[LinearProblem, S], Penalty],
+    ) -> None:
+        self.problem, self.penalty = problem, penalty
+        self.folds = min(folds, problem.labels.size)  # no fold is empty
+        self.fold_of = _folds_in_order(problem.labels, self.folds)
+        # One Hessian serves all folds and strengths: it is only a preconditioner.
+        self.blocks = (
+            problem.blocks(start)
+            if isinstance(problem, MatrixProblem) and problem.in_blocks
+            else None
+        )
+        self.reached = [start] * self.folds
+        self.losses: list[float] = []
+
+    def best(self, paths: Sequence[S], name: str) -> S:
+        """Return the best of these strengths; after the loss has risen twice in a row, weaker ones are not tried."""
+        losses = self.losses = []
+        lowest, reached = np.inf, self.reached
+        for at, strengths in enumerate(paths, start=1):
+            self.problem.penalty = self.penalty(self.problem, strengths)
+            # The inverses for the previous strength are as large as the data: free them before making new ones.
+            shared = inverse = None
+            if self.blocks is not None and isinstance(self.problem, MatrixProblem):
+                shared = self.problem.by_class(self.blocks)
+            losses.append(0.0)
+            for fold in range(self.folds):
+                checkpoint(
+                    f"cross-validating the {name}: strength {at} of at most {len(paths)}, "
+                    f"fold {fold + 1} of {self.folds}"
+                )
+                part = self._part(self.fold_of != fold)
+                part.penalty = self.penalty(part, strengths)
+                x = reached[fold]
+                inverse = shared or part.inverse(x)
+                x = minimise(
+                    part.at,
+                    x,
+                    inverse,
+                    tolerance=_LOOSE,
+                    max_passes=SHORT_PASSES,
+                    rounding=rounding_of(np.float32),
+                    pair_dtype=np.float32,
+                ).x
+                reached = [*reached[:fold], x, *reached[fold + 1 :]]
+                held_out = self._part(self.fold_of == fold)
+                losses[-1] += held_out.likelihood(x)[0] * held_out.n / self.problem.n
+            if losses[-1] < lowest:
+                # The next path starts where this one was best.
+                lowest, self.reached = losses[-1], reached
+            if len(losses) > 2 and losses[-1] > losses[-2] > losses[-3]:
+                break
+        return paths[int(np.argmin(losses))]
+
+    def _part(self, chosen: BoolArray) -> LinearProblem:
+        """Return the problem on some of the rows, by a mask of shape (n,)."""
+        part = self.problem.of_rows(np.flatnonzero(chosen))
+        # Strengths are far apart: single precision is enough to compare them.
+        part.dtype = np.float32
+        return part
+
+
+def _folds_in_order(labels: IntArray, folds: int) -> IntArray:
+    """Return the fold of each row; the rows of every class are dealt out in turn, in their own order."""
+    order = np.argsort(labels, kind="stable")
+    fold = np.empty(labels.size, dtype=np.intp)
+    fold[order] = np.arange(labels.size) % folds
+    return fold
+
+
+# ---- Minimisers
 
 
 #: Value and gradient at a point.
 Function = Callable[[FloatArray], tuple[float, FloatArray]]
-#: An approximate inverse Hessian, applied to a vector.
-Inverse = Callable[[FloatArray], FloatArray]
 #: Steps, the change of the gradient along each, and 1 over their inner product.
 CurvaturePairs = list[tuple[FloatArray, FloatArray, float]]
 
@@ -121,55 +404,6 @@ def minimise(
     return Minimum(x, value, False, passes)
 
 
-@dataclass(frozen=True, eq=False)
-class Descent:
-    """Result of a search along a direction.
-
-    Attributes
-    ----------
-    x, gradient : ndarray
-    value : float
-    lower : bool
-        Whether the decrease was sufficient; if not, this is the minimum up to rounding, or `most` evaluations were spent.
-    passes : int
-        Number of evaluations of the function.
-    """
-
-    x: FloatArray
-    value: float
-    gradient: FloatArray
-    lower: bool
-    passes: int
-
-
-def descend(
-    function: Function,
-    x: FloatArray,
-    value: float,
-    direction: FloatArray,
-    slope: float,
-    *,
-    most: int,
-    rounding: float,
-) -> Descent:
-    """Backtracking search along a direction: shorten the step until the decrease is sufficient (Armijo's rule)."""
-    length, passes = 1.0, 0
-    while True:
-        checkpoint()
-        trial = x + length * direction
-        new_value, gradient = function(trial)
-        passes += 1
-        lower = new_value <= value + 1e-4 * length * slope
-        # The predicted decrease is below the rounding of the value: this is the minimum.
-        lost = abs(length * slope) < rounding * (abs(value) + 1e-3)
-        if lower or lost or passes >= most:
-            return Descent(trial, new_value, gradient, lower, passes)
-        # The minimum of the parabola through both values and the slope.
-        bend = new_value - value - length * slope
-        shorter = -slope * length**2 / (2 * bend) if np.isfinite(bend) else 0.0
-        length = float(np.clip(shorter, 0.1 * length, 0.5 * length))
-
-
 def _two_loops(gradient: FloatArray, pairs: CurvaturePairs, inverse: Inverse) -> FloatArray:
     q = gradient.copy()
     alphas = []
@@ -184,14 +418,8 @@ def _two_loops(gradient: FloatArray, pairs: CurvaturePairs, inverse: Inverse) ->
     return q
 
 
-# ---- Truncated Newton method for convex functions: each step by conjugate gradients, so the Hessian is never stored.
-
-
 #: Largest number of products with the Hessian per step, and the relative residual at which a step is accurate enough.
 _PRODUCTS, _RESIDUAL = 20, 0.2
-
-#: A Hessian, applied to a vector.
-Product = Callable[[FloatArray], FloatArray]
 
 
 def truncated_newton(
@@ -256,291 +484,50 @@ def _step(gradient: FloatArray, precondition: Inverse, hessian: Product) -> tupl
     return step, products
 
 
-# ---- Squared penalties on the parameters of a map.
-
-
 @dataclass(frozen=True, eq=False)
-class Penalty:
-    """Strengths of the squared penalties, added to the mean loss.
+class Descent:
+    """Result of a search along a direction.
 
     Attributes
     ----------
-    weights : ndarray
-        Factor of the square of each parameter; same shape as the parameters.
-    centre : ndarray or float
-        Values of the parameters at which the penalty is 0.
+    x, gradient : ndarray
+    value : float
+    lower : bool
+        Whether the decrease was sufficient; if not, this is the minimum up to rounding, or `most` evaluations were spent.
+    passes : int
+        Number of evaluations of the function.
     """
 
-    weights: FloatArray
-    centre: FloatArray | float = 0.0
-
-    def add(self, x: FloatArray, value: float, gradient: FloatArray) -> tuple[float, FloatArray]:
-        """Return value and gradient with the penalty added."""
-        away = x - self.centre
-        weighted = self.weights * away
-        return value + float(np.vdot(weighted, away)), gradient + 2 * weighted
+    x: FloatArray
+    value: float
+    gradient: FloatArray
+    lower: bool
+    passes: int
 
 
-# ---- Shared parts of the losses of vector and matrix scaling: choice of rows, softmax of blocks, precision, and a solver.
-
-
-#: Number of rows from which a Hessian is estimated.
-HESSIAN_ROWS = 4_000
-BLOCK_BYTES = 1 << 18
-
-
-class SoftmaxProblem:
-    """The rows of a problem, their weights, and the penalty on its parameters; a subclass defines the mean loss.
-
-    Attributes
-    ----------
-    labels : ndarray of int, shape (n,)
-    n, k : int
-        Rows and classes.
-    penalty : Penalty
-    rows : ndarray of int, shape (n,), optional
-        The rows to use, or None for all; they are taken block by block, never copied as a whole.
-    weights : ndarray, shape (n,), optional
-        Row weights; None if all are equal.
-    dtype : type
-        The precision of the computation.
-    """
-
-    def __init__(
-        self,
-        scores: FloatArray,
-        labels: IntArray,
-        penalty: Penalty,
-        rows: IntArray | None,
-        weights: FloatArray | None,
-    ) -> None:
-        self.labels, self.penalty, self.rows, self.weights = labels, penalty, rows, weights
-        self.n, self.k = labels.size, int(scores.shape[1])
-        self.dtype = working_type(scores)
-
-    def likelihood(self, x: FloatArray) -> tuple[float, FloatArray]:
-        """Return the mean loss and its gradient, without the penalty."""
-        raise NotImplementedError
-
-    def at(self, x: FloatArray) -> tuple[float, FloatArray]:
-        """Return the penalised mean loss and its gradient."""
-        return self.penalty.add(x, *self.likelihood(x))
-
-    def _restricted(
-        self,
-        labels: IntArray,
-        weights: FloatArray | None,
-        *,
-        step: int = 1,
-        rows: IntArray | None = None,
-    ) -> Self:
-        """Return the problem on every `step`-th of the stored scores, or on those at `rows`, with these labels and weights."""
-        raise NotImplementedError
-
-    def every(self, step: int) -> Self:
-        """Return the problem on every `step`-th row."""
-        if self.rows is not None:
-            return self.of_rows(np.arange(0, self.n, step))
-        weights = None if self.weights is None else self.weights[::step]
-        return self._restricted(self.labels[::step], weights, step=step)
-
-    def of_rows(self, rows: IntArray) -> Self:
-        """Return the problem on some of these rows."""
-        weights = None if self.weights is None else self.weights[rows]
-        stored = rows if self.rows is None else self.rows[rows]
-        return self._restricted(self.labels[rows], weights, rows=stored)
-
-    def _stored(self, rows: slice) -> slice | IntArray:
-        """Return where the scores of a run of these rows are stored."""
-        return rows if self.rows is None else self.rows[rows]
-
-
-def rounding_of(dtype: type) -> float:
-    """Return the relative error of a mean loss in this dtype (its sums are in double precision)."""
-    return 1e-14 if dtype is np.float64 else 1e-8
-
-
-def working_type(z: FloatArray) -> type:
-    """Return double precision if the array is small, else its own dtype."""
-    return np.float64 if z.size <= 4_000_000 else z.dtype.type
-
-
-def dense_inverse(h: FloatArray) -> Callable[[FloatArray], FloatArray]:
-    """Return a solver for a symmetric, positive semidefinite matrix, whose diagonal is changed in place."""
-    diagonal = np.diag_indices(h.shape[0])
-    # Softmax is invariant to a constant that is added to all classes: a small ridge fixes it.
-    ridge = 1e-9 * (1 + float(h[diagonal].max()))
-    h[diagonal] += ridge
+def descend(
+    function: Function,
+    x: FloatArray,
+    value: float,
+    direction: FloatArray,
+    slope: float,
+    *,
+    most: int,
+    rounding: float,
+) -> Descent:
+    """Backtracking search along a direction: shorten the step until the decrease is sufficient (Armijo's rule)."""
+    length, passes = 1.0, 0
     while True:
-        try:
-            factor = cho_factor(h, lower=True, check_finite=False)
-            break
-        except LinAlgError:
-            h[diagonal] += ridge
-            ridge *= 10
-    return lambda g: np.asarray(cho_solve(factor, g, check_finite=False))
-
-
-def probabilities(
-    u: FloatArray, labels: IntArray, weights: FloatArray | None = None
-) -> tuple[FloatArray, float]:
-    """Softmax of a block, in place, and the (weighted) sum of -log p of the labels."""
-    total, loss = exponentiate(u, labels, weights)
-    u /= total[:, None]
-    return u, loss
-
-
-def exponentiate(
-    u: FloatArray, labels: IntArray, weights: FloatArray | None = None
-) -> tuple[FloatArray, float]:
-    """Turn a block into numerators of its softmax, in place; return their row sums, and the (weighted) sum of -log p of the labels."""
-    u -= u.max(axis=1, keepdims=True)
-    of_label = u[np.arange(labels.size), labels]
-    label_sum = of_label.sum(dtype=np.float64)
-    raise_to(-80, u)
-    np.exp(u, out=u)
-    total = row_sums(u)
-    if weights is not None:
-        return total, float(weights @ (np.log(total) - of_label).astype(np.float64))
-    return total, float(np.log(total).sum(dtype=np.float64) - label_sum)
-
-
-# ---- The loss of vector scaling: each class has a factor and an offset.
-
-
-#: Above this many classes, the classes are first fitted as if they were independent.
-TOGETHER = 200
-
-
-class VectorProblem(SoftmaxProblem):
-    """Mean NLL of ``softmax(w * z + b)``; parameters have shape (2, K): w, then b."""
-
-    def __init__(
-        self,
-        z: FloatArray,
-        labels: IntArray,
-        penalty: Penalty | None = None,
-        rows: IntArray | None = None,
-        weights: FloatArray | None = None,
-    ) -> None:
-        if penalty is None:
-            penalty = Penalty(np.zeros((2, z.shape[1])))
-        super().__init__(z, labels, penalty, rows, weights)
-        self.z = z
-        #: Tolerances at which recomputing the Hessian is worthwhile.
-        self.phases: tuple[float, ...] = (1e-3, 1e-5) if self.k <= TOGETHER else ()
-        #: Whether the Hessian treats the classes as independent.
-        self.classwise_hessian = self.k > TOGETHER
-
-    def _restricted(
-        self,
-        labels: IntArray,
-        weights: FloatArray | None,
-        *,
-        step: int = 1,
-        rows: IntArray | None = None,
-    ) -> Self:
-        return type(self)(self.z[::step], labels, self.penalty, rows, weights)
-
-    def likelihood(self, x: FloatArray) -> tuple[float, FloatArray]:
-        """Return the mean loss and its gradient, without the penalty."""
-        k = self.k
-
-        def work(rows: slice) -> FloatArray:
-            z, e, total, loss = self._exponentials(x, rows)
-            # Residuals, times the row sums: terms that nearly cancel are subtracted before they are added up over the rows, because
-            # single precision would lose the difference of the two sums.
-            e[np.arange(total.size), self.labels[rows]] -= total
-            weight = 1 / total
-            if self.weights is not None:
-                weight *= self.weights[rows].astype(weight.dtype)
-            sums = np.empty(2 * k + 1)
-            sums[k : 2 * k] = weight @ e
-            e *= z
-            sums[:k] = weight @ e
-            sums[-1] = loss
-            return sums
-
-        total = sum_over_blocks(self.z[: self.n], work) / self.n
-        return float(total[-1]), total[:-1].reshape(2, k)
-
-    def _scores(self, rows: slice) -> FloatArray:
-        z: FloatArray = np.asarray(self.z[self._stored(rows)], dtype=self.dtype)
-        return z
-
-    def _exponentials(
-        self, x: FloatArray, rows: slice
-    ) -> tuple[FloatArray, FloatArray, FloatArray, float]:
-        """Return the scores of a block, numerators of its probabilities, their row sums, and the sum of -log p of the labels."""
-        w, b = x.astype(self.dtype)
-        z = self._scores(rows)
-        e = z * w
-        e += b
-        weights = None if self.weights is None else self.weights[rows]
-        total, loss = exponentiate(e, self.labels[rows], weights)
-        return z, e, total, loss
-
-    def inverse(self, x: FloatArray) -> Inverse:
-        """Return an approximate inverse Hessian: from some of the rows, or class by class (see `classwise_hessian`)."""
-        if self.classwise_hessian:
-            return self._by_class(x)
-        part = self.every(max(1, self.n // max(HESSIAN_ROWS, 6 * self.k)))
-        part.dtype = self.dtype
-        w, b = x.astype(self.dtype)
-        k = self.k
-        h = np.zeros((2 * k, 2 * k))
-        diagonal = np.zeros((3, k))
-        block_bytes = max(BLOCK_BYTES, k * k * self.z.itemsize)
-        for rows in row_blocks(self.z[: part.n], block_bytes=block_bytes):
-            z, labels = part._scores(rows), part.labels
-            p, _ = probabilities(z * w + b, labels[rows])
-            pz = p * z
-            weighted = p if part.weights is None else p * part.weights[rows, None].astype(p.dtype)
-            weighted_z = weighted * z
-            diagonal += (
-                np.einsum("ij,ij->j", weighted_z, z),
-                weighted_z.sum(axis=0),
-                weighted.sum(axis=0),
-            )
-            h[:k, :k] -= weighted_z.T @ pz
-            h[:k, k:] -= weighted_z.T @ p
-            h[k:, k:] -= weighted.T @ p
-        at = np.arange(k)
-        h[at, at] += diagonal[0]
-        h[at, k + at] += diagonal[1]
-        h[k + at, k + at] += diagonal[2]
-        h[k:, :k] = h[:k, k:].T
-        h /= part.n
-        h[np.diag_indices(2 * k)] += 2 * self.penalty.weights.ravel()
-        solve = dense_inverse(h)
-        return lambda g: solve(g.ravel()).reshape(2, k)
-
-    def _by_class(self, x: FloatArray) -> Inverse:
-        """Return the inverse of the 2 x 2 block of every class, from all rows.
-
-        Where no group of classes moves together, this is nearly the whole Hessian, and costs one pass.
-        """
-        k = self.k
-
-        def work(rows: slice) -> FloatArray:
-            z, p, total, _ = self._exponentials(x, rows)
-            p /= total[:, None]
-            p -= p * p
-            ones = np.ones(p.shape[0], dtype=p.dtype)
-            if self.weights is not None:
-                ones *= self.weights[rows].astype(p.dtype)
-            sums = np.empty((3, k))
-            for power in range(3):
-                sums[power] = ones @ p
-                p *= z
-            return sums
-
-        constant, mixed, square = sum_over_blocks(self.z[: self.n], work) / self.n
-        square, constant = (square, constant) + 2 * self.penalty.weights
-        # A class about which no row is uncertain has no curvature.
-        constant = constant + 1e-9 * (1 + constant.max())
-        square = square + 1e-9 * (1 + square.max())
-        determinant = square * constant - mixed * mixed
-        return lambda g: (
-            np.stack([constant * g[0] - mixed * g[1], square * g[1] - mixed * g[0]]) / determinant
-        )
+        checkpoint()
+        trial = x + length * direction
+        new_value, gradient = function(trial)
+        passes += 1
+        lower = new_value <= value + 1e-4 * length * slope
+        # The predicted decrease is below the rounding of the value: this is the minimum.
+        lost = abs(length * slope) < rounding * (abs(value) + 1e-3)
+        if lower or lost or passes >= most:
+            return Descent(trial, new_value, gradient, lower, passes)
+        # The minimum of the parabola through both values and the slope.
+        bend = new_value - value - length * slope
+        shorter = -slope * length**2 / (2 * bend) if np.isfinite(bend) else 0.0
+        length = float(np.clip(shorter, 0.1 * length, 0.5 * length))

@@ -1,4 +1,4 @@
-"""Structured vector and matrix scaling."""
+"""Structured vector and matrix scaling (Berta et al. 2026): linear maps of mixed log-probabilities, shrunk towards the identity."""
 
 from __future__ import annotations
 
@@ -10,107 +10,26 @@ import numpy as np
 from scipy.linalg import eigh
 
 from calviz.core.blocks import FloatArray, IntArray, checkpoint, for_row_blocks
-from calviz.core.entry_specs import ANY_CLASSES, FloorChoice, Input, recalibrator
+from calviz.core.entry_specs import ANY_CLASSES, FitFacts, FloorChoice, Input, recalibrator
 from calviz.core.errors import NotAvailable, OptionError
 from calviz.core.probabilities import Scores, softmax
 from calviz.core.temperature import fit_temperature, tempered
-from calviz.recalibrators import base, maps
 from calviz.recalibrators.base import BaseRecalibrator, is_number
-from calviz.recalibrators.maps import Numbers, fields
+from calviz.recalibrators.maps import Numbers, array_source, fields
 from calviz.recalibrators.matrix import present_classes
-from calviz.recalibrators.matrix_fits import (
+from calviz.recalibrators.softmax_fits import StrengthSearch, fit_penalised, seconds_of_a_pass
+from calviz.recalibrators.softmax_losses import (
+    Inverse,
     LinearProblem,
     MatrixProblem,
-    StrengthSearch,
-    fit_penalised,
-    seconds_of_a_pass,
-)
-from calviz.recalibrators.softmax_fits import (
-    Inverse,
     Penalty,
     VectorProblem,
     dense_inverse,
     working_type,
 )
 
-# ---- Temperature scaling mixed with the uniform distribution: the input of structured scaling.
-
-
-#: Distance of log(1/T) from 0 where the likelihood has no optimum.
-FURTHEST = 16.0
-
-
-@dataclass(frozen=True)
-class MixedTemperature:
-    """``log(n / (n + 1) softmax(z / T) + 1 / ((n + 1) K))``: no class is ever ruled out.
-
-    Attributes
-    ----------
-    temperature : float
-        T.
-    rows : int
-        n, the number of calibration rows: the mixture acts like one more row without information.
-    """
-
-    temperature: float
-    rows: int
-
-    def logs(self, block: FloatArray) -> FloatArray:
-        """Return the logarithms of the mixed probabilities of a block of logits, shape (b, K), in place."""
-        tempered(block, self.temperature)
-        block *= block.dtype.type(self.rows / (self.rows + 1))
-        block += block.dtype.type(1 / ((self.rows + 1) * block.shape[1]))
-        return np.log(block, out=block)
-
-    def whole(self, scores: Scores) -> FloatArray:
-        """Return the mixed logarithms of all rows, shape (n, K), in the dtype of the scores, as when the map is applied."""
-        out: FloatArray = np.empty(scores.shape, dtype=scores.dtype)
-
-        def work(rows: slice) -> None:
-            out[rows] = self.logs(scores.block(rows))
-
-        for_row_blocks(scores.array, work)
-        return out
-
-    def source(self) -> str:
-        """Return Python source of the mixed logarithms of the logits `z`."""
-        n = self.rows
-        return f"np.log({n / (n + 1)!r} * softmax(z / {self.temperature!r}) + {1 / (n + 1)!r} / z.shape[1])"
-
-
-def fit_mixed_temperature(
-    scores: Scores, labels: IntArray, weights: FloatArray | None = None
-) -> tuple[MixedTemperature, str]:
-    """Fit T by maximum likelihood (before mixing); return the mixture, and a warning about T ("" if there is none).
-
-    Where the loss decreases without end towards one side, log(1/T) is `FURTHEST` from 0 (or further, if the scores are very small
-    or large).
-
-    Parameters
-    ----------
-    scores : Scores
-        Logits, or log-probabilities, shape (n, K).
-    labels : ndarray of int, shape (n,)
-    weights : ndarray, shape (n,), optional
-        Row weights, with a mean of 1.
-    """
-    optimum = fit_temperature(scores, labels, weights=weights)
-    value, warning = optimum.value, ""
-    if optimum.bound == "low":
-        value = min(value, math.exp(-FURTHEST))
-        warning = "the calibration rows are separable: before the map is fitted, the scores are made as sharp as possible."
-    elif optimum.bound == "high":
-        value = max(value, math.exp(FURTHEST))
-        warning = "the scores say nothing about the labels of the calibration rows: before the map is fitted, they are made nearly uniform."
-    return MixedTemperature(value, labels.size), warning
-
-
-# ---- Structured scaling: a linear map of mixed log-probabilities that is shrunk towards the identity.
-
-
 #: Multiplier of all penalties: a number, or "cv" to find it by cross-validation.
 Strength: TypeAlias = float | Literal["cv"]
-
 #: Multipliers that cross-validation tries, strongest first, and its number of folds.
 MULTIPLES = tuple(2.0**power for power in range(4, -5, -1))
 FOLDS = 5
@@ -150,8 +69,6 @@ class StructuredMaps(BaseRecalibrator):
         self.floor = floor
         self.input = input
 
-    # ---------------------------------------------------------------- hooks for the methods
-
     def _problem(
         self, scores: Scores, labels: IntArray, weights: FloatArray | None
     ) -> LinearProblem:
@@ -176,8 +93,6 @@ class StructuredMaps(BaseRecalibrator):
     def _linear(self, block: FloatArray) -> FloatArray:
         """Multiply a block of M by the weights, without intercepts and softmax."""
         raise NotImplementedError
-
-    # ---------------------------------------------------------------- the fit
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
@@ -225,8 +140,6 @@ class StructuredMaps(BaseRecalibrator):
         if not minimum.converged:
             self._warn(f"not converged after {minimum.passes} passes.")
 
-    # ---------------------------------------------------------------- the map
-
     @property
     def _mixed(self) -> MixedTemperature:
         return MixedTemperature(self.temperature_, int(self.rows_))
@@ -252,99 +165,95 @@ class StructuredMaps(BaseRecalibrator):
     def _arrays(self, name: str) -> str:
         """Return source that defines the arrays of the map."""
         return (
-            f"{name}_w = {maps.array(self.weights_)}\n"
-            f"{name}_b = {maps.array(self.intercepts_)}\n\n\n"
+            f"{name}_w = {array_source(self.weights_)}\n"
+            f"{name}_b = {array_source(self.intercepts_)}\n\n\n"
         )
 
 
-# ---- The loss of structured matrix scaling: curved by the likelihood in a few directions, and by the penalty in the others.
+#: The same for a few passes with a full matrix.
+QUICK_MATRIX = 2_000_000_000
 
 
-#: Number of directions of the off-diagonal weights of each class with exact curvature, besides diagonal and offset.
-DIRECTIONS = 2
-#: Number of rows from which curvatures are estimated.
-_ROWS = 2_500
+def _close_to_platt(facts: FitFacts) -> str:
+    """Why structured scaling is left out: its penalties suit any number of rows, but it is made for more than two classes."""
+    return "for two classes it comes close to Platt scaling." if facts.classes == 2 else ""
 
 
-class StructuredProblem(MatrixProblem):
-    """`MatrixProblem` with one strength for all off-diagonal weights, which grows with the number of classes (Berta et al. 2026)."""
-
-    most_dense = 700
-
-    @property
-    def in_blocks(self) -> bool:
-        """Whether the Hessian is computed class by class: never."""
-        return False
-
-    def inverse(self, x: FloatArray) -> Inverse:
-        """Return an approximate inverse Hessian, from some rows: exact with few classes; with more, exact in a few directions per class.
-
-        Log-probabilities of a row rise and fall together, so nearly all that the likelihood says about the off-diagonal weights of
-        a class is along the first principal directions of its inputs. There, and for diagonal and offsets, the Hessian is
-        computed jointly for all classes; elsewhere the penalty dominates, and the diagonal is enough.
-        """
-        return self._dense(*self._sampled(x)) if self.dense else self._along_directions(x)
-
-    def _along_directions(self, x: FloatArray) -> Inverse:
-        part = self._part(_ROWS)
-        part.dtype = np.float32
-        inputs, p = part._inputs_and_probabilities(x, slice(0, part.n))
-        k, m = self.k, part.n
-        z, diagonal = inputs[:, :-1], np.arange(k)
-        strengths = 2 * self.penalty.weights
-        # u: (K, directions, K), orthonormal, and 0 on the diagonal.
-        doubt = 1 - np.vecdot(p, p)
-        principal = eigh((z * doubt[:, None]).T @ z, subset_by_index=[k - DIRECTIONS, k - 1])[1]
-        u = np.repeat(principal[None], k, axis=0)
-        u[diagonal, diagonal] = 0
-        u = np.linalg.qr(u)[0].transpose(0, 2, 1)
-        # Derivatives of the score of class k along its diagonal weight, its offset and its directions.
-        features = [z, np.ones_like(z), *(z @ u[:, a].T for a in range(DIRECTIONS))]
-        weighted = [p * feature for feature in features]
-        h = np.empty((len(features), k, len(features), k))
-        for a, weighted_feature in enumerate(weighted):
-            for b in range(a, len(features)):
-                block = -(weighted_feature.T @ weighted[b]).astype(np.float64)
-                block[diagonal, diagonal] += np.einsum("ij,ij->j", weighted_feature, features[b])
-                h[a, :, b] = block / m
-                h[b, :, a] = block.T / m
-        flat = h.reshape(len(features) * k, -1)
-        along = np.broadcast_to(strengths[0, 1], (DIRECTIONS, k))
-        flat[np.diag_indices(flat.shape[0])] += np.concatenate(
-            [strengths[diagonal, diagonal], strengths[:, -1], *along]
-        )
-        solve_few = dense_inverse(flat)
-        # Elsewhere: the diagonal of the Hessian, minus the part that the directions explain.
-        spread = p * (1 - p)
-        rest = (spread.T @ (z * z)).astype(np.float64)
-        for a in range(DIRECTIONS):
-            explained = np.einsum("ij,ij->j", spread, features[2 + a] ** 2)
-            rest -= explained[:, None] * u[:, a] ** 2
-        rest = np.maximum(rest / m, 0) + strengths[:, :-1]
-
-        def off_directions(v: FloatArray) -> FloatArray:
-            v = v - np.einsum("kaj,ka->kj", u, np.einsum("kaj,kj->ka", u, v))
-            v[diagonal, diagonal] = 0
-            return v
-
-        def solve(g: FloatArray) -> FloatArray:
-            of_weights = g[:, :-1]
-            projected = [
-                of_weights[diagonal, diagonal],
-                g[:, -1],
-                *np.einsum("kaj,kj->ak", u, of_weights),
-            ]
-            solved = solve_few(np.concatenate(projected)).reshape(len(features), k)
-            out = np.empty_like(g)
-            out[:, :-1] = off_directions(off_directions(of_weights) / rest)
-            out[:, :-1] += np.einsum("kaj,ak->kj", u, solved[2:])
-            out[diagonal, diagonal], out[:, -1] = solved[0], solved[1]
-            return out
-
-        return solve
+def _slow_or_close_to_platt(facts: FitFacts) -> str:
+    """Why structured matrix scaling is left out: each pass costs rows times the square of the classes."""
+    if facts.rows * facts.classes**2 > QUICK_MATRIX:
+        return f"fitting its {facts.parameters:,} parameters takes long."
+    return _close_to_platt(facts)
 
 
-# ---- Structured matrix scaling: a linear map of all log-probabilities, shrunk towards one common temperature.
+@recalibrator(
+    key="svs",
+    label="Structured vector scaling",
+    family="Parametric",
+    accuracy_preserving=False,
+    needs="logits",
+    reference="Berta et al. 2026",
+    formula=r"\mathrm{softmax}((1 + v) \circ \log q + c), \quad q = \tfrac{n}{n + 1} \mathrm{softmax}(z / T) + \tfrac{1}{(n + 1) K}",
+    left_out=_close_to_platt,
+    mixed_up_to=ANY_CLASSES,
+)
+class StructuredVectorScaling(StructuredMaps):
+    """Temperature scaling, followed by a factor and an offset for every class that stay near 1 and 0 unless the data say otherwise.
+
+    Parameters
+    ----------
+    strength : float or "cv"
+        Multiplier of the penalties. "cv": the one of 16, 8, ..., 1/16 with the lowest negative log-likelihood in 5-fold
+        cross-validation (of the map only; T is fitted to all rows).
+    floor, input
+        As in `TemperatureScaling`.
+
+    Attributes
+    ----------
+    temperature_ : float
+        T, fitted by maximum likelihood.
+    rows_ : int
+        n, the number of calibration rows.
+    weights_, intercepts_ : ndarray, shape (K,)
+        1 + v and c.
+    strength_ : float
+    searched_ : ndarray, shape (m, 2)
+        Strengths that were tried, and their cross-validated negative log-likelihood; empty for a given strength.
+
+    Notes
+    -----
+    v and c minimise the mean negative log-likelihood plus ``strength * K / n * (sum v^2 + sum c^2)``. Logits and their
+    log-probabilities give the same map.
+    """
+
+    def _problem(
+        self, scores: Scores, labels: IntArray, weights: FloatArray | None
+    ) -> VectorProblem:
+        return VectorProblem(scores.array, labels, weights=weights)
+
+    def _rates(self, k: int, classes: int) -> FloatArray:
+        return np.full((2, k), float(classes))
+
+    def _start(self, k: int) -> FloatArray:
+        return np.stack([np.ones(k), np.zeros(k)])
+
+    def _set_map(self, x: FloatArray, present: IntArray, classes: int) -> None:
+        self.weights_, self.intercepts_ = self._start(classes)
+        self.weights_[present], self.intercepts_[present] = x
+
+    def _linear(self, block: FloatArray) -> FloatArray:
+        block *= self.weights_.astype(block.dtype)
+        return block
+
+    def _described(self) -> dict[str, Any]:
+        return super()._described() | {
+            "weights": self.weights_.tolist(),
+            "intercepts": self.intercepts_.tolist(),
+        }
+
+    def _source(self, name: str) -> str:
+        mixed = self._mixed.source()
+        return f"{self._arrays(name)}def {name}_of(z):\n    return softmax({name}_w * {mixed} + {name}_b)\n"
 
 
 #: Passes over the rows that a fit is assumed to need: the final one, and one in cross-validation.
@@ -359,7 +268,7 @@ _PASSES, _SHORT_PASSES = 20, 5
     needs="logits",
     reference="Berta et al. 2026",
     formula=r"\mathrm{softmax}((I + D) \log q + c), \quad q = \tfrac{n}{n + 1} \mathrm{softmax}(z / T) + \tfrac{1}{(n + 1) K}",
-    left_out=base.structured_matrix,
+    left_out=_slow_or_close_to_platt,
     mixed_up_to=100,
 )
 class StructuredMatrixScaling(StructuredMaps):
@@ -449,74 +358,160 @@ class StructuredMatrixScaling(StructuredMaps):
         return f"{self._arrays(name)}def {name}_of(z):\n    return softmax({mixed} @ {name}_w.T + {name}_b)\n"
 
 
-# ---- Structured vector scaling: a factor and an offset for every class, shrunk towards one common temperature.
+# ---- Mixed temperature scaling
 
 
-@recalibrator(
-    key="svs",
-    label="Structured vector scaling",
-    family="Parametric",
-    accuracy_preserving=False,
-    needs="logits",
-    reference="Berta et al. 2026",
-    formula=r"\mathrm{softmax}((1 + v) \circ \log q + c), \quad q = \tfrac{n}{n + 1} \mathrm{softmax}(z / T) + \tfrac{1}{(n + 1) K}",
-    left_out=base.structured,
-    mixed_up_to=ANY_CLASSES,
-)
-class StructuredVectorScaling(StructuredMaps):
-    """Temperature scaling, followed by a factor and an offset for every class that stay near 1 and 0 unless the data say otherwise.
+#: Distance of log(1/T) from 0 where the likelihood has no optimum.
+FURTHEST = 16.0
 
-    Parameters
-    ----------
-    strength : float or "cv"
-        Multiplier of the penalties. "cv": the one of 16, 8, ..., 1/16 with the lowest negative log-likelihood in 5-fold
-        cross-validation (of the map only; T is fitted to all rows).
-    floor, input
-        As in `TemperatureScaling`.
+
+@dataclass(frozen=True)
+class MixedTemperature:
+    """``log(n / (n + 1) softmax(z / T) + 1 / ((n + 1) K))``: no class is ever ruled out.
 
     Attributes
     ----------
-    temperature_ : float
-        T, fitted by maximum likelihood.
-    rows_ : int
-        n, the number of calibration rows.
-    weights_, intercepts_ : ndarray, shape (K,)
-        1 + v and c.
-    strength_ : float
-    searched_ : ndarray, shape (m, 2)
-        Strengths that were tried, and their cross-validated negative log-likelihood; empty for a given strength.
-
-    Notes
-    -----
-    v and c minimise the mean negative log-likelihood plus ``strength * K / n * (sum v^2 + sum c^2)``. Logits and their
-    log-probabilities give the same map.
+    temperature : float
+        T.
+    rows : int
+        n, the number of calibration rows: the mixture acts like one more row without information.
     """
 
-    def _problem(
-        self, scores: Scores, labels: IntArray, weights: FloatArray | None
-    ) -> VectorProblem:
-        return VectorProblem(scores.array, labels, weights=weights)
+    temperature: float
+    rows: int
 
-    def _rates(self, k: int, classes: int) -> FloatArray:
-        return np.full((2, k), float(classes))
+    def logs(self, block: FloatArray) -> FloatArray:
+        """Return the logarithms of the mixed probabilities of a block of logits, shape (b, K), in place."""
+        tempered(block, self.temperature)
+        block *= block.dtype.type(self.rows / (self.rows + 1))
+        block += block.dtype.type(1 / ((self.rows + 1) * block.shape[1]))
+        return np.log(block, out=block)
 
-    def _start(self, k: int) -> FloatArray:
-        return np.stack([np.ones(k), np.zeros(k)])
+    def whole(self, scores: Scores) -> FloatArray:
+        """Return the mixed logarithms of all rows, shape (n, K), in the dtype of the scores, as when the map is applied."""
+        out: FloatArray = np.empty(scores.shape, dtype=scores.dtype)
 
-    def _set_map(self, x: FloatArray, present: IntArray, classes: int) -> None:
-        self.weights_, self.intercepts_ = self._start(classes)
-        self.weights_[present], self.intercepts_[present] = x
+        def work(rows: slice) -> None:
+            out[rows] = self.logs(scores.block(rows))
 
-    def _linear(self, block: FloatArray) -> FloatArray:
-        block *= self.weights_.astype(block.dtype)
-        return block
+        for_row_blocks(scores.array, work)
+        return out
 
-    def _described(self) -> dict[str, Any]:
-        return super()._described() | {
-            "weights": self.weights_.tolist(),
-            "intercepts": self.intercepts_.tolist(),
-        }
+    def source(self) -> str:
+        """Return Python source of the mixed logarithms of the logits `z`."""
+        n = self.rows
+        return f"np.log({n / (n + 1)!r} * softmax(z / {self.temperature!r}) + {1 / (n + 1)!r} / z.shape[1])"
 
-    def _source(self, name: str) -> str:
-        mixed = self._mixed.source()
-        return f"{self._arrays(name)}def {name}_of(z):\n    return softmax({name}_w * {mixed} + {name}_b)\n"
+
+def fit_mixed_temperature(
+    scores: Scores, labels: IntArray, weights: FloatArray | None = None
+) -> tuple[MixedTemperature, str]:
+    """Fit T by maximum likelihood (before mixing); return the mixture, and a warning about T ("" if there is none).
+
+    Where the loss decreases without end towards one side, log(1/T) is `FURTHEST` from 0 (or further, if the scores are very small
+    or large).
+
+    Parameters
+    ----------
+    scores : Scores
+        Logits, or log-probabilities, shape (n, K).
+    labels : ndarray of int, shape (n,)
+    weights : ndarray, shape (n,), optional
+        Row weights, with a mean of 1.
+    """
+    optimum = fit_temperature(scores, labels, weights=weights)
+    value, warning = optimum.value, ""
+    if optimum.bound == "low":
+        value = min(value, math.exp(-FURTHEST))
+        warning = "the calibration rows are separable: before the map is fitted, the scores are made as sharp as possible."
+    elif optimum.bound == "high":
+        value = max(value, math.exp(FURTHEST))
+        warning = "the scores say nothing about the labels of the calibration rows: before the map is fitted, they are made nearly uniform."
+    return MixedTemperature(value, labels.size), warning
+
+
+# ---- The loss of structured matrix scaling
+
+
+#: Number of directions of the off-diagonal weights of each class with exact curvature, besides diagonal and offset.
+DIRECTIONS = 2
+#: Number of rows from which curvatures are estimated.
+_ROWS = 2_500
+
+
+class StructuredProblem(MatrixProblem):
+    """`MatrixProblem` with one strength for all off-diagonal weights, which grows with the number of classes (Berta et al. 2026)."""
+
+    most_dense = 700
+
+    @property
+    def in_blocks(self) -> bool:
+        """Whether the Hessian is computed class by class: never."""
+        return False
+
+    def inverse(self, x: FloatArray) -> Inverse:
+        """Return an approximate inverse Hessian, from some rows: exact with few classes; with more, exact in a few directions per class.
+
+        Log-probabilities of a row rise and fall together, so nearly all that the likelihood says about the off-diagonal weights of
+        a class is along the first principal directions of its inputs. There, and for diagonal and offsets, the Hessian is
+        computed jointly for all classes; elsewhere the penalty dominates, and the diagonal is enough.
+        """
+        return self._dense(*self._sampled(x)) if self.dense else self._along_directions(x)
+
+    def _along_directions(self, x: FloatArray) -> Inverse:
+        part = self._part(_ROWS)
+        part.dtype = np.float32
+        inputs, p = part._inputs_and_probabilities(x, slice(0, part.n))
+        k, m = self.k, part.n
+        z, diagonal = inputs[:, :-1], np.arange(k)
+        strengths = 2 * self.penalty.weights
+        # u: (K, directions, K), orthonormal, and 0 on the diagonal.
+        doubt = 1 - np.vecdot(p, p)
+        principal = eigh((z * doubt[:, None]).T @ z, subset_by_index=[k - DIRECTIONS, k - 1])[1]
+        u = np.repeat(principal[None], k, axis=0)
+        u[diagonal, diagonal] = 0
+        u = np.linalg.qr(u)[0].transpose(0, 2, 1)
+        # Derivatives of the score of class k along its diagonal weight, its offset and its directions.
+        features = [z, np.ones_like(z), *(z @ u[:, a].T for a in range(DIRECTIONS))]
+        weighted = [p * feature for feature in features]
+        h = np.empty((len(features), k, len(features), k))
+        for a, weighted_feature in enumerate(weighted):
+            for b in range(a, len(features)):
+                block = -(weighted_feature.T @ weighted[b]).astype(np.float64)
+                block[diagonal, diagonal] += np.einsum("ij,ij->j", weighted_feature, features[b])
+                h[a, :, b] = block / m
+                h[b, :, a] = block.T / m
+        flat = h.reshape(len(features) * k, -1)
+        along = np.broadcast_to(strengths[0, 1], (DIRECTIONS, k))
+        flat[np.diag_indices(flat.shape[0])] += np.concatenate(
+            [strengths[diagonal, diagonal], strengths[:, -1], *along]
+        )
+        solve_few = dense_inverse(flat)
+        # Elsewhere: the diagonal of the Hessian, minus the part that the directions explain.
+        spread = p * (1 - p)
+        rest = (spread.T @ (z * z)).astype(np.float64)
+        for a in range(DIRECTIONS):
+            explained = np.einsum("ij,ij->j", spread, features[2 + a] ** 2)
+            rest -= explained[:, None] * u[:, a] ** 2
+        rest = np.maximum(rest / m, 0) + strengths[:, :-1]
+
+        def off_directions(v: FloatArray) -> FloatArray:
+            v = v - np.einsum("kaj,ka->kj", u, np.einsum("kaj,kj->ka", u, v))
+            v[diagonal, diagonal] = 0
+            return v
+
+        def solve(g: FloatArray) -> FloatArray:
+            of_weights = g[:, :-1]
+            projected = [
+                of_weights[diagonal, diagonal],
+                g[:, -1],
+                *np.einsum("kaj,kj->ak", u, of_weights),
+            ]
+            solved = solve_few(np.concatenate(projected)).reshape(len(features), k)
+            out = np.empty_like(g)
+            out[:, :-1] = off_directions(off_directions(of_weights) / rest)
+            out[:, :-1] += np.einsum("kaj,ak->kj", u, solved[2:])
+            out[diagonal, diagonal], out[:, -1] = solved[0], solved[1]
+            return out
+
+        return solve

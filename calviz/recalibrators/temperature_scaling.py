@@ -1,4 +1,4 @@
-"""Temperature scaling, ensembles of it, one per class."""
+"""Temperature scaling, its ensemble, and temperatures per class."""
 
 from __future__ import annotations
 
@@ -21,11 +21,8 @@ from calviz.core.entry_specs import ANY_CLASSES, FloorChoice, Input, recalibrato
 from calviz.core.errors import OptionError
 from calviz.core.probabilities import Scores, softmax
 from calviz.core.temperature import RANGE, Temperature, fit_temperature, tempered
-from calviz.recalibrators import base, maps
-from calviz.recalibrators.base import BaseRecalibrator
-from calviz.recalibrators.maps import Numbers, fields
-
-# ---- Temperature scaling: one number that softens or sharpens all probabilities.
+from calviz.recalibrators.base import BaseRecalibrator, always, close_to_simpler
+from calviz.recalibrators.maps import Numbers, array_source, fields
 
 
 @recalibrator(
@@ -38,7 +35,7 @@ from calviz.recalibrators.maps import Numbers, fields
     formula=r"\mathrm{softmax}(z / T)",
     summary="Temperature scaling whose T minimises the Brier score instead of the NLL.",
     preset={"loss": "mse"},
-    left_out=base.variant("a variant of temperature scaling, by squared error."),
+    left_out=always("a variant of temperature scaling, by squared error."),
 )
 @recalibrator(
     key="temperature",
@@ -86,16 +83,10 @@ class TemperatureScaling(BaseRecalibrator):
         self.floor = floor
         self.input = input
 
-    def _fit(self, scores: Scores, labels: IntArray) -> None:
-        self._set_temperature(fit_temperature(scores, labels, self.loss))
-
-    def _fit_weighted(self, scores: Scores, labels: IntArray, weights: FloatArray) -> None:
-        self._set_temperature(fit_temperature(scores, labels, self.loss, weights))
-
-    def _set_temperature(self, optimum: Temperature) -> None:
+    def _fit_weighted(self, scores: Scores, labels: IntArray, weights: FloatArray | None) -> None:
+        optimum = fit_temperature(scores, labels, self.loss, weights)
         self.temperature_ = optimum.value
-        warning = bound_warning(optimum)
-        if warning:
+        if warning := bound_warning(optimum):
             self._warn(warning)
 
     def _apply(self, block: FloatArray) -> FloatArray:
@@ -125,12 +116,173 @@ def bound_warning(optimum: Temperature) -> str | None:
     return None
 
 
-# ---- The best weights of a mixture of a few maps, exact on the simplex.
+# ---- Ensemble temperature scaling
 
 
-def faces(size: int) -> list[list[int]]:
-    """Return all non-empty subsets of the components, the full set first."""
-    return [list(face) for r in range(size, 0, -1) for face in combinations(range(size), r)]
+#: Half-width of the joint search, in log T.
+_REACH = math.log(4)
+
+
+@recalibrator(
+    key="ets",
+    label="Ensemble temperature scaling (ETS)",
+    family="Parametric",
+    accuracy_preserving=True,
+    needs="logits",
+    reference="Zhang et al. 2020, eq. 5",
+    formula=r"w_1\,\mathrm{softmax}(z / T) + w_2\,\mathrm{softmax}(z) + w_3 / K",
+    left_out=close_to_simpler,
+    preselected=True,
+    mixed_up_to=ANY_CLASSES,
+)
+class EnsembleTemperatureScaling(BaseRecalibrator):
+    """A mixture of the tempered, the original and the uniform probabilities; more expressive than a single temperature.
+
+    T is fitted first and then the weights, as in the paper: for the squared error this is a quadratic programme in
+    three variables, solved exactly. With `joint`, T is then searched again, with the best weights for each T.
+
+    Parameters
+    ----------
+    loss : {"mse", "nll"}
+        What T and the weights minimise on the calibration rows.
+    joint : bool
+        Whether to search for T again, together with the weights: never worse on the calibration rows, at the cost of
+        about twenty passes over them.
+    floor, input
+        As in `TemperatureScaling`.
+
+    Attributes
+    ----------
+    temperature_ : float
+    weights_ : ndarray, shape (3,)
+        Weights of the tempered, the original and the uniform probabilities; they sum to 1.
+    """
+
+    fitted = fields(temperature_=Numbers(above=0), weights_=Numbers((3,), least=-1e-12, total=1))
+    temperature_: float
+    weights_: FloatArray
+
+    def __init__(
+        self,
+        *,
+        loss: Literal["mse", "nll"] = "mse",
+        joint: bool = False,
+        floor: FloorChoice = "auto",
+        input: Input = "probabilities",
+    ) -> None:
+        self.loss = loss
+        self.joint = joint
+        self.floor = floor
+        self.input = input
+
+    def _fit_weighted(self, scores: Scores, labels: IntArray, weights: FloatArray | None) -> None:
+        optimum = fit_temperature(scores, labels, self.loss, weights)
+        if warning := bound_warning(optimum):
+            self._warn(warning)
+        self.temperature_ = optimum.value
+        self.weights_, value = self._weights(scores, labels, self.temperature_, weights)
+        if self.joint:
+            self._refine(scores, labels, value, weights)
+        if self.weights_[2] > 1 - 1e-9:
+            self._warn(
+                "the uniform distribution alone fits best: the scores say nothing about the labels."
+            )
+
+    def _weights(
+        self,
+        scores: Scores,
+        labels: IntArray,
+        temperature: float,
+        weights: FloatArray | None,
+    ) -> tuple[FloatArray, float]:
+        """Return the best weights at a temperature, and their loss (the squared error up to a constant)."""
+        if self.loss == "mse":
+            return _by_squared_error(scores, labels, temperature, weights)
+        return _by_likelihood(scores, labels, temperature, weights)
+
+    def _refine(
+        self, scores: Scores, labels: IntArray, value: float, weights: FloatArray | None
+    ) -> None:
+        start = math.log(self.temperature_)
+        optimum = minimize_scalar(
+            lambda t: self._weights(scores, labels, math.exp(t), weights)[1],
+            bounds=(start - _REACH, start + _REACH),
+            method="bounded",
+            options={"xatol": 1e-5},
+        )
+        if optimum.fun < value:
+            self.temperature_ = math.exp(optimum.x)
+            self.weights_, _ = self._weights(scores, labels, self.temperature_, weights)
+
+    def _effect_of_zeros(self) -> str:
+        # The squared error is bounded, and the uniform component lifts zeros.
+        return "" if self.loss == "mse" else super()._effect_of_zeros()
+
+    def _apply(self, block: FloatArray) -> FloatArray:
+        w = self.weights_.astype(block.dtype)
+        out = tempered(block.copy(), self.temperature_)
+        out *= w[0]
+        if w[1] > 0:
+            plain = softmax(block)
+            plain *= w[1]
+            out += plain
+        out += w[2] / block.dtype.type(block.shape[1])
+        return out
+
+    def _source(self, name: str) -> str:
+        w = [float(v) for v in self.weights_]
+        return (
+            f"def {name}_of(z):\n"
+            f"    warm, plain, uniform = softmax(z / {self.temperature_!r}), softmax(z), 1 / z.shape[1]\n"
+            f"    return {w[0]!r} * warm + {w[1]!r} * plain + {w[2]!r} * uniform\n"
+        )
+
+
+def _by_squared_error(
+    scores: Scores, labels: IntArray, temperature: float, weights: FloatArray | None
+) -> tuple[FloatArray, float]:
+    n, k = scores.shape
+
+    def work(rows: slice) -> FloatArray:
+        warm, plain = _tempered_and_plain(scores, rows, temperature)
+        true_class = np.arange(warm.shape[0]), labels[rows]
+        per_row = (
+            np.vecdot(warm, warm),
+            np.vecdot(warm, plain),
+            np.vecdot(plain, plain),
+            warm[true_class],
+            plain[true_class],
+        )
+        if weights is not None:
+            return np.array([weights[rows] @ values.astype(np.float64) for values in per_row])
+        return np.array([values.sum(dtype=np.float64) for values in per_row])
+
+    a, b, c, d, e = (sum_over_blocks(scores.array, work) / n).tolist()
+    u = 1 / k
+    gram, hits = np.array([[a, b, u], [b, c, u], [u, u, u]]), np.array([d, e, u])
+    w = squared_error_weights(gram, hits)
+    return w, float(w @ gram @ w - 2 * hits @ w)
+
+
+def _by_likelihood(
+    scores: Scores, labels: IntArray, temperature: float, weights: FloatArray | None
+) -> tuple[FloatArray, float]:
+    true_probs = np.empty((scores.shape[0], 3))
+    true_probs[:, 2] = 1 / scores.shape[1]
+    for rows in row_blocks(scores.array):
+        warm, plain = _tempered_and_plain(scores, rows, temperature)
+        true_class = np.arange(warm.shape[0]), labels[rows]
+        true_probs[rows, 0], true_probs[rows, 1] = warm[true_class], plain[true_class]
+    w = likelihood_weights(true_probs, weights)
+    logs = np.log(np.maximum(true_probs @ w, np.finfo(np.float64).tiny))
+    return w, -float(np.average(logs, weights=weights))
+
+
+def _tempered_and_plain(
+    scores: Scores, rows: slice, temperature: float
+) -> tuple[FloatArray, FloatArray]:
+    block = scores.block(rows)
+    return tempered(block.copy(), temperature), softmax(block)
 
 
 def squared_error_weights(gram: FloatArray, true_probs: FloatArray) -> FloatArray:
@@ -208,263 +360,12 @@ def _interior_weights(true_probs: FloatArray, weights: FloatArray | None) -> Flo
     return np.asarray(np.maximum(w, 0) / np.maximum(w, 0).sum())
 
 
-# ---- Ensemble temperature scaling: a mixture of the tempered, the original and the uniform probabilities.
+def faces(size: int) -> list[list[int]]:
+    """Return all non-empty subsets of the components, the full set first."""
+    return [list(face) for r in range(size, 0, -1) for face in combinations(range(size), r)]
 
 
-#: Half-width of the joint search, in log T.
-_REACH = math.log(4)
-
-
-@recalibrator(
-    key="ets",
-    label="Ensemble temperature scaling (ETS)",
-    family="Parametric",
-    accuracy_preserving=True,
-    needs="logits",
-    reference="Zhang et al. 2020, eq. 5",
-    formula=r"w_1\,\mathrm{softmax}(z / T) + w_2\,\mathrm{softmax}(z) + w_3 / K",
-    left_out=base.close_to_simpler,
-    preselected=True,
-    mixed_up_to=ANY_CLASSES,
-)
-class EnsembleTemperatureScaling(BaseRecalibrator):
-    """A mixture of the tempered, the original and the uniform probabilities; more expressive than a single temperature.
-
-    T is fitted first and then the weights, as in the paper: for the squared error this is a quadratic programme in
-    three variables, solved exactly. With `joint`, T is then searched again, with the best weights for each T.
-
-    Parameters
-    ----------
-    loss : {"mse", "nll"}
-        What T and the weights minimise on the calibration rows.
-    joint : bool
-        Whether to search for T again, together with the weights: never worse on the calibration rows, at the cost of
-        about twenty passes over them.
-    floor, input
-        As in `TemperatureScaling`.
-
-    Attributes
-    ----------
-    temperature_ : float
-    weights_ : ndarray, shape (3,)
-        Weights of the tempered, the original and the uniform probabilities; they sum to 1.
-    """
-
-    fitted = fields(temperature_=Numbers(above=0), weights_=Numbers((3,), least=-1e-12, total=1))
-    temperature_: float
-    weights_: FloatArray
-
-    def __init__(
-        self,
-        *,
-        loss: Literal["mse", "nll"] = "mse",
-        joint: bool = False,
-        floor: FloorChoice = "auto",
-        input: Input = "probabilities",
-    ) -> None:
-        self.loss = loss
-        self.joint = joint
-        self.floor = floor
-        self.input = input
-
-    def _fit(self, scores: Scores, labels: IntArray) -> None:
-        self._mix(scores, labels, None)
-
-    def _fit_weighted(self, scores: Scores, labels: IntArray, weights: FloatArray) -> None:
-        self._mix(scores, labels, weights)
-
-    def _mix(self, scores: Scores, labels: IntArray, weights: FloatArray | None) -> None:
-        optimum = fit_temperature(scores, labels, self.loss, weights)
-        warning = bound_warning(optimum)
-        if warning:
-            self._warn(warning)
-        self.temperature_ = optimum.value
-        self.weights_, value = self._weights(scores, labels, self.temperature_, weights)
-        if self.joint:
-            self._refine(scores, labels, value, weights)
-        if self.weights_[2] > 1 - 1e-9:
-            self._warn(
-                "the uniform distribution alone fits best: the scores say nothing about the labels."
-            )
-
-    def _weights(
-        self,
-        scores: Scores,
-        labels: IntArray,
-        temperature: float,
-        weights: FloatArray | None,
-    ) -> tuple[FloatArray, float]:
-        """Return the best weights at a temperature, and their loss (the squared error up to a constant)."""
-        if self.loss == "mse":
-            return _by_squared_error(scores, labels, temperature, weights)
-        return _by_likelihood(scores, labels, temperature, weights)
-
-    def _refine(
-        self, scores: Scores, labels: IntArray, value: float, weights: FloatArray | None
-    ) -> None:
-        start = math.log(self.temperature_)
-        optimum = minimize_scalar(
-            lambda t: self._weights(scores, labels, math.exp(t), weights)[1],
-            bounds=(start - _REACH, start + _REACH),
-            method="bounded",
-            options={"xatol": 1e-5},
-        )
-        if optimum.fun < value:
-            self.temperature_ = math.exp(optimum.x)
-            self.weights_, _ = self._weights(scores, labels, self.temperature_, weights)
-
-    def _effect_of_zeros(self) -> str:
-        # The squared error is bounded, and the uniform component lifts zeros.
-        return "" if self.loss == "mse" else super()._effect_of_zeros()
-
-    def _apply(self, block: FloatArray) -> FloatArray:
-        w = self.weights_.astype(block.dtype)
-        out = tempered(block.copy(), self.temperature_)
-        out *= w[0]
-        if w[1] > 0:
-            plain = softmax(block)
-            plain *= w[1]
-            out += plain
-        out += w[2] / block.dtype.type(block.shape[1])
-        return out
-
-    def _source(self, name: str) -> str:
-        w = [float(v) for v in self.weights_]
-        return (
-            f"def {name}_of(z):\n"
-            f"    warm, plain, uniform = softmax(z / {self.temperature_!r}), softmax(z), 1 / z.shape[1]\n"
-            f"    return {w[0]!r} * warm + {w[1]!r} * plain + {w[2]!r} * uniform\n"
-        )
-
-
-def _tempered_and_plain(
-    scores: Scores, rows: slice, temperature: float
-) -> tuple[FloatArray, FloatArray]:
-    block = scores.block(rows)
-    return tempered(block.copy(), temperature), softmax(block)
-
-
-def _by_squared_error(
-    scores: Scores, labels: IntArray, temperature: float, weights: FloatArray | None
-) -> tuple[FloatArray, float]:
-    n, k = scores.shape
-
-    def work(rows: slice) -> FloatArray:
-        warm, plain = _tempered_and_plain(scores, rows, temperature)
-        true_class = np.arange(warm.shape[0]), labels[rows]
-        per_row = (
-            np.vecdot(warm, warm),
-            np.vecdot(warm, plain),
-            np.vecdot(plain, plain),
-            warm[true_class],
-            plain[true_class],
-        )
-        if weights is not None:
-            return np.array([weights[rows] @ values.astype(np.float64) for values in per_row])
-        return np.array([values.sum(dtype=np.float64) for values in per_row])
-
-    a, b, c, d, e = (sum_over_blocks(scores.array, work) / n).tolist()
-    u = 1 / k
-    gram, hits = np.array([[a, b, u], [b, c, u], [u, u, u]]), np.array([d, e, u])
-    w = squared_error_weights(gram, hits)
-    return w, float(w @ gram @ w - 2 * hits @ w)
-
-
-def _by_likelihood(
-    scores: Scores, labels: IntArray, temperature: float, weights: FloatArray | None
-) -> tuple[FloatArray, float]:
-    true_probs = np.empty((scores.shape[0], 3))
-    true_probs[:, 2] = 1 / scores.shape[1]
-    for rows in row_blocks(scores.array):
-        warm, plain = _tempered_and_plain(scores, rows, temperature)
-        true_class = np.arange(warm.shape[0]), labels[rows]
-        true_probs[rows, 0], true_probs[rows, 1] = warm[true_class], plain[true_class]
-    w = likelihood_weights(true_probs, weights)
-    logs = np.log(np.maximum(true_probs @ w, np.finfo(np.float64).tiny))
-    return w, -float(np.average(logs, weights=weights))
-
-
-# ---- The search of class-wise temperature scaling: ECE for many vectors of temperatures in one pass.
-
-
-BINS = 15
-#: The grid of gamma: from -0.999 to 0.999 (Ao 2023, section 3.2).
-GRID = np.arange(-999, 1000) / 1000
-#: Up to this many exponentials the whole grid is tried.
-_EXHAUSTIVE = 4e8
-#: Coarse search on larger data: its entries (rows times classes), its step on the grid, and the number of its best gammas to refine.
-_FIRST_CELLS, _COARSE, _VALLEYS = 2_000_000, 10, 4
-_BLOCK_BYTES = 1 << 17
-
-
-def ece_of_temperatures(
-    scores: Scores, labels: IntArray, inverse: FloatArray, weights: FloatArray | None = None
-) -> FloatArray:
-    """Top-label ECE (15 equal-width bins) for each row of `inverse`, shape (G, K), of 1/T_k; row weights have shape (n,)."""
-    n = scores.shape[0] if weights is None else weights.sum()
-    dtype = scores.array.dtype
-    inverse = inverse.astype(dtype)
-    edges = (np.arange(1, BINS) / BINS).astype(dtype)
-
-    def work(rows: slice) -> FloatArray:
-        z, block_labels = scores.block(rows), labels[rows]
-        block_weights = None if weights is None else weights[rows]
-        sums = np.empty((inverse.shape[0], BINS))
-        ones = np.ones(z.shape[1], dtype=dtype)
-        a = np.empty_like(z)
-        places = np.arange(z.shape[0])
-        for g in range(inverse.shape[0]):
-            checkpoint()
-            np.multiply(z, inverse[g], out=a)
-            winner = a.argmax(axis=1)
-            a -= a[places, winner][:, None]
-            np.maximum(a, -80, out=a)
-            np.exp(a, out=a)
-            confidence = 1 / (a @ ones)
-            # Summing the gap itself needs one sum per bin, not one of confidences and one of hits.
-            gap = confidence - (winner == block_labels)
-            if block_weights is not None:
-                gap = gap * block_weights
-            bin_of = np.searchsorted(edges, confidence, side="left")
-            sums[g] = np.bincount(bin_of, weights=gap, minlength=BINS)
-        return sums
-
-    total = sum_over_blocks(scores.array, work, block_bytes=_BLOCK_BYTES)
-    return np.asarray(np.abs(total).sum(axis=1) / n)
-
-
-def best_gamma(
-    scores: Scores,
-    labels: IntArray,
-    temperature: float,
-    direction: FloatArray,
-    weights: FloatArray | None = None,
-) -> tuple[float, float]:
-    """Return the gamma whose temperatures ``T (1 + gamma * direction)`` have the lowest ECE, and that ECE; row weights have shape (n,).
-
-    Small data: the whole grid. Larger data: every tenth gamma, on a part of the rows if there are very many; then every
-    gamma around the best few, on all rows. Among ties, the gamma nearest to 0.
-    """
-    n, k = scores.shape
-
-    def error_of(indices: IntArray, step: int = 1) -> FloatArray:
-        inverse = 1 / (temperature * (1 + GRID[indices, None] * direction))
-        thinned_weights = None if weights is None else weights[::step]
-        return ece_of_temperatures(scores.every(step), labels[::step], inverse, thinned_weights)
-
-    candidates = np.arange(GRID.size)
-    if n * k * GRID.size > _EXHAUSTIVE:
-        coarse = candidates[9::_COARSE]
-        error = error_of(coarse, max(1, n * k // _FIRST_CELLS))
-        valleys = coarse[np.argsort(error, kind="stable")[:_VALLEYS]]
-        near: IntArray = valleys[:, None] + np.arange(-_COARSE + 1, _COARSE)
-        candidates = np.union1d(near[(near >= 0) & (near < GRID.size)], [GRID.size // 2])
-    error = error_of(candidates)
-    order = np.lexsort((np.abs(GRID[candidates]), np.round(error, 12)))
-    return float(GRID[candidates[order[0]]]), float(error[order[0]])
-
-
-# ---- Temperature scaling with one temperature per class, derived from the classes' miscalibration scores.
+# ---- Class-wise temperature scaling
 
 
 @recalibrator(
@@ -475,9 +376,7 @@ def best_gamma(
     needs="logits",
     reference="Ao et al. 2023, eq. 9 and 10",
     formula=r"\mathrm{softmax}(z / T_k),\ T_k = T (1 + \gamma\, \mathrm{MCS}_k / \max_j |\mathrm{MCS}_j|)",
-    left_out=base.variant(
-        "it aims at the errors by class, and may change predictions to reduce them."
-    ),
+    left_out=always("it aims at the errors by class, and may change predictions to reduce them."),
 )
 class ClasswiseTemperature(BaseRecalibrator):
     """A temperature per class: higher for classes that stay overconfident after temperature scaling, lower for underconfident ones.
@@ -549,8 +448,7 @@ class ClasswiseTemperature(BaseRecalibrator):
         if self.temperature is not None:
             return float(self.temperature)
         optimum = fit_temperature(scores, labels, weights=weights)
-        warning = bound_warning(optimum)
-        if warning:
+        if warning := bound_warning(optimum):
             self._warn(warning)
         return optimum.value
 
@@ -585,6 +483,83 @@ class ClasswiseTemperature(BaseRecalibrator):
 
     def _source(self, name: str) -> str:
         return (
-            f"{name}_T = {maps.array(self.temperatures_)}\n\n\n"
+            f"{name}_T = {array_source(self.temperatures_)}\n\n\n"
             f"def {name}_of(z):\n    return softmax(z / {name}_T)\n"
         )
+
+
+BINS = 15
+#: The grid of gamma: from -0.999 to 0.999 (Ao 2023, section 3.2).
+GRID = np.arange(-999, 1000) / 1000
+#: Up to this many exponentials the whole grid is tried.
+_EXHAUSTIVE = 4e8
+#: Coarse search on larger data: its entries (rows times classes), its step on the grid, and the number of its best gammas to refine.
+_FIRST_CELLS, _COARSE, _VALLEYS = 2_000_000, 10, 4
+_BLOCK_BYTES = 1 << 17
+
+
+def best_gamma(
+    scores: Scores,
+    labels: IntArray,
+    temperature: float,
+    direction: FloatArray,
+    weights: FloatArray | None = None,
+) -> tuple[float, float]:
+    """Return the gamma whose temperatures ``T (1 + gamma * direction)`` have the lowest ECE, and that ECE; row weights have shape (n,).
+
+    Small data: the whole grid. Larger data: every tenth gamma, on a part of the rows if there are very many; then every
+    gamma around the best few, on all rows. Among ties, the gamma nearest to 0.
+    """
+    n, k = scores.shape
+
+    def error_of(indices: IntArray, step: int = 1) -> FloatArray:
+        inverse = 1 / (temperature * (1 + GRID[indices, None] * direction))
+        thinned_weights = None if weights is None else weights[::step]
+        return ece_of_temperatures(scores.every(step), labels[::step], inverse, thinned_weights)
+
+    candidates = np.arange(GRID.size)
+    if n * k * GRID.size > _EXHAUSTIVE:
+        coarse = candidates[9::_COARSE]
+        error = error_of(coarse, max(1, n * k // _FIRST_CELLS))
+        valleys = coarse[np.argsort(error, kind="stable")[:_VALLEYS]]
+        near: IntArray = valleys[:, None] + np.arange(-_COARSE + 1, _COARSE)
+        candidates = np.union1d(near[(near >= 0) & (near < GRID.size)], [GRID.size // 2])
+    error = error_of(candidates)
+    order = np.lexsort((np.abs(GRID[candidates]), np.round(error, 12)))
+    return float(GRID[candidates[order[0]]]), float(error[order[0]])
+
+
+def ece_of_temperatures(
+    scores: Scores, labels: IntArray, inverse: FloatArray, weights: FloatArray | None = None
+) -> FloatArray:
+    """Top-label ECE (15 equal-width bins) for each row of `inverse`, shape (G, K), of 1/T_k; row weights have shape (n,)."""
+    n = scores.shape[0] if weights is None else weights.sum()
+    dtype = scores.array.dtype
+    inverse = inverse.astype(dtype)
+    edges = (np.arange(1, BINS) / BINS).astype(dtype)
+
+    def work(rows: slice) -> FloatArray:
+        z, block_labels = scores.block(rows), labels[rows]
+        block_weights = None if weights is None else weights[rows]
+        sums = np.empty((inverse.shape[0], BINS))
+        ones = np.ones(z.shape[1], dtype=dtype)
+        a = np.empty_like(z)
+        places = np.arange(z.shape[0])
+        for g in range(inverse.shape[0]):
+            checkpoint()
+            np.multiply(z, inverse[g], out=a)
+            winner = a.argmax(axis=1)
+            a -= a[places, winner][:, None]
+            np.maximum(a, -80, out=a)
+            np.exp(a, out=a)
+            confidence = 1 / (a @ ones)
+            # Summing the gap itself needs one sum per bin, not one of confidences and one of hits.
+            gap = confidence - (winner == block_labels)
+            if block_weights is not None:
+                gap = gap * block_weights
+            bin_of = np.searchsorted(edges, confidence, side="left")
+            sums[g] = np.bincount(bin_of, weights=gap, minlength=BINS)
+        return sums
+
+    total = sum_over_blocks(scores.array, work, block_bytes=_BLOCK_BYTES)
+    return np.asarray(np.abs(total).sum(axis=1) / n)

@@ -12,7 +12,8 @@ import numpy as np
 import pandas as pd
 
 from calviz.comparison.comparison_results import TIED_SIGN, Comparison, ComparisonColumn, Mark
-from calviz.comparison.study_results import LearningCurve, ModelComparison, PredictionSets
+from calviz.comparison.prediction_sets import PredictionSets
+from calviz.comparison.study_results import LearningCurve, ModelComparison
 from calviz.core.errors import Finding, NotAvailable, OptionError, shortened
 from calviz.core.metric_spec import DIRECTION_WORDS, FAMILIES, METRICS, Metric
 from calviz.core.predictions import Dataset
@@ -23,8 +24,9 @@ from calviz.figures.figure import Figure
 from calviz.figures.hundred_squares import Bullet
 from calviz.report.json_results import plain
 from calviz.sample.cutoff_and_grades import decidable, grade_columns, grade_factor
-from calviz.sample.error_bars import MetricResult, Slices
+from calviz.sample.metric_results import MetricResult
 from calviz.sample.sample import Sample
+from calviz.sample.slices import Slices
 from calviz.verdicts.analysis import evaluate, first_metrics, verdict
 from calviz.verdicts.evaluation import Evaluation, Verdict, Written, name_of, precision_words
 

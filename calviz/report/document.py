@@ -52,7 +52,7 @@ from calviz.report.content import (
     in_order,
     texts,
 )
-from calviz.sample.error_bars import MetricResult
+from calviz.sample.metric_results import MetricResult
 from calviz.verdicts.evaluation import Verdict, Written, name_of
 
 # ---- A report: sections about one or more models, independent of the format.

@@ -14,7 +14,8 @@ from calviz.core.entry_specs import Conventions
 from calviz.core.errors import Finding
 from calviz.core.metric_spec import METRICS
 from calviz.core.version import __version__
-from calviz.sample.error_bars import Interval, MetricResult, NoiseFloor
+from calviz.sample.error_bars import Interval, NoiseFloor
+from calviz.sample.metric_results import MetricResult
 from calviz.verdicts.evaluation import ClassRow, Evaluation
 
 # ---- The JSON of results, the same for the command line and the app; keys are a stable contract.

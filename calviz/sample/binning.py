@@ -1,4 +1,4 @@
-"""Sums per bin and the gaps of bins."""
+"""Sums of rows, scores and hits per bin, and what follows from them: gaps, resamples, intervals of bins."""
 
 from __future__ import annotations
 
@@ -24,153 +24,18 @@ from calviz.core.blocks import (
 from calviz.core.errors import OptionError
 from calviz.core.events import (
     DEFAULT_BINS,
-    MAX_BINS,
     BinaryEvents,
     Ordered,
     Scheme,
     assign,
-    equal_mass_edges,
     equal_width_edges,
     make_edges,
-    sturges_bins,
 )
 from calviz.core.metric_spec import Redrawn, Reweighted
 from calviz.core.p_values import clopper_pearson
+from calviz.sample.caches import latest, once_per_view
 from calviz.sample.draws import HitSums, RowSums, RowWeights, resample_cells, resample_rows
-from calviz.sample.error_bars import LEVEL, latest, once_per_view
-
-# ---- Rows, scores and squared scores added up per bin: kernels for scores in any order, sorted ones, and weighted ones.
-
-
-#: Rows whose sums are taken at a time, so that they stay in the cache.
-BLOCK_ROWS = 1 << 14
-#: Rows that are counted at a time where they need no order.
-COUNTED_ROWS = 1 << 15
-#: Rows of a run that are summed at a time: more would start the threads of the linear algebra library.
-RUN_ROWS = 1 << 13
-
-
-def are_equal_width(edges: FloatArray) -> bool:
-    """Whether edges, shape (M + 1,), are those of bins of equal width."""
-    return np.array_equal(edges, equal_width_edges(edges.size - 1, edges.dtype))
-
-
-def sums_of_equal_width(
-    score: FloatArray, hit: BoolArray, edges: FloatArray, *, powers: tuple[int, ...] = (0, 1)
-) -> FloatArray:
-    """Sums of powers of scores in any order, per equal-width bin and hit.
-
-    The bin follows from a comparison with the nearest edge, exactly as `assign` finds it.
-
-    Parameters
-    ----------
-    score : ndarray of float32 or float64, shape (n,)
-    hit : ndarray of bool, shape (n,)
-    edges : ndarray, shape (M + 1,)
-        Edges of equal-width bins, in the type of the scores.
-    powers : tuple of int
-        P powers from 0 (which counts rows) to 2.
-
-    Returns
-    -------
-    ndarray of float64, shape (P, M, 2)
-    """
-    bins = edges.size - 1
-    width = score.dtype.type(bins)
-    # A score of 0, and scores that rounding has moved outside [0, 1], get a bin of their own at either end.
-    cells = 2 * (bins + 2)
-    # Small integers are several times as fast.
-    small: type[np.signedinteger[Any]] = np.int8 if cells <= np.iinfo(np.int8).max else np.int16
-    sums = np.zeros((len(powers), cells))
-    for start in range(0, score.size, COUNTED_ROWS):
-        checkpoint()
-        part = score[start : start + COUNTED_ROWS]
-        nearest = part * width
-        np.rint(nearest, out=nearest)
-        cell: IntArray = nearest.astype(small)
-        nearest /= width  # the edge itself, rounded as `equal_width_edges` rounds it
-        cell += (part > nearest).view(np.int8)
-        cell += cell
-        cell += hit[start : start + COUNTED_ROWS].view(np.int8)
-        place = cell.astype(np.intp)
-        for total, power in zip(sums, powers, strict=True):
-            weights = None if power == 0 else part if power == 1 else np.square(part, dtype=float)
-            total += np.bincount(place, weights, minlength=cells)
-    per_bin = sums.reshape(len(powers), bins + 2, 2)
-    per_bin[:, 1] += per_bin[:, 0]
-    per_bin[:, bins] += per_bin[:, bins + 1]
-    return per_bin[:, 1 : bins + 1]
-
-
-def run_sums(score: FloatArray, edges: FloatArray) -> FloatArray:
-    """Rows, sum and sum of squares of sorted scores per bin, shape (3, M): every bin is one run."""
-    ends = np.searchsorted(score, edges[1:-1], side="right")
-    bounds = [0, *ends.tolist(), score.size]
-    sums = np.zeros((3, len(bounds) - 1))
-    sums[0] = np.diff(bounds)
-    for m, (first, last) in enumerate(pairwise(bounds)):
-        for start in range(first, last, RUN_ROWS):
-            part = score[start : min(start + RUN_ROWS, last)].astype(np.float64)
-            sums[1:, m] += part.sum(), part @ part
-    return sums
-
-
-def sums_in_order(score: FloatArray, hit: BoolArray, edges: FloatArray) -> FloatArray:
-    """Rows, sum and sum of squares of sorted scores per bin and hit, shape (3, M, 2); for any number of bins."""
-    ends = np.searchsorted(score, edges[1:-1], side="right")
-    bins, starts = starts_of_filled(np.diff(ends, prepend=0, append=score.size))
-    cells = np.zeros((3, edges.size - 1, 2))
-    for start in range(0, score.size, BLOCK_ROWS):
-        rows = slice(start, min(start + BLOCK_ROWS, score.size))
-        table = np.empty((3, 2, rows.stop - start))
-        table[0, 1] = hit[rows]
-        np.subtract(1, table[0, 1], out=table[0, 0])
-        np.multiply(table[0], score[rows], out=table[1])
-        np.square(table[1], out=table[2])
-        first, last = np.searchsorted(starts, [start, rows.stop - 1], side="right") - 1
-        inside = np.maximum(starts[first : last + 1] - start, 0)
-        cell_sums = np.add.reduceat(table, inside, axis=-1)
-        cells[:, bins[first : last + 1]] += cell_sums.swapaxes(1, 2)
-    return cells
-
-
-def starts_of_filled(count: FloatArray | IntArray) -> tuple[IntArray, IntArray]:
-    """The bins with rows in `count`, shape (M,), and the number of rows before each, shape (F,) each."""
-    bins = np.flatnonzero(count)
-    ends = np.cumsum(count[bins]).astype(np.intp)
-    return bins, ends - count[bins].astype(np.intp)
-
-
-def weighted_sums(events: BinaryEvents, weights: FloatArray, edges: FloatArray) -> FloatArray:
-    """Sums of weights, and weighted sums of scores and squared scores, per bin and hit, shape (3, M, 2)."""
-    bins = edges.size - 1
-    cell = 2 * assign(events.score, edges) + events.hit
-    score = events.score.astype(np.float64)
-    powers = (weights, weights * score, weights * score**2)
-    return np.stack(
-        [np.bincount(cell, power, minlength=2 * bins).reshape(bins, 2) for power in powers]
-    )
-
-
-# ---- Rows, scores and hits of one (score, hit) pair, added up per bin.
-#
-# Errors per class add up their own bins, in `class_columns` and `true_classes`.
-
-
-__all__ = [
-    "MAX_BINS",
-    "BinSums",
-    "Scheme",
-    "assign",
-    "bin_between",
-    "bin_events",
-    "equal_mass_edges",
-    "equal_width_edges",
-    "make_edges",
-    "redrawn",
-    "reweighted",
-    "sturges_bins",
-]
+from calviz.sample.error_bars import LEVEL
 
 #: Up to this many rows, resampling draws single rows and is exact.
 EXACT_BINNING_ROWS = 1_000
@@ -358,11 +223,15 @@ class BinSums:
         else:
             score = self.rows.score
             hits = self._by_bin(rng.random((resamples, score.size)) < score)
-        cells = np.zeros((resamples, *self.cells.shape))
+        return self.with_hits(hits)
+
+    def with_hits(self, hits: FloatArray) -> Self:
+        """The same rows and scores with other hits per bin, shape (B, M)."""
+        cells = np.zeros((len(hits), *self.cells.shape))
         cells[:, 0, :, 1] = hits
         cells[:, 0, :, 0] = self.count - hits
         cells[:, 1, :, 0] = self.score_sum
-        return type(self)(self.edges, cells, self.params)
+        return type(self)(self.edges, cells, self.params, weights=self.weights)
 
     def _resampled_rows(
         self, rows: Ordered, rng: np.random.Generator, resamples: int
@@ -482,18 +351,148 @@ class _SquaresOfEqualWidth:
         return np.asarray(squares)
 
 
-def redrawn(events: BinaryEvents, view: BinSums) -> Redrawn:
+#: Rows whose sums are taken at a time, so that they stay in the cache.
+BLOCK_ROWS = 1 << 14
+#: Rows that are counted at a time where they need no order.
+COUNTED_ROWS = 1 << 15
+#: Rows of a run that are summed at a time: more would start the threads of the linear algebra library.
+RUN_ROWS = 1 << 13
+
+
+def are_equal_width(edges: FloatArray) -> bool:
+    """Whether edges, shape (M + 1,), are those of bins of equal width."""
+    return np.array_equal(edges, equal_width_edges(edges.size - 1, edges.dtype))
+
+
+def sums_of_equal_width(
+    score: FloatArray, hit: BoolArray, edges: FloatArray, *, powers: tuple[int, ...] = (0, 1)
+) -> FloatArray:
+    """Sums of powers of scores in any order, per equal-width bin and hit.
+
+    The bin follows from a comparison with the nearest edge, exactly as `assign` finds it.
+
+    Parameters
+    ----------
+    score : ndarray of float32 or float64, shape (n,)
+    hit : ndarray of bool, shape (n,)
+    edges : ndarray, shape (M + 1,)
+        Edges of equal-width bins, in the type of the scores.
+    powers : tuple of int
+        P powers from 0 (which counts rows) to 2.
+
+    Returns
+    -------
+    ndarray of float64, shape (P, M, 2)
+    """
+    bins = edges.size - 1
+    width = score.dtype.type(bins)
+    # A score of 0, and scores that rounding has moved outside [0, 1], get a bin of their own at either end.
+    cells = 2 * (bins + 2)
+    # Small integers are several times as fast.
+    small: type[np.signedinteger[Any]] = np.int8 if cells <= np.iinfo(np.int8).max else np.int16
+    sums = np.zeros((len(powers), cells))
+    for start in range(0, score.size, COUNTED_ROWS):
+        checkpoint()
+        part = score[start : start + COUNTED_ROWS]
+        nearest = part * width
+        np.rint(nearest, out=nearest)
+        cell: IntArray = nearest.astype(small)
+        nearest /= width  # the edge itself, rounded as `equal_width_edges` rounds it
+        cell += (part > nearest).view(np.int8)
+        cell += cell
+        cell += hit[start : start + COUNTED_ROWS].view(np.int8)
+        place = cell.astype(np.intp)
+        for total, power in zip(sums, powers, strict=True):
+            weights = None if power == 0 else part if power == 1 else np.square(part, dtype=float)
+            total += np.bincount(place, weights, minlength=cells)
+    per_bin = sums.reshape(len(powers), bins + 2, 2)
+    per_bin[:, 1] += per_bin[:, 0]
+    per_bin[:, bins] += per_bin[:, bins + 1]
+    return per_bin[:, 1 : bins + 1]
+
+
+def run_sums(score: FloatArray, edges: FloatArray) -> FloatArray:
+    """Rows, sum and sum of squares of sorted scores per bin, shape (3, M): every bin is one run."""
+    ends = np.searchsorted(score, edges[1:-1], side="right")
+    bounds = [0, *ends.tolist(), score.size]
+    sums = np.zeros((3, len(bounds) - 1))
+    sums[0] = np.diff(bounds)
+    for m, (first, last) in enumerate(pairwise(bounds)):
+        for start in range(first, last, RUN_ROWS):
+            part = score[start : min(start + RUN_ROWS, last)].astype(np.float64)
+            sums[1:, m] += part.sum(), part @ part
+    return sums
+
+
+def sums_in_order(score: FloatArray, hit: BoolArray, edges: FloatArray) -> FloatArray:
+    """Rows, sum and sum of squares of sorted scores per bin and hit, shape (3, M, 2); for any number of bins."""
+    ends = np.searchsorted(score, edges[1:-1], side="right")
+    bins, starts = starts_of_filled(np.diff(ends, prepend=0, append=score.size))
+    cells = np.zeros((3, edges.size - 1, 2))
+    for start in range(0, score.size, BLOCK_ROWS):
+        rows = slice(start, min(start + BLOCK_ROWS, score.size))
+        table = np.empty((3, 2, rows.stop - start))
+        table[0, 1] = hit[rows]
+        np.subtract(1, table[0, 1], out=table[0, 0])
+        np.multiply(table[0], score[rows], out=table[1])
+        np.square(table[1], out=table[2])
+        first, last = np.searchsorted(starts, [start, rows.stop - 1], side="right") - 1
+        inside = np.maximum(starts[first : last + 1] - start, 0)
+        cell_sums = np.add.reduceat(table, inside, axis=-1)
+        cells[:, bins[first : last + 1]] += cell_sums.swapaxes(1, 2)
+    return cells
+
+
+def starts_of_filled(count: FloatArray | IntArray) -> tuple[IntArray, IntArray]:
+    """The bins with rows in `count`, shape (M,), and the number of rows before each, shape (F,) each."""
+    bins = np.flatnonzero(count)
+    ends = np.cumsum(count[bins]).astype(np.intp)
+    return bins, ends - count[bins].astype(np.intp)
+
+
+def weighted_sums(events: BinaryEvents, weights: FloatArray, edges: FloatArray) -> FloatArray:
+    """Sums of weights, and weighted sums of scores and squared scores, per bin and hit, shape (3, M, 2)."""
+    bins = edges.size - 1
+    cell = 2 * assign(events.score, edges) + events.hit
+    score = events.score.astype(np.float64)
+    powers = (weights, weights * score, weights * score**2)
+    return np.stack(
+        [np.bincount(cell, power, minlength=2 * bins).reshape(bins, 2) for power in powers]
+    )
+
+
+# ---- Weighted or clustered rows
+
+
+def reweighted_sums(events: BinaryEvents, view: BinSums) -> Reweighted:
+    """Recompute the sums of the events from weights of the rows (see `calviz.core.metric_spec.Reweighting`)."""
+    bins = view.edges.size - 1
+    cell = 2 * bin_of_rows(events, view.edges) + events.hit
+    sums_of = RowSums(cell, 2 * bins, None, events.score.astype(np.float64))
+    gap = view.score_sum - view.hit_sum
+
+    def resampled(weights: RowWeights) -> Callable[[float | None], BinSums]:
+        cells = np.moveaxis(sums_of(weights), -1, 0).reshape(-1, 2, bins, 2)
+
+        def at_scale(scale: float | None) -> BinSums:
+            if scale is None:
+                return BinSums(view.edges, cells, view.params, weights=view.weights)
+            # Rows and scores stay: a gap is divided by the rows of its bin, and noise in their number is not an error.
+            drawn_gap = cells[:, 1].sum(axis=-1) - cells[:, 0, :, 1]
+            return view.with_hits(view.score_sum - drawn_gap - (scale - 1) * gap)
+
+        return at_scale
+
+    return resampled
+
+
+def redrawn_sums(events: BinaryEvents, view: BinSums) -> Redrawn:
     """Redraw the hits of weighted or clustered rows under calibration (see `calviz.core.metric_spec.Reweighting`)."""
     bins = view.edges.size - 1
     hits_of = HitSums(events, bin_of_rows(events, view.edges), bins)
 
     def draw(rng: np.random.Generator, rows: Any, size: int) -> BinSums:
-        hits = hits_of(rng, rows, size).T
-        cells = np.zeros((size, *view.cells.shape))
-        cells[:, 0, :, 1] = hits
-        cells[:, 0, :, 0] = view.count - hits
-        cells[:, 1, :, 0] = view.score_sum
-        return BinSums(view.edges, cells, view.params, weights=view.weights)
+        return view.with_hits(hits_of(rng, rows, size).T)
 
     return draw
 
@@ -563,35 +562,7 @@ def _rows_of_bins(bin_of: IntArray, bins: int) -> Iterator[IntArray | slice]:
     yield from np.split(order, ends[:-1])
 
 
-def reweighted(events: BinaryEvents, view: BinSums) -> Reweighted:
-    """Recompute the sums of the events from weights of the rows (see `calviz.core.metric_spec.Reweighting`)."""
-    bins = view.edges.size - 1
-    cell = 2 * bin_of_rows(events, view.edges) + events.hit
-    sums_of = RowSums(cell, 2 * bins, None, events.score.astype(np.float64))
-    gap = view.score_sum - view.hit_sum
-
-    def resampled(weights: RowWeights) -> Callable[[float | None], BinSums]:
-        cells = np.moveaxis(sums_of(weights), -1, 0).reshape(-1, 2, bins, 2)
-
-        def at_scale(scale: float | None) -> BinSums:
-            if scale is None:
-                return BinSums(view.edges, cells, view.params, weights=view.weights)
-            # Rows and scores stay: a gap is divided by the rows of its bin, and noise in their number is not an error.
-            drawn_gap = cells[:, 1].sum(axis=-1) - cells[:, 0, :, 1]
-            hits = view.score_sum - drawn_gap - (scale - 1) * gap
-            moved = np.zeros_like(cells)
-            moved[:, 0, :, 1] = hits
-            moved[:, 0, :, 0] = view.count - hits
-            moved[:, 1, :, 0] = view.score_sum
-            return BinSums(view.edges, moved, view.params, weights=view.weights)
-
-        return at_scale
-
-    return resampled
-
-
-# ---- Bins that are off beyond noise: exact intervals of the shares of hits, adjusted for the number of bins.
-
+# ---- Bins off beyond noise
 
 #: Bins with fewer rows than this are marked: their exact 95 % interval can be more than 46 points wide.
 FEW_ROWS = 20

@@ -1,4 +1,8 @@
-"""How precise the metrics of a profile are."""
+"""How precise the metrics of a profile are: which are exact, and how far the others may be from the metric of the rows.
+
+The rows of a cell lie between its smallest and its largest score, and their sums are known. So sums, means and bins are exact
+unless an edge of a bin lies inside a cell; metrics that depend on the order or the scores of rows inside cells have a bound.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +15,7 @@ from scipy.special import expit, logit
 
 from calviz.core.blocks import BoolArray, FloatArray, IntArray, quotient
 from calviz.core.cells import FINE_CELLS
-from calviz.core.events import ROUNDING, CellEvents, assign
+from calviz.core.events import ROUNDING, CellEvents
 from calviz.core.metric_spec import Metric, takes_weights
 from calviz.core.temperature import UNDERFLOW
 from calviz.sample.binning import BinSums
@@ -19,15 +23,6 @@ from calviz.sample.losses import MeanLoss
 from calviz.sample.sample import Sample
 from calviz.sample.step_views import from_cosine, triweight_response
 from calviz.sample.steps import Steps
-
-# ---- Precision of the metrics of a profile: which are exact, and how far the others may be from the metric of the rows.
-#
-# The rows of a cell lie between its smallest and its largest score, and their sums are known. So sums, means and bins
-# are exact unless an edge of a bin lies inside a cell. Metrics that depend on the order or the scores of rows inside cells have a bound.
-
-
-#: The absolute slope of a Gaussian density with standard deviation sigma integrates to this divided by sigma.
-_GAUSSIAN_MOVE = math.sqrt(2 / math.pi)
 
 
 class Precision(NamedTuple):
@@ -66,6 +61,17 @@ def precision(sample: Sample, metric: Metric, view: Any) -> Precision:
     if bound is not None and math.isnan(bound):
         bound = None
     return Precision(exact=bound == 0, bound=bound)
+
+
+def _any_cut(sample: Sample, view: BinSums) -> bool:
+    """Whether an edge of the bins, or of the equal-mass bins that the rows would have, lies inside a cell."""
+    if view.params.get("scheme") == "equal-mass":
+        table = sample.view(cell_table)
+        bins = int(view.params["bins"])
+        return bool(table.low.size) and bool(cuts_inside(table, bins).inside.any())
+    events = sample.scored
+    assert isinstance(events, CellEvents)
+    return events.cut_by(view.edges)
 
 
 class CellTable(NamedTuple):
@@ -133,23 +139,6 @@ def mixed_cells(sample: Sample) -> CellTable:
     return CellTable(*(column[table.several] for column in table))
 
 
-def has_cut_cells(events: CellEvents, edges: FloatArray) -> bool:
-    """Whether an edge of the bins, shape (M + 1,), lies inside a cell."""
-    low, high = events.low, events.high
-    return bool(((low < high) & (assign(low, edges) != assign(high, edges))).any())
-
-
-def _any_cut(sample: Sample, view: BinSums) -> bool:
-    """Whether an edge of the bins, or of the equal-mass bins that the rows would have, lies inside a cell."""
-    if view.params.get("scheme") == "equal-mass":
-        table = sample.view(cell_table)
-        bins = int(view.params["bins"])
-        return bool(table.low.size) and bool(cuts_inside(table, bins).inside.any())
-    events = sample.scored
-    assert isinstance(events, CellEvents)
-    return has_cut_cells(events, view.edges)
-
-
 class RankCuts(NamedTuple):
     """Cuts between equal-mass bins: the cell of the last row before each cut, and whether the cut may be inside that cell."""
 
@@ -166,6 +155,10 @@ def cuts_inside(table: CellTable, bins: int) -> RankCuts:
     ranks = ranks[(ranks > 0) & (ranks < rows[-1])]
     at = np.searchsorted(rows, ranks)
     return RankCuts(at, table.several[at] & (rows[at] > ranks))
+
+
+#: The absolute slope of a Gaussian density with standard deviation sigma integrates to this divided by sigma.
+_GAUSSIAN_MOVE = math.sqrt(2 / math.pi)
 
 
 def of_binned(sample: Sample, view: BinSums) -> float:
@@ -227,8 +220,8 @@ def of_smoothed(sample: Sample, view: Any, error: FloatArray) -> float:
     return value if inside < 0 else (value - math.sqrt(inside)) / 2
 
 
-# ---- Bounds of metrics of a profile that depend on the order of the rows inside cells, or on the exact scores there.
-#
+# ---- Order or scores inside cells
+
 # At the ends of cells nothing is lost: the numbers of rows and hits up to there are exact. Inside a cell the
 # hits may come first, last, or anywhere between.
 
@@ -471,8 +464,8 @@ def _log_odds(
     return (low, np.clip(middle, low, high), high), counts, events.hit
 
 
-# ---- Bound of integrals over kernel densities of a profile, where each row counts at the mean of its cell, not at its own score.
-#
+# ---- Kernel densities
+
 # A row is split between the two nearest nodes of the grid, in proportion. Between two nodes the densities are linear in the
 # score, so that moving rows to their mean changes nothing. The remaining error comes from cells with a node inside, and from
 # the width of the kernel, which follows the standard deviation of the scores.
@@ -480,14 +473,6 @@ def _log_odds(
 
 #: Tolerance for sums taken in another order, and for scores that are tied within `ROUNDING`.
 _ROUNDED = 1e-9
-
-
-def slope_jump(width: float, size: int) -> float:
-    """L1 norm of the jump, at a node, of the slope of a row's density in its score: the second difference of the kernel on the grid."""
-    kernel = from_cosine(triweight_response(width, size))
-    # Mirrored at both ends, the kernel lives on a circle of length 2, where its mass is 2.
-    circle = np.concatenate([kernel, kernel[-2:0:-1]])
-    return float(np.abs(np.roll(circle, 1) - 2 * circle + np.roll(circle, -1)).sum()) / 2
 
 
 def of_density(sample: Sample, width: float, grid: Callable[[float], int]) -> float:
@@ -539,3 +524,11 @@ def of_density(sample: Sample, width: float, grid: Callable[[float], int]) -> fl
         + widened
         + _ROUNDED
     )
+
+
+def slope_jump(width: float, size: int) -> float:
+    """L1 norm of the jump, at a node, of the slope of a row's density in its score: the second difference of the kernel on the grid."""
+    kernel = from_cosine(triweight_response(width, size))
+    # Mirrored at both ends, the kernel lives on a circle of length 2, where its mass is 2.
+    circle = np.concatenate([kernel, kernel[-2:0:-1]])
+    return float(np.abs(np.roll(circle, 1) - 2 * circle + np.roll(circle, -1)).sum()) / 2

@@ -1,4 +1,4 @@
-"""Binned columns of all classes, and labels redrawn for them."""
+"""Binned columns of all classes, and the rows and labels drawn for metrics that use all classes."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from calviz.core.blocks import (
     IntArray,
     checkpoint,
     denominators,
+    for_columns,
     for_row_blocks,
     map_threads,
     row_blocks,
@@ -24,21 +25,12 @@ from calviz.core.blocks import (
     runs,
 )
 from calviz.core.errors import NotAvailable
-from calviz.core.events import (
-    assign,
-    equal_mass_edges,
-    equal_width_edges,
-    for_columns,
-    weighted_mass_edges,
-)
+from calviz.core.events import assign, equal_mass_edges, equal_width_edges, weighted_mass_edges
 from calviz.core.metric_spec import needs_rows, takes_weights
 from calviz.core.predictions import Dataset, Predictions
+from calviz.sample.caches import kept_draw
 from calviz.sample.draws import RowTable, RowTables, RowWeights, random_rows, table_of_rows
-from calviz.sample.error_bars import kept_draw
 from calviz.sample.sample import Sample
-
-# ---- Rows and labels drawn at random, for metrics that use all classes.
-
 
 #: Approximate time to draw one row and one label, in nanoseconds.
 ROW_COST, LABEL_COST = 15.0, 100.0
@@ -155,8 +147,7 @@ def redrawn_labels(probs: FloatArray, rng: np.random.Generator, resamples: int) 
     return out
 
 
-# ---- Binned columns of the probabilities, one per class: sums of scores, and hits for any labels.
-
+# ---- Binned columns
 
 #: Parts of the rows that are summed separately, and probabilities binned at a time.
 PARTS, WAITING_ENTRIES = 8, 1 << 15
@@ -349,15 +340,6 @@ class BinnedColumns:
         return cell, value.ravel()[at], count
 
 
-def _column_sums(block: FloatArray) -> FloatArray:
-    """Sums over the rows in double precision; eight rows at a time are first added in the block's precision, for speed."""
-    if block.shape[1] < FEW_CLASSES:  # long inner loops instead
-        return np.asarray(np.ascontiguousarray(block.T).sum(axis=1, dtype=np.float64))
-    eights = block.shape[0] // 8 * 8
-    sums = block[:eights].reshape(-1, 8, block.shape[1]).sum(axis=1).sum(axis=0, dtype=np.float64)
-    return np.asarray(sums + block[eights:].sum(axis=0, dtype=np.float64))
-
-
 def equal_width_columns(
     data: Predictions, bins: int, weights: FloatArray | None = None
 ) -> BinnedColumns:
@@ -406,34 +388,13 @@ def _part_sums(probs: FloatArray, edges: FloatArray) -> tuple[FloatArray, FloatA
     return totals, sums
 
 
-def _weighted_columns(
-    data: Predictions, class_bins: ClassBins, weights: FloatArray
-) -> BinnedColumns:
-    """Bin the columns over given bins, with weights of the rows."""
-    k = data.n_classes
-    size = k * class_bins.bins
-    sums = np.zeros((2, size + 1))
-    for rows in row_blocks(data.probs):
-        block = np.ascontiguousarray(data.probs[rows])
-        cell = class_bins.cells(block, np.arange(k), k).ravel()
-        own = np.repeat(weights[rows], k)
-        sums[0] += np.bincount(cell, own * block.ravel(), minlength=size + 1)
-        sums[1] += np.bincount(cell, own, minlength=size + 1)
-    scores, rows_in = sums[:, :-1].reshape(2, k, class_bins.bins)
-    return BinnedColumns(data, class_bins, scores, rows_in.sum(axis=1), weights)
-
-
-def _weighted_thresholds(
-    data: Predictions, bins: int, threshold: float, weights: FloatArray
-) -> BinnedColumns:
-    inner = np.full((data.n_classes, bins - 1), np.inf, dtype=data.probs.dtype)
-    for j, cut in enumerate(inner):
-        column = data.probs[:, j]
-        rows = np.flatnonzero((column > column.dtype.type(threshold)) & (weights > 0))
-        if rows.size:
-            edges = weighted_mass_edges(column[rows], weights[rows], bins)
-            cut[: edges.size - 2] = edges[1:-1]
-    return _weighted_columns(data, ClassBins(inner, bins, threshold), weights)
+def _column_sums(block: FloatArray) -> FloatArray:
+    """Sums over the rows in double precision; eight rows at a time are first added in the block's precision, for speed."""
+    if block.shape[1] < FEW_CLASSES:  # long inner loops instead
+        return np.asarray(np.ascontiguousarray(block.T).sum(axis=1, dtype=np.float64))
+    eights = block.shape[0] // 8 * 8
+    sums = block[:eights].reshape(-1, 8, block.shape[1]).sum(axis=1).sum(axis=0, dtype=np.float64)
+    return np.asarray(sums + block[eights:].sum(axis=0, dtype=np.float64))
 
 
 def thresholded_columns(
@@ -467,3 +428,33 @@ def thresholded_columns(
 
     for_columns(data.probs, work)
     return BinnedColumns(data, ClassBins(inner, bins, threshold), scores, count)
+
+
+def _weighted_columns(
+    data: Predictions, class_bins: ClassBins, weights: FloatArray
+) -> BinnedColumns:
+    """Bin the columns over given bins, with weights of the rows."""
+    k = data.n_classes
+    size = k * class_bins.bins
+    sums = np.zeros((2, size + 1))
+    for rows in row_blocks(data.probs):
+        block = np.ascontiguousarray(data.probs[rows])
+        cell = class_bins.cells(block, np.arange(k), k).ravel()
+        own = np.repeat(weights[rows], k)
+        sums[0] += np.bincount(cell, own * block.ravel(), minlength=size + 1)
+        sums[1] += np.bincount(cell, own, minlength=size + 1)
+    scores, rows_in = sums[:, :-1].reshape(2, k, class_bins.bins)
+    return BinnedColumns(data, class_bins, scores, rows_in.sum(axis=1), weights)
+
+
+def _weighted_thresholds(
+    data: Predictions, bins: int, threshold: float, weights: FloatArray
+) -> BinnedColumns:
+    inner = np.full((data.n_classes, bins - 1), np.inf, dtype=data.probs.dtype)
+    for j, cut in enumerate(inner):
+        column = data.probs[:, j]
+        rows = np.flatnonzero((column > column.dtype.type(threshold)) & (weights > 0))
+        if rows.size:
+            edges = weighted_mass_edges(column[rows], weights[rows], bins)
+            cut[: edges.size - 2] = edges[1:-1]
+    return _weighted_columns(data, ClassBins(inner, bins, threshold), weights)

@@ -1,4 +1,9 @@
-"""Signed error of each class with its range."""
+"""Signed error of every class and its range for a calibrated model: the basis of all statements about classes.
+
+The ranges are adjusted for the number of classes (`calviz.sample.error_bars.class_level`), so that in all but a few of a thousand
+files a calibrated model has every class inside its range. Figures, pages, reports and findings all report a class exactly
+where it is outside this range.
+"""
 
 from __future__ import annotations
 
@@ -17,24 +22,148 @@ from calviz.core.blocks import (
     denominators,
     effective_number,
     effective_numbers,
+    for_columns,
     quotient,
     row_blocks,
+    rows_by_class,
     sum_over_blocks,
 )
 from calviz.core.errors import NotAvailable
-from calviz.core.events import for_columns, rows_by_class
 from calviz.core.metric_spec import needs_rows, takes_weights
 from calviz.core.p_values import above, middle, middle_of_mean
 from calviz.core.predictions import Predictions
 from calviz.core.words import counted
 from calviz.sample.error_bars import class_level
-from calviz.sample.losses import full_predictions
 from calviz.sample.one_vs_rest import class_samples
-from calviz.sample.sample import Sample, predicted_classes
+from calviz.sample.sample import Sample, full_predictions, predicted_classes
 from calviz.sample.slices import FEWEST_CLUSTERS
 from calviz.sample.true_classes import true_class_errors_of_sample
 
-# ---- Mean probability minus frequency of every class, one-vs-rest, with its error bars in closed form.
+ClassView = Literal["predicted-class", "true-class", "one-vs-rest"]
+#: If the typical class is outside its range only with a gap of at least this, a note says so (see `too_few`).
+COARSE = 0.2
+#: Distances from the range up to this are rounding in sums of single-precision probabilities.
+_ROUNDING = 1e-6
+
+
+@dataclass(frozen=True, eq=False)
+class ClassRanges:
+    """Errors of all classes, shape (K,) each.
+
+    Attributes
+    ----------
+    value : ndarray
+        Signed error (see `class_ranges`).
+    rows : ndarray
+        Number of rows that are predicted as the class (``predicted-class``) or have it as their label.
+    has : ndarray of bool
+        Whether the class has a value.
+    range : (ndarray, ndarray) or None
+        Range of the error of a calibrated model; None if unknown.
+    needed : ndarray or None
+        Smallest distance from the error of a calibrated model at which the class is outside its range; inf where
+        no labels could put it outside, as with very few rows.
+    """
+
+    value: FloatArray
+    rows: FloatArray
+    has: BoolArray
+    range: tuple[FloatArray, FloatArray] | None
+    needed: FloatArray | None = None
+
+    @property
+    def beyond(self) -> FloatArray:
+        """Signed distance of the error from its range, shape (K,); 0 inside, and without a range."""
+        return beyond(self.value, self.range)
+
+
+@takes_weights
+def class_ranges(sample: Sample, *, view: ClassView) -> ClassRanges:
+    """Errors by class and their ranges under calibration.
+
+    Parameters
+    ----------
+    sample : Sample
+        Its reduction does not matter.
+    view : {"predicted-class", "true-class", "one-vs-rest"}
+        ``predicted-class``: mean confidence minus accuracy of the rows that are predicted as the class (Gupta &
+        Ramdas 2022). ``true-class``: the same for the rows whose label is the class (Ao et al. 2023); not 0 for
+        a calibrated model. ``one-vs-rest``: mean probability of the class minus its frequency, over all rows.
+
+    Raises
+    ------
+    NotAvailable
+        If the data lack the classes or probabilities that the view needs.
+    """
+    # Without independent rows, the probabilities do not tell how much the gap of a class varies.
+    independent = sample.data.clusters is None
+    if view == "predicted-class":
+        sums = sample.view(predicted_class_sums)
+        has = np.asarray(sums.rows > 0)
+        if not independent:
+            return ClassRanges(sums.gap, sums.rows, has, None)
+        low, high = sums.calibrated(class_level(int(has.sum())))
+        needed = _needed(low, high, sums.score / np.where(has, sums.rows, 1))
+        return ClassRanges(sums.gap, sums.rows, has, (low, high), needed)
+    if view == "one-vs-rest":
+        gaps = sample.view(class_gaps)
+        every = np.ones(gaps.rows.shape, dtype=np.bool_)
+        if not independent:
+            return ClassRanges(gaps.gap, gaps.rows, every, None)
+        low, high = gaps.calibrated(class_level(every.size))
+        needed = _needed(low, high, gaps.powers[0] / gaps.n)
+        return ClassRanges(gaps.gap, gaps.rows, every, (low, high), needed)
+    true = true_class_errors_of_sample(sample)
+    limits: tuple[FloatArray, FloatArray] | None = None
+    half: FloatArray | None = None
+    if isinstance(sample.data, Predictions) and independent and sample.data.cells is None:
+        limits = sample.view(class_expectation).calibrated(class_level(true.rows.size))
+        half = (limits[1] - limits[0]) / 2
+    return ClassRanges(true.mcs, true.rows, np.asarray(true.rows > 0), limits, half)
+
+
+def _needed(low: FloatArray, high: FloatArray, mean: FloatArray) -> FloatArray:
+    """Distance of the nearer end that labels can cross, for ranges around 0: gaps lie between mean score - 1 and mean score."""
+    up = np.where(high < mean - _ROUNDING, high, np.inf)
+    down = np.where(low > mean - 1 + _ROUNDING, -low, np.inf)
+    return np.asarray(np.minimum(up, down))
+
+
+def beyond(value: FloatArray, limits: tuple[FloatArray, FloatArray] | None) -> FloatArray:
+    """Signed distance of values from their ranges, shape (C,); 0 inside."""
+    if limits is None:
+        return np.zeros(value.shape)
+    # Above the upper end, or (negative) below the lower one; nan, without expected rows, is neither.
+    out = np.fmax(value - limits[1], 0) - np.fmax(limits[0] - value, 0)
+    return np.asarray(np.where(np.abs(out) > _ROUNDING, out, 0.0))
+
+
+def too_few(
+    rows: FloatArray | IntArray, needed: FloatArray | None, *, rows_in_all: int | None = None
+) -> str:
+    """Say how large a gap may go unnoticed where classes have few rows; "" if half of the classes can be outside with less than `COARSE`.
+
+    Parameters
+    ----------
+    rows, needed : ndarray, shape (C,)
+        As in `ClassRanges`, for the classes that are judged.
+    rows_in_all : int, optional
+        Number of rows, for classes that are judged on all rows.
+
+    >>> too_few(np.array([3.0, 3, 60]), np.array([0.625, np.inf, 0.2]))
+    'with a median of 3 rows a class, half of the classes could only be outside with a gap above 62 points'
+    """
+    if needed is None or needed.size < 2:
+        return ""
+    usual = float(np.sort(needed)[needed.size // 2])
+    if usual < COARSE:
+        return ""
+    median = float(np.median(rows))
+    few = f"a median of {median:g} {'row' if median == 1 else 'rows'} a class"
+    head = f"with {few if rows_in_all is None else counted(rows_in_all, 'row')}, half of the classes could"
+    if math.isinf(usual):
+        return f"{head} not be outside whatever their labels are"
+    return f"{head} only be outside with a gap above {math.floor(100 * usual)} points"
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,10 +217,21 @@ class ClassGaps:
         variance, skewed = p - p2, p - 3 * p2 + 2 * p3
         if self.cumulants is not None:
             variance, skewed = self.cumulants
-        low, high = middle(level, np.zeros(p.shape), variance / n**2, -skewed / n**3)
-        # The limits of the gap: all rows are of the class, or none is.
-        mean = self.powers[0] / n
-        return np.maximum(low - 0.5 / n, mean - 1), np.minimum(high + 0.5 / n, mean)
+        return _range_of_gap(level, n, p, variance, skewed)
+
+
+def _range_of_gap(
+    level: float,
+    n: FloatArray | int,
+    score: FloatArray,
+    variance: FloatArray,
+    third: FloatArray,
+) -> tuple[FloatArray, FloatArray]:
+    """Range of a gap whose hits are redrawn, shape (K,) each, from sums of scores and cumulants of the hits over n rows."""
+    low, high = middle(level, np.zeros(score.shape), variance / n**2, -third / n**3)
+    # The limits of the gap: all rows are hits, or none is.
+    mean = score / n
+    return np.maximum(low - 0.5 / n, mean - 1), np.minimum(high + 0.5 / n, mean)
 
 
 @takes_weights
@@ -103,13 +243,9 @@ def class_gaps(sample: Sample) -> ClassGaps:
     NotAvailable
         For confidence-only data, and profiles without cells of each class.
     """
-    data = sample.data
-    if data.cells is not None:
+    if sample.data.cells is not None:
         return _of_cells(sample)
-    if not isinstance(data, Predictions):
-        raise NotAvailable(
-            "not available for confidence-only data: it needs the probabilities of all classes."
-        )
+    data = full_predictions(sample)
     k = data.n_classes
     powers, cumulants = np.zeros((3, k)), np.zeros((2, k))
     weights = sample.weights
@@ -151,8 +287,7 @@ def _of_cells(sample: Sample) -> ClassGaps:
     return ClassGaps(sample.data.rows, rows, powers, own)
 
 
-# ---- Rows grouped by predicted class: mean confidence against accuracy of each class.
-
+# ---- Predicted classes
 
 #: Rows summed at a time.
 BLOCK_ROWS = 1 << 15
@@ -204,10 +339,7 @@ class PredictedClasses:
     def calibrated(self, level: float) -> tuple[FloatArray, FloatArray]:
         """Range of the gap of a calibrated model, shape (K,) each, widened by half a row (continuity correction)."""
         n = denominators(self.rows)
-        low, high = middle(level, np.zeros(n.shape), self.variance / n**2, -self.third / n**3)
-        # The limits of the gap: all rows are right, or none is.
-        mean = self.score / n
-        return np.maximum(low - 0.5 / n, mean - 1), np.minimum(high + 0.5 / n, mean)
+        return _range_of_gap(level, n, self.score, self.variance, self.third)
 
 
 @takes_weights
@@ -227,7 +359,7 @@ def predicted_class_sums(sample: Sample) -> PredictedClasses:
         rows = slice(start, start + BLOCK_ROWS)
         c = events.score[rows].astype(np.float64)
         q, r = c * (1 - c), c - events.hit[rows]
-        square = r * r
+        third, square = q * (1 - 2 * c), r * r
         if weights is not None:
             # Cumulants of a weighted sum contain powers of the weights; moments of residuals are weighted means.
             w = weights[rows]
@@ -235,10 +367,7 @@ def predicted_class_sums(sample: Sample) -> PredictedClasses:
             w2 = w if events.counted else w * w
             third = (w if events.counted else w2 * w) * q * (1 - 2 * c)
             c, q, square = w * c, w2 * q, w * square
-            for total, weight in zip(sums, (c, q, third, square, square * r), strict=True):
-                total += np.bincount(winner[rows], weight, minlength=k)
-            continue
-        for total, weight in zip(sums, (c, q, q * (1 - 2 * c), square, square * r), strict=True):
+        for total, weight in zip(sums, (c, q, third, square, square * r), strict=True):
             total += np.bincount(winner[rows], weight, minlength=k)
     return PredictedClasses(
         rows=np.bincount(winner, weights, minlength=k).astype(np.float64),
@@ -271,103 +400,7 @@ def winners(sample: Sample) -> IntArray:
     return data.predicted
 
 
-# ---- Intervals of the errors of all classes for clustered rows, in closed form.
-
-
-#: Ends of an interval per class, shape (K,) each.
-ClassEnds = tuple[FloatArray, FloatArray]
-
-
-@takes_weights
-def predicted_class_intervals(sample: Sample, *, level: float) -> ClassEnds:
-    """Intervals of mean confidence minus accuracy of the rows predicted as each class.
-
-    ``nan`` for classes with rows in fewer than `FEWEST_CLUSTERS` clusters.
-
-    Raises
-    ------
-    NotAvailable
-        For confidence-only data without predicted classes.
-    """
-    events, winner = sample.top_scored, winners(sample)
-    classes = sample.data.n_classes or int(winner.max()) + 1
-    cluster, clusters, weights = _rows(sample)
-    residual = weights * (events.score.astype(np.float64) - events.hit)
-    # Only pairs of class and cluster that have rows.
-    pair, at = np.unique(winner.astype(np.int64) * clusters + cluster, return_inverse=True)
-    of_class = (pair // clusters).astype(np.intp)
-    sums, mass = np.bincount(at, residual), np.bincount(at, weights)
-
-    def total(values: npt.ArrayLike | None) -> FloatArray:
-        return np.bincount(of_class, values, minlength=classes).astype(np.float64)
-
-    rows = denominators(total(mass))
-    gap = total(sums) / rows
-    apart = sums - gap[of_class] * mass
-    return _ends(level, gap, total(apart**2) / rows**2, total(apart**3) / rows**3, total(None))
-
-
-@takes_weights
-def one_vs_rest_intervals(sample: Sample, *, level: float) -> ClassEnds:
-    """Intervals of mean probability minus frequency of each class, over all rows; ``nan`` with fewer than `FEWEST_CLUSTERS` clusters.
-
-    Raises
-    ------
-    NotAvailable
-        For confidence-only data.
-    """
-    data = sample.data
-    if not isinstance(data, Predictions):
-        raise NotAvailable(
-            "not available for confidence-only data: it needs the probabilities of all classes."
-        )
-    cluster, clusters, weights = _rows(sample)
-    mass = np.bincount(cluster, weights, minlength=clusters)
-    rows_of = rows_by_class(data.labels, data.n_classes)
-    gap, second, third = np.zeros((3, data.n_classes))
-
-    def work(k: int, column: FloatArray) -> None:
-        sums = np.bincount(cluster, weights * column, minlength=clusters)
-        own = rows_of[k]
-        sums -= np.bincount(cluster[own], weights[own], minlength=clusters)
-        gap[k] = sums.sum() / mass.sum()
-        apart = (sums - gap[k] * mass) / mass.sum()
-        second[k], third[k] = (apart**2).sum(), (apart**3).sum()
-
-    for_columns(data.probs, work)
-    return _ends(level, gap, second, third, np.full(gap.shape, float(clusters)))
-
-
-def _rows(sample: Sample) -> tuple[IntArray, int, FloatArray]:
-    """Cluster of each row, numbered from 0, the number of clusters, and the weights of the rows, 1 if there are none."""
-    cluster = sample.row_draws.cluster
-    assert cluster is not None
-    weights = sample.weights
-    return (
-        cluster,
-        int(cluster.max()) + 1,
-        np.ones(cluster.size) if weights is None else weights.astype(np.float64),
-    )
-
-
-def _ends(
-    level: float, gap: FloatArray, second: FloatArray, third: FloatArray, clusters: FloatArray
-) -> ClassEnds:
-    """Ends from the second and third moments of the sums of the clusters around the gap, all of shape (K,).
-
-    As from a bootstrap of very many resamples of clusters, with skewness, and widened as the variance is estimated from the
-    clusters: by Student's quantile and the unbiased variance.
-    """
-    degrees = np.maximum(clusters - 1, 1)
-    wider = stdtrit(degrees, 0.5 + level / 2) / ndtri(0.5 + level / 2)
-    wider = wider * np.sqrt(quotient(clusters, degrees, otherwise=1.0))
-    low, high = middle(level, gap, second * wider**2, third * wider**3)
-    known = clusters >= FEWEST_CLUSTERS
-    return np.where(known, low, np.nan), np.where(known, high, np.nan)
-
-
-# ---- Distribution of the miscalibration score (MCS) of each true class for a calibrated model.
-
+# ---- True classes of a calibrated model
 
 #: Bisection steps over the range of a gap, down to a few millionths of a percentage point.
 _STEPS = 26
@@ -480,136 +513,91 @@ def _powers(base: FloatArray) -> FloatArray:
     return powers
 
 
-# ---- Signed error of every class and its range for a calibrated model: the basis of all statements about classes.
-#
-# The ranges are adjusted for the number of classes (`calviz.sample.error_bars.class_level`), so that in all but a few
-# of a thousand files a calibrated model has every class inside its range. Figures, pages, reports and findings
-# all report a class exactly where it is outside this range.
+# ---- Clustered rows
 
-
-ClassView = Literal["predicted-class", "true-class", "one-vs-rest"]
-
-#: If the typical class is outside its range only with a gap of at least this, a note says so (see `too_few`).
-COARSE = 0.2
-#: Distances from the range up to this are rounding in sums of single-precision probabilities.
-_ROUNDING = 1e-6
-
-
-@dataclass(frozen=True, eq=False)
-class ClassRanges:
-    """Errors of all classes, shape (K,) each.
-
-    Attributes
-    ----------
-    value : ndarray
-        Signed error (see `class_ranges`).
-    rows : ndarray
-        Number of rows that are predicted as the class (``predicted-class``) or have it as their label.
-    has : ndarray of bool
-        Whether the class has a value.
-    range : (ndarray, ndarray) or None
-        Range of the error of a calibrated model; None if unknown.
-    needed : ndarray or None
-        Smallest distance from the error of a calibrated model at which the class is outside its range; inf where
-        no labels could put it outside, as with very few rows.
-    """
-
-    value: FloatArray
-    rows: FloatArray
-    has: BoolArray
-    range: tuple[FloatArray, FloatArray] | None
-    needed: FloatArray | None = None
-
-    @property
-    def beyond(self) -> FloatArray:
-        """Signed distance of the error from its range, shape (K,); 0 inside, and without a range."""
-        return beyond(self.value, self.range)
-
-
-def too_few(
-    rows: FloatArray | IntArray, needed: FloatArray | None, *, rows_in_all: int | None = None
-) -> str:
-    """Say how large a gap may go unnoticed where classes have few rows; "" if half of the classes can be outside with less than `COARSE`.
-
-    Parameters
-    ----------
-    rows, needed : ndarray, shape (C,)
-        As in `ClassRanges`, for the classes that are judged.
-    rows_in_all : int, optional
-        Number of rows, for classes that are judged on all rows.
-
-    >>> too_few(np.array([3.0, 3, 60]), np.array([0.625, np.inf, 0.2]))
-    'with a median of 3 rows a class, half of the classes could only be outside with a gap above 62 points'
-    """
-    if needed is None or needed.size < 2:
-        return ""
-    usual = float(np.sort(needed)[needed.size // 2])
-    if usual < COARSE:
-        return ""
-    median = float(np.median(rows))
-    few = f"a median of {median:g} {'row' if median == 1 else 'rows'} a class"
-    head = f"with {few if rows_in_all is None else counted(rows_in_all, 'row')}, half of the classes could"
-    if math.isinf(usual):
-        return f"{head} not be outside whatever their labels are"
-    return f"{head} only be outside with a gap above {math.floor(100 * usual)} points"
-
-
-def _needed(low: FloatArray, high: FloatArray, mean: FloatArray) -> FloatArray:
-    """Distance of the nearer end that labels can cross, for ranges around 0: gaps lie between mean score - 1 and mean score."""
-    up = np.where(high < mean - _ROUNDING, high, np.inf)
-    down = np.where(low > mean - 1 + _ROUNDING, -low, np.inf)
-    return np.asarray(np.minimum(up, down))
-
-
-def beyond(value: FloatArray, limits: tuple[FloatArray, FloatArray] | None) -> FloatArray:
-    """Signed distance of values from their ranges, shape (C,); 0 inside."""
-    if limits is None:
-        return np.zeros(value.shape)
-    # Above the upper end, or (negative) below the lower one; nan, without expected rows, is neither.
-    out = np.fmax(value - limits[1], 0) - np.fmax(limits[0] - value, 0)
-    return np.asarray(np.where(np.abs(out) > _ROUNDING, out, 0.0))
+#: Ends of an interval per class, shape (K,) each.
+ClassEnds = tuple[FloatArray, FloatArray]
 
 
 @takes_weights
-def class_ranges(sample: Sample, *, view: ClassView) -> ClassRanges:
-    """Errors by class and their ranges under calibration.
+def predicted_class_intervals(sample: Sample, *, level: float) -> ClassEnds:
+    """Intervals of mean confidence minus accuracy of the rows predicted as each class.
 
-    Parameters
-    ----------
-    sample : Sample
-        Its reduction does not matter.
-    view : {"predicted-class", "true-class", "one-vs-rest"}
-        ``predicted-class``: mean confidence minus accuracy of the rows that are predicted as the class (Gupta &
-        Ramdas 2022). ``true-class``: the same for the rows whose label is the class (Ao et al. 2023); not 0 for
-        a calibrated model. ``one-vs-rest``: mean probability of the class minus its frequency, over all rows.
+    ``nan`` for classes with rows in fewer than `FEWEST_CLUSTERS` clusters.
 
     Raises
     ------
     NotAvailable
-        If the data lack the classes or probabilities that the view needs.
+        For confidence-only data without predicted classes.
     """
-    # Without independent rows, the probabilities do not tell how much the gap of a class varies.
-    independent = sample.data.clusters is None
-    if view == "predicted-class":
-        sums = sample.view(predicted_class_sums)
-        has = np.asarray(sums.rows > 0)
-        if not independent:
-            return ClassRanges(sums.gap, sums.rows, has, None)
-        low, high = sums.calibrated(class_level(int(has.sum())))
-        needed = _needed(low, high, sums.score / np.where(has, sums.rows, 1))
-        return ClassRanges(sums.gap, sums.rows, has, (low, high), needed)
-    if view == "one-vs-rest":
-        gaps = sample.view(class_gaps)
-        every = np.ones(gaps.rows.shape, dtype=np.bool_)
-        if not independent:
-            return ClassRanges(gaps.gap, gaps.rows, every, None)
-        low, high = gaps.calibrated(class_level(every.size))
-        needed = _needed(low, high, gaps.powers[0] / gaps.n)
-        return ClassRanges(gaps.gap, gaps.rows, every, (low, high), needed)
-    true = true_class_errors_of_sample(sample)
-    limits: tuple[FloatArray, FloatArray] | None = None
-    half: FloatArray | None = None
-    if isinstance(sample.data, Predictions) and independent and sample.data.cells is None:
-        limits = sample.view(class_expectation).calibrated(class_level(true.rows.size))
-        half = (limits[1] - limits[0]) / 2
-    return ClassRanges(true.mcs, true.rows, np.asarray(true.rows > 0), limits, half)
+    events, winner = sample.top_scored, winners(sample)
+    classes = sample.data.n_classes or int(winner.max()) + 1
+    cluster, clusters, weights = _rows(sample)
+    residual = weights * (events.score.astype(np.float64) - events.hit)
+    # Only pairs of class and cluster that have rows.
+    pair, at = np.unique(winner.astype(np.int64) * clusters + cluster, return_inverse=True)
+    of_class = (pair // clusters).astype(np.intp)
+    sums, mass = np.bincount(at, residual), np.bincount(at, weights)
+
+    def total(values: npt.ArrayLike | None) -> FloatArray:
+        return np.bincount(of_class, values, minlength=classes).astype(np.float64)
+
+    rows = denominators(total(mass))
+    gap = total(sums) / rows
+    apart = sums - gap[of_class] * mass
+    return _ends(level, gap, total(apart**2) / rows**2, total(apart**3) / rows**3, total(None))
+
+
+@takes_weights
+def one_vs_rest_intervals(sample: Sample, *, level: float) -> ClassEnds:
+    """Intervals of mean probability minus frequency of each class, over all rows; ``nan`` with fewer than `FEWEST_CLUSTERS` clusters.
+
+    Raises
+    ------
+    NotAvailable
+        For confidence-only data.
+    """
+    data = full_predictions(sample)
+    cluster, clusters, weights = _rows(sample)
+    mass = np.bincount(cluster, weights, minlength=clusters)
+    rows_of = rows_by_class(data.labels, data.n_classes)
+    gap, second, third = np.zeros((3, data.n_classes))
+
+    def work(k: int, column: FloatArray) -> None:
+        sums = np.bincount(cluster, weights * column, minlength=clusters)
+        own = rows_of[k]
+        sums -= np.bincount(cluster[own], weights[own], minlength=clusters)
+        gap[k] = sums.sum() / mass.sum()
+        apart = (sums - gap[k] * mass) / mass.sum()
+        second[k], third[k] = (apart**2).sum(), (apart**3).sum()
+
+    for_columns(data.probs, work)
+    return _ends(level, gap, second, third, np.full(gap.shape, float(clusters)))
+
+
+def _rows(sample: Sample) -> tuple[IntArray, int, FloatArray]:
+    """Cluster of each row, numbered from 0, the number of clusters, and the weights of the rows, 1 if there are none."""
+    cluster = sample.row_draws.cluster
+    assert cluster is not None
+    weights = sample.weights
+    return (
+        cluster,
+        int(cluster.max()) + 1,
+        np.ones(cluster.size) if weights is None else weights.astype(np.float64),
+    )
+
+
+def _ends(
+    level: float, gap: FloatArray, second: FloatArray, third: FloatArray, clusters: FloatArray
+) -> ClassEnds:
+    """Ends from the second and third moments of the sums of the clusters around the gap, all of shape (K,).
+
+    As from a bootstrap of very many resamples of clusters, with skewness, and widened as the variance is estimated from the
+    clusters: by Student's quantile and the unbiased variance.
+    """
+    degrees = np.maximum(clusters - 1, 1)
+    wider = stdtrit(degrees, 0.5 + level / 2) / ndtri(0.5 + level / 2)
+    wider = wider * np.sqrt(quotient(clusters, degrees, otherwise=1.0))
+    low, high = middle(level, gap, second * wider**2, third * wider**3)
+    known = clusters >= FEWEST_CLUSTERS
+    return np.where(known, low, np.nan), np.where(known, high, np.nan)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import heapq
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -15,8 +16,9 @@ from calviz.core.curve_fits import Basis, penalised_logistic
 from calviz.core.errors import NotAvailable
 from calviz.core.events import BinaryEvents, tied_scores
 from calviz.core.metric_spec import Redrawn, Reweighted, makes_steps, needs_rows, reweighted_by
-from calviz.sample.draws import HitSums, RowSums, RowWeights, fold_of_rows
-from calviz.sample.error_bars import kept_draw, once_per_view
+from calviz.core.row_columns import Factor
+from calviz.sample.caches import kept_draw, once_per_view
+from calviz.sample.draws import HitSums, RowSums, RowWeights
 from calviz.sample.losses import losses_of
 from calviz.sample.sample import Sample
 from calviz.sample.step_views import steps
@@ -281,6 +283,35 @@ def cross_fitted(sample: Sample) -> CrossFitted:
     if weights is None:
         return make_cross_fitted(sample.view(steps))
     return _of_folds(sample.scored, weights, sample.view(steps))
+
+
+def fold_of_rows(clusters: Factor, folds: int) -> IntArray:
+    """Fold, 0..folds-1, of each row, shape (n,): clusters stay whole, and folds have (nearly) equal numbers of rows.
+
+    Clusters are assigned from the largest to the smallest, each to the fold with the fewest rows, as in scikit-learn's
+    ``GroupKFold``; clusters of equal size come in a random order that does not depend on the order of the rows.
+
+    Raises
+    ------
+    NotAvailable
+        For a single cluster.
+    """
+    sizes = np.bincount(clusters.codes, minlength=len(clusters.levels))
+    if np.count_nonzero(sizes) < 2:
+        raise NotAvailable(
+            "not available for a single cluster: it is cross-fitted, and all rows of a cluster belong to the same fold."
+        )
+    # Levels are in the order of their first rows, which must not matter.
+    named = np.array(sorted(range(sizes.size), key=clusters.levels.__getitem__), dtype=np.intp)
+    order = named[np.random.default_rng(0).permutation(named.size)]
+    order = order[np.argsort(-sizes[order], kind="stable")]
+    loads = [(0, fold) for fold in range(folds)]
+    fold_of = np.empty(sizes.size, dtype=np.intp)
+    for cluster, size in zip(order.tolist(), sizes[order].tolist(), strict=True):
+        rows, fold = loads[0]
+        fold_of[cluster] = fold
+        heapq.heapreplace(loads, (rows + size, fold))
+    return fold_of[clusters.codes]
 
 
 #: ``split(part, start)`` yields rows and hits of some steps for each fold, shape (G,) each; `start` counts the rows before each step.

@@ -24,19 +24,18 @@ from calviz.core.metric_spec import Redrawn, needs_rows, reweighted_by, takes_we
 from calviz.core.predictions import Predictions
 from calviz.core.probabilities import Scores, softmax
 from calviz.core.temperature import automatic_floor, fit_temperature
+from calviz.sample.caches import kept_draw
 from calviz.sample.class_columns import redrawn_labels
-from calviz.sample.cross_fitted import FEWEST_ROWS, FOLDS
-from calviz.sample.draws import RowDraws, RowSums, fold_of_rows
-from calviz.sample.error_bars import kept_draw
+from calviz.sample.cross_fitted import FEWEST_ROWS, FOLDS, fold_of_rows
+from calviz.sample.draws import RowDraws, RowSums
 from calviz.sample.losses import (
     EXACT_LOSS_ROWS,
     MeanLoss,
-    full_predictions,
     negative_log_likelihood,
     reweighted_losses,
     squared_error,
 )
-from calviz.sample.sample import Sample
+from calviz.sample.sample import Sample, full_predictions
 
 #: Bits that hold the number of a row: more than `calviz.core.limits.MAX_ROWS` needs.
 _ROW_BITS = 30

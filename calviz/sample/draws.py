@@ -1,8 +1,16 @@
-"""Rows drawn again, with weights and clusters, and sums over them."""
+"""Rows drawn again, with weights and clusters, and sums over them.
+
+A view of weighted or clustered rows is recomputed from weights per row, as paired resamples are (`calviz.core.metric_spec.Reweighting`):
+
+- *resamples* draw whole clusters with replacement (rows, where there are no clusters), times the weights of the rows;
+- the residuals, hit minus score, of a *calibrated model* have a mean of 0. Without clusters labels are redrawn from the scores.
+  With clusters the residuals of each whole cluster keep or change their sign at random (wild cluster bootstrap: Cameron,
+  Gelbach & Miller 2008; Davidson & Flachaire 2008), so that the rows of a cluster stay as dependent as they are. Labels
+  redrawn row by row would make the noise floor too low, and p-values too small.
+"""
 
 from __future__ import annotations
 
-import heapq
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -17,120 +25,7 @@ from calviz.core.blocks import BLOCK, FloatArray, IntArray, checkpoint, one_blas
 from calviz.core.errors import NotAvailable
 from calviz.core.events import BinaryEvents
 from calviz.core.metric_spec import Reweighting
-from calviz.core.row_columns import Factor
-from calviz.sample.error_bars import kept_draw
-
-# ---- Bootstrap of sums per cell, which draws from the cells instead of the rows.
-
-
-def random_rows(rng: np.random.Generator, n: int, size: int) -> IntArray:
-    """Random integers from 0 to n - 1, uniform, shape (size,).
-
-    Multiplies random 32-bit integers, which is four times as fast as ``rng.integers``; the relative difference
-    between the probabilities of two numbers is below n / 2^32.
-    """
-    if n > 1 << 24:
-        return rng.integers(n, size=size)
-    wide = rng.integers(1 << 32, size=size, dtype=np.uint32).astype(np.uint64)
-    wide *= np.uint64(n)
-    wide >>= np.uint64(32)
-    return wide.view(np.int64)
-
-
-def resample_cells(
-    rng: np.random.Generator, cells: FloatArray, resamples: int
-) -> tuple[FloatArray, FloatArray]:
-    """Rows and totals per cell of samples drawn with replacement.
-
-    The numbers of rows are multinomial, exactly as if rows were drawn. Given its number of rows, the total of a
-    cell is drawn from a normal distribution with the cell's mean and variance: the mean and variance of every
-    sum are exact, higher moments only in the part that comes from differences between cells.
-
-    Parameters
-    ----------
-    rng : numpy.random.Generator
-    cells : ndarray of float64, shape (3, C)
-        Number of rows, and total and total of squares of a quantity, per cell.
-    resamples : int
-        B, the number of samples to draw.
-
-    Returns
-    -------
-    rows, total : ndarray of float64, shape (B, C)
-    """
-    # Every cell takes equally long, so leave out empty ones.
-    filled = np.flatnonzero(cells[0])
-    rows, total, squares = cells[:, filled]
-    mean = total / rows
-    spread = np.sqrt(np.maximum(squares / rows - mean**2, 0))
-    drawn = rng.multinomial(int(rows.sum()), rows / rows.sum(), size=resamples).astype(np.float64)
-    totals = rng.standard_normal(drawn.shape)
-    totals *= np.sqrt(drawn)
-    totals *= spread
-    totals += drawn * mean
-    if filled.size == cells.shape[1]:
-        return drawn, totals
-    out = np.zeros((2, resamples, cells.shape[1]))
-    out[:, :, filled] = drawn, totals
-    return out[0], out[1]
-
-
-def resample_rows(rng: np.random.Generator, n: int, resamples: int) -> FloatArray:
-    """Number of times each of n rows occurs in each sample drawn with replacement, shape (B, n)."""
-    place = rng.integers(n, size=(resamples, n))
-    place += np.arange(0, resamples * n, n)[:, None]
-    times = np.bincount(place.ravel(), minlength=resamples * n)
-    return times.reshape(resamples, n).astype(np.float64)
-
-
-# ---- How many resamples are affordable in interactive use.
-
-
-#: Approximate time limit for one interval or noise floor, in nanoseconds.
-BUDGET = 4e9
-#: With fewer resamples than this, a 95 % interval is too imprecise.
-FEWEST_RESAMPLES = 100
-#: Approximate memory limit for the resamples of one interval or noise floor, in bytes.
-ROOM = 256 << 20
-#: Array entries (classes x bins x resamples) filled at a time: 32 MiB.
-PART_ENTRIES = 1 << 22
-
-
-def affordable(resamples: int, cost: float, *, start: float = 0.0, size: int = 0) -> int:
-    """The number of resamples that the budget allows, at most the number asked for.
-
-    Parameters
-    ----------
-    resamples : int
-        How many are wanted.
-    cost, start : float
-        Approximate time per resample, and before the first one, in nanoseconds.
-    size : int
-        Approximate number of bytes kept per resample, where that is much.
-
-    Raises
-    ------
-    NotAvailable
-        If the budget allows fewer than `FEWEST_RESAMPLES`, and fewer than are wanted.
-    """
-    allowed = min(
-        resamples,
-        int(max(BUDGET - start, 0) / max(cost, 1.0)),
-        ROOM // max(size, 1),
-    )
-    if allowed < min(FEWEST_RESAMPLES, resamples):
-        raise NotAvailable("these data are too large to resample this metric.")
-    return allowed
-
-
-def in_parts(resamples: int, cells: int) -> list[slice]:
-    """Split the resamples into slices, so that `cells` array entries per resample stay within `PART_ENTRIES` at a time."""
-    step = max(1, PART_ENTRIES // cells)
-    return [slice(start, start + step) for start in range(0, resamples, step)]
-
-
-# ---- Draws of weighted or clustered rows, as weights per row or per group of rows that are drawn together.
-
+from calviz.sample.caches import kept_draw
 
 #: Most (row, resample) pairs in all: large samples get fewer resamples.
 MOST_DRAWN_ROWS = 100_000_000
@@ -286,24 +181,9 @@ def rows_of(weights: RowWeights, rows: IntArray) -> FloatArray:
     return every if draws.weights is None else every * draws.weights[rows, None]
 
 
-# ---- Resampling of weighted or clustered rows: rows that count differently, and clusters of rows that depend on each other.
-#
-# A view of such rows is recomputed from weights per row, as paired resamples are (`calviz.core.metric_spec.Reweighting`):
-#
-# - *resamples* draw whole clusters with replacement (rows, where there are no clusters), times the weights of the rows;
-# - the residuals, hit minus score, of a *calibrated model* have a mean of 0. Without clusters labels are redrawn from the scores.
-#   With clusters the residuals of each whole cluster keep or change their sign at random (wild cluster bootstrap: Cameron,
-#   Gelbach & Miller 2008; Davidson & Flachaire 2008), so that the rows of a cluster stay as dependent as they are. Labels
-#   redrawn row by row would make the noise floor too low, and p-values too small.
-#
-# `row_draws` draws the rows, and `row_sums` adds them up.
-
-
 V = TypeVar("V", bound=Any)
-
 #: (group, resample) pairs held in memory at a time.
 PAIRS_AT_A_TIME = 1 << 22
-
 #: Reason given where a metric of such rows has no error bars.
 REFUSED = "this metric cannot be resampled by clusters or with weights."
 
@@ -382,8 +262,7 @@ def joined(views: list[V]) -> V:
     return whole
 
 
-# ---- Weighted sums over rows per cell, and sums of the hits that a calibrated model would have.
-
+# ---- Sums over weighted rows
 
 #: Up to this many (cell, group) pairs, sums are kept as a dense table.
 _PLAIN_CELLS = 1 << 22
@@ -489,7 +368,7 @@ class HitSums:
     def __call__(self, rng: np.random.Generator, rows: RowDraws, size: int) -> FloatArray:
         """Sums of `size` draws of all hits, shape (C, size); with clusters they are not integers.
 
-        Without clusters, up to `row_draws.MOST_GROUPS` rows are redrawn one by one. With more, the weighted hits of a cell are
+        Without clusters, up to `MOST_GROUPS` rows are redrawn one by one. With more, the weighted hits of a cell are
         drawn as a shifted gamma variable with their mean, variance and skewness.
         """
         if rows.cluster is not None:
@@ -518,16 +397,12 @@ class HitSums:
         return self._cumulants
 
 
-# ---- Sums over rows of sparse tables times weights of the rows, some rows at a time.
-
-
 #: Rows whose tables are made at a time.
 TABLE_ROWS = 1 << 15
 #: Rows of dense tables that are summed in single precision, if there are many rows.
 SUMMED_ROWS = 1 << 9
 #: Tables of up to this many entries in all are kept for the next weights.
 KEPT_ENTRIES = 1 << 19
-
 #: Values per row, shape (C, b): sparse, or dense.
 RowTable = csc_array | FloatArray
 TableMaker = Callable[[slice], tuple[RowTable, ...]]
@@ -609,33 +484,107 @@ def table_of_rows(values: FloatArray, cell: IntArray, cells: int) -> csc_array:
     return csc_array(entries, shape=(cells, rows))
 
 
-# ---- Folds of whole clusters: no row is evaluated by a fit that has seen a row of its own cluster.
+# ---- Bootstrap without weights
 
 
-def fold_of_rows(clusters: Factor, folds: int) -> IntArray:
-    """Fold, 0..folds-1, of each row, shape (n,): clusters stay whole, and folds have (nearly) equal numbers of rows.
+def random_rows(rng: np.random.Generator, n: int, size: int) -> IntArray:
+    """Random integers from 0 to n - 1, uniform, shape (size,).
 
-    Clusters are assigned from the largest to the smallest, each to the fold with the fewest rows, as in scikit-learn's
-    ``GroupKFold``; clusters of equal size come in a random order that does not depend on the order of the rows.
+    Multiplies random 32-bit integers, which is four times as fast as ``rng.integers``; the relative difference
+    between the probabilities of two numbers is below n / 2^32.
+    """
+    if n > 1 << 24:
+        return rng.integers(n, size=size)
+    wide = rng.integers(1 << 32, size=size, dtype=np.uint32).astype(np.uint64)
+    wide *= np.uint64(n)
+    wide >>= np.uint64(32)
+    return wide.view(np.int64)
+
+
+def resample_cells(
+    rng: np.random.Generator, cells: FloatArray, resamples: int
+) -> tuple[FloatArray, FloatArray]:
+    """Rows and totals per cell of samples drawn with replacement.
+
+    The numbers of rows are multinomial, exactly as if rows were drawn. Given its number of rows, the total of a
+    cell is drawn from a normal distribution with the cell's mean and variance: the mean and variance of every
+    sum are exact, higher moments only in the part that comes from differences between cells.
+
+    Parameters
+    ----------
+    rng : numpy.random.Generator
+    cells : ndarray of float64, shape (3, C)
+        Number of rows, and total and total of squares of a quantity, per cell.
+    resamples : int
+        B, the number of samples to draw.
+
+    Returns
+    -------
+    rows, total : ndarray of float64, shape (B, C)
+    """
+    # Every cell takes equally long, so leave out empty ones.
+    filled = np.flatnonzero(cells[0])
+    rows, total, squares = cells[:, filled]
+    mean = total / rows
+    spread = np.sqrt(np.maximum(squares / rows - mean**2, 0))
+    drawn = rng.multinomial(int(rows.sum()), rows / rows.sum(), size=resamples).astype(np.float64)
+    totals = rng.standard_normal(drawn.shape)
+    totals *= np.sqrt(drawn)
+    totals *= spread
+    totals += drawn * mean
+    if filled.size == cells.shape[1]:
+        return drawn, totals
+    out = np.zeros((2, resamples, cells.shape[1]))
+    out[:, :, filled] = drawn, totals
+    return out[0], out[1]
+
+
+def resample_rows(rng: np.random.Generator, n: int, resamples: int) -> FloatArray:
+    """Number of times each of n rows occurs in each sample drawn with replacement, shape (B, n)."""
+    place = rng.integers(n, size=(resamples, n))
+    place += np.arange(0, resamples * n, n)[:, None]
+    times = np.bincount(place.ravel(), minlength=resamples * n)
+    return times.reshape(resamples, n).astype(np.float64)
+
+
+#: Approximate time limit for one interval or noise floor, in nanoseconds.
+BUDGET = 4e9
+#: With fewer resamples than this, a 95 % interval is too imprecise.
+FEWEST_RESAMPLES = 100
+#: Approximate memory limit for the resamples of one interval or noise floor, in bytes.
+ROOM = 256 << 20
+#: Array entries (classes x bins x resamples) filled at a time: 32 MiB.
+PART_ENTRIES = 1 << 22
+
+
+def affordable(resamples: int, cost: float, *, start: float = 0.0, size: int = 0) -> int:
+    """The number of resamples that the budget allows, at most the number asked for.
+
+    Parameters
+    ----------
+    resamples : int
+        How many are wanted.
+    cost, start : float
+        Approximate time per resample, and before the first one, in nanoseconds.
+    size : int
+        Approximate number of bytes kept per resample, where that is much.
 
     Raises
     ------
     NotAvailable
-        For a single cluster.
+        If the budget allows fewer than `FEWEST_RESAMPLES`, and fewer than are wanted.
     """
-    sizes = np.bincount(clusters.codes, minlength=len(clusters.levels))
-    if np.count_nonzero(sizes) < 2:
-        raise NotAvailable(
-            "not available for a single cluster: it is cross-fitted, and all rows of a cluster belong to the same fold."
-        )
-    # Levels are in the order of their first rows, which must not matter.
-    named = np.array(sorted(range(sizes.size), key=clusters.levels.__getitem__), dtype=np.intp)
-    order = named[np.random.default_rng(0).permutation(named.size)]
-    order = order[np.argsort(-sizes[order], kind="stable")]
-    loads = [(0, fold) for fold in range(folds)]
-    fold_of = np.empty(sizes.size, dtype=np.intp)
-    for cluster, size in zip(order.tolist(), sizes[order].tolist(), strict=True):
-        rows, fold = loads[0]
-        fold_of[cluster] = fold
-        heapq.heapreplace(loads, (rows + size, fold))
-    return fold_of[clusters.codes]
+    allowed = min(
+        resamples,
+        int(max(BUDGET - start, 0) / max(cost, 1.0)),
+        ROOM // max(size, 1),
+    )
+    if allowed < min(FEWEST_RESAMPLES, resamples):
+        raise NotAvailable("these data are too large to resample this metric.")
+    return allowed
+
+
+def in_parts(resamples: int, cells: int) -> list[slice]:
+    """Split the resamples into slices, so that `cells` array entries per resample stay within `PART_ENTRIES` at a time."""
+    step = max(1, PART_ENTRIES // cells)
+    return [slice(start, start + step) for start in range(0, resamples, step)]

@@ -1,4 +1,4 @@
-"""Logistic recalibration and flexible calibration curves."""
+"""Calibration curves fitted to scores and hits: the logistic line, and curves of any shape."""
 
 from __future__ import annotations
 
@@ -14,62 +14,19 @@ from calviz.core.blocks import BoolArray, FloatArray, IntArray
 from calviz.core.curve_fits import Basis, penalised_logistic
 from calviz.core.probabilities import EPSILON
 from calviz.core.temperature import ENTRIES, MOST, UNDERFLOW, chosen_floor
-from calviz.sample.error_bars import once_per_view
+from calviz.sample.caches import once_per_view
 from calviz.sample.steps import MAX_STEPS, Steps, distance_from_ends
-
-# ---- Logistic recalibration of scores: regression of the hits on the log-odds of the score.
-
 
 #: Newton steps are taken until one is shorter than this, relative to the parameters: the remaining error is about its
 #: square, or rounding.
 SHORT = 1e-7
 #: The same for a resample: the spread of resamples is far above the square of this.
 SHORT_OF_RESAMPLE = 1e-5
-
 #: Why there is no fit, as the reason that metrics give for an undefined value.
 NO_FIT = (
     "undefined: no logistic curve fits, as there are only hits or only misses, all scores are equal, "
     "or the scores separate hits from misses."
 )
-
-
-@once_per_view
-def _sample_floor(view: Steps) -> float:
-    """The f of the range [f, 1 - f] to which scores are clipped before their log-odds are taken.
-
-    Without scores of exactly 0 or 1 it is the precision of double numbers, as in scikit-learn, netcal and betacal; otherwise
-    the zero floor of the score and of 1 minus the score (`automatic_floor`).
-    """
-    any_ends, refuted = False, False
-    for part in view.blocks():
-        first, last = np.searchsorted(part.score, 0, "right"), np.searchsorted(part.score, 1)
-        any_ends |= bool(first > 0 or last < part.size)
-        misses = part.count[last:] - part.hits[last:]
-        refuted |= bool(part.hits[:first].any() or misses.any())
-    if not any_ends:
-        return EPSILON
-    smallest = distance_from_ends(view)
-    if smallest >= UNDERFLOW or not refuted:
-        return max(min(smallest / 2, MOST), EPSILON)
-    # Single rows, as many as `chosen_floor` uses: the hits of a step come first.
-    score, count, hits = view.score, view.count, view.hits
-    upto = np.cumsum(count)
-    rank = np.arange(0, int(upto[-1]), max(1, int(upto[-1]) // ENTRIES))
-    at = np.searchsorted(upto, rank, side="right")
-    label = rank - (upto - count)[at] < hits[at]
-    return chosen_floor(np.stack([1 - score[at], score[at]], axis=1), label.astype(np.intp))
-
-
-def floor(view: Steps) -> float:
-    """Lower limit of a score and of 1 minus a score before log-odds are taken; resamples use that of their sample."""
-    return _sample_floor(view.of_sample)
-
-
-def log_odds(view: Steps) -> FloatArray:
-    """log(s / (1 - s)) of every step, shape (G,)."""
-    least = floor(view)
-    s = np.clip(view.score, least, 1 - least)
-    return np.asarray(np.log(s) - np.log1p(-s))
 
 
 @once_per_view
@@ -114,6 +71,11 @@ def fit(view: Steps) -> FloatArray:
     return theta.reshape(*view.count.shape[:-1], 2)
 
 
+def fitted_line(theta: FloatArray, view: Steps) -> FloatArray:
+    """The fitted probability at the scores of the steps, shape (..., G)."""
+    return _expit(theta[..., :1] + theta[..., 1:] * log_odds(view))
+
+
 def _fit_near(view: Steps, start: FloatArray) -> FloatArray:
     """Full Newton steps for the steps of one large sample; ``nan`` where they have not converged.
 
@@ -156,13 +118,6 @@ def _outside(count: FloatArray, hits: FloatArray) -> BoolArray:
     return np.asarray(((hits < -slack) | (hits > count + slack)).any(axis=1))
 
 
-def _step(
-    theta: FloatArray, x: FloatArray, count: FloatArray, hits: FloatArray
-) -> tuple[FloatArray, BoolArray]:
-    """Newton step per resample, and whether the Hessian could be inverted."""
-    return _solved(_sums(theta, x, count, hits))
-
-
 def _sums(theta: FloatArray, x: FloatArray, count: FloatArray, hits: FloatArray) -> FloatArray:
     """Gradient and Hessian per resample, shape (5, R); those of blocks of steps add up."""
     p = theta[:, 1:] * x
@@ -190,6 +145,7 @@ def _sums_at_one_place(
 
 
 def _solved(sums: FloatArray) -> tuple[FloatArray, BoolArray]:
+    """Newton step per resample, and whether the Hessian could be inverted."""
     g0, g1, h00, h01, h11 = sums
     det = h00 * h11 - h01**2
     good = det > 1e-14 * np.maximum(h00 * h11, 1e-300)
@@ -209,7 +165,7 @@ def _plain_newton(
     theta = start + step
     settled = good & False
     for _ in range(4):
-        step, good = _step(theta, x, count, hits)
+        step, good = _solved(_sums(theta, x, count, hits))
         theta += step
         settled = good & (np.abs(step) <= SHORT_OF_RESAMPLE * (1 + np.abs(theta))).all(axis=1)
         if settled.all():
@@ -223,7 +179,7 @@ def _newton(start: FloatArray, x: FloatArray, count: FloatArray, hits: FloatArra
     theta = np.repeat(start, count.shape[0], axis=0)
     loss = _loss(theta, x, count, hits)
     for _ in range(100):
-        step, good = _step(theta, x, count, hits)
+        step, good = _solved(_sums(theta, x, count, hits))
         step[~good] = 0
         new = loss
         for _ in range(60):
@@ -253,9 +209,46 @@ def _expit(eta: FloatArray) -> FloatArray:
     return np.divide(1, eta, out=eta)
 
 
-def curve_logistic_recalibration(theta: FloatArray, view: Steps) -> FloatArray:
-    """The fitted probability at the scores of the steps, shape (..., G)."""
-    return _expit(theta[..., :1] + theta[..., 1:] * log_odds(view))
+def log_odds(view: Steps, score: FloatArray | None = None) -> FloatArray:
+    """log(s / (1 - s)) of every step, shape (G,), or of other scores in the range of the view."""
+    least = floor(view)
+    s = np.clip(view.score if score is None else score, least, 1 - least)
+    return np.asarray(np.log(s) - np.log1p(-s))
+
+
+def floor(view: Steps) -> float:
+    """Lower limit of a score and of 1 minus a score before log-odds are taken; resamples use that of their sample."""
+    return _sample_floor(view.of_sample)
+
+
+@once_per_view
+def _sample_floor(view: Steps) -> float:
+    """The f of the range [f, 1 - f] to which scores are clipped before their log-odds are taken.
+
+    Without scores of exactly 0 or 1 it is the precision of double numbers, as in scikit-learn, netcal and betacal; otherwise
+    the zero floor of the score and of 1 minus the score (`automatic_floor`).
+    """
+    any_ends, refuted = False, False
+    for part in view.blocks():
+        first, last = np.searchsorted(part.score, 0, "right"), np.searchsorted(part.score, 1)
+        any_ends |= bool(first > 0 or last < part.size)
+        misses = part.count[last:] - part.hits[last:]
+        refuted |= bool(part.hits[:first].any() or misses.any())
+    if not any_ends:
+        return EPSILON
+    smallest = distance_from_ends(view)
+    if smallest >= UNDERFLOW or not refuted:
+        return max(min(smallest / 2, MOST), EPSILON)
+    # Single rows, as many as `chosen_floor` uses: the hits of a step come first.
+    score, count, hits = view.score, view.count, view.hits
+    upto = np.cumsum(count)
+    rank = np.arange(0, int(upto[-1]), max(1, int(upto[-1]) // ENTRIES))
+    at = np.searchsorted(upto, rank, side="right")
+    label = rank - (upto - count)[at] < hits[at]
+    return chosen_floor(np.stack([1 - score[at], score[at]], axis=1), label.astype(np.intp))
+
+
+# ---- Intercept, intervals and likelihoods
 
 
 @once_per_view
@@ -327,12 +320,10 @@ def log_likelihoods(view: Steps) -> tuple[FloatArray, FloatArray, FloatArray]:
     return own, line, xlogy(hits, hits / n) + xlogy(n - hits, 1 - hits / n)
 
 
-# ---- Flexible calibration curves: the probability of a hit as a smooth function of the score, of any shape.
-
+# ---- Flexible curves
 
 #: How a calibration curve is fitted.
 FlexibleKind = Literal["spline", "loess", "logistic"]
-
 #: Knots of the spline, and the strength of its penalty on the squared second derivative, with the log-odds in standard deviations:
 #: of the values tried, those that come nearest to curves of many shapes at 200 to 50,000 rows. Fixed rather than chosen from the
 #: labels, so that resamples and redrawn labels are treated like the sample itself.
@@ -362,7 +353,7 @@ class Band:
     high: FloatArray
 
 
-def curve(view: Steps, kind: FlexibleKind) -> FloatArray:
+def fitted_curve(view: Steps, kind: FlexibleKind) -> FloatArray:
     """The fitted probability at the scores of the steps, shape (..., G).
 
     The curve of a sample is fitted to its merged steps and can be evaluated at any of its steps; each resample is fitted separately.
@@ -377,7 +368,7 @@ def curve(view: Steps, kind: FlexibleKind) -> FloatArray:
     of_sample = view.count.ndim == 1
     if kind == "logistic":
         theta = fit(view.of_sample if of_sample else view)
-        return curve_logistic_recalibration(theta, view)
+        return fitted_line(theta, view)
     return _spline(view, of_sample) if kind == "spline" else _loess(view, of_sample)
 
 
@@ -407,13 +398,13 @@ def band(view: Steps, kind: FlexibleKind, *, level: float = 0.95, points: int = 
     if kind == "logistic":
         theta = fit(base)
         z = log_odds(base)
-        x, grid = (np.stack([np.ones(v.size), v], axis=1) for v in (z, _log_odds(view, at)))
+        x, grid = (np.stack([np.ones(v.size), v], axis=1) for v in (z, log_odds(view, at)))
         margin = grid @ theta
         share, penalty = expit(x @ theta), np.full(2, _RIDGE)
     else:
         places, theta = _places(view.of_sample), _sample_fit(view.of_sample)
-        x, grid, penalty = places.x, places.basis.at(_log_odds(view, at)), places.penalty
-        margin = _log_odds(view, at) + grid @ theta
+        x, grid, penalty = places.x, places.basis.at(log_odds(view, at)), places.penalty
+        margin = log_odds(view, at) + grid @ theta
         share = expit(places.z + x @ theta)
     if not np.isfinite(theta).all():
         nothing = np.full(at.shape, math.nan)
@@ -422,9 +413,6 @@ def band(view: Steps, kind: FlexibleKind, *, level: float = 0.95, points: int = 
     information += np.diag(penalty)
     spread = np.sqrt(np.einsum("ij,ji->i", grid, np.linalg.solve(information, grid.T)))
     return Band(at, *(expit(margin + k * normal * spread) for k in (0, -1, 1)))
-
-
-# ------------------------------------------------------------ spline of the log-odds
 
 
 @dataclass(frozen=True, eq=False)
@@ -454,12 +442,6 @@ class _Places:
     starts: IntArray
     cells: tuple[FloatArray, FloatArray]
     products: FloatArray
-
-
-def _log_odds(view: Steps, score: FloatArray) -> FloatArray:
-    least = floor(view)
-    s = np.clip(score, least, 1 - least)
-    return np.asarray(np.log(s) - np.log1p(-s))
 
 
 @once_per_view
@@ -531,9 +513,6 @@ def _resampled_fits(view: Steps, places: _Places) -> FloatArray:
         columns = count[far].T, hits[far].T
         theta[far] = penalised_logistic(x, z, *columns, places.penalty, again, _SHORT**2)
     return np.asarray(theta)
-
-
-# ------------------------------------------------------------ loess
 
 
 @dataclass(frozen=True, eq=False)

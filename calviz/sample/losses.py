@@ -1,4 +1,4 @@
-"""Means of a loss per row, and steps with log losses."""
+"""Means of a loss per row, and steps with the log losses of their hits and misses."""
 
 from __future__ import annotations
 
@@ -24,14 +24,11 @@ from calviz.core.metric_spec import Redrawn, Reweighted, reweighted_by
 from calviz.core.predictions import Predictions
 from calviz.core.probabilities import EPSILON
 from calviz.core.words import counted, decimal, percent
+from calviz.sample.caches import once_per_view
 from calviz.sample.draws import RowSums, RowWeights, resample_cells
-from calviz.sample.error_bars import Draw, once_per_view
-from calviz.sample.sample import Sample
+from calviz.sample.sample import Sample, full_predictions
 from calviz.sample.step_views import over_steps, steps
 from calviz.sample.steps import Steps
-
-# ---- Metrics that are a mean over rows of a loss per row.
-
 
 #: Up to this many rows, rows and labels are drawn one by one, which is exact.
 EXACT_LOSS_ROWS = 500
@@ -46,9 +43,86 @@ _ROUNDED = 1e-30
 ZERO_COUNTS = f"such a 0 counts as {EPSILON:.2g}, a loss of {-math.log(EPSILON):.0f}"
 #: Upper limit of a loss, so that sums of squares are finite for any logits.
 _LARGEST = 1e100
-
 #: Takes probabilities, shape (rows, K), to the losses for each possible label, shape (rows, K).
 LossPerClass = Callable[[FloatArray], FloatArray]
+
+
+@dataclass(frozen=True, eq=False)
+class MeanLoss:
+    """Mean of a loss over the rows, and what is needed to resample it.
+
+    Attributes
+    ----------
+    mean : ndarray, shape (...)
+        Mean loss; a leading axis of resamples is allowed.
+    of_rows : callable
+        Returns the loss of each row, shape (n,), in the type of the probabilities; only resampling needs it.
+    random_labels : RandomLabels, optional
+        The mean loss under calibration, where it is known.
+    counts : ndarray, shape (n,), optional
+        Number of rows that each loss stands for, for the cells of a profile.
+    params, details : mapping
+    """
+
+    #: Fields that differ between resamples.
+    DRAWN: ClassVar = ("mean",)
+
+    mean: FloatArray
+    of_rows: Callable[[], FloatArray]
+    random_labels: RandomLabels | None = None
+    counts: FloatArray | None = None
+    params: Mapping[str, Any] = field(default_factory=dict)
+    details: Mapping[str, float] = field(default_factory=dict)
+
+    @cached_property
+    def losses(self) -> FloatArray:
+        """Loss of each row, shape (n,)."""
+        return self.of_rows()
+
+    def bootstrap(self, rng: np.random.Generator, resamples: int) -> Self:
+        """Means of samples drawn with replacement.
+
+        Exact for few rows (`EXACT_LOSS_ROWS`). Otherwise sorted losses are drawn by cells (`resample_cells`);
+        the largest ones are cells of their own and cells grow with their distance from them, so that a heavy tail,
+        such as that of the negative log-likelihood, is kept.
+        """
+        n = self.losses.shape[0]
+        if self.counts is not None:
+            mean = resample_cells(rng, self._cells, resamples)[1].sum(axis=1) / self.counts.sum()
+        elif n <= EXACT_LOSS_ROWS:
+            mean = self.losses[rng.integers(n, size=(resamples, n))].mean(axis=1, dtype=np.float64)
+        else:
+            mean = resample_cells(rng, self._cells, resamples)[1].sum(axis=1) / n
+        return type(self)(mean, self.of_rows, params=self.params)
+
+    def under_calibration(self, rng: np.random.Generator, resamples: int) -> Self:
+        """Means with the labels redrawn from the rows' own probabilities (see `RandomLabels`)."""
+        if self.random_labels is None:
+            raise NotAvailable("not available: the probabilities of the rows are not known.")
+        mean = self.random_labels.draw(rng, resamples)
+        return type(self)(mean, self.of_rows, params=self.params)
+
+    @cached_property
+    def _cells(self) -> FloatArray:
+        """Number of rows, total and total of squares per cell of sorted losses, shape (3, C)."""
+        if self.counts is not None:
+            order = np.argsort(self.losses, kind="stable")[::-1]
+            ordered: FloatArray = self.losses[order].astype(np.float64)
+            rows: FloatArray | None = self.counts[order]
+        else:
+            ordered, rows = np.sort(self.losses)[::-1], None
+        n = ordered.size
+        starts = [*range(min(_SINGLE_CELLS, n))]
+        while (step := starts[-1] + 1 + int(_CELL_GROWTH * starts[-1])) < n:
+            starts.append(step)
+        if rows is not None:
+            of_cells = (rows, rows * ordered, rows * np.square(ordered))
+            return np.stack([np.add.reduceat(values, starts) for values in of_cells])
+        total, squares = (
+            np.add.reduceat(values, starts, dtype=np.float64)
+            for values in (ordered, np.square(ordered))
+        )
+        return np.stack([np.diff([*starts, n]), total, squares])
 
 
 class Cumulants(NamedTuple):
@@ -139,84 +213,6 @@ class RandomLabels:
         return out
 
 
-@dataclass(frozen=True, eq=False)
-class MeanLoss:
-    """Mean of a loss over the rows, and what is needed to resample it.
-
-    Attributes
-    ----------
-    mean : ndarray, shape (...)
-        Mean loss; a leading axis of resamples is allowed.
-    of_rows : callable
-        Returns the loss of each row, shape (n,), in the type of the probabilities; only resampling needs it.
-    random_labels : RandomLabels, optional
-        The mean loss under calibration, where it is known.
-    counts : ndarray, shape (n,), optional
-        Number of rows that each loss stands for, for the cells of a profile.
-    params, details : mapping
-    """
-
-    #: Fields that differ between resamples.
-    DRAWN: ClassVar = ("mean",)
-
-    mean: FloatArray
-    of_rows: Callable[[], FloatArray]
-    random_labels: RandomLabels | None = None
-    counts: FloatArray | None = None
-    params: Mapping[str, Any] = field(default_factory=dict)
-    details: Mapping[str, float] = field(default_factory=dict)
-
-    @cached_property
-    def losses(self) -> FloatArray:
-        """Loss of each row, shape (n,)."""
-        return self.of_rows()
-
-    def bootstrap(self, rng: np.random.Generator, resamples: int) -> Self:
-        """Means of samples drawn with replacement.
-
-        Exact for few rows (`EXACT_LOSS_ROWS`). Otherwise sorted losses are drawn by cells (`resample_cells`);
-        the largest ones are cells of their own and cells grow with their distance from them, so that a heavy tail,
-        such as that of the negative log-likelihood, is kept.
-        """
-        n = self.losses.shape[0]
-        if self.counts is not None:
-            mean = resample_cells(rng, self._cells, resamples)[1].sum(axis=1) / self.counts.sum()
-        elif n <= EXACT_LOSS_ROWS:
-            mean = self.losses[rng.integers(n, size=(resamples, n))].mean(axis=1, dtype=np.float64)
-        else:
-            mean = resample_cells(rng, self._cells, resamples)[1].sum(axis=1) / n
-        return type(self)(mean, self.of_rows, params=self.params)
-
-    def under_calibration(self, rng: np.random.Generator, resamples: int) -> Self:
-        """Means with the labels redrawn from the rows' own probabilities (see `RandomLabels`)."""
-        if self.random_labels is None:
-            raise NotAvailable("not available: the probabilities of the rows are not known.")
-        mean = self.random_labels.draw(rng, resamples)
-        return type(self)(mean, self.of_rows, params=self.params)
-
-    @cached_property
-    def _cells(self) -> FloatArray:
-        """Number of rows, total and total of squares per cell of sorted losses, shape (3, C)."""
-        if self.counts is not None:
-            order = np.argsort(self.losses, kind="stable")[::-1]
-            ordered: FloatArray = self.losses[order].astype(np.float64)
-            rows: FloatArray | None = self.counts[order]
-        else:
-            ordered, rows = np.sort(self.losses)[::-1], None
-        n = ordered.size
-        starts = [*range(min(_SINGLE_CELLS, n))]
-        while (step := starts[-1] + 1 + int(_CELL_GROWTH * starts[-1])) < n:
-            starts.append(step)
-        if rows is not None:
-            of_cells = (rows, rows * ordered, rows * np.square(ordered))
-            return np.stack([np.add.reduceat(values, starts) for values in of_cells])
-        total, squares = (
-            np.add.reduceat(values, starts, dtype=np.float64)
-            for values in (ordered, np.square(ordered))
-        )
-        return np.stack([np.diff([*starts, n]), total, squares])
-
-
 def reweighted_losses(_: Sample, view: MeanLoss) -> Reweighted:
     """See `Reweighting`."""
     losses = view.losses.astype(np.float64)
@@ -291,25 +287,6 @@ def negative_log_likelihood(sample: Sample) -> MeanLoss:
     details = {"clipped_rows": float(sum(clipped))}
     random = RandomLabels(data.probs, _log_losses, sample.weights)
     return MeanLoss(mean, of_each, random, details=details)
-
-
-def clipped_words(view: MeanLoss) -> str | None:
-    """Say how many rows the negative log-likelihood clips; None if it clips none."""
-    rows = int(view.details.get("clipped_rows", 0))
-    if not rows or view.random_labels is None:
-        return None
-    counts = view.counts
-    n = view.random_labels.probs.shape[0] if counts is None else int(counts.sum())
-    return infinite_words(rows, n)
-
-
-def infinite_words(rows: int, n: int) -> str:
-    """Say that `rows` of `n` rows have an infinite NLL."""
-    give = "gives" if rows == 1 else "give"
-    return (
-        f"{counted(rows, 'row')} ({percent(rows / n, 2)}) {give} the true class probability 0: the NLL is infinite, "
-        f"and finite here only because {ZERO_COUNTS}, as in scikit-learn."
-    )
 
 
 @_by_row
@@ -420,17 +397,35 @@ def _of_label(probs: FloatArray, labels: IntArray) -> FloatArray:
     return probs[np.arange(labels.size), labels].astype(np.float64)
 
 
-def full_predictions(sample: Sample) -> Predictions:
-    """The sample's probabilities and labels; raises NotAvailable for confidence-only data."""
+def row_log_losses(sample: Sample) -> FloatArray:
+    """Losses whose mean is the negative log-likelihood, shape (n,); raises NotAvailable if they are not known for each row."""
     data = sample.data
-    if not isinstance(data, Predictions):
-        raise NotAvailable(
-            "not available for confidence-only data: it needs the probabilities of all classes."
-        )
-    return data
+    if not isinstance(data, Predictions) or data.cells is not None:
+        raise NotAvailable("losses need the probabilities of all classes.")
+    view: MeanLoss = sample.view(negative_log_likelihood)
+    return view.losses.astype(np.float64)
 
 
-# ---- Steps with the log loss of their hits and misses, from which the parts of the log loss are computed.
+def clipped_words(view: MeanLoss) -> str | None:
+    """Say how many rows the negative log-likelihood clips; None if it clips none."""
+    rows = int(view.details.get("clipped_rows", 0))
+    if not rows or view.random_labels is None:
+        return None
+    counts = view.counts
+    n = view.random_labels.probs.shape[0] if counts is None else int(counts.sum())
+    return infinite_words(rows, n)
+
+
+def infinite_words(rows: int, n: int) -> str:
+    """Say that `rows` of `n` rows have an infinite NLL."""
+    give = "gives" if rows == 1 else "give"
+    return (
+        f"{counted(rows, 'row')} ({percent(rows / n, 2)}) {give} the true class probability 0: the NLL is infinite, "
+        f"and finite here only because {ZERO_COUNTS}, as in scikit-learn."
+    )
+
+
+# ---- Steps with log losses
 
 
 class StepLosses(NamedTuple):
@@ -546,11 +541,17 @@ def _merged(
     return sums
 
 
-def _over(view: LogSteps, drawn: Steps, draw: Draw, _: bool) -> LogSteps:
-    return LogSteps(drawn, (observed if draw == "bootstrap" else expected)(view))
+@over_steps(
+    lambda view, drawn, draw, _: LogSteps(
+        drawn, (observed if draw == "bootstrap" else expected)(view)
+    )
+)
+def log_steps(sample: Sample) -> LogSteps:
+    """Steps of the sample's own reduction, with their losses."""
+    return LogSteps(sample.view(steps))
 
 
-def clipped_words_log_loss_steps(view: LogSteps) -> str | None:
+def clipped_step_words(view: LogSteps) -> str | None:
     """Say how many rows have an infinite log loss of (score, hit); None if there are none."""
     rows = view.clipped_rows()
     if not rows:
@@ -582,9 +583,3 @@ def unlike_nll(sample: Sample) -> str | None:
         why += "which is rounded"
         why += f" (in {counted(rows, 'row')} to 0; {ZERO_COUNTS})" if rows else ""
     return f"The NLL of these rows is {nll}: {why}."
-
-
-@over_steps(_over)
-def log_steps(sample: Sample) -> LogSteps:
-    """Steps of the sample's own reduction, with their losses."""
-    return LogSteps(sample.view(steps))

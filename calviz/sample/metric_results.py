@@ -1,52 +1,87 @@
-"""Metrics of a sample: their values, intervals and noise floors; metrics of one view share its resamples.
+"""What a metric returns, and how the metrics of a sample are measured; metrics of one view share its resamples.
 
-`calviz.verdicts.analysis` takes metrics from here, and a sample caches each. Paired differences compute the metrics of resampled rows
-themselves, in `calviz.comparison.difference_intervals`.
+Paired differences compute the metrics of resampled rows themselves, in `calviz.comparison.difference_intervals`.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
 from calviz.core.blocks import FloatArray, checkpoint, map_threads, one_blas_thread
-from calviz.core.errors import NotAvailable
+from calviz.core.errors import NotAvailable, visible
 from calviz.core.limits import check_level
 from calviz.core.metric_spec import (
     METRICS,
+    Draw,
     IntervalMethod,
     Metric,
     is_of_rows,
     is_of_steps,
     takes_weights,
 )
-from calviz.sample import error_bars as error_bars
+from calviz.core.row_columns import html_block
+from calviz.sample import error_bars
+from calviz.sample.caches import held_bytes
 from calviz.sample.cell_bounds import Precision, precision
-from calviz.sample.error_bars import (
-    Draw,
-    Interval,
-    MetricResult,
-    held_bytes,
-    needs_calibrated,
-    usable,
-)
 from calviz.sample.sample import Sample, metric_options
 from calviz.sample.steps import Steps
 
-#: Details in closed form that hold only for independent rows.
-_OF_INDEPENDENT_ROWS = ("sigma", "p_value", "if_calibrated")
 
-#: From this many rows on, a view is dropped after its error bars if it alone holds more than this many bytes.
-MANY_ROWS, KEPT_VIEW_BYTES = 1 << 17, 1 << 22
+@dataclass(frozen=True)
+class MetricResult:
+    """The result of one metric on one sample.
+
+    Attributes
+    ----------
+    key : str
+        Key of the metric.
+    value : float
+        The value; ``nan`` if it is not available (see `reason`).
+    interval : Interval or None
+        Bootstrap interval, if requested.
+    noise_floor : NoiseFloor or None
+        The metric under perfect calibration, if requested.
+    params : mapping
+        The parameters that were used.
+    details : mapping of str to float
+        Further numbers, such as "clipped_rows".
+    reason : str or None
+        Why there is no value.
+    interval_method : str or None
+        Method of the interval ("percentile", "inverted"; see `Metric.interval`); None without an interval.
+    note : str or None
+        Remark on the value, for example how it was kept finite.
+    exact : bool or None
+        For a profile, whether the value equals that of the observed rows; None if the data are not a profile.
+    bound : float or None
+        For a profile, the largest possible difference from the value of the observed rows; None if unknown.
+    """
+
+    key: str
+    value: float
+    interval: error_bars.Interval | None = None
+    noise_floor: error_bars.NoiseFloor | None = None
+    params: Mapping[str, Any] = field(default_factory=dict)
+    details: Mapping[str, float] = field(default_factory=dict)
+    reason: str | None = None
+    interval_method: IntervalMethod | None = None
+    note: str | None = None
+    exact: bool | None = None
+    bound: float | None = None
+
+    @property
+    def available(self) -> bool:
+        """Whether there is a value."""
+        return not math.isnan(self.value)
+
 
 #: Method of the intervals: the metric's own, or one for all metrics.
 IntervalChoice = Literal["own", "percentile", "basic"]
-
-
 #: Error bars by kind, as fields of a `MetricResult`; a kind without fields cannot be drawn, and a missing one has not been drawn.
 ErrorBars = dict[Literal["interval", "noise_floor"], dict[str, Any]]
 
@@ -91,10 +126,6 @@ class Resampling:
         """Method of the interval of a metric."""
         return metric.interval if self.interval == "own" else self.interval
 
-    def method_for(self, metric: Metric, view: Any) -> IntervalMethod:
-        """Method of the interval of a metric of this view."""
-        return error_bars.suited(self.method(metric), view)
-
     def draw(self, view: Any, metrics: Sequence[Metric], draw: Draw) -> dict[str, FloatArray]:
         """Values of the metrics over shared resamples of the view, shape (resamples,) each; empty if it has no resamples."""
 
@@ -118,6 +149,16 @@ class Resampling:
         except NotAvailable:
             return {}
         return {m.key: np.concatenate([row[i] for row in values]) for i, m in enumerate(metrics)}
+
+
+# ---- Values
+
+
+def measured(sample: Sample, key: str) -> MetricResult:
+    """The metric `key` of a sample, with its default parameters."""
+    request = request_of(sample, METRICS[key], {})
+    result: MetricResult = sample.view(value_of, request=request)
+    return result
 
 
 def request_of(sample: Sample, metric: Metric, options: Mapping[str, Any]) -> MetricRequest:
@@ -149,6 +190,10 @@ def value_of(sample: Sample, *, request: MetricRequest) -> MetricResult:
     )
 
 
+#: Details in closed form that hold only for independent rows.
+_OF_INDEPENDENT_ROWS = ("sigma", "p_value", "if_calibrated")
+
+
 def _details(sample: Sample, metric: Metric, view: Any) -> dict[str, Any]:
     details = dict(metric.details(view)) if metric.details else {}
     if sample.data.clusters is None:
@@ -156,11 +201,10 @@ def _details(sample: Sample, metric: Metric, view: Any) -> dict[str, Any]:
     return {name: value for name, value in details.items() if name not in _OF_INDEPENDENT_ROWS}
 
 
-def measured(sample: Sample, key: str) -> MetricResult:
-    """The metric `key` of a sample, with its default parameters."""
-    request = request_of(sample, METRICS[key], {})
-    result: MetricResult = sample.view(value_of, request=request)
-    return result
+# ---- Values with error bars
+
+#: From this many rows on, a view is dropped after its error bars if it alone holds more than this many bytes.
+MANY_ROWS, KEPT_VIEW_BYTES = 1 << 17, 1 << 22
 
 
 @one_blas_thread()
@@ -277,7 +321,7 @@ def _error_bars(
     floors = [m for m in metrics if "noise_floor" in resampling.wanted - bars[m.key].keys()]
     # One row resamples to itself, so it has no interval.
     resampled = intervals if sample.data.rows > 1 else []
-    needed = [m for m in resampled if needs_calibrated(resampling.method(m))]
+    needed = [m for m in resampled if error_bars.needs_calibrated(resampling.method(m))]
     drawn = resampling.draw(view, resampled, "bootstrap") if resampled else {}
     under = [m for m in metrics if m in needed or "noise_floor" not in bars[m.key]]
     if not needed and not floors:
@@ -294,7 +338,7 @@ def _error_bars(
         if m in intervals:
             result["interval"] = {}
         if m.key in drawn:
-            method = usable(resampling.method_for(m, view), redrawn)
+            method = error_bars.usable(error_bars.suited(resampling.method(m), view), redrawn)
             interval = error_bars.interval(
                 drawn[m.key],
                 resampling.level,
@@ -310,7 +354,7 @@ def _error_bars(
                 closed = None
             if closed is not None and resampling.interval == "own":
                 ends = closed(view, resampling.level)
-                interval, method = (None if ends is None else Interval(*ends)), "closed"
+                interval, method = (None if ends is None else error_bars.Interval(*ends)), "closed"
             result["interval"] = {
                 "interval": interval,
                 "interval_method": method if interval else None,
@@ -327,3 +371,77 @@ def _error_bars(
                 floor = replace(floor, p_value=least)
             result["noise_floor"] = {"noise_floor": floor}
         yield m, result
+
+
+# ---- Display of results
+
+
+@dataclass(frozen=True)
+class Summary:
+    """Short text form of a result.
+
+    Attributes
+    ----------
+    title : str
+        What the result is of, in one line.
+    verdict : str
+        The conclusion, in one sentence.
+    lines, notes : tuple of str
+        Text above and below the table.
+    header : tuple of str
+    rows : tuple of tuple of str
+    """
+
+    title: str
+    verdict: str = ""
+    lines: tuple[str, ...] = ()
+    header: tuple[str, ...] = ()
+    rows: tuple[tuple[str, ...], ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+class Displayed:
+    """Mixin that displays a result by its `summary`."""
+
+    def summary(self) -> Summary:
+        """Summarise the result."""
+        raise NotImplementedError
+
+    def __repr__(self) -> str:
+        s = self.summary()
+        verdict = f". {s.verdict}" if s.verdict else ""
+        return f"<{type(self).__name__} {visible(s.title + verdict)}>"
+
+    def __str__(self) -> str:
+        s = self.summary()
+        parts = [
+            f"{type(self).__name__} {s.title}",
+            s.verdict,
+            *s.lines,
+            *_aligned([s.header, *s.rows] if s.rows else []),
+            *s.notes,
+        ]
+        return "\n".join(visible(part) for part in parts if part)
+
+    def _repr_html_(self) -> str:
+        s = self.summary()
+        return html_block(
+            f"{type(self).__name__} {s.title}",
+            (s.verdict, *s.lines),
+            header=s.header,
+            rows=s.rows,
+            notes=s.notes,
+        )
+
+
+def _aligned(table: Sequence[Sequence[str]]) -> list[str]:
+    """Format rows of cells as lines, with the first column left-aligned and the others right-aligned."""
+    widths = [max(len(cell) for cell in column) for column in zip(*table, strict=True)]
+    return [
+        "  "
+        + "  ".join(
+            cell.ljust(width) if j == 0 else cell.rjust(width)
+            for j, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ).rstrip()
+        for row in table
+    ]

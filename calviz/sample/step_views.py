@@ -1,4 +1,4 @@
-"""Views made of steps: rankings, few events, kernel smoothing."""
+"""Views made of steps, and what follows from them: rankings, intervals with few events, smoothed densities."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from scipy.special import ndtri, spherical_jn
 from calviz.core.blocks import FloatArray, IntArray, effective_number, quotient
 from calviz.core.events import BinaryEvents
 from calviz.core.metric_spec import (
+    Draw,
     Redrawn,
     Reweighting,
     makes_steps,
@@ -22,40 +23,15 @@ from calviz.core.metric_spec import (
     takes_weights,
 )
 from calviz.core.words import counted
+from calviz.sample.caches import kept_draw, latest, once_per_view
 from calviz.sample.draws import MOST_GROUPS, HitSums, RowSums, RowWeights
-from calviz.sample.error_bars import Draw, kept_draw, latest, once_per_view
 from calviz.sample.sample import Sample
 from calviz.sample.steps import Steps, make_steps, most_steps
-
-# ---- Views that consist of steps: the steps of a sample, and how they are recomputed for weighted or clustered rows.
-
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 
-def _group_of_rows(events: BinaryEvents, view: Steps) -> IntArray:
-    """The merged step of each row, shape (n,); cached with the steps."""
-
-    def group_of_rows() -> IntArray:
-        last = view.score
-        if view.merged() is not view:
-            most = most_steps(float(view.n))
-            upto, share = 0.0, most / float(view.n)
-            groups = []
-            for part in view.blocks():  # as `merged` does
-                middle = np.cumsum(part.count) + (upto - part.count / 2)
-                upto += float(part.count.sum())
-                groups.append(np.minimum(middle * share, most - 1).astype(np.int16))
-            group = np.concatenate(groups)
-            last = last[np.flatnonzero(np.append(group[1:] != group[:-1], True))]
-        # A step holds the scores up to its own. Rows of weight 0 have no step of their own.
-        group_of_row = np.searchsorted(last, events.score.astype(np.float64))
-        return np.minimum(group_of_row, last.size - 1).astype(np.int32)
-
-    return latest(view, "group_of_rows", None, group_of_rows)
-
-
-def redrawn(events: BinaryEvents, view: Steps) -> Redrawn:
+def redrawn_steps(events: BinaryEvents, view: Steps) -> Redrawn:
     """Redraw the hits of the (merged) steps of weighted or clustered rows under calibration (see `Reweighting`)."""
     base = view.merged()
     hit_sums: list[HitSums] = []
@@ -75,7 +51,7 @@ def redrawn(events: BinaryEvents, view: Steps) -> Redrawn:
     return draw
 
 
-def reweighted(
+def reweighted_steps(
     events: BinaryEvents, view: Steps
 ) -> Callable[[RowWeights], Callable[[float | None], Steps]]:
     """Recompute the (merged) steps of the events from weights of the rows, shape (n, b) (see `Reweighting`)."""
@@ -105,10 +81,32 @@ def reweighted(
     return resampled
 
 
+def _group_of_rows(events: BinaryEvents, view: Steps) -> IntArray:
+    """The merged step of each row, shape (n,); cached with the steps."""
+
+    def group_of_rows() -> IntArray:
+        last = view.score
+        if view.merged() is not view:
+            most = most_steps(float(view.n))
+            upto, share = 0.0, most / float(view.n)
+            groups = []
+            for part in view.blocks():  # as `merged` does
+                middle = np.cumsum(part.count) + (upto - part.count / 2)
+                upto += float(part.count.sum())
+                groups.append(np.minimum(middle * share, most - 1).astype(np.int16))
+            group = np.concatenate(groups)
+            last = last[np.flatnonzero(np.append(group[1:] != group[:-1], True))]
+        # A step holds the scores up to its own. Rows of weight 0 have no step of their own.
+        group_of_row = np.searchsorted(last, events.score.astype(np.float64))
+        return np.minimum(group_of_row, last.size - 1).astype(np.int32)
+
+    return latest(view, "group_of_rows", None, group_of_rows)
+
+
 @takes_weights
 def own_reweighted(sample: Sample) -> Callable[[RowWeights], Callable[[float | None], Steps]]:
     """Recompute the steps of the sample's reduction from weights of shape (n, b); the latest ones are kept for the next metrics."""
-    reweighted_to = reweighted(sample.scored, sample.view(steps))
+    reweighted_to = reweighted_steps(sample.scored, sample.view(steps))
     last: list[tuple[RowWeights, Callable[[float | None], Steps]]] = []
 
     def resampled(weights: RowWeights) -> Callable[[float | None], Steps]:
@@ -122,13 +120,26 @@ def own_reweighted(sample: Sample) -> Callable[[RowWeights], Callable[[float | N
 @makes_steps
 @reweighted_by(
     lambda sample, _: sample.view(own_reweighted),
-    redrawn=lambda sample, view: redrawn(sample.scored, view),
+    redrawn=lambda sample, view: redrawn_steps(sample.scored, view),
     weighted=True,
     grouped=True,
 )
 def steps(sample: Sample) -> Steps:
     """Steps of the sample's own reduction."""
     return make_steps(sample.scored, sample.weights)
+
+
+@makes_steps
+@reweighted_by(
+    lambda sample, view: reweighted_steps(sample.top_scored, view),
+    redrawn=lambda sample, view: redrawn_steps(sample.top_scored, view),
+    weighted=True,
+    grouped=True,
+)
+def top_label_steps(sample: Sample) -> Steps:
+    """Steps of the top label, whatever the reduction."""
+    # The very same view under every reduction, so that it is resampled once.
+    return sample.top_label.view(steps)
 
 
 def over_steps(
@@ -177,19 +188,6 @@ def reweighting(maker: Callable[..., Any]) -> Reweighting:
     return rule
 
 
-@makes_steps
-@reweighted_by(
-    lambda sample, view: reweighted(sample.top_scored, view),
-    redrawn=lambda sample, view: redrawn(sample.top_scored, view),
-    weighted=True,
-    grouped=True,
-)
-def top_label_steps(sample: Sample) -> Steps:
-    """Steps of the top label, whatever the reduction."""
-    # The very same view under every reduction, so that it is resampled once.
-    return sample.top_label.view(steps)
-
-
 @dataclass(frozen=True, eq=False)
 class StepsWithParams:
     """Steps with the parameters of a metric; resamples are shared with all other views of the same steps."""
@@ -214,7 +212,7 @@ class StepsWithParams:
             yield type(self)(part, self.params)
 
 
-# ---- Rows in the order of their scores, for discrimination, selective prediction and failure detection.
+# ---- Rankings
 
 
 class Ranking(NamedTuple):
@@ -323,14 +321,11 @@ def average_precision(view: Steps, *, of: Literal["hits", "misses"]) -> FloatArr
     return quotient(total, found_so_far)
 
 
-# ---- Discrimination with few events: an interval of the AUROC, as resamples vary too little, and a note where there is none.
-
+# ---- Few events
 
 #: Below this number of rows of the rarer kind, a variance estimated from the rows is not trusted, and intervals of other measures of
 #: discrimination are rough.
 FEW_EVENTS = 20
-
-
 #: Below this number of hits, the threshold that keeps 95 % of them has no lower limit at 95 %: all hits may lie above it, as
 #: 0.95^58 > 0.05.
 FEW_FOR_95_TPR = 59
@@ -451,8 +446,7 @@ def _rough(events: float, one: str, many: str, enough: int = FEW_EVENTS) -> str 
     return f"with only {counted(count, one, many)}, its interval is rough."
 
 
-# ---- Kernel smoothing on a grid over [0, 1], with mirror images at both ends.
-
+# ---- Kernel smoothing
 
 #: Half-width of a kernel below which all scores count as equal.
 NARROWEST = 1e-9
@@ -498,6 +492,19 @@ def spread(steps: Steps, mass: FloatArray, size: int) -> FloatArray:
     return out
 
 
+def smooth(mass: FloatArray, response: FloatArray) -> FloatArray:
+    """Density at the nodes of point masses convolved with a mirrored kernel.
+
+    Parameters
+    ----------
+    mass : ndarray, shape (..., G)
+        Point masses at the nodes.
+    response : ndarray, shape (G,) or (..., G)
+        The kernel's characteristic function at the frequencies ``pi k``, k = 0..G-1.
+    """
+    return from_cosine(cosine_coefficients(mass) * response)
+
+
 def cosine_coefficients(mass: FloatArray) -> FloatArray:
     """``sum_j m_j cos(pi k t_j)`` of point masses at the nodes, k = 0..G-1, shape (..., G)."""
     from scipy.fft import dct
@@ -520,19 +527,6 @@ def from_cosine(coefficients: FloatArray) -> FloatArray:
     from scipy.fft import dct
 
     return np.asarray(dct(coefficients, type=1, axis=-1))
-
-
-def smooth(mass: FloatArray, response: FloatArray) -> FloatArray:
-    """Density at the nodes of point masses convolved with a mirrored kernel.
-
-    Parameters
-    ----------
-    mass : ndarray, shape (..., G)
-        Point masses at the nodes.
-    response : ndarray, shape (G,) or (..., G)
-        The kernel's characteristic function at the frequencies ``pi k``, k = 0..G-1.
-    """
-    return from_cosine(cosine_coefficients(mass) * response)
 
 
 def gaussian_response(

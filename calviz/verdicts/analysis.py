@@ -1,34 +1,30 @@
-"""Evaluate, verdict, explain, conventions, audit, scorer."""
+"""What is called from outside: `evaluate`, `verdict`, `explain`, `conventions`, and for arrays `audit` and `scorer`."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Literal, Self, get_args
 
 import numpy.typing as npt
 
-from calviz.core.entry_specs import Conventions
-from calviz.core.errors import InputError, NotAvailable, OptionError
-from calviz.core.events import Reduction
+from calviz.core.entry_specs import CHECKS, Check, Conventions
+from calviz.core.errors import Finding, InputError, NotAvailable, OptionError
+from calviz.core.events import Reduction, Scheme
 from calviz.core.limits import check_choice, check_whole
 from calviz.core.metric_spec import METRICS, Metric, Parameter, badness, takes_weights
 from calviz.core.predictions import ConfidencePredictions, Dataset, Predictions
 from calviz.core.profile import Profile
 from calviz.core.row_columns import Factor
-from calviz.metrics.other_libraries import measure
-from calviz.sample.binning import Scheme
+from calviz.metrics.other_libraries import measured_conventions
 from calviz.sample.error_bars import LEVEL, RESAMPLES
 from calviz.sample.metric_results import IntervalChoice, Resampling, measured_with_error_bars
 from calviz.sample.sample import Sample
 from calviz.sample.true_classes import class_table
 from calviz.verdicts.evaluation import ClassRow, Evaluation, Verdict
-from calviz.verdicts.sentence import explained
-from calviz.verdicts.sentence import verdict as verdict_on
-from calviz.verdicts.size_checks import find
-
-# ---- `evaluate`, `verdict`, `explain` and `conventions`, which the app, the command line and the report all call.
+from calviz.verdicts.sentence import explained, judged
+from calviz.verdicts.size_checks import SINGLE_ROWS, not_asked
 
 
 def first_metrics(sample: Sample) -> tuple[str, ...]:
@@ -154,8 +150,8 @@ def evaluate(
         reduction=sample.reduction.key,
         metrics=measured_with_error_bars(sample, specs, options, resampling),
         classes=sample.once(_classes) if with_classes else (),
-        findings=for_verdict.once(find) if judging else (),
-        verdict=for_verdict.once(verdict_on) if judging else None,
+        findings=for_verdict.once(findings_of) if judging else (),
+        verdict=for_verdict.once(judged) if judging else None,
     )
 
 
@@ -201,7 +197,7 @@ def verdict(
         clusters=clusters,
         weights=sample_weight,
     )
-    return _with_enough_resamples(sample).once(verdict_on)
+    return _with_enough_resamples(sample).once(judged)
 
 
 def explain(
@@ -238,7 +234,7 @@ def explain(
         weights=sample_weight,
     )
     sample = _with_enough_resamples(sample)
-    return explained(sample, sample.once(verdict_on))
+    return explained(sample, sample.once(judged))
 
 
 def conventions(
@@ -291,7 +287,32 @@ def conventions(
         raise NotAvailable(
             "the ECE of other libraries is not available for weighted rows: none of their functions takes weights."
         )
-    return sample.once(measure, noise=noise)
+    return sample.once(measured_conventions, noise=noise)
+
+
+@takes_weights
+def findings_of(sample: Sample) -> tuple[Finding, ...]:
+    """Run every check that applies to these rows, in the order of their codes."""
+    checks = sorted(CHECKS, key=lambda check: check.key)
+    if sample.data.cells is not None:
+        return tuple(_of_profile(checks, sample))
+    return tuple(
+        finding for check in checks if check.takes(sample.data) for finding in check.run(sample)
+    )
+
+
+def _of_profile(checks: Iterable[Check], sample: Sample) -> Iterator[Finding]:
+    """Findings about a profile, and the checks that could not be run on it."""
+    reasons = {}
+    for check in checks:
+        if not check.takes(sample.data):
+            reasons[check.title] = SINGLE_ROWS
+            continue
+        try:
+            yield from tuple(check.run(sample))
+        except NotAvailable as error:
+            reasons[check.title] = str(error).rstrip(".")
+    yield from not_asked(reasons)
 
 
 def _with_enough_resamples(sample: Sample) -> Sample:
@@ -335,8 +356,7 @@ def _classes(sample: Sample) -> tuple[ClassRow, ...]:
     return tuple(ClassRow(*row) for row in rows)
 
 
-# ---- One-line entry points for arrays: `audit`, and scorers for scikit-learn.
-
+# ---- Arrays and scorers
 
 #: Options of the sample, with their names in `Sample.of`.
 _SAMPLE_OPTIONS = {

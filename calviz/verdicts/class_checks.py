@@ -1,4 +1,4 @@
-"""Findings about classes."""
+"""Whether the probabilities of all classes are right, not only the largest one: for the verdict, and as findings."""
 
 from __future__ import annotations
 
@@ -36,22 +36,7 @@ from calviz.sample.error_bars import CLASS_TEST, resampled
 from calviz.sample.one_vs_rest import classwise_equal_width, knows_classes
 from calviz.sample.sample import Sample
 
-# ---- Words on the classes that are off in either direction, for the findings by class.
-
-
-def named_sides(off: FloatArray, words: tuple[str, str]) -> str:
-    """Text on how many classes are off in each direction: "overconfident on 2 and underconfident on 1"."""
-    sides = ((off > 0, words[0]), (off < 0, words[1]))
-    return " and ".join(f"{word} on {int(which.sum()):,}" for which, word in sides if which.any())
-
-
-def most_if_several(off: FloatArray) -> str:
-    """Return "most " if several classes are off, to precede the one furthest off; "" if it is the only one."""
-    return "most " if np.count_nonzero(off) > 1 else ""
-
-
-# ---- Whether the probabilities of all classes, not only the largest one, agree with the labels.
-
+# ---- All classes against the rest
 
 #: Numbers of redraws of the labels; a p-value is read from a tail fitted to the errors of the redraws. If the p-value with the first
 #: number is at or below the level of the test but above `FAR`, the second number decides: few redraws determine the tail poorly.
@@ -198,8 +183,7 @@ def of_the_top_label(sample: Sample) -> str:
     return " of the top label" if classes is None or classes.off else ""
 
 
-# ---- The findings about classes, in a few words for the verdict.
-
+# ---- In the verdict
 
 _KINDS: tuple[tuple[ClassView, str], ...] = (
     ("predicted-class", "predicted class"),
@@ -246,7 +230,7 @@ def classes_unseen(sample: Sample) -> str:
     return f"; {text}" if text else ""
 
 
-# ---- CAL023: classes whose probability is too high or too low on average.
+# ---- Checks
 
 
 def against_the_rest(sample: Sample) -> Iterator[Finding]:
@@ -270,9 +254,6 @@ CHECKS.register(
         about="classes",
     )
 )
-
-
-# ---- CAL013: true classes whose confidence differs from what a calibrated model would show on their rows.
 
 
 def class_confidence(sample: Sample) -> Iterator[Finding]:
@@ -307,9 +288,6 @@ CHECKS.register(
         about="classes",
     )
 )
-
-
-# ---- CAL020: predicted classes whose confidence does not match their accuracy (top-label calibration).
 
 
 def predicted_class(sample: Sample) -> Iterator[Finding]:
@@ -356,11 +334,8 @@ CHECKS.register(
 )
 
 
-# ---- CAL006: classes that are the label of no row, if several others have rows (for a single class, see CAL005).
-
-
 def empty_classes(sample: Sample) -> Iterator[Finding]:
-    """Name the classes without rows."""
+    """Name the classes that are the label of no row, if several others have rows (for a single class, see CAL005)."""
     data = sample.data
     if data.labels is None or not data.class_names or data.n < 2:
         return
@@ -378,3 +353,14 @@ def empty_classes(sample: Sample) -> Iterator[Finding]:
 
 
 CHECKS.register(Check("CAL006", "Classes without rows", empty_classes, clusters=True, weights=True))
+
+
+def named_sides(off: FloatArray, words: tuple[str, str]) -> str:
+    """Text on how many classes are off in each direction: "overconfident on 2 and underconfident on 1"."""
+    sides = ((off > 0, words[0]), (off < 0, words[1]))
+    return " and ".join(f"{word} on {int(which.sum()):,}" for which, word in sides if which.any())
+
+
+def most_if_several(off: FloatArray) -> str:
+    """Return "most " if several classes are off, to precede the one furthest off; "" if it is the only one."""
+    return "most " if np.count_nonzero(off) > 1 else ""

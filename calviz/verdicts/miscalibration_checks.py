@@ -1,4 +1,4 @@
-"""Findings about miscalibration, bins, slices, splits."""
+"""Findings about miscalibration: of the sample, of bins, slices and splits, and metrics that disagree."""
 
 from __future__ import annotations
 
@@ -23,16 +23,13 @@ from calviz.core.words import (
     share_decimals,
     too_high,
 )
-from calviz.core.words import p_value as p_words
-from calviz.sample.error_bars import FILE, where_words
-from calviz.sample.sample import Sample
+from calviz.sample.error_bars import FILE
+from calviz.sample.sample import Sample, where_words
 from calviz.sample.slices import usual_slices
 from calviz.verdicts.class_checks import one_vs_rest
 from calviz.verdicts.evaluation import mcs_decimals
 from calviz.verdicts.evidence import MIN_ROWS, Evidence, collect_evidence
 from calviz.verdicts.sentence import nothing_found, strongest
-
-# ---- CAL001: whether the sample is off by more than noise.
 
 
 def miscalibration(sample: Sample) -> Iterator[Finding]:
@@ -97,9 +94,6 @@ CHECKS.register(
 )
 
 
-# ---- CAL012: metrics that disagree, and why.
-
-
 def disagreement(sample: Sample) -> Iterator[Finding]:
     """Compare the ECE with MCS, KS and the errors of the classes, each against its noise."""
     evidence = sample.once(collect_evidence)
@@ -136,8 +130,8 @@ def _without_bins(evidence: Evidence) -> Iterator[Finding]:
     if ks is None or ece is None:
         return
     sizes = (
-        f"KS {points(ks.value, points_decimals(ks.value))} points ({p_words(ks.adjusted)}), "
-        f"ECE {points(ece.value, points_decimals(ece.value))} points ({p_words(ece.adjusted)})"
+        f"KS {points(ks.value, points_decimals(ks.value))} points ({p_value(ks.adjusted)}), "
+        f"ECE {points(ece.value, points_decimals(ece.value))} points ({p_value(ece.adjusted)})"
     )
     # p-values between the two levels are not clear enough to call a disagreement.
     if evidence.shows("ks") and ece.p_value > 2 * FILE:
@@ -172,9 +166,6 @@ def _classes_hide(evidence: Evidence, sample: Sample) -> Iterator[Finding]:
 CHECKS.register(Check("CAL012", "Metrics that disagree", disagreement))
 
 
-# ---- CAL002: the bin with the largest error beyond noise.
-
-
 def worst_bin(sample: Sample) -> Iterator[Finding]:
     """Report the bin that noise explains least, if its mean score lies outside the interval of its share of hits.
 
@@ -200,9 +191,6 @@ def worst_bin(sample: Sample) -> Iterator[Finding]:
 
 
 CHECKS.register(Check("CAL002", "Worst bin", worst_bin, clusters=True, weights=True, about="bins"))
-
-
-# ---- CAL017: slices of the usual group columns that are off beyond chance.
 
 
 def slices_off(sample: Sample) -> Iterator[Finding]:
@@ -232,9 +220,6 @@ def slices_off(sample: Sample) -> Iterator[Finding]:
 CHECKS.register(
     Check("CAL017", "Slices that are off", slices_off, clusters=True, weights=True, about="slices")
 )
-
-
-# ---- CAL010: splits on which the model is not equally accurate.
 
 
 #: Smallest difference that is reported, however significant; and the level of the test.

@@ -1,4 +1,4 @@
-"""Findings about rows and labels."""
+"""Findings about rows and labels: dependent or shared rows, suspected wrong labels, scores that do not tell classes apart."""
 
 from __future__ import annotations
 
@@ -20,47 +20,6 @@ from calviz.core.words import counted, decimal, decimals_for, percent, shorten
 from calviz.sample.error_bars import CLASS_TEST
 from calviz.sample.sample import Sample
 from calviz.verdicts.evidence import MIN_ROWS
-
-# ---- Hashes that find equal rows without pairwise comparison.
-
-
-#: Rows of up to this many entries are summed column by column.
-FEW_COLUMNS = 8
-#: Rows whose largest probability is at least this may be equal by rounding, without being copies.
-NEARLY_CERTAIN = 0.999
-
-
-def row_hashes(array: FloatArray) -> npt.NDArray[np.uint64]:
-    """Hash each row of an (n, K) array: equal rows have equal hashes, different rows hardly ever.
-
-    The hash is the sum of the bits of the entries times fixed odd numbers, modulo 2^64.
-    """
-    wide = np.uint32 if array.dtype.itemsize == 4 else np.uint64
-    factors = np.random.default_rng(0).integers(1 << 63, size=array.shape[1], dtype=np.uint64)
-    factors |= np.uint64(1)
-    out = np.empty(array.shape[0], dtype=np.uint64)
-
-    def work(rows: slice) -> None:
-        bits = np.ascontiguousarray(array[rows]).view(wide).astype(np.uint64)
-        # The low bits of a float with few digits are mostly 0, so the high bits must count as well.
-        bits ^= bits >> np.uint64(29)
-        bits *= factors
-        bits ^= bits >> np.uint64(32)
-        if bits.shape[1] > FEW_COLUMNS:
-            bits.sum(axis=1, out=out[rows])
-            return
-        # A sum along a short axis would call the inner loop once per row.
-        total = out[rows]
-        total[:] = bits[:, 0]
-        for column in bits.T[1:]:
-            total += column
-
-    for_row_blocks(array, work, block_bytes=1 << 18)
-    return out
-
-
-# ---- CAL022: rows that are not independent, so that intervals are too narrow.
-
 
 #: A column is taken for clusters if it has at least this many levels, and if the mean over rows of the number of rows with the same
 #: level is at most this large: a few large levels rule it out.
@@ -228,9 +187,6 @@ def _codes(keys: npt.NDArray[Any]) -> IntArray:
 CHECKS.register(Check("CAL022", "Rows that are not independent", dependent_rows))
 
 
-# ---- CAL011: rows that are in more than one split.
-
-
 #: Equal probabilities mean the same row only if they hardly ever occur twice within a split: at most in this
 #: share of the rows, where rows with a score of `NEARLY_CERTAIN` or more are left out.
 TWICE = 0.01
@@ -287,8 +243,44 @@ def _in_several(keys: npt.NDArray[Any], codes: IntArray) -> tuple[int, int]:
 CHECKS.register(Check("CAL011", "Splits that share rows", shared_rows, clusters=True, weights=True))
 
 
-# ---- CAL021: labels that the model nearly rules out, at a rate that does not fall with their probability.
+# ---- Hashes of rows
 
+#: Rows of up to this many entries are summed column by column.
+FEW_COLUMNS = 8
+#: Rows whose largest probability is at least this may be equal by rounding, without being copies.
+NEARLY_CERTAIN = 0.999
+
+
+def row_hashes(array: FloatArray) -> npt.NDArray[np.uint64]:
+    """Hash each row of an (n, K) array: equal rows have equal hashes, different rows hardly ever.
+
+    The hash is the sum of the bits of the entries times fixed odd numbers, modulo 2^64.
+    """
+    wide = np.uint32 if array.dtype.itemsize == 4 else np.uint64
+    factors = np.random.default_rng(0).integers(1 << 63, size=array.shape[1], dtype=np.uint64)
+    factors |= np.uint64(1)
+    out = np.empty(array.shape[0], dtype=np.uint64)
+
+    def work(rows: slice) -> None:
+        bits = np.ascontiguousarray(array[rows]).view(wide).astype(np.uint64)
+        # The low bits of a float with few digits are mostly 0, so the high bits must count as well.
+        bits ^= bits >> np.uint64(29)
+        bits *= factors
+        bits ^= bits >> np.uint64(32)
+        if bits.shape[1] > FEW_COLUMNS:
+            bits.sum(axis=1, out=out[rows])
+            return
+        # A sum along a short axis would call the inner loop once per row.
+        total = out[rows]
+        total[:] = bits[:, 0]
+        for column in bits.T[1:]:
+            total += column
+
+    for_row_blocks(array, work, block_bytes=1 << 18)
+    return out
+
+
+# ---- Wrong labels
 
 #: A class counts as ruled out at this probability or less.
 RULED_OUT = 0.01
@@ -414,7 +406,65 @@ def _named(sample: Sample, suspects: RuledOut) -> str:
 CHECKS.register(Check("CAL021", "Suspected wrong labels", wrong_labels))
 
 
-# ---- Whether probabilities carry information about the labels, compared with labels shuffled among the rows.
+# ---- Discrimination
+
+#: Standard normal quantiles for a one-sided test at 1 % and a one-sided 95 % bound.
+BEYOND_NOISE, BOUND = 2.326, 1.645
+#: Absence of evidence is not enough: the effect must be shown to be below this (an AUROC of about 0.64) ...
+CLEAR = 0.5
+#: ... and below this (an AUROC of about 0.53) it is negligible, however significant.
+NEGLIGIBLE = 0.1
+
+
+@dataclass(frozen=True)
+class Shuffled:
+    """The probabilities compared with shuffled labels; None without probabilities of all classes, or with one class only."""
+
+    shuffling: LabelShuffling | None
+
+    @property
+    def tells_apart(self) -> bool:
+        """False if there is no skill beyond noise, or almost none."""
+        f = self.shuffling
+        if f is None:
+            return True
+        return f.effect(BOUND) >= (CLEAR if f.z <= BEYOND_NOISE else NEGLIGIBLE)
+
+
+def shuffled(sample: Sample) -> Shuffled:
+    """Compare the probabilities of the labels with those of shuffled labels."""
+    data = sample.data
+    if not isinstance(data, Predictions) or bool((data.labels == data.labels[0]).all()):
+        return Shuffled(None)
+    return Shuffled(label_shuffling(data))
+
+
+def no_discrimination(sample: Sample) -> Iterator[Finding]:
+    """Report probabilities for which shuffling the labels would change next to nothing."""
+    if sample.data.rows < MIN_ROWS:
+        return
+    comparison = sample.view(shuffled)
+    f = comparison.shuffling
+    if f is None or comparison.tells_apart:
+        return
+    if f.spread == 0:
+        reason = "they are the same in all rows"
+    else:
+        decimals = max(1, decimals_for(100 * f.spread, figures=1, most=3))
+        reason = (
+            f"the true class is given {percent(f.of_true, decimals)} on average, and {percent(f.shuffled, decimals)} "
+            f"with the labels shuffled (standardised difference below {decimal(max(f.effect(BOUND), 0.01), 2)} with 95 % "
+            "confidence)"
+        )
+    yield Finding(
+        "CAL016",
+        "warning",
+        f"The probabilities hardly tell the classes apart on {counted(sample.data.rows, 'row')}: {reason}; "
+        "calibrated probabilities may still be useless.",
+    )
+
+
+CHECKS.register(Check("CAL016", "No discrimination", no_discrimination))
 
 
 #: This many rows are enough to show any skill.
@@ -498,65 +548,3 @@ def label_shuffling(data: Predictions) -> LabelShuffling:
         rows=n,
         diversity=1 - float(share @ share),
     )
-
-
-# ---- CAL016: probabilities that do not tell the classes apart, however well calibrated they are.
-
-
-#: Standard normal quantiles for a one-sided test at 1 % and a one-sided 95 % bound.
-BEYOND_NOISE, BOUND = 2.326, 1.645
-#: Absence of evidence is not enough: the effect must be shown to be below this (an AUROC of about 0.64) ...
-CLEAR = 0.5
-#: ... and below this (an AUROC of about 0.53) it is negligible, however significant.
-NEGLIGIBLE = 0.1
-
-
-@dataclass(frozen=True)
-class Shuffled:
-    """The probabilities compared with shuffled labels; None without probabilities of all classes, or with one class only."""
-
-    shuffling: LabelShuffling | None
-
-    @property
-    def tells_apart(self) -> bool:
-        """False if there is no skill beyond noise, or almost none."""
-        f = self.shuffling
-        if f is None:
-            return True
-        return f.effect(BOUND) >= (CLEAR if f.z <= BEYOND_NOISE else NEGLIGIBLE)
-
-
-def shuffled(sample: Sample) -> Shuffled:
-    """Compare the probabilities of the labels with those of shuffled labels."""
-    data = sample.data
-    if not isinstance(data, Predictions) or bool((data.labels == data.labels[0]).all()):
-        return Shuffled(None)
-    return Shuffled(label_shuffling(data))
-
-
-def no_discrimination(sample: Sample) -> Iterator[Finding]:
-    """Report probabilities for which shuffling the labels would change next to nothing."""
-    if sample.data.rows < MIN_ROWS:
-        return
-    comparison = sample.view(shuffled)
-    f = comparison.shuffling
-    if f is None or comparison.tells_apart:
-        return
-    if f.spread == 0:
-        reason = "they are the same in all rows"
-    else:
-        decimals = max(1, decimals_for(100 * f.spread, figures=1, most=3))
-        reason = (
-            f"the true class is given {percent(f.of_true, decimals)} on average, and {percent(f.shuffled, decimals)} "
-            f"with the labels shuffled (standardised difference below {decimal(max(f.effect(BOUND), 0.01), 2)} with 95 % "
-            "confidence)"
-        )
-    yield Finding(
-        "CAL016",
-        "warning",
-        f"The probabilities hardly tell the classes apart on {counted(sample.data.rows, 'row')}: {reason}; "
-        "calibrated probabilities may still be useless.",
-    )
-
-
-CHECKS.register(Check("CAL016", "No discrimination", no_discrimination))

@@ -1,21 +1,18 @@
-"""Findings about what the data can tell; all checks run."""
+"""Findings about what the data can tell: too few rows, tied, saturated or impossible scores, one class, clusters, profiles."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 
 import numpy as np
 
 from calviz.core.entry_specs import CHECKS, Check
 from calviz.core.errors import Finding, NotAvailable
-from calviz.core.metric_spec import takes_weights
 from calviz.core.words import counted, decimal, listed, percent
 from calviz.sample.binning import FEW_ROWS
 from calviz.sample.losses import clipped_words, negative_log_likelihood
 from calviz.sample.sample import Sample, chosen_bins, event_sums
 from calviz.verdicts.evidence import MIN_ROWS
-
-# ---- CAL004: samples so small that estimates mean little or nothing.
 
 
 def few_rows(sample: Sample) -> Iterator[Finding]:
@@ -37,9 +34,6 @@ def few_rows(sample: Sample) -> Iterator[Finding]:
 
 
 CHECKS.register(Check("CAL004", "Too few rows", few_rows, clusters=True, weights=True))
-
-
-# ---- CAL003: bins with so few rows that their bars say little.
 
 
 #: It is a warning if at least this share of the non-empty bins has few rows.
@@ -67,9 +61,6 @@ def few_rows_per_bin(sample: Sample) -> Iterator[Finding]:
 
 
 CHECKS.register(Check("CAL003", "Too few rows per bin", few_rows_per_bin, clusters=True))
-
-
-# ---- CAL009: scores that take few distinct values.
 
 
 #: Scores are heavily tied if at least this many rows share a score on average.
@@ -103,9 +94,6 @@ def ties(sample: Sample) -> Iterator[Finding]:
 CHECKS.register(Check("CAL009", "Heavily tied scores", ties, clusters=True))
 
 
-# ---- CAL005: every row has the same true class.
-
-
 def one_class(sample: Sample) -> Iterator[Finding]:
     """Report data in which all labels are equal."""
     data = sample.data
@@ -126,9 +114,6 @@ CHECKS.register(
 )
 
 
-# ---- CAL025: checks that a profile cannot answer, each with its reason.
-
-
 #: Why checks that cannot use sums of rows are not run.
 SINGLE_ROWS = "they need single rows, and a profile holds only sums"
 
@@ -146,9 +131,6 @@ def not_asked(reasons: Mapping[str, str]) -> Iterator[Finding]:
 CHECKS.register(
     Check("CAL025", "What a profile does not show", lambda _: (), clusters=True, weights=True)
 )
-
-
-# ---- CAL024: rows that belong to clusters or have weights: their effective sample size, and the checks not run on them.
 
 
 #: With fewer clusters than this, intervals are rough although they follow Student's t: they assume that the sums of clusters are normal.
@@ -195,9 +177,6 @@ CHECKS.register(
 )
 
 
-# ---- CAL007: scores of exactly 0 or 1, which leave no room for error.
-
-
 #: Share of the rows from which saturated scores are reported; a single wrong one always is.
 SHARE = 0.01
 
@@ -229,9 +208,6 @@ def _refuted(rows: int, event: str, sample: Sample) -> str:
 CHECKS.register(Check("CAL007", "Saturated scores", saturated, clusters=True))
 
 
-# ---- CAL008: true classes with a probability of exactly 0.
-
-
 def zero_probability(sample: Sample) -> Iterator[Finding]:
     """Count the rows whose NLL is infinite and was clipped."""
     try:
@@ -252,31 +228,3 @@ CHECKS.register(
         weights=True,
     )
 )
-
-
-# ---- All findings about a sample.
-
-
-@takes_weights
-def find(sample: Sample) -> tuple[Finding, ...]:
-    """Run every check that applies to these rows, in the order of their codes."""
-    checks = sorted(CHECKS, key=lambda check: check.key)
-    if sample.data.cells is not None:
-        return tuple(_of_profile(checks, sample))
-    return tuple(
-        finding for check in checks if check.takes(sample.data) for finding in check.run(sample)
-    )
-
-
-def _of_profile(checks: Iterable[Check], sample: Sample) -> Iterator[Finding]:
-    """Findings about a profile, and the checks that could not be run on it."""
-    reasons = {}
-    for check in checks:
-        if not check.takes(sample.data):
-            reasons[check.title] = SINGLE_ROWS
-            continue
-        try:
-            yield from tuple(check.run(sample))
-        except NotAvailable as error:
-            reasons[check.title] = str(error).rstrip(".")
-    yield from not_asked(reasons)

@@ -4,7 +4,7 @@ import threading
 
 import pytest
 
-from calviz.app import diagnose_class_errors as errors
+from calviz.app import diagnose_classes
 from calviz.app.selection import Predicted
 from calviz.core.blocks import checkpoint
 from calviz.data import load
@@ -49,8 +49,8 @@ def test_a_class_leads_to_its_own_diagram():
 
 @pytest.mark.slow
 def test_the_classes_of_many_rows_are_work_that_can_be_stopped(monkeypatch):
-    monkeypatch.setattr(errors, "MANY_ROWS", 100)
-    monkeypatch.setattr(errors, "PATIENCE", 0.0)
+    monkeypatch.setattr(diagnose_classes, "MANY_ROWS", 100)
+    monkeypatch.setattr(diagnose_classes, "PATIENCE", 0.0)
     may_go_on = threading.Event()
     compute = ClassBars.compute
 
@@ -62,13 +62,13 @@ def test_the_classes_of_many_rows_are_work_that_can_be_stopped(monkeypatch):
     monkeypatch.setattr(ClassBars, "compute", slow)
     app = quiet(open_page(page="classwise"))
     assert "class by class" in text_of(app)
-    (job,) = app.session_state["calviz.jobs"][errors.PLACE].values()
+    (job,) = app.session_state["calviz.jobs"][diagnose_classes.PLACE].values()
     app.button(key="calviz.job.stop").click().run()
     job.wait(PATIENCE)
     assert "Stopped before" in quiet(app.run()).info[0].value
     may_go_on.set()
     app.button(key="calviz.classes.again").click().run()
-    (job,) = app.session_state["calviz.jobs"][errors.PLACE].values()
+    (job,) = app.session_state["calviz.jobs"][diagnose_classes.PLACE].values()
     job.wait(PATIENCE)
     assert "10 predicted classes" in text_of(quiet(app.run()))
 

@@ -7,11 +7,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from calviz.app import rows_shown as panel
+from calviz.app import rows_shown
 from calviz.app.navigation import PAGES
 from calviz.core.predictions import Predictions
+from calviz.sample.chosen_rows import part_numbers
 from calviz.sample.sample import Sample
-from calviz.sample.slices import part_numbers
 from tests.app.pages import first_table, open_page, press, quiet, text_of, upload
 
 
@@ -106,7 +106,9 @@ def test_the_interval_of_selected_rows_is_called_exact_only_if_rows_are_alike():
     for data in (alike, clustered):
         sample = Sample.of(data, reduction="positive")
         settings = SimpleNamespace(whole=data, reduction=sample.reduction)
-        headings.append(panel.table(settings, {"all rows": part_numbers(sample)}).columns.tolist())
+        headings.append(
+            rows_shown.parts_table(settings, {"all rows": part_numbers(sample)}).columns.tolist()
+        )
     assert "exact 95 % interval" in headings[0]
     assert "exact 95 % interval" not in headings[1]
     assert "95 % interval" in headings[1]

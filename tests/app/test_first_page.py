@@ -14,9 +14,9 @@ app = AppTest.from_file({app!r}, default_timeout=300).run()
 assert not app.exception
 later = "sklearn", "calviz.comparison.fitting", "scipy.stats"
 print(*(name for name in later if name in sys.modules), sep=",")
-from calviz.app import navigation as early_imports
-early_imports.import_all()
-print(*(name for name in (*later, *early_imports.module_names()) if name not in sys.modules), sep=",")
+from calviz.app import navigation
+navigation.import_all()
+print(*(name for name in (*later, *navigation.module_names()) if name not in sys.modules), sep=",")
 """
 
 

@@ -89,14 +89,13 @@ def script():
     import streamlit as st
 
     from calviz.app import jobs
-    from calviz.app import jobs as job_view
 
     st.toggle("Unrelated", key="unrelated")
     if st.button("Go", key="go"):
         jobs.start("test", ("a",), "Counting <b>", st.session_state["work"])
     job = jobs.latest("test")
     if job is not None:
-        job_view.show_job(job)
+        jobs.draw_job(job)
         st.text(f"{job.state} {job.result}")
 
 

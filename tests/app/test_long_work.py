@@ -9,7 +9,7 @@ from tests.app.pages import PATIENCE, app_of
 def script():
     import streamlit as st
 
-    from calviz.app import jobs as long_work
+    from calviz.app import jobs
     from calviz.app.jobs import Button, LongWork, StateWords
 
     choice = st.selectbox("Choice", ["one", "two"], key="choice")
@@ -21,7 +21,7 @@ def script():
         return st.session_state["work"]
 
     work = LongWork("test", ("data", choice), "Counting <b>", prepare, **given.get("asked", {}))
-    standing = long_work.draw(
+    standing = jobs.draw_long_work(
         work,
         Button("Count", key="count", **given.get("button", {})),
         StateWords("Not counted yet.", out_of_date="Of other choices."),

@@ -7,7 +7,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 import calviz
-from calviz.app import recalibrate_learning_curve as learning_curve_page
+from calviz.app import recalibrate_learning_curve
 from calviz.app.jobs import Job
 from tests.app.pages import app_of, drop, open_page, press, quiet, text_of, wait
 
@@ -72,7 +72,7 @@ def test_metrics_without_differences_are_named_below_the_table():
         import numpy as np
 
         import calviz
-        from calviz.app.models_compared import metrics_table
+        from calviz.app.models_compared import draw_metrics
 
         labels, rng = (np.arange(100) < 3).astype(int), np.random.default_rng(0)
         models = {
@@ -80,7 +80,7 @@ def test_metrics_without_differences_are_named_below_the_table():
             for name in "ab"
         }
         keys = ["auprc", "brier"]
-        metrics_table(calviz.compare_models(models, metrics=keys, reduction="positive"))
+        draw_metrics(calviz.compare_models(models, metrics=keys, reduction="positive"))
 
     text = text_of(quiet(app_of(table).run()))
     assert (
@@ -216,12 +216,14 @@ def test_a_learning_curve_that_was_stopped_says_how_far_it_came():
     # Two rows of the table, the uncalibrated model and one method, five draws each: part of the first size.
     (first,) = {p.rows for p in job.result.points}
     assert job.done == 7
-    assert learning_curve_page.stopped(job).startswith(f"Stopped after 7 of {job.total} fits")
-    assert learning_curve_page.stopped(job).endswith(f"up to {first} of 120 labels.")
+    assert recalibrate_learning_curve.stopped_words(job).startswith(
+        f"Stopped after 7 of {job.total} fits"
+    )
+    assert recalibrate_learning_curve.stopped_words(job).endswith(f"up to {first} of 120 labels.")
     nothing = Job(("b",), "", lambda job: _curve(data, job, after=1))
     nothing.start()
     nothing.wait()
-    assert "nothing to show" in learning_curve_page.stopped(nothing)
+    assert "nothing to show" in recalibrate_learning_curve.stopped_words(nothing)
 
 
 def _curve(data, job, after):

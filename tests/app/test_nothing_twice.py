@@ -86,13 +86,13 @@ def measured(monkeypatch):
         result.origins.setdefault(id(computed), origin)
         return computed
 
-    def verdict(sample, plain=analysis.verdict_on):
+    def verdict(sample, plain=analysis.judged):
         result.verdicts[id(sample.data), sample.reduction, sample.bins, sample.scheme] += 1
         result.views.append(sample)
         return plain(sample)
 
     monkeypatch.setattr(Sample, "view", view)
-    monkeypatch.setattr(analysis, "verdict_on", verdict)
+    monkeypatch.setattr(analysis, "judged", verdict)
     before = {m.key: m.value for m in METRICS}
     for m in METRICS:
         object.__setattr__(m, "value", value_of(m))

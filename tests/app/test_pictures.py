@@ -6,14 +6,13 @@ from urllib.parse import unquote
 import plotly.graph_objects as go
 import pytest
 
-from calviz.app import diagram
-from calviz.app import diagram as browser
-from calviz.app import diagram as bullet
+from calviz.app import screen
 from calviz.app.navigation import PAGES
 from calviz.figures import hundred_squares as drawing
 from calviz.figures.marks import Sheet
 from calviz.figures.style import PALETTES
-from calviz.sample.error_bars import Interval, MetricResult, NoiseFloor
+from calviz.sample.error_bars import Interval, NoiseFloor
+from calviz.sample.metric_results import MetricResult
 
 
 def places(result):
@@ -77,7 +76,7 @@ def test_a_column_of_bullets_has_one_scale_with_zero_on_it():
 
 @pytest.mark.parametrize("width", [88, 124])
 def test_a_picture_is_not_wider_than_its_column(width):
-    (cell,) = bullet.column([drawing.Bullet(2.0, (1.0, 3.0))], width=width)
+    (cell,) = screen.picture_column([drawing.Bullet(2.0, (1.0, 3.0))], width=width)
     wide, tall = map(int, re.findall(r"(?:width|height)='(\d+)'", unquote(cell))[:2])
     # Streamlit draws it 29 pixels high: 35 less 3 above and 3 below.
     assert width - 2 <= wide * 29 / tall <= width
@@ -85,7 +84,7 @@ def test_a_picture_is_not_wider_than_its_column(width):
 
 def test_a_bullet_says_in_words_what_it_shows():
     error = MetricResult("ece", 0.06, Interval(0.05, 0.08), NoiseFloor(0.01, 0.02, 0.001))
-    image = bullet.picture(error, PALETTES["dark"], noise="above noise: <b>")
+    image = screen.picture_of_metric(error, PALETTES["dark"], noise="above noise: <b>")
     assert (
         'alt="ECE 6.00; 95\u00a0% interval 5.00\u00a0to\u00a08.00; above noise: &lt;b&gt;."'
         in image
@@ -105,9 +104,9 @@ def test_a_wide_page_reserves_no_line_that_its_legend_does_not_need(monkeypatch)
     sheet = Sheet(PALETTES["light"])
 
     def height(size):
-        monkeypatch.setattr(browser, "size", lambda: size)
+        monkeypatch.setattr(screen, "width_class", lambda: size)
         traces = [{"type": "scatter", "x": [0], "y": [0], "name": name} for name in names]
         drawing = go.Figure(sheet.picture(traces, inner=300, margins=(60, 20, 20, 50)))
-        return diagram.as_wide_as_the_page(drawing).layout.height
+        return screen.as_wide_as_the_page(drawing).layout.height
 
     assert height("wide") < height("usual")

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from calviz.app import recalibrate_comparison as comparison_job
+from calviz.app import recalibrate_comparison
 from calviz.comparison.advice import guideline
 from calviz.core.entry_specs import RECALIBRATORS
 from calviz.data import read
@@ -180,21 +180,25 @@ def test_a_file_that_is_too_small_is_told_so_and_choices_come_from_the_address()
 
 
 def test_the_table_leaves_in_three_forms():
-    from calviz.app import recalibrate_results as table
+    from calviz.app import recalibrate_results
 
     app = opened(overconfident(40))
     app.multiselect(key="methods").set_value(["temperature", "matrix-odir"]).run()
     comparison_job = compared(app)
     columns = comparison_job.comparison.columns(["nll"])
-    shown = table.texts(comparison_job, columns, "nll")
-    csv = table.content("CSV", comparison_job, shown, columns)
+    shown = recalibrate_results.texts(comparison_job, columns, "nll")
+    csv = recalibrate_results.table_export("CSV", comparison_job, shown, columns)
     frame = pd.read_csv(io.StringIO(csv))
     result = frame.set_index("method").loc["temperature"]
     assert result["value"] == pytest.approx(
         comparison_job.comparison["temperature"].metrics["nll"].value
     )
-    assert table.content("Markdown", comparison_job, shown, columns).startswith("| Method | NLL |")
-    assert r"\begin{tabular}" in table.content("LaTeX", comparison_job, shown, columns)
+    assert recalibrate_results.table_export("Markdown", comparison_job, shown, columns).startswith(
+        "| Method | NLL |"
+    )
+    assert r"\begin{tabular}" in recalibrate_results.table_export(
+        "LaTeX", comparison_job, shown, columns
+    )
 
 
 def with_zeros():
@@ -214,7 +218,7 @@ def test_what_is_too_large_to_keep_is_drawn_before_it_goes(monkeypatch):
         return compared(app)
 
     kept = both()
-    monkeypatch.setattr(comparison_job, "KEPT_BYTES", 0)
+    monkeypatch.setattr(recalibrate_comparison, "KEPT_BYTES", 0)
     gone = both()
     assert kept.figures == {}
     assert {m.calibrated for m in gone.comparison} == {None}

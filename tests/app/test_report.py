@@ -6,8 +6,7 @@ import json
 
 import pytest
 
-from calviz.app import exporting as report_page
-from calviz.app import recalibrate_comparison as comparison_job
+from calviz.app import exporting, recalibrate_comparison
 from tests.app.pages import PATIENCE, open_page, quiet, text_of
 
 # The quick lane opens every page once (test_every_page.py); what these tests click takes long.
@@ -16,7 +15,7 @@ pytestmark = pytest.mark.slow
 
 def _finished(app):
     """Wait for the job, as a browser would, and look again."""
-    job = next(j for j in app.session_state["calviz.jobs"][report_page.PLACE].values())
+    job = next(j for j in app.session_state["calviz.jobs"][exporting.PLACE].values())
     job.wait(PATIENCE)
     assert job.state == "finished", job.error
     return quiet(app.run())
@@ -100,7 +99,7 @@ def test_a_comparison_of_the_same_file_is_offered():
         job = SimpleNamespace(
             key=key, running=False, result=SimpleNamespace(comparison=comparison), stop=lambda: None
         )
-        app.session_state["calviz.jobs"] = {comparison_job.PLACE: {key: job}}
+        app.session_state["calviz.jobs"] = {recalibrate_comparison.PLACE: {key: job}}
         quiet(app.run())
         assert ("Recalibration" in app.pills(key="sections").options) is offered
 

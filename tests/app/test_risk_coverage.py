@@ -3,7 +3,7 @@
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from calviz.app import open_files as browser_history
+from calviz.app import open_files
 from tests.app.pages import GOOD, open_page, quiet, text_of, upload
 
 
@@ -79,7 +79,7 @@ def test_an_older_link_still_compares_the_models(monkeypatch):
     # So does a step back to such a link, and a saved view.
     app.query_params["beside"] = "true"
     with monkeypatch.context() as patch:
-        patch.setattr(browser_history, "is_step", lambda: True)
+        patch.setattr(open_files, "is_history_step", lambda: True)
         app.run()
     assert quiet(app).toggle(key="compare-models").value is True
     app = _two_models("beside=tale").switch_page("pages/risk_coverage.py").run()

@@ -17,11 +17,8 @@ from streamlit.runtime.state.safe_session_state import SafeSessionState
 from streamlit.runtime.state.session_state import SessionState
 from streamlit.runtime.uploaded_file_manager import UploadedFileRec
 
-from calviz.app import jobs, upload
-from calviz.app import jobs as job_view
-from calviz.app import navigation as page_guard
-from calviz.app import navigation as temporary_folder
-from calviz.app.jobs import JOB_QUEUE, RESUMABLE_FOR, EndedSessions, Job, JobQueue, _State
+from calviz.app import jobs, navigation, upload
+from calviz.app.jobs import JOB_QUEUE, RESUMABLE_FOR, EndedSessions, Job, JobQueue, _SessionContents
 from calviz.app.open_files import OpenFile, make_room
 from calviz.app.session import Settings, cached_results
 from calviz.core.blocks import Stopped
@@ -113,7 +110,7 @@ def test_a_job_waits_its_turn_says_so_and_can_be_stopped_before_it_begins(monkey
         _until(lambda: len(JOB_QUEUE._waiting) + len(JOB_QUEUE._running) >= 1)
     _until(lambda: second.ahead and third.ahead)
     assert second.running
-    assert job_view.waiting_words(2).startswith("Waiting for 2 other computations on this server")
+    assert jobs.waiting_words(2).startswith("Waiting for 2 other computations on this server")
     third.stop()
     third.wait(PATIENCE)
     go.set()
@@ -128,10 +125,9 @@ def test_a_page_says_that_a_job_waits(monkeypatch):
         import streamlit as st
 
         from calviz.app import jobs
-        from calviz.app import jobs as job_view
 
         job = jobs.latest("test") or jobs.start("test", ("a",), "Counting", lambda job: 1)
-        job_view.show_job(job)
+        jobs.draw_job(job)
         st.text(job.state)
 
     monkeypatch.setenv("CALVIZ_MAX_JOBS", "1")
@@ -143,7 +139,7 @@ def test_a_page_says_that_a_job_waits(monkeypatch):
     (job,) = app.session_state["calviz.jobs"]["test"].values()
     _until(lambda: job.ahead == 1)
     app.run()
-    assert [c.value for c in app.caption] == [job_view.waiting_words(1)]
+    assert [c.value for c in app.caption] == [jobs.waiting_words(1)]
     assert app.button(key="calviz.job.stop")
     go.set()
     _until(lambda: not (JOB_QUEUE._waiting or JOB_QUEUE._running))
@@ -204,7 +200,7 @@ def test_what_a_session_holds_is_let_go_when_nobody_can_come_back():
 def test_the_state_of_a_session_is_emptied_too():
     open_files = SafeSessionState(SessionState(), lambda: None)
     open_files["calviz.chosen"] = object()
-    _State(open_files).clear()
+    _SessionContents(open_files).clear()
     assert open_files.filtered_state == {}
 
 
@@ -230,7 +226,7 @@ def test_a_server_removes_its_folder_and_those_of_killed_servers_but_no_other(tm
     (killed / "spool").write_text("x")
     one.kill()
     one.communicate(timeout=PATIENCE)
-    temporary_folder.remove_leftovers(tmp_path)
+    navigation.remove_leftovers(tmp_path)
     assert not killed.exists()
     assert ended.exists()
     two.communicate("\n", timeout=PATIENCE)
@@ -240,9 +236,9 @@ def test_a_server_removes_its_folder_and_those_of_killed_servers_but_no_other(tm
 def test_two_servers_may_remove_the_same_leftover(tmp_path):
     gone, left = tmp_path / "calviz-server-gone", tmp_path / "calviz-server-left"
     left.mkdir()
-    (left / temporary_folder.LOCK).touch()
+    (left / navigation.LOCK).touch()
     # The other server removed the first one after this one had listed both.
-    temporary_folder.remove_leftovers(SimpleNamespace(glob=lambda _: [gone, left]))
+    navigation.remove_leftovers(SimpleNamespace(glob=lambda _: [gone, left]))
     assert not left.exists()
 
 
@@ -298,8 +294,8 @@ def test_results_of_samples_are_everybodys_and_those_of_files_need_their_session
 @pytest.mark.slow
 def test_only_the_first_visitor_of_a_server_is_sent_through_the_navigation(monkeypatch):
     entered = []
-    monkeypatch.setattr(temporary_folder, "use_own_folder", lambda: entered.append(1))
-    monkeypatch.setattr(page_guard, "_declared", False)
+    monkeypatch.setattr(navigation, "use_own_folder", lambda: entered.append(1))
+    monkeypatch.setattr(navigation, "_declared", False)
     for runs in (3, 2):  # app.py, and again with its page; app.py with its page
         entered.clear()
         whole_app().run()

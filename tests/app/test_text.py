@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 from calviz.app.session import md
 from calviz.core.words import distinct, file_size, number, shorten
-from calviz.sample.error_bars import Interval, MetricResult, NoiseFloor
+from calviz.sample.error_bars import Interval, NoiseFloor
+from calviz.sample.metric_results import MetricResult
 from calviz.verdicts.evaluation import Written
 
 JOINER = "\u2060"

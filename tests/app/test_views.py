@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from calviz.app.open_files import header, is_view, read_view
+from calviz.app.open_files import is_view, read_view, view_header
 from calviz.core.errors import InputError
 from tests.app.pages import drop, open_page, quiet, text_of
 
@@ -12,7 +12,7 @@ PAGES = frozenset({"overview", "reliability"})
 
 
 def _view(**changes):
-    view = header(key="digits", title="Handwritten digits", digest="fd49", rows=6_000) | {
+    view = view_header(key="digits", title="Handwritten digits", digest="fd49", rows=6_000) | {
         "page": "reliability",
         "settings": {"bins": "9", "curves": ["kernel", "isotonic (CORP)"], "selected": "bins~2-3"},
     }
@@ -59,7 +59,7 @@ def test_a_view_is_opened_where_files_are_and_names_the_data_that_are_missing():
     turn, view = app.session_state["calviz.view"]
     assert turn
     assert view.settings["selected"] == ("bins~2-3",)
-    missing = header(key="0123456789abcdef", title="mine.csv", digest="0123", rows=77)
+    missing = view_header(key="0123456789abcdef", title="mine.csv", digest="0123", rows=77)
     content = _view(data=missing["data"])
     drop(app, "v.json", content, "application/json")
     assert "It was made with mine.csv (77 rows) with digest 0123456789abcdef" in text_of(

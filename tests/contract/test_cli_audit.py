@@ -13,7 +13,8 @@ import calviz
 from calviz.cli.audit import Threshold
 from calviz.core.errors import NotAvailable, OptionError
 from calviz.core.metric_spec import METRICS
-from calviz.sample.error_bars import Interval, MetricResult
+from calviz.sample.error_bars import Interval
+from calviz.sample.metric_results import MetricResult
 from calviz.verdicts.evaluation import Evaluation
 from tests.inputs.borderline import FILES as BORDERLINE
 from tests.inputs.command_line import run, run_successfully

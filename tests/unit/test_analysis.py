@@ -10,10 +10,10 @@ from scipy import stats
 import calviz
 from calviz.core.errors import InputError, NotAvailable, OptionError
 from calviz.core.metric_spec import METRICS
-from calviz.sample.error_bars import MetricResult
+from calviz.sample.metric_results import MetricResult
 from calviz.sample.sample import Sample
 from calviz.verdicts import sentence
-from calviz.verdicts.size_checks import find
+from calviz.verdicts.analysis import findings_of
 from tests.inputs.simulated import draw_labels
 
 ALL = METRICS.keys()
@@ -252,12 +252,12 @@ def test_confidence_only_data_have_classes_where_they_have_labels():
 def test_findings_and_verdict_are_those_of_the_checks(data):
     sample = Sample(data.split("test"), "top-2", bins=10, seed=2)
     full = calviz.evaluate(data, split="test", reduction="top-2", bins=10, seed=2, resamples=200)
-    assert full.findings == find(sample)
+    assert full.findings == findings_of(sample)
     assert calviz.evaluate(data, ["ece"]).findings == ()
     massed = calviz.evaluate(data, ["ece"], findings=True, scheme="equal-mass", resamples=200)
-    assert massed.findings == find(Sample(data, scheme="equal-mass"))
+    assert massed.findings == findings_of(Sample(data, scheme="equal-mass"))
     verdict = calviz.verdict(data, split="test", reduction="top-2", bins=10, seed=2)
-    assert verdict == sentence.verdict(sample)
+    assert verdict == sentence.judged(sample)
     assert verdict.sentence.endswith(".")
     with pytest.raises(OptionError, match="'seed' must be a whole number"):
         calviz.verdict(data, seed=-1)

@@ -57,8 +57,7 @@ from calviz.report.content import (
     metric_columns,
 )
 from calviz.report.sections.diagrams import COLUMNS
-from calviz.sample.error_bars import where_words
-from calviz.sample.sample import Sample
+from calviz.sample.sample import Sample, where_words
 from calviz.verdicts.evaluation import Written, scale_of, value_text
 
 # ---- Remedies: recalibrators side by side, on rows they were not fitted to.

@@ -6,8 +6,7 @@ from collections.abc import Iterator
 
 import pandas as pd
 
-from calviz.comparison.prediction_sets import prediction_sets
-from calviz.comparison.study_results import PredictionSets
+from calviz.comparison.prediction_sets import PredictionSets, prediction_sets
 from calviz.core.errors import InputError, NotAvailable
 from calviz.core.words import (
     counted,

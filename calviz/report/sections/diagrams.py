@@ -47,8 +47,7 @@ from calviz.report.content import (
     formatted,
     spread,
 )
-from calviz.sample.error_bars import Slices
-from calviz.sample.slices import usual_slices
+from calviz.sample.slices import Slices, usual_slices
 
 # ---- Where the probabilities are off: the reliability diagram, and whether the choice of bins matters.
 

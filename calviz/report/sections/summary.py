@@ -53,7 +53,8 @@ from calviz.report.content import (
     numbers,
     written_columns,
 )
-from calviz.sample.error_bars import LEVEL, RESAMPLES, where_words
+from calviz.sample.error_bars import LEVEL, RESAMPLES
+from calviz.sample.sample import where_words
 from calviz.verdicts import analysis
 from calviz.verdicts.analysis import conventions
 from calviz.verdicts.evaluation import alone, missing, remarks

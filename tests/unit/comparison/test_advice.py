@@ -13,7 +13,8 @@ from calviz.comparison.comparison_results import Comparison, Difference, MethodR
 from calviz.comparison.rows import Division
 from calviz.core.entry_specs import RECALIBRATORS
 from calviz.core.predictions import ConfidencePredictions, Predictions
-from calviz.sample.error_bars import Interval, MetricResult
+from calviz.sample.error_bars import Interval
+from calviz.sample.metric_results import MetricResult
 from tests.inputs.simulated import draw_labels, softmax
 
 

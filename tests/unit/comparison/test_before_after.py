@@ -65,7 +65,7 @@ def test_every_row_stays_with_its_own_probabilities_whichever_half_is_drawn(seed
 
 def test_the_map_is_that_of_calibrate():
     data = simulated(splits=SPLITS)
-    whole = calibrate(data, "temperature", fit_split="val").calibrated
+    whole = calibrate(data, "temperature", Division(fit_split="val")).calibrated
     done = before_and_after(data, "temperature", eval_split="test")
     np.testing.assert_allclose(done.after.probs, whole.probs[SPLITS == "test"], rtol=1e-12)
     np.testing.assert_allclose(done.fit_after.probs, whole.probs[SPLITS == "val"], rtol=1e-12)

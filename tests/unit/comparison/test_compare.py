@@ -16,7 +16,7 @@ from calviz.comparison.compare import compare
 from calviz.comparison.fitting import calibrate, recalibrate
 from calviz.comparison.learning_curves import learning_curve
 from calviz.comparison.paired_differences import best_shares
-from calviz.comparison.rows import assign_parts
+from calviz.comparison.rows import Division, assign_parts
 from calviz.core.blocks import Stopped, checkpoint
 from calviz.core.entry_specs import RECALIBRATORS, RecalibratorSpec
 from calviz.core.errors import NotAvailable, OptionError
@@ -68,7 +68,7 @@ def test_the_uncalibrated_row_is_the_data_themselves(data):
 def test_a_map_keeps_every_other_column_of_the_rows(plain):
     texts = np.array([f"text {i}" for i in range(plain.n)])
     data = replace(plain, texts={"said": texts}, weights=np.linspace(1, 2, plain.n))
-    done = calibrate(data, "temperature", fit_fraction=0.5).calibrated
+    done = calibrate(data, "temperature", Division(fit_fraction=0.5)).calibrated
     kept = done.texts["said"]
     assert [kept.levels[code] for code in kept.codes] == texts.tolist()
     np.testing.assert_array_equal(done.weights, data.weights)
@@ -315,7 +315,7 @@ def test_recalibrate_gives_all_rows_under_their_splits(data):
 
 
 def test_recalibrate_names_the_rows_that_fitted_where_there_are_no_splits(plain):
-    done = calibrate(plain, "temperature", fit_fraction=0.4)
+    done = calibrate(plain, "temperature", Division(fit_fraction=0.4))
     assert done.calibrated.splits.counts()["calibration"] == 360
     assert done.recalibrator.temperature_ == pytest.approx(2.0, rel=0.2)
 

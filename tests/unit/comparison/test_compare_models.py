@@ -15,7 +15,8 @@ from calviz.core.errors import InputError, OptionError
 from calviz.core.predictions import ConfidencePredictions, Predictions
 from calviz.core.row_columns import Factor, RowColumns
 from calviz.report.json_results import models_record
-from calviz.sample.error_bars import Interval, MetricResult
+from calviz.sample.error_bars import Interval
+from calviz.sample.metric_results import MetricResult
 from tests.inputs.simulated import draw_labels, softmax
 
 KEYS = ["accuracy", "nll", "brier", "ece"]

@@ -24,7 +24,7 @@ def predictions(k=2, n=300):
 @pytest.mark.parametrize("suffix", [".csv", ".parquet", ".npz"])
 @pytest.mark.parametrize("k", [2, 3])
 def test_the_calibrated_file_has_both_columns_and_is_read_back(tmp_path, suffix, k):
-    done = calibrate(predictions(k), "venn-abers", fit_fraction=0.5)
+    done = calibrate(predictions(k), "venn-abers", Division(fit_fraction=0.5))
     path = tmp_path / f"calibrated{suffix}"
     write_predictions(done.calibrated, path)
     read = calviz.load(path)
@@ -44,14 +44,14 @@ def test_the_calibrated_file_has_both_columns_and_is_read_back(tmp_path, suffix,
 
 
 def test_under_cross_fitting_every_row_has_the_pair_of_its_fold():
-    done = calibrate(predictions(), "venn-abers", cross_fit=4)
+    done = calibrate(predictions(), "venn-abers", Division(cross_fit=4))
     low, high = done.calibrated.numbers.values()
     np.testing.assert_allclose(done.calibrated.probs[:, 1], high / (1 - low + high))
 
 
 def test_a_map_that_is_applied_again_gives_them_too():
     data = predictions()
-    done = calibrate(data, "venn-abers", fit_fraction=0.5, seed=3)
+    done = calibrate(data, "venn-abers", Division(fit_fraction=0.5, seed=3))
     record = json.loads(json.dumps(done.recalibrator.to_dict()))
     rows = Division(fit_fraction=0.5, seed=3).rows(data)
     for other in (apply_map(data, record), apply_to_all(data, done.recalibrator, rows)):
@@ -60,25 +60,27 @@ def test_a_map_that_is_applied_again_gives_them_too():
 
 
 def test_what_was_said_of_old_scores_does_not_stay_with_new_ones():
-    done = calibrate(predictions(), "venn-abers", fit_fraction=0.5).calibrated
+    done = calibrate(predictions(), "venn-abers", Division(fit_fraction=0.5)).calibrated
     assert done.numbers
-    again = calibrate(done, "temperature", fit_split="calibration").calibrated
+    again = calibrate(done, "temperature", Division(fit_split="calibration")).calibrated
     assert not again.numbers
 
 
 def test_a_composition_and_confidences_have_them():
-    assert calibrate(predictions(), "platt+venn-abers", fit_fraction=0.5).calibrated.numbers
+    assert calibrate(
+        predictions(), "platt+venn-abers", Division(fit_fraction=0.5)
+    ).calibrated.numbers
     p = predictions()
     confident = ConfidencePredictions(
         confidence=p.probs.max(axis=1), correct=p.probs.argmax(axis=1) == p.labels
     )
-    done = calibrate(confident, "venn-abers", fit_fraction=0.5).calibrated
+    done = calibrate(confident, "venn-abers", Division(fit_fraction=0.5)).calibrated
     low, high = done.numbers.values()
     np.testing.assert_allclose(done.confidence, high / (1 - low + high))
 
 
 def test_numbers_belong_to_their_rows():
-    done = calibrate(predictions(), "venn-abers", fit_fraction=0.5).calibrated
+    done = calibrate(predictions(), "venn-abers", Division(fit_fraction=0.5)).calibrated
     rows = np.array([5, 2, 9])
     np.testing.assert_array_equal(
         done.take(rows).numbers["interval_p0"], done.numbers["interval_p0"][rows]

@@ -156,7 +156,9 @@ def test_a_verdict_on_five_rows_that_count_is_on_five_rows():
 def test_calibrated_files_have_all_rows():
     data, none = with_and_without("three classes")
     for how in ({"fit_fraction": 0.5}, {"cross_fit": 3}, {"fit_split": "fit"}):
-        whole, part = (calibrate(d, "temperature", **how).calibrated for d in (data, none))
+        whole, part = (
+            calibrate(d, "temperature", Division(**how)).calibrated for d in (data, none)
+        )
         assert whole.n == N
         assert np.array_equal(whole.ids, data.ids)
         assert np.isfinite(whole.probs).all()

@@ -10,7 +10,7 @@ from calviz.comparison.comparison_results import (
     MethodResult,
     RowsUsed,
 )
-from calviz.sample.error_bars import MetricResult
+from calviz.sample.metric_results import MetricResult
 
 
 def column(key, tied=(), **values):

@@ -5,7 +5,7 @@ import pytest
 from calviz.comparison.comparison_results import RowsUsed
 from calviz.comparison.study_results import LearningCurve, LearningPoint
 from calviz.core.errors import OptionError
-from calviz.sample.error_bars import MetricResult
+from calviz.sample.metric_results import MetricResult
 
 SIZES = (10, 20, 40, 80)
 

@@ -5,7 +5,6 @@ import numpy as np
 import pytest
 
 from calviz.core import blocks
-from calviz.core import events as column_groups
 from calviz.core.blocks import Stopped, checkpoint, watching
 from calviz.core.entry_specs import RECALIBRATORS
 from calviz.recalibrators.matrix import DirichletCalibration
@@ -62,9 +61,8 @@ class _NotedHelpers(ThreadPoolExecutor):
 @pytest.mark.parametrize("method", ["isotonic", "temperature"])
 def test_work_on_several_threads_stops_on_all_of_them(method, monkeypatch):
     monkeypatch.setattr(blocks, "available_cores", lambda: 2)
-    monkeypatch.setattr(column_groups, "WIDE_ENTRIES", 1 << 16)
-    for module in (blocks, column_groups):
-        monkeypatch.setattr(module, "THREADED_BYTES", 0)
+    monkeypatch.setattr(blocks, "WIDE_ENTRIES", 1 << 16)
+    monkeypatch.setattr(blocks, "THREADED_BYTES", 0)
     rng = np.random.default_rng(0)
     p = rng.dirichlet(np.ones(20), size=5_000).astype(np.float32)
     helpers = _NotedHelpers(1)

@@ -2,7 +2,8 @@
 
 import math
 
-from calviz.sample.error_bars import Interval, MetricResult, NoiseFloor
+from calviz.sample.error_bars import Interval, NoiseFloor
+from calviz.sample.metric_results import MetricResult
 from calviz.verdicts.evaluation import Evaluation
 
 

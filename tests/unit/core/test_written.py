@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 import calviz
-from calviz.sample.error_bars import Interval, MetricResult, NoiseFloor
+from calviz.sample.error_bars import Interval, NoiseFloor
+from calviz.sample.metric_results import MetricResult
 from calviz.verdicts.evaluation import Written, name_of
 
 

@@ -12,7 +12,7 @@ import pytest
 
 import calviz
 from calviz.core.errors import InputError
-from calviz.recalibrators.two_classes import PlattScaling
+from calviz.recalibrators.platt_scaling import PlattScaling
 from tests.unit.data.test_engines import check, table, wide
 from tests.unit.data.test_profile_counts import COUNTED, four_classes
 from tests.unit.data.test_profile_each_class import KEYS, simulated

@@ -10,7 +10,8 @@ from calviz.comparison.study_results import LearningCurve, LearningPoint
 from calviz.core.errors import OptionError
 from calviz.figures.learning_curve import LearningCurves
 from calviz.figures.style import PALETTES
-from calviz.sample.error_bars import Interval, MetricResult, NoiseFloor
+from calviz.sample.error_bars import Interval, NoiseFloor
+from calviz.sample.metric_results import MetricResult
 
 SIZES = (50, 100, 400)
 A = [(0.02, 0.03, 0.05), (0.02, 0.025, 0.03), (0.02, 0.02, 0.02)]

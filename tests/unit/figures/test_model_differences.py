@@ -12,7 +12,8 @@ from calviz.core.errors import OptionError
 from calviz.core.predictions import Predictions
 from calviz.figures.model_differences import ModelDifferences
 from calviz.figures.style import PALETTES
-from calviz.sample.error_bars import Interval, MetricResult
+from calviz.sample.error_bars import Interval
+from calviz.sample.metric_results import MetricResult
 
 
 def comparison(metric="nll", direction="lower"):

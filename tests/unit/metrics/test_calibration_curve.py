@@ -14,7 +14,7 @@ from benchmarks import record_r
 from calviz.core.errors import OptionError
 from calviz.core.events import BinaryEvents
 from calviz.sample import logistic_curves as flexible_curve
-from calviz.sample.logistic_curves import band, curve
+from calviz.sample.logistic_curves import band, fitted_curve
 from calviz.sample.steps import make_steps
 
 KEYS = ["ici", "e50", "e90", "emax", "eci"]
@@ -78,7 +78,7 @@ def test_the_spline_is_at_the_optimum_of_its_penalised_likelihood():
     )
     wanted = expit(loss(solution.x)[1])
     np.testing.assert_allclose(
-        curve(steps_of(score, hit_of(score, hit)), "spline"), wanted, atol=2e-4
+        fitted_curve(steps_of(score, hit_of(score, hit)), "spline"), wanted, atol=2e-4
     )
 
 
@@ -99,7 +99,7 @@ def test_loess_by_a_local_quadratic_fit_of_its_own():
         width = np.sort(reach)[int(120 * 0.75) - 1]
         weight = np.clip(1 - (reach / width) ** 3, 0, None) ** 1.5
         wanted.append(np.polyval(np.polyfit(s - x, h, 2, w=weight), 0.0))
-    np.testing.assert_allclose(curve(view, "loess"), np.clip(wanted, 0, 1), atol=1e-6)
+    np.testing.assert_allclose(fitted_curve(view, "loess"), np.clip(wanted, 0, 1), atol=1e-6)
 
 
 @pytest.mark.parametrize("kind", ["spline", "loess", "logistic"])
@@ -107,11 +107,11 @@ def test_resamples_are_fitted_as_their_rows_are(kind):
     score, hit, _ = bent(400, seed=5)
     view = steps_of(score, hit)
     drawn = view.bootstrap(np.random.default_rng(0), 3)
-    result = curve(drawn, kind)
+    result = fitted_curve(drawn, kind)
     for b in range(3):
         count, hits = drawn.count[b].astype(int), drawn.hits[b].astype(int)
         labels = np.concatenate([np.arange(c) < k for c, k in zip(count, hits, strict=True)])
-        own = curve(steps_of(np.repeat(view.score, count), labels), kind)
+        own = fitted_curve(steps_of(np.repeat(view.score, count), labels), kind)
         # Knots and half-widths stay those of the sample.
         near = 1e-4 if kind == "logistic" else 0.05
         assert np.abs(result[b][count > 0] - own).mean() < near
@@ -165,7 +165,7 @@ def test_loess_is_that_of_r(name, near):
     score, hit = record_r.cases()[name]
     expected = json.loads(record_r.RECORDED.read_text())["values"][name]
     view = steps_of(score, hit)
-    fitted = np.interp(score[:: record_r.EVERY], view.score, curve(view, "loess"))
+    fitted = np.interp(score[:: record_r.EVERY], view.score, fitted_curve(view, "loess"))
     np.testing.assert_allclose(fitted, expected["direct"], atol=near)
     np.testing.assert_allclose(fitted, expected["usual"], atol=0.01)
     ici = evaluated(score, hit, ["ici"], curve="loess")["ici"].value

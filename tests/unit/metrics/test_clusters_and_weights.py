@@ -9,8 +9,8 @@ from calviz.core.events import BinaryEvents
 from calviz.core.metric_spec import METRICS, reweighting_of
 from calviz.core.predictions import with_rows
 from calviz.sample.binning import effective_rows
+from calviz.sample.caches import held_bytes
 from calviz.sample.draws import RowDraws
-from calviz.sample.error_bars import held_bytes
 from calviz.sample.sample import SMALL, Sample, event_sums, metric_view
 from calviz.verdicts.analysis import evaluate
 from calviz.verdicts.evaluation import missing, remarks

@@ -12,8 +12,7 @@ from sklearn.model_selection import GroupKFold
 
 import calviz
 from calviz.core.row_columns import Factor
-from calviz.sample.cross_fitted import FOLDS, OWN_ROWS, cross_fitted
-from calviz.sample.draws import fold_of_rows
+from calviz.sample.cross_fitted import FOLDS, OWN_ROWS, cross_fitted, fold_of_rows
 from calviz.sample.sample import Sample
 
 KEYS = ("nll_calibration", "nll_refinement", "brier_calibration", "brier_refinement")

@@ -2,12 +2,13 @@
 
 import math
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from calviz.core.errors import NotAvailable
-from calviz.core.metric_spec import FAMILIES, METRICS, MetricRegistry, is_of_steps
+from calviz.core.metric_spec import FAMILIES, METRICS, ORDER, MetricRegistry, is_of_steps
 from calviz.core.predictions import Predictions
 from calviz.sample.sample import Sample, metric_view
 from calviz.sample.steps import Steps
@@ -71,13 +72,18 @@ def test_a_metric_that_leaves_steps_in_memory_says_so(metric):
 def test_families_come_in_their_order():
     families = [m.family for m in METRICS]
     assert families == sorted(families, key=FAMILIES.index)
-    assert METRICS.keys()[:4] == ("accuracy", "error", "nll", "brier")
-    assert len(METRICS.keys()) == len(METRICS)
+    assert list(METRICS.keys()) == ORDER
+
+
+def test_a_metric_without_a_place_comes_last_in_its_family():
+    registry = MetricRegistry("metric")
+    ece = METRICS["ece"]
+    for metric in (replace(ece, key="of_a_plugin"), METRICS["mcs"], ece, METRICS["ece_sweep"]):
+        registry.register(metric)
+    assert registry.keys() == ("ece", "ece_sweep", "of_a_plugin", "mcs")
 
 
 def test_an_unknown_family_comes_last():
-    from dataclasses import replace
-
     registry = MetricRegistry("metric")
     ece = METRICS["ece"]
     registry.register(replace(ece, key="strange", family="Strange"))

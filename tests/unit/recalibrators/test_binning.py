@@ -17,7 +17,7 @@ from calviz.recalibrators.histogram import (
     log_rising,
 )
 from calviz.recalibrators.maps import Piecewise, halfway, steps_merged, thinned
-from calviz.recalibrators.two_classes import PlattScaling
+from calviz.recalibrators.platt_scaling import PlattScaling
 from tests.inputs.simulated import simulate, softmax
 
 

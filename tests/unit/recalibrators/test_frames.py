@@ -6,8 +6,8 @@ import pytest
 
 from calviz.core.errors import InputError, OptionError
 from calviz.recalibrators.isotonic import IsotonicRecalibrator
+from calviz.recalibrators.platt_scaling import PlattScaling
 from calviz.recalibrators.temperature_scaling import TemperatureScaling
-from calviz.recalibrators.two_classes import PlattScaling
 
 N = 700
 

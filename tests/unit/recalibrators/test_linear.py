@@ -7,12 +7,10 @@ from sklearn.linear_model import LogisticRegression
 
 from calviz.core.errors import NotAvailable
 from calviz.core.probabilities import Scores
-from calviz.recalibrators import matrix_fits as linear_scaling
-from calviz.recalibrators import matrix_fits as matrix_loss
-from calviz.recalibrators import softmax_fits as vector_loss
+from calviz.recalibrators import softmax_fits, softmax_losses
 from calviz.recalibrators.matrix import DirichletCalibration, MatrixScaling, VectorScaling
-from calviz.recalibrators.matrix_fits import MatrixProblem
-from calviz.recalibrators.softmax_fits import Penalty, VectorProblem, minimise, truncated_newton
+from calviz.recalibrators.softmax_fits import minimise, truncated_newton
+from calviz.recalibrators.softmax_losses import MatrixProblem, Penalty, VectorProblem
 from tests.inputs.simulated import draw_labels, simulate, softmax
 
 
@@ -215,7 +213,7 @@ def test_a_hard_fit_of_many_classes_goes_on_with_newton_steps(monkeypatch):
     z, y, _, _ = mapped(k=6)
     exact = MatrixScaling(l2=1e-6, input="logits").fit(z, y)
     monkeypatch.setattr(MatrixProblem, "most_dense", 1)
-    monkeypatch.setattr(linear_scaling, "_EASY", 1)
+    monkeypatch.setattr(softmax_fits, "_EASY", 1)
     other = MatrixScaling(l2=1e-6, input="logits").fit(z, y)
     assert not other.warnings_
     # A tenth of a nat over all rows.
@@ -228,7 +226,7 @@ def test_with_many_classes_other_hessians_lead_to_the_same_place(way, monkeypatc
     exact = MatrixScaling(l2=1e-3, input="logits").fit(z, y)
     monkeypatch.setattr(MatrixProblem, "most_dense", 1)
     if way == "kronecker":
-        monkeypatch.setattr(matrix_loss, "BLOCKS", 1)
+        monkeypatch.setattr(softmax_losses, "BLOCKS", 1)
     other = MatrixScaling(l2=1e-3, input="logits").fit(z, y)
     np.testing.assert_allclose(other.transform(z), exact.transform(z), atol=1e-4)
     assert not other.warnings_
@@ -345,13 +343,13 @@ def test_vector_scaling_of_many_classes_is_that_of_few(monkeypatch, together):
         "inverse",
         lambda self, x: (ways.append(self.classwise_hessian), inverse(self, x))[1],
     )
-    monkeypatch.setattr(vector_loss, "TOGETHER", 1)
-    monkeypatch.setattr(linear_scaling, "_CLASSWISE_PASSES", 3)
+    monkeypatch.setattr(softmax_losses, "TOGETHER", 1)
+    monkeypatch.setattr(softmax_fits, "_CLASSWISE_PASSES", 3)
     fitted = VectorScaling(input="logits").fit(z, y)
     # Three passes are not enough: it goes on with what the classes share.
     assert ways == [True, False]
     np.testing.assert_allclose(fitted.weights_, plain.weights_, rtol=1e-3, atol=1e-3)
-    monkeypatch.setattr(linear_scaling, "_CLASSWISE_PASSES", 300)
+    monkeypatch.setattr(softmax_fits, "_CLASSWISE_PASSES", 300)
     fitted = VectorScaling(input="logits").fit(z, y)
     assert ways == [True, False, True]
     np.testing.assert_allclose(fitted.weights_, plain.weights_, rtol=1e-3, atol=1e-3)

@@ -5,7 +5,7 @@ from scipy.optimize import minimize
 from calviz.core.probabilities import Scores
 from calviz.recalibrators import logistic_fits as per_class_logistic
 from calviz.recalibrators.logistic_fits import _LogisticProblem, beta_parts, fit_logistic, log_odds
-from calviz.recalibrators.two_classes import BetaCalibration, PlattScaling
+from calviz.recalibrators.platt_scaling import BetaCalibration, PlattScaling
 from tests.inputs.simulated import simulate, softmax
 
 
@@ -172,7 +172,7 @@ def test_two_classes_are_summed_as_many_are(steep):
     p = np.random.default_rng(0).random(400)
     y = (np.random.default_rng(1).random(400) < p).astype(np.intp)
     scores = Scores(np.stack([1 - p, p], axis=1), "probabilities", "probabilities")
-    problem = _LogisticProblem(scores, y, beta_parts, np.array([1.0, 1.0, 0.0]), 2)
+    problem = _LogisticProblem(scores, y, beta_parts, np.array([1.0, 1.0, 0.0]))
     theta = steep * np.array([[1.2], [0.7], [-0.3]])
     fast = problem.at(theta)
     problem.stored_features = None

@@ -6,13 +6,13 @@ from scipy.special import logit
 from sklearn.linear_model import LogisticRegression
 
 from calviz.core.errors import InputError
-from calviz.recalibrators.temperature_scaling import TemperatureScaling
-from calviz.recalibrators.two_classes import (
+from calviz.recalibrators.platt_scaling import (
     AffineScaling,
     LinearScaling,
     PlattScaling,
     QuadraticScaling,
 )
+from calviz.recalibrators.temperature_scaling import TemperatureScaling
 from tests.inputs.simulated import simulate, softmax
 
 POWERS = {LinearScaling: (1,), AffineScaling: (1, 0), QuadraticScaling: (1, 2, 0)}

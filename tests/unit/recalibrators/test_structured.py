@@ -9,11 +9,11 @@ from scipy.optimize import brentq, minimize
 from calviz.core.blocks import Stopped, watching
 from calviz.core.errors import NotAvailable, OptionError
 from calviz.core.probabilities import Scores
-from calviz.recalibrators import softmax_fits as vector_loss
+from calviz.recalibrators import softmax_losses
 from calviz.recalibrators.base import load_map
 from calviz.recalibrators.matrix import VectorScaling
-from calviz.recalibrators.matrix_fits import fit_penalised
-from calviz.recalibrators.softmax_fits import Penalty, VectorProblem, minimise
+from calviz.recalibrators.softmax_fits import fit_penalised, minimise
+from calviz.recalibrators.softmax_losses import Penalty, VectorProblem
 from calviz.recalibrators.structured import (
     StructuredMatrixScaling,
     StructuredProblem,
@@ -187,7 +187,7 @@ def test_with_many_classes_other_hessians_lead_to_the_same_place(method, dtype, 
     z = z.astype(dtype)
     few = method(input="logits").fit(z, y)
     monkeypatch.setattr(StructuredProblem, "most_dense", 1)
-    monkeypatch.setattr(vector_loss, "TOGETHER", 1)
+    monkeypatch.setattr(softmax_losses, "TOGETHER", 1)
     many = method(input="logits").fit(z, y)
     np.testing.assert_allclose(many.weights_, few.weights_, atol=2e-5)
     np.testing.assert_allclose(many.intercepts_, few.intercepts_, atol=2e-5)

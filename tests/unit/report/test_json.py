@@ -10,7 +10,8 @@ import calviz
 from calviz.comparison.over_time import over_time
 from calviz.core.errors import Finding
 from calviz.report.json_results import audit_record, over_time_record, to_json
-from calviz.sample.error_bars import Interval, MetricResult, NoiseFloor
+from calviz.sample.error_bars import Interval, NoiseFloor
+from calviz.sample.metric_results import MetricResult
 from calviz.verdicts.evaluation import ClassRow, Evaluation
 
 EVALUATION = Evaluation(

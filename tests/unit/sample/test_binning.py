@@ -10,20 +10,19 @@ import calviz
 import calviz.figures
 from calviz.core import events as events_module
 from calviz.core.errors import OptionError
-from calviz.core.events import BinaryEvents
-from calviz.metrics.cumulative import ks
-from calviz.sample import binning
-from calviz.sample import binning as sums_per_bin
-from calviz.sample.binning import (
+from calviz.core.events import (
     MAX_BINS,
+    BinaryEvents,
     assign,
-    bin_between,
-    bin_events,
     equal_mass_edges,
     equal_width_edges,
     make_edges,
     sturges_bins,
 )
+from calviz.metrics.cumulative import ks
+from calviz.sample import binning
+from calviz.sample import binning as sums_per_bin
+from calviz.sample.binning import bin_between, bin_events
 from calviz.sample.steps import make_steps
 
 

@@ -5,8 +5,8 @@ import pytest
 
 import calviz
 from calviz.core.errors import NotAvailable, OptionError
+from calviz.sample.chosen_rows import notable_rows
 from calviz.sample.sample import Sample
-from calviz.sample.slices import notable_rows
 
 
 def sample(n=500, **options):

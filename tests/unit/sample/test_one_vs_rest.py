@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from calviz.core import events as column_groups
+from calviz.core import blocks
 from calviz.core.errors import NotAvailable
 from calviz.core.predictions import Predictions
 from calviz.metrics import classes as classwise_ks
@@ -76,7 +76,7 @@ def test_other_labels(make, tied):
 @pytest.mark.parametrize("group", [1 << 20, 500])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_ks_of_resamples(tied, group, dtype, monkeypatch):
-    monkeypatch.setattr(column_groups, "GROUP_ENTRIES", group)
+    monkeypatch.setattr(blocks, "GROUP_ENTRIES", group)
     d = data(tied=tied, dtype=dtype)
     labels = redrawn_labels(d.probs, np.random.default_rng(3), 4)
     w = weights(d.n)

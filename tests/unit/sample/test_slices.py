@@ -11,9 +11,8 @@ from calviz.core.errors import InputError, NotAvailable, OptionError
 from calviz.core.events import BinaryEvents
 from calviz.core.row_columns import Factor
 from calviz.figures.slice_gaps import SliceGaps
-from calviz.sample.error_bars import Slices, rows_where, where_words
-from calviz.sample.sample import Sample
-from calviz.sample.slices import p_against_calibrated, slice_sums, slices
+from calviz.sample.sample import Sample, rows_where, where_words
+from calviz.sample.slices import Slices, p_against_calibrated, slice_sums, slices
 
 
 def predictions(score, hit, **groups):

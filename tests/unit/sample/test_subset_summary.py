@@ -5,8 +5,8 @@ import pytest
 from scipy.stats import beta
 
 import calviz
+from calviz.sample.chosen_rows import part_numbers
 from calviz.sample.sample import Sample
-from calviz.sample.slices import part_numbers
 
 PROBS = np.array([[0.9, 0.1], [0.8, 0.2], [0.3, 0.7], [0.4, 0.6]])
 LABELS = np.array([0, 1, 1, 1])

@@ -13,8 +13,8 @@ from calviz.figures.class_bars import headline
 from calviz.sample.class_gaps import ClassView, class_ranges, predicted_class_sums
 from calviz.sample.error_bars import CLASS_TEST, CLASSES
 from calviz.sample.sample import Sample
+from calviz.verdicts.analysis import findings_of
 from calviz.verdicts.class_checks import of_the_top_label, one_vs_rest
-from calviz.verdicts.size_checks import find
 from tests.inputs.simulated import draw_labels
 
 CODES = ("CAL012", "CAL013", "CAL020", "CAL021", "CAL022", "CAL023")
@@ -29,7 +29,7 @@ def model(n, k, seed, concentration=0.3, sharpen=1.0):
 
 
 def findings(data, codes=CODES, reduction=None):
-    return [f for f in find(Sample(data, reduction, resamples=200)) if f.code in codes]
+    return [f for f in findings_of(Sample(data, reduction, resamples=200)) if f.code in codes]
 
 
 @pytest.mark.slow

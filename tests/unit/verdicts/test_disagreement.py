@@ -6,12 +6,12 @@ import pytest
 import calviz
 from calviz.sample.class_gaps import class_expectation
 from calviz.sample.sample import Sample
-from calviz.verdicts.size_checks import find
+from calviz.verdicts.analysis import findings_of
 from tests.inputs.simulated import draw_labels
 
 
 def messages(data, code, reduction="top-label", resamples=1_000):
-    results = find(Sample(data, reduction, resamples=resamples))
+    results = findings_of(Sample(data, reduction, resamples=resamples))
     return [f.message for f in results if f.code == code]
 
 
@@ -38,7 +38,7 @@ def test_calibrated_models_have_neither():
     spoken = []
     for seed in range(20):
         sample = Sample(classes(1_500, seed=seed), resamples=200)
-        spoken += [f.message for f in find(sample) if f.code in ("CAL012", "CAL013")]
+        spoken += [f.message for f in findings_of(sample) if f.code in ("CAL012", "CAL013")]
         spoken += messages(positive(1_500, lambda s: s, seed), "CAL012", "positive", 200)
     assert len(spoken) <= 3, spoken
 

@@ -10,13 +10,14 @@ import calviz
 from calviz.core.entry_specs import CHECKS
 from calviz.core.errors import Finding
 from calviz.sample.sample import Sample
-from calviz.verdicts.size_checks import few_rows_per_bin, find, ties
+from calviz.verdicts.analysis import findings_of
+from calviz.verdicts.size_checks import few_rows_per_bin, ties
 from tests.inputs.simulated import draw_labels
 
 
 def findings(data, reduction="top-label", **options) -> dict[str, list[Finding]]:
     values: dict[str, list[Finding]] = {}
-    for f in find(Sample(data, reduction, **options)):
+    for f in findings_of(Sample(data, reduction, **options)):
         values.setdefault(f.code, []).append(f)
     return values
 
@@ -44,9 +45,9 @@ def test_registered_under_their_codes():
     assert {check.key for check in CHECKS} >= {f"CAL00{i}" for i in range(1, 10)}
     # Every kind of finding at once.
     p = binary(np.repeat([0.0, 1.0], 40), np.arange(80) % 2)
-    codes = [f.code for f in find(Sample(p, "positive"))]
+    codes = [f.code for f in findings_of(Sample(p, "positive"))]
     assert codes == sorted(codes)
-    for f in find(Sample(p, "positive")):
+    for f in findings_of(Sample(p, "positive")):
         assert re.fullmatch(r"CAL\d{3}", f.code)
         assert f.message.endswith(".")
         assert f.message.count(". ") == 0  # one sentence
@@ -154,14 +155,14 @@ def test_every_reduction_of_one_row_and_of_many():
     many, two = ("top-label", "top-2", "within-top-2", "class:dog"), ("positive", "top-label")
     for p in (calibrated(1), calibrated(100), calibrated(100, k=2)):
         for reduction in two if p.n_classes == 2 else many:
-            for f in find(Sample(p, reduction, resamples=50)):
+            for f in findings_of(Sample(p, reduction, resamples=50)):
                 assert "nan" not in f.message
 
 
 def test_names_from_files_are_cut():
     names = ("a" * 5_000, "b\n\u202eb", "c")
     p = calviz.Predictions(probs=np.full((9, 3), 1 / 3), labels=np.full(9, 2), class_names=names)
-    for f in find(Sample(p)):
+    for f in findings_of(Sample(p)):
         assert len(f.message) < 250
         assert "\n" not in f.message
         assert "\u202e" not in f.message

@@ -17,12 +17,12 @@ from calviz.figures.reliability import Reliability
 from calviz.sample.error_bars import FILE, OVERALL, SLICES
 from calviz.sample.sample import Sample
 from calviz.sample.slices import USUAL_RATE, usual_slices
+from calviz.verdicts.analysis import findings_of
 from calviz.verdicts.class_checks import classes_off
 from calviz.verdicts.evaluation import Written
 from calviz.verdicts.evidence import collect_evidence
 from calviz.verdicts.row_checks import label_shuffling
-from calviz.verdicts.sentence import explained, verdict
-from calviz.verdicts.size_checks import find
+from calviz.verdicts.sentence import explained, judged
 from tests.inputs.simulated import draw_labels
 
 FEW = 199  # resamples of simulations: p-values are then multiples of 1/200
@@ -76,7 +76,7 @@ def test_both_directions_are_said_where_both_are_there():
     text = 0
     for seed in range(10):
         data = binary(3_000, np.random.default_rng([2, seed]), slope=1.6)
-        f = next(iter(find(Sample(data, "positive", resamples=FEW, seed=seed))))
+        f = next(iter(findings_of(Sample(data, "positive", resamples=FEW, seed=seed))))
         text += f.message.startswith("Forecast too high in places, forecast too low in others")
     assert text >= 9
 
@@ -93,7 +93,7 @@ def test_both_views_of_two_classes_say_what_the_worse_one_shows(reduction):
         rng = np.random.default_rng([3, seed])
         e = rng.normal(0, 1.5, 3_000)
         data = calviz.Predictions(probs=expit(e), labels=rng.random(3_000) < expit(e - 0.35))
-        v = verdict(Sample(data, reduction, resamples=FEW))
+        v = judged(Sample(data, reduction, resamples=FEW))
         assert v.reduction == "positive"
         assert v.direction == "over"
         start = "Forecasts" if reduction == "positive" else "Probabilities of '1'"
@@ -115,9 +115,9 @@ def test_a_calibrated_file_rarely_gets_any_statement(case):
         )
         reduction = "positive" if case == "two classes" else "top-label"
         sample = Sample(data, reduction, resamples=FEW, seed=seed)
-        v = verdict(sample)
+        v = judged(sample)
         codes = {"CAL002", "CAL012", "CAL013", "CAL016", "CAL017"}
-        names = {f.code for f in find(sample)}
+        names = {f.code for f in findings_of(sample)}
         overall += v.beyond_noise
         text += v.beyond_noise or v.slices_off > 0 or bool(names & codes)
         assert (v.direction in ("calibrated", "undecided")) == (
@@ -159,11 +159,11 @@ def test_useless_probabilities_are_said_to_be():
     text = 0
     for seed in range(20):
         data = binary(1_000, np.random.default_rng([6, seed]), spread=0.02)
-        codes = [f.code for f in find(Sample(data, "positive", resamples=FEW, seed=seed))]
+        codes = [f.code for f in findings_of(Sample(data, "positive", resamples=FEW, seed=seed))]
         text += "CAL016" in codes
     assert text >= 18
     sample = Sample(binary(1_000, np.random.default_rng(6), spread=0.02), "positive")
-    assert "the probabilities hardly tell the classes apart" in verdict(sample).sentence
+    assert "the probabilities hardly tell the classes apart" in judged(sample).sentence
 
 
 def test_few_rare_events_are_no_reason_to_call_a_model_useless():
@@ -233,10 +233,10 @@ def test_a_slice_that_is_off_is_found_and_counted_in_the_verdict():
         probs=score, labels=rng.random(6_000) < truth, groups={"region": region}
     )
     sample = Sample(data, "positive")
-    v = verdict(sample)
+    v = judged(sample)
     assert v.direction == "off"
     assert v.sentence.endswith("with 95 % confidence, but 2 of 10 slices are off.")
-    (f,) = [f for f in find(sample) if f.code == "CAL017"]
+    (f,) = [f for f in findings_of(sample) if f.code == "CAL017"]
     assert f.message.startswith("2 of 10 slices by 'region' are off beyond chance")
     # Told to somebody who does not know what a slice is, with the group that is meant.
     text = explained(sample, v)
@@ -309,7 +309,7 @@ def test_the_diagram_names_the_worst_bin_of_the_findings_in_the_same_units():
     score = np.concatenate([np.full(400, 0.75), np.full(60, 0.95), np.full(400, 0.25)])
     hits = np.concatenate([np.arange(400) < 220, np.arange(60) < 42, np.arange(400) < 100])
     sample = Sample(calviz.Predictions(probs=score, labels=hits), "positive", bins=10)
-    (finding,) = [f.message for f in find(sample) if f.code == "CAL002"]
+    (finding,) = [f.message for f in findings_of(sample) if f.code == "CAL002"]
     description = Reliability.compute(sample).describe()
     for text in (finding, description):
         assert "between 0.7 and 0.8" in text
@@ -329,7 +329,7 @@ def test_of_one_class_it_is_not_said_that_it_is_off_most(off, sentence):
     probs = np.full((3 * n, 3), 0.1)
     probs[np.arange(3 * n), predicted] = 0.8
     data = calviz.Predictions(probs=probs, labels=np.where(hit, predicted, miss))
-    (message,) = [f.message for f in find(Sample(data)) if f.code == "CAL020"]
+    (message,) = [f.message for f in findings_of(Sample(data)) if f.code == "CAL020"]
     assert f"overconfident {sentence}" in message
     assert ("most where it says" in message) is (off > 1)
     assert "where it says" in message
@@ -342,7 +342,7 @@ def test_two_rows_of_many_are_not_no_rows():
     ids[-1] = ids[0]
     splits = np.where(np.arange(9_999) < 5_000, "fit", "test")
     data = calviz.Predictions(probs=score, labels=rng.random(9_999) < score, ids=ids, splits=splits)
-    (message,) = [f.message for f in find(Sample(data)) if f.code == "CAL011"]
+    (message,) = [f.message for f in findings_of(Sample(data)) if f.code == "CAL011"]
     assert message.startswith("2 rows (0.02 %)")
 
 
@@ -352,5 +352,5 @@ def test_the_verdict_counts_the_classes_against_the_rest_that_are_off():
     labels = np.repeat([0, 1, 2], [1_200, 400, 400])
     sample = Sample(calviz.Predictions(probs=probs, labels=labels))
     assert "2 of 3 classes against the rest are off" in classes_off(sample)
-    (message,) = [f.message for f in find(sample) if f.code == "CAL023"]
+    (message,) = [f.message for f in findings_of(sample) if f.code == "CAL023"]
     assert message.startswith("Of 3 classes against the rest, 1 is too high and 1 is too low")

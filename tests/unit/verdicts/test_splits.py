@@ -5,13 +5,13 @@ import pytest
 
 import calviz
 from calviz.sample.sample import Sample
+from calviz.verdicts.analysis import findings_of
 from calviz.verdicts.miscalibration_checks import split_accuracy
 from calviz.verdicts.row_checks import row_hashes
-from calviz.verdicts.size_checks import find
 
 
 def messages(data, code):
-    return [f.message for f in find(Sample(data, resamples=50)) if f.code == code]
+    return [f.message for f in findings_of(Sample(data, resamples=50)) if f.code == code]
 
 
 def confidence(correct, splits, **own):
@@ -112,7 +112,7 @@ def test_weighted_rows_are_looked_at_too():
         weights=rng.exponential(size=200),
         splits=np.repeat(["a", "b"], [150, 50]),
     )
-    (value,) = [f for f in find(Sample(p)) if f.code == "CAL011"]
+    (value,) = [f for f in findings_of(Sample(p)) if f.code == "CAL011"]
     assert value.message.startswith("100 rows (50.0 %)")
 
 

@@ -8,7 +8,7 @@ import pytest
 import calviz
 from calviz.sample.sample import Sample
 from calviz.verdicts.evaluation import Verdict
-from calviz.verdicts.sentence import verdict
+from calviz.verdicts.sentence import judged
 from tests.inputs.simulated import draw_labels
 
 
@@ -26,7 +26,7 @@ def positive(n, off, **options):
 
 
 def judge(data, reduction="top-label", **options) -> Verdict:
-    return verdict(Sample(data, reduction, **options))
+    return judged(Sample(data, reduction, **options))
 
 
 def test_overconfident_by_ten_points():

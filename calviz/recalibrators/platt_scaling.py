@@ -1,20 +1,86 @@
-"""Platt, affine, beta, linear, quadratic."""
+"""Platt scaling and its relatives: one logistic regression on the log-odds per class, then normalised."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from calviz.core.blocks import FloatArray, IntArray, row_blocks
 from calviz.core.entry_specs import FitFacts, FloorChoice, Input, recalibrator
 from calviz.core.probabilities import Scores
-from calviz.recalibrators import base
-from calviz.recalibrators.logistic_fits import LogisticFit, log_parts
-from calviz.recalibrators.maps import Numbers, fields
-from calviz.recalibrators.per_class import LogisticMaps, sigmoid
+from calviz.recalibrators.base import always, each_class_alone
+from calviz.recalibrators.logistic_fits import (
+    BOUND,
+    FEATURES,
+    FeatureKind,
+    LogisticFit,
+    fit_logistic,
+    log_parts,
+    weighted_logistic,
+)
+from calviz.recalibrators.maps import Numbers, Sizes, array_source, fields
+from calviz.recalibrators.per_class import LogOddsMaps, sigmoid
 
-# ---- Platt scaling: a logistic regression on the log-odds.
+
+class LogisticMaps(LogOddsMaps):
+    """Base of Platt scaling, beta calibration and similar methods: one logistic regression per class."""
+
+    fitted = fields(coefficients_=Numbers(("D", "C")))
+    #: Shape (D, C): one column per class, or a single one with two classes; the last row holds the intercepts.
+    coefficients_: FloatArray
+    names: ClassVar[tuple[str, ...]]
+    kind: ClassVar[FeatureKind]
+    start: ClassVar[tuple[float, ...]]
+    non_negative: ClassVar[int] = 0
+    #: Whether an intercept is fitted; otherwise it is 0.
+    intercept: ClassVar[bool] = True
+
+    def _fit_weighted(self, scores: Scores, labels: IntArray, weights: FloatArray | None) -> None:
+        features, start = FEATURES[self.kind], np.array(self.start)
+        how: dict[str, Any] = {"non_negative": self.non_negative, "intercept": self.intercept}
+        if weights is None:
+            maps = fit_logistic(scores, labels, features, start, **how)
+        else:
+            maps = weighted_logistic(scores, labels, weights, features, start, **how)
+        self._set_maps(maps, scores, labels)
+
+    def _set_maps(self, maps: LogisticFit, scores: Scores, labels: IntArray) -> None:
+        self.coefficients_ = maps.parameters
+        self._warn_absent(
+            np.bincount(labels, minlength=scores.shape[1]),
+            "their probabilities are only normalised",
+        )
+        if maps.separated.any():
+            self._warn(
+                f"the positive rows of {int(maps.separated.sum())} of {maps.separated.size} classes are "
+                f"perfectly separated from the others: any steeper map fits better, the search was stopped."
+            )
+        if np.abs(maps.parameters).max() >= BOUND:
+            self._warn(f"a coefficient is at the bound of {BOUND:,.0f}.")
+        if not maps.converged:
+            self._warn("not converged: the maps are the best that were found.")
+
+    def _margins(self, log_p: FloatArray, log_rest: FloatArray) -> FloatArray:
+        theta = self.coefficients_.astype(log_p.dtype)
+        x = FEATURES[self.kind](log_p, log_rest)
+        margin = np.einsum("dbc,dc->bc", x, theta[:-1])
+        margin += theta[-1]
+        return np.asarray(margin)
+
+    def _sizes(self) -> Sizes:
+        return super()._sizes() | {"D": len(self.start)}
+
+    def _described(self) -> dict[str, Any]:
+        """Return the coefficients by name."""
+        rows = self.coefficients_ if self.intercept else self.coefficients_[:-1]
+        return {
+            name: row.tolist() if row.size > 1 else float(row[0])
+            for name, row in zip(self.names, rows, strict=True)
+        }
+
+    def _constants(self, name: str) -> str:
+        return f"{name}_w = {array_source(self.coefficients_)}"
 
 
 @recalibrator(
@@ -26,7 +92,7 @@ from calviz.recalibrators.per_class import LogisticMaps, sigmoid
     confidence_only=True,
     reference="Platt 1999; Guo et al. 2017, section 4.1",
     formula=r"\sigma(a z + b),\ z = \log\frac{p}{1 - p}",
-    left_out=base.each_class_alone,
+    left_out=each_class_alone,
     preselected=True,
 )
 class PlattScaling(LogisticMaps):
@@ -59,9 +125,6 @@ class PlattScaling(LogisticMaps):
         return f"{name}_w[0] * (log_p - log_rest) + {name}_w[1]"
 
 
-# ---- Affine scaling: the name used in benchmarks for Platt scaling on log-odds.
-
-
 @recalibrator(
     key="affine",
     label="Affine scaling",
@@ -71,7 +134,7 @@ class PlattScaling(LogisticMaps):
     confidence_only=True,
     reference="Berta et al. 2026; Platt 1999",
     formula=r"\sigma(a z + b),\ z = \log\frac{p}{1 - p}",
-    left_out=base.variant("it is Platt scaling under another name."),
+    left_out=always("it is Platt scaling under another name."),
 )
 class AffineScaling(PlattScaling):
     """A factor and an offset for the log-odds, fitted by maximum likelihood: Platt scaling as defined here, under its other name.
@@ -90,9 +153,6 @@ class AffineScaling(PlattScaling):
     """
 
 
-# ---- Beta calibration: a logistic regression on log p and log(1 - p) with separate slopes.
-
-
 @recalibrator(
     key="beta",
     label="Beta calibration",
@@ -102,7 +162,7 @@ class AffineScaling(PlattScaling):
     confidence_only=True,
     reference="Kull et al. 2017",
     formula=r"\sigma\left(a \log p - b \log(1 - p) + c\right),\ a, b \ge 0",
-    left_out=base.each_class_alone,
+    left_out=each_class_alone,
     preselected=True,
     mixed_up_to=20,
 )
@@ -133,14 +193,11 @@ class BetaCalibration(LogisticMaps):
         return f"{name}_w[0] * log_p - {name}_w[1] * log_rest + {name}_w[2]"
 
 
-# ---- Linear scaling: a factor for the log-odds.
-
-
 def _without_offset(facts: FitFacts) -> str:
     """Why linear scaling is left out (see `RecalibratorSpec.left_out`)."""
     if facts.classes == 2:
         return "for two classes it is temperature scaling."
-    return base.each_class_alone(facts)
+    return each_class_alone(facts)
 
 
 @recalibrator(
@@ -183,9 +240,6 @@ class LinearScaling(LogisticMaps):
         return f"{name}_w[0] * (log_p - log_rest)"
 
 
-# ---- Quadratic scaling: a logistic regression on the log-odds and their square.
-
-
 @recalibrator(
     key="quadratic",
     label="Quadratic scaling",
@@ -195,7 +249,7 @@ class LinearScaling(LogisticMaps):
     confidence_only=True,
     reference="Berta et al. 2026",
     formula=r"\sigma(a + b z + c z^2),\ z = \log\frac{p}{1 - p}",
-    left_out=base.each_class_alone,
+    left_out=each_class_alone,
     mixed_up_to=20,
 )
 class QuadraticScaling(LogisticMaps):

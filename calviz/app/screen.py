@@ -1,4 +1,4 @@
-"""Figures on a page, and what only the browser can do."""
+"""What the pages know of the screen, and what they put on it: figures, small pictures of metrics, buttons of the browser."""
 
 from __future__ import annotations
 
@@ -15,66 +15,135 @@ from calviz.app import open_files, session
 from calviz.app.session import md
 from calviz.core.entry_specs import Theme
 from calviz.core.words import shorten
-from calviz.figures import hundred_squares as drawing
+from calviz.figures import hundred_squares
 from calviz.figures.figure import Figure
 from calviz.figures.hundred_squares import CELL, HEIGHT, MARKS_WORDS, Bullet, words
 from calviz.figures.marks import ReliabilityOverlay, captioned, with_legend_for
 from calviz.figures.reliability import Marks, Reliability
 from calviz.figures.style import FONT, PALETTES, Palette, plot_config, printed
-from calviz.sample.error_bars import MetricResult
+from calviz.sample.metric_results import MetricResult
 
-# ---- How figures are drawn and saved: as points or bars, with or without a caption, as PNG or SVG.
+#: Widths of a page's content in pixels: from the first on, figures are drawn larger; from the second on, a legend has one or two
+#: lines; up to the third, figures are drawn as for a phone.
+WIDE, USUAL, NARROW = 1_200, 760, 500
+#: Hosts in an address that lead to the machine of the browser.
+LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
-
-#: The web font of the page. Saved pictures are drawn without it, as it exists nowhere else (`shortcuts.py`).
-PAGE_FONT = '"Source Sans"'
-_CAPTION, _FORMAT, _MARKS, _PRINT = "caption", "picture", "marks", "print"
-_FORMATS = {"png": "PNG", "svg": "SVG"}
-_MARKS_WORDS: dict[Marks, str] = {"points": "points", "bars": "bars"}
-
-
-def options() -> None:
-    """Draw the choices; they are part of the link."""
-    with st.popover("Pictures", icon=":material/image:", width="stretch"):
-        st.toggle(
-            "Caption above every figure",
-            key=_CAPTION,
-            bind="query-params",
-            help="Data set, what the figure shows, digest and today's date.",
-        )
-        session.one_of(
-            "Reliability diagrams as",
-            _MARKS_WORDS,
-            default="points",
-            key=_MARKS,
-            help="Points with their intervals on the range of a calibrated model; or bars, as Guo et al. 2017 draw them.",
-        )
-        st.toggle(
-            "As a paper prints them",
-            key=_PRINT,
-            bind="query-params",
-            help="Without grey areas and grid. The page Figures puts several beside each other, in the size of a column, "
-            "as SVG, PNG and PDF. Pointing at a figure and pressing c copies it.",
-        )
-        session.one_of(
-            "Save figures as",
-            _FORMATS,
-            default="png",
-            key=_FORMAT,
-            help="With the camera that appears above a figure. PNG at three times the size on screen.",
-        )
+#: Pixels of a figure on a phone.
+PHONE = 350
+#: Pixels added in both directions where the diagram is the main content, and on a wide page.
+LARGER, WIDER = 20, 150
 
 
-def marks() -> Marks:
-    """Return how reliability diagrams are drawn."""
-    return "bars" if st.session_state.get(_MARKS) == "bars" else "points"
+def theme() -> Theme:
+    """Return the theme of the page."""
+    return "dark" if st.context.theme.type == "dark" else "light"
 
 
-def config_pictures(filename: str, *, of_data: bool = True) -> dict[str, Any]:
-    """Return a figure's configuration for the browser; the file name of its picture names the data set."""
-    chosen = st.session_state.get(_FORMAT, "png")
-    name = f"{session.current().file_stem}-{filename}" if of_data else filename
-    return plot_config(name, image="svg" if chosen == "svg" else "png")
+def page_width() -> int | None:
+    """Return the pixels for a figure on a narrow page, as on a phone; None on other pages, whose width is not known."""
+    return PHONE if width_class() == "narrow" else None
+
+
+def width_class() -> str:
+    """Return the page's width class: "narrow", "small", "usual" or "wide"; a phone is recognised before the browser reports it."""
+    usual = "narrow" if "Mobi" in str(st.context.headers.get("User-Agent")) else "usual"
+    state = st.session_state.get(_LINK_KEY)
+    return (state and state.get("size")) or usual
+
+
+def host() -> str | None:
+    """Return the host in the address of the page; None if the address is not known."""
+    return urlsplit(st.context.url or "").hostname
+
+
+# ---- Figures
+
+
+def chart(
+    figure: Figure,
+    drawing: Any = None,
+    *,
+    key: str,
+    filename: str,
+    alt: str = "",
+    on_select: Any = "ignore",
+    own_caption: bool = False,
+) -> Any:
+    """Show any figure on the page, as wide as its container, with its alternative text.
+
+    `drawing` is what `plotted` returns, by default without options.
+    With `own_caption`, the caption is that of the figure itself, which is not about the current data set.
+    """
+    of_data = not own_caption
+    return st.plotly_chart(
+        finished(
+            plotted(figure) if drawing is None else drawing,
+            figure,
+            theme=theme(),
+            narrow=page_width() is not None,
+            of_data=of_data,
+        ),
+        key=widget_key(key),
+        theme=None,
+        config=plot_config_of(filename, of_data=of_data),
+        alt=alt or figure.describe(),
+        on_select=on_select,
+        selection_mode="points",
+    )
+
+
+def plotted(figure: Figure, **options: Any) -> Any:
+    """Draw a figure in the theme of the page, and for the width of a narrow one; options are those of `figure.plot`."""
+    return figure.plot(**{"theme": theme(), "width": page_width()} | options)
+
+
+def as_wide_as_the_page(drawing: Any) -> Any:
+    """Fit the room for the legend to the width of the page.
+
+    A drawing for a known width has that room already; on a small page the drawing stays as it is.
+    """
+    if width_class() in ("narrow", "small"):
+        return drawing
+    # The width is known as a class only, by its lower end: a legend is never cut.
+    return with_legend_for(drawing, WIDE if width_class() == "wide" else USUAL)
+
+
+def draw_diagram(
+    figure: Reliability,
+    *,
+    key: str,
+    on_select: Any = "ignore",
+    selected: tuple[int, int] | None = None,
+    larger: bool = False,
+    drag: bool = False,
+    beside: Sequence[ReliabilityOverlay] = (),
+) -> Any:
+    """Draw the diagram; `on_select` is called for a click on a bin or, with `drag`, for a range that is dragged over."""
+    width = page_width()
+    drawing = figure.plot(
+        theme=theme(), selected=selected, width=width, marks=marks(), beside=beside
+    )
+    if width is None:
+        # The square of the diagram is as large as the height allows.
+        extra = LARGER * larger + WIDER * (width_class() == "wide")
+        drawing.update_layout(height=(drawing.layout.height or 0) + extra)
+    if drag:
+        drawing.update_layout(dragmode="select", selectdirection="h")
+    return st.plotly_chart(
+        finished(drawing, figure, theme=theme(), narrow=page_width() is not None),
+        key=widget_key(key),
+        theme=None,
+        config=plot_config_of("reliability"),
+        alt=figure.describe(),
+        on_select=on_select,
+        selection_mode="box" if drag else "points",
+    )
+
+
+def widget_key(key: str) -> str:
+    """Return the key under which a diagram keeps its selection; each theme has its own."""
+    return f"{key}.{theme()}"
 
 
 def finished(
@@ -106,18 +175,99 @@ def caption(figure: Figure) -> tuple[str, ...]:
     return " · ".join(title), *figure_lines, f"digest {entry.short_digest} · {today}"
 
 
-# ---- What only the browser can do or knows: copy the link, save and open a view, the width of the page, a switch of the theme.
+def plot_config_of(filename: str, *, of_data: bool = True) -> dict[str, Any]:
+    """Return a figure's configuration for the browser; the file name of its picture names the data set."""
+    chosen = st.session_state.get(_FORMAT, "png")
+    name = f"{session.current().file_stem}-{filename}" if of_data else filename
+    return plot_config(name, image="svg" if chosen == "svg" else "png")
 
 
-#: Widths of a page's content in pixels: from the first on, figures are drawn larger; from the second on, a legend has one or two
-#: lines; up to the third, figures are drawn as for a phone.
-WIDE, USUAL, NARROW = 1_200, 760, 500
-#: Hosts in an address that lead to the machine of the browser.
-LOOPBACK = ("127.0.0.1", "localhost", "::1")
-_KEY = "calviz.browser"
-_HTML = """<div><button type="button" class="link"><span></span></button>
+def marks() -> Marks:
+    """Return how reliability diagrams are drawn."""
+    return "bars" if st.session_state.get(_MARKS) == "bars" else "points"
+
+
+#: The web font of the page. Saved pictures are drawn without it, as it exists nowhere else (`sidebar.draw_shortcuts`).
+PAGE_FONT = '"Source Sans"'
+_CAPTION, _FORMAT, _MARKS, _PRINT = "caption", "picture", "marks", "print"
+_FORMATS = {"png": "PNG", "svg": "SVG"}
+_MARKS_WORDS: dict[Marks, str] = {"points": "points", "bars": "bars"}
+
+
+def draw_picture_options() -> None:
+    """Draw the choices; they are part of the link."""
+    with st.popover("Pictures", icon=":material/image:", width="stretch"):
+        st.toggle(
+            "Caption above every figure",
+            key=_CAPTION,
+            bind="query-params",
+            help="Data set, what the figure shows, digest and today's date.",
+        )
+        session.choose_one(
+            "Reliability diagrams as",
+            _MARKS_WORDS,
+            default="points",
+            key=_MARKS,
+            help="Points with their intervals on the range of a calibrated model; or bars, as Guo et al. 2017 draw them.",
+        )
+        st.toggle(
+            "As a paper prints them",
+            key=_PRINT,
+            bind="query-params",
+            help="Without grey areas and grid. The page Figures puts several beside each other, in the size of a column, "
+            "as SVG, PNG and PDF. Pointing at a figure and pressing c copies it.",
+        )
+        session.choose_one(
+            "Save figures as",
+            _FORMATS,
+            default="png",
+            key=_FORMAT,
+            help="With the camera that appears above a figure. PNG at three times the size on screen.",
+        )
+
+
+# ---- Pictures of metrics
+
+#: The heading of the column, and its width in pixels.
+PICTURE_COLUMN, BULLET_WIDE = "in a picture", 124
+#: Streamlit draws the image of a cell at this height in pixels, and cuts off what is then wider than the column.
+_DRAWN = 29
+
+
+def picture_of_metric(result: MetricResult, palette: Palette, *, noise: str = "") -> str:
+    """Return the drawing as an image in HTML, with its description as tooltip and alternative text."""
+    description = escape(words(result, noise), quote=True)
+    # As an image: streamlit removes inline SVG from HTML.
+    return (
+        f'<img src="{hundred_squares.address(hundred_squares.svg(Bullet.of(result), palette))}" alt="{description}" title="{description}" '
+        f'style="display:block;width:100%;height:{HEIGHT:g}px">'
+    )
+
+
+def picture_column(
+    bullets: Sequence[Bullet | None], *, shared: bool = True, width: int = BULLET_WIDE
+) -> list[str | None]:
+    """Return the cells of a column of `st.dataframe`, in the page's colours; on one scale, or each on its own."""
+    wide = width * CELL[1] // _DRAWN
+    return hundred_squares.column(bullets, PALETTES[theme()], shared=shared, wide=wide)
+
+
+def picture_column_config(help: str = "", *, width: int = BULLET_WIDE) -> Any:
+    """Return the column's configuration; the numbers are in the other columns of the row."""
+    return st.column_config.ImageColumn(PICTURE_COLUMN, width=width, help=help or MARKS_WORDS)
+
+
+def picture_cell(address: str | None, description: str) -> str:
+    """Return a drawing for a cell of `st.table`, as markdown with alternative text."""
+    return "" if address is None else f"![{md(description)}]({address})"
+
+
+# ---- Buttons of the browser
+
+_LINK_KEY = "calviz.browser"
+_LINK_HTML = """<div><button type="button" class="link"><span></span></button>
 <button type="button" class="save">Save this view</button></div>"""
-_CSS = """
+_LINK_CSS = """
 div { display: flex; flex-direction: column; gap: 0.75rem; }
 button {
   width: 100%; min-height: 2.5rem; padding: 0.25rem 0.75rem; cursor: pointer; font: inherit; font-size: 0.875rem;
@@ -127,7 +277,7 @@ button {
 button:hover, button:focus-visible { border-color: var(--st-primary-color); color: var(--st-primary-color); }
 button:focus-visible { outline: 2px solid var(--st-primary-color); outline-offset: 2px; }
 """
-_JS = """
+_LINK_JS = """
 export default function ({ parentElement, data, setStateValue }) {
   const button = parentElement.querySelector(".link"), caption = button.querySelector("span");
   const idle = "Copy link";
@@ -200,27 +350,22 @@ export default function ({ parentElement, data, setStateValue }) {
 """
 
 
-@cache
-def _component() -> Any:
-    return st.components.v2.component(_KEY, html=_HTML, css=_CSS, js=_JS)
-
-
-def draw_browser() -> None:
+def draw_link_buttons() -> None:
     """Draw the buttons that copy the link and save a view; the page runs again when its width class or its theme changes."""
     entry = open_files.current()
     sample = entry.sample is not None
     contents = "the name of the sample set" if sample else "the digest of the file, not the data"
     rest = "" if sample else ": whoever opens it is asked for the file"
-    _component()(
-        key=_KEY,
+    _link_component()(
+        key=_LINK_KEY,
         data={
-            "address": open_files.address(),
+            "address": open_files.data_parameters(),
             "help": f"The link holds the settings and {contents}{rest}.",
             "wide": WIDE,
             "usual": USUAL,
             "narrow": NARROW,
             "save": "A small file with page, settings, selection and pinned state, never data; drop it where files are opened.",
-            "view": open_files.header(
+            "view": open_files.view_header(
                 key=entry.key,
                 title=entry.title,
                 digest=entry.loaded.digest,
@@ -228,12 +373,17 @@ def draw_browser() -> None:
             ),
             "file": f"{session.current().file_stem}-view.json",
             "go": _requested_step(),
-            "size": size(),
+            "size": width_class(),
         },
-        default={"size": size(), "theme": ""},
+        default={"size": width_class(), "theme": ""},
         on_size_change=_nothing,
         on_theme_change=_nothing,
     )
+
+
+@cache
+def _link_component() -> Any:
+    return st.components.v2.component(_LINK_KEY, html=_LINK_HTML, css=_LINK_CSS, js=_LINK_JS)
 
 
 def _requested_step() -> dict[str, Any] | None:
@@ -243,7 +393,7 @@ def _requested_step() -> dict[str, Any] | None:
         return None
     name, view = step
     query = dict(view.settings)
-    if view.key != open_files.DEFAULT:
+    if view.key != open_files.DEFAULT_KEY:
         query[open_files.DATA] = (view.key,)
     page = "" if view.page == "overview" else view.page
     return {"turn": name, "page": page, "query": urlencode(query, doseq=True)}
@@ -251,163 +401,6 @@ def _requested_step() -> dict[str, Any] | None:
 
 def _nothing() -> None:
     """Do nothing: streamlit reports only values that have a callback."""
-
-
-def host() -> str | None:
-    """Return the host in the address of the page; None if the address is not known."""
-    return urlsplit(st.context.url or "").hostname
-
-
-def size() -> str:
-    """Return the page's width class: "narrow", "small", "usual" or "wide"; a phone is recognised before the browser reports it."""
-    usual = "narrow" if "Mobi" in str(st.context.headers.get("User-Agent")) else "usual"
-    state = st.session_state.get(_KEY)
-    return (state and state.get("size")) or usual
-
-
-# ---- Reliability diagrams and other figures on a page: in the page's colours, with alternative text.
-
-
-#: Pixels of a figure on a phone.
-PHONE = 350
-#: Pixels added in both directions where the diagram is the main content, and on a wide page.
-LARGER, WIDER = 20, 150
-
-
-def page_width() -> int | None:
-    """Return the pixels for a figure on a narrow page, as on a phone; None on other pages, whose width is not known."""
-    return PHONE if size() == "narrow" else None
-
-
-def theme() -> Theme:
-    """Return the theme of the page."""
-    return "dark" if st.context.theme.type == "dark" else "light"
-
-
-def widget_key(key: str) -> str:
-    """Return the key under which a diagram keeps its selection; each theme has its own."""
-    return f"{key}.{theme()}"
-
-
-def draw_diagram(
-    figure: Reliability,
-    *,
-    key: str,
-    on_select: Any = "ignore",
-    selected: tuple[int, int] | None = None,
-    larger: bool = False,
-    drag: bool = False,
-    beside: Sequence[ReliabilityOverlay] = (),
-) -> Any:
-    """Draw the diagram; `on_select` is called for a click on a bin or, with `drag`, for a range that is dragged over."""
-    width = page_width()
-    drawing = figure.plot(
-        theme=theme(), selected=selected, width=width, marks=marks(), beside=beside
-    )
-    if width is None:
-        # The square of the diagram is as large as the height allows.
-        extra = LARGER * larger + WIDER * (size() == "wide")
-        drawing.update_layout(height=(drawing.layout.height or 0) + extra)
-    if drag:
-        drawing.update_layout(dragmode="select", selectdirection="h")
-    return st.plotly_chart(
-        finished(drawing, figure, theme=theme(), narrow=page_width() is not None),
-        key=widget_key(key),
-        theme=None,
-        config=config_pictures("reliability"),
-        alt=figure.describe(),
-        on_select=on_select,
-        selection_mode="box" if drag else "points",
-    )
-
-
-def plotted(figure: Figure, **options: Any) -> Any:
-    """Draw a figure in the theme of the page, and for the width of a narrow one; options are those of `figure.plot`."""
-    return figure.plot(**{"theme": theme(), "width": page_width()} | options)
-
-
-def chart(
-    figure: Figure,
-    drawing: Any = None,
-    *,
-    key: str,
-    filename: str,
-    alt: str = "",
-    on_select: Any = "ignore",
-    own_caption: bool = False,
-) -> Any:
-    """Show any figure on the page, as wide as its container, with its alternative text.
-
-    `drawing` is what `plotted` returns, by default without options.
-    With `own_caption`, the caption is that of the figure itself, which is not about the current data set.
-    """
-    of_data = not own_caption
-    return st.plotly_chart(
-        finished(
-            plotted(figure) if drawing is None else drawing,
-            figure,
-            theme=theme(),
-            narrow=page_width() is not None,
-            of_data=of_data,
-        ),
-        key=widget_key(key),
-        theme=None,
-        config=config_pictures(filename, of_data=of_data),
-        alt=alt or figure.describe(),
-        on_select=on_select,
-        selection_mode="points",
-    )
-
-
-def as_wide_as_the_page(drawing: Any) -> Any:
-    """Fit the room for the legend to the width of the page.
-
-    A drawing for a known width has that room already; on a small page the drawing stays as it is.
-    """
-    if size() in ("narrow", "small"):
-        return drawing
-    # The width is known as a class only, by its lower end: a legend is never cut.
-    return with_legend_for(drawing, WIDE if size() == "wide" else USUAL)
-
-
-# ---- Metric values as small pictures on a page: on cards, and in the columns of tables.
-
-
-#: The heading of the column, and its width in pixels.
-COLUMN, BULLET_WIDE = "in a picture", 124
-#: Streamlit draws the image of a cell at this height in pixels, and cuts off what is then wider than the column.
-_DRAWN = 29
-
-
-def picture(result: MetricResult, palette: Palette, *, noise: str = "") -> str:
-    """Return the drawing as an image in HTML, with its description as tooltip and alternative text."""
-    description = escape(words(result, noise), quote=True)
-    # As an image: streamlit removes inline SVG from HTML.
-    return (
-        f'<img src="{drawing.address(drawing.svg(Bullet.of(result), palette))}" alt="{description}" title="{description}" '
-        f'style="display:block;width:100%;height:{HEIGHT:g}px">'
-    )
-
-
-def column(
-    bullets: Sequence[Bullet | None], *, shared: bool = True, width: int = BULLET_WIDE
-) -> list[str | None]:
-    """Return the cells of a column of `st.dataframe`, in the page's colours; on one scale, or each on its own."""
-    wide = width * CELL[1] // _DRAWN
-    return drawing.column(bullets, PALETTES[theme()], shared=shared, wide=wide)
-
-
-def config(help: str = "", *, width: int = BULLET_WIDE) -> Any:
-    """Return the column's configuration; the numbers are in the other columns of the row."""
-    return st.column_config.ImageColumn(COLUMN, width=width, help=help or MARKS_WORDS)
-
-
-def cell(address: str | None, description: str) -> str:
-    """Return a drawing for a cell of `st.table`, as markdown with alternative text."""
-    return "" if address is None else f"![{md(description)}]({address})"
-
-
-# ---- A button that copies text. Nothing leaves the machine.
 
 
 _CLIPBOARD_HTML = '<button type="button"><span></span></button>'
@@ -439,14 +432,7 @@ export default function ({ parentElement, data }) {
 """
 
 
-@cache
-def _component_clipboard() -> Any:
-    return st.components.v2.component(
-        "calviz.clipboard", html=_CLIPBOARD_HTML, css=_CLIPBOARD_CSS, js=_CLIPBOARD_JS
-    )
-
-
-def text(content: str, label: str, *, key: str) -> None:
+def copy_button(content: str, label: str, *, key: str) -> None:
     """Draw a button that copies plain text.
 
     Parameters
@@ -458,17 +444,23 @@ def text(content: str, label: str, *, key: str) -> None:
     key : str
         The key of the component.
     """
-    _component_clipboard()(key=key, data={"text": content, "label": label})
+    _clipboard_component()(key=key, data={"text": content, "label": label})
 
 
-# ---- Styles that streamlit's theme cannot express: a ring around the element with the keyboard focus, and letters on the primary colour.
+@cache
+def _clipboard_component() -> Any:
+    return st.components.v2.component(
+        "calviz.clipboard", html=_CLIPBOARD_HTML, css=_CLIPBOARD_CSS, js=_CLIPBOARD_JS
+    )
 
+
+# ---- Style
 
 #: Colour of the ring: contrast 4.1 to 1 on white, 4.6 to 1 on dark.
 RING = "#3680c9"
 # Streamlit's ring is half transparent, and its links have only a faint fill. Text fields are left out: they have a border of the
 # primary colour while somebody types in them.
-_PAGE_STYLE_CSS = f"""
+_FOCUS_RING = f"""
 :is(a, button, summary, [data-tag]):focus-visible,
 [data-testid="stSlider"] [data-focus-visible],
 label:has(:is(input[type="checkbox"], input[type="radio"]):focus-visible) {{
@@ -489,7 +481,7 @@ _MARGINS = f"""
 }}
 """
 # Streamlit puts columns one above the other on a phone only. Beside the sidebar and the page's margins, two figures that share
-# less than `browser.USUAL` pixels would lose their legends. Styles do it, because a figure that moves to another
+# less than `USUAL` pixels would lose their legends. Styles do it, because a figure that moves to another
 # container is drawn again from the domains of its last size.
 _COLUMNS = '[data-testid="stHorizontalBlock"]:has([data-testid="stPlotlyChart"]) > [data-testid="stColumn"]'
 _STACKED = "min-width: calc(100% - 1.5rem);"
@@ -513,4 +505,4 @@ _DARK = """
 def draw_page_style() -> None:
     """Add the styles to the page; they take no room."""
     dark = st.context.theme.type == "dark"
-    st.html(f"<style>{_PAGE_STYLE_CSS}{_MARGINS}{_NARROW}{_DARK if dark else ''}</style>")
+    st.html(f"<style>{_FOCUS_RING}{_MARGINS}{_NARROW}{_DARK if dark else ''}</style>")

@@ -1,127 +1,23 @@
-"""Errors by class computed, and which classes are mistaken."""
+"""Which classes are mistaken for which: the confusion matrix, and the mistakes as a table; both select rows."""
 
 from __future__ import annotations
-
-from collections.abc import Callable, Mapping
-from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
 import streamlit as st
 
-from calviz.app import diagram, jobs, navigation, pinning, selection, session, tables_and_cards
-from calviz.app.jobs import Button, Job, LongWork, StateWords
+from calviz.app import navigation, screen, selection, session, tables_and_cards
 from calviz.app.selection import CellRule
 from calviz.app.session import Settings, md
-from calviz.core.blocks import FloatArray
 from calviz.core.errors import NotAvailable
 from calviz.core.words import (
     capitalised,
-    counted,
     distinct,
     full_sentence,
     keep_units_together,
     percent_numbers,
 )
-from calviz.figures.class_bars import ClassBars, Mode
 from calviz.figures.confusion import SHOWN, By, Confusion
-from calviz.figures.marks import Overlay
-from calviz.sample.class_gaps import class_ranges
-from calviz.sample.sample import Sample
-
-# ---- The errors by class, computed at once if that is quick, else as a job that can be watched and stopped.
-
-
-PLACE = "classwise"
-#: Rows, and rows times classes, from which on the computation takes seconds.
-MANY_ROWS, MANY_ENTRIES = 20_000, 10_000_000
-#: Seconds to wait before the progress bar is drawn.
-PATIENCE = 0.3
-MODES: dict[Mode, str] = {
-    "predicted-class": "rows predicted as each class",
-    "one-vs-rest": "each class against the rest",
-    "true-class": "rows of each true class",
-}
-
-
-class AllowedClassViews(NamedTuple):
-    """All views of the classes that the data allow, and the reasons why they do not allow the others."""
-
-    views: Mapping[Mode, ClassBars]
-    reasons: Mapping[Mode, str]
-
-    @property
-    def first(self) -> Mode:
-        """The view that is shown first."""
-        return next(iter(self.views))
-
-
-def find(settings: Settings) -> AllowedClassViews | None:
-    """Return all errors by class; None, with progress or reason on screen, if there are none yet."""
-    sample = settings.sample
-    data = sample.data
-    quick = data.n < MANY_ROWS and data.n * max(1, data.n_classes) < MANY_ENTRIES
-    if quick or data.labels is None:  # without labels it is quick, or not available
-        words = f"Resampling {counted(data.rows, 'row')}, class by class …"
-        with session.sample_with_spinner(settings, words):
-            return _compute(sample)
-    work = LongWork(
-        PLACE,
-        settings.rows_key,
-        f"Resampling {counted(data.rows, 'row')}, class by class",
-        lambda: _work(sample),
-    )
-    status = jobs.draw(
-        work,
-        Button("Compute them", ":material/play_arrow:", "calviz.classes.again"),
-        StateWords(stopped=lambda _: "Stopped before the errors of the classes were known."),
-        at_once=True,
-        patience=PATIENCE,
-    )
-    class_errors: AllowedClassViews | None = status.result
-    return class_errors
-
-
-def _work(sample: Sample) -> Callable[[Job], AllowedClassViews]:
-    def work(job: Job) -> AllowedClassViews:
-        for words in MODES.values():
-            job.step(words, "waiting")
-        return _compute(sample, job.step)
-
-    return work
-
-
-def _compute(sample: Sample, report: Callable[..., object] = lambda *_: None) -> AllowedClassViews:
-    views: dict[Mode, ClassBars] = {}
-    reasons: dict[Mode, str] = {}
-    for mode, words in MODES.items():
-        report(words, "running")
-        try:
-            views[mode] = session.class_bars(sample, mode)
-            report(words, "done")
-        except NotAvailable as error:
-            reasons[mode] = str(error)
-            report(words, "failed", str(error))
-    if not views:
-        raise NotAvailable(reasons["true-class"])
-    return AllowedClassViews(views, reasons)
-
-
-def pinned(settings: Settings, mode: Mode) -> Overlay[FloatArray] | None:
-    """Return the error of each class in the pinned state, shape (K,); NaN for a class without rows."""
-    # Reduction and bins do not matter here.
-    return pinning.pinned_overlay(
-        settings, lambda sample: _values(sample, mode), as_now=pinning.REDUCTION_AND_BINS
-    )
-
-
-def _values(sample: Sample, mode: Mode) -> FloatArray:
-    ranges = sample.top_label.view(class_ranges, view=mode)
-    return np.where(ranges.has, ranges.value, np.nan)
-
-
-# ---- Which classes are mistaken for which: the confusion matrix, and the mistakes as a table; both select rows.
-
 
 #: Pairs listed in the table; the download has all.
 PAIRS = 200
@@ -132,7 +28,7 @@ BY: dict[By, str] = {"true": "of the true class", "predicted": "of the predicted
 
 
 @st.fragment
-def explore(settings: Settings) -> None:
+def explore_confusion(settings: Settings) -> None:
     """Draw the matrix of the classes with the most mistakes, or of chosen classes, and the mistakes beside it."""
     with navigation.boundary():
         st.subheader("What is taken for what?", anchor=False)
@@ -142,7 +38,7 @@ def explore(settings: Settings) -> None:
             st.caption(md(full_sentence(str(reason)), 500))
             return
         with st.container(horizontal=True, gap="medium", vertical_alignment="top"):
-            colour_by: By = session.one_of(
+            colour_by: By = session.choose_one(
                 "Colour by share", BY, default="true", key="confusion-by"
             )
             chosen = _chosen_classes(figure, settings)
@@ -154,7 +50,7 @@ def explore(settings: Settings) -> None:
             # On a phone, cells have room for one number.
             in_cell = (
                 "Rows, and below them the mean confidence"
-                if diagram.page_width() is None
+                if screen.page_width() is None
                 else "Numbers of rows"
             )
             st.caption(
@@ -184,17 +80,17 @@ def _chosen_classes(figure: Confusion, settings: Settings) -> list[int]:
 
 def _matrix(figure: Confusion, classes: list[int], colour_by: By) -> None:
     """Draw the matrix; a click on a cell selects its rows."""
-    key = selection.key(_MATRIX)
+    key = selection.widget_key(_MATRIX)
 
     def clicked() -> None:
-        points = st.session_state[diagram.widget_key(key)].selection.points
+        points = st.session_state[screen.widget_key(key)].selection.points
         if points:
             true, taken = (figure.class_names[int(k)] for k in points[0]["customdata"])
             selection.choose(CellRule(true, taken), by=_MATRIX)
 
-    diagram.chart(
+    screen.chart(
         figure,
-        diagram.plotted(figure, by=colour_by, classes=classes, selected=_selected(figure)),
+        screen.plotted(figure, by=colour_by, classes=classes, selected=_selected(figure)),
         key=key,
         filename="confusion",
         on_select=clicked,
@@ -202,7 +98,7 @@ def _matrix(figure: Confusion, classes: list[int], colour_by: By) -> None:
 
 
 def _selected(figure: Confusion) -> tuple[int, int] | None:
-    rule, names = selection.rule(), figure.class_names
+    rule, names = selection.current_rule(), figure.class_names
     if not isinstance(rule, CellRule) or not {rule.true, rule.predicted} <= set(names):
         return None
     return names.index(rule.true), names.index(rule.predicted)
@@ -220,9 +116,9 @@ def _pairs(figure: Confusion, classes: list[int], settings: Settings) -> None:
         return
     names = np.asarray(figure.class_names, dtype=object)
     shown = cells[:PAIRS]
-    key = f"{selection.key(_TABLE)}.{hash((settings.rows_key, *classes))}"
+    key = f"{selection.widget_key(_TABLE)}.{hash((settings.rows_key, *classes))}"
     pairs = list(zip(names[figure.true[shown]], names[figure.predicted[shown]], strict=True))
-    rule = selection.rule()
+    rule = selection.current_rule()
     ticked = [i for i, (true, taken) in enumerate(pairs) if rule == CellRule(true, taken)]
 
     def picked() -> None:
@@ -258,7 +154,7 @@ def _pairs(figure: Confusion, classes: list[int], settings: Settings) -> None:
             ),
         },
     )
-    tables_and_cards.button(
+    tables_and_cards.download_button(
         "Download all pairs as CSV",
         figure.frame,
         f"{settings.file_stem}-confusion.csv",

@@ -1,0 +1,551 @@
+"""The losses of vector and matrix scaling: mean NLL of a softmax of linear scores, with gradients and approximate inverse Hessians."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import ClassVar, Self
+
+import numpy as np
+from scipy.linalg import LinAlgError, cho_factor, cho_solve, eigh
+from scipy.linalg.blas import sspmv
+
+from calviz.core.blocks import FloatArray, IntArray, row_blocks, sum_over_blocks
+from calviz.core.probabilities import Scores, raise_to, row_sums
+
+#: An approximate inverse Hessian, applied to a vector.
+Inverse = Callable[[FloatArray], FloatArray]
+#: A Hessian, applied to a vector.
+Product = Callable[[FloatArray], FloatArray]
+
+
+@dataclass(frozen=True, eq=False)
+class Penalty:
+    """Strengths of the squared penalties, added to the mean loss.
+
+    Attributes
+    ----------
+    weights : ndarray
+        Factor of the square of each parameter; same shape as the parameters.
+    centre : ndarray or float
+        Values of the parameters at which the penalty is 0.
+    """
+
+    weights: FloatArray
+    centre: FloatArray | float = 0.0
+
+    def add(self, x: FloatArray, value: float, gradient: FloatArray) -> tuple[float, FloatArray]:
+        """Return value and gradient with the penalty added."""
+        away = x - self.centre
+        weighted = self.weights * away
+        return value + float(np.vdot(weighted, away)), gradient + 2 * weighted
+
+
+#: Number of rows from which a Hessian is estimated.
+HESSIAN_ROWS = 4_000
+BLOCK_BYTES = 1 << 18
+
+
+class SoftmaxProblem:
+    """The rows of a problem, their weights, and the penalty on its parameters; a subclass defines the mean loss.
+
+    Attributes
+    ----------
+    labels : ndarray of int, shape (n,)
+    n, k : int
+        Rows and classes.
+    penalty : Penalty
+    rows : ndarray of int, shape (n,), optional
+        The rows to use, or None for all; they are taken block by block, never copied as a whole.
+    weights : ndarray, shape (n,), optional
+        Row weights; None if all are equal.
+    dtype : type
+        The precision of the computation.
+    """
+
+    def __init__(
+        self,
+        scores: FloatArray,
+        labels: IntArray,
+        penalty: Penalty,
+        rows: IntArray | None,
+        weights: FloatArray | None,
+    ) -> None:
+        self.labels, self.penalty, self.rows, self.weights = labels, penalty, rows, weights
+        self.n, self.k = labels.size, int(scores.shape[1])
+        self.dtype = working_type(scores)
+
+    def likelihood(self, x: FloatArray) -> tuple[float, FloatArray]:
+        """Return the mean loss and its gradient, without the penalty."""
+        raise NotImplementedError
+
+    def at(self, x: FloatArray) -> tuple[float, FloatArray]:
+        """Return the penalised mean loss and its gradient."""
+        return self.penalty.add(x, *self.likelihood(x))
+
+    def _restricted(
+        self,
+        labels: IntArray,
+        weights: FloatArray | None,
+        *,
+        step: int = 1,
+        rows: IntArray | None = None,
+    ) -> Self:
+        """Return the problem on every `step`-th of the stored scores, or on those at `rows`, with these labels and weights."""
+        raise NotImplementedError
+
+    def every(self, step: int) -> Self:
+        """Return the problem on every `step`-th row."""
+        if self.rows is not None:
+            return self.of_rows(np.arange(0, self.n, step))
+        weights = None if self.weights is None else self.weights[::step]
+        return self._restricted(self.labels[::step], weights, step=step)
+
+    def of_rows(self, rows: IntArray) -> Self:
+        """Return the problem on some of these rows."""
+        weights = None if self.weights is None else self.weights[rows]
+        stored = rows if self.rows is None else self.rows[rows]
+        return self._restricted(self.labels[rows], weights, rows=stored)
+
+    def _stored(self, rows: slice) -> slice | IntArray:
+        """Return where the scores of a run of these rows are stored."""
+        return rows if self.rows is None else self.rows[rows]
+
+
+# ---- Vector scaling
+
+
+#: Above this many classes, the classes are first fitted as if they were independent.
+TOGETHER = 200
+
+
+class VectorProblem(SoftmaxProblem):
+    """Mean NLL of ``softmax(w * z + b)``; parameters have shape (2, K): w, then b."""
+
+    def __init__(
+        self,
+        z: FloatArray,
+        labels: IntArray,
+        penalty: Penalty | None = None,
+        rows: IntArray | None = None,
+        weights: FloatArray | None = None,
+    ) -> None:
+        if penalty is None:
+            penalty = Penalty(np.zeros((2, z.shape[1])))
+        super().__init__(z, labels, penalty, rows, weights)
+        self.z = z
+        #: Tolerances at which recomputing the Hessian is worthwhile.
+        self.phases: tuple[float, ...] = (1e-3, 1e-5) if self.k <= TOGETHER else ()
+        #: Whether the Hessian treats the classes as independent.
+        self.classwise_hessian = self.k > TOGETHER
+
+    def _restricted(
+        self,
+        labels: IntArray,
+        weights: FloatArray | None,
+        *,
+        step: int = 1,
+        rows: IntArray | None = None,
+    ) -> Self:
+        return type(self)(self.z[::step], labels, self.penalty, rows, weights)
+
+    def likelihood(self, x: FloatArray) -> tuple[float, FloatArray]:
+        """Return the mean loss and its gradient, without the penalty."""
+        k = self.k
+
+        def work(rows: slice) -> FloatArray:
+            z, e, total, loss = self._exponentials(x, rows)
+            # Residuals, times the row sums: terms that nearly cancel are subtracted before they are added up over the rows, because
+            # single precision would lose the difference of the two sums.
+            e[np.arange(total.size), self.labels[rows]] -= total
+            weight = 1 / total
+            if self.weights is not None:
+                weight *= self.weights[rows].astype(weight.dtype)
+            sums = np.empty(2 * k + 1)
+            sums[k : 2 * k] = weight @ e
+            e *= z
+            sums[:k] = weight @ e
+            sums[-1] = loss
+            return sums
+
+        total = sum_over_blocks(self.z[: self.n], work) / self.n
+        return float(total[-1]), total[:-1].reshape(2, k)
+
+    def _scores(self, rows: slice) -> FloatArray:
+        z: FloatArray = np.asarray(self.z[self._stored(rows)], dtype=self.dtype)
+        return z
+
+    def _exponentials(
+        self, x: FloatArray, rows: slice
+    ) -> tuple[FloatArray, FloatArray, FloatArray, float]:
+        """Return the scores of a block, numerators of its probabilities, their row sums, and the sum of -log p of the labels."""
+        w, b = x.astype(self.dtype)
+        z = self._scores(rows)
+        e = z * w
+        e += b
+        weights = None if self.weights is None else self.weights[rows]
+        total, loss = exponentiate(e, self.labels[rows], weights)
+        return z, e, total, loss
+
+    def inverse(self, x: FloatArray) -> Inverse:
+        """Return an approximate inverse Hessian: from some of the rows, or class by class (see `classwise_hessian`)."""
+        if self.classwise_hessian:
+            return self._by_class(x)
+        part = self.every(max(1, self.n // max(HESSIAN_ROWS, 6 * self.k)))
+        part.dtype = self.dtype
+        w, b = x.astype(self.dtype)
+        k = self.k
+        h = np.zeros((2 * k, 2 * k))
+        diagonal = np.zeros((3, k))
+        block_bytes = max(BLOCK_BYTES, k * k * self.z.itemsize)
+        for rows in row_blocks(self.z[: part.n], block_bytes=block_bytes):
+            z, labels = part._scores(rows), part.labels
+            p, _ = probabilities(z * w + b, labels[rows])
+            pz = p * z
+            weighted = p if part.weights is None else p * part.weights[rows, None].astype(p.dtype)
+            weighted_z = weighted * z
+            diagonal += (
+                np.einsum("ij,ij->j", weighted_z, z),
+                weighted_z.sum(axis=0),
+                weighted.sum(axis=0),
+            )
+            h[:k, :k] -= weighted_z.T @ pz
+            h[:k, k:] -= weighted_z.T @ p
+            h[k:, k:] -= weighted.T @ p
+        at = np.arange(k)
+        h[at, at] += diagonal[0]
+        h[at, k + at] += diagonal[1]
+        h[k + at, k + at] += diagonal[2]
+        h[k:, :k] = h[:k, k:].T
+        h /= part.n
+        h[np.diag_indices(2 * k)] += 2 * self.penalty.weights.ravel()
+        solve = dense_inverse(h)
+        return lambda g: solve(g.ravel()).reshape(2, k)
+
+    def _by_class(self, x: FloatArray) -> Inverse:
+        """Return the inverse of the 2 x 2 block of every class, from all rows.
+
+        Where no group of classes moves together, this is nearly the whole Hessian, and costs one pass.
+        """
+        k = self.k
+
+        def work(rows: slice) -> FloatArray:
+            z, p, total, _ = self._exponentials(x, rows)
+            p /= total[:, None]
+            p -= p * p
+            ones = np.ones(p.shape[0], dtype=p.dtype)
+            if self.weights is not None:
+                ones *= self.weights[rows].astype(p.dtype)
+            sums = np.empty((3, k))
+            for power in range(3):
+                sums[power] = ones @ p
+                p *= z
+            return sums
+
+        constant, mixed, square = sum_over_blocks(self.z[: self.n], work) / self.n
+        square, constant = (square, constant) + 2 * self.penalty.weights
+        # A class about which no row is uncertain has no curvature.
+        constant = constant + 1e-9 * (1 + constant.max())
+        square = square + 1e-9 * (1 + square.max())
+        determinant = square * constant - mixed * mixed
+        return lambda g: (
+            np.stack([constant * g[0] - mixed * g[1], square * g[1] - mixed * g[0]]) / determinant
+        )
+
+
+# ---- Matrix scaling
+
+
+#: Up to this many classes the Hessian has one block per class, and L-BFGS learns the rest; above, it is a Kronecker product.
+BLOCKS = 200
+_ROWS_PER_CLASS = 100
+_HESSIAN_BYTES = 1 << 19
+
+
+class MatrixProblem(SoftmaxProblem):
+    """Mean NLL of ``softmax(W z + b)``; parameters have shape (K, K + 1): W, with b as the last column."""
+
+    #: Up to this many parameters the whole Hessian is computed.
+    most_dense: ClassVar[int] = 2_600
+
+    def __init__(
+        self,
+        scores: Scores,
+        labels: IntArray,
+        penalty: Penalty,
+        scale: float = 1.0,
+        rows: IntArray | None = None,
+        weights: FloatArray | None = None,
+    ) -> None:
+        super().__init__(scores.array, labels, penalty, rows, weights)
+        self.scores, self.scale = scores, scale
+
+    @property
+    def dense(self) -> bool:
+        """Whether the whole Hessian is computed."""
+        return self.k * (self.k + 1) <= self.most_dense
+
+    @property
+    def in_blocks(self) -> bool:
+        """Whether the Hessian is computed class by class."""
+        return not self.dense and self.k <= BLOCKS
+
+    @property
+    def phases(self) -> tuple[float, ...]:
+        """Tolerances at which recomputing the Hessian is worthwhile."""
+        if self.dense:
+            return (1e-3,)
+        return (1e-6,) if self.in_blocks else ()
+
+    def _restricted(
+        self,
+        labels: IntArray,
+        weights: FloatArray | None,
+        *,
+        step: int = 1,
+        rows: IntArray | None = None,
+    ) -> Self:
+        scores = self.scores.every(step)
+        return type(self)(scores, labels, self.penalty, self.scale, rows, weights)
+
+    def _inputs(self, rows: slice) -> FloatArray:
+        z: FloatArray = self.scores.block(self._stored(rows)).astype(self.dtype, copy=False)
+        if self.scale != 1:
+            z *= self.dtype(self.scale)
+        return z
+
+    def likelihood(self, x: FloatArray) -> tuple[float, FloatArray]:
+        """Return the mean loss and its gradient, without the penalty."""
+        turned: FloatArray = np.ascontiguousarray(x[:, :-1].T.astype(self.dtype))
+        b: FloatArray = x[:, -1].astype(self.dtype)
+        k = self.k
+
+        def work(rows: slice) -> FloatArray:
+            z = self._inputs(rows)
+            u = z @ turned
+            u += b
+            weights = None if self.weights is None else self.weights[rows]
+            p, loss = probabilities(u, self.labels[rows], weights)
+            p[np.arange(p.shape[0]), self.labels[rows]] -= 1
+            if weights is not None:
+                p *= weights[:, None].astype(p.dtype)
+            sums = np.empty(k * (k + 1) + 1)
+            gradient = sums[:-1].reshape(k, k + 1)
+            gradient[:, :-1] = p.T @ z
+            gradient[:, -1] = np.ones(p.shape[0], dtype=p.dtype) @ p
+            sums[-1] = loss
+            return sums
+
+        array = self.scores.array[: self.n]
+        total = sum_over_blocks(array, work, block_bytes=self._block_bytes) / self.n
+        return float(total[-1]), total[:-1].reshape(k, k + 1)
+
+    @property
+    def _block_bytes(self) -> int:
+        """Size of a block: large, because each block adds up a gradient of K (K + 1) numbers."""
+        return max(BLOCK_BYTES, 4 * self.k * self.k * self.scores.array.itemsize)
+
+    def inverse(self, x: FloatArray) -> Inverse:
+        """Return an approximate inverse Hessian, from some of the rows.
+
+        With few classes it is exact on these rows; with more, it has one block per class; with many, it is a
+        Kronecker product.
+        """
+        if self.dense:
+            return self._dense(*self._sampled(x))
+        if self.in_blocks:
+            blocks = self.blocks(x)
+            return self.by_class(blocks, out=blocks)
+        return self._kronecker(*self._sampled(x))
+
+    def _part(self, rows: int) -> Self:
+        """Return the problem on about this many of the rows, in the same precision."""
+        part = self.every(max(1, self.n // rows))
+        part.dtype = self.dtype
+        return part
+
+    def _sampled(self, x: FloatArray) -> tuple[FloatArray, FloatArray]:
+        part = self._part(max(HESSIAN_ROWS, 4 * self.k))
+        return part._inputs_and_probabilities(x, slice(0, part.n))
+
+    def _inputs_and_probabilities(
+        self, x: FloatArray, rows: slice
+    ) -> tuple[FloatArray, FloatArray]:
+        """Return inputs, with a 1 at the end, and probabilities of some rows; inputs are multiplied by the root of the row weights."""
+        labels = self.labels[rows]
+        inputs: FloatArray = np.ones((labels.size, self.k + 1), dtype=self.dtype)
+        inputs[:, :-1] = self._inputs(rows)
+        p, _ = probabilities(inputs @ x.T.astype(self.dtype), labels)
+        if self.weights is not None:
+            inputs *= np.sqrt(self.weights[rows])[:, None].astype(self.dtype)
+        return inputs, p
+
+    def hessian(self, x: FloatArray) -> Product:
+        """Return the product with the Hessian at a point; single precision is enough for a search direction."""
+        single = self._part(self.n)
+        single.dtype = np.float32
+        p = np.empty((self.n, self.k), dtype=np.float32)
+        for rows in row_blocks(p, block_bytes=BLOCK_BYTES):
+            p[rows] = single._inputs_and_probabilities(x, rows)[1]
+
+        def product(v: FloatArray) -> FloatArray:
+            turned, b = np.ascontiguousarray(v[:, :-1].T, np.float32), v[:, -1].astype(np.float32)
+
+            def work(rows: slice) -> FloatArray:
+                z = single._inputs(rows)
+                u = z @ turned
+                u += b
+                u -= np.vecdot(p[rows], u)[:, None]
+                u *= p[rows]
+                if single.weights is not None:
+                    u *= single.weights[rows, None].astype(u.dtype)
+                out = np.empty(v.shape, dtype=np.float32)
+                out[:, :-1] = u.T @ z
+                out[:, -1] = np.ones(u.shape[0], dtype=u.dtype) @ u
+                return out
+
+            total = sum_over_blocks(p, work, block_bytes=self._block_bytes)
+            return total / self.n + 2 * self.penalty.weights * v
+
+        return product
+
+    def _dense(self, inputs: FloatArray, p: FloatArray) -> Inverse:
+        k, d = self.k, self.k + 1
+        h = np.empty((k, d, k, d))
+        for i in range(k):
+            weighted = inputs * p[:, i : i + 1]
+            for j in range(i, k):
+                block = -(weighted * p[:, j : j + 1]).T @ inputs
+                if i == j:
+                    block += weighted.T @ inputs
+                h[i, :, j, :] = block
+                h[j, :, i, :] = block.T
+        h /= inputs.shape[0]
+        flat = h.reshape(k * d, k * d)
+        flat[np.diag_indices(k * d)] += 2 * self.penalty.weights.ravel()
+        solve = dense_inverse(flat)
+        return lambda g: solve(g.ravel()).reshape(k, d)
+
+    def blocks(self, x: FloatArray) -> FloatArray:
+        """Return the lower triangle of each class's block of the Hessian, without the penalty, shape (K, D (D + 1) / 2)."""
+        # Few rows are uncertain about any one class: with fewer rows some directions would have no curvature at all.
+        part = self._part(max(HESSIAN_ROWS, _ROWS_PER_CLASS * self.k))
+        part.dtype = np.float32
+        lower = np.tril_indices(self.k + 1)
+        blocks = np.zeros((self.k, lower[0].size), dtype=np.float32)
+
+        def add(run: slice) -> None:
+            inputs, p = part._inputs_and_probabilities(x, run)
+            # The root of p (1 - p): each block is then the product of a matrix with its own transpose, at half the cost.
+            root = 1 - p
+            root *= p
+            np.sqrt(root, out=root)
+            for block, root_of_class in zip(blocks, root.T, strict=True):
+                rows = np.flatnonzero(root_of_class > 3e-3)
+                weighted = inputs[rows]
+                weighted *= root_of_class[rows, None]
+                block += (weighted.T @ weighted)[lower]
+
+        run_bytes = max(_HESSIAN_BYTES, 8 * self.k * self.k * self.scores.array.itemsize)
+        for run in row_blocks(self.scores.array[: part.n], block_bytes=run_bytes):
+            add(run)
+        blocks /= part.n
+        return blocks
+
+    def by_class(self, blocks: FloatArray, *, out: FloatArray | None = None) -> Inverse:
+        """Return the inverse of `blocks` plus the penalty; its lower triangles are kept in `out`, which may be `blocks` itself."""
+        d = self.k + 1
+        ridge = 2 * self.penalty.weights + 1e-5 / d
+        # Whole matrices would be as large as 100 rows per class.
+        inverses = np.empty_like(blocks) if out is None else out
+        lower = np.tril_indices(d)
+        whole = np.empty((d, d), dtype=np.float32)
+        for inverse, block, class_ridge in zip(inverses, blocks, ridge, strict=True):
+            whole[lower] = whole.T[lower] = block
+            whole[np.arange(d), np.arange(d)] += class_ridge
+            inverse[:] = np.linalg.inv(whole)[lower]
+
+        def solve(g: FloatArray) -> FloatArray:
+            # g is scaled first, so that it stays within the range of single precision.
+            scale = float(np.abs(g).max()) or 1.0
+            scaled = (g / scale).astype(np.float32)
+            # The rows of a lower triangle are the columns of an upper one, which BLAS takes.
+            moved = [sspmv(d, 1, *pair) for pair in zip(inverses, scaled, strict=True)]
+            return np.asarray(moved, dtype=np.float64) * scale
+
+        return solve
+
+    def _kronecker(self, inputs: FloatArray, p: FloatArray) -> Inverse:
+        m = inputs.shape[0]
+        of_classes = np.diag(p.sum(axis=0)) - p.T @ p
+        # Rows with certain predictions have no curvature.
+        doubt = 1 - np.vecdot(p, p)
+        of_inputs = (inputs * doubt[:, None]).T @ inputs
+        total = max(float(doubt.sum()), 1e-12)
+        a, qa = eigh(of_classes.astype(np.float64) / m)
+        b, qb = eigh(of_inputs.astype(np.float64) / total)
+        a, b = np.maximum(a, 1e-9 * a.max()), np.maximum(b, 1e-9 * b.max())
+        ridge = 2 * self.penalty.weights.mean()
+        spread = np.outer(a, b) + max(ridge, 1e-3 / self.n)
+        qa, qb = (q.astype(self.dtype) for q in (qa, qb))
+
+        def solve(g: FloatArray) -> FloatArray:
+            inner = qa.T @ g.astype(self.dtype) @ qb
+            return np.asarray(qa @ (inner / spread).astype(self.dtype) @ qb.T, np.float64)
+
+        return solve
+
+
+LinearProblem = VectorProblem | MatrixProblem
+
+# ---- Softmax and precision
+
+
+def probabilities(
+    u: FloatArray, labels: IntArray, weights: FloatArray | None = None
+) -> tuple[FloatArray, float]:
+    """Softmax of a block, in place, and the (weighted) sum of -log p of the labels."""
+    total, loss = exponentiate(u, labels, weights)
+    u /= total[:, None]
+    return u, loss
+
+
+def exponentiate(
+    u: FloatArray, labels: IntArray, weights: FloatArray | None = None
+) -> tuple[FloatArray, float]:
+    """Turn a block into numerators of its softmax, in place; return their row sums, and the (weighted) sum of -log p of the labels."""
+    u -= u.max(axis=1, keepdims=True)
+    of_label = u[np.arange(labels.size), labels]
+    label_sum = of_label.sum(dtype=np.float64)
+    raise_to(-80, u)
+    np.exp(u, out=u)
+    total = row_sums(u)
+    if weights is not None:
+        return total, float(weights @ (np.log(total) - of_label).astype(np.float64))
+    return total, float(np.log(total).sum(dtype=np.float64) - label_sum)
+
+
+def dense_inverse(h: FloatArray) -> Callable[[FloatArray], FloatArray]:
+    """Return a solver for a symmetric, positive semidefinite matrix, whose diagonal is changed in place."""
+    diagonal = np.diag_indices(h.shape[0])
+    # Softmax is invariant to a constant that is added to all classes: a small ridge fixes it.
+    ridge = 1e-9 * (1 + float(h[diagonal].max()))
+    h[diagonal] += ridge
+    while True:
+        try:
+            factor = cho_factor(h, lower=True, check_finite=False)
+            break
+        except LinAlgError:
+            h[diagonal] += ridge
+            ridge *= 10
+    return lambda g: np.asarray(cho_solve(factor, g, check_finite=False))
+
+
+def rounding_of(dtype: type) -> float:
+    """Return the relative error of a mean loss in this dtype (its sums are in double precision)."""
+    return 1e-14 if dtype is np.float64 else 1e-8
+
+
+def working_type(z: FloatArray) -> type:
+    """Return double precision if the array is small, else its own dtype."""
+    return np.float64 if z.size <= 4_000_000 else z.dtype.type
