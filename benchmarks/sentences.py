@@ -18,7 +18,7 @@ from scipy.special import expit, softmax
 from calviz.core.predictions import Predictions
 from calviz.sample.sample import Sample
 from calviz.verdicts.analysis import findings_of
-from calviz.verdicts.evidence import collect_evidence
+from calviz.verdicts.joint_tests import collect_evidence
 from calviz.verdicts.sentence import judged
 
 SIZES = (200, 1_000, 10_000)

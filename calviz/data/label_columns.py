@@ -353,9 +353,9 @@ def with_labels(view: TableView, scores: ScoreColumns, label: str | None) -> Sco
     names = [class_key(name) for name in scores.class_names]
     if scores.labels:
         # Labels that are the names need no table, and are read faster without one.
-        alike = scores.labels == scores.class_names and (
-            column.type == "text" or [*scores.labels] == names
-        )
+        spelled = tuple(class_key(text) for text in scores.labels)
+        texts = column.type == "text" and scores.labels == scores.class_names
+        alike = texts or spelled == scores.class_names
         return replace(scores, labels=() if alike else scores.labels)
     values = {v for v in keys(column) if v is not None}
     if not values or values <= {*names} or view.options.label_base is not None:

@@ -19,7 +19,7 @@ from calviz.core.predictions import Predictions
 from calviz.core.words import counted, decimal, decimals_for, percent, shorten
 from calviz.sample.error_bars import CLASS_TEST
 from calviz.sample.sample import Sample
-from calviz.verdicts.evidence import MIN_ROWS
+from calviz.verdicts.joint_tests import MIN_ROWS
 
 #: A column is taken for clusters if it has at least this many levels, and if the mean over rows of the number of rows with the same
 #: level is at most this large: a few large levels rule it out.

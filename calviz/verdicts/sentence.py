@@ -27,7 +27,7 @@ from calviz.sample.sample import Sample, chosen_bins, event_sums
 from calviz.sample.slices import Slice, Slices, usual_slices
 from calviz.verdicts.class_checks import classes_off, classes_unseen, of_the_top_label
 from calviz.verdicts.evaluation import CalibrationTest, Verdict, VerdictDirection, mcs_decimals
-from calviz.verdicts.evidence import MIN_ROWS, Evidence, collect_evidence, tested_views
+from calviz.verdicts.joint_tests import MIN_ROWS, Evidence, collect_evidence, tested_views
 from calviz.verdicts.row_checks import shuffled
 
 #: If the upper bound of the ECE is this or more, finding no error means little: the verdict is undecided.
@@ -40,7 +40,7 @@ def judged(sample: Sample) -> Verdict:
 
     Notes
     -----
-    The tests and the adjustment of p-values are in `calviz.verdicts.evidence`; at most 3 % of calibrated models
+    The tests and the adjustment of p-values are in `calviz.verdicts.joint_tests`; at most 3 % of calibrated models
     are called miscalibrated (`calviz.sample.error_bars`). Another 1 % may have slices that are reported as off.
     """
     evidence = sample.once(collect_evidence)
