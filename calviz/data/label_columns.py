@@ -250,11 +250,10 @@ def with_one_hot(view: TableView, found: Found, taken: set[str]) -> Found:
     first = found.scores[0]
     if len(first.columns) != first.width:
         return found
-    zero_one = [
-        c
-        for c in view.table.columns
-        if c.name not in taken | found.used - {found.label} and is_zero_one(c)
-    ]
+    if found.label is not None and first.width > 1 and not is_zero_one(view.table[found.label]):
+        return found
+    used = taken | (found.used - {found.label})
+    zero_one = [c for c in view.table.columns if c.name not in used and is_zero_one(c)]
     if first.width == 1:
         ends = (f"{first.columns[0]}{ending}" for ending in column_names.OUTCOME_ENDINGS)
         plain_ends = {plain(end) for end in ends} | {f"y_{plain(n)}" for n in first.class_names}
@@ -264,8 +263,6 @@ def with_one_hot(view: TableView, found: Found, taken: set[str]) -> Found:
         )
         if outcome is not None and (found.label is None or not view.options.label):
             return replace(found, label=None, one_hot=(outcome,))
-        return found
-    if found.label is not None and found.label not in {c.name for c in zero_one}:
         return found
     names = [c.name for c in zero_one]
     columns = _outcomes_of(first, names) or next(
