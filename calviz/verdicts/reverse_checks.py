@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import shlex
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -10,7 +11,7 @@ from typing import Literal
 import numpy as np
 from scipy.special import ndtr, stdtr
 
-from calviz.core.blocks import FloatArray, effective_number
+from calviz.core.blocks import BoolArray, FloatArray, effective_number
 from calviz.core.entry_specs import CHECKS, Check
 from calviz.core.errors import Finding
 from calviz.core.events import Reduction
@@ -113,23 +114,24 @@ def _of_unlike_rows(sample: Sample) -> tuple[float, float] | None:
     events, draws = sample.scored, sample.row_draws
     _, step = np.unique(events.score, return_inverse=True)
     weight = np.ones(draws.n) if draws.weights is None else draws.weights
-    misses, hits = (
-        np.bincount(step, weight * kind, minlength=int(step.max()) + 1)
-        for kind in (~events.hit, events.hit)
-    )
-    kinds = _Kinds.of(misses, hits)
+    steps_of_all = int(step.max()) + 1
+
+    def mass(kind: BoolArray) -> FloatArray:
+        return np.bincount(step, weight * kind, minlength=steps_of_all).astype(np.float64)
+
+    kinds = _Kinds.of(mass(~events.hit), mass(events.hit))
     if kinds is None:
         return None
     group = np.arange(draws.n) if draws.cluster is None else draws.cluster
-    variance_of, independent, groups = np.zeros(draws.clusters), 0.0, []
+    g = draws.clusters
+    of_group, independent, freedom = np.zeros(g), 0.0, math.inf
     for kind, share in zip((events.hit, ~events.hit), kinds.shares, strict=True):
         own = weight * kind / (weight @ kind)
-        variance_of += np.bincount(group, own * share[step], minlength=draws.clusters)
+        of_group += np.bincount(group, own * share[step], minlength=g)
         independent += kinds.spread * float(own @ own)
-        groups.append(effective_number(np.bincount(group, own, minlength=draws.clusters)))
-    g = draws.clusters
-    variance = float(variance_of @ variance_of) * g / (g - 1) if g > 1 else 0.0
-    freedom = min(groups) - 1
+        per_group = np.bincount(group, own, minlength=g).astype(np.float64)
+        freedom = min(freedom, effective_number(per_group) - 1)
+    variance = float(of_group @ of_group) * g / (g - 1) if g > 1 else 0.0
     if freedom < 1:
         return kinds.area, 1.0
     return kinds.area, float(stdtr(freedom, -kinds.below_half(max(variance, independent))))
@@ -213,9 +215,7 @@ def ranks_in_reverse(sample: Sample) -> Iterator[Finding]:
     else:
         check = "which class each score column is of"
         if not isinstance(sample.data, Predictions) and sample.data.kind == "confidence":
-            check = (
-                "that 1 means a right prediction, and that the score is a confidence, which is large for sure predictions"
-            )
+            check = "that 1 means a right prediction, and that the score is a confidence, which is large for sure predictions"
         text = f"The most confident predictions are the most often wrong on {rows}: {seen}; check {check}."
     yield Finding("CAL026", "warning", text)
 

@@ -51,10 +51,7 @@ def judged(sample: Sample) -> Verdict:
     by_group = usual_slices(sample) if evidence.rows >= MIN_ROWS else None
     reverse = reverse_words(sample)
     tells_apart = (
-        bool(reverse)
-        or evidence.rows < MIN_ROWS
-        or not alike
-        or sample.view(shuffled).tells_apart
+        bool(reverse) or evidence.rows < MIN_ROWS or not alike or sample.view(shuffled).tells_apart
     )
     quiet = evidence.rows >= MIN_ROWS and evidence.direction == "none"
     # Ranges of the classes assume independent, equally weighted rows.

@@ -38,7 +38,9 @@ def test_the_p_value_of_independent_rows_is_at_least_that_of_mann_and_whitney(di
         y = np.random.default_rng(seed).random(80) < 0.4
         p = np.round(expit(np.random.default_rng([1, seed]).normal(size=80) - 0.5 * y), digits)
         test = area_test(Sample(calviz.Predictions(probs=p, labels=y), "positive"))
-        usual = mannwhitneyu(p[y], p[~y], alternative="less", use_continuity=False, method="asymptotic")
+        usual = mannwhitneyu(
+            p[y], p[~y], alternative="less", use_continuity=False, method="asymptotic"
+        )
         assert test.area == pytest.approx(usual.statistic / (y.sum() * (~y).sum()))
         # DeLong's variance is the larger one in some samples.
         if test.area < 0.5:
@@ -84,7 +86,13 @@ def test_nothing_is_said_where_there_is_no_area():
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("spread", "columns"),
-    [(0.01, ()), (1.5, ()), (1.0, ("weights",)), (1.0, ("clusters",)), (1.0, ("weights", "clusters"))],
+    [
+        (0.01, ()),
+        (1.5, ()),
+        (1.0, ("weights",)),
+        (1.0, ("clusters",)),
+        (1.0, ("weights", "clusters")),
+    ],
 )
 def test_useless_scores_are_hardly_ever_said_to_rank_in_reverse(spread, columns):
     # Nearly calibrated if the spread is small; otherwise the verdict finds them off, and the level is 1 %.
@@ -102,7 +110,11 @@ def test_useless_scores_are_hardly_ever_said_to_rank_in_reverse(spread, columns)
         if "weights" in columns:
             more["weights"] = rng.exponential(size=n)
         test = area_test(
-            Sample(calviz.Predictions(probs=expit(spread * z), labels=y, **more), "positive", resamples=FEW)
+            Sample(
+                calviz.Predictions(probs=expit(spread * z), labels=y, **more),
+                "positive",
+                resamples=FEW,
+            )
         )
         found += test.in_reverse
     assert found <= level * runs + 3 * (level * runs) ** 0.5
@@ -183,7 +195,9 @@ def test_confidence_that_is_highest_where_predictions_are_wrong():
     assert "check that 1 means a right prediction" in found
     # What it says to check, corrected.
     turned = calviz.evaluate(
-        calviz.ConfidencePredictions(confidence=confidence, correct=wrong), ["auroc_failure"], findings=True
+        calviz.ConfidencePredictions(confidence=confidence, correct=wrong),
+        ["auroc_failure"],
+        findings=True,
     )
     assert turned["auroc_failure"].value == pytest.approx(1 - evaluation["auroc_failure"].value)
     assert REVERSE not in {f.code for f in turned.findings}
@@ -270,5 +284,7 @@ def test_names_that_no_option_can_take_are_not_put_into_one():
     (message,) = (f.message for f in findings_of(Sample(data, resamples=FEW)) if f.code == REVERSE)
     assert "name the classes in the other order; where" in message
     spaced = calviz.Predictions(probs=p, labels=y, class_names=("low risk", "yes"))
-    (message,) = (f.message for f in findings_of(Sample(spaced, resamples=FEW)) if f.code == REVERSE)
+    (message,) = (
+        f.message for f in findings_of(Sample(spaced, resamples=FEW)) if f.code == REVERSE
+    )
     assert "(--class-names 'yes,low risk', or class_names=['yes', 'low risk'])" in message
