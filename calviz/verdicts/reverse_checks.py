@@ -19,6 +19,7 @@ from calviz.core.metric_spec import takes_weights
 from calviz.core.predictions import Predictions
 from calviz.core.words import counted, decimal, listed, p_value, shorten
 from calviz.sample.error_bars import CLASS_TEST
+from calviz.sample.one_vs_rest import knows_classes
 from calviz.sample.sample import Sample
 from calviz.sample.step_views import steps
 from calviz.verdicts.evidence import MIN_ROWS, collect_evidence
@@ -61,10 +62,10 @@ class AreaTest:
 
 @takes_weights
 def area_test(sample: Sample) -> AreaTest | None:
-    """Test whether the scores rank in reverse; None with fewer than `MIN_ROWS` rows, or without hits or misses.
+    """Test whether the scores rank in reverse; None with fewer than `MIN_ROWS` rows, without hits or misses, or for lower ranks.
 
-    Two classes are tested by the positive one, whatever the reduction; more classes and confidence-only data by the class of the
-    reduction, or else by the top label.
+    Two classes are tested by the positive one, whatever the reduction; more classes by the reduction's class or by the top label,
+    as confidence-only data are.
     """
     data, reduction = sample.data, sample.reduction
     if data.rows < MIN_ROWS:
@@ -74,8 +75,8 @@ def area_test(sample: Sample) -> AreaTest | None:
         of, reduction = "two classes", Reduction.of("positive")
     elif reduction.kind == "class":
         of = "class"
-    else:
-        reduction = Reduction()
+    elif reduction.kind != "top-label":
+        return None
     tested = _area(sample.but(reduction=reduction))
     if tested is None:
         return None
@@ -214,7 +215,7 @@ def ranks_in_reverse(sample: Sample) -> Iterator[Finding]:
         )
     else:
         check = "which class each score column is of"
-        if not isinstance(sample.data, Predictions) and sample.data.kind == "confidence":
+        if not (isinstance(sample.data, Predictions) or knows_classes(sample.data)):
             check = "that 1 means a right prediction, and that the score is a confidence, which is large for sure predictions"
         text = f"The most confident predictions are the most often wrong on {rows}: {seen}; check {check}."
     yield Finding("CAL026", "warning", text)

@@ -179,6 +179,9 @@ def test_one_of_several_classes():
     (found,) = (f for f in findings_of(Sample(data, "class:a", resamples=FEW)) if f.code == REVERSE)
     assert found.message.startswith("The scores of 'a' rank in reverse on 600 rows: AUROC 0.")
     assert found.message.endswith("check which class each score column is of.")
+    v = judged(Sample(data, "top-label", resamples=FEW))
+    assert v.sentence.startswith("The confidence ranks the predictions in reverse: ")
+    assert not codes(data, "top-2") & {REVERSE}
 
 
 def test_confidence_that_is_highest_where_predictions_are_wrong():
