@@ -19,7 +19,6 @@ from calviz.core.metric_spec import takes_weights
 from calviz.core.predictions import Predictions
 from calviz.core.words import counted, decimal, listed, p_value, shorten
 from calviz.sample.error_bars import CLASS_TEST
-from calviz.sample.one_vs_rest import knows_classes
 from calviz.sample.sample import Sample
 from calviz.sample.step_views import steps
 from calviz.verdicts.evidence import MIN_ROWS, collect_evidence
@@ -215,7 +214,9 @@ def ranks_in_reverse(sample: Sample) -> Iterator[Finding]:
         )
     else:
         check = "which class each score column is of"
-        if not (isinstance(sample.data, Predictions) or knows_classes(sample.data)):
+        if sample.data.cells is not None:  # of probabilities or of a confidence
+            check = "what the scores are of, and what the labels mean"
+        elif not isinstance(sample.data, Predictions):
             check = "that 1 means a right prediction, and that the score is a confidence, which is large for sure predictions"
         text = f"The most confident predictions are the most often wrong on {rows}: {seen}; check {check}."
     yield Finding("CAL026", "warning", text)
