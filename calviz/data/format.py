@@ -477,8 +477,6 @@ _REFUSED: tuple[tuple[re.Pattern[bytes], str, str], ...] = tuple(
          "save the sheet as XLSX or CSV"),
         (rb"PK\x03\x04.{26}mimetypeapplication/vnd\.oasis", "OpenDocument files are not supported",
          "save the sheet as XLSX or CSV"),
-        (rb"PK\x03\x04.{22,26}_journal/", "Inspect's own form of logs (.eval) is not read",
-         "convert it: inspect log convert --to json"),
         (rb"PK(\x03\x04|\x05\x06)", "zip archives are not supported", _ARCHIVE),
         (rb"7z\xbc\xaf\x27\x1c|Rar!", "archives are not supported", _ARCHIVE),
         (rb".{257}ustar", "tar archives are not supported", _ARCHIVE),

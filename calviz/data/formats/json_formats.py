@@ -80,9 +80,11 @@ def _check_keys(data: bytes) -> None:
         check_expansion("a table of all keys", 8 * len(names) * rows, len(data))
 
 
-def check_room(data: bytes) -> None:
+def check_room(data: bytes, more: int = 0) -> None:
     """Raise InputError if Python's parser, which needs twenty times the size of the text, would need too much memory."""
-    MAX_JSON.check(_ROOM * len(data), f"JSON that is not one object per line counts {_ROOM} times")
+    MAX_JSON.check(
+        _ROOM * (len(data) + more), f"JSON that is not one object per line counts {_ROOM} times"
+    )
 
 
 def _loads(text: bytes) -> Any:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+import zipfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -12,11 +13,11 @@ from typing import Any
 import numpy as np
 
 from calviz.core.errors import Finding, InputError, shortened
-from calviz.core.limits import MAX_JSON
+from calviz.core.limits import MAX_JSON, check_expansion
 from calviz.data.building import PERCENT_WORDS, are_percentages
-from calviz.data.format import FORMATS, Format, Source, without_bom
+from calviz.data.format import FORMATS, ZIP_DAMAGE, Format, Source, open_zip, without_bom
 from calviz.data.formats.json_formats import check_room, first_character, parsed_json, parsed_object
-from calviz.data.loaded import Notice
+from calviz.data.loaded import Notice, damaged
 from calviz.data.questions import Answer, lines, open_log
 
 # ---- lm-evaluation-harness: ``samples_<task>_<date>.jsonl``, written by ``--log_samples``
@@ -228,7 +229,7 @@ FORMATS.register(
 )
 
 
-# ---- Inspect: ``eval(..., log_format="json")``, or ``inspect log convert --to json``
+# ---- Inspect: ``.eval``, a zip of JSON, or one JSON object (``log_format="json"``, ``inspect log convert --to json``)
 #
 # A log is one object: ``version``, ``status``, ``eval`` (task, model) and ``samples``. A sample has ``choices``, ``target``, ``scores`` by
 # scorer (``value`` "C" or "I", ``answer``, ``metadata``) and ``output``, with the log-probabilities of its tokens if they were requested.
@@ -238,6 +239,7 @@ FORMATS.register(
 _INSPECT_HEAD = re.compile(
     rb'\s*\{\s*"version"\s*:\s*\d+\s*,\s*"status"\s*:\s*"\w+"\s*,\s*"eval"\s*:'
 )
+_EVAL_HEAD = re.compile(rb"PK\x03\x04.{22,26}(?:_journal/|header\.json|samples/)", re.DOTALL)
 _INSPECT_TOOL = "Inspect log"
 _INSPECT_VERSION = 2
 #: Keys that may hold a stated confidence.
@@ -250,11 +252,7 @@ _ABOVE_ZERO = 1e-6
 
 def answers_of_inspect(source: Source) -> tuple[list[Answer], list[Finding]]:
     """Return the answers of a log, and findings about them; raise InputError, naming the sample, if one has no confidence."""
-    with source.open() as stream:
-        data = stream.read(MAX_JSON.value + 1)
-    check_room(data)
-    log = parsed_json(data)
-    del data
+    log = _eval_log(source) if source.head(2) == b"PK" else _json_log(source)
     version = log.get("version") if isinstance(log, Mapping) else None
     if version != _INSPECT_VERSION:
         raise InputError(
@@ -283,6 +281,45 @@ def answers_of_inspect(source: Source) -> tuple[list[Answer], list[Finding]]:
         # Some samples lack logged scores for all choices: evaluate only the given answer in every sample.
         answers = [_top_only(a) for a in answers]
     return answers, findings
+
+
+def _json_log(source: Source) -> Any:
+    with source.open() as stream:
+        data = stream.read(MAX_JSON.value + 1)
+    check_room(data)
+    return parsed_json(data)
+
+
+def _eval_log(source: Source) -> Any:
+    """The same object from the members of an ``.eval`` file: ``header.json``, and a sample each in ``samples/``.
+
+    The header of a run that did not end is ``_journal/start.json``.
+    """
+    try:
+        archive = open_zip(source)
+        members = {entry.filename: entry for entry in archive.infolist()}
+        samples = [m for name, m in members.items() if name.startswith("samples/")]
+        header = members.get("header.json", members.get("_journal/start.json"))
+        read = [*samples, *([header] if header is not None else [])]
+        check_expansion(
+            "the log", sum(m.file_size for m in read), sum(m.compress_size for m in read)
+        )
+        check_room(bytes(0), sum(m.file_size for m in read))
+        if any(m.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED) for m in read):
+            raise InputError(
+                "the log is compressed by zstd, which is not read here",
+                remedy="convert it: inspect log convert --to json",
+            )
+        log = parsed_json(archive.read(header)) if header is not None else {}
+        if not isinstance(log, dict):
+            raise damaged()
+        in_order = sorted(samples, key=lambda m: m.header_offset)
+        log["samples"] = [parsed_json(archive.read(m)) for m in in_order]
+        return {"status": "started"} | log
+    except InputError:
+        raise
+    except ZIP_DAMAGE:
+        raise damaged() from None
 
 
 def _findings(log: Mapping[str, Any], left_out: int, count: int) -> Iterator[Finding]:
@@ -431,9 +468,11 @@ def _top_only(answer: Answer) -> Answer:
 FORMATS.register(
     Format(
         key="inspect",
-        label="Inspect (log as JSON)",
+        label="Inspect (log, .eval or JSON)",
         suffixes=(),
-        matches=lambda head: _INSPECT_HEAD.match(without_bom(head)) is not None,
+        matches=lambda head: (
+            _INSPECT_HEAD.match(without_bom(head)) is not None or _EVAL_HEAD.match(head) is not None
+        ),
         open=partial(open_log, answers_of_inspect, _INSPECT_TOOL),
         answers=answers_of_inspect,
         text=True,

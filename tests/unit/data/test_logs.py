@@ -8,6 +8,7 @@ import gzip
 import json
 import math
 import shutil
+import zipfile
 from pathlib import Path
 
 import numpy as np
@@ -247,3 +248,22 @@ def test_the_lists_of_labels_and_scores_of_a_pipeline_are_read():
     p = read("\n".join(map(json.dumps, rows)).encode(), name="x.jsonl").first
     assert p.class_names == ("pos", "neg")
     assert p.probs[:, 0].tolist() == [0.9, 0.4]
+
+
+@pytest.mark.parametrize("name", ["letters", "stated"])
+@pytest.mark.parametrize("header", ["header.json", "_journal/start.json"])
+def test_the_zip_form_of_an_inspect_log_is_read_like_its_json(tmp_path, name, header):
+    log = json.loads((LOGS / f"inspect_{name}.json").read_text())
+    path = tmp_path / "log.eval"
+    parts = {"header.json": ("version", "status", "eval"), "_journal/start.json": ("version", "eval")}  # fmt: skip
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr(header, json.dumps({key: log[key] for key in parts[header]}))
+        for number, sample in enumerate(log["samples"]):
+            archive.writestr(f"samples/{number}_epoch_1.json", json.dumps(sample))
+    loaded, same = read(path), read(LOGS / f"inspect_{name}.json")
+    assert loaded.first.fingerprint() == same.first.fingerprint()
+    unfinished = any("ended with the status 'started'" in n.message for n in loaded.notices)
+    assert unfinished == (header != "header.json")
+    for cut in (0.5, 0.9):
+        with pytest.raises(InputError):
+            read(path.read_bytes()[: int(cut * path.stat().st_size)], name="log.eval")
