@@ -293,7 +293,7 @@ REFUSED_LOGS = {
     "inspect_not_scored.json": ["no sample", "was scored"],
     "inspect_partly_right.json": ["row 1", "'judge'", "neither a hit nor a miss"],
     "inspect_no_confidence.json": ["row 1", "neither a stated confidence nor the log-probability"],
-    "inspect_own_form.eval": ["Inspect's own form", "inspect log convert"],
+    "inspect_empty.eval": ["version None", "inspect log convert"],
 }
 
 
@@ -351,5 +351,5 @@ def logs() -> dict[str, bytes]:
         "inspect_not_scored.json": _inspect([{"id": 1, "scores": {}}]),
         "inspect_partly_right.json": _inspect([stated | {"scores": {"judge": {"value": "P"}}}]),
         "inspect_no_confidence.json": _inspect([judged]),
-        "inspect_own_form.eval": zipped({"_journal/start.json": b"{}", "header.json": b"{}"}),
+        "inspect_empty.eval": zipped({"_journal/start.json": b"{}", "header.json": b"{}"}),
     }  # fmt: skip
