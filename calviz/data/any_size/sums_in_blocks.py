@@ -179,7 +179,8 @@ def _columns_of_sums(
     ends = np.append(starts[1:], score.size)
     rows = np.diff(starts, append=score.size) if count is None else np.add.reduceat(count, starts)
     low, high = score[starts], score[ends - 1]
-    logs, clipped = np.zeros((2, starts.size))
+    logs: FloatArray = np.zeros(starts.size)
+    clipped = logs
     if losses:
         true = score.copy() if hit else 1 - score
         if single and not hit:
