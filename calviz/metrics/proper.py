@@ -173,6 +173,25 @@ def _base_rate(view: Steps) -> FloatArray:
 
 
 @_corp(
+    key="brier_binary",
+    label="Brier score of (score, hit)",
+    direction="lower",
+    formula=r"\overline{(s-h)^2}",
+    reference="Brier 1950",
+    tail="two-sided",
+    bound=lambda sample, _: cell_bounds.of_square(sample),
+)
+def brier_binary(view: Steps) -> FloatArray:
+    """Mean squared difference between score and hit (0 to 1), of which the parts are miscalibration - discrimination + uncertainty.
+
+    Steps of shape (..., G) give values of shape (...).
+
+    With two classes it is half of the metric `brier`, which is summed over the classes (0 to 2).
+    """
+    return _brier(view)
+
+
+@_corp(
     key="brier_miscalibration",
     label="Brier: miscalibration",
     direction="lower",

@@ -16,13 +16,12 @@ from calviz.recalibrators.maps import Numbers, array_source, fields
 from calviz.recalibrators.softmax_fits import (
     GRID,
     SHORT_PASSES,
-    LinearProblem,
     Minimum,
     StrengthSearch,
     fit_linear,
     seconds_of_a_pass,
 )
-from calviz.recalibrators.softmax_losses import MatrixProblem, Penalty, VectorProblem
+from calviz.recalibrators.softmax_losses import LinearProblem, MatrixProblem, Penalty, VectorProblem
 
 
 @recalibrator(
