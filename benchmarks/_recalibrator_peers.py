@@ -160,7 +160,7 @@ def peers() -> dict[str, dict[str, Fit | None]]:
         "isotonic": {"netcal": _netcal("binning", "IsotonicRegression", _nothing)},
         "histogram": {"netcal": _netcal("binning", "HistogramBinning", _nothing, bins=15)},
         "bbq": {"netcal": _netcal("binning", "BBQ", _nothing)},
-        "platt": {"netcal": _netcal("scaling", "LogisticCalibration", lambda f: {"a": f.weights, "b": f.intercept})},
+        "affine": {"netcal": _netcal("scaling", "LogisticCalibration", lambda f: {"a": f.weights, "b": f.intercept})},
         "beta": {
             "netcal": _netcal("scaling", "BetaCalibration", _nothing),
             "betacal": _betacal if peer("betacal") is not None else None,

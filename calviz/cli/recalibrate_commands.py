@@ -99,7 +99,7 @@ def recalibrate(
     fit into memory, a stratified sample of the rows is drawn to fit on, and all rows are written, block by block.
     """
     from calviz.cli.result_texts import print_recognition
-    from calviz.comparison.fitting import calibrate
+    from calviz.comparison.fitting import calibrate, trade_off
     from calviz.comparison.rows import check_options
     from calviz.data import read
     from calviz.data.writing import check_target, write_predictions
@@ -133,6 +133,8 @@ def recalibrate(
         say(f"{method}: {remark}")
     for sentence in result.warnings:
         say(f"{method}: {sentence}")
+    if (cost := trade_off(data, result.calibrated, division)) is not None:
+        say(f"{method}: {cost}")
     fitted = result.recalibrator
     record = fitted and fitted.to_dict() | {"class_names": list(data.class_names)}
     with _saving(record, fitted, save_map, save_snippet):

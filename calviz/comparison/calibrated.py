@@ -9,9 +9,9 @@ import numpy.typing as npt
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
 from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import StratifiedKFold, cross_val_predict
-from sklearn.utils import assert_all_finite, get_tags
+from sklearn.utils import _safe_indexing, assert_all_finite, get_tags
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, column_or_1d, indexable
+from sklearn.utils.validation import check_is_fitted, column_or_1d, has_fit_parameter, indexable
 
 from calviz.core.blocks import FloatArray, IntArray
 from calviz.core.entry_specs import RECALIBRATORS
@@ -78,7 +78,7 @@ class Calibrated(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type: i
         self.response_method = response_method
         self.cv = cv
 
-    def fit(self, X: Any, y: Any) -> Self:
+    def fit(self, X: Any, y: Any, sample_weight: npt.ArrayLike | None = None) -> Self:
         """Fit the recalibrator and, unless it is frozen, the classifier.
 
         Parameters
@@ -86,11 +86,15 @@ class Calibrated(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type: i
         X : array_like or data frame
             Input of the classifier.
         y : array_like, shape (n,)
+        sample_weight : array_like of float, shape (n,), optional
+            Row weights, for the recalibrator, and for the classifier if its `fit` takes them.
 
         Raises
         ------
         InputError, OptionError
             If the classifier gives no scores or does not know a label, a class has too few rows, or a parameter is not allowed.
+        NotAvailable
+            If the weights differ and the recalibrator does not support them.
         """
         check_choice(
             "response_method", self.response_method, ("predict_proba", "decision_function")
@@ -101,7 +105,13 @@ class Calibrated(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type: i
             raise InputError(
                 f"This {type(self).__name__} estimator requires y to be passed, but the target y is None"
             )
-        X, y = indexable(X, y)
+        X, y, sample_weight = indexable(X, y, sample_weight)
+        if sample_weight is not None:
+            sample_weight = column_or_1d(sample_weight, input_name="sample_weight")
+            used = np.flatnonzero(sample_weight)
+            if not used.size:
+                raise InputError("the weight of every row is zero", remedy="give weights above 0")
+            X, y, sample_weight = (_safe_indexing(v, used) for v in (X, y, sample_weight))
         y = column_or_1d(y, warn=True)
         try:
             if y.dtype.kind == "f":
@@ -121,10 +131,12 @@ class Calibrated(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type: i
             )
         frozen = isinstance(self.estimator, FrozenEstimator)
         self.estimator_ = self.estimator if frozen else clone(self.estimator)
-        scores = self._scores(X) if frozen else self._held_out(X, y)
+        scores = self._scores(X) if frozen else self._held_out(X, y, sample_weight)
         self.classes_ = np.asarray(self.estimator_.classes_)
         kind = "probabilities" if self.response_method == "predict_proba" else "logits"
-        self.recalibrator_ = spec.make(input=kind).fit(scores, self._indices(y))
+        self.recalibrator_ = spec.make(input=kind).fit(
+            scores, self._indices(y), sample_weight=sample_weight
+        )
         if hasattr(self.estimator_, "n_features_in_"):
             self.n_features_in_ = self.estimator_.n_features_in_
         if hasattr(self.estimator_, "feature_names_in_"):
@@ -147,7 +159,7 @@ class Calibrated(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type: i
             responses(self.estimator_, X, self.response_method), self.response_method
         )
 
-    def _held_out(self, X: Any, y: npt.NDArray[Any]) -> FloatArray:
+    def _held_out(self, X: Any, y: npt.NDArray[Any], weights: npt.ArrayLike | None) -> FloatArray:
         """Return cross-validated scores of the classifier, which is then fitted on all rows."""
         if not y.size:
             raise InputError("there are no rows", remedy="give rows of at least two classes")
@@ -166,8 +178,12 @@ class Calibrated(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type: i
         if not callable(getattr(self.estimator_, self.response_method, None)):
             responses(self.estimator_, X, self.response_method)  # raises and names the alternatives
         folds = StratifiedKFold(min(self.cv, int(counts[rarest])))
-        scores = cross_val_predict(self.estimator_, X, y, cv=folds, method=self.response_method)
-        self.estimator_.fit(X, y)
+        takes = weights is not None and has_fit_parameter(self.estimator_, "sample_weight")
+        given = {"sample_weight": weights} if takes else {}
+        scores = cross_val_predict(
+            self.estimator_, X, y, cv=folds, method=self.response_method, params=given
+        )
+        self.estimator_.fit(X, y, **given)
         return _one_column_per_class(np.asarray(scores), self.response_method)
 
     def _indices(self, y: npt.NDArray[Any]) -> IntArray:

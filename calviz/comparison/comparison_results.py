@@ -49,6 +49,10 @@ def rows_words(fit: RowsUsed, judged: RowsUsed, written: Callable[[str], str] = 
     )
 
 
+#: The two proper scores that may disagree about a map.
+PROPER = ("brier", "nll")
+
+
 @dataclass(frozen=True, eq=False)
 class MethodResult:
     """The result of one recalibrator in a comparison.
@@ -105,6 +109,13 @@ class MethodResult:
     warnings: tuple[str, ...] = ()
     calibrated: Dataset | None = None
     recalibrator: Any = None
+
+    def trade_off(self) -> Iterator[str]:
+        """Yield what the method costs in one proper score although it gains in the other, both beyond noise."""
+        verdicts = {key: d.verdict for key in PROPER if (d := self.differences.get(key))}
+        for better, worse in (PROPER, PROPER[::-1]):
+            if (verdicts.get(better), verdicts.get(worse)) == ("better", "worse"):
+                yield f"better than uncalibrated by {METRICS[better].label}, worse by {METRICS[worse].label}."
 
     @property
     def gain_is_lower_bound(self) -> bool:
@@ -247,7 +258,7 @@ class Comparison(Displayed):
         for m in self.ready:
             if sentence := zero_words(m.params):
                 zeros.setdefault(sentence, []).append(m.key)
-            for sentence in m.warnings:
+            for sentence in (*m.warnings, *m.trade_off()):
                 warnings.setdefault(sentence, []).append(m.key)
         return (
             *remarks_on_values(shown),

@@ -19,8 +19,11 @@ from calviz.core.errors import InputError, NotAvailable
 from calviz.core.predictions import INTERVAL, Dataset, Predictions
 from calviz.core.profile import Profile, dataset_of
 from calviz.core.row_columns import Factor
+from calviz.core.words import decimal
 from calviz.data.loaded import ReadingForMap, ReadingOptions, classes_agree
 from calviz.recalibrators.base import check_two_classes, load_map
+from calviz.sample.losses import negative_log_likelihood, squared_error
+from calviz.sample.sample import Sample
 
 
 def recalibrate(
@@ -78,6 +81,28 @@ def calibrate(
     every = np.arange(data.n)
     fitted = fit_and_apply(data, spec, replace(rows, pairs=((fit, every),)), options)
     return replace(fitted, calibrated=_marked(fitted.calibrated, fit))
+
+
+def trade_off(data: Dataset, calibrated: Dataset, division: Division) -> str | None:
+    """Say what a map costs in one proper score although it gains in the other, on the rows that it was not fitted on; None if neither."""
+    if division.fit_split is not None and data.split_names == (division.fit_split,):
+        return None
+    rows = division.rows(data)
+    judged = np.arange(data.n) if division.cross_fit is not None else rows.pairs[0][1]
+    words: dict[bool, str] = {}
+    for view, name in ((squared_error, "Brier score"), (negative_log_likelihood, "NLL")):
+        try:
+            before, after = (
+                float(Sample(d.take(judged)).view(view).mean) for d in (data, calibrated)
+            )
+        except NotAvailable:
+            return None
+        numbers = decimal(before, 4), decimal(after, 4)
+        if numbers[0] != numbers[1]:
+            words[after > before] = f"by {name} ({numbers[0]} before, {numbers[1]} after)"
+    if len(words) < 2:
+        return None
+    return f"better {words[False]}, worse {words[True]}, judged on {rows.evaluation.how}."
 
 
 @dataclass(frozen=True, eq=False)

@@ -34,6 +34,7 @@ from calviz.core.blocks import (
 from calviz.core.events import Reduction, Scheme
 from calviz.core.metric_spec import METRICS, RowLoss, badness
 from calviz.core.predictions import Dataset, Predictions
+from calviz.core.probabilities import log_floor
 from calviz.sample.caches import once_per_view
 from calviz.sample.draws import GroupWeights, RowDraws, RowWeights
 from calviz.sample.error_bars import LEVEL, Interval, evened, widening_of
@@ -587,7 +588,8 @@ class RareLosses:
         rare = np.minimum(p, q) < 1 / self._effective
         row = np.nonzero(rare)[0]
         probability = (p[rare] + q[rare]) / 2
-        gap = _log_gap if loss == "log" else _squared_gap
+        least = log_floor(self._sets[one].probs.dtype)
+        gap = partial(_log_gap, least=least) if loss == "log" else _squared_gap
         losses = np.square(self._weights[row] * gap(p, q, *np.nonzero(rare)))
         labels = self._sets[one].labels[self._rows]
         rows = np.nonzero(rare[np.arange(labels.size), labels])[0]
@@ -601,17 +603,15 @@ class RareLosses:
         return float(variance / (self._weights.size * self._n))
 
 
-def _log_gap(p: FloatArray, q: FloatArray, rows: IntArray, labels: IntArray) -> FloatArray:
-    """Log loss of q minus that of p, if these rows, shape (m,), had these labels, shape (m,)."""
-    return np.asarray(_log(p[rows, labels]) - _log(q[rows, labels]))
+def _log_gap(
+    p: FloatArray, q: FloatArray, rows: IntArray, labels: IntArray, *, least: float
+) -> FloatArray:
+    """Log loss of q minus that of p, if these rows, shape (m,), had these labels, shape (m,); smaller probabilities count as `least`."""
+    of_p, of_q = (np.log(np.maximum(s[rows, labels], least)) for s in (p, q))
+    return np.asarray(of_p - of_q)
 
 
 def _squared_gap(p: FloatArray, q: FloatArray, rows: IntArray, labels: IntArray) -> FloatArray:
     """Brier score of q minus that of p; 0 on average over labels drawn with the mean of p and q."""
     squares = np.vecdot(q, q) - np.vecdot(p, p)
     return np.asarray(squares[rows] + 2 * (p[rows, labels] - q[rows, labels]))
-
-
-def _log(p: FloatArray) -> FloatArray:
-    """Logarithm with the same lower limit as in the log loss."""
-    return np.asarray(np.log(np.maximum(p, np.finfo(np.float64).eps)))

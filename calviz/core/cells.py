@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from calviz.core.blocks import BoolArray, FloatArray, IntArray, read_only
+from calviz.core.probabilities import log_floor
 
 #: Number of equal-width cells. Bins are unions of cells if their number divides this, as 15 and 20 do.
 FINE_CELLS = 15 << 12
@@ -27,7 +28,7 @@ class Cells:
     log_loss : ndarray of float64, shape (n,)
         Mean of -log of the probability of the true class (nats); nan where it is unknown.
     clipped : ndarray of float64, shape (n,)
-        Number of observed rows in which the true class has probability 0.
+        Number of observed rows in which the true class has a probability below the limit of log losses (`log_floor`).
     squared_error : ndarray of float64, shape (n,)
         Mean squared distance to the one-hot label, summed over classes; nan where it is unknown.
     single : bool
@@ -92,14 +93,12 @@ def cells_after_map(
     """
     score = np.asarray(probs[:, 1], np.float64)
     of_label = np.where(labels.astype(bool), score, probs[:, 0]).astype(np.float64)
-    zero = of_label < np.finfo(np.float64).tiny
-    with np.errstate(divide="ignore"):
-        loss = -np.log(np.where(zero, np.finfo(np.float64).eps, of_label))
+    least = log_floor(np.float64)
     return Cells(
         low=score,
         high=score,
-        log_loss=0.0 + loss,
-        clipped=zero * (1.0 if counts is None else counts),
+        log_loss=0.0 - np.log(np.maximum(of_label, least)),
+        clipped=(of_label < least) * (1.0 if counts is None else counts),
         squared_error=2 * np.square(1 - of_label),
         single=False,
         summed=cells.summed and cells.is_exact,

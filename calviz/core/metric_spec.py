@@ -367,7 +367,7 @@ CALIBRATION = ("Binned", "Bin-free", "Class-wise", "Over- and underconfidence")
 
 #: The order of the metrics within their families, wherever they are defined.
 ORDER = """
-    accuracy error nll brier brier_miscalibration brier_discrimination brier_uncertainty
+    accuracy error nll brier brier_binary brier_miscalibration brier_discrimination brier_uncertainty
     nll_refinement_all nll_calibration_all brier_refinement_all brier_calibration_all
     nll_refinement nll_calibration brier_refinement brier_calibration
     nll_miscalibration nll_discrimination nll_uncertainty

@@ -22,7 +22,7 @@ _BITS = {
     np.dtype(own): (bits, own(1 + SCORE_SLACK).view(bits))
     for own, bits in ((np.float32, np.uint32), (np.float64, np.uint64))
 }
-#: Machine epsilon of float64, 2.2e-16: the value that an exact 0 counts as in scikit-learn's log loss and in this project's.
+#: Machine epsilon of float64, 2.2e-16.
 EPSILON = float(np.finfo(np.float64).eps)
 
 RENORMALISE = Repair("renormalise", "divide every row by its sum")
@@ -215,6 +215,14 @@ def _sums_in_range(probs: FloatArray) -> FloatArray:
 def smallest_normal(dtype: npt.DTypeLike) -> float:
     """Smallest normal number of a dtype: its logarithm is -87 in float32, -708 in float64."""
     return float(np.finfo(dtype).tiny)
+
+
+def log_floor(dtype: npt.DTypeLike) -> float:
+    """What a smaller probability of the true class counts as in a log loss, as in scikit-learn: the machine epsilon of the dtype of the scores.
+
+    It is 2.2e-16 in float64 (a loss of 36) and 1.2e-7 in float32 (a loss of 16). The loss never falls with the probability.
+    """
+    return float(np.finfo(dtype).eps)
 
 
 @dataclass(frozen=True)

@@ -193,7 +193,7 @@ class Profile:
         A row per occurring split, group, time, cell and hit, and per score if there are few (`FEW_SCORES`). Keys: ``split``,
         ``group:NAME``, ``time``, ``true`` (a class), if present, ``cell``, ``hit``. Values: the number of rows ``n``; sums of scores,
         of their squares, of -log of the probability of the true class and of squared errors; the number of those probabilities that
-        were 0 (``clipped``); the smallest and the largest score (``low``, ``high``).
+        were below the limit of log losses (``clipped``); the smallest and the largest score (``low``, ``high``).
     class_cells : polars.DataFrame or None
         The same for the probability of each class, one-vs-rest, if requested for more than two classes: ``class`` is among the keys,
         a hit is a row whose label is the class, and there are fewer cells (`calviz.core.profile.intervals_of`).

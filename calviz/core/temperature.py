@@ -52,7 +52,8 @@ class Temperature:
     value : float
         T.
     bound : {"low", "high"} or None
-        The end of the searched range at which T lies, if the loss has no minimum inside.
+        The end of the searched range towards which the loss decreases, if it has no minimum inside. T lies there; for "low", it is that
+        of smoothed labels instead.
     loss : float
         The mean loss at T.
     passes : int
@@ -70,7 +71,9 @@ def fit_temperature(
 ) -> Temperature:
     """Find the T > 0 that minimises the mean loss of ``softmax(z / T)`` (Guo 2017, section 4.2).
 
-    The likelihood is convex in 1/T; the squared error is not, and is searched on a grid first.
+    The likelihood is convex in 1/T; the squared error is not, and is searched on a grid first. Where the rows are separable (perhaps but for
+    ties), so that a lower T always fits better, T maximises the likelihood of labels smoothed as in Platt 1999: of n rows of K classes, the label
+    counts as (n + 1) / (n + K), and every other class as 1 / (n + K).
     The result scales with the scores: a thousand times larger logits give a thousand times larger T.
 
     Parameters
@@ -106,11 +109,25 @@ def fit_temperature(
         bend = problem.bend
     bound: Literal["low", "high"] | None = None
     # At a bound, the loss still decreases towards it.
-    if beta >= high:
+    if beta >= high or _undetermined(scores, labels, weights, beta):
         bound = "low"
+        smoothed = _TemperatureProblem(scores, labels, "nll", weights)
+        smoothed.smoothing = scores.shape[1] / (smoothed.total + scores.shape[1])
+        beta = smoothed.minimise(1 / scale, low, high)[0]
     elif beta <= low:
         bound = "high"
     return Temperature(1 / beta, bound, derivatives.value, passes)
+
+
+def _undetermined(
+    scores: Scores, labels: IntArray, weights: FloatArray | None, beta: float
+) -> bool:
+    """Whether the rows are separable but for ties: nearly all are certain, and the standard error of log T is above 1."""
+    n, k = scores.shape
+    step = max(1, n // (10 * FIRST_ROWS))
+    own = None if weights is None else weights[::step]
+    at = _TemperatureProblem(scores.every(step), labels[::step], "nll", own).at(beta)
+    return at.value < math.log(k) / 2 and n * at.curvature * beta**2 < 1
 
 
 def _scale(scores: Scores) -> float:
@@ -134,6 +151,8 @@ class _TemperatureProblem:
         self.dtype = np.float64 if scores.array.size <= 100_000 else scores.array.dtype.type
         #: Derivative of the curvature in 1/T, from the last two points, or from a search on fewer rows.
         self.bend = 0.0
+        #: Share of each label that is divided between all classes.
+        self.smoothing = 0.0
 
     def at(self, beta: float) -> Derivatives:
         """Return the mean loss and its derivatives, in one pass."""
@@ -144,9 +163,8 @@ class _TemperatureProblem:
             raw = np.ascontiguousarray(block.T) if few_classes else block
             z = raw - raw.max(axis=0 if few_classes else 1, keepdims=True)
             block_weights = None if self.weights is None else self.weights[rows]
-            return _sums(
-                z, self.labels[rows], beta, self.loss, 0 if few_classes else 1, block_weights
-            )
+            axis = 0 if few_classes else 1
+            return _sums(z, self.labels[rows], beta, self.loss, axis, block_weights, self.smoothing)
 
         total = sum_over_blocks(self.scores.array, work, block_bytes=_BLOCK_BYTES)
         return Derivatives(*(total / self.total).tolist())
@@ -213,6 +231,7 @@ def _sums(
     loss: Loss,
     axis: int,
     weights: FloatArray | None,
+    smoothing: float = 0.0,
 ) -> FloatArray:
     """Sum the loss and its two derivatives over the rows of a block, whose classes lie along `axis`."""
 
@@ -221,6 +240,8 @@ def _sums(
 
     places = (labels, np.arange(labels.size)) if axis == 0 else (np.arange(labels.size), labels)
     label_scores = z[places].astype(np.float64)
+    if smoothing:
+        label_scores += smoothing * (z.mean(axis=axis, dtype=np.float64) - label_scores)
     e = z * z.dtype.type(beta)
     raise_to(_DENORMAL, e)
     np.exp(e, out=e)

@@ -22,7 +22,7 @@ from calviz.sample.losses import (
     LogSteps,
     MeanLoss,
     clipped_step_words,
-    clipped_words,
+    exact_words,
     log_steps,
     negative_log_likelihood,
     squared_error,
@@ -98,18 +98,17 @@ _proper = partial(
     formula=r"-\frac{1}{n} \sum_i \log p_{i, y_i}",
     reference="Guo et al. 2017, eq. 6, divided by n",
     view=negative_log_likelihood,
-    note=clipped_words,
+    note=exact_words,
 )
 def nll(view: MeanLoss) -> FloatArray:
     """Negative log-likelihood (log loss, cross-entropy) of the true classes, in nats; a single confident mistake weighs heavily.
 
     Values have the shape (...) of the mean.
 
-    A true class with probability 0 has an infinite loss. To keep the mean finite, the probability counts as 2.2e-16, the
-    machine epsilon of float64 (a loss of 36), as in scikit-learn; the detail ``clipped_rows`` is the number of such rows. Positive
-    probabilities are not clipped, and nothing is clipped where there are logits. scikit-learn also raises positive
-    probabilities below 2.2e-16 to it (in float32, below 1.2e-7); torch-uncertainty and model-diagnostics return
-    infinity. Rows are not renormalised.
+    A true class with probability 0 has an infinite loss. As in scikit-learn, a probability below the machine epsilon of its dtype
+    counts as this epsilon: 2.2e-16 in float64 (a loss of 36), 1.2e-7 in float32 (a loss of 16). The detail ``clipped_rows`` is the
+    number of such rows. Nothing is clipped where there are logits: their loss is exact. torch-uncertainty and model-diagnostics
+    return infinity instead. Rows are not renormalised.
     """
     return view.mean
 
@@ -171,6 +170,25 @@ def _brier(view: Steps) -> FloatArray:
 
 def _base_rate(view: Steps) -> FloatArray:
     return np.asarray(view.n_hits / view.n)
+
+
+@_corp(
+    key="brier_binary",
+    label="Brier score of (score, hit)",
+    direction="lower",
+    formula=r"\overline{(s-h)^2}",
+    reference="Brier 1950",
+    tail="two-sided",
+    bound=lambda sample, _: cell_bounds.of_square(sample),
+)
+def brier_binary(view: Steps) -> FloatArray:
+    """Mean squared difference between score and hit (0 to 1), of which the parts are miscalibration - discrimination + uncertainty.
+
+    Steps of shape (..., G) give values of shape (...).
+
+    With two classes it is half of the metric `brier`, which is summed over the classes (0 to 2).
+    """
+    return _brier(view)
 
 
 @_corp(
@@ -283,7 +301,7 @@ def nll_miscalibration(view: LogSteps) -> FloatArray:
 
     The decomposition is of the binary log loss of the chosen reduction (with two classes that is the NLL, up
     to rounding: a miss has 1 minus the score): that loss equals miscalibration - discrimination + uncertainty. Hits with a score of
-    0 and misses with a score of 1 are clipped as in the NLL.
+    nearly 0 and misses with a score of nearly 1 are clipped as in the NLL.
     """
     return np.asarray(
         np.maximum(view.log_loss() - _fitted_log(view), 0)

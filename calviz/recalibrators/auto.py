@@ -20,7 +20,7 @@ from calviz.core.entry_specs import (
     recalibrator,
 )
 from calviz.core.errors import CalvizError, OptionError
-from calviz.core.probabilities import EPSILON, Scores
+from calviz.core.probabilities import Scores, log_floor
 from calviz.recalibrators.base import BaseRecalibrator, check_part, rebuilt
 from calviz.recalibrators.maps import (
     DamagedField,
@@ -456,11 +456,14 @@ class HeldOut:
         Inner products of the probabilities of every pair of methods, which the Brier score of a mixture needs.
     fold : ndarray of int, shape (n,)
         The fold that each row was held out in.
+    least : float
+        What smaller probabilities count as in the log loss, as in the metric `nll`.
     """
 
     true_probs: FloatArray
     products: FloatArray
     fold: IntArray
+    least: float = log_floor(np.float64)
 
     @classmethod
     def of(
@@ -485,7 +488,7 @@ class HeldOut:
                 for j in range(i + 1):
                     inner = np.vecdot(block, probs[j]).astype(np.float64)
                     products[rows, i, j] = products[rows, j, i] = inner
-        return cls(true_probs, products, fold)
+        return cls(true_probs, products, fold, log_floor(parts[0][1][0].dtype))
 
     @property
     def folds(self) -> range:
@@ -495,8 +498,7 @@ class HeldOut:
     @property
     def losses(self) -> FloatArray:
         """Log loss and Brier score (summed over the classes) of every row and method, shape (2, n, M)."""
-        # A probability of 0 counts as in the metric `nll`.
-        nll = -np.log(np.maximum(self.true_probs, EPSILON))
+        nll = -np.log(np.maximum(self.true_probs, self.least))
         brier = np.einsum("nmm->nm", self.products) - 2 * self.true_probs + 1
         return np.stack([nll, brier])
 
@@ -513,7 +515,7 @@ class HeldOut:
         squares = np.einsum(
             "nij,ni,nj->n", self.products, weights_of_rows, weights_of_rows, optimize=True
         )
-        of_mixture = np.stack([-np.log(np.maximum(mixed, EPSILON)), squares - 2 * mixed + 1])
+        of_mixture = np.stack([-np.log(np.maximum(mixed, self.least)), squares - 2 * mixed + 1])
         return np.asarray(self.losses[:, :, 0] - of_mixture)
 
 

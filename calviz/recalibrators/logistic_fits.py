@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from copy import copy
-from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from dataclasses import dataclass, replace
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 from scipy import optimize
@@ -24,6 +24,8 @@ DECREMENT_OF_SOME = 0.1
 #: Loss over all rows, in nats, below which the positives count as separated: parameters would grow without limit.
 SEPARATED = 1e-3
 MAX_PASSES = 100
+#: Where a slope is above this and its standard error is larger than itself, the positives count as separated but for ties.
+_STEEP = 10.0
 #: Largest absolute slope and intercept; log-odds have no unit, so this does not depend on a scale.
 BOUND = 1e4
 #: Fits to a part of the rows give a starting point only with at least this many positives and negatives.
@@ -90,7 +92,7 @@ class LogisticFit:
     ----------
     parameters : ndarray of float64, shape (D, C)
     separated : ndarray of bool, shape (C,)
-        Where the positives are perfectly separated, so that the likelihood has no maximum.
+        Where the positives are separated, perhaps but for ties, so that the likelihood has no maximum.
     converged : bool
     """
 
@@ -107,6 +109,7 @@ def fit_logistic(
     *,
     non_negative: int = 0,
     intercept: bool = True,
+    smooth: bool = False,
 ) -> LogisticFit:
     """Maximum likelihood for all classes, by Newton's method with backtracking.
 
@@ -121,16 +124,17 @@ def fit_logistic(
         How many of the first parameters must not be negative.
     intercept : bool
         Whether the last parameter is fitted; otherwise it stays at its start.
+    smooth : bool
+        Whether labels are smoothed (`smooth_targets`), so that the likelihood has a maximum.
     """
-    problem = _LogisticProblem(scores, labels, features, start, intercept=intercept)
+    how: dict[str, Any] = {"intercept": intercept, "smooth": smooth}
+    problem = _LogisticProblem(scores, labels, features, start, **how)
     theta = np.repeat(np.asarray(start, dtype=np.float64)[:, None], problem.count, axis=1)
     n = scores.shape[0]
     for step in (100, 10):
         if n < 2_000 * step:
             continue
-        thinned = _LogisticProblem(
-            scores.every(step), labels[::step], features, start, intercept=intercept
-        )
+        thinned = _LogisticProblem(scores.every(step), labels[::step], features, start, **how)
         first_fit = thinned.maximise(theta, thinned.free(), DECREMENT_OF_SOME)
         has_enough_rows = (thinned.positives >= _ENOUGH) & (
             thinned.n - thinned.positives >= _ENOUGH
@@ -148,6 +152,9 @@ def fit_logistic(
         free &= ~negative
         zero |= negative
         maximum = problem.maximise(problem.restart_point(maximum.parameters, theta, zero), free)
+    if (np.abs(maximum.parameters[:-1]) > _STEEP).any():
+        undetermined = _undetermined(maximum.parameters, problem.at(maximum.parameters)[2])
+        maximum = replace(maximum, separated=maximum.separated | undetermined)
     return maximum
 
 
@@ -160,6 +167,7 @@ def weighted_logistic(
     *,
     non_negative: int = 0,
     intercept: bool = True,
+    smooth: bool = False,
 ) -> LogisticFit:
     """`calviz.recalibrators.logistic_fits.fit_logistic` with row weights of shape (n,)."""
     log_p, log_rest = log_parts(scores, slice(0, scores.shape[0]), np.float64)
@@ -175,6 +183,9 @@ def weighted_logistic(
         hit = (labels == (k if count > 1 else 1)).astype(np.float64)
         if not weights @ hit:
             continue
+        if smooth:
+            target, other = smooth_targets(weights @ hit, weights @ (1 - hit))
+            hit = np.where(hit == 1, target, other)
         x = np.column_stack([*all_features[:, :, k], np.ones(hit.size)])
 
         def loss(
@@ -194,9 +205,30 @@ def weighted_logistic(
             options={"ftol": 1e-15, "gtol": 1e-10, "maxiter": 2_000},
         )
         out[:, k] = optimum.x
-        separated[k] = optimum.fun * total < SEPARATED
+        doubt = expit(x @ optimum.x)
+        doubt *= weights * (1 - doubt)
+        hessian = ((x.T * doubt) @ x)[:, :, None]
+        separated[k] = optimum.fun * total < SEPARATED or _undetermined(out[:, [k]], hessian)[0]
         converged &= bool(optimum.status in (0, 2))
     return LogisticFit(out, separated, converged)
+
+
+def _undetermined(parameters: FloatArray, hessian: FloatArray) -> BoolArray:
+    """Whether a slope of each fit, shape (C,), is above `_STEEP` and smaller than its standard error; parameters (D, C), Hessian (D, D, C)."""
+    out = np.zeros(parameters.shape[1], dtype=np.bool_)
+    for k in np.flatnonzero((np.abs(parameters[:-1]) > _STEEP).any(axis=0)):
+        fitted = np.flatnonzero(parameters[:, k])
+        h = hessian[np.ix_(fitted, fitted, [k])][:, :, 0]
+        variance = np.diag(np.linalg.inv(h + 1e-12 * (1 + np.trace(h)) * np.eye(fitted.size)))
+        slope = np.abs(parameters[fitted, k])
+        steep = (slope > _STEEP) & (fitted < parameters.shape[0] - 1)
+        out[k] = bool((steep & (slope**2 < variance)).any())
+    return out
+
+
+def smooth_targets(positives: Any, negatives: Any) -> tuple[Any, Any]:
+    """Return what a positive and a negative row count as (Platt 1999): (N+ + 1) / (N+ + 2), and 1 / (N- + 2)."""
+    return (positives + 1) / (positives + 2), 1 / (negatives + 2)
 
 
 class _LogisticProblem:
@@ -208,6 +240,7 @@ class _LogisticProblem:
         start: FloatArray,
         *,
         intercept: bool = True,
+        smooth: bool = False,
     ) -> None:
         classes = scores.shape[1]
         self.intercept = intercept
@@ -227,6 +260,10 @@ class _LogisticProblem:
             self.stored_features = stored
         self.block_bytes = _BLOCK_BYTES
         self.hits = sum_over_blocks(scores.array, self._hits, block_bytes=_BLOCK_BYTES)
+        if smooth:
+            total = sum_over_blocks(scores.array, self._totals, block_bytes=_BLOCK_BYTES)
+            target, other = smooth_targets(self.positives, self.n - self.positives)
+            self.hits = (target - other) * self.hits + other * total
 
     def of_classes(self, classes: IntArray) -> _LogisticProblem:
         """Return the problem of a few of the classes, with their features kept in memory."""
@@ -268,6 +305,12 @@ class _LogisticProblem:
                 total[d] = np.bincount(labels, weights=true_class_features[d], minlength=self.count)
             total[-1] = np.bincount(labels, minlength=self.count)
         return total
+
+    def _totals(self, rows: slice) -> FloatArray:
+        """Sums of the features over all rows, shape (D, C)."""
+        x = self._block(rows)
+        sums = x.sum(axis=1, dtype=np.float64)
+        return np.concatenate([sums, np.full((1, sums.shape[1]), x.shape[1])])
 
     def at(self, theta: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Loss (C,), gradient (D, C) and Hessian (D, D, C), summed over the rows, in one pass."""

@@ -21,7 +21,7 @@ from calviz.recalibrators.softmax_fits import (
     fit_linear,
     seconds_of_a_pass,
 )
-from calviz.recalibrators.softmax_losses import MatrixProblem, Penalty, VectorProblem
+from calviz.recalibrators.softmax_losses import LinearProblem, MatrixProblem, Penalty, VectorProblem
 
 
 @recalibrator(
@@ -37,6 +37,9 @@ from calviz.recalibrators.softmax_losses import MatrixProblem, Penalty, VectorPr
 )
 class VectorScaling(BaseRecalibrator):
     """A factor and an offset for the logit of every class, fitted by maximum likelihood.
+
+    Where the rows are separable, or a parameter is 100 times that of temperature scaling, the squares of the changes from temperature scaling, divided by n, are added to the mean loss
+    of the n rows; factors are relative to that of temperature scaling.
 
     Parameters
     ----------
@@ -73,14 +76,19 @@ class VectorScaling(BaseRecalibrator):
         problem = VectorProblem(present_scores.whole(), present_labels, weights=weights)
         least = separated_below(warm.loss)
         minimum = fit_linear(problem, start, least=least)
+        separable = runs_away(problem, minimum.x, start)
+        if separable:
+            strength = np.full(start.shape, 1 / problem.n)
+            strength[0] *= warm.value**2
+            problem.penalty = Penalty(strength, start)
+            minimum = fit_linear(problem, start)
         self.weights_, self.intercepts_ = np.full(k, 1 / warm.value), np.zeros(k)
         self.weights_[present] = minimum.x[0]
         self.intercepts_[present] = minimum.x[1] - minimum.x[1].mean()
         self._warn_absent(counts, "they keep the common temperature and no offset")
-        if minimum.value < 10 * least:
+        if separable:
             self._warn(
-                "the calibration rows are separable: larger factors always fit better, "
-                "the search was stopped."
+                "the calibration rows are separable: larger factors always fit better, so that they were held near temperature scaling."
             )
         if not minimum.converged:
             self._warn(f"not converged after {minimum.passes} passes.")
@@ -110,6 +118,8 @@ STRENGTHS_UNIT = (
 _PASSES = 60
 #: Smallest strength of the ridge penalty; gives separable data a finite solution.
 LEAST_RIDGE = 1e-8
+#: Parameters this many times as large as those of temperature scaling, or 1, are fitted again with a weak penalty.
+FURTHEST = 100.0
 #: Largest value of rows times classes squared with which the search for the strengths of ODIR takes only seconds.
 QUICK_SEARCH = 3_000_000
 
@@ -137,7 +147,10 @@ def _odir(*, for_logits: bool) -> LeftOut:
 
 
 class LinearMaps(BaseRecalibrator):
-    """Base of matrix scaling and Dirichlet calibration: ``softmax(W z + b)``."""
+    """Base of matrix scaling and Dirichlet calibration: ``softmax(W z + b)``.
+
+    Where the n rows are separable, or a parameter is 100 times that of temperature scaling, the penalty of every parameter is at least 1 / n, and holds it near temperature scaling.
+    """
 
     fitted = fields(
         weights_=Numbers(("K", "K")),
@@ -195,18 +208,20 @@ class LinearMaps(BaseRecalibrator):
         least = separated_below(warm.loss)
         checkpoint("fitting the map")
         minimum = fit_linear(problem, start, least=least)
+        if separable := runs_away(problem, minimum.x, start):
+            problem.penalty = Penalty(np.maximum(problem.penalty.weights, 1 / n), start)
+            minimum = fit_linear(problem, start)
         self.weights_, self.intercepts_ = np.eye(k) / warm.value, np.zeros(k)
         self.weights_[np.ix_(present, present)] = minimum.x[:, :-1] * scale
         self.intercepts_[present] = minimum.x[:, -1]
         self.strengths_ = np.array(strengths)
         self._warn_absent(counts, "they keep the common temperature and no offset")
-        self._warn_about(minimum, n, k, separated=minimum.value < 10 * least)
+        self._warn_about(minimum, n, k, separated=separable)
 
     def _warn_about(self, minimum: Minimum, n: int, k: int, *, separated: bool) -> None:
         if separated:
             self._warn(
-                "the calibration rows are separable: larger weights always fit better, the search was "
-                "stopped, and the map will be overconfident on other rows."
+                "the calibration rows are separable: larger weights always fit better, so that they were held near temperature scaling."
             )
         if self.regularisation == "l2" and n < k * (k + 1):
             self._warn(
@@ -405,6 +420,12 @@ def present_classes(
 def separated_below(loss: float) -> float:
     """Return the mean loss below which calibration rows count as separable, given the loss of a single temperature."""
     return max(1e-3 * loss, 1e-6)
+
+
+def runs_away(problem: LinearProblem, x: FloatArray, start: FloatArray) -> bool:
+    """Whether the rows are separable, perhaps but for ties: less than 1 nat of loss is left over all rows, or parameters are far above those at the start."""
+    largest = max(1.0, float(np.abs(start).max()))
+    return problem.n * problem.likelihood(x)[0] < 1 or bool(np.abs(x).max() > FURTHEST * largest)
 
 
 def _spread(scores: Scores) -> float:

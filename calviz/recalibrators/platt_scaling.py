@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -24,7 +25,10 @@ from calviz.recalibrators.per_class import LogOddsMaps, sigmoid
 
 
 class LogisticMaps(LogOddsMaps):
-    """Base of Platt scaling, beta calibration and similar methods: one logistic regression per class."""
+    """Base of Platt scaling, beta calibration and similar methods: one logistic regression per class.
+
+    Where the rows of a class are separable, perhaps but for ties, the labels of its fit are smoothed as in Platt scaling.
+    """
 
     fitted = fields(coefficients_=Numbers(("D", "C")))
     #: Shape (D, C): one column per class, or a single one with two classes; the last row holds the intercepts.
@@ -35,14 +39,23 @@ class LogisticMaps(LogOddsMaps):
     non_negative: ClassVar[int] = 0
     #: Whether an intercept is fitted; otherwise it is 0.
     intercept: ClassVar[bool] = True
+    #: Whether labels are always smoothed.
+    smooth: ClassVar[bool] = False
 
     def _fit_weighted(self, scores: Scores, labels: IntArray, weights: FloatArray | None) -> None:
         features, start = FEATURES[self.kind], np.array(self.start)
         how: dict[str, Any] = {"non_negative": self.non_negative, "intercept": self.intercept}
-        if weights is None:
-            maps = fit_logistic(scores, labels, features, start, **how)
-        else:
-            maps = weighted_logistic(scores, labels, weights, features, start, **how)
+
+        def fit(*, smooth: bool) -> LogisticFit:
+            if weights is None:
+                return fit_logistic(scores, labels, features, start, **how, smooth=smooth)
+            return weighted_logistic(scores, labels, weights, features, start, **how, smooth=smooth)
+
+        maps = fit(smooth=self.smooth)
+        if maps.separated.any() and not self.smooth:
+            smoothed = fit(smooth=True)
+            parameters = np.where(maps.separated, smoothed.parameters, maps.parameters)
+            maps = replace(maps, parameters=parameters, converged=smoothed.converged)
         self._set_maps(maps, scores, labels)
 
     def _set_maps(self, maps: LogisticFit, scores: Scores, labels: IntArray) -> None:
@@ -54,7 +67,7 @@ class LogisticMaps(LogOddsMaps):
         if maps.separated.any():
             self._warn(
                 f"the positive rows of {int(maps.separated.sum())} of {maps.separated.size} classes are "
-                f"perfectly separated from the others: any steeper map fits better, the search was stopped."
+                f"perfectly separated from the others: any steeper map fits better, so that their labels were smoothed as in Platt scaling."
             )
         if np.abs(maps.parameters).max() >= BOUND:
             self._warn(f"a coefficient is at the bound of {BOUND:,.0f}.")
@@ -98,7 +111,9 @@ class LogisticMaps(LogOddsMaps):
 class PlattScaling(LogisticMaps):
     """A logistic regression of the label on the log-odds; with more than two classes fitted one-vs-rest, then normalised.
 
-    It uses log-odds rather than single logits, so that adding a constant to the logits of a row changes nothing.
+    It uses log-odds rather than single logits, so that adding a constant to the logits of a row changes nothing. Labels are smoothed
+    as in Platt 1999 and scikit-learn: of N+ positive and N- negative rows, a positive one counts as (N+ + 1) / (N+ + 2) and a
+    negative one as 1 / (N- + 2), so that separable rows have a map, too. `AffineScaling` does not smooth them.
 
     Parameters
     ----------
@@ -116,6 +131,7 @@ class PlattScaling(LogisticMaps):
     names = ("a", "b")
     kind = "log-odds"
     start = (1.0, 0.0)
+    smooth = True
 
     def __init__(self, *, floor: FloorChoice = "auto", input: Input = "probabilities") -> None:
         self.floor = floor
@@ -134,12 +150,12 @@ class PlattScaling(LogisticMaps):
     confidence_only=True,
     reference="Berta et al. 2026; Platt 1999",
     formula=r"\sigma(a z + b),\ z = \log\frac{p}{1 - p}",
-    left_out=always("it is Platt scaling under another name."),
+    left_out=always("it is Platt scaling without smoothed labels."),
 )
 class AffineScaling(PlattScaling):
-    """A factor and an offset for the log-odds, fitted by maximum likelihood: Platt scaling as defined here, under its other name.
+    """A factor and an offset for the log-odds, fitted by maximum likelihood: Platt scaling without its smoothed labels.
 
-    Elsewhere, "Platt scaling" may also mean a fit on probabilities, or one with smoothed labels; this name is unambiguous.
+    Where the rows of a class are separable, perhaps but for ties, labels are smoothed as in `PlattScaling`.
 
     Parameters
     ----------
@@ -151,6 +167,8 @@ class AffineScaling(PlattScaling):
     coefficients_ : ndarray, shape (2, C)
         Slopes a and intercepts b; C is K, or 1 for two classes.
     """
+
+    smooth = False
 
 
 @recalibrator(

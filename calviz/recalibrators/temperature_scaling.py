@@ -105,8 +105,8 @@ def bound_warning(optimum: Temperature) -> str | None:
     """Return a warning if the temperature is at a bound of its range, else None."""
     if optimum.bound == "low":
         return (
-            f"T = {optimum.value:.3g} is the lower bound of its range ({RANGE:,.0f} times below the scale "
-            "of the scores): the calibration rows are separable, any sharper map fits better."
+            f"the calibration rows are separable: any sharper map fits better. T = {optimum.value:.3g} is that of labels smoothed "
+            "as in Platt scaling."
         )
     if optimum.bound == "high":
         return (

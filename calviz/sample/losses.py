@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import Any, ClassVar, NamedTuple, Self
 
@@ -22,7 +22,7 @@ from calviz.core.blocks import (
 from calviz.core.errors import NotAvailable
 from calviz.core.metric_spec import Redrawn, Reweighted, reweighted_by
 from calviz.core.predictions import Predictions
-from calviz.core.probabilities import EPSILON
+from calviz.core.probabilities import log_floor, smallest_normal
 from calviz.core.words import counted, decimal, percent
 from calviz.sample.caches import once_per_view
 from calviz.sample.draws import RowSums, RowWeights, resample_cells
@@ -36,11 +36,8 @@ EXACT_LOSS_ROWS = 500
 _SINGLE_CELLS = 16
 #: Each further cell holds this many times the number of rows with larger losses.
 _CELL_GROWTH = 0.25
-_TINY = np.finfo(np.float64).tiny
 #: Below this, a probability computed from logits has lost digits: its loss is computed from the logits.
 _ROUNDED = 1e-30
-#: How a probability of 0 enters a log loss.
-ZERO_COUNTS = f"such a 0 counts as {EPSILON:.2g}, a loss of {-math.log(EPSILON):.0f}"
 #: Upper limit of a loss, so that sums of squares are finite for any logits.
 _LARGEST = 1e100
 #: Takes probabilities, shape (rows, K), to the losses for each possible label, shape (rows, K).
@@ -62,6 +59,8 @@ class MeanLoss:
     counts : ndarray, shape (n,), optional
         Number of rows that each loss stands for, for the cells of a profile.
     params, details : mapping
+    least, small : float and int
+        Of a log loss: what smaller probabilities count as, unless there are logits, and the number of rows that give the true class one.
     """
 
     #: Fields that differ between resamples.
@@ -73,6 +72,8 @@ class MeanLoss:
     counts: FloatArray | None = None
     params: Mapping[str, Any] = field(default_factory=dict)
     details: Mapping[str, float] = field(default_factory=dict)
+    least: float = 0.0
+    small: int = 0
 
     @cached_property
     def losses(self) -> FloatArray:
@@ -254,18 +255,22 @@ _by_row = reweighted_by(reweighted_losses, redrawn=_redrawn, weighted=True, grou
 def negative_log_likelihood(sample: Sample) -> MeanLoss:
     """-log of the probability of the true class, per row (nats).
 
-    A probability of exactly 0 (or below the smallest normal float64) counts as the precision of float64, 2.2e-16, as in
-    scikit-learn, so that the mean stays finite; ``details["clipped_rows"]`` is the number of such rows. With
-    logits there are none: where their softmax is too small to be precise, the loss is computed from the logits.
+    A probability below the machine epsilon of its dtype (`log_floor`) counts as this epsilon, as in scikit-learn;
+    ``details["clipped_rows"]`` is the number of such rows. With logits there are none: where their softmax is too small to be
+    precise, the loss is computed from the logits.
     """
     if sample.data.cells is not None:
-        return _of_cells(sample, sample.data.cells.log_loss, _log_losses)
+        least = log_floor(sample.data.cells.edge_type)
+        loss = partial(_log_losses, least=least)
+        return _of_cells(sample, sample.data.cells.log_loss, loss, least)
     data = full_predictions(sample)
     logits = data.logits if data.kind == "logits" else None
-    clipped: list[int] = []
+    least = log_floor(data.probs.dtype)
+    small_rows: list[int] = []
 
     def of_rows(rows: slice, block: FloatArray, labels: IntArray) -> FloatArray:
         p = _of_label(block, labels)
+        small_rows.append(int(np.count_nonzero(p < least)))
         if logits is not None:
             small = np.flatnonzero(p < _ROUNDED)
             p[small] = 1
@@ -273,20 +278,18 @@ def negative_log_likelihood(sample: Sample) -> MeanLoss:
             if small.size:
                 losses[small] = _from_logits(logits[rows][small], labels[small])
             return losses
-        zero = p < _TINY
-        clipped.append(int(np.count_nonzero(zero)))
-        p[zero] = EPSILON
         # A certain row has a loss of 0, not of -0.
-        return 0.0 - np.log(p)
+        return 0.0 - np.log(np.maximum(p, least, out=p))
 
     # One probability per row is read: large blocks only save calls, up to many rows.
     block_bytes = min(1 << 22, data.probs[:1].nbytes << 14)
     passed = partial(_over_rows, data, of_rows, block_bytes=block_bytes)
     of_each = partial(_kept, data, passed)
     mean = _mean(sample, passed, of_each)
-    details = {"clipped_rows": float(sum(clipped))}
-    random = RandomLabels(data.probs, _log_losses, sample.weights)
-    return MeanLoss(mean, of_each, random, details=details)
+    small, least_drawn = sum(small_rows), least if logits is None else 0.0
+    details = {"clipped_rows": float(small if logits is None else 0)}
+    random = RandomLabels(data.probs, partial(_log_losses, least=least_drawn), sample.weights)
+    return MeanLoss(mean, of_each, random, details=details, least=least, small=small)
 
 
 @_by_row
@@ -309,8 +312,10 @@ def squared_error(sample: Sample) -> MeanLoss:
     return MeanLoss(mean, of_each, random, details=details)
 
 
-def _of_cells(sample: Sample, losses: FloatArray, loss: LossPerClass) -> MeanLoss:
-    """The mean loss of the rows behind the cells of a profile, which holds their sums."""
+def _of_cells(
+    sample: Sample, losses: FloatArray, loss: LossPerClass, least: float = 0.0
+) -> MeanLoss:
+    """The mean loss of the rows behind the cells of a profile, which holds their sums; `least` is the limit of a log loss."""
     data, counts = sample.data, sample.weights
     assert counts is not None
     assert data.cells is not None
@@ -318,14 +323,14 @@ def _of_cells(sample: Sample, losses: FloatArray, loss: LossPerClass) -> MeanLos
         raise NotAvailable("not available: this profile holds no sums of this loss.")
     mean = np.asarray(losses @ counts / counts.sum())
     details: dict[str, float] = {}
-    if loss is _log_losses:
+    if least:
         details["clipped_rows"] = float(data.cells.clipped.sum())
     elif data.n_classes == 2:
         details["one_column"] = float(mean / 2)
     random = None
     if isinstance(data, Predictions):
         random = RandomLabels(data.probs, loss, counts, counted=True)
-    return MeanLoss(mean, lambda: losses, random, counts, details=details)
+    return MeanLoss(mean, lambda: losses, random, counts, details=details, least=least)
 
 
 def _mean(
@@ -365,9 +370,8 @@ def _kept(data: Predictions, passed: Callable[[FloatArray], FloatArray]) -> Floa
     return losses
 
 
-def _log_losses(block: FloatArray) -> FloatArray:
-    # Only classes of probability 0 are clipped here, and those are never drawn.
-    losses = np.maximum(block, np.finfo(block.dtype).tiny)
+def _log_losses(block: FloatArray, least: float) -> FloatArray:
+    losses = np.maximum(block, block.dtype.type(max(least, smallest_normal(block.dtype))))
     np.log(losses, out=losses)
     return np.negative(losses, out=losses)
 
@@ -408,21 +412,30 @@ def row_log_losses(sample: Sample) -> FloatArray:
 
 def clipped_words(view: MeanLoss) -> str | None:
     """Say how many rows the negative log-likelihood clips; None if it clips none."""
-    rows = int(view.details.get("clipped_rows", 0))
+    clipped = int(view.details.get("clipped_rows", 0))
+    return _small_words(view, clipped, f"it {_counts_as(view.least)}, as in scikit-learn")
+
+
+def exact_words(view: MeanLoss) -> str | None:
+    """Like `clipped_words`; where there are logits, say how many rows would be clipped without them."""
+    exact = view.small if view.details.get("clipped_rows") == 0 else 0
+    from_logits = "the loss is computed from the logits, exactly and unclipped"
+    return clipped_words(view) or _small_words(view, exact, from_logits)
+
+
+def _small_words(view: MeanLoss, rows: int, then: str) -> str | None:
     if not rows or view.random_labels is None:
         return None
     counts = view.counts
     n = view.random_labels.probs.shape[0] if counts is None else int(counts.sum())
-    return infinite_words(rows, n)
-
-
-def infinite_words(rows: int, n: int) -> str:
-    """Say that `rows` of `n` rows have an infinite NLL."""
-    give = "gives" if rows == 1 else "give"
     return (
-        f"{counted(rows, 'row')} ({percent(rows / n, 2)}) {give} the true class probability 0: the NLL is infinite, "
-        f"and finite here only because {ZERO_COUNTS}, as in scikit-learn."
+        f"{counted(rows, 'row')} ({percent(rows / n, 2)}) {'gives' if rows == 1 else 'give'} the true class a probability of 0, or "
+        f"one below {view.least:.2g}: {then}."
     )
+
+
+def _counts_as(least: float) -> str:
+    return f"counts as {least:.2g}, a loss of {-math.log(least):.0f}"
 
 
 # ---- Steps with log losses
@@ -449,6 +462,8 @@ class LogSteps:
     steps: Steps
     losses: StepLosses | None = None
     params: Mapping[str, Any] = field(default_factory=dict)
+    #: What smaller probabilities count as.
+    least: float = log_floor(np.float64)
 
     @property
     def n(self) -> FloatArray:
@@ -460,42 +475,42 @@ class LogSteps:
         """Mean log loss of the scores, shape (...)."""
         total = np.zeros(np.shape(self.n))
         for part in self.steps.blocks():
-            losses = losses_of(part.score) if self.losses is None else self.losses
+            losses = losses_of(part.score, self.least) if self.losses is None else self.losses
             total = total + part.hits @ losses.hit + (part.count - part.hits) @ losses.miss
         return np.asarray(total / self.n)
 
     @once_per_view
     def clipped_rows(self) -> int:
-        """Number of rows of a sample whose loss is infinite: hits with a score of 0, misses with a score of 1."""
+        """Number of rows of a sample whose loss is limited: hits with a score of nearly 0, misses with one of nearly 1."""
         rows = 0.0
         for part in self.steps.blocks():
-            rows += float(part.hits[part.score < _TINY].sum())
-            sure = 1 - part.score < _TINY
+            rows += float(part.hits[part.score < self.least].sum())
+            sure = 1 - part.score < self.least
             rows += float((part.count - part.hits)[sure].sum())
         return round(rows)
 
     def bootstrap(self, rng: np.random.Generator, resamples: int) -> Self:
         """Rows drawn with replacement."""
-        return type(self)(self.steps.bootstrap(rng, resamples), observed(self), self.params)
+        return replace(self, steps=self.steps.bootstrap(rng, resamples), losses=observed(self))
 
     def under_calibration(self, rng: np.random.Generator, resamples: int) -> Self:
         """Hits redrawn from the scores."""
         drawn = self.steps.under_calibration(rng, resamples)
-        return type(self)(drawn, expected(self), self.params)
+        return replace(self, steps=drawn, losses=expected(self))
 
     def as_drawn(self) -> Self:
         """The sample itself as one resample."""
-        return type(self)(self.steps.as_drawn(), observed(self), self.params)
+        return replace(self, steps=self.steps.as_drawn(), losses=observed(self))
 
     def parts(self) -> Iterator[Self]:
         """The resamples in blocks."""
         for part in self.steps.parts():
-            yield type(self)(part, self.losses, self.params)
+            yield replace(self, steps=part)
 
 
-def losses_of(score: FloatArray) -> StepLosses:
-    """Log loss of a hit and of a miss at scores of shape (G,); a probability of 0 counts as 2.2e-16, as in the NLL."""
-    hit, miss = (np.where(p < _TINY, EPSILON, p) for p in (score, 1 - score))
+def losses_of(score: FloatArray, least: float) -> StepLosses:
+    """Log loss of a hit and of a miss at scores of shape (G,); a probability below `least` counts as it, as in the NLL."""
+    hit, miss = (np.maximum(p, least) for p in (score, 1 - score))
     return StepLosses(0.0 - np.log(hit), 0.0 - np.log(miss))
 
 
@@ -535,31 +550,33 @@ def _merged(
         rows = np.cumsum(part.count) + upto
         group = np.minimum(np.searchsorted(ends, rows - part.count / 2), base.size - 1)
         upto = float(rows[-1])
-        for at, (w, loss) in enumerate(zip(weights(part), losses_of(part.score), strict=True)):
+        for at, (w, loss) in enumerate(
+            zip(weights(part), losses_of(part.score, view.least), strict=True)
+        ):
             sums[at, 0] += np.bincount(group, w, minlength=base.size)
             sums[at, 1] += np.bincount(group, w * loss, minlength=base.size)
     return sums
 
 
 @over_steps(
-    lambda view, drawn, draw, _: LogSteps(
-        drawn, (observed if draw == "bootstrap" else expected)(view)
+    lambda view, drawn, draw, _: replace(
+        view, steps=drawn, losses=(observed if draw == "bootstrap" else expected)(view)
     )
 )
 def log_steps(sample: Sample) -> LogSteps:
     """Steps of the sample's own reduction, with their losses."""
-    return LogSteps(sample.view(steps))
+    return LogSteps(sample.view(steps), least=log_floor(sample.scored.edge_type))
 
 
 def clipped_step_words(view: LogSteps) -> str | None:
-    """Say how many rows have an infinite log loss of (score, hit); None if there are none."""
+    """Say how many rows have a limited log loss of (score, hit); None if there are none."""
     rows = view.clipped_rows()
     if not rows:
         return None
     have = "has" if rows == 1 else "have"
     return (
-        f"{counted(rows, 'row')} ({percent(rows / float(view.n), 2)}) {have} a score of 1 without a hit, or of 0 with one: what is "
-        f"left for the outcome is 0, which makes the log loss infinite, and it is finite here only because {ZERO_COUNTS}."
+        f"{counted(rows, 'row')} ({percent(rows / float(view.n), 2)}) {have} a score of 1 without a hit, or of 0 with one (within "
+        f"{view.least:.2g}): what is left for the outcome {_counts_as(view.least)}."
     )
 
 
@@ -581,5 +598,5 @@ def unlike_nll(sample: Sample) -> str | None:
     else:
         rows = view.clipped_rows()
         why += "which is rounded"
-        why += f" (in {counted(rows, 'row')} to 0; {ZERO_COUNTS})" if rows else ""
+        why += f" (in {counted(rows, 'row')} it {_counts_as(view.least)})" if rows else ""
     return f"The NLL of these rows is {nll}: {why}."

@@ -16,6 +16,7 @@ from calviz.core.events import Reduction, assign
 from calviz.core.metric_spec import METRICS, takes_weights
 from calviz.core.p_values import clopper_pearson, westfall_young
 from calviz.core.predictions import Predictions
+from calviz.core.probabilities import log_floor
 from calviz.metrics.binned import ece, mcs
 from calviz.metrics.cumulative import ks
 from calviz.metrics.proper import brier_miscalibration
@@ -284,8 +285,6 @@ def _worst_bins(sums: BinSums) -> tuple[BinGap | None, BinGap | None]:
 WEIGHTS = {"mcs": 3.0, "nll": 1.5}
 #: Neighbouring bins are merged until at most this many remain; all runs of these are tested.
 MOST_BINS = 40
-#: Probabilities closer to 0 or 1 than this are clipped (double precision).
-_EPS = float(np.finfo(np.float64).eps)
 #: Folded scores that differ by less than this are one step.
 _SAME = 1e-7
 
@@ -402,7 +401,7 @@ def _measured(
     if len(views) == 2:
         # Brier score and NLL of two classes are the same in both views.
         statistics["brier", ""] = _brier(part)
-        statistics["nll", ""] = _nll(part)
+        statistics["nll", ""] = _nll(part, log_floor(base.scored.edge_type))
     else:
         statistics["spiegelhalter_z", base.reduction.key] = _spiegelhalter(part)
     return statistics
@@ -453,9 +452,9 @@ def _brier(part: Steps) -> FloatArray:
     return np.asarray(2 * square.sum(axis=-1) / part.n)
 
 
-def _nll(part: Steps) -> FloatArray:
+def _nll(part: Steps, least: float) -> FloatArray:
     """NLL of two classes."""
-    s = np.clip(part.score, _EPS, 1 - _EPS)
+    s = np.clip(part.score, least, 1 - least)
     return np.asarray(
         -(part.hits * np.log(s) + (part.count - part.hits) * np.log1p(-s)).sum(axis=-1) / part.n
     )

@@ -209,7 +209,7 @@ CHECKS.register(Check("CAL007", "Saturated scores", saturated, clusters=True))
 
 
 def zero_probability(sample: Sample) -> Iterator[Finding]:
-    """Count the rows whose NLL is infinite and was clipped."""
+    """Count the rows whose NLL was clipped."""
     try:
         # The view and words of the metric itself, so that both agree.
         statement = clipped_words(sample.view(negative_log_likelihood))

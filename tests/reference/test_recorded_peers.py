@@ -27,7 +27,7 @@ SAME_MODEL = {
     "vector@probmetrics": ("nll", 2e-3),
     "matrix@probmetrics": ("nll", 2e-3),
     "ets@probmetrics": ("brier", 1e-4),
-    "platt@netcal": ("nll", 1e-4),
+    "affine@netcal": ("nll", 1e-4),
     "beta@netcal": ("nll", 1e-3),
     "beta@betacal": ("nll", 2e-3),
 }
@@ -103,9 +103,9 @@ def test_factors_and_offsets(case, peer):
 
 
 def test_slopes_of_two_classes():
-    a, b = (RECORDED["two"]["platt@netcal"]["params"][name] for name in "ab")
+    a, b = (RECORDED["two"]["affine@netcal"]["params"][name] for name in "ab")
     np.testing.assert_allclose(
-        fitted("two", "platt").coefficients_[:, 0], np.ravel([a, b]), rtol=1e-3, atol=1e-3
+        fitted("two", "affine").coefficients_[:, 0], np.ravel([a, b]), rtol=1e-3, atol=1e-3
     )
     wanted = RECORDED["two"]["beta@betacal"]["params"]
     description = fitted("two", "beta").describe()

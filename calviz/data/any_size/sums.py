@@ -12,7 +12,7 @@ import numpy as np
 
 from calviz.core.blocks import checkpoint
 from calviz.core.cells import FEW_SCORES, FINE_CELLS
-from calviz.core.probabilities import ROW_SUM_TOLERANCE, SCORE_SLACK
+from calviz.core.probabilities import ROW_SUM_TOLERANCE, SCORE_SLACK, log_floor
 from calviz.core.profile import CLASS_SUMS, GROUP, SUMS, UNITS, ProfileColumns, intervals_of
 
 if TYPE_CHECKING:
@@ -40,8 +40,6 @@ def tree(terms: Sequence[Any]) -> Any:
 # ---- Cells of the score
 
 
-#: Probabilities below `TINY` count as `EPSILON` in the log loss, as in `calviz.sample.losses`.
-EPSILON, TINY = float(np.finfo(np.float64).eps), float(np.finfo(np.float64).tiny)
 #: Prefix of derived columns, so that they do not clash with columns of a file.
 _PREFIX = "calviz:"
 
@@ -135,7 +133,7 @@ def cells_of(frame: nw.LazyFrame[Any], layout: ProfileColumns, *, by_score: bool
     # Grouping by one integer is faster than by two columns.
     key = cell_of(score, single, FINE_CELLS) * 2 + hit.cast(nw.Int32)
     usable = nw.col(f"{_PREFIX}usable")
-    added = {"score_sum": score, "square_sum": score * score} | _losses(rows, hit)
+    added = {"score_sum": score, "square_sum": score * score} | _losses(rows, hit, single)
     if layout.count is not None:
         added = {name: column * count_column for name, column in added.items()}
     # Some engines can sum only columns, not expressions.
@@ -148,18 +146,18 @@ def cells_of(frame: nw.LazyFrame[Any], layout: ProfileColumns, *, by_score: bool
     return table.with_columns(**columns).group_by(*by).agg(**sums)
 
 
-def _losses(rows: _RowExpressions, hit: Any) -> dict[str, Any]:
+def _losses(rows: _RowExpressions, hit: Any, single: bool) -> dict[str, Any]:
     """Columns to be summed for the log loss, the squared error and the clipped logarithms, as far as the rows have them."""
     import narwhals as nw
 
     losses: dict[str, Any] = {}
     if rows.true is not None:
         true = nw.col(f"{_PREFIX}true")
-        # Zeros count as in evaluations in memory.
-        zero = true < TINY
-        losses["log_loss"] = nw.when(zero).then(nw.lit(EPSILON)).otherwise(true).log()
-        if rows.square is not None:
-            losses["clipped"] = zero.cast(nw.Int32)
+        # As in evaluations in memory.
+        least = log_floor(np.float32 if single else np.float64)
+        small = true < least
+        losses["log_loss"] = nw.when(small).then(nw.lit(least)).otherwise(true).log()
+        losses["clipped"] = small.cast(nw.Int32)
     if rows.log is not None:
         # Nothing is clipped if the logarithms are known.
         losses["log_loss"], losses["clipped"] = nw.col(f"{_PREFIX}log"), hit.cast(nw.Int32) * 0
@@ -211,17 +209,14 @@ def cells_from_sums(table: pl.DataFrame, layout: ProfileColumns) -> tuple[pl.Dat
     )
     has_log_loss = "log_loss" in table.columns
     log_loss = 0.0 - pl.col("log_loss") if has_log_loss else pl.lit(float("nan"))
-    if "clipped" in table.columns:
-        clipped, square = pl.col("clipped"), pl.col("squared_error")
+    clipped = pl.col("clipped") if "clipped" in table.columns else pl.lit(0)
+    if "squared_error" in table.columns:
+        square = pl.col("squared_error")
     elif layout.two_classes:
-        is_zero = (
-            pl.when("hit").then(pl.col("cell") == 0).otherwise(pl.col("cell") == 2 * FINE_CELLS)
-        )
-        clipped = pl.when(is_zero).then(pl.col("n")).otherwise(0)
         squares_of_hits = pl.col("n") - 2 * pl.col("score_sum") + pl.col("square_sum")
         square = 2 * pl.when("hit").then(squares_of_hits).otherwise(pl.col("square_sum"))
     else:
-        clipped, square = pl.lit(0), pl.lit(float("nan"))
+        square = pl.lit(float("nan"))
     table = table.with_columns(
         log_loss=log_loss, clipped=clipped.cast(pl.Int64), squared_error=square.cast(pl.Float64)
     )

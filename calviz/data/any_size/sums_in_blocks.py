@@ -14,9 +14,9 @@ import numpy as np
 from calviz.core.blocks import BoolArray, FloatArray, IntArray, checkpoint
 from calviz.core.cells import FEW_SCORES, FINE_CELLS
 from calviz.core.events import BinaryEvents
-from calviz.core.probabilities import SCORE_SLACK
+from calviz.core.probabilities import SCORE_SLACK, log_floor
 from calviz.core.profile import ProfileColumns
-from calviz.data.any_size.sums import EPSILON, TINY, is_single, keys_of_rows, row_columns
+from calviz.data.any_size.sums import is_single, keys_of_rows, row_columns
 
 if TYPE_CHECKING:
     import narwhals as nw
@@ -100,8 +100,8 @@ class _Block(NamedTuple):
         Distinct scores in ascending order and the number of rows of each; None if there are more than `FEW_SCORES`.
     cell : ndarray of int, shape (c,)
         Non-empty cells.
-    columns : tuple of 6 ndarray, shape (c,) each
-        Per cell: number of rows; sums of scores, of their squares and of the logarithms; smallest and largest score.
+    columns : tuple of 7 ndarray, shape (c,) each
+        Per cell: number of rows; sums of scores, of their squares and of the logarithms; clipped rows; smallest and largest score.
     """
 
     score: FloatArray | None
@@ -121,7 +121,7 @@ def _misses_and_hits(batch: pl.DataFrame, single: bool, losses: bool) -> tuple[_
 
 def _block(score: FloatArray, hit: bool, single: bool, losses: bool) -> _Block:
     if not score.size:
-        return _Block(score, np.zeros(0, np.intp), np.zeros(0, np.intp), (score,) * 6)
+        return _Block(score, np.zeros(0, np.intp), np.zeros(0, np.intp), (score,) * 7)
     # NaN is sorted to the end.
     if not (score[0] >= -SCORE_SLACK and score[-1] <= 1 + SCORE_SLACK):
         raise _LeftToEngine
@@ -175,23 +175,25 @@ def _columns_of_sums(
         return np.add.reduceat(values if count is None else values * count, starts)
 
     if not starts.size:
-        return (np.zeros(0),) * 6
+        return (np.zeros(0),) * 7
     ends = np.append(starts[1:], score.size)
     rows = np.diff(starts, append=score.size) if count is None else np.add.reduceat(count, starts)
     low, high = score[starts], score[ends - 1]
     logs: FloatArray = np.zeros(starts.size)
+    clipped = logs
     if losses:
         true = score.copy() if hit else 1 - score
         if single and not hit:
             # Round as a column of 1 - p would be.
             true = true.astype(np.float32).astype(np.float64)
-        zero = true < TINY
-        if zero.any():
-            true[zero] = EPSILON
+        least = log_floor(_edges(single).dtype)
+        if true.min() < least:
+            clipped = total((true < least).astype(np.float64))
+            np.maximum(true, least, out=true)
         logs = total(np.log(true))
     scores = total(score)
     np.multiply(score, score, out=score)
-    return rows.astype(np.float64), scores, total(score), logs, low, high
+    return rows.astype(np.float64), scores, total(score), logs, clipped, low, high
 
 
 @dataclass
@@ -233,14 +235,14 @@ class _GroupSums:
 
     def _add(self, blocks: tuple[_Block, _Block]) -> None:
         if self.cells is None:
-            self.cells = np.zeros((2, 6, _CELLS))
-            self.cells[:, 4], self.cells[:, 5] = np.inf, -np.inf
+            self.cells = np.zeros((2, 7, _CELLS))
+            self.cells[:, 5], self.cells[:, 6] = np.inf, -np.inf
         for sums, block in zip(self.cells, blocks, strict=True):
             cell = block.cell
-            for column, values in zip(sums[:4], block.columns, strict=False):
+            for column, values in zip(sums[:5], block.columns, strict=False):
                 column[cell] += values
-            sums[4][cell] = np.minimum(sums[4][cell], block.columns[4])
-            sums[5][cell] = np.maximum(sums[5][cell], block.columns[5])
+            sums[5][cell] = np.minimum(sums[5][cell], block.columns[5])
+            sums[6][cell] = np.maximum(sums[6][cell], block.columns[6])
 
     def columns(self) -> dict[str, Any]:
         """Return the sums as columns with the names of `cells_of`."""
@@ -257,13 +259,13 @@ class _GroupSums:
                 cell = np.flatnonzero(self.cells[int(hit)][0])
                 sums.append(tuple(self.cells[int(hit)][:, cell]))
             keys.append(2 * cell + hit)
-        names = ("n", "score_sum", "square_sum", "log_loss", "low", "high")
+        names = ("n", "score_sum", "square_sum", "log_loss", "clipped", "low", "high")
         columns = {
             name: np.concatenate(parts)
             for name, parts in zip(names, zip(*sums, strict=True), strict=True)
         }
         if not self.losses:
-            del columns["log_loss"]
+            del columns["log_loss"], columns["clipped"]
         return {"key": np.concatenate(keys), **columns}
 
 

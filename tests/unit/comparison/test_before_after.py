@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from calviz.comparison.fitting import before_and_after, calibrate
+from calviz.comparison.fitting import before_and_after, calibrate, trade_off
 from calviz.comparison.rows import Division, fit_split_for
 from calviz.core.errors import InputError, NotAvailable
 from calviz.core.predictions import ConfidencePredictions, Predictions
@@ -100,3 +100,25 @@ def test_without_splits_the_seed_says_which_half_is_judged():
         np.testing.assert_array_equal(before_and_after(data, "temperature", seed=seed).rows, wanted)
     one, other = (before_and_after(data, "temperature", seed=s).rows for s in (0, 1))
     assert set(one) != set(other)
+
+
+def test_what_a_map_costs_in_the_other_proper_score_is_said():
+    # Calibration rows that a score separates, and judged rows of which one in twenty is on the other side.
+    p = np.tile(np.linspace(0.02, 0.98, 50), 4)
+    y = (p > 0.5).astype(int)
+    y[100::20] = 1 - y[100::20]
+    splits = np.repeat(["cal", "test"], 100)
+    data = Predictions(probs=np.stack([1 - p, p], axis=1), labels=y, splits=splits)
+    division = Division(fit_split="cal")
+    calibrated = calibrate(data, "platt", division).calibrated
+    of_true = [d.probs[np.arange(100, 200), y[100:]] for d in (data, calibrated)]
+    (brier, brier_after), (nll, nll_after) = (
+        [loss(q).mean() for q in of_true]
+        for loss in (lambda q: 2 * (1 - q) ** 2, lambda q: -np.log(q))
+    )
+    assert brier_after < brier
+    assert nll_after > nll
+    sentence = trade_off(data, calibrated, division)
+    assert f"better by Brier score ({brier:.4f} before, {brier_after:.4f} after)" in sentence
+    assert f"worse by NLL ({nll:.4f} before, {nll_after:.4f} after)" in sentence
+    assert trade_off(data, data, division) is None

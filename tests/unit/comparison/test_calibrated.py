@@ -9,6 +9,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import get_scorer
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.naive_bayes import GaussianNB
+from sklearn.neighbors import KNeighborsClassifier
 from sklearn.svm import LinearSVC
 from sklearn.utils.estimator_checks import check_estimator
 
@@ -30,6 +31,28 @@ def test_a_frozen_classifier_is_calibrated_as_by_scikit_learn():
     assert own.n_features_in_ == 12
 
 
+@pytest.mark.parametrize("method", ["temperature", "beta", "vector"])
+def test_a_weight_is_the_row_so_often(method):
+    frozen = FrozenEstimator(GaussianNB().fit(X[:300], NAMES[:300]))
+    rows, counts = np.arange(300, 600), np.random.default_rng(0).integers(1, 4, 300)
+    own = calviz.Calibrated(frozen, method=method)
+    weighted = own.fit(X[rows], NAMES[rows], sample_weight=counts).predict_proba(X[600:])
+    many = np.repeat(rows, counts)
+    copied = own.fit(X[many], NAMES[many]).predict_proba(X[600:])
+    np.testing.assert_allclose(weighted, copied, atol=2e-4)
+    assert np.abs(weighted - own.fit(X[rows], NAMES[rows]).predict_proba(X[600:])).max() > 1e-3
+
+
+def test_weights_go_to_the_classifier_too_if_it_takes_them():
+    weights = np.random.default_rng(0).integers(1, 4, 600)
+    own = calviz.Calibrated(GaussianNB(), method="temperature").fit(X[:600], Y[:600], weights)
+    alone = GaussianNB().fit(X[:600], Y[:600], weights)
+    np.testing.assert_array_equal(own.estimator_.predict_proba(X), alone.predict_proba(X))
+    taking_none = calviz.Calibrated(KNeighborsClassifier(), method="temperature")
+    weighted = taking_none.fit(X[:600], Y[:600], weights).recalibrator_.temperature_
+    assert weighted != taking_none.fit(X[:600], Y[:600]).recalibrator_.temperature_
+
+
 def test_logits_are_asked_for_by_name():
     svc = LinearSVC().fit(X[:300], NAMES[:300])
     with pytest.raises(InputError, match='by response_method="decision_function"'):
@@ -46,7 +69,12 @@ def test_logits_are_asked_for_by_name():
 @pytest.mark.slow
 def test_scikit_learns_own_checks():
     result = check_estimator(
-        calviz.Calibrated(GaussianNB(), method="temperature", cv=2), on_fail=None, on_skip=None
+        calviz.Calibrated(GaussianNB(), method="temperature", cv=2),
+        on_fail=None,
+        on_skip=None,
+        expected_failed_checks={
+            "check_sample_weight_equivalence_on_dense_data": "copies of a row are in other folds, and 'cv' is a number"
+        },
     )
     failed = {r["check_name"]: r["exception"] for r in result if r["status"] == "failed"}
     assert not failed

@@ -142,3 +142,21 @@ def test_rows_of_a_cell_that_a_map_makes_impossible_are_all_counted():
     certain = np.where(data.probs > 0.5, 1.0, 0.0)
     result = calviz.evaluate(with_probabilities(data, certain), ["nll"])["nll"]
     assert result.details["clipped_rows"] == 1 + 4
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("k", [2, 3])
+def test_the_limit_of_the_log_loss_is_that_of_the_rows(dtype, k):
+    rng = np.random.default_rng(k)
+    probs = rng.dirichlet(np.full(k, 0.03), 2_000).astype(dtype)
+    columns = {f"p{j}": probs[:, j] for j in range(k)}
+    if k == 2:
+        probs[:, 0] = 1 - probs[:, 1]
+        columns = {"p": probs[:, 1]}
+    labels = rng.integers(k, size=2_000)
+    profile = calviz.profile(pl.DataFrame({**columns, "y": labels}))
+    result = calviz.evaluate(profile, ["nll"])["nll"]
+    of_true, eps = probs[np.arange(2_000), labels], np.finfo(dtype).eps
+    wanted = -np.log(np.maximum(of_true, eps).astype(float)).mean()
+    assert result.value == pytest.approx(wanted, rel=1e-9)
+    assert result.details["clipped_rows"] == np.count_nonzero(of_true < eps) > 0

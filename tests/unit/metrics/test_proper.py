@@ -44,7 +44,11 @@ def test_against_scikit_learn(k, dtype):
     tolerance = 1e-12 if dtype == np.float64 else 1e-6
     assert accuracy == sklearn.accuracy_score(labels, probs.argmax(axis=1))
     assert error == pytest.approx(1 - accuracy, abs=1e-15)
-    assert nll == pytest.approx(sklearn.log_loss(labels, wide, labels=names), abs=tolerance)
+    clipped = np.clip(wide, np.finfo(dtype).eps, 1)
+    assert nll == pytest.approx(
+        sklearn.log_loss(labels, clipped / clipped.sum(axis=1, keepdims=True), labels=names),
+        abs=10 * tolerance,
+    )
     peer = sklearn.brier_score_loss(labels, wide, labels=names, scale_by_half=False)
     assert brier == pytest.approx(peer, abs=tolerance)
 
@@ -63,12 +67,11 @@ def test_one_column_form_of_two_classes():
 def test_certain_mistakes_stay_finite_and_are_counted(dtype):
     data = Predictions(probs=np.array([[1, 0], [1, 0], [0.5, 0.5]], dtype=dtype), labels=[0, 1, 1])
     result = calviz.evaluate(data, ["nll"])["nll"]
-    # In double precision, whatever the file's: that is what scikit-learn has in double precision.
-    clip = -math.log(np.finfo(np.float64).eps)
+    clip = -math.log(np.finfo(dtype).eps)
     assert result.value == pytest.approx((clip + math.log(2)) / 3, abs=1e-12)
     assert result.details["clipped_rows"] == 1
     assert result.note.startswith(
-        "1 row (33.33 %) gives the true class probability 0: the NLL is infinite"
+        "1 row (33.33 %) gives the true class a probability of 0, or one below "
     )
     sure = calviz.evaluate(Predictions(probs=np.eye(2), labels=[0, 1]), ["nll"])["nll"]
     assert math.copysign(1, sure.value) == 1  # 0, not -0
@@ -78,14 +81,13 @@ def test_certain_mistakes_stay_finite_and_are_counted(dtype):
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("k", [2, 5])
-def test_nll_with_zeros_is_that_of_scikit_learn_in_double_precision(dtype, k):
+def test_nll_with_zeros_is_that_of_scikit_learn(dtype, k):
     rng = np.random.default_rng(k)
     votes = rng.multinomial(10, rng.dirichlet(np.full(k, 0.3), size=400))
     p, y = (votes / 10).astype(dtype), rng.integers(k, size=400)
     result = calviz.evaluate(Predictions(probs=p, labels=y), ["nll"], ci=True, resamples=50)["nll"]
-    wide = p.astype(np.float64)
-    wide /= wide.sum(axis=1, keepdims=True)
-    assert result.value == pytest.approx(log_loss(y, wide, labels=range(k)), rel=1e-6)
+    # scikit-learn also lowers a 1, by the machine epsilon.
+    assert result.value == pytest.approx(log_loss(y, p, labels=range(k)), rel=1e-6)
     assert result.details["clipped_rows"] == np.count_nonzero(p[np.arange(400), y] == 0) > 0
     assert result.interval.low < result.value < result.interval.high
 
@@ -98,14 +100,36 @@ def test_nll_of_logits_is_exact_where_their_softmax_is_zero(dtype):
     wanted = (logsumexp(z.astype(float), axis=1) - z[np.arange(3), y]).mean()
     assert result.value == pytest.approx(wanted, rel=1e-7)
     assert result.details["clipped_rows"] == 0
-    assert result.note is None
+    assert result.note.startswith("2 rows (66.67 %) give the true class a probability of 0, or one")
+    assert result.note.endswith("the loss is computed from the logits, exactly and unclipped.")
+    calm = Predictions(logits=np.array([[0.0, 1], [2, 1]]), labels=[0, 1])
+    assert calviz.evaluate(calm, ["nll"])["nll"].note is None
 
 
-def test_a_positive_probability_counts_as_it_is_however_small():
-    p = np.array([[1 - 1e-20, 1e-20], [0.5, 0.5]])
-    result = calviz.evaluate(Predictions(probs=p, labels=[1, 1]), ["nll"])["nll"]
-    assert result.value == pytest.approx((20 * math.log(10) + math.log(2)) / 2)
-    assert result.details["clipped_rows"] == 0
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_a_lower_probability_of_the_true_class_never_lowers_any_log_loss(dtype):
+    # From 1/2 to the smallest number above 0, and 0: over the limit of the type, and over the smallest normal number.
+    eps = float(np.finfo(dtype).eps)
+    values = [*2.0 ** -np.arange(1, 149, 4), 1.5 * eps, eps, eps / 1.5, 1e-44]
+    values += [1e-300, 5e-324] if dtype == np.float64 else []
+    p = np.array([*sorted(values, reverse=True), 0.0], dtype)
+    before = {}
+    for of_true in p:
+        probs = np.array([[1 - of_true, of_true], [0.5, 0.5]], dtype)
+        data = Predictions(probs=probs, labels=[1, 0])
+        e = calviz.evaluate(data, KEYS_OF_LOG_LOSSES, reduction="positive")
+        now = {"nll": e["nll"].value, "parts": sum(s * e[k].value for s, k in SIGNED_PARTS)}
+        wanted = log_loss([1, 0], probs, labels=[0, 1])
+        for name, value in now.items():
+            assert value >= before.get(name, 0.0) - 1e-15, (name, of_true)
+            assert value == pytest.approx(wanted, rel=1e-6), (name, of_true)
+        assert e["nll"].details["clipped_rows"] == (of_true < eps)
+        assert e["nll_miscalibration"].details["clipped_rows"] == (of_true < eps)
+        before = now
+
+
+SIGNED_PARTS = ((1, "nll_miscalibration"), (-1, "nll_discrimination"), (1, "nll_uncertainty"))
+KEYS_OF_LOG_LOSSES = ["nll", *(key for _, key in SIGNED_PARTS)]
 
 
 def test_a_tie_predicts_the_first_class():
@@ -119,6 +143,7 @@ def test_large_arrays_go_through_blocks():
     one_hot = np.eye(150)[labels]
     assert brier == pytest.approx(((probs.astype(float) - one_hot) ** 2).sum() / 4000, abs=1e-12)
     p = probs[np.arange(4000), labels].astype(float)
+    p = np.maximum(p, np.finfo(np.float32).eps)
     assert nll == pytest.approx(-np.log(p).mean(), abs=1e-12)
 
 

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from sklearn.isotonic import IsotonicRegression
+from sklearn.metrics import brier_score_loss
 
 import calviz
 
@@ -57,3 +58,17 @@ def test_intervals_are_those_of_resampled_rows():
         low, high = np.quantile(values, [0.025, 0.975])
         expected = min(low, result.value), max(high, result.value)
         assert result.interval == pytest.approx(expected, abs=0.2 * (high - low))
+
+
+@pytest.mark.parametrize("reduction", ["positive", "top-label", "class:0"])
+def test_the_score_beside_the_parts_is_their_sum_and_that_of_scikit_learn(reduction):
+    rng = np.random.default_rng(1)
+    p = np.round(rng.random(500), 2)
+    y = (rng.random(500) < p).astype(int)
+    data = calviz.Predictions(probs=np.stack([1 - p, p], axis=1), labels=y)
+    e = calviz.evaluate(data, ["brier", "brier_binary", *KEYS], reduction=reduction)
+    own, miscalibration, discrimination, uncertainty = (e[k].value for k in ("brier_binary", *KEYS))
+    assert own == pytest.approx(miscalibration - discrimination + uncertainty)
+    # scikit-learn's default is the scale of one column; the sum over both classes is twice that.
+    assert own == pytest.approx(brier_score_loss(y, p))
+    assert e["brier"].value == pytest.approx(2 * own)

@@ -147,11 +147,11 @@ def test_weighted_maps_are_those_of_repeated_rows_and_of_scikit_learn():
         one = RECALIBRATORS[key].make().fit(p, y, sample_weight=counts)
         other = RECALIBRATORS[key].make().fit(p[many], y[many])
         np.testing.assert_allclose(getattr(one, name), getattr(other, name), rtol=1e-4)
-    platt = RECALIBRATORS["platt"].make().fit(p, y, sample_weight=counts)
+    affine = RECALIBRATORS["affine"].make().fit(p, y, sample_weight=counts)
     z = np.log(p[:, 1] / p[:, 0])[:, None]
     peer = LogisticRegression(C=1e12, tol=1e-10).fit(z, y, sample_weight=counts)
     np.testing.assert_allclose(
-        platt.coefficients_.ravel(), [peer.coef_[0, 0], peer.intercept_[0]], rtol=1e-5
+        affine.coefficients_.ravel(), [peer.coef_[0, 0], peer.intercept_[0]], rtol=1e-5
     )
 
 

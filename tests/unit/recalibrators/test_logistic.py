@@ -1,11 +1,12 @@
 import numpy as np
 import pytest
 from scipy.optimize import minimize
+from sklearn.calibration import _SigmoidCalibration
 
 from calviz.core.probabilities import Scores
 from calviz.recalibrators import logistic_fits as per_class_logistic
 from calviz.recalibrators.logistic_fits import _LogisticProblem, beta_parts, fit_logistic, log_odds
-from calviz.recalibrators.platt_scaling import BetaCalibration, PlattScaling
+from calviz.recalibrators.platt_scaling import AffineScaling, BetaCalibration, PlattScaling
 from tests.inputs.simulated import simulate, softmax
 
 
@@ -39,23 +40,55 @@ def features(p, kind):
     return np.stack([*columns, np.ones_like(p)], axis=1)
 
 
-def test_platt_is_a_logistic_regression():
+@pytest.mark.parametrize("n", [12, 600])
+@pytest.mark.parametrize("separable", [False, True])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_platt_is_the_sigmoid_of_scikit_learn(n, separable, weighted):
+    rng = np.random.default_rng(n)
+    p = rng.uniform(0.01, 0.99, n)
+    y = (p > 0.5).astype(int) if separable else (rng.random(n) < 0.2 + 0.6 * p).astype(int)
+    w = rng.integers(1, 4, n).astype(float) if weighted else None
+    if weighted:
+        w /= w.mean()
+    fitted = PlattScaling().fit(np.stack([1 - p, p], axis=1), y, sample_weight=w)
+    z = np.log(p / (1 - p))
+    sigmoid = _SigmoidCalibration().fit(z, y, w)
+    theirs = sigmoid.predict(z)
+    # Its search ends at a tolerance, too.
+    np.testing.assert_allclose(
+        fitted.predict_proba(np.stack([1 - p, p], axis=1))[:, 1], theirs, atol=2e-4
+    )
+    assert fitted.coefficients_[:, 0] == pytest.approx(
+        [-sigmoid.a_, -sigmoid.b_], rel=2e-3, abs=2e-3
+    )
+
+
+def test_affine_scaling_is_a_logistic_regression():
     p, y = binary()
-    fitted = PlattScaling().fit(p, y)
+    fitted = AffineScaling().fit(p, y)
     np.testing.assert_allclose(
         fitted.coefficients_[:, 0], best(features(p[:, 1], "platt"), y), rtol=1e-5
     )
     assert fitted.describe().keys() == {"a", "b", "floor"}
 
 
-def test_platt_with_few_scores_by_hand():
+def test_affine_scaling_of_few_scores_by_hand():
     """Two scores with hit rates of 1/4 and 2/3: the logistic curve through both is exact."""
     p = np.array([0.3] * 4 + [0.8] * 3)
     y = np.array([0, 0, 0, 1, 0, 1, 1])
-    fitted = PlattScaling().fit(np.stack([1 - p, p], axis=1), y)
+    fitted = AffineScaling().fit(np.stack([1 - p, p], axis=1), y)
     np.testing.assert_allclose(
         fitted.transform([[0.7, 0.3], [0.2, 0.8]])[:, 1], [1 / 4, 2 / 3], rtol=1e-7
     )
+
+
+def test_platt_with_few_scores_by_hand():
+    """As before; of 3 positive rows each counts as 4/5, of 4 negative ones as 1/6, so that the mean targets of the scores are met."""
+    p = np.array([0.3] * 4 + [0.8] * 3)
+    y = np.array([0, 0, 0, 1, 0, 1, 1])
+    fitted = PlattScaling().fit(np.stack([1 - p, p], axis=1), y)
+    wanted = [(3 / 6 + 4 / 5) / 4, (1 / 6 + 8 / 5) / 3]
+    np.testing.assert_allclose(fitted.transform([[0.7, 0.3], [0.2, 0.8]])[:, 1], wanted, rtol=1e-7)
 
 
 def test_beta_is_a_logistic_regression_on_two_logarithms():
@@ -112,14 +145,14 @@ def test_beta_is_betacals():
     np.testing.assert_allclose(fitted.transform(p)[:, 1], other.predict(p[:, 1:]), atol=2e-3)
 
 
-@pytest.mark.parametrize("cls", [PlattScaling, BetaCalibration])
+@pytest.mark.parametrize("cls", [AffineScaling, BetaCalibration])
 @pytest.mark.parametrize("few", [2, 8])
 def test_several_classes_are_each_against_the_rest(cls, few, monkeypatch):
     # With 2, the last ones are fitted apart from the others.
     monkeypatch.setattr(per_class_logistic, "_FEW", few)
     z, y = simulate(900, 4, temperature=1.8, seed=6)
     p = softmax(z)
-    kind = "platt" if cls is PlattScaling else "beta"
+    kind = "platt" if cls is AffineScaling else "beta"
     fitted = cls().fit(p, y)
     shares = []
     for j in range(4):
@@ -158,13 +191,18 @@ def test_float32_reaches_the_optimum():
     np.testing.assert_allclose(solution.parameters, exact.parameters, rtol=1e-3)
 
 
-def test_separated_rows_are_said():
-    p = np.array([0.1, 0.2, 0.8, 0.9] * 10)
-    y = (p > 0.5).astype(int)
-    fitted = PlattScaling().fit(np.stack([1 - p, p], axis=1), y)
+@pytest.mark.parametrize("ties", [False, True])
+def test_separated_rows_are_said_and_fitted_with_smoothed_labels(ties):
+    p = np.array([0.1, 0.2, 0.8, 0.9] * 10 + [0.5, 0.5] * ties)
+    y = np.append((p[:40] > 0.5).astype(int), [0, 1] * ties)
+    columns = np.stack([1 - p, p], axis=1)
+    fitted = AffineScaling().fit(columns, y)
     assert "separated" in fitted.warnings_[0]
-    assert np.isfinite(fitted.coefficients_).all()
-    assert fitted.transform([[0.2, 0.8]])[0, 1] > 0.999
+    platt = PlattScaling().fit(columns, y)
+    np.testing.assert_allclose(fitted.coefficients_, platt.coefficients_, rtol=1e-6)
+    again = AffineScaling().fit(columns, y, sample_weight=np.ones(y.size))
+    np.testing.assert_allclose(again.coefficients_, platt.coefficients_, rtol=1e-4, atol=1e-6)
+    assert 0.9 < fitted.transform([[0.2, 0.8]])[0, 1] < 0.9999
 
 
 @pytest.mark.parametrize("steep", [1.0, 60.0])

@@ -68,10 +68,10 @@ def test_linear_scaling_of_two_classes_is_temperature_scaling():
     np.testing.assert_allclose(linear.transform([[0.5, 0.5]]), [[0.5, 0.5]])
 
 
-def test_affine_scaling_is_platt_scaling_under_its_own_name():
+def test_affine_scaling_is_platt_scaling_without_smoothed_labels():
     p, y = binary()
     affine, platt = AffineScaling().fit(p, y), PlattScaling().fit(p, y)
-    np.testing.assert_array_equal(affine.transform(p), platt.transform(p))
+    assert 0 < np.abs(affine.transform(p) - platt.transform(p)).max() < 0.02
     assert affine.to_dict()["method"] == "affine"
 
 

@@ -3,7 +3,7 @@ import pytest
 from scipy.optimize import minimize_scalar
 
 from calviz.core.probabilities import Scores, complement, raise_to
-from calviz.core.temperature import RANGE, _TemperatureProblem, fit_temperature
+from calviz.core.temperature import _TemperatureProblem, fit_temperature
 from calviz.recalibrators.temperature_scaling import TemperatureScaling
 from tests.inputs.simulated import simulate, softmax
 
@@ -84,12 +84,14 @@ def test_derivatives(loss, k):
         assert at.curvature == pytest.approx((high.slope - low.slope) / (2 * h), abs=1e-5)
 
 
-def test_separable_rows_end_at_the_lower_bound_and_say_so():
-    z = np.array([[5.0, 0.0], [0.0, 5.0]] * 20)
-    fitted = TemperatureScaling(input="logits").fit(z, [0, 1] * 20)
-    assert "lower bound" in fitted.warnings_[0]
-    assert fitted.temperature_ == pytest.approx(2.5 / RANGE)
-    np.testing.assert_allclose(fitted.transform(z), [[1, 0], [0, 1]] * 20, atol=1e-12)
+@pytest.mark.parametrize("loss", ["nll", "mse"])
+@pytest.mark.parametrize("ties", [0, 2])
+def test_separable_rows_are_fitted_with_smoothed_labels_and_say_so(loss, ties):
+    # Of 40 rows, perhaps with ties that are right or wrong at any T, by hand: 41/42 and 1/42 are met where exp(5/T) = 41.
+    z = np.array([[5.0, 0.0], [0.0, 5.0]] * 20 + [[1.0, 1.0]] * ties)
+    fitted = TemperatureScaling(input="logits", loss=loss).fit(z, [0, 1] * 20 + [0, 1][:ties])
+    assert "separable" in fitted.warnings_[0]
+    assert fitted.temperature_ == pytest.approx(5 / np.log(41 + ties), rel=1e-4)
 
 
 def test_scores_that_are_worse_than_chance_end_at_the_upper_bound_and_say_so():

@@ -26,6 +26,7 @@ COUNTED = (
     "matrix-odir",
     "dirichlet-odir",
     "scaling-binning",
+    "platt",  # its smoothed labels count rows
     "auto",  # its folds are random
     "spline",
     "spline-classwise",

@@ -127,7 +127,7 @@ def test_cal007_saturated():
 def test_cal008_probability_zero():
     p = binary([0.0] * 3 + [0.5] * 60, np.ones(63, int))
     (f,) = findings(p)["CAL008"]
-    assert f.message.startswith("3 rows (4.76 %) give the true class probability 0")
+    assert f.message.startswith("3 rows (4.76 %) give the true class a probability of 0")
     assert calviz.evaluate(p, ["nll"])["nll"].details["clipped_rows"] == 3
     assert "CAL008" not in findings(calibrated())
 
