@@ -44,6 +44,8 @@ with navigation.boundary():
     if entry.sample is not None:
         st.caption(md(entry.sample.description))
     st.markdown(f"**Recognised:** {md(loaded.recognition.sentence(), 2_000)}")
+    if entry.sample is None:
+        upload.draw_numbers(chosen)
     st.caption(f"{file_size(loaded.size)} · digest {md(entry.short_digest)}")
     upload.draw_repairs(entry)
     if loaded.notices:

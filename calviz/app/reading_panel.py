@@ -33,9 +33,9 @@ _ROLES: Mapping[ColumnRole, tuple[str, str, str]] = {
     "group": ("Group", "gray", "to slice by"),
     "time": ("Time", "gray", "of each row"),
     "weight": ("Weight", "gray", "how much each row counts"),
-    "cluster": ("Cluster", "gray", "rows of one value belong together"),
+    "cluster": ("Cluster", "gray", "rows that belong together"),
     "id": ("Identifier", "gray", "of each row"),
-    "ignored": ("Ignored", "gray", ""),
+    "ignored": ("Ignored", "gray", "not used"),
 }
 
 
@@ -63,23 +63,31 @@ def draw_failure() -> None:
         st.error(md(failure.message, 2_000), icon=":material/error:")
     with st.container(horizontal=True, vertical_alignment="center"):
         for j, reading in enumerate(failure.readings):
-            if st.button(md(capitalised(reading.label), 80), key=f"calviz.way.{j}", type="primary"):
+            if st.button(md(capitalised(reading.label), 80), key=f"calviz.way.{j}"):
                 options = replace(failure.options, **reading.options)
                 read_again(failure.name, failure.source, options)
         for repair in failure.repairs:
             if st.button(repair_words(repair), key=f"calviz.repair.{repair.key}"):
                 read_again(failure.name, failure.source, with_repair(failure.options, repair))
-        if open_files.waiting_link() is None and st.button(_way_back(), type="tertiary"):
-            open_files.forget_unreadable_file()
-            st.rerun()
-    if failure.first_rows is not None:
-        _draw_rows_of(failure, failure.first_rows)
+        if open_files.waiting_link() is None:
+            _draw_way_back(open_files.current())
+    shown = failure.first_rows
+    if shown is None:
+        return
+    scores = [name for name, role in shown.roles.items() if role == "score"]
+    if len(scores) == 1 and any("class_names" in each.options for each in failure.readings):
+        shown = replace(shown, asked=shown.asked | {*scores})  # which class it is of
+    _draw_rows_of(failure, shown)
 
 
-def _way_back() -> str:
-    entry = open_files.current()
-    title = md(shorten(entry.title, 40), 60)
-    return f"Show the sample {title}" if entry.sample else f"Back to {title}, which is still loaded"
+def _draw_way_back(entry: OpenFile) -> None:
+    """Offer to go back to what was loaded before; a file of the user's own is named."""
+    if entry.sample is None:
+        st.caption(f"{md(entry.title, 60)} is still loaded.", width="content")
+    words = "Show sample data instead" if entry.sample else f"Back to {md(entry.title, 40)}"
+    if st.button(words, type="tertiary"):
+        open_files.forget_unreadable_file()
+        st.rerun()
 
 
 def _draw_rows_of(failure: UnreadableFile, shown: FirstRows) -> None:
@@ -95,7 +103,7 @@ def _draw_rows_of(failure: UnreadableFile, shown: FirstRows) -> None:
     ):
         options = as_shown
     with st.expander("More about the scores and labels", icon=":material/tune:"):
-        options = options or draw_details("failed", shown)
+        options = options or draw_details("failed", shown.options, [*shown.roles])
     if options is not None:
         read_again(failure.name, failure.source, options)
 
@@ -113,21 +121,55 @@ def draw_other_ways(entry: OpenFile) -> None:
             st.session_state[_OPEN] = entry.key
             st.rerun()
         return
-    try:
-        shown = _first_rows(entry.content_key, entry)
-    except CalvizError as error:
-        st.caption(f"Its rows cannot be shown: {md(error)}")
-        return
     with st.container(border=True):
-        st.caption("Click on a role to change it: the file is read again at once.")
-        options = draw_rows(entry.key, shown)
-        with st.expander("More about the scores and labels", icon=":material/tune:"):
-            options = options or draw_details(entry.key, shown, entry.loaded.recognition.choices)
+        options = _draw_other_ways(entry)
         if st.button("Close", type="tertiary", key="calviz.reading.close"):
             st.session_state.pop(_OPEN, None)
             st.rerun()
     if options is not None:
         read_again(entry.title, entry.source, options)
+
+
+def _draw_other_ways(entry: OpenFile) -> ReadingOptions | None:
+    """Draw the rows and roles of a file, if it has any, and the form; return the options that were chosen, or None."""
+    found = entry.loaded.recognition
+    try:
+        shown = _with_classes(_first_rows(entry.content_key, entry), entry)
+    except CalvizError:  # several logs, whose rows are made from all of them
+        return draw_details(entry.key, entry.options, found.columns, found.choices)
+    st.caption("Click on a role to change it: the file is read again at once.")
+    options = draw_rows(entry.key, shown)
+    with st.expander("More about the scores and labels", icon=":material/tune:"):
+        details = draw_details(entry.key, shown.options, found.columns, found.choices)
+    return options or details
+
+
+def _with_classes(shown: FirstRows, entry: OpenFile) -> FirstRows:
+    """Name the class of a single score, which only the labels say."""
+    found = entry.loaded.recognition
+    if len(found.scores) != 1 or len(found.class_names) != 2 or len(found.models) > 1:
+        return shown
+    return replace(shown, classes={found.scores[0]: found.class_names[1]} | dict(shown.classes))
+
+
+def draw_other_way_round(entry: OpenFile) -> None:
+    """Offer to read a score that ranks in reverse as that of the other class, in one click."""
+    if entry.source is None or isinstance(entry.source, tuple):
+        return
+    options = other_way_round(entry, _first_rows(entry.content_key, entry))
+    if options is not None and st.button("Read it the other way", icon=":material/swap_vert:"):
+        read_again(entry.title, entry.source, options)
+
+
+def other_way_round(entry: OpenFile, shown: FirstRows) -> ReadingOptions | None:
+    """Return the options with the only score as that of the other of two classes; None if there are more, or its header says the class."""
+    found = entry.loaded.recognition
+    two = entry.loaded.first.n_classes == len(found.class_names) == 2
+    single = len(found.scores) == len(found.models) == 1
+    said = shown.classes or found.kind == "confidence" or found.label_form == "one-hot"
+    if said or not (two and single):
+        return None
+    return replace(entry.options, class_names=found.class_names[::-1])
 
 
 @st.cache_resource(scope="session", max_entries=2, show_spinner=False)
@@ -190,7 +232,7 @@ def _in_order(shown: FirstRows) -> list[str]:
     names = list(shown.roles)
     if len(names) <= _AT_ONCE:
         return names
-    first: dict[str, None] = dict.fromkeys(shown.asked)
+    first = dict.fromkeys(name for name in names if name in shown.asked)
     for role in ("label", "correct", "prediction", "confidence", "model"):
         first |= dict.fromkeys(name for name in names if shown.roles[name] == role)
     scores = [name for name in names if shown.roles[name] == "score"]
@@ -218,8 +260,7 @@ def _draw_role(key: str, name: str, shown: FirstRows) -> ColumnRole | None:
             f"Role of {md(name, 40)}",
             choices,
             index=choices.index(role) if role in choices else None,
-            format_func=lambda each: _ROLES[each][0],
-            captions=[_ROLES[each][2] for each in choices],
+            format_func=lambda each: f"{_ROLES[each][0]} :gray[{_ROLES[each][2]}]",
             key=f"{key}.radio",
         )
     return chosen if chosen is not None and chosen != role else None
@@ -239,9 +280,22 @@ def _draw_cells(name: str, cells: Sequence[str], height: int, width: int) -> Non
 _AS_RECOGNISED = "as recognised"
 
 
-def draw_details(key: str, shown: FirstRows, numbers: Sequence[int] = ()) -> ReadingOptions | None:
-    """Draw the form for what no role says; return the submitted options, or None."""
-    options, columns = shown.options, list(shown.roles)
+def draw_details(
+    key: str, options: ReadingOptions, columns: Sequence[str], numbers: Sequence[int] = ()
+) -> ReadingOptions | None:
+    """Draw the form for what no role says; return the submitted options, or None.
+
+    Parameters
+    ----------
+    key : str
+        Begins the keys of the widgets.
+    options : ReadingOptions
+        What the widgets show at first.
+    columns : sequence of str
+        All columns of the file.
+    numbers : sequence of int
+        The distinct numbers of choices, if the rows were made from questions with choices.
+    """
     with st.form(f"calviz.reading.{key}", border=False):
         left, right = st.columns(2)
         kinds = (_AS_RECOGNISED, "probabilities", "logits", "confidence")

@@ -43,7 +43,7 @@ def draw_sidebar(page: str) -> None:
             st.caption("Waiting for the file of a link.")
             return
         if open_files.nothing_but_unreadable():
-            st.caption("No file is open yet: say how to read this one.")
+            st.caption("No file of yours is open yet.")
             return
         _data_set()
         selected = st.container()
@@ -136,8 +136,7 @@ def ask_for_file() -> None:
 def ask_how_to_read() -> None:
     """Ask how a file is read that could not be read as it is, in the place of a page with the results of other data."""
     reading_panel.draw_page()
-    st.subheader("Another file", anchor=False)
-    upload.draw_uploader("Use another file: predictions and true labels")
+    upload.draw_uploader("Another file: predictions and true labels")
     st.caption(stays_here())
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+import numpy as np
 import pandas as pd
 import streamlit as st
 from streamlit.runtime.memory_uploaded_file_manager import MemoryUploadedFileManager
@@ -13,10 +14,10 @@ from streamlit.runtime.scriptrunner import get_script_run_ctx
 from calviz.app import navigation, open_files, tables_and_cards
 from calviz.app.open_files import OpenFile, is_view, read_view
 from calviz.app.reading_panel import read_again, repair_words, with_repair
-from calviz.app.session import md
+from calviz.app.session import Settings, md
 from calviz.core.errors import CalvizError
 from calviz.core.predictions import Dataset
-from calviz.core.words import decimals_for, file_size, shorten
+from calviz.core.words import counted, decimals_for, file_size, shorten
 from calviz.data import Recognition, Together, are_logs
 from calviz.data.format import FORMATS
 
@@ -149,6 +150,20 @@ def _split(recognition: Recognition) -> str:
         f"{shorten(k, 40) or '(empty)'} {v:,}" for k, v in recognition.split_counts.items()
     )
     return f"{recognition.split_column}: {counts}" if recognition.split_column else counts
+
+
+def draw_numbers(chosen: Settings) -> None:
+    """Draw what the rows come to under this reading: the mean score, and how often its event happens."""
+    events, weights = chosen.sample.scored, chosen.sample.weights
+    score, hit = (100 * float(np.average(v, weights=weights)) for v in (events.score, events.hit))
+    rows = counted(chosen.sample.data.rows, "row")
+    if chosen.reduction.kind == "top-label":
+        words = f"sure of **{score:.1f} %**, right in **{hit:.1f} %**"
+    else:
+        positive = chosen.reduction.kind == "positive"
+        event = md(chosen.whole.class_names[1], 40) if positive else chosen.reduction_words
+        words = f"{event} is expected in **{score:.1f} %**, and true in **{hit:.1f} %**"
+    st.markdown(f"**Read like this:** {rows}; {words}.")
 
 
 def draw_counts(data: Dataset) -> None:

@@ -110,8 +110,9 @@ class FirstRows:
         changed = {key: value for key, value in after.items() if value != before[key]}
         if not self.recognised:
             changed |= _options_of(roles, self.options, _ESSENTIAL)
-        if {"scores", "models"} & {*changed}:
-            changed |= {"scores": after["scores"], "models": after["models"], "class_names": None}
+        if {"scores", "models", "kind"} & {*changed}:
+            changed |= {key: after[key] for key in ("scores", "models", "kind")}
+            changed["class_names"] = None  # which are in the order of the scores
         return replace(self.options, **changed)
 
 
@@ -217,7 +218,10 @@ def _cell(value: Any, whole: bool = False) -> str:
         return f"[{shown}{', …' if value.size > _LIST else ''}]"
     if isinstance(value, float | np.floating):
         # Whole numbers with missing ones among them are held as fractions.
-        return "" if np.isnan(value) else f"{value:.0f}" if whole else str(value)
+        if np.isnan(value) or whole:
+            return "" if np.isnan(value) else f"{value:.0f}"
+        if value == 0 or 1e-9 < abs(float(value)) < 1e15:
+            return np.format_float_positional(value, trim="-")
     return str(value)
 
 
@@ -272,7 +276,7 @@ def _named(
     predicted = TableView(table, options).predicted(set())
     if predicted is not None:
         roles[predicted] = "prediction"
-    roles |= dict.fromkeys(layout.groups, "group")
+    roles |= {name: "group" for name in layout.groups if options.groups or _repeats(table[name])}
     single: dict[ColumnRole, str | None] = {
         "split": layout.split,
         "id": layout.id,
@@ -299,6 +303,12 @@ def _named(
         )
         roles |= {name: role for role, name in parts if name is not None}
     return roles, classes
+
+
+def _repeats(column: Column) -> bool:
+    """Whether some of the first rows have the same value, as rows of a group do."""
+    values = column.head.tolist()
+    return len(values) <= 2 or len({*values}) < len(values)
 
 
 def _guessed(view: TableView) -> ColumnRoles:
