@@ -263,6 +263,7 @@ def _roles(
         name
         for name in table.names
         if len({roles_of_way.get(name, "ignored") for roles_of_way, _, _ in ways}) > 1
+        or (len(ways) == 1 and name == chosen_by.get("label"))
     }
     return roles, classes, frozenset(asked), dict(chosen_by)
 

@@ -61,7 +61,7 @@ def test_a_role_that_is_chosen_reads_the_file_at_once():
     assert "Still to say:" not in text_of(app)
     rows = rows.replace(b"z", b"y")
     app = upload(open_page(page="data"), "mine.csv", rows)
-    give_role(app, "site", "label")
+    press(app, next(b.label for b in app.button if b.label.endswith("is the label")))
     # Which of two words is the event is asked next.
     press(app, next(b.label for b in app.button if b.label.startswith("The probability")))
     assert "60 rows, 2 classes" in text_of(quiet(app))
