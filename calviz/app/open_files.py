@@ -153,7 +153,7 @@ def open_file(
         asked = (error.repairs, error.readings) if isinstance(error, InputError) else ((), ())
         rows = None
         with suppress(CalvizError):
-            rows = first_rows_of(name, source, options)
+            rows = first_rows_of(name, source, options, also=getattr(error, "row", None))
         failure = UnreadableFile(name or "several files", source, options, str(error), *asked, rows)
         st.session_state[_UNREADABLE] = failure
         return failure
@@ -169,9 +169,13 @@ def open_file(
 
 
 def first_rows_of(
-    name: str | None, source: FileSource | None, options: ReadingOptions
+    name: str | None,
+    source: FileSource | None,
+    options: ReadingOptions,
+    *,
+    also: int | None = None,
 ) -> FirstRows:
-    """Return the first rows of a file and what its columns are taken for.
+    """Return the first rows of a file, `also` the row with this number, and what its columns are taken for.
 
     Raises
     ------
@@ -180,7 +184,7 @@ def first_rows_of(
     """
     if source is None or isinstance(source, tuple):
         raise InputError("these are several logs, whose rows are made from all of them")
-    return first_rows(source, name=name, options=options)
+    return first_rows(source, name=name, options=options, also=also)
 
 
 def close(key: str) -> None:

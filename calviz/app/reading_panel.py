@@ -9,7 +9,7 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from calviz.app import open_files
+from calviz.app import open_files, screen
 from calviz.app.open_files import FileSource, OpenFile, UnreadableFile
 from calviz.app.session import md
 from calviz.core.errors import CalvizError, Repair
@@ -19,6 +19,8 @@ from calviz.data.first_rows import ColumnRole
 
 #: Columns shown at once, pixels per character of a cell, and the least and largest width of a column.
 _AT_ONCE, _CHARACTER, _NARROWEST, _WIDEST = 12, 8, 130, 220
+#: Pixels of the numbers of the rows.
+_NUMBERS = 64
 _OPEN, _SHOWN = "calviz.reading.open", "calviz.reading.shown"
 
 #: Each role: its chip, its colour, and what it means.
@@ -199,7 +201,9 @@ def repair_words(repair: Repair) -> str:
 
 def draw_rows(key: str, shown: FirstRows) -> ReadingOptions | None:
     """Draw the first rows with the role of each column above it; return the options of a role that was changed, or None."""
-    names = _in_order(shown)
+    # On a phone, three columns are in sight.
+    fits = 3 if screen.width_class() == "narrow" else _AT_ONCE
+    names = _in_order(shown, fits)
     if len(names) > _AT_ONCE:
         wanted = st.selectbox(
             f"{_AT_ONCE} of {len(names):,} columns are shown; show also",
@@ -213,24 +217,26 @@ def draw_rows(key: str, shown: FirstRows) -> ReadingOptions | None:
         )
         names = list(dict.fromkeys([*([wanted] if wanted else []), *names]))[:_AT_ONCE]
     changed = None
-    height = max((len(cells) for cells in shown.cells.values()), default=0)
-    with st.container(horizontal=True, wrap=False, gap=None):
+    with st.container(horizontal=True, wrap=False, gap=None, vertical_alignment="bottom"):
+        if shown.numbers != tuple(range(1, len(shown.numbers) + 1)):
+            with st.container(width=_NUMBERS):
+                _draw_cells("row", [f"{n:,}" for n in shown.numbers], shown, _NUMBERS)
         for place, name in enumerate(names):
             cells = shown.cells[name]
             longest = max(map(len, (name, *cells)))
             width = min(max(_CHARACTER * longest + 24, _NARROWEST), _WIDEST)
             with st.container(width=width, gap=None):
                 role = _draw_role(f"{key}.{place}", name, shown)
-                _draw_cells(name, cells, height, width)
+                _draw_cells(name, cells, shown, width)
             if role is not None:
                 changed = shown.with_role(name, role)
     return changed
 
 
-def _in_order(shown: FirstRows) -> list[str]:
-    """The columns in the order of the file; of a wide file, those that matter most first."""
+def _in_order(shown: FirstRows, fits: int) -> list[str]:
+    """The columns in the order of the file; those that matter most first if there are more than fit."""
     names = list(shown.roles)
-    if len(names) <= _AT_ONCE:
+    if len(names) <= fits:
         return names
     first = dict.fromkeys(name for name in names if name in shown.asked)
     for role in ("label", "correct", "prediction", "confidence", "model"):
@@ -266,9 +272,9 @@ def _draw_role(key: str, name: str, shown: FirstRows) -> ColumnRole | None:
     return chosen if chosen is not None and chosen != role else None
 
 
-def _draw_cells(name: str, cells: Sequence[str], height: int, width: int) -> None:
+def _draw_cells(name: str, cells: Sequence[str], shown: FirstRows, width: int) -> None:
     fits = width // _CHARACTER - 2
-    padded = [*cells, *[""] * (height - len(cells))]
+    padded = [*cells, *[""] * (len(shown.numbers) - len(cells))]
     # A static table's cells are markdown; a line without any text would be lower than those beside it.
     texts = [md(shorten(cell, fits)) if cell.strip() else "\u00a0" for cell in padded]
     head = md(shorten(name, fits)) or "\u00a0"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any, BinaryIO, Literal, get_args
@@ -55,8 +55,10 @@ class FirstRows:
 
     Attributes
     ----------
+    numbers : tuple of int
+        The 1-based numbers of the rows.
     cells : mapping of str to tuple of str
-        The values of each column as text.
+        The values of each column as text, one per row; a note instead where the values are not known.
     roles : mapping of str to ColumnRole
         The role of each column, in the order of the file.
     classes : mapping of str to str
@@ -71,6 +73,7 @@ class FirstRows:
         The options that these roles were made with.
     """
 
+    numbers: tuple[int, ...]
     cells: Mapping[str, tuple[str, ...]]
     roles: Mapping[str, ColumnRole]
     classes: Mapping[str, str]
@@ -157,6 +160,7 @@ def first_rows(
     name: str | None = None,
     options: ReadingOptions | None = None,
     rows: int = ROWS,
+    also: int | None = None,
 ) -> FirstRows:
     r"""Return the first rows of a file with the role of each column, also of a file that `read` refuses.
 
@@ -169,6 +173,8 @@ def first_rows(
         How the file is read; everything left empty is recognised or guessed.
     rows : int
         Number of rows.
+    also : int, optional
+        1-based number of a row that stands in the place of the last one, if it is among the rows that are looked at.
 
     Raises
     ------
@@ -192,8 +198,13 @@ def first_rows(
             roles, classes, asked, read_with = _roles(table, with_array_names(table, used))
         except InputError as error:
             raise error.in_file(opened.name) from None
+        known = max(len(c.head) for c in table.columns)
+        shown = [*range(min(rows, known))]
+        if also is not None and rows < also <= known:
+            shown[-1] = also - 1
         return FirstRows(
-            cells={c.name: _cells(c, rows) for c in table.columns},
+            numbers=tuple(row + 1 for row in shown),
+            cells={c.name: _cells(c, shown) for c in table.columns},
             roles={c.name: roles.get(c.name, "ignored") for c in table.columns},
             classes=classes,
             choices={c.name: _choices(c) for c in table.columns},
@@ -203,13 +214,14 @@ def first_rows(
         )
 
 
-def _cells(column: Column, rows: int) -> tuple[str, ...]:
+def _cells(column: Column, rows: Sequence[int]) -> tuple[str, ...]:
     if column.type == "other":
         return (f"({short(column.note)})",) * bool(column.note)
     if column.width is not None and not column.head.size:
         return (f"({column.width:,} numbers per row)",)  # read with all rows only
     whole = column.type == "integer"
-    return tuple(short(_cell(value, whole), _CELL) for value in column.head[:rows])
+    head = column.head
+    return tuple(short(_cell(head[row], whole), _CELL) for row in rows if row < len(head))
 
 
 def _cell(value: Any, whole: bool = False) -> str:

@@ -121,3 +121,15 @@ def test_every_role_of_every_column_gives_valid_options(role):
             assert first_rows(content, options=shown.with_role(name, role)).roles.keys() == {
                 *shown.roles
             }
+
+
+def test_the_row_that_an_error_names_is_among_them():
+    rows = b"label,p\n" + b"1,0.5\n" * 48 + b",0.25\n" + b"0,0.5\n" * 9
+    with pytest.raises(InputError) as caught:
+        read(rows, name="x.csv")
+    assert caught.value.row == 49
+    shown = first_rows(rows, also=49)
+    assert shown.numbers == (1, 2, 3, 4, 5, 6, 7, 49)
+    assert (shown.cells["label"][-1], shown.cells["p"][-1]) == ("", "0.25")
+    # One that is not looked at is not there, and one of the first ones is already.
+    assert first_rows(rows, also=9_999).numbers == first_rows(rows, also=3).numbers
