@@ -238,12 +238,11 @@ def _in_order(shown: FirstRows, fits: int) -> list[str]:
     names = list(shown.roles)
     if len(names) <= fits:
         return names
-    first = dict.fromkeys(name for name in names if name in shown.asked)
-    for role in ("label", "correct", "prediction", "confidence", "model"):
-        first |= dict.fromkeys(name for name in names if shown.roles[name] == role)
-    scores = [name for name in names if shown.roles[name] == "score"]
-    others = [name for name in names if shown.roles[name] not in ("score", "ignored")]
-    return list(dict.fromkeys([*first, *scores[:6], *others, *scores, *names]))
+    of = {role: [name for name in names if shown.roles[name] == role] for role in _ROLES}
+    first = [name for name in names if name in shown.asked]
+    first += [*of["label"], *of["confidence"], *of["model"], *of["score"][:6]]
+    first += [name for role in _ROLES if role not in ("score", "ignored") for name in of[role]]
+    return list(dict.fromkeys([*first, *of["score"], *names]))
 
 
 def _draw_role(key: str, name: str, shown: FirstRows) -> ColumnRole | None:
