@@ -23,7 +23,7 @@ SPLITS = np.where(np.arange(ROWS) < 12, "val", "test")
 
 def seeds() -> dict[str, bytes]:
     """Contents of the files by file name."""
-    return _texts() | _json() | _numpy() | _tables() | _logs()
+    return _texts() | _json() | _numpy() | _tables() | _logs() | _exports()
 
 
 def _csv(separator: str = ",", decimal: str = ".", header: bool = True) -> str:
@@ -93,11 +93,22 @@ def _logs() -> dict[str, bytes]:
     }
 
 
+def _exports() -> dict[str, bytes]:
+    """What other tools write; R's objects also unpacked, so that a change is seen by more than the check of gzip."""
+    files = {
+        file.name: file.read_bytes()
+        for file in sorted(_EXPORTS.iterdir())
+        if file.stem != "expected"
+    }
+    return files | {"unpacked.rds": gzip.decompress(files["predictions.rds"])}
+
+
 #: The file that is read with the labels of another file.
 PREDICTIONS = "predictions.csv"
 TRUTH = b"id,label,site\n3,cat,a\n1,dog,b\n2,dog,a\n4,cat,b\n"
 _LOGS = Path(__file__).parents[1] / "tests" / "inputs" / "logs"
 _TOOLS = Path(__file__).parents[1] / "tests" / "inputs" / "predictions"
+_EXPORTS = Path(__file__).parents[1] / "tests" / "inputs" / "exports"
 
 
 def _npz(compressed: bool = False, **arrays: Any) -> bytes:

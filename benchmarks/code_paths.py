@@ -88,19 +88,19 @@ def way(flow: Callable[[], object], package: Path, goal: tuple[str, str]) -> lis
 QUESTIONS = {
     "the ECE of `calviz audit`": ("`audit --html`", ("metrics/binned.py", "ece")),
     "its sums per bin": ("`audit --html`", ("sample/binning.py", "bin_events")),
-    "the diagram of the report": ("`audit --html`", ("figures/drawing/reliability.py", "draw")),
+    "the diagram of the report": ("`audit --html`", ("figures/reliability.py", "draw")),
     "what a finding of `calviz audit` checks": (
         "`audit --html`",
-        ("checks/support/run_checks.py", "find"),
+        ("verdicts/size_checks.py", "few_rows"),
     ),
     "where *Compare* fits temperature": (
         "the same with one metric, the ECE",
-        ("recalibrators/temperature.py", "_fit"),
+        ("recalibrators/temperature_scaling.py", "_fit_weighted"),
     ),
     "where it measures": ("the same with one metric, the ECE", ("metrics/binned.py", "ece")),
     "from `calviz.load` to the predictions": (
         "`calviz.load` of a small CSV",
-        ("data/building/build.py", "build"),
+        ("data/building.py", "build"),
     ),
 }
 

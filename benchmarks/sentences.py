@@ -18,7 +18,7 @@ from scipy.special import expit, softmax
 from calviz.core.predictions import Predictions
 from calviz.sample.sample import Sample
 from calviz.verdicts.analysis import findings_of
-from calviz.verdicts.evidence import collect_evidence
+from calviz.verdicts.joint_tests import collect_evidence
 from calviz.verdicts.sentence import judged
 
 SIZES = (200, 1_000, 10_000)
@@ -35,6 +35,7 @@ STATEMENTS = (
     "CAL021",
     "CAL022",
     "CAL023",
+    "CAL026",
 )
 #: Rows to compute a true error without a closed form.
 TRUTH_ROWS = 1_000_000
@@ -65,6 +66,21 @@ def even(n, rng, *, k):
     return probs, labels, np.zeros(n)
 
 
+def unrelated(n, rng):
+    """Draw confident scores that say nothing about the events: an AUROC of 1/2, far from calibrated."""
+    score = expit(rng.normal(0, 1.5, n))
+    labels = rng.random(n) < 0.5
+    return np.column_stack([1 - score, score]), labels.astype(int), np.abs(score - 0.5)
+
+
+def reversed_scores(n, rng, *, shift=-0.545):
+    """Draw scores that are lower with the event, normal on the scale of the logits: an AUROC of Phi(shift / sqrt 2), here 0.35."""
+    labels = rng.random(n) < 0.5
+    e = rng.normal(size=n) + shift * labels
+    score, chance = expit(e), expit(shift * (e - shift / 2))
+    return np.column_stack([1 - score, score]), labels.astype(int), np.abs(score - chance)
+
+
 CASES = {
     "calibrated, 2 classes": (two, "positive"),
     "calibrated, 2 classes, top label": (two, "top-label"),
@@ -81,6 +97,8 @@ CASES = {
     "forecasts too high, top label": (partial(two, shift=-0.35), "top-label"),
     "useless, 2 classes": (partial(two, spread=0.02), "positive"),
     "useless, 5 classes": (partial(even, k=5), "top-label"),
+    "unrelated, 2 classes": (unrelated, "positive"),
+    "AUROC 0.35, 2 classes": (reversed_scores, "positive"),
 }
 CALIBRATED = tuple(case for case in CASES if case.startswith(("calibrated", "useless")))
 #: Cases in which no largest probability is too low, so that nothing may be called underconfident.
@@ -104,6 +122,7 @@ def measure_file(case, n, run):
         "low": bool(facts.sides[1]),
         "slices": v.slices_off,
         "apart": bool(v.tells_apart),
+        "reverse": bool(v.in_reverse),
         "below": v.ece_below,
         "codes": codes,
     }
@@ -167,6 +186,19 @@ def tables(results):
                 yield (
                     f"| {case} | {n:,} | {len(rows)} | {100 * truth:.2f} | {share(rows, lambda r: r['beyond'])} | "
                     f"{ways} | {low} | {share(rows, lambda r: not r['apart'])} |"
+                )
+    yield '\n### "The scores rank in reverse"\n'
+    yield "| case | rows | files | said | called useless | both |"
+    yield "| --- | --- | --- | --- | --- | --- |"
+    for case in CASES:
+        for n in SIZES:
+            # Files of earlier studies were not asked.
+            rows = [r for r in results[case, n] if "reverse" in r]
+            if rows:
+                yield (
+                    f"| {case} | {n:,} | {len(rows)} | {share(rows, lambda r: r['reverse'])} | "
+                    f"{share(rows, lambda r: not r['apart'])} | "
+                    f"{share(rows, lambda r: r['reverse'] and not r['apart'])} |"
                 )
     yield '\n### "ECE is below ... with 95 % confidence"\n'
     yield "| case | rows | files | true ECE (points) | median bound | holds |"

@@ -24,6 +24,7 @@ from calviz.cli.command_group import (
     say,
     sentence_on,
     showing_progress,
+    ways_to_read,
     write_json,
 )
 from calviz.cli.options import (
@@ -114,7 +115,7 @@ if TYPE_CHECKING:
 @resamples_option
 @click.option(
     "--model",
-    "models",
+    "chosen",
     multiple=True,
     metavar="NAME",
     help="The models to use, if the file holds several (repeatable); all by default.",
@@ -130,7 +131,7 @@ def audit(
     grades: str | None,
     fail_on: tuple[str, ...],
     junit_path: str | None,
-    models: tuple[str, ...],
+    chosen: tuple[str, ...],
     reading: ReadingOptions,
     labels: LabelFile | None,
     split: str | None,
@@ -166,7 +167,7 @@ def audit(
     options = AuditOptions(
         reading=reading,
         labels=labels,
-        models=tuple(dict.fromkeys(models)),
+        models=tuple(dict.fromkeys(chosen)),
         settings={
             "split": split,
             "reduction": reduction,
@@ -332,7 +333,7 @@ class Outputs:
     def add_failure(self, file: str, error: CalvizError | OSError) -> None:
         """Add, and say, why a file cannot be used."""
         reason = sentence_on(error, file)
-        say(reason)
+        say(reason, *ways_to_read(error))
         self.gates.append(Gate(file, "", "audit", "error", reason))
         self.failed = True
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import csv
 import importlib
 import io
 import os
+import shlex
 import signal
 import sys
 import threading
@@ -23,6 +25,7 @@ from calviz.core.errors import (
     MissingPackage,
     NotAvailable,
     OptionError,
+    Reading,
 )
 from calviz.core.limits import FULL, check_place, real_path, write_output
 from calviz.core.version import __version__
@@ -94,7 +97,7 @@ class CommandGroup(click.Group):
         except BrokenPipeError:
             code = PIPE_CLOSED
         except (CalvizError, OSError) as error:
-            say(sentence(error))
+            say(sentence(error), *ways_to_read(error))
         except MemoryError:
             say("there is not enough memory for this file.")
         except SystemExit as stop:
@@ -297,6 +300,27 @@ def sentence(error: CalvizError | OSError) -> str:
     return f"{place}{reason[:1].lower()}{reason[1:]}."
 
 
+def ways_to_read(error: CalvizError | OSError) -> list[str]:
+    """The ways to read doubtful data, each with the options that choose it."""
+    readings = error.readings if isinstance(error, InputError) else ()
+    return [f"{reading.label}: {_flags(reading)}" for reading in readings]
+
+
+def _flags(reading: Reading) -> str:
+    """Write the options of a reading as they are given to a command."""
+
+    def written(value: Any) -> str:
+        if not isinstance(value, tuple):
+            return shlex.quote(str(value))
+        line = io.StringIO()
+        csv.writer(line, lineterminator="").writerow(value)
+        return shlex.quote(line.getvalue())
+
+    return " ".join(
+        f"--{key.replace('_', '-')} {written(value)}" for key, value in reading.options.items()
+    )
+
+
 def sentence_on(error: CalvizError | OSError, file: str) -> str:
     """Describe an error about a file in one sentence, which names the file."""
     if isinstance(error, InputError):
@@ -334,10 +358,11 @@ def named_twice(files: Sequence[str]) -> str | None:
     return next((file for at, file in enumerate(files) if paths[at] in paths[:at]), None)
 
 
-def say(text: str) -> None:
-    """Write one line to standard error."""
+def say(text: str, *more: str) -> None:
+    """Write a line to standard error, and indented ones below it."""
+    lines = (f"calviz: {terminal_text(text)}", *(f"  {terminal_text(line)}" for line in more))
     with contextlib.suppress(BrokenPipeError):
-        click.echo(f"calviz: {terminal_text(text)}", err=True)
+        click.echo("\n".join(lines), err=True)
 
 
 def cell(value: Any, style: str = "") -> Text:

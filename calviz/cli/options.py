@@ -55,8 +55,14 @@ _READING = (
         help="Score columns, by name or by prefix; for NPZ files, the name of the array.",
     ),
     click.option(
+        "--models",
+        callback=split_names,
+        metavar="COL,COL|PREFIX*",
+        help="Score columns of which each is the probability of the event by a model of its own.",
+    ),
+    click.option(
         "--kind",
-        type=click.Choice(["probabilities", "logits"]),
+        type=click.Choice(["probabilities", "logits", "confidence"]),
         help="What the scores are.",
     ),
     click.option(
@@ -134,6 +140,7 @@ def reading_options(command: Callable[..., Any]) -> Callable[..., Any]:
         *args: Any,
         label: str | None,
         scores: tuple[str, ...] | None,
+        models: tuple[str, ...] | None,
         kind: Any,
         split_column: str | None,
         groups: tuple[str, ...],
@@ -153,6 +160,7 @@ def reading_options(command: Callable[..., Any]) -> Callable[..., Any]:
         reading: ReadingOptions = ReadingOptions(
             label=label,
             scores=scores,
+            models=models,
             kind=kind,
             split_column=split_column,
             groups=tuple(g for g in groups if g) if groups else None,

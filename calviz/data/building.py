@@ -16,7 +16,9 @@ from calviz.core.probabilities import RENORMALISE, RowsInRange
 from calviz.core.probabilities import softmax_probabilities as softmax
 from calviz.core.row_columns import Factor, Kind
 from calviz.data import labels, refusals
+from calviz.data.evidence import SUM_SLACK
 from calviz.data.format import Fetched, Table
+from calviz.data.label_columns import are_several
 from calviz.data.labels import as_numbers, joint_classes, one_dimensional
 from calviz.data.loaded import (
     DROP_MISSING,
@@ -170,7 +172,7 @@ class _Builder:
 
     def _predictions(self, fetched: Fetched) -> Built:
         first = self.layout.scores[0]
-        if self.layout.multilabel:
+        if self.layout.multilabel or self._has_several_labels(fetched, first):
             return self._multilabel(fetched, first)
         k = max(2, first.width)
         if isinstance(self.options, ReadingForMap):
@@ -200,6 +202,18 @@ class _Builder:
             models[model], kind = predictions, predictions.kind
         return self._built(models, kind, decoded.form, names, groups)
 
+    def _has_several_labels(self, fetched: Fetched, first: ScoreColumns) -> bool:
+        """Whether rows of a 2-D label of 0 and 1 have none or several classes, and the scores of a row do not sum to 1."""
+        label = None if self.layout.label is None else fetched.columns.get(self.layout.label)
+        if not isinstance(label, np.ndarray) or label.ndim != 2 or label.shape[1] != first.width:
+            return False
+        scores = fetched.scores[0]
+        if first.width < 2 or len(label) != len(scores) or not np.isin(label, (0, 1)).all():
+            return False
+        off = np.abs(scores.sum(axis=1, dtype=np.float64) - 1) > SUM_SLACK
+        is_distribution = first.kind == "probabilities" and float(np.mean(off)) < 0.1
+        return are_several(label) and not is_distribution
+
     def _multilabel(self, fetched: Fetched, first: ScoreColumns) -> Built:
         """Make a model of two classes of each label."""
         scores, layout = fetched.scores[0], self.layout
@@ -221,6 +235,11 @@ class _Builder:
         if keep is not None:
             scores, columns = scores[keep], rows_taken(columns, keep)
             decoded = [one[keep] for one in decoded]
+        text = (
+            f"multi-label: rows have none or several of the {len(names):,} labels, so each label is a model of its own "
+            "with two classes"
+        )
+        self.notices.append(Notice.LABEL_VALUES.finding("info", text))
         models: dict[str, Dataset] = {}
         kind: Kind = "probabilities"
         for j, name in enumerate(names):

@@ -514,7 +514,7 @@ def _last_record(source: Source, dialect: Dialect, text: str | None) -> list[str
         with source.open_raw() as stream:
             stream.seek(-min(source.size, _TAIL), io.SEEK_END)
             text = decode(stream.read(), dialect.encoding)
-    last = text.rstrip().replace("\r", "\n").rpartition("\n")[2]
+    last = text[-_TAIL:].rstrip().replace("\r", "\n").rpartition("\n")[2]
     return [cell.strip() for cell in next(csv.reader([last], delimiter=dialect.separator), [])]
 
 

@@ -14,7 +14,7 @@ from calviz.data.format import Column
 from calviz.data.labels import class_key, event_of, is_missing
 
 #: Rounded rows whose sum is this far from 1 are still recognised as probabilities.
-_SUM_SLACK = 0.02
+SUM_SLACK = 0.02
 #: Number of columns examined together.
 _BLOCK = 1_024
 #: With fewer rows than this, two columns agree or differ by accident.
@@ -80,7 +80,7 @@ def is_one(sums: npt.NDArray[np.float64]) -> bool:
 
 def are_one(sums: npt.NDArray[np.float64]) -> npt.NDArray[np.bool_]:
     """Whether nearly all sums in each column of an array of shape (n, m) are 1, shape (m,); NaN is ignored."""
-    fits = np.count_nonzero(np.abs(sums - 1) <= _SUM_SLACK, axis=0)
+    fits = np.count_nonzero(np.abs(sums - 1) <= SUM_SLACK, axis=0)
     rows = np.count_nonzero(~np.isnan(sums), axis=0)
     nearly_all: npt.NDArray[np.bool_] = (rows > 0) & (fits > 0.9 * rows)
     return nearly_all

@@ -31,7 +31,7 @@ from calviz.data.format import Column
 from calviz.data.labels import class_key, event_of, no_event_of, whole
 from calviz.data.loaded import Notice, ReadingForMap, short, span
 from calviz.data.roles import Found, ScoreColumns, TableView
-from calviz.data.score_columns import is_named_after_another, named_by_labels
+from calviz.data.score_columns import by_known_words, is_named_after_another, named_by_labels
 
 #: With more columns than this that may be the label, the header is not searched for the values of each.
 _MOST_CANDIDATES = 50
@@ -57,44 +57,42 @@ def named_label(view: TableView, taken: set[str]) -> str | None:
 
 
 def named_by_an_unnamed_label(view: TableView, taken: set[str]) -> Found | None:
-    """Find columns that are named after the values of a column, which is then the label."""
+    """Find columns that are named after the values of a column, which is then the label.
+
+    Raises
+    ------
+    InputError
+        If they are named after the values of several columns.
+    """
     predictions = {view.plain[n] for n in column_names.PREDICTED if n in view.plain}
     candidates = [
         c
         for c in view.table.columns
-        if c.name not in taken | predictions
+        if view.table.named
+        and c.name not in taken | predictions
         and is_label_like(c)
-        and view.table.named
         and not is_named_after_another(view, c)
     ]
-    found: list[tuple[Column, tuple[ScoreColumns, ...]]] = []
+    found: dict[str, tuple[ScoreColumns, ...]] = {}
     for column in candidates[:_MOST_CANDIDATES]:
         notices = len(view.notices)
         scores = named_by_labels(view, taken, column.name)
         del view.notices[notices:]
         if scores and _may_be_true_class(view, column, scores[0]):
-            found.append((column, scores))
-    texts = [(c, s) for c, s in found if c.type == "text"]
-    called = [(c, s) for c, s in found if {*column_names.words(c.name)} & column_names.LABEL_WORDS]
-    for some in (called, texts, found):
-        if len(some) == 1:
-            column, scores = some[0]
-            scores = named_by_labels(view, taken, column.name)
-            if not _kept_by_name(column.name):
-                text = f"the column '{short(column.name)}' is taken as the label: the score columns are named after its values"
-                view.note(Notice.LABEL_COLUMN, "info", text)
-            return Found(scores, label=column.name)
-        if len(some) > 1:
-            raise _several_labels(
-                view,
-                [c.name for c, _ in some],
-                f"the score columns '{span(some[0][1][0].columns)}' are named after the values of several columns",
-            )
-    return None
-
-
-def _kept_by_name(name: str) -> bool:
-    return plain(name) in column_names.LABELS
+            found[column.name] = scores
+    called = [n for n in found if {*column_names.words(n)} & column_names.LABEL_WORDS]
+    texts = [n for n in found if view.table[n].type == "text"]
+    names = next((some for some in (called, texts, list(found)) if some), [])
+    if len(names) > 1:
+        first = span(found[names[0]][0].columns)
+        raise _several_labels(
+            names, f"the score columns '{first}' are named after the values of several columns"
+        )
+    if not names:
+        return None
+    text = f"the column '{short(names[0])}' is taken as the label: the score columns are named after its values"
+    view.note(Notice.LABEL_COLUMN, "info", text)
+    return Found(named_by_labels(view, taken, names[0]), label=names[0])
 
 
 def _may_be_true_class(view: TableView, column: Column, scores: ScoreColumns) -> bool:
@@ -104,27 +102,47 @@ def _may_be_true_class(view: TableView, column: Column, scores: ScoreColumns) ->
     if words & column_names.NO_LABEL_WORDS and not correct:
         return False
     best = arg_max([view.table[c] for c in scores.columns], scores.labels or scores.class_names)
-    truth = np.array(
-        [class_key(str(v)) if v is not None else None for v in keys(column)], dtype=object
-    )
+    truth = keys(column)
     right = share_equal(best, truth)
     if right == 1:
         return False
-    if words & column_names.LABEL_WORDS:
-        return True
-    rows = max(len(truth), 1)
-    if rows < FEWEST_ROWS:
-        return column.type == "text"
-    chance = max(np.mean(best == name) * np.mean(truth == name) for name in {*truth} - {None})
-    return (column.type == "text" and right < 1) or CLEAR * np.sqrt(
-        0.25 / rows
-    ) + chance < right < 1
+    if column.type == "text" or words & column_names.LABEL_WORDS or len(truth) < FEWEST_ROWS:
+        return column.type == "text" or bool(words & column_names.LABEL_WORDS)
+    chance = max(np.mean(best == v) * np.mean(truth == v) for v in {*truth} - {None})
+    return bool(right > chance + CLEAR * np.sqrt(0.25 / len(truth)))
 
 
-def _several_labels(view: TableView, names: Sequence[str], what: str) -> InputError:
+def note_agreement(view: TableView, found: Found, taken: set[str]) -> None:
+    """Say what speaks for the classes of the columns: that they are the labels, and that the prediction is the class of the largest."""
+    first = found.scores[0]
+    if len(first.columns) != first.width or first.width < 2 or first.kind == "logits":
+        return
+    classes = first.labels or first.class_names
+    reasons = []
+    if found.label is not None and {*keys(view.table[found.label])} - {None} <= {
+        class_key(name) for name in classes
+    }:
+        reasons.append(f"class names are the values of '{short(found.label)}'")
+    predicted = view.predicted(taken | found.used)
+    if predicted is not None:
+        values = keys(view.table[predicted])
+        known = {*values} - {None}
+        share = share_equal(arg_max([view.table[c] for c in first.columns], classes), values)
+        if known <= {class_key(name) for name in classes} and len(values) >= FEWEST_ROWS:
+            if share < 0.5:
+                text = f"the class of the largest score is '{short(predicted)}' in only {share:.0%} of the rows: are the columns called by the right classes?"
+                view.note(Notice.SCORE_COLUMNS, "warning", text)
+                return
+            where = "all rows" if share == 1 else f"{share:.1%} of the rows"
+            reasons.append(f"the largest score agrees with '{short(predicted)}' in {where}")
+    if reasons and not by_known_words(first.columns):
+        text = f"'{span(first.columns)}' are read as the probabilities of {span(first.class_names)}: {'; '.join(reasons)}"
+        view.note(Notice.SCORE_COLUMNS, "info", text)
+
+
+def _several_labels(names: Sequence[str], what: str) -> InputError:
     return InputError(
-        f"{what}: {', '.join(short(name) for name in names[:10])}",
-        remedy="say which one is the label",
+        f"{what}: {', '.join(short(name) for name in names[:10])}; say which one is the label",
         readings=[Reading(f"'{short(name)}' is the label", {"label": name}) for name in names[:3]],
     )
 
@@ -147,10 +165,11 @@ def label_column(view: TableView, scores: tuple[ScoreColumns, ...], used: set[st
     if optional and view.table.named:
         return None
     not_labels = (*column_names.PREDICTED, *column_names.CONFIDENCES, *column_names.CORRECTS)
+    predictions = [c.name for c in view.table.columns if _is_prediction(view, c, scores[0])]
     free = [
         c
         for c in view.table.columns
-        if c.name not in used
+        if c.name not in {*used, *predictions}
         and c.type != "other"
         and (c.width is None or c.width == scores[0].width)
         and plain(c.name) not in not_labels
@@ -187,16 +206,24 @@ def label_column(view: TableView, scores: tuple[ScoreColumns, ...], used: set[st
         near = [
             f"'{short(c.name)}' has {len(levels(c)):,} values" for c in free if is_label_like(c)
         ]
+        near += [f"'{short(name)}' is the class of the largest score" for name in predictions]
         stops = f" ({', '.join(near[:3])})" if near else ""
         raise InputError(
             f"there is no label column: {what}, but nothing to compare them with{stops}",
             remedy="add a column 'label' with the true class",
         )
     raise _several_labels(
-        view,
         [c.name for c in possible],
         f"there is no column called 'label' ({what}), and several could be it",
     )
+
+
+def _is_prediction(view: TableView, column: Column, scores: ScoreColumns) -> bool:
+    """Whether a column of text is the class of the largest score in all rows."""
+    columns = [view.table[name] for name in scores.columns]
+    if column.type != "text" or len(columns) < 2 or len(columns) != scores.width:
+        return False
+    return share_equal(arg_max(columns, scores.class_names), keys(column)) == 1
 
 
 def _can_be_label(column: Column, scores: ScoreColumns) -> bool:
@@ -223,11 +250,10 @@ def with_one_hot(view: TableView, found: Found, taken: set[str]) -> Found:
     first = found.scores[0]
     if len(first.columns) != first.width:
         return found
-    zero_one = [
-        c
-        for c in view.table.columns
-        if c.name not in taken | found.used - {found.label} and is_zero_one(c)
-    ]
+    if found.label is not None and first.width > 1 and not is_zero_one(view.table[found.label]):
+        return found
+    used = taken | (found.used - {found.label})
+    zero_one = [c for c in view.table.columns if c.name not in used and is_zero_one(c)]
     if first.width == 1:
         ends = (f"{first.columns[0]}{ending}" for ending in column_names.OUTCOME_ENDINGS)
         plain_ends = {plain(end) for end in ends} | {f"y_{plain(n)}" for n in first.class_names}
@@ -237,8 +263,6 @@ def with_one_hot(view: TableView, found: Found, taken: set[str]) -> Found:
         )
         if outcome is not None and (found.label is None or not view.options.label):
             return replace(found, label=None, one_hot=(outcome,))
-        return found
-    if found.label is not None and found.label not in {c.name for c in zero_one}:
         return found
     names = [c.name for c in zero_one]
     columns = _outcomes_of(first, names) or next(
@@ -270,9 +294,7 @@ def _with_columns_of_labels(view: TableView, found: Found, columns: tuple[str, .
     is_distribution = first.kind == "probabilities" and sum_to_one(
         [view.table[c] for c in first.columns]
     )
-    several = _are_several(labels) and not is_distribution
-    if several:
-        _note_multilabel(view, first.class_names)
+    several = are_several(labels) and not is_distribution
     return replace(found, label=None, one_hot=columns, multilabel=several)
 
 
@@ -310,32 +332,9 @@ def _outcomes_of(scores: ScoreColumns, names: Sequence[str]) -> tuple[str, ...]:
     return ()
 
 
-def with_label_array(view: TableView, found: Found) -> Found:
-    """See whether a 2-D label holds several labels per row."""
-    column = None if found.label is None else view.table[found.label]
-    if column is None or (column.width or 1) < 2 or not found.scores or not column.numeric:
-        return found
-    first = found.scores[0]
-    scores = view.table[first.columns[0]]
-    heads = scores.head if first.width > 1 and len(first.columns) == 1 else None
-    if heads is None or heads.ndim != 2 or column.head.ndim != 2 or column.width != first.width:
-        return found
-    sums = np.nansum(heads.astype(float), axis=1)
-    is_distribution = first.kind == "probabilities" and bool((np.abs(sums - 1) < 0.02).mean() > 0.9)
-    if not np.isin(column.head, (0, 1)).all() or is_distribution or not _are_several(column.head):
-        return found
-    _note_multilabel(view, first.class_names or tuple(map(str, range(first.width))))
-    return replace(found, multilabel=True)
-
-
-def _are_several(labels: npt.NDArray[Any]) -> bool:
+def are_several(labels: npt.NDArray[Any]) -> bool:
     """Whether 0/1 labels, shape (n, K), are none or several of the classes in some rows."""
     return bool((np.nansum(labels.astype(float), axis=1) != 1).any())
-
-
-def _note_multilabel(view: TableView, names: Sequence[str]) -> None:
-    text = f"multi-label: rows have none or several of the {len(names)} labels, so each label is a model of its own with two classes"
-    view.note(Notice.LABEL_VALUES, "info", text)
 
 
 # Which label belongs to which score column
@@ -351,9 +350,9 @@ def with_labels(view: TableView, scores: ScoreColumns, label: str | None) -> Sco
     names = [class_key(name) for name in scores.class_names]
     if scores.labels:
         # Labels that are the names need no table, and are read faster without one.
-        alike = scores.labels == scores.class_names and (
-            column.type == "text" or [*scores.labels] == names
-        )
+        spelled = tuple(class_key(text) for text in scores.labels)
+        texts = column.type == "text" and scores.labels == scores.class_names
+        alike = texts or spelled == scores.class_names
         return replace(scores, labels=() if alike else scores.labels)
     values = {v for v in keys(column) if v is not None}
     if not values or values <= {*names} or view.options.label_base is not None:
@@ -409,8 +408,7 @@ def _counted(view: TableView, scores: ScoreColumns, label: Column, counted: list
     if -CLEAR < z < -1 or not _all_follow(columns, label, order):
         raise InputError(
             f"nothing says which class each number in '{short(label.name)}' is: the order of the columns and that "
-            "of the alphabet differ",
-            remedy="choose",
+            "of the alphabet differ; choose",
             readings=[
                 Reading(f"{counted[0]} is '{short(one[0])}'", {"scores": one})
                 for one in (
@@ -449,8 +447,7 @@ def _ask_if_reversed(
         return
     raise InputError(
         f"nothing says whether '{short(first)}' or '{short(second)}' is the probability of '{happened}' in "
-        f"'{short(label.name)}', and the labels follow the first",
-        remedy="choose",
+        f"'{short(label.name)}', and the labels follow the first; choose",
         readings=[
             Reading(f"'{short(event)}' is of '{happened}'", {"scores": (other, event)})
             for other, event in ((second, first), (first, second))

@@ -239,12 +239,20 @@ def open_parquet(source: Source) -> Table:
     )
 
 
+#: Columns whose first rows are read together.
+_TOGETHER = 64
+
+
 class _ParquetHeads:
     """Reads the first rows of columns on demand, only of those that recognition inspects."""
 
     def __init__(self, source: Source, metadata: Any, schema: Any) -> None:
         self.source, self.metadata = source, metadata
         self.texts = [field.name for field in schema if arrow_tables.is_text(field.type)]
+        numbers = [f.name for f in schema if pa.types.is_floating(f.type)]
+        self._block_of = {name: j // _TOGETHER for j, name in enumerate(numbers)}
+        self._blocks = [numbers[j : j + _TOGETHER] for j in range(0, len(numbers), _TOGETHER)]
+        self._read: dict[str, Any] = {}
 
     @cached_property
     def _file(self) -> Any:
@@ -253,8 +261,12 @@ class _ParquetHeads:
         return pq.ParquetFile(stream, metadata=self.metadata, read_dictionary=self.texts)
 
     def of(self, name: str) -> Any:
-        """Return the first rows of a column."""
+        """Return the first rows of a column; columns of fractions are read with their neighbours, which are asked for next."""
+        if name in self._read:
+            return self._read.pop(name)
+        names = self._blocks[self._block_of[name]] if name in self._block_of else [name]
         with arrow_tables.readable("Parquet"):
-            for batch in self._file.iter_batches(batch_size=SAMPLE_ROWS, columns=[name]):
-                return pa.chunked_array([batch.column(name)])
+            for batch in self._file.iter_batches(batch_size=SAMPLE_ROWS, columns=names):
+                self._read |= {n: pa.chunked_array([batch.column(n)]) for n in names}
+                return self._read.pop(name)
         raise no_rows("there are columns but no rows of data")

@@ -12,7 +12,7 @@ from calviz.data.label_columns import (
     label_column,
     named_by_an_unnamed_label,
     named_label,
-    with_label_array,
+    note_agreement,
     with_labels,
     with_labels_of_their_own,
     with_one_hot,
@@ -100,7 +100,8 @@ def _scores_and_label(view: TableView, taken: set[str]) -> Found:
     if found.label is None and not found.one_hot:
         found.label = label_column(view, found.scores, taken | found.used)
     found.scores = tuple(with_labels(view, s, found.label) for s in found.scores)
-    return with_label_array(view, found)
+    note_agreement(view, found, taken)
+    return found
 
 
 def _time(view: TableView, used: set[str]) -> str | None:

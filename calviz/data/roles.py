@@ -154,8 +154,8 @@ class TableView:
             c.name
             for c in self.table.columns
             if c.name not in taken
-            and is_label_like(c)
             and {*column_names.words(c.name)} & column_names.PREDICTED_WORDS
+            and is_label_like(c)
         ]
         return worded[0] if len(worded) == 1 else None
 

@@ -171,6 +171,12 @@ def named_by_labels(
     """Columns that are named after the labels, with anything around; several such sets whose rows sum to 1 are models."""
     if label is None or not view.table.named or view.table[label].width is not None:
         return ()
+    notices = len(view.notices)
+    called = _called_scores(view, taken, label)
+    if called is not None and _names_labels(view, called, label):
+        # The names say it all: no value is read.
+        return (replace(called, labels=called.class_names),)
+    del view.notices[notices:]
     numeric = view.numeric({*taken, label})
     blocks = blocks_named_by(levels(view.table[label]), [c.name for c in numeric])
     usable = [scores for block in blocks if (scores := _usable(view, block, numeric))]
@@ -268,8 +274,24 @@ def _with_known_words(
     view: TableView, taken: set[str], label: str | None
 ) -> tuple[ScoreColumns, ...]:
     """Columns that begin with the same known word for scores, such as ``p_``."""
-    if not view.table.named:
+    scores = _called_scores(view, taken, label)
+    if scores is None:
         return ()
+    if not _names_labels(view, scores, label) and scores.kind == "probabilities":
+        _ask_if_models(view, scores.columns, label)
+    return (scores,)
+
+
+def _names_labels(view: TableView, scores: ScoreColumns, label: str | None) -> bool:
+    """Whether all labels are among the class names."""
+    if label is None or view.table[label].width is not None:
+        return False
+    return {*keys(view.table[label])} - {None} <= {class_key(name) for name in scores.class_names}
+
+
+def _called_scores(view: TableView, taken: set[str], label: str | None) -> ScoreColumns | None:
+    if not view.table.named:
+        return None
     numeric = view.numeric({*taken, label or ""})
     best: dict[str, ScoreColumns] = {}
     for pattern, kind in column_names.PREFIXES:
@@ -284,10 +306,8 @@ def _with_known_words(
             best[kind] = _columns(view, columns, classes, declared)
     used_kind = next((kind for kind in (*_kinds(view), "") if kind in best), None)
     if used_kind is None:
-        return ()
+        return None
     scores = best[used_kind]
-    if used_kind != "logits":
-        _ask_if_models(view, scores.columns, label)
     other = {"probabilities": "logits", "logits": "probabilities"}.get(used_kind, "")
     if used_kind and other in best:
         place = dict(zip(best[other].class_names, best[other].columns, strict=True))
@@ -295,7 +315,7 @@ def _with_known_words(
             scores = replace(scores, logits=tuple(place[name] for name in scores.class_names))
         else:
             mention_unused(view, scores, best[other].columns)
-    return (scores,)
+    return scores
 
 
 def is_outcome(view: TableView, column: Column) -> bool:
@@ -347,9 +367,7 @@ def _ask_if_models(view: TableView, columns: Sequence[str], label: str | None) -
         return
     listed = ", ".join(f"'{name}'" for name in columns[:5])
     raise InputError(
-        f"each of {listed} may be the probability of the event: their rows do not sum to 1, so they are "
-        "models rather than classes",
-        remedy="choose",
+        f"each of {listed} may be the probability of the event, as the rows do not sum to 1: are they models?",
         readings=[
             Reading(f"{len(columns)} models", {"models": tuple(columns)}),
             *(Reading(f"only '{name}'", {"scores": (name,)}) for name in columns[:3]),

@@ -72,8 +72,7 @@ def _ask_if_of_no_event(view: TableView, score: ScoreColumns, label: str) -> Non
     if not is_zero_one(view.table[label]):
         return
     raise InputError(
-        f"'{short(score.columns[0])}' sounds like the opposite of the event in '{short(label)}'",
-        remedy="say what it is",
+        f"'{short(score.columns[0])}' sounds like the opposite of the event in '{short(label)}'; say what it is",
         readings=[
             Reading("the probability that there is no event", {"class_names": ("1", "0")}),
             Reading("the probability of the event", {"class_names": ("0", "1")}),
@@ -232,8 +231,7 @@ def _no_confidence(name: str, below: float, k: int, label: str | None) -> InputE
         readings.insert(0, Reading("the probability of the event", chosen))
     return InputError(
         f"'{short(name)}' lies below 1/{k} in {below:.0%} of the rows, which the confidence of a prediction "
-        f"among {k:,} classes cannot",
-        remedy="say what it is",
+        f"among {k:,} classes cannot; say what it is",
         readings=readings,
     )
 

@@ -363,12 +363,12 @@ def p_value(drawn: FloatArray, value: float) -> float:
 FILE = 0.05
 #: Tests of the verdict on the scores as a whole, under all reductions that it uses.
 OVERALL = 0.03
-#: Tests of predicted classes, true classes and one-vs-rest columns, of labels, and of the dependence of rows.
+#: Tests of predicted classes, true classes and one-vs-rest columns, of labels, of the dependence of rows, and of scores that rank in reverse.
 CLASSES = 0.01
 #: Slices of group columns.
 SLICES = 0.01
-#: Each of the five tests that share `CLASSES`; a test with a range per class divides this by the number of classes (Bonferroni).
-CLASS_TEST = CLASSES / 5
+#: Each of the six tests that share `CLASSES`; a test with a range per class divides this by the number of classes (Bonferroni).
+CLASS_TEST = CLASSES / 6
 
 
 def class_level(n_classes: int) -> float:

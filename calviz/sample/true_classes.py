@@ -105,7 +105,7 @@ class ClassRows:
 
     @cached_property
     def winner(self) -> IntArray:
-        """The predicted classes, which are needed only for redrawn labels."""
+        """The predicted classes, shape (n,), which are needed only for redrawn labels."""
         data = self.draws.data
         assert isinstance(data, Predictions)  # others have no labels to redraw
         return predicted_classes(data)

@@ -117,8 +117,8 @@ class Verdict:
     sentence : str
         The verdict in words (plain text; a class name in it is shortened, not escaped).
     direction : {"over", "under", "mixed", "off", "calibrated", "undecided"}
-        In this order: scores too high; too low; both, in different places; off without a clear direction, or only in classes
-        or slices; no miscalibration found; too few rows to tell.
+        In this order: scores too high; too low; both, in different places; off without a clear direction, or only in classes,
+        slices or their order; no miscalibration found; too few rows to tell.
     reduction : str
         The reduction that the sentence and the numbers are about: the requested one or, with two classes, the other one
         if it is worse.
@@ -148,6 +148,8 @@ class Verdict:
         Number of tested slices of the usual group columns, and of those that are off beyond chance.
     tells_apart : bool
         False if the probabilities hardly discriminate between the classes (`calviz.verdicts.row_checks`).
+    in_reverse : bool
+        True if the scores rank in reverse beyond chance (`calviz.verdicts.reverse_checks`).
     other_view : str or None
         What the reduction of two-class data that `sentence` is not about shows, if it differs.
     """
@@ -170,6 +172,7 @@ class Verdict:
     slices: int = 0
     slices_off: int = 0
     tells_apart: bool = True
+    in_reverse: bool = False
     other_view: str | None = None
 
     @property

@@ -19,7 +19,8 @@ from calviz.core.predictions import Predictions
 from calviz.core.words import counted, decimal, decimals_for, percent, shorten
 from calviz.sample.error_bars import CLASS_TEST
 from calviz.sample.sample import Sample
-from calviz.verdicts.evidence import MIN_ROWS
+from calviz.verdicts.joint_tests import MIN_ROWS
+from calviz.verdicts.reverse_checks import in_reverse
 
 #: A column is taken for clusters if it has at least this many levels, and if the mean over rows of the number of rows with the same
 #: level is at most this large: a few large levels rule it out.
@@ -445,7 +446,7 @@ def no_discrimination(sample: Sample) -> Iterator[Finding]:
         return
     comparison = sample.view(shuffled)
     f = comparison.shuffling
-    if f is None or comparison.tells_apart:
+    if f is None or comparison.tells_apart or in_reverse(sample):
         return
     if f.spread == 0:
         reason = "they are the same in all rows"

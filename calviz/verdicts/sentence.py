@@ -27,7 +27,8 @@ from calviz.sample.sample import Sample, chosen_bins, event_sums
 from calviz.sample.slices import Slice, Slices, usual_slices
 from calviz.verdicts.class_checks import classes_off, classes_unseen, of_the_top_label
 from calviz.verdicts.evaluation import CalibrationTest, Verdict, VerdictDirection, mcs_decimals
-from calviz.verdicts.evidence import MIN_ROWS, Evidence, collect_evidence, tested_views
+from calviz.verdicts.joint_tests import MIN_ROWS, Evidence, collect_evidence, tested_views
+from calviz.verdicts.reverse_checks import reverse_words
 from calviz.verdicts.row_checks import shuffled
 
 #: If the upper bound of the ECE is this or more, finding no error means little: the verdict is undecided.
@@ -40,7 +41,7 @@ def judged(sample: Sample) -> Verdict:
 
     Notes
     -----
-    The tests and the adjustment of p-values are in `calviz.verdicts.evidence`; at most 3 % of calibrated models
+    The tests and the adjustment of p-values are in `calviz.verdicts.joint_tests`; at most 3 % of calibrated models
     are called miscalibrated (`calviz.sample.error_bars`). Another 1 % may have slices that are reported as off.
     """
     evidence = sample.once(collect_evidence)
@@ -48,12 +49,18 @@ def judged(sample: Sample) -> Verdict:
     each_row = sample.data.cells is None
     alike = sample.data.alike and each_row
     by_group = usual_slices(sample) if evidence.rows >= MIN_ROWS else None
-    tells_apart = evidence.rows < MIN_ROWS or not alike or sample.view(shuffled).tells_apart
+    reverse = reverse_words(sample)
+    tells_apart = (
+        bool(reverse) or evidence.rows < MIN_ROWS or not alike or sample.view(shuffled).tells_apart
+    )
     quiet = evidence.rows >= MIN_ROWS and evidence.direction == "none"
     # Ranges of the classes assume independent, equally weighted rows.
     classes = classes_off(sample) if quiet and sample.data.alike else ()
     no_error_words = nothing_found(evidence, sample) if quiet else ""
     direction, sentence = _judge(evidence, sample, no_error_words, classes, by_group, tells_apart)
+    if reverse:
+        sentence = f"{reverse} {sentence}"
+        direction = "off" if direction in ("calibrated", "undecided") else direction
     worst = {
         "over": evidence.too_high,
         "under": evidence.too_low,
@@ -79,6 +86,7 @@ def judged(sample: Sample) -> Verdict:
         slices=len(by_group.slices) if by_group else 0,
         slices_off=len(by_group.off) if by_group else 0,
         tells_apart=tells_apart,
+        in_reverse=bool(reverse),
         other_view=other_view(sample),
     )
 
@@ -469,6 +477,8 @@ class _Sentences:
                 off.append(
                     f"{v.slices_off:,} of {counted(v.slices, 'group')} of rows {'is' if one else 'are'} off"
                 )
+            if v.in_reverse:
+                off.append("they rank the rows in reverse")
             return f"As a whole its probabilities hold, but {' and '.join(off)}."
         below = f"below {_points(v.ece_below, points_decimals(v.ece))}"
         if v.direction == "calibrated":
@@ -505,6 +515,8 @@ class _Sentences:
     def example(self) -> str:
         """Sentence on what it means for a hundred rows."""
         v, worst = self.verdict, self.verdict.worst
+        if v.in_reverse:
+            return "Its scores rank in reverse: where it promises more, less comes true."
         if not v.tells_apart:
             return "Its probabilities hardly tell the classes apart, so decisions gain little from them either way."
         if self.few:
@@ -522,6 +534,11 @@ class _Sentences:
     def to_do(self) -> str:
         """Sentence on what to do about it."""
         v = self.verdict
+        if v.in_reverse:
+            return (
+                "First find out what the scores are of, such as the other class; until then nothing should depend on "
+                "them."
+            )
         if v.beyond_noise:
             return (
                 "Before anybody acts on these probabilities, correct them with rows whose outcome is known; the model "

@@ -12,7 +12,7 @@ from calviz.core.words import counted, decimal, listed, percent
 from calviz.sample.binning import FEW_ROWS
 from calviz.sample.losses import clipped_words, negative_log_likelihood
 from calviz.sample.sample import Sample, chosen_bins, event_sums
-from calviz.verdicts.evidence import MIN_ROWS
+from calviz.verdicts.joint_tests import MIN_ROWS
 
 
 def few_rows(sample: Sample) -> Iterator[Finding]:

@@ -85,11 +85,10 @@ def test_the_plugin_has_the_metric_of_the_example() -> None:
     assert plugin.partition("\n")[2] == example.replace('    tables=("methods",),\n', "")
 
 
-def test_every_kind_of_addition_has_an_example() -> None:
+def test_the_usual_additions_have_an_example() -> None:
     rooms = {str(Path(path).parent) for path in examples()}
-    for room in ("metrics", "figures", "data/formats", "verdicts", "recalibrators"):
-        assert f"calviz/{room}" in rooms
-        assert f"tests/unit/{room.split('/')[0]}" in rooms
+    for room in ("metrics", "figures", "recalibrators"):
+        assert {f"calviz/{room}", f"tests/unit/{room}"} <= rooms
 
 
 def test_the_tests_beside_the_examples_pass(project: Path) -> None:
@@ -119,11 +118,8 @@ import json, calviz, numpy as np
 from click.testing import CliRunner
 from calviz.cli import main
 from calviz.comparison.advice import suggest
-from calviz.data import FORMATS
-from calviz.core.entry_specs import CHECKS
-from calviz.core.entry_specs import FIGURES
+from calviz.core.entry_specs import FIGURES, RECALIBRATORS
 from calviz.core.metric_spec import METRICS
-from calviz.core.entry_specs import RECALIBRATORS
 
 p = calviz.Predictions(probs=[0.2, 0.4, 0.9], labels=[0, 1, 1])
 rng = np.random.default_rng(0)
@@ -133,13 +129,12 @@ two, three = (
 )
 gain = calviz.compare(two, ["shrink"], metrics=["average_ce"], seed=0)["shrink"].differences["average_ce"]
 lines = {}
-for line in ("metrics", "formats", "methods", "audit small.md --json -"):
+for line in ("metrics", "methods", "audit small.csv --json -"):
     done = CliRunner().invoke(main, line.split())
     assert done.exit_code == 0, done.output
     lines[line.split()[0]] = done.stdout
 print(json.dumps({
-    "metric": METRICS.keys(), "figure": FIGURES.keys(), "format": FORMATS.keys(),
-    "check": CHECKS.keys(), "recalibrator": RECALIBRATORS.keys(),
+    "metric": METRICS.keys(), "figure": FIGURES.keys(), "recalibrator": RECALIBRATORS.keys(),
     "evaluated": list(calviz.evaluate(p).metrics),
     "parameters": [q.name for q in METRICS["average_ce"].parameters],
     "summary": METRICS["average_ce"].summary, "home": calviz.__file__,
@@ -154,9 +149,7 @@ print(json.dumps({
 @pytest.fixture(scope="module")
 def registered(project: Path) -> dict[str, Any]:
     """What one process of that project knows, has computed and has printed."""
-    (project / "small.md").write_text(
-        "| label | p_cat | p_dog |\n|---|---:|---:|\n| cat | 0.9 | 0.1 |\n| dog | 0.2 | 0.8 |\n| cat | 0.4 | 0.6 |\n"
-    )
+    (project / "small.csv").write_text("label,p_cat,p_dog\ncat,0.9,0.1\ndog,0.2,0.8\ncat,0.4,0.6\n")
     answers: dict[str, Any] = json.loads(run(project, "-c", ASKED))
     return answers
 
@@ -168,8 +161,6 @@ def test_everything_registers_itself(project: Path, registered: dict[str, Any]) 
     assert registered["parameters"] == ["bins"]
     assert registered["summary"].startswith("Average calibration error:")
     assert "scores-by-hit" in registered["figure"]
-    assert "markdown" in registered["format"]
-    assert "CAL901" in registered["check"]
     assert "shrink" in registered["recalibrator"]
 
 
@@ -187,7 +178,6 @@ def test_what_the_rest_has_to_know_is_said_by_the_entry(registered: dict[str, An
 def test_the_command_line_knows_them(registered: dict[str, Any]) -> None:
     lines = registered["lines"]
     assert "average_ce" in lines["metrics"]
-    assert "Markdown table" in lines["formats"]
     assert "shrink" in lines["methods"]
     audited = json.loads(lines["audit"])
     assert audited["rows"] == 3

@@ -189,7 +189,7 @@ FORMATS.register(
 
 
 _HEAD = re.compile(rb"\s*(?:===[^\n]*===\s*)?inst#[\s,;]+actual[\s,;]+predicted[\s,;]+error\b")
-_CLASS = re.compile(r"(\d+):(.*)", re.DOTALL)
+_CLASS = re.compile(r"(\d{1,6}):(.*)", re.DOTALL)
 _PLAIN = re.compile(
     r"(?P<inst>\d+)\s+(?P<actual>\S.*?)\s+(?P<predicted>\d+:\S*|\S+)\s+(?P<error>\+)?\s*"
     r"(?P<scores>[\d.eE*,+-]+)\s*(?:\((?P<attributes>.*)\))?"

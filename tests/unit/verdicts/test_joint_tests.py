@@ -5,7 +5,7 @@ import pytest
 
 import calviz
 from calviz.sample.sample import Sample
-from calviz.verdicts.evidence import joint
+from calviz.verdicts.joint_tests import joint
 
 
 def two_classes():

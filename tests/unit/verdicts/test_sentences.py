@@ -20,7 +20,7 @@ from calviz.sample.slices import USUAL_RATE, usual_slices
 from calviz.verdicts.analysis import findings_of
 from calviz.verdicts.class_checks import classes_off
 from calviz.verdicts.evaluation import Written
-from calviz.verdicts.evidence import collect_evidence
+from calviz.verdicts.joint_tests import collect_evidence
 from calviz.verdicts.row_checks import label_shuffling
 from calviz.verdicts.sentence import explained, judged
 from tests.inputs.simulated import draw_labels

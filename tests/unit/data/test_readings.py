@@ -1,0 +1,267 @@
+"""Doubtful files: what is asked, that every reading that is offered can be taken, and what decides where nothing is asked."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import calviz
+from calviz.core.errors import InputError
+from calviz.core.predictions import ConfidencePredictions, Predictions
+from calviz.data import Loaded, ReadingOptions, read
+from calviz.data.class_blocks import blocks_named_by, without_common_words
+from tests.inputs.command_line import run
+
+N = 300
+
+
+def event(seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
+    """Probabilities of an event, and whether it happened."""
+    rng = np.random.default_rng(seed)
+    p = rng.beta(0.6, 0.6, N).round(4)
+    return p, (rng.random(N) < p).astype(int)
+
+
+def classes(k: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
+    """Probabilities of K classes, and which of them is true."""
+    rng = np.random.default_rng(seed)
+    p = rng.dirichlet(np.full(k, 0.3), N).round(6)
+    p[:, -1] = 1 - p[:, :-1].sum(axis=1)
+    return p, np.array([rng.choice(k, p=np.abs(row) / np.abs(row).sum()) for row in p])
+
+
+def loaded(columns: Mapping[str, Any], **options: Any) -> Loaded:
+    content = pd.DataFrame(columns).to_csv(index=False).encode()
+    return read(content, name="x.csv", options=ReadingOptions(**options))
+
+
+def asked(columns: Mapping[str, Any]) -> InputError:
+    with pytest.raises(InputError) as caught:
+        loaded(columns)
+    assert caught.value.readings
+    return caught.value
+
+
+P, Y = event()
+WORDS = {
+    "dead or alive": np.where(Y, "dead", "alive"),
+    "good or bad": np.where(Y, "bad", "good"),
+    "a word for the event and another": np.where(Y, "relapse", "remission"),
+    "text 0 and 1": Y.astype(str),
+    "booleans": Y.astype(bool),
+}
+
+
+@pytest.mark.parametrize("words", WORDS)
+def test_the_event_is_what_a_risk_model_predicts(words: str) -> None:
+    for order in (slice(None), slice(None, None, -1)):
+        data = loaded({"status": WORDS[words][order], "risk": P[order]}, label="status").first
+        np.testing.assert_array_equal(data.labels, Y[order])
+        np.testing.assert_allclose(data.probs[:, 1], P[order])
+
+
+def test_a_pair_of_unknown_words_is_asked_about() -> None:
+    columns = {"diagnosis": np.where(Y, "M", "B"), "prob": P}
+    error = asked(columns)
+    assert "'B' or 'M'" in str(error)
+    one, two = (loaded(columns, **reading.options).first for reading in error.readings)
+    np.testing.assert_array_equal(one.labels, Y)
+    np.testing.assert_array_equal(two.labels, 1 - Y)
+    assert (one.class_names, two.class_names) == (("B", "M"), ("M", "B"))
+
+
+def test_two_models_with_one_score_each_are_asked_about_and_read_as_models() -> None:
+    columns = {"label": Y, "y_prob_lr": P, "y_prob_rf": np.clip(P * 0.7 + 0.1, 0, 1)}
+    error = asked(columns)
+    assert not error.repairs
+    both, first, second = (loaded(columns, **reading.options) for reading in error.readings)
+    assert list(both.models) == ["lr", "rf"]
+    for name, column, single in (("lr", "y_prob_lr", first), ("rf", "y_prob_rf", second)):
+        for data in (both.models[name], single.first):
+            assert isinstance(data, Predictions)
+            np.testing.assert_allclose(data.probs[:, 1], columns[column])
+            np.testing.assert_array_equal(data.labels, Y)
+
+
+def test_classes_that_do_not_sum_to_1_are_no_models() -> None:
+    columns = {"label": Y, "p_0": np.clip(1.2 * (1 - P), 0, 1), "p_1": P}
+    with pytest.raises(InputError) as caught:
+        loaded(columns)
+    assert [repair.key for repair in caught.value.repairs] == ["renormalise", "softmax"]
+
+
+PREDICTED = (P >= 0.5).astype(int)
+
+
+def test_the_probability_of_the_event_beside_correct_is_no_confidence() -> None:
+    columns = {"true_label": Y, "probability": P, "prediction": PREDICTED, "correct": (PREDICTED == Y).astype(int)}  # fmt: skip
+    for label in ("true_label", "outcome_flag"):
+        renamed = {label if name == "true_label" else name: values for name, values in columns.items()}  # fmt: skip
+        data = loaded(renamed).first
+        assert isinstance(data, Predictions)
+        np.testing.assert_allclose(data.probs[:, 1], P)
+        np.testing.assert_array_equal(data.labels, Y)
+
+
+def test_rows_of_which_nobody_knows_whether_they_were_right_have_no_label() -> None:
+    right = pd.array((PREDICTED == Y).astype(int), dtype="Int64")
+    right[:12] = pd.NA
+    columns = {"label": Y, "pred_prob": P, "pred_label": PREDICTED, "correct": right}
+    with pytest.raises(InputError, match="12 of 300 rows have no label") as caught:
+        loaded(columns)
+    (repair,) = caught.value.repairs
+    assert loaded(columns, repair=(repair.key,)).first.n == N - 12
+
+
+def test_a_confidence_below_chance_is_asked_about() -> None:
+    columns = {"true_label": Y, "prediction": PREDICTED, "confidence": P}
+    error = asked(columns)
+    assert "below 1/2" in str(error)
+    of_event, as_confidence = (loaded(columns, **r.options).first for r in error.readings)
+    assert isinstance(of_event, Predictions)
+    np.testing.assert_array_equal(of_event.labels, Y)
+    assert isinstance(as_confidence, ConfidencePredictions)
+    np.testing.assert_array_equal(as_confidence.correct, PREDICTED == Y)
+
+
+def test_a_score_of_at_least_one_half_beside_both_predictions_is_a_confidence() -> None:
+    top = np.maximum(P, 1 - P)
+    data = loaded({"target": Y, "prediction_label": PREDICTED, "prediction_score": top}).first
+    assert isinstance(data, ConfidencePredictions)
+    np.testing.assert_array_equal(data.correct, PREDICTED == Y)
+
+
+def test_a_negated_event_is_the_first_class_and_a_word_for_its_opposite_is_asked_about() -> None:
+    data = loaded({"event": Y, "p_no_event": 1 - P}).first
+    np.testing.assert_array_equal(data.labels, 1 - Y)
+    columns = {"died": Y, "survival_probability": 1 - P}
+    other, same = (loaded(columns, **r.options).first for r in asked(columns).readings)
+    np.testing.assert_array_equal(other.labels, 1 - Y)
+    np.testing.assert_array_equal(same.labels, Y)
+
+
+@pytest.mark.parametrize("names", ["{0}", "pred_{0}", "{0} (score)", "P({0})"])
+def test_labels_of_their_own_are_models(names: str) -> None:
+    rng = np.random.default_rng(1)
+    topics = ("rude", "long", "late")
+    scores = {names.format(f"is {t}" if names == "{0}" else t): rng.random(N).round(4) for t in topics}  # fmt: skip
+    truth = {t if names != "{0}" else f"is {t} label": (rng.random(N) < s).astype(int) for t, s in zip(topics, scores.values(), strict=True)}  # fmt: skip
+    file = loaded(truth | scores)
+    assert len(file.models) == len(topics)
+    for data, values, labels in zip(file.models.values(), scores.values(), truth.values(), strict=True):  # fmt: skip
+        np.testing.assert_allclose(data.probs[:, 1], values)
+        np.testing.assert_array_equal(data.labels, labels)
+    assert any(n.message.startswith("multi-label") for n in file.notices)
+
+
+def test_a_2d_label_with_several_ones_is_multi_label_and_so_is_from_multilabel() -> None:
+    rng = np.random.default_rng(2)
+    scores = rng.random((N, 3))
+    labels = (rng.random((N, 3)) < scores).astype(int)
+    stream = io.BytesIO()
+    np.savez(stream, probs=scores, labels=labels)
+    models = read(stream.getvalue(), name="x.npz").models
+    same = Predictions.from_multilabel(labels, scores)
+    pairs = Predictions.from_multilabel(labels, [np.stack([1 - s, s], axis=1) for s in scores.T])
+    assert list(models) == list(same) == list(pairs) == ["0", "1", "2"]
+    for name, data in models.items():
+        assert same[name].fingerprint() == pairs[name].fingerprint()
+        np.testing.assert_allclose(same[name].probs[:, 1], data.probs[:, 1])
+        np.testing.assert_array_equal(same[name].labels, data.labels)
+    with pytest.raises(InputError, match="neither 0 nor 1"):
+        Predictions.from_multilabel(labels + 1, scores)
+    with pytest.raises(InputError, match="expected the same"):
+        Predictions.from_multilabel(labels[:, :2], scores)
+
+
+def test_numbers_for_classes_are_their_places_or_those_in_the_alphabet_whichever_the_labels_follow() -> (
+    None
+):
+    p, y = classes(3)
+    names = ("dog", "cat", "fox")
+    columns = {f"p_{name}": p[:, j] for j, name in enumerate(names)}
+    alphabet = np.array([sorted(names).index(name) for name in names])
+    for labels in (y, alphabet[y]):
+        data = loaded(columns | {"label": labels}).first
+        np.testing.assert_array_equal(data.labels, y)
+    # A useless model says neither.
+    noise = np.random.default_rng(3).integers(3, size=N)
+    z = {loaded(columns | {"label": noise}, **r.options).first.labels.sum() for r in _readings(columns, noise)}  # fmt: skip
+    assert len(z) <= 2
+
+
+def _readings(columns: Mapping[str, Any], labels: np.ndarray) -> tuple[Any, ...]:
+    try:
+        loaded(columns | {"label": labels})
+    except InputError as error:
+        return error.readings
+    return ()
+
+
+def test_a_prediction_is_no_label() -> None:
+    p, y = classes(3)
+    names = np.array(["cat", "dog", "fox"])
+    columns = {name: p[:, j] for j, name in enumerate(names)}
+    columns |= {"model_says": names[p.argmax(axis=1)], "doctor_says": names[y]}
+    file = loaded(columns)
+    assert file.recognition.label == "doctor_says"
+    del columns["doctor_says"]
+    with pytest.raises(InputError, match="'model_says' is the class of the largest score"):
+        loaded(columns)
+
+
+def test_what_the_largest_score_says_of_the_prediction_is_said() -> None:
+    p, y = classes(3)
+    names = np.array(["cat", "dog", "fox"])
+    columns = {f"model says {name}": p[:, j] for j, name in enumerate(names)}
+    columns |= {"label": names[y], "prediction": names[p.argmax(axis=1)]}
+    messages = [n.message for n in loaded(columns).notices]
+    assert any("agrees with 'prediction' in all rows" in m for m in messages)
+    columns["prediction"] = names[(p.argmax(axis=1) + 1) % 3]
+    messages = [n.message for n in loaded(columns).notices]
+    assert any("in only 0% of the rows" in m for m in messages)
+
+
+def test_two_columns_of_unknown_names_are_asked_about_if_the_labels_follow_the_first() -> None:
+    columns = {"x": P, "y": 1 - P, "class": np.where(Y, "pos", "neg")}
+    one, two = (loaded(columns, **r.options).first for r in asked(columns).readings)
+    np.testing.assert_array_equal(one.labels, Y)
+    np.testing.assert_allclose(one.probs[:, 1], P)
+    np.testing.assert_allclose(two.probs[:, 1], 1 - P)
+    in_order = loaded({"x": 1 - P, "y": P, "class": columns["class"]}).first
+    np.testing.assert_allclose(in_order.probs[:, 1], P)
+
+
+@pytest.mark.parametrize("columns", [["sex", "risk"], ["age", "risk"]])
+def test_a_leftover_column_is_never_made_the_label(columns: list[str]) -> None:
+    rng = np.random.default_rng(4)
+    values = {"sex": rng.choice(["m", "f", "x"], N), "age": rng.random(N) * 80}[columns[0]]
+    with pytest.raises(InputError, match="no label column"):
+        loaded({columns[0]: values, columns[1]: P})
+
+
+def test_the_command_line_and_python_name_the_same_ways(tmp_path: Any) -> None:
+    path = tmp_path / "x.csv"
+    pd.DataFrame({"label": Y, "p_lr": P, "p_rf": P**2}).to_csv(path, index=False)
+    out = run("audit", path)
+    assert out.exit_code == 2
+    assert "2 models: --models p_lr,p_rf\n" in out.stderr
+    assert run("audit", path, "--models", "p_lr,p_rf", "--resamples", "20").exit_code == 0
+    with pytest.raises(InputError, match=r"2 models: models=\['p_lr', 'p_rf'\]"):
+        calviz.load(path)
+    assert calviz.load(path, models=["p_lr", "p_rf"], model="rf").n == N
+
+
+def test_words_around_classes() -> None:
+    columns = ["id", 'Scored Probabilities for Class "a"', 'Scored Probabilities for Class "ab"']
+    (block,) = blocks_named_by(["a", "ab"], columns)
+    assert block.classes == ("a", "ab")
+    assert block.around == ('Scored Probabilities for Class "', '"')
+    assert without_common_words(["high_risk", "low_risk"]) == ("high", "low")
+    assert without_common_words(["versicolor", "virginica"]) == ("versicolor", "virginica")
+    assert [b.classes for b in blocks_named_by(["-1", "1"], ["prob--1", "prob-1"])] == [("-1", "1")]
