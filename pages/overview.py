@@ -32,7 +32,7 @@ st.markdown(f"{md(entry.title, 80)} · {chosen.words} · {chosen.bins_words}", h
 with navigation.boundary():
     judged = session.evaluation(chosen).verdict
     tables_and_cards.draw_verdict(judged, session.verdict(chosen))
-    if getattr(judged, "in_reverse", False):
+    if judged is not None and judged.in_reverse:
         reading_panel.draw_other_way_round(entry)
 
 pictures, words = st.columns([11, 10], gap="medium")

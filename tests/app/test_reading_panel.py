@@ -7,7 +7,7 @@ import pytest
 from calviz.app.open_files import OpenFile
 from calviz.app.reading_panel import other_way_round
 from calviz.data import ReadingOptions, first_rows, read
-from tests.app.pages import GOOD, app_of, give_role, open_page, press, quiet, text_of, upload
+from tests.app.pages import GOOD, give_role, open_page, press, quiet, text_of, upload
 
 MODELS = b"y_true,y_prob_lr,y_prob_rf\n" + b"1,0.9,0.8\n0,0.3,0.1\n1,0.6,0.7\n0,0.2,0.35\n" * 8
 WHICH_EVENT = b"diagnosis,prob\n" + b"M,0.9\nB,0.3\nM,0.6\nB,0.2\n" * 8
@@ -140,17 +140,17 @@ def test_what_has_several_scores_is_not_turned_round():
 
 
 @pytest.mark.slow
-def test_one_click_reads_the_scores_the_other_way():
-    def page():
-        from calviz.app import open_files, reading_panel
-
-        if open_files.files():
-            reading_panel.draw_other_way_round(open_files.current())
-            return
-        content = b"label,prob\n" + b"1,0.1\n0,0.8\n1,0.3\n0,0.9\n" * 10
-        open_files.open_file("mine.csv", content)
-
-    app = app_of(page).run().run()
+def test_scores_that_rank_in_reverse_are_read_the_other_way_by_one_click():
+    rows = "\n".join(f"{int((i * 61 % 97) / 97 > p)},{p}" for i, p in enumerate(_scores(400)))
+    app = upload(open_page(page="data"), "mine.csv", f"label,prob\n{rows}\n".encode())
+    app.switch_page("pages/overview.py").run()
+    assert "rank the classes in reverse" in text_of(quiet(app))
     press(app, "Read it the other way")
+    assert "rank the classes in reverse" not in text_of(quiet(app))
+    assert not any(b.label == "Read it the other way" for b in app.button)
     (entry,) = app.session_state["calviz.files"].values()
     assert entry.options == ReadingOptions(class_names=("1", "0"))
+
+
+def _scores(n):
+    return [(i * 37 % 100) / 100 for i in range(n)]
