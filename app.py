@@ -16,8 +16,12 @@ with navigation.boundary():
     open_files.follow_address(page.url_path)
     jobs.empty_when_session_ends(open_files.files(), jobs.all_jobs())
     sidebar.draw_sidebar(page.url_path)
+    unread = open_files.unreadable_file() is not None and page.url_path == "data"
     if open_files.waiting_link():
         sidebar.ask_for_file()
+    elif unread or open_files.nothing_but_unreadable():
+        sidebar.draw_notes()
+        sidebar.ask_how_to_read()
     else:
         sidebar.draw_notes()
         page.run()

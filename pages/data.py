@@ -4,7 +4,15 @@ from __future__ import annotations
 
 import streamlit as st
 
-from calviz.app import navigation, open_files, session, sidebar, tables_and_cards, upload
+from calviz.app import (
+    navigation,
+    open_files,
+    reading_panel,
+    session,
+    sidebar,
+    tables_and_cards,
+    upload,
+)
 from calviz.app.session import md
 from calviz.app.upload import TEMPLATES
 from calviz.core.words import file_size
@@ -20,7 +28,6 @@ st.title(navigation.PAGES_BY_KEY["data"].question, anchor=False)
 with navigation.boundary():
     upload.draw_uploader("Use your file: predictions and true labels")
     st.caption(sidebar.stays_here())
-    upload.draw_failure()
 
 with navigation.boundary(), st.container(horizontal=True, vertical_alignment="center"):
     st.subheader(md(entry.title, 80), anchor=False, width="content")
@@ -37,17 +44,18 @@ with navigation.boundary():
     if entry.sample is not None:
         st.caption(md(entry.sample.description))
     st.markdown(f"**Recognised:** {md(loaded.recognition.sentence(), 2_000)}")
+    if entry.sample is None:
+        upload.draw_numbers(chosen)
     st.caption(f"{file_size(loaded.size)} · digest {md(entry.short_digest)}")
     upload.draw_repairs(entry)
     if loaded.notices:
         tables_and_cards.draw_findings(loaded.notices)
+    reading_panel.draw_other_ways(entry)
 
 items, counts = st.columns(2, gap="large")
 with items, navigation.boundary():
     st.subheader("Item by item", anchor=False)
     upload.draw_recognition(loaded.recognition)
-    with st.expander("Read it another way", icon=":material/tune:"):
-        upload.draw_reading_form(entry)
 with counts, navigation.boundary():
     st.subheader("Counts", anchor=False)
     upload.draw_counts(data)

@@ -21,7 +21,7 @@ with navigation.boundary():
     if chosen.whole.times is None:
         st.info(
             "This file has no time column. A column of dates that is called date, time, timestamp or origination_date, for example, is "
-            "recognised as one; any other can be chosen on the page Data, under Read it another way.",
+            "recognised as one; any other can be chosen on the page Data, under Read it differently.",
             icon=":material/info:",
         )
     else:

@@ -8,6 +8,7 @@ from calviz.app import (
     interactive_reliability,
     navigation,
     pinning,
+    reading_panel,
     rows_shown,
     session,
     sidebar,
@@ -29,7 +30,10 @@ about = f"{md(entry.sample.description)} {sidebar.stays_here()}" if entry.sample
 st.markdown(f"{md(entry.title, 80)} · {chosen.words} · {chosen.bins_words}", help=about)
 
 with navigation.boundary():
-    tables_and_cards.draw_verdict(session.evaluation(chosen).verdict, session.verdict(chosen))
+    judged = session.evaluation(chosen).verdict
+    tables_and_cards.draw_verdict(judged, session.verdict(chosen))
+    if judged is not None and judged.in_reverse:
+        reading_panel.draw_other_way_round(entry)
 
 pictures, words = st.columns([11, 10], gap="medium")
 with pictures, navigation.boundary():

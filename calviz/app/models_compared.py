@@ -10,7 +10,16 @@ from typing import Any, get_args
 import pandas as pd
 import streamlit as st
 
-from calviz.app import fitting_choices, jobs, navigation, screen, session, tables_and_cards, upload
+from calviz.app import (
+    fitting_choices,
+    jobs,
+    navigation,
+    reading_panel,
+    screen,
+    session,
+    tables_and_cards,
+    upload,
+)
 from calviz.app.jobs import Button, Job, LongWork, StateWords
 from calviz.app.open_files import OpenFile, OpenModel, all_models
 from calviz.app.session import Settings, md
@@ -124,7 +133,7 @@ def _another_file(models: int) -> None:
             "identifiers by their order, where all true labels agree."
         )
         upload.draw_uploader("Another file: predictions and true labels", keep_current=True)
-        upload.draw_failure()
+        reading_panel.draw_failure()
 
 
 def alignment(chosen: ChosenModels, split: str | None) -> Alignment:

@@ -16,11 +16,11 @@ from uuid import uuid4
 import streamlit as st
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
-from calviz.core.errors import CalvizError, InputError, OptionError, Repair
+from calviz.core.errors import CalvizError, InputError, OptionError, Reading, Repair
 from calviz.core.limits import MAX_OPEN_BYTES, MAX_OPEN_FILES, Limit
 from calviz.core.predictions import Dataset
 from calviz.core.words import shorten
-from calviz.data import Loaded, ReadingOptions, Together, read
+from calviz.data import FirstRows, Loaded, ReadingOptions, Together, first_rows, read
 from calviz.data.joining import named_models
 from calviz.data.reading import SAMPLES, SampleSet, load_sample
 
@@ -134,7 +134,8 @@ class UnreadableFile:
     options: ReadingOptions
     message: str
     repairs: tuple[Repair, ...] = ()
-    columns: tuple[str, ...] = ()
+    readings: tuple[Reading, ...] = ()
+    first_rows: FirstRows | None = None
 
 
 def open_file(
@@ -149,15 +150,11 @@ def open_file(
         loaded = read(source, name=name, options=options)
         key = digest_in_links(loaded)
     except CalvizError as error:
-        repairs, columns = (
-            (error.repairs, error.columns) if isinstance(error, InputError) else ((), ())
-        )
-        before = unreadable_file()
-        if not columns and before is not None and before.source is source:
-            columns = before.columns
-        failure = UnreadableFile(
-            name or "several files", source, options, str(error), repairs, columns
-        )
+        asked = (error.repairs, error.readings) if isinstance(error, InputError) else ((), ())
+        rows = None
+        with suppress(CalvizError):
+            rows = first_rows_of(name, source, options, also=getattr(error, "row", None))
+        failure = UnreadableFile(name or "several files", source, options, str(error), *asked, rows)
         st.session_state[_UNREADABLE] = failure
         return failure
     entry = OpenFile(key=key, title=loaded.file, loaded=loaded, options=options, source=source)
@@ -171,6 +168,25 @@ def open_file(
     return entry
 
 
+def first_rows_of(
+    name: str | None,
+    source: FileSource | None,
+    options: ReadingOptions,
+    *,
+    also: int | None = None,
+) -> FirstRows:
+    """Return the first rows of a file, `also` the row with this number, and what its columns are taken for.
+
+    Raises
+    ------
+    InputError
+        If it is no table; several logs that were opened together are none.
+    """
+    if source is None or isinstance(source, tuple):
+        raise InputError("these are several logs, whose rows are made from all of them")
+    return first_rows(source, name=name, options=options, also=also)
+
+
 def close(key: str) -> None:
     """Close a file of the session."""
     files().pop(key, None)
@@ -182,6 +198,11 @@ def unreadable_file() -> UnreadableFile | None:
     """Return the last file that could not be read, until it is dealt with."""
     failure: UnreadableFile | None = st.session_state.get(_UNREADABLE)
     return failure
+
+
+def nothing_but_unreadable() -> bool:
+    """Whether the only file that the user has opened is one that could not be read."""
+    return unreadable_file() is not None and not files() and waiting_link() is None
 
 
 def forget_unreadable_file() -> None:

@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from calviz.app import jobs, navigation, screen, session, upload
+from calviz.app import jobs, navigation, reading_panel, screen, session, upload
 from calviz.app.jobs import Button, Job, LongWork, StateWords, Work
 from calviz.app.open_files import OpenFile, all_models
 from calviz.app.session import Settings, md
@@ -171,7 +171,7 @@ def choose_contest(entry: OpenFile) -> Contest | None:
     )
     with st.expander("Add another file", icon=":material/upload_file:"):
         upload.draw_uploader("Another file: predictions and true labels", keep_current=True)
-        upload.draw_failure()
+        reading_panel.draw_failure()
     chosen = [offered[name] for name in names]
     methods = _methods([m.data for m in chosen])
     if not chosen or not methods:

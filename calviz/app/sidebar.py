@@ -10,7 +10,16 @@ from typing import Any, Literal
 import streamlit as st
 from streamlit.errors import StreamlitAPIException
 
-from calviz.app import navigation, open_files, pinning, screen, selection, session, upload
+from calviz.app import (
+    navigation,
+    open_files,
+    pinning,
+    reading_panel,
+    screen,
+    selection,
+    session,
+    upload,
+)
 from calviz.app.navigation import PAGES
 from calviz.app.screen import PAGE_FONT
 from calviz.app.session import Settings, look_at_class, look_at_default, md
@@ -28,10 +37,13 @@ _FITS = 28
 
 
 def draw_sidebar(page: str) -> None:
-    """Draw the sidebar of a page; while a link waits for its file, there are no settings yet."""
+    """Draw the sidebar of a page; while a link waits for its file, or a file for how to read it, there are no settings yet."""
     with st.sidebar:
         if open_files.waiting_link() is not None:
             st.caption("Waiting for the file of a link.")
+            return
+        if open_files.nothing_but_unreadable():
+            st.caption("No file of yours is open yet.")
             return
         _data_set()
         selected = st.container()
@@ -108,7 +120,7 @@ def ask_for_file() -> None:
         f"here: {noun}s carry settings, never data. Open that file and you see the same view."
     )
     upload.draw_uploader(f"The file of this {noun}")
-    upload.draw_failure()
+    reading_panel.draw_failure()
     names = sorted(set(link.query) - {open_files.DATA, open_files.READING})
     if names:
         values = {
@@ -119,6 +131,13 @@ def ask_for_file() -> None:
     if st.button("Show sample data instead"):
         open_files.stop_waiting()
         st.rerun()
+
+
+def ask_how_to_read() -> None:
+    """Ask how a file is read that could not be read as it is, in the place of a page with the results of other data."""
+    reading_panel.draw_page()
+    upload.draw_uploader("Another file: predictions and true labels")
+    st.caption(stays_here())
 
 
 # ---- Settings

@@ -4,20 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
+import numpy as np
 import pandas as pd
 import streamlit as st
 from streamlit.runtime.memory_uploaded_file_manager import MemoryUploadedFileManager
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from calviz.app import navigation, open_files, tables_and_cards
-from calviz.app.open_files import FileSource, OpenFile, is_view, read_view
-from calviz.app.session import md
-from calviz.core.errors import CalvizError, Repair
+from calviz.app.open_files import OpenFile, is_view, read_view
+from calviz.app.reading_panel import read_again, repair_words, with_repair
+from calviz.app.session import Settings, md
+from calviz.core.errors import CalvizError
 from calviz.core.predictions import Dataset
-from calviz.core.words import capitalised, decimals_for, file_size, shorten
-from calviz.data import ReadingOptions, Recognition, Together, are_logs
+from calviz.core.words import counted, decimals_for, file_size, shorten
+from calviz.data import Recognition, Together, are_logs
 from calviz.data.format import FORMATS
 
 _NUMBER = "calviz.uploader"
@@ -87,28 +88,6 @@ def read_uploads(files: Together, *, keep_current: bool = False) -> None:
     st.rerun()
 
 
-def draw_failure() -> None:
-    """Draw what is wrong with the file that could not be read, what can be done, and that nothing was lost."""
-    failure = open_files.unreadable_file()
-    if failure is None:
-        return
-    with st.container(border=True):
-        st.error(md(failure.message, 2_000), icon=":material/error:")
-        if open_files.waiting_link() is None:
-            st.caption(f"{md(open_files.current().title, 60)} is still loaded.")
-        with st.container(horizontal=True):
-            for repair in failure.repairs:
-                if st.button(repair_words(repair), key=f"calviz.repair.{repair.key}"):
-                    _read_again(failure.name, failure.source, with_repair(failure.options, repair))
-            if st.button("Dismiss", type="tertiary"):
-                open_files.forget_unreadable_file()
-                st.rerun()
-        with st.expander("Say how to read it"):
-            options = reading_form("failed", failure.options, None, columns=failure.columns)
-            if options is not None:
-                _read_again(failure.name, failure.source, options)
-
-
 def draw_repairs(entry: OpenFile) -> None:
     """Draw the repairs that were made, and buttons for those that are offered."""
     loaded = entry.loaded
@@ -119,224 +98,9 @@ def draw_repairs(entry: OpenFile) -> None:
     with st.container(horizontal=True):
         for repair in loaded.repairs_offered:
             if st.button(repair_words(repair), key=f"calviz.offer.{repair.key}"):
-                _read_again(entry.title, entry.source, with_repair(entry.options, repair))
+                read_again(entry.title, entry.source, with_repair(entry.options, repair))
         if entry.options.repair and st.button("Undo the repairs", type="tertiary"):
-            _read_again(entry.title, entry.source, replace(entry.options, repair=()))
-
-
-def draw_reading_form(entry: OpenFile) -> None:
-    """Draw the form that says how the file of an entry is read; sample sets are read in one way only."""
-    if entry.source is None:
-        st.caption("The sample sets are read one way. Open your own file to change how it is read.")
-        return
-    options = reading_form(entry.content_key, entry.options, entry.loaded.recognition)
-    if options is not None:
-        _read_again(entry.title, entry.source, options)
-
-
-def _read_again(name: str, source: FileSource, options: ReadingOptions) -> None:
-    with st.spinner(f"Reading {md(shorten(name, 60))} again …", show_time=True):
-        open_files.open_file(name, source, options)
-    st.rerun()
-
-
-def with_repair(options: ReadingOptions, repair: Repair) -> ReadingOptions:
-    """Return the options with one more repair."""
-    return replace(options, repair=(*options.repair, repair.key))
-
-
-def repair_words(repair: Repair) -> str:
-    """Return the label of a repair's button."""
-    return md(capitalised(repair.label), 80)
-
-
-# ---- How a file is read
-
-_AS_RECOGNISED = "as recognised"
-_NONE = "none"
-
-
-def reading_form(
-    key: str,
-    options: ReadingOptions,
-    recognition: Recognition | None,
-    *,
-    columns: Sequence[str] = (),
-) -> ReadingOptions | None:
-    """Draw the form; return the submitted options, or None.
-
-    Parameters
-    ----------
-    key : str
-        Begins the keys of the widgets.
-    options : ReadingOptions
-        What the widgets show at first.
-    recognition : Recognition, optional
-        Of the file, whose columns are offered.
-    columns : sequence of str
-        The columns of a file that could not be recognised; without any, names of columns are typed.
-    """
-    columns = list(recognition.columns) if recognition else list(columns)
-    with st.form(f"calviz.reading.{key}", border=False):
-        left, right = st.columns(2)
-        with left:
-            chosen = _scores_and_label(key, options, columns)
-        with right:
-            chosen |= _columns_beside_the_scores(key, options, columns)
-            chosen["choices"] = _choices(
-                f"{key}.choices", options.choices, recognition.choices if recognition else ()
-            )
-            chosen["class_names"] = _class_names(f"{key}.names", options.class_names)
-        if not st.form_submit_button("Read it this way"):
-            return None
-    return ReadingOptions(**chosen, repair=options.repair)
-
-
-def _scores_and_label(key: str, options: ReadingOptions, columns: Sequence[str]) -> dict[str, Any]:
-    """Draw what the scores and the labels are; return the options by name."""
-    kind = st.selectbox(
-        "Kind",
-        [_AS_RECOGNISED, "probabilities", "logits"],
-        index=[None, "probabilities", "logits"].index(options.kind),
-        key=f"{key}.kind",
-    )
-    label = _column("Label column", f"{key}.label", columns, options.label)
-    scores = st.multiselect(
-        "Score columns",
-        columns,
-        default=[c for c in options.scores or () if c in columns],
-        key=f"{key}.scores",
-        placeholder=_AS_RECOGNISED,
-        accept_new_options=True,
-        help="In the order of the classes; or type a prefix that ends in *, such as p_*.",
-    )
-    base = st.selectbox(
-        "Number labels count from",
-        [_AS_RECOGNISED, "0", "1"],
-        index=[None, 0, 1].index(options.label_base),
-        key=f"{key}.base",
-    )
-    return {
-        "kind": None if kind == _AS_RECOGNISED else kind,
-        "label": label,
-        "scores": tuple(scores) or None,
-        "label_base": None if base == _AS_RECOGNISED else int(base),
-    }
-
-
-def _columns_beside_the_scores(
-    key: str, options: ReadingOptions, columns: Sequence[str]
-) -> dict[str, Any]:
-    """Draw the choice of the columns that are neither scores nor label; return the options by name."""
-    split = _column("Split column", f"{key}.split", columns, options.split_column, none=True)
-    identifier = _column("Identifier column", f"{key}.id", columns, options.id_column, none=True)
-    cluster = _column(
-        "Cluster column",
-        f"{key}.cluster",
-        columns,
-        options.cluster_column,
-        none=True,
-        help="Rows belong together by patient, site or customer: rows of one value may depend on each other. Intervals, "
-        "p-values and differences then resample these instead of rows. Never guessed.",
-    )
-    weight = _column(
-        "Weight column",
-        f"{key}.weight",
-        columns,
-        options.weight_column,
-        none=True,
-        help="How much each row counts. Never guessed.",
-    )
-    weight_kind = st.selectbox(
-        "Weights are",
-        ["importance", "frequency"],
-        index=["importance", "frequency"].index(options.weight_kind),
-        key=f"{key}.weight_kind",
-        help="importance: on any scale, as in a survey; frequency: counts of aggregated rows.",
-    )
-    time = _column("Time column", f"{key}.time", columns, options.time_column, none=True)
-    groups = st.multiselect(
-        "Group columns",
-        [_NONE, *columns],
-        default=_groups_default(options, columns),
-        key=f"{key}.groups",
-        placeholder=_AS_RECOGNISED,
-        accept_new_options=not columns,
-        help="Columns to slice by.",
-    )
-    return {
-        "split_column": split,
-        "id_column": identifier,
-        "cluster_column": cluster or None,
-        "weight_column": weight or None,
-        "weight_kind": weight_kind,
-        "time_column": time,
-        "groups": tuple(name for name in groups if name != _NONE) if groups else None,
-    }
-
-
-def _class_names(key: str, chosen: tuple[str, ...] | None) -> tuple[str, ...] | None:
-    """Draw the box for the names of the classes; return them, or None if it is empty."""
-    names = st.text_area(
-        "Class names, one per line",
-        value="\n".join(chosen or ()),
-        key=key,
-        placeholder=_AS_RECOGNISED,
-        height=90,
-        help="In the order of the score columns.",
-    )
-    return tuple(line.strip() for line in names.splitlines() if line.strip()) or None
-
-
-def _choices(key: str, chosen: str | None, numbers: Sequence[int]) -> str | None:
-    """Draw the choice of how questions with choices become rows; without such questions, draw nothing."""
-    if not numbers:
-        return chosen
-    words = {"top": "the top choice of each", "each": "each choice by itself"}
-    words |= {str(k): f"the questions with {k} choices" for k in numbers}
-    options = [_AS_RECOGNISED, *words]
-    value = st.selectbox(
-        "Questions with choices",
-        options,
-        index=options.index(chosen) if chosen in options else 0,
-        format_func=lambda option: words.get(option, option),
-        key=key,
-        help="Each choice by itself: its probability against whether it is the right one; questions are the clusters.",
-    )
-    return None if value == _AS_RECOGNISED else value
-
-
-def _column(
-    label: str,
-    key: str,
-    columns: Sequence[str],
-    chosen: str | None,
-    *,
-    none: bool = False,
-    help: str | None = None,
-) -> str | None:
-    """Draw the choice of a column; return its name, None if it is to be recognised, or "" for none."""
-    options = [_AS_RECOGNISED, *([_NONE] if none else []), *columns]
-    at = _AS_RECOGNISED if chosen is None else (chosen or _NONE)
-    value = st.selectbox(
-        label,
-        options,
-        index=options.index(at) if at in options else 0,
-        format_func=lambda text: shorten(text, 60),
-        key=key,
-        accept_new_options=not columns,
-        filter_mode="contains",
-        help=help,
-    )
-    if value in (None, _AS_RECOGNISED):
-        return None
-    return "" if none and value == _NONE else value
-
-
-def _groups_default(options: ReadingOptions, columns: Sequence[str]) -> list[str]:
-    if options.groups == ():
-        return [_NONE]
-    return [c for c in options.groups or () if c in columns]
+            read_again(entry.title, entry.source, replace(entry.options, repair=()))
 
 
 # ---- What was recognised
@@ -386,6 +150,20 @@ def _split(recognition: Recognition) -> str:
         f"{shorten(k, 40) or '(empty)'} {v:,}" for k, v in recognition.split_counts.items()
     )
     return f"{recognition.split_column}: {counts}" if recognition.split_column else counts
+
+
+def draw_numbers(chosen: Settings) -> None:
+    """Draw what the rows come to under this reading: the mean score, and how often its event happens."""
+    events, weights = chosen.sample.scored, chosen.sample.weights
+    score, hit = (100 * float(np.average(v, weights=weights)) for v in (events.score, events.hit))
+    rows = counted(chosen.sample.data.rows, "row")
+    if chosen.reduction.kind == "top-label":
+        words = f"sure of **{score:.1f} %**, right in **{hit:.1f} %**"
+    else:
+        positive = chosen.reduction.kind == "positive"
+        event = md(chosen.whole.class_names[1], 40) if positive else chosen.reduction_words
+        words = f"{event} is expected in **{score:.1f} %**, and true in **{hit:.1f} %**"
+    st.markdown(f"**Read like this:** {rows}; {words}.")
 
 
 def draw_counts(data: Dataset) -> None:

@@ -6,6 +6,7 @@ used; `formats/` is what the registry imports.
 
 from __future__ import annotations
 
+from calviz.data.first_rows import FirstRows, first_rows
 from calviz.data.format import FORMATS
 from calviz.data.joining import LabelFile
 from calviz.data.loaded import REPAIRS, Loaded, ReadingOptions, Recognition
@@ -14,12 +15,14 @@ from calviz.data.reading import Together, are_logs, load, read
 __all__ = [
     "FORMATS",
     "REPAIRS",
+    "FirstRows",
     "LabelFile",
     "Loaded",
     "ReadingOptions",
     "Recognition",
     "Together",
     "are_logs",
+    "first_rows",
     "load",
     "read",
 ]

@@ -147,6 +147,8 @@ class ReadingOptions:
         Whether weights are importance weights on any scale, or counts of aggregated rows, which are then repeated.
     time_column : str, optional
         The column with the time of each row; "" means none.
+    prediction_column, correct_column : str, optional
+        Beside a confidence: the column with the predicted class, and the one that says whether it was right.
     repair : tuple of str
         Keys of the repairs to apply ("renormalise", "drop-missing", "percent", ...).
     choices : str, optional
@@ -168,6 +170,8 @@ class ReadingOptions:
     weight_column: str | None = None
     weight_kind: Literal["importance", "frequency"] = "importance"
     time_column: str | None = None
+    prediction_column: str | None = None
+    correct_column: str | None = None
     repair: tuple[str, ...] = ()
     choices: str | None = None
 

@@ -84,6 +84,8 @@ def recognise(table: Table, options: ReadingOptions) -> ColumnRoles:
 
 def _scores_and_label(view: TableView, taken: set[str]) -> Found:
     named = named_label(view, taken)
+    if view.options.kind == "confidence":
+        return single_score(view, taken, named)
     scores = find_scores(view, taken, named)
     found = Found(scores, label=named if scores else None)
     chosen = view.options.scores or view.options.models
@@ -157,6 +159,8 @@ def _check_options(table: Table, options: ReadingOptions) -> None:
         ("cluster column", options.cluster_column),
         ("weight column", options.weight_column),
         ("time column", options.time_column),
+        ("column of predictions", options.prediction_column),
+        ("column that says what was right", options.correct_column),
         *(("group", g) for g in options.groups or ()),
         *(("score column", s) for s in options.scores or () if not s.endswith("*")),
     ]

@@ -144,7 +144,9 @@ class TableView:
         return next((c for c in candidates if c is not None and c not in taken), None)
 
     def predicted(self, taken: set[str]) -> str | None:
-        """The column with the predicted class: by its name, or the only one with a word for predictions."""
+        """The column with the predicted class: the chosen one, by its name, or the only one with a word for predictions."""
+        if self.options.prediction_column is not None:
+            return self.options.prediction_column
         named = self.named(column_names.PREDICTED, taken)
         if named is not None and is_label_like(self.table[named]):
             return named

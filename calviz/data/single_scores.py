@@ -82,10 +82,11 @@ def _ask_if_of_no_event(view: TableView, score: ScoreColumns, label: str) -> Non
 
 def _confidence(view: TableView, taken: set[str], label: str | None) -> Confidence | None:
     """The column that may be the confidence of a prediction, if something may say whether that was right."""
-    correct = _correct_column(view, taken)
+    correct = correct_column(view, taken)
     predicted = view.predicted({*taken, label or "", correct or ""})
     others = {*taken, predicted or "", correct or "", label or ""}
-    score = view.named(column_names.CONFIDENCES, others)
+    chosen = [name for name in view.options.scores or () if name in view.table]
+    score = chosen[0] if chosen else view.named(column_names.CONFIDENCES, others)
     if score is None and (correct is not None or (predicted is not None and label is not None)):
         score = next((n for n in _fractions(view, others, column_names.PROBABILITIES)), None)
     log = score is None and (score := view.named(column_names.LOG_CONFIDENCES, others)) is not None
@@ -112,8 +113,10 @@ def _fractions(view: TableView, taken: set[str], names: tuple[str, ...]) -> list
     return named or (worded if len(worded) == 1 else [])
 
 
-def _correct_column(view: TableView, taken: set[str]) -> str | None:
-    """The column that says whether each prediction was right; one that holds classes is none."""
+def correct_column(view: TableView, taken: set[str]) -> str | None:
+    """The column that says whether each prediction was right: the chosen one, or by its name; one that holds classes is none."""
+    if view.options.correct_column is not None:
+        return view.options.correct_column
     name = view.named(column_names.CORRECTS, taken)
     if name is None or view.table[name].width is not None:
         return None

@@ -7,6 +7,8 @@ from pathlib import Path
 
 from streamlit.testing.v1 import AppTest
 
+from calviz.app.session import md
+
 ROOT = Path(__file__).resolve().parents[2]
 #: Seconds after which a script or a job has failed: only a limit, which a machine that is many times slower keeps too.
 PATIENCE = 300.0
@@ -62,6 +64,12 @@ def drop(app: AppTest, name: str, content: bytes, kind: str = "text/csv") -> App
 def press(app: AppTest, label: str) -> AppTest:
     """Press the first button with a label."""
     return next(b for b in app.button if b.label == label).click().run()
+
+
+def give_role(app: AppTest, column: str, role: str) -> AppTest:
+    """Choose the role of a column above the first rows of a file."""
+    radio = next(r for r in app.radio if r.label == f"Role of {md(column, 40)}")
+    return radio.set_value(role).run()
 
 
 def wait(app: AppTest) -> AppTest:

@@ -12,7 +12,7 @@ from calviz.app.navigation import PAGES
 from calviz.core.predictions import Predictions
 from calviz.sample.chosen_rows import part_numbers
 from calviz.sample.sample import Sample
-from tests.app.pages import first_table, open_page, press, quiet, text_of, upload
+from tests.app.pages import first_table, give_role, open_page, press, quiet, text_of, upload
 
 
 def lines(n=240):
@@ -31,9 +31,9 @@ def weights():
 def test_clusters_weights_and_times_go_through_all_pages():
     app = upload(open_page(page="data"), "visits.csv", "\n".join(lines()).encode())
     assert "--cluster" in text_of(quiet(app))
-    next(w for w in app.selectbox if w.label == "Cluster column").set_value("patient_id")
-    next(w for w in app.selectbox if w.label == "Weight column").set_value("w")
-    press(app, "Read it this way")
+    press(app, "Read it differently")
+    give_role(app, "patient_id", "cluster")
+    give_role(app, "w", "weight")
     words = text_of(quiet(app))
     assert "clusters 'patient_id', weights 'w', times 'date'" in words
     first = next(t.value for t in app.dataframe if "label" in t.value).iloc[0]
@@ -57,16 +57,15 @@ def test_classes_of_clustered_rows_have_no_empty_column_of_intervals():
     app.switch_page("pages/classwise.py").run()
     assert "interval" in first_table(quiet(app)).columns
     app.switch_page("pages/data.py").run()
-    next(w for w in app.selectbox if w.label == "Cluster column").set_value("patient_id")
-    press(app, "Read it this way")
+    press(app, "Read it differently")
+    give_role(app, "patient_id", "cluster")
     app.switch_page("pages/classwise.py").run()
     for view in ("predicted-class", "one-vs-rest", "true-class"):
         app.segmented_control(key="classes_by").set_value(view).run()
         assert first_table(quiet(app))["interval"].str.contains(" to ").all()
     # Three clusters are too few.
     app.switch_page("pages/data.py").run()
-    next(w for w in app.selectbox if w.label == "Cluster column").set_value("w")
-    press(app, "Read it this way")
+    give_role(app, "w", "cluster")
     app.switch_page("pages/classwise.py").run()
     app.segmented_control(key="classes_by").set_value("predicted-class").run()
     assert "interval" not in first_table(quiet(app)).columns
@@ -78,8 +77,8 @@ def test_rows_of_weight_zero_are_left_out_and_the_others_keep_their_numbers():
         ",".join(row.split(",")[:2]) + w for row, w in zip(lines(), weights(), strict=True)
     )
     app = upload(open_page(page="data"), "visits.csv", table.encode())
-    next(w for w in app.selectbox if w.label == "Weight column").set_value("w")
-    press(app, "Read it this way")
+    press(app, "Read it differently")
+    give_role(app, "w", "weight")
     assert "80 of 240 rows have the weight 0" in text_of(quiet(app))
     app.switch_page("pages/overview.py").run()
     assert "160 weighted rows" in text_of(quiet(app))

@@ -27,10 +27,11 @@ def test_a_bad_file_gives_one_sentence_and_what_was_loaded_stays():
     assert len(app.error) == 1
     words = text_of(app)
     assert "broken.csv" in words
+    # Another file's numbers are not beneath the error.
+    assert "3 rows, 3 classes" not in words
     assert "mine.csv is still loaded." in words
-    assert "3 rows, 3 classes" in words
-    press(app, "Dismiss")
-    quiet(app)
+    next(b for b in app.button if b.label.startswith("Back to")).click().run()
+    assert "3 rows, 3 classes" in text_of(quiet(app))
 
 
 @pytest.mark.slow
@@ -42,18 +43,6 @@ def test_repairs_are_offered_made_on_request_and_undone():
     assert "percent" in str(app.query_params["reading"])
     press(app, "Undo the repairs")
     assert not app.exception
-
-
-@pytest.mark.slow
-def test_what_was_recognised_can_be_said_otherwise():
-    app = upload(
-        open_page(page="data"), "mine.csv", b"label,second,p_a,p_b\na,b,0.8,0.2\nb,a,0.3,0.7\n"
-    )
-    label = next(s for s in app.selectbox if s.label == "Label column")
-    label.set_value("second")
-    press(app, "Read it this way")
-    quiet(app)
-    assert "label 'second'" in text_of(app)
 
 
 @pytest.mark.slow
@@ -82,6 +71,10 @@ def test_a_link_that_waits_can_be_left():
         ReadingOptions(label="y", scores=("a", "b*"), kind="logits", label_base=1),
         ReadingOptions(split_column="", groups=(), class_names=("é", "&=?")),
         ReadingOptions(repair=("renormalise",)),
+        ReadingOptions(models=("p_lr", "p_rf")),
+        ReadingOptions(
+            kind="confidence", scores=("sure",), prediction_column="said", correct_column="ok"
+        ),
     ],
 )
 def test_reading_options_survive_an_address(options):
@@ -93,6 +86,7 @@ def test_reading_options_survive_an_address(options):
     [
         *("{", "[]", "1", '{"x": 1}', '{"kind": "pickle"}', '{"label": ["a"]}'),
         *('{"label": 1}', '{"label_base": 2}', '{"label_base": "1"}', '{"weight_kind": []}'),
+        *('{"models": "a"}', '{"models": [1]}', '{"correct_column": 1}'),
         *('{"scores": "a"}', '{"label_base": true}', '{"repair": ["x"]}', '{"groups": [1]}'),
     ],
 )
@@ -130,23 +124,6 @@ def test_the_page_over_time_names_columns_that_are_recognised():
     for name in names:
         content = f"{name},label,p\n" + "2024-05-01,1,0.9\n2024-05-02,0,0.2\n" * 9
         assert read(content.encode(), name="mine.csv").recognition.time_column == name
-
-
-@pytest.mark.slow
-def test_columns_without_names_are_offered_where_a_file_was_refused():
-    rows = b"1.5,-0.5,0.25,0\n-2,3,0.5,1\n0.1,0.2,2.5,2\n"
-    app = upload(open_page(page="data"), "logits.csv", rows)
-    assert "whether they are logits" in text_of(app)
-    kind = next(s for s in app.selectbox if s.label == "Kind")
-    kind.set_value("logits")
-    label = next(s for s in app.selectbox if s.label == "Label column")
-    assert {f"column {k}" for k in (1, 2, 3, 4)} <= set(label.options)
-    label.set_value("column 4")
-    scores = next(s for s in app.multiselect if s.label == "Score columns")
-    scores.set_value(["column 1", "column 2", "column 3"])
-    press(app, "Read it this way")
-    assert "3 rows, 3 classes" in text_of(quiet(app))
-    assert "logits in column 1" in text_of(app)
 
 
 @pytest.mark.slow

@@ -44,13 +44,13 @@ def test_a_file_is_read_and_stays_whatever_comes_after_it(view, good, bad):
     tab.settle()
 
     # How it is read can be said item by item; the labels say cat, dog, fox, and these names do not fit.
-    page.get_by_text("Read it another way").click()
+    page.get_by_role("button", name="Read it differently").click()
+    page.get_by_text("More about the scores and labels").click()
     page.get_by_role("textbox", name="Class names").fill("a\nb\nc")
     page.get_by_role("button", name="Read it this way").click()
     tab.expect("mine.csv is still loaded.")
-    tab.expect("4 rows, 3 classes (cat, dog, fox)")
-    page.get_by_role("button", name="Dismiss").click()
-    page.wait_for_selector("[data-testid=stAlert]", state="detached")
+    page.get_by_role("button", name="Back to mine.csv").click()
+    tab.expect("4 rows, 3 classes (cat, dog, fox)").settle()
 
     # A bad file gives one sentence.
     _choose(page, bad)
@@ -59,15 +59,37 @@ def test_a_file_is_read_and_stays_whatever_comes_after_it(view, good, bad):
     assert len(alerts) == 1
     assert "broken.csv" in alerts[0]
     assert "n/a?" in alerts[0]
-    tab.expect("4 rows, 3 classes")
-    page.get_by_role("button", name="Dismiss").click()
-    page.wait_for_selector("[data-testid=stAlert]", state="detached")
+    page.get_by_role("button", name="Back to mine.csv").click()
+    tab.expect("4 rows, 3 classes").settle()
+    assert page.locator("[data-testid=stAlert]").count() == 0
 
     page.get_by_text("Overview", exact=True).first.click()
     tab.expect("Can I trust these probabilities?").settle()
     tab.expect("mine.csv · 4 rows")
     page.get_by_text("Data", exact=True).first.click()
     tab.expect("Did it read my file right?").expect("4 rows, 3 classes")
+
+
+def test_the_first_rows_of_a_wide_file_scroll_and_a_role_is_changed_on_a_phone(view, tmp_path):
+    path = tmp_path / "wide.csv"
+    names = ",".join(f"x{k}" for k in range(40))
+    rows = "\n".join(",".join(["0.025"] * 40 + [f"c{k % 3}", f"d{k % 2}"]) for k in range(30))
+    path.write_text(f"{names},kind,sort\n{rows}\n")
+    tab = view(width=390, height=844).open("/data")
+    page = tab.page
+    _choose(page, path)
+    tab.expect("12 of 42 columns").settle()
+    # The page itself does not scroll sideways.
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    strip = page.locator("[data-testid=stTable]").first.locator(
+        "xpath=ancestor::*[contains(@data-testid, 'stHorizontalBlock')][1]"
+    )
+    assert strip.evaluate("e => e.scrollWidth > e.clientWidth")
+    page.get_by_test_id("stPopoverButton").locator("visible=true").first.click()
+    page.get_by_text("rows that belong together").last.click()
+    # The other column is now the label, and its values are no classes of the scores.
+    tab.expect("column 'sort'").settle()
+    assert page.get_by_text("rows that belong together").locator("visible=true").count() == 0
 
 
 def test_a_link_asks_for_its_file_and_keeps_its_settings(view, good):

@@ -1,0 +1,383 @@
+"""How a file is read: what is wrong or doubtful, its first rows, and the role of each column, which a click changes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import pandas as pd
+import streamlit as st
+
+from calviz.app import open_files, screen
+from calviz.app.open_files import FileSource, OpenFile, UnreadableFile
+from calviz.app.session import md
+from calviz.core.errors import CalvizError, Repair
+from calviz.core.words import capitalised, shorten
+from calviz.data import FirstRows, ReadingOptions
+from calviz.data.first_rows import ColumnRole
+
+#: Columns shown at once, pixels per character of a cell, and the least and largest width of a column.
+_AT_ONCE, _CHARACTER, _NARROWEST, _WIDEST = 12, 8, 130, 220
+#: Pixels of the numbers of the rows.
+_NUMBERS = 64
+_OPEN, _SHOWN = "calviz.reading.open", "calviz.reading.shown"
+
+#: Each role: its chip, its colour, and what it means.
+_ROLES: Mapping[ColumnRole, tuple[str, str, str]] = {
+    "label": ("Label", "green", "the true class"),
+    "score": ("Score", "blue", "of a class, or of the event"),
+    "model": ("Model", "blue", "the score of a model of its own"),
+    "confidence": ("Confidence", "blue", "that the prediction is right"),
+    "prediction": ("Prediction", "violet", "the predicted class"),
+    "correct": ("Correct", "green", "whether the prediction was right"),
+    "split": ("Split", "gray", "test, calibration, …"),
+    "group": ("Group", "gray", "to slice by"),
+    "time": ("Time", "gray", "of each row"),
+    "weight": ("Weight", "gray", "how much each row counts"),
+    "cluster": ("Cluster", "gray", "rows that belong together"),
+    "id": ("Identifier", "gray", "of each row"),
+    "ignored": ("Ignored", "gray", "not used"),
+}
+
+
+# ---- A file that could not be read
+
+
+def draw_page() -> None:
+    """Draw the file that could not be read as a page of its own, in the place of the results of other data."""
+    failure = open_files.unreadable_file()
+    assert failure is not None
+    name = md(failure.name, 60)
+    asks = "How is {} to be read?" if failure.readings else "{} could not be read"
+    st.title(asks.format(name), anchor=False)
+    draw_failure()
+
+
+def draw_failure() -> None:
+    """Draw what is wrong with the file that could not be read, the ways to read it, its first rows, and the way back."""
+    failure = open_files.unreadable_file()
+    if failure is None:
+        return
+    if failure.readings:
+        st.warning(md(failure.message, 2_000), icon=":material/help:")
+    else:
+        st.error(md(failure.message, 2_000), icon=":material/error:")
+    with st.container(horizontal=True, vertical_alignment="center"):
+        for j, reading in enumerate(failure.readings):
+            if st.button(md(capitalised(reading.label), 80), key=f"calviz.way.{j}"):
+                options = replace(failure.options, **reading.options)
+                read_again(failure.name, failure.source, options)
+        for repair in failure.repairs:
+            if st.button(repair_words(repair), key=f"calviz.repair.{repair.key}"):
+                read_again(failure.name, failure.source, with_repair(failure.options, repair))
+        if open_files.waiting_link() is None:
+            _draw_way_back(open_files.current())
+    shown = failure.first_rows
+    if shown is None:
+        return
+    scores = [name for name, role in shown.roles.items() if role == "score"]
+    if len(scores) == 1 and any("class_names" in each.options for each in failure.readings):
+        shown = replace(shown, asked=shown.asked | {*scores})  # which class it is of
+    _draw_rows_of(failure, shown)
+
+
+def _draw_way_back(entry: OpenFile) -> None:
+    """Offer to go back to what was loaded before; a file of the user's own is named."""
+    if entry.sample is None:
+        st.caption(f"{md(entry.title, 60)} is still loaded.", width="content")
+    words = "Show sample data instead" if entry.sample else f"Back to {md(entry.title, 40)}"
+    if st.button(words, type="tertiary"):
+        open_files.forget_unreadable_file()
+        st.rerun()
+
+
+def _draw_rows_of(failure: UnreadableFile, shown: FirstRows) -> None:
+    st.caption("Its first rows, and what each column is taken for: click on a role to change it.")
+    options = draw_rows("failed", shown)
+    as_shown = shown.as_shown()
+    if shown.missing:
+        st.markdown(f"**Still to say:** {' and '.join(shown.missing)}.")
+    elif (
+        not shown.recognised
+        and as_shown != failure.options
+        and st.button("Read it like this", icon=":material/check:", type="primary")
+    ):
+        options = as_shown
+    with st.expander("More about the scores and labels", icon=":material/tune:"):
+        options = options or draw_details("failed", shown.options, [*shown.roles])
+    if options is not None:
+        read_again(failure.name, failure.source, options)
+
+
+# ---- A file that was read
+
+
+def draw_other_ways(entry: OpenFile) -> None:
+    """Offer to read a file differently; the panel stays open until it is closed."""
+    if entry.source is None:
+        return
+    is_open = st.session_state.get(_OPEN) == entry.key
+    if not is_open:
+        if st.button("Read it differently", icon=":material/tune:"):
+            st.session_state[_OPEN] = entry.key
+            st.rerun()
+        return
+    with st.container(border=True):
+        options = _draw_other_ways(entry)
+        if st.button("Close", type="tertiary", key="calviz.reading.close"):
+            st.session_state.pop(_OPEN, None)
+            st.rerun()
+    if options is not None:
+        read_again(entry.title, entry.source, options)
+
+
+def _draw_other_ways(entry: OpenFile) -> ReadingOptions | None:
+    """Draw the rows and roles of a file, if it has any, and the form; return the options that were chosen, or None."""
+    found = entry.loaded.recognition
+    try:
+        shown = _with_classes(_first_rows(entry.content_key, entry), entry)
+    except CalvizError:  # several logs, whose rows are made from all of them
+        return draw_details(entry.key, entry.options, found.columns, found.choices)
+    st.caption("Click on a role to change it: the file is read again at once.")
+    options = draw_rows(entry.key, shown)
+    with st.expander("More about the scores and labels", icon=":material/tune:"):
+        details = draw_details(entry.key, shown.options, found.columns, found.choices)
+    return options or details
+
+
+def _with_classes(shown: FirstRows, entry: OpenFile) -> FirstRows:
+    """Name the class of a single score, which only the labels say."""
+    found = entry.loaded.recognition
+    if len(found.scores) != 1 or len(found.class_names) != 2 or len(found.models) > 1:
+        return shown
+    return replace(shown, classes={found.scores[0]: found.class_names[1]} | dict(shown.classes))
+
+
+def draw_other_way_round(entry: OpenFile) -> None:
+    """Offer to read a score that ranks in reverse as that of the other class, in one click."""
+    if entry.source is None or isinstance(entry.source, tuple):
+        return
+    options = other_way_round(entry, _first_rows(entry.content_key, entry))
+    if options is not None and st.button("Read it the other way", icon=":material/swap_vert:"):
+        read_again(entry.title, entry.source, options)
+
+
+def other_way_round(entry: OpenFile, shown: FirstRows) -> ReadingOptions | None:
+    """Return the options with the only score as that of the other of two classes; None if there are more, or its header says the class."""
+    found = entry.loaded.recognition
+    two = entry.loaded.first.n_classes == len(found.class_names) == 2
+    single = len(found.scores) == len(found.models) == 1
+    said = shown.classes or found.kind == "confidence" or found.label_form == "one-hot"
+    if said or not (two and single):
+        return None
+    return replace(entry.options, class_names=found.class_names[::-1])
+
+
+@st.cache_resource(scope="session", max_entries=2, show_spinner=False)
+def _first_rows(content_key: str, _entry: OpenFile) -> FirstRows:
+    return open_files.first_rows_of(_entry.title, _entry.source, _entry.options)
+
+
+def read_again(name: str, source: FileSource, options: ReadingOptions) -> None:
+    """Read a file with these options, and start the run that shows what came of it."""
+    with st.spinner(f"Reading {md(shorten(name, 60))} again …", show_time=True):
+        open_files.open_file(name, source, options)
+    st.rerun()
+
+
+def with_repair(options: ReadingOptions, repair: Repair) -> ReadingOptions:
+    """Return the options with one more repair."""
+    return replace(options, repair=(*options.repair, repair.key))
+
+
+def repair_words(repair: Repair) -> str:
+    """Return the label of a repair's button."""
+    return md(capitalised(repair.label), 80)
+
+
+# ---- Rows and roles
+
+
+def draw_rows(key: str, shown: FirstRows) -> ReadingOptions | None:
+    """Draw the first rows with the role of each column above it; return the options of a role that was changed, or None."""
+    # On a phone, three columns are in sight.
+    fits = 3 if screen.width_class() == "narrow" else _AT_ONCE
+    names = _in_order(shown, fits)
+    if len(names) > _AT_ONCE:
+        wanted = st.selectbox(
+            f"{_AT_ONCE} of {len(names):,} columns are shown; show also",
+            names,
+            index=None,
+            format_func=lambda name: shorten(name, 60),
+            key=f"{_SHOWN}.{key}",
+            filter_mode="contains",
+            placeholder="type to search",
+            width=420,
+        )
+        names = list(dict.fromkeys([*([wanted] if wanted else []), *names]))[:_AT_ONCE]
+    changed = None
+    with st.container(horizontal=True, wrap=False, gap=None, vertical_alignment="bottom"):
+        if shown.numbers != tuple(range(1, len(shown.numbers) + 1)):
+            with st.container(width=_NUMBERS):
+                _draw_cells("row", [f"{n:,}" for n in shown.numbers], shown, _NUMBERS)
+        for place, name in enumerate(names):
+            cells = shown.cells[name]
+            longest = max(map(len, (name, *cells)))
+            width = min(max(_CHARACTER * longest + 24, _NARROWEST), _WIDEST)
+            with st.container(width=width, gap=None):
+                role = _draw_role(f"{key}.{place}", name, shown)
+                _draw_cells(name, cells, shown, width)
+            if role is not None:
+                changed = shown.with_role(name, role)
+    return changed
+
+
+def _in_order(shown: FirstRows, fits: int) -> list[str]:
+    """The columns in the order of the file; those that matter most first if there are more than fit."""
+    names = list(shown.roles)
+    if len(names) <= fits:
+        return names
+    of = {role: [name for name in names if shown.roles[name] == role] for role in _ROLES}
+    first = [name for name in names if name in shown.asked]
+    first += [*of["label"], *of["confidence"], *of["model"], *of["score"][:6]]
+    first += [name for role in _ROLES if role not in ("score", "ignored") for name in of[role]]
+    return list(dict.fromkeys([*first, *of["score"], *names]))
+
+
+def _draw_role(key: str, name: str, shown: FirstRows) -> ColumnRole | None:
+    """Draw the role of a column; return another one that was chosen."""
+    role = shown.roles[name]
+    words, colour, _ = _ROLES[role]
+    if name in shown.classes:
+        words = f"P({md(shorten(shown.classes[name], 14), 20)})"
+    if name in shown.asked:
+        words, colour = f"{words}?", "orange"
+    chip = f":{colour}-badge[{words}]"
+    choices = shown.choices[name]
+    if not choices:
+        st.markdown(chip)
+        return None
+    # Another reading has other widgets, so that they are closed and show its roles.
+    key = f"calviz.role.{key}.{abs(hash((name, shown.options)))}"
+    with st.popover(chip, type="tertiary", key=key, help=f"Change the role of {md(name, 40)}"):
+        chosen = st.radio(
+            f"Role of {md(name, 40)}",
+            choices,
+            index=choices.index(role) if role in choices else None,
+            format_func=lambda each: f"{_ROLES[each][0]} :gray[{_ROLES[each][2]}]",
+            key=f"{key}.radio",
+        )
+    return chosen if chosen is not None and chosen != role else None
+
+
+def _draw_cells(name: str, cells: Sequence[str], shown: FirstRows, width: int) -> None:
+    fits = width // _CHARACTER - 2
+    padded = [*cells, *[""] * (len(shown.numbers) - len(cells))]
+    # A static table's cells are markdown; a line without any text would be lower than those beside it.
+    texts = [md(shorten(cell, fits)) if cell.strip() else "\u00a0" for cell in padded]
+    head = md(shorten(name, fits)) or "\u00a0"
+    st.table(pd.DataFrame({head: texts}), border="horizontal", hide_index=True)
+
+
+# ---- What is said of scores and labels beside their columns
+
+_AS_RECOGNISED = "as recognised"
+
+
+def draw_details(
+    key: str, options: ReadingOptions, columns: Sequence[str], numbers: Sequence[int] = ()
+) -> ReadingOptions | None:
+    """Draw the form for what no role says; return the submitted options, or None.
+
+    Parameters
+    ----------
+    key : str
+        Begins the keys of the widgets.
+    options : ReadingOptions
+        What the widgets show at first.
+    columns : sequence of str
+        All columns of the file.
+    numbers : sequence of int
+        The distinct numbers of choices, if the rows were made from questions with choices.
+    """
+    with st.form(f"calviz.reading.{key}", border=False):
+        left, right = st.columns(2)
+        kinds = (_AS_RECOGNISED, "probabilities", "logits", "confidence")
+        kind = left.selectbox(
+            "Kind",
+            kinds,
+            index=kinds.index(options.kind or _AS_RECOGNISED),
+            key=f"{key}.kind",
+            help="confidence: of the prediction being right.",
+        )
+        scores = left.multiselect(
+            "Score columns",
+            columns,
+            default=[c for c in options.scores or () if c in columns],
+            key=f"{key}.scores",
+            placeholder=_AS_RECOGNISED,
+            accept_new_options=True,
+            help="In the order of the classes; or type a prefix that ends in *, such as p_*.",
+        )
+        bases = (_AS_RECOGNISED, "0", "1")
+        base = left.selectbox(
+            "Number labels count from",
+            bases,
+            index=(None, 0, 1).index(options.label_base),
+            key=f"{key}.base",
+        )
+        with right:
+            names = _class_names(f"{key}.names", options.class_names)
+            weight_kind = st.selectbox(
+                "Weights are",
+                ["importance", "frequency"],
+                index=["importance", "frequency"].index(options.weight_kind),
+                key=f"{key}.weight_kind",
+                help="importance: on any scale, as in a survey; frequency: counts of aggregated rows.",
+            )
+            choices = _choices(f"{key}.choices", options.choices, numbers)
+        if not st.form_submit_button("Read it this way"):
+            return None
+    chosen = tuple(scores) or None
+    said: dict[str, Any] = {
+        "kind": None if kind == _AS_RECOGNISED else kind,
+        "scores": chosen,
+        "models": None if chosen else options.models,
+        "label_base": None if base == _AS_RECOGNISED else int(base),
+        "class_names": names,
+        "weight_kind": weight_kind,
+        "choices": choices,
+    }
+    return replace(options, **said)
+
+
+def _class_names(key: str, chosen: tuple[str, ...] | None) -> tuple[str, ...] | None:
+    """Draw the box for the names of the classes; return them, or None if it is empty."""
+    names = st.text_area(
+        "Class names, one per line",
+        value="\n".join(chosen or ()),
+        key=key,
+        placeholder=_AS_RECOGNISED,
+        height=90,
+        help="In the order of the score columns.",
+    )
+    return tuple(line.strip() for line in names.splitlines() if line.strip()) or None
+
+
+def _choices(key: str, chosen: str | None, numbers: Sequence[int]) -> str | None:
+    """Draw the choice of how questions with choices become rows; without such questions, draw nothing."""
+    if not numbers:
+        return chosen
+    words = {"top": "the top choice of each", "each": "each choice by itself"}
+    words |= {str(k): f"the questions with {k} choices" for k in numbers}
+    options = [_AS_RECOGNISED, *words]
+    value = st.selectbox(
+        "Questions with choices",
+        options,
+        index=options.index(chosen) if chosen in options else 0,
+        format_func=lambda option: words.get(option, option),
+        key=key,
+        help="Each choice by itself: its probability against whether it is the right one; questions are the clusters.",
+    )
+    return None if value == _AS_RECOGNISED else value

@@ -1,0 +1,386 @@
+"""The first rows of a file with the role of each column, as read or as guessed, also where the file cannot be read as it is."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from typing import Any, BinaryIO, Literal, get_args
+
+import numpy as np
+
+from calviz.core.errors import CalvizError, InputError
+from calviz.data import column_names
+from calviz.data.evidence import in_unit, is_label_like
+from calviz.data.format import Column, Source, Table, format_of
+from calviz.data.label_columns import named_label
+from calviz.data.loaded import ReadingOptions, no_rows, short
+from calviz.data.other_columns import group_columns, identifier_column, split_column, time_column
+from calviz.data.questions import by_choices
+from calviz.data.reading import facts_in
+from calviz.data.recognition import recognise, with_array_names
+from calviz.data.roles import ColumnRoles, Confidence, ScoreColumns, TableView
+from calviz.data.score_columns import find_scores
+from calviz.data.single_scores import correct_column
+
+#: What a column may be; "score" is of a class or the event, "model" the score of a model of its own.
+ColumnRole = Literal[
+    "label",
+    "score",
+    "model",
+    "confidence",
+    "prediction",
+    "correct",
+    "split",
+    "group",
+    "time",
+    "weight",
+    "cluster",
+    "id",
+    "ignored",
+]
+ROLES: tuple[ColumnRole, ...] = get_args(ColumnRole)
+#: Roles that any number of columns may have.
+_SHARED = ("score", "model", "group", "ignored")
+_OF_NUMBERS = ("score", "model", "confidence", "weight")
+_SCORES = ("score", "model", "confidence")
+#: Rows that are shown, the characters of a cell, and the numbers shown of a list.
+ROWS, _CELL, _LIST = 8, 80, 4
+
+
+@dataclass(frozen=True, eq=False)
+class FirstRows:
+    """The first rows of a file, and what each column is taken for.
+
+    Attributes
+    ----------
+    numbers : tuple of int
+        The 1-based numbers of the rows.
+    cells : mapping of str to tuple of str
+        The values of each column as text, one per row; a note instead where the values are not known.
+    roles : mapping of str to ColumnRole
+        The role of each column, in the order of the file.
+    classes : mapping of str to str
+        The class of a score column, where its name says it.
+    choices : mapping of str to tuple of ColumnRole
+        The roles that each column may have; () for one that cannot be used.
+    asked : frozenset of str
+        The columns whose role is the question.
+    recognised : bool
+        Whether the roles are recognised, rather than guessed because no reading fits.
+    options : ReadingOptions
+        The options that these roles were made with.
+    """
+
+    numbers: tuple[int, ...]
+    cells: Mapping[str, tuple[str, ...]]
+    roles: Mapping[str, ColumnRole]
+    classes: Mapping[str, str]
+    choices: Mapping[str, tuple[ColumnRole, ...]]
+    asked: frozenset[str]
+    recognised: bool
+    options: ReadingOptions
+
+    @property
+    def missing(self) -> tuple[str, ...]:
+        """What has to be said before the file can be read: "the label", "the scores"."""
+        roles = {*self.roles.values()}
+        is_known = "label" in roles or "correct" in roles
+        return ("the label",) * (not is_known) + ("the scores",) * (not roles & {*_SCORES})
+
+    def as_shown(self) -> ReadingOptions:
+        """Return the options that read the file with these roles of scores and labels."""
+        return replace(self.options, **_options_of(self.roles, self.options, _ESSENTIAL))
+
+    def with_role(self, column: str, role: ColumnRole) -> ReadingOptions:
+        """Return the options that give a column another role.
+
+        A role that only one column may have is taken from the other one. Roles that were recognised and are not touched stay
+        to be recognised.
+        """
+        roles = dict(self.roles)
+        for name, was in self.roles.items():
+            if was == role and role not in _SHARED:
+                roles[name] = "ignored"
+            elif role in _SCORES and was in _SCORES:
+                roles[name] = "ignored" if "confidence" in (role, was) else role
+        roles[column] = role
+        if role == "correct" and "label" not in roles.values():
+            # Without a label, a score can only be that of the prediction.
+            roles |= {name: "confidence" for name, was in roles.items() if was == "score"}
+        before, after = (_options_of(r, self.options) for r in (self.roles, roles))
+        changed = {key: value for key, value in after.items() if value != before[key]}
+        if not self.recognised:
+            changed |= _options_of(roles, self.options, _ESSENTIAL)
+        if {"scores", "models", "kind"} & {*changed}:
+            changed |= {key: after[key] for key in ("scores", "models", "kind")}
+            changed["class_names"] = None  # which are in the order of the scores
+        return replace(self.options, **changed)
+
+
+#: The options that say which columns are scores and labels.
+_ESSENTIAL = ("label", "scores", "models", "kind", "prediction_column", "correct_column")
+
+
+def _options_of(
+    roles: Mapping[str, ColumnRole], options: ReadingOptions, keys: tuple[str, ...] = ()
+) -> dict[str, Any]:
+    """Return the options, or those of `keys`, that say the roles."""
+
+    def named(*wanted: str) -> tuple[str, ...]:
+        return tuple(name for name, role in roles.items() if role in wanted)
+
+    def one(role: str) -> str | None:
+        return next(iter(named(role)), None)
+
+    models, confidence = named("model"), named("confidence")
+    kind = "confidence" if confidence else None if options.kind == "confidence" else options.kind
+    said = {
+        # Several columns are one label: 0 and 1 for each class.
+        "label": one("label") if len(named("label")) == 1 else None,
+        "scores": None if models else confidence or named("score") or None,
+        "models": models or None,
+        "kind": kind,
+        "prediction_column": one("prediction"),
+        "correct_column": one("correct"),
+        "split_column": one("split") or "",
+        "id_column": one("id") or "",
+        "time_column": one("time") or "",
+        "cluster_column": one("cluster"),
+        "weight_column": one("weight"),
+        "groups": named("group"),
+    }
+    return {key: said[key] for key in keys or said}
+
+
+def first_rows(
+    source: str | os.PathLike[str] | bytes | BinaryIO,
+    *,
+    name: str | None = None,
+    options: ReadingOptions | None = None,
+    rows: int = ROWS,
+    also: int | None = None,
+) -> FirstRows:
+    r"""Return the first rows of a file with the role of each column, also of a file that `read` refuses.
+
+    Parameters
+    ----------
+    source : str, PathLike, bytes or binary file object
+    name : str, optional
+        Name in messages; the file's own name if left out.
+    options : ReadingOptions, optional
+        How the file is read; everything left empty is recognised or guessed.
+    rows : int
+        Number of rows.
+    also : int, optional
+        1-based number of a row that stands in the place of the last one, if it is among the rows that are looked at.
+
+    Raises
+    ------
+    InputError
+        If the file cannot be opened as a table of columns.
+
+    Examples
+    --------
+    >>> shown = first_rows(b"truth,x1,x2\na,0.3,0.7\nb,0.6,0.4\n")
+    >>> dict(shown.roles), shown.cells["x1"]
+    ({'truth': 'label', 'x1': 'score', 'x2': 'score'}, ('0.3', '0.6'))
+    """
+    options = options or ReadingOptions()
+    with np.errstate(all="ignore"), Source(source, name) as opened:
+        try:
+            table, used = by_choices(format_of(opened).open(opened), options)
+            if not table.columns:
+                raise no_rows()
+            if facts_in(table) is not None:
+                raise InputError("a profile holds sums, no rows")
+            roles, classes, asked, read_with = _roles(table, with_array_names(table, used))
+        except InputError as error:
+            raise error.in_file(opened.name) from None
+        known = max(len(c.head) for c in table.columns)
+        shown = [*range(min(rows, known))]
+        if also is not None and rows < also <= known:
+            shown[-1] = also - 1
+        return FirstRows(
+            numbers=tuple(row + 1 for row in shown),
+            cells={c.name: _cells(c, shown) for c in table.columns},
+            roles={c.name: roles.get(c.name, "ignored") for c in table.columns},
+            classes=classes,
+            choices={c.name: _choices(c) for c in table.columns},
+            asked=asked,
+            recognised=read_with is not None,
+            options=options if read_with is None else replace(options, **read_with),
+        )
+
+
+def _cells(column: Column, rows: Sequence[int]) -> tuple[str, ...]:
+    if column.type == "other":
+        return (f"({short(column.note)})",) * bool(column.note)
+    if column.width is not None and not column.head.size:
+        return (f"({column.width:,} numbers per row)",)  # read with all rows only
+    whole = column.type == "integer"
+    head = column.head
+    return tuple(short(_cell(head[row], whole), _CELL) for row in rows if row < len(head))
+
+
+def _cell(value: Any, whole: bool = False) -> str:
+    if isinstance(value, np.ndarray):
+        shown = ", ".join(_cell(each) for each in value.ravel()[:_LIST])
+        return f"[{shown}{', …' if value.size > _LIST else ''}]"
+    if isinstance(value, float | np.floating):
+        # Whole numbers with missing ones among them are held as fractions.
+        if np.isnan(value) or whole:
+            return "" if np.isnan(value) else f"{value:.0f}"
+        if value == 0 or 1e-9 < abs(float(value)) < 1e15:
+            return np.format_float_positional(value, trim="-")
+    return str(value)
+
+
+def _choices(column: Column) -> tuple[ColumnRole, ...]:
+    """The roles that the values of a column allow."""
+    if column.type == "other":
+        return ()
+    if column.width is not None:
+        return ("label", "score", "ignored")
+    return tuple(role for role in ROLES if column.numeric or role not in _OF_NUMBERS)
+
+
+# ---- Roles
+
+
+def _roles(
+    table: Table, options: ReadingOptions
+) -> tuple[dict[str, ColumnRole], dict[str, str], frozenset[str], dict[str, Any] | None]:
+    """Return the role of each column with one, the classes of score columns, the columns in question, and the options that chose.
+
+    These are None if the roles are only guessed. Of several ways to read the file, the first one counts.
+    """
+    try:
+        return *_named(table, recognise(table, options), options), frozenset(), {}
+    except InputError as error:
+        readings = error.readings
+    except CalvizError:
+        readings = ()
+    ways = []
+    for reading in readings:
+        with suppress(CalvizError):
+            chosen = replace(options, **reading.options)
+            ways.append((*_named(table, recognise(table, chosen), chosen), reading.options))
+    if not ways:
+        guess = _guessed(TableView(table, options))
+        return *_named(table, guess, options), frozenset(), None
+    roles, classes, chosen_by = ways[0]
+    asked = {
+        name
+        for name in table.names
+        if len({roles_of_way.get(name, "ignored") for roles_of_way, _, _ in ways}) > 1
+        or (len(ways) == 1 and name == chosen_by.get("label"))
+    }
+    return roles, classes, frozenset(asked), dict(chosen_by)
+
+
+def _named(
+    table: Table, layout: ColumnRoles, options: ReadingOptions
+) -> tuple[dict[str, ColumnRole], dict[str, str]]:
+    """Return the role of each column that has one in a layout, and the class of each score column that names it."""
+    roles: dict[str, ColumnRole] = {}
+    classes: dict[str, str] = {}
+    predicted = TableView(table, options).predicted(set())
+    if predicted is not None:
+        roles[predicted] = "prediction"
+    roles |= {name: "group" for name in layout.groups if options.groups or _repeats(table[name])}
+    single: dict[ColumnRole, str | None] = {
+        "split": layout.split,
+        "id": layout.id,
+        "time": layout.time,
+        "cluster": layout.cluster,
+        "weight": layout.weight,
+        "correct": layout.correct,
+        "label": layout.label,
+    }
+    roles |= {name: role for role, name in single.items() if name is not None}
+    roles |= dict.fromkeys(layout.one_hot, "label")
+    of_models = len(layout.scores) > 1 and all(s.width == 1 for s in layout.scores)
+    for scores in layout.scores:
+        roles |= dict.fromkeys((*scores.columns, *scores.logits), "model" if of_models else "score")
+        if len(scores.columns) == len(scores.class_names) and not of_models:
+            named = dict(zip(scores.columns, scores.class_names, strict=True))
+            classes |= {name: of for name, of in named.items() if of != name}
+    if layout.confidence is not None:
+        confidence = layout.confidence
+        parts: tuple[tuple[ColumnRole, str | None], ...] = (
+            ("prediction", confidence.predicted),
+            ("correct", confidence.correct),
+            ("confidence", confidence.score),
+        )
+        roles |= {name: role for role, name in parts if name is not None}
+    return roles, classes
+
+
+def _repeats(column: Column) -> bool:
+    """Whether some of the first rows have the same value, as rows of a group do."""
+    values = column.head.tolist()
+    return len(values) <= 2 or len({*values}) < len(values)
+
+
+def _guessed(view: TableView) -> ColumnRoles:
+    """Guess as much as can be said of a table whose columns fit no reading."""
+    options = view.options
+    split, identifier = split_column(view), identifier_column(view)
+    others = (split, identifier, options.weight_column, options.cluster_column, options.time_column)
+    taken = {name for name in others if name and name in view.table}
+    label = named_label(view, taken) or _label_by_word(view, taken)
+    used = {*taken, label or ""}
+    correct = correct_column(view, used)
+    predicted = view.predicted({*used, correct or ""})
+    used |= {correct or "", predicted or ""}
+    confidence: Confidence | None = None
+    scores: tuple[ScoreColumns, ...] = ()
+    with suppress(CalvizError):
+        scores = find_scores(view, taken, label)
+    fractions = _fractions(view, used)
+    if not scores and len(fractions) == 1 and (correct or (label and predicted)):
+        confidence = Confidence(fractions[0], correct=correct, predicted=predicted)
+    elif not scores and fractions:
+        kind = options.kind_of_scores or "probabilities"
+        scores = (ScoreColumns(fractions, (), kind, len(fractions)),)
+    used |= {c for each in scores for c in (*each.columns, *each.logits)}
+    if label is None and correct is None:
+        free = [c.name for c in view.table.columns if c.name not in used and is_label_like(c)]
+        label = free[0] if len(free) == 1 else None
+    used |= {label or "", confidence.score if confidence else ""}
+    time = time_column(view, used)
+    groups, _ = group_columns(view, {*used, time or ""})
+    return ColumnRoles(
+        scores=scores,
+        confidence=confidence,
+        label=label,
+        correct=correct,
+        split=split,
+        id=identifier,
+        time=time,
+        groups=groups if options.groups is None else options.groups,
+        cluster=options.cluster_column or None,
+        weight=options.weight_column or None,
+    )
+
+
+def _label_by_word(view: TableView, taken: set[str]) -> str | None:
+    """The only column like a label whose name has a word for it."""
+    found = [
+        c.name
+        for c in view.table.columns
+        if c.name not in taken
+        and is_label_like(c)
+        and {*column_names.words(c.name)} & column_names.LABEL_WORDS
+        and not {*column_names.words(c.name)} & column_names.NO_LABEL_WORDS
+    ]
+    return found[0] if len(found) == 1 else None
+
+
+def _fractions(view: TableView, taken: set[str]) -> tuple[str, ...]:
+    """The columns of fractions: those in [0, 1], or all others if there are none."""
+    free = [c for c in view.numeric(taken) if c.type == "number" and not is_label_like(c)]
+    inside = [c.name for c in free if in_unit(c.head)]
+    return tuple(inside or (c.name for c in free))
