@@ -131,6 +131,8 @@ def fit_and_apply(
             checkpoint(f"fitting fold {at} of {len(rows.pairs)}")
         recalibrator = make(spec, data, options)
         check_fitting_rows(recalibrator, data, labels[fit])
+        if data.cells is not None and data.weights is not None:
+            recalibrator.rows_each = float(data.weights[fit].mean())
         start = time.perf_counter()
         if data.weights is None:
             recalibrator.fit(_rows_of(scores, fit), labels[fit])

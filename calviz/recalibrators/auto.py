@@ -295,7 +295,9 @@ class AutomaticRecalibrator(BaseRecalibrator):
                     self._warn(sentence)
 
     def _make(self, spec: RecalibratorSpec) -> Any:
-        return spec.make_with(input=self.input, floor=self.floor)
+        part = spec.make_with(input=self.input, floor=self.floor)
+        part.rows_each = self.rows_each
+        return part
 
     def _transform(self, scores: Scores, out: FloatArray) -> None:
         out[:] = 0

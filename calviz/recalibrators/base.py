@@ -93,6 +93,8 @@ class BaseRecalibrator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     _needs_two_classes: ClassVar[bool] = True
     #: Whether logits may be too large to fit on.
     _limits_logits: ClassVar[bool] = True
+    #: Number of observed rows that a row stands for on average, where weights are counts; only smoothed labels depend on it.
+    rows_each: float = 1.0
 
     input: Input
     floor: FloorChoice

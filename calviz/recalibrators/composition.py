@@ -118,6 +118,7 @@ class Composition(BaseRecalibrator):
 
     def _fit_weighted(self, scores: Scores, labels: IntArray, weights: FloatArray | None) -> None:
         first, second = self._make()
+        first.rows_each = self.rows_each
         self.first_ = first.fit(scores.array, labels, weights)
         # In single precision, like probabilities made from logits (see `Scores.dtype`).
         between = self.first_.transform(scores.array).astype(np.float32)

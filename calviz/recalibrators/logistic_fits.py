@@ -109,7 +109,7 @@ def fit_logistic(
     *,
     non_negative: int = 0,
     intercept: bool = True,
-    smooth: bool = False,
+    smooth: float = 0.0,
 ) -> LogisticFit:
     """Maximum likelihood for all classes, by Newton's method with backtracking.
 
@@ -124,8 +124,8 @@ def fit_logistic(
         How many of the first parameters must not be negative.
     intercept : bool
         Whether the last parameter is fitted; otherwise it stays at its start.
-    smooth : bool
-        Whether labels are smoothed (`smooth_targets`), so that the likelihood has a maximum.
+    smooth : float
+        If above 0, labels are smoothed (`smooth_targets`), so that the likelihood has a maximum; each row then counts as so many.
     """
     how: dict[str, Any] = {"intercept": intercept, "smooth": smooth}
     problem = _LogisticProblem(scores, labels, features, start, **how)
@@ -167,7 +167,7 @@ def weighted_logistic(
     *,
     non_negative: int = 0,
     intercept: bool = True,
-    smooth: bool = False,
+    smooth: float = 0.0,
 ) -> LogisticFit:
     """`calviz.recalibrators.logistic_fits.fit_logistic` with row weights of shape (n,)."""
     log_p, log_rest = log_parts(scores, slice(0, scores.shape[0]), np.float64)
@@ -184,7 +184,7 @@ def weighted_logistic(
         if not weights @ hit:
             continue
         if smooth:
-            target, other = smooth_targets(weights @ hit, weights @ (1 - hit))
+            target, other = smooth_targets(smooth * (weights @ hit), smooth * (weights @ (1 - hit)))
             hit = np.where(hit == 1, target, other)
         x = np.column_stack([*all_features[:, :, k], np.ones(hit.size)])
 
@@ -240,7 +240,7 @@ class _LogisticProblem:
         start: FloatArray,
         *,
         intercept: bool = True,
-        smooth: bool = False,
+        smooth: float = 0.0,
     ) -> None:
         classes = scores.shape[1]
         self.intercept = intercept
@@ -262,7 +262,9 @@ class _LogisticProblem:
         self.hits = sum_over_blocks(scores.array, self._hits, block_bytes=_BLOCK_BYTES)
         if smooth:
             total = sum_over_blocks(scores.array, self._totals, block_bytes=_BLOCK_BYTES)
-            target, other = smooth_targets(self.positives, self.n - self.positives)
+            target, other = smooth_targets(
+                smooth * self.positives, smooth * (self.n - self.positives)
+            )
             self.hits = (target - other) * self.hits + other * total
 
     def of_classes(self, classes: IntArray) -> _LogisticProblem:

@@ -46,14 +46,14 @@ class LogisticMaps(LogOddsMaps):
         features, start = FEATURES[self.kind], np.array(self.start)
         how: dict[str, Any] = {"non_negative": self.non_negative, "intercept": self.intercept}
 
-        def fit(*, smooth: bool) -> LogisticFit:
+        def fit(smooth: float) -> LogisticFit:
             if weights is None:
                 return fit_logistic(scores, labels, features, start, **how, smooth=smooth)
             return weighted_logistic(scores, labels, weights, features, start, **how, smooth=smooth)
 
-        maps = fit(smooth=self.smooth)
+        maps = fit(self.rows_each if self.smooth else 0.0)
         if maps.separated.any() and not self.smooth:
-            smoothed = fit(smooth=True)
+            smoothed = fit(self.rows_each)
             parameters = np.where(maps.separated, smoothed.parameters, maps.parameters)
             maps = replace(maps, parameters=parameters, converged=smoothed.converged)
         self._set_maps(maps, scores, labels)
