@@ -34,7 +34,7 @@ def test_the_numbers_are_those_of_the_reading_that_was_chosen():
     ways = [b.label for b in app.button if b.label.startswith("The probability")]
     assert len(ways) == 2
     press(app, next(w for w in ways if "M" in w))
-    assert "M is expected in **50.0 %**, and true in **50.0 %**" in text_of(quiet(app))
+    assert "'M' is expected in **50.0 %**, and true in **50.0 %**" in text_of(quiet(app))
     app.switch_page("pages/overview.py").run()
     assert "mine.csv · 32 rows" in text_of(quiet(app))
 
