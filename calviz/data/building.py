@@ -481,8 +481,14 @@ class _Builder:
         if "drop-missing" not in self.options.repair:
             if no_label.any():
                 row = int(no_label.argmax())
+                column = self.layout.correct
+                why = (
+                    ""
+                    if column is None
+                    else f", or '{short(column)}' does not say whether they were right"
+                )
                 raise InputError(
-                    f"{int(no_label.sum()):,} of {no_label.size:,} rows have no label",
+                    f"{int(no_label.sum()):,} of {no_label.size:,} rows have no label{why}",
                     row=row + 1,
                     line=self.table.line(row),
                     column=self.layout.label or self.layout.correct,

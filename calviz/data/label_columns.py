@@ -38,7 +38,7 @@ _MOST_CANDIDATES = 50
 
 
 def named_label(view: TableView, taken: set[str]) -> str | None:
-    """The column that is called like a label, or that records an event."""
+    """The column that is called like a label."""
     if view.options.label is not None:
         return view.options.label
     if not view.table.named:
@@ -48,12 +48,13 @@ def named_label(view: TableView, taken: set[str]) -> str | None:
     named = next((c for c in columns if is_label_like(c) or c.width is not None), None)
     if named is not None and named.type != "other":
         return named.name
-    event_column = view.named(column_names.EVENTS, taken)
-    if event_column is not None and is_zero_one(view.table[event_column]):
-        text = f"the column '{short(event_column)}' is taken as the label"
-        view.note(Notice.LABEL_COLUMN, "info", text)
-        return event_column
     return None
+
+
+def event_column(view: TableView, taken: set[str]) -> str | None:
+    """The column of 0 and 1 that is called like an event, such as a default or a death."""
+    named = view.named(column_names.EVENTS, taken) if view.table.named else None
+    return named if named is not None and is_zero_one(view.table[named]) else None
 
 
 def named_by_an_unnamed_label(view: TableView, taken: set[str]) -> Found | None:
@@ -157,11 +158,6 @@ def label_column(view: TableView, scores: tuple[ScoreColumns, ...], used: set[st
         raise InputError(f"cannot be the label: {view.table[named].note}", column=named)
     if named is not None:
         return named
-    event_column = view.named(column_names.EVENTS, used) if view.table.named else None
-    if event_column is not None and scores[0].width <= 2 and is_zero_one(view.table[event_column]):
-        text = f"the column '{short(event_column)}' is taken as the label"
-        view.note(Notice.LABEL_COLUMN, "info", text)
-        return event_column
     if optional and view.table.named:
         return None
     not_labels = (*column_names.PREDICTED, *column_names.CONFIDENCES, *column_names.CORRECTS)
@@ -212,9 +208,9 @@ def label_column(view: TableView, scores: tuple[ScoreColumns, ...], used: set[st
             f"there is no label column: {what}, but nothing to compare them with{stops}",
             remedy="add a column 'label' with the true class",
         )
+    could = "several could be it" if len(possible) > 1 else "one could be it"
     raise _several_labels(
-        [c.name for c in possible],
-        f"there is no column called 'label' ({what}), and several could be it",
+        [c.name for c in possible], f"there is no column called 'label' ({what}), and {could}"
     )
 
 
@@ -227,7 +223,7 @@ def _is_prediction(view: TableView, column: Column, scores: ScoreColumns) -> boo
 
 
 def _can_be_label(column: Column, scores: ScoreColumns) -> bool:
-    """Whether the values may be classes: not more of them than there are, and no fractions."""
+    """Whether the values may be classes: no fractions, and no more of them than classes."""
     if column.width is not None:
         return True
     return is_label_like(column) and len(levels(column)) <= max(2, scores.width)
@@ -242,7 +238,7 @@ def _where(view: TableView, name: str) -> str:
     return "the last column is" if place == len(view.table.names) - 1 else f"{name} is"
 
 
-# One label per class: one-hot, or several labels
+# ---- One label per class: one-hot, or several labels
 
 
 def with_one_hot(view: TableView, found: Found, taken: set[str]) -> Found:
@@ -337,7 +333,7 @@ def are_several(labels: npt.NDArray[Any]) -> bool:
     return bool((np.nansum(labels.astype(float), axis=1) != 1).any())
 
 
-# Which label belongs to which score column
+# ---- Which label belongs to which score column
 
 
 def with_labels(view: TableView, scores: ScoreColumns, label: str | None) -> ScoreColumns:
@@ -385,7 +381,7 @@ def with_labels(view: TableView, scores: ScoreColumns, label: str | None) -> Sco
 
 
 def _by_polarity(scores: ScoreColumns, names: Sequence[str], values: set[str]) -> ScoreColumns:
-    """Match the event of the label to the column that is called like one; the second column otherwise."""
+    """Match the event of the label to the column that is called like one, if that is the first; nothing is changed otherwise."""
     happened, other = event_of(values), no_event_of(values)
     if happened is None or other is None:
         return scores

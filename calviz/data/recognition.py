@@ -1,4 +1,4 @@
-"""The role of every column: rules propose readings, and names, values and the agreement of columns decide between them."""
+"""The role of every column: rules find scores and label; values, and the agreement of columns, confirm them or raise a question."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from calviz.data import column_names
 from calviz.data.column_names import plain
 from calviz.data.format import Table
 from calviz.data.label_columns import (
+    event_column,
     label_column,
     named_by_an_unnamed_label,
     named_label,
@@ -17,7 +18,7 @@ from calviz.data.label_columns import (
     with_labels_of_their_own,
     with_one_hot,
 )
-from calviz.data.loaded import ReadingForMap, ReadingOptions, known_columns, short
+from calviz.data.loaded import Notice, ReadingForMap, ReadingOptions, known_columns, short
 from calviz.data.other_columns import (
     cluster_and_weight_hints,
     group_columns,
@@ -79,24 +80,30 @@ def recognise(table: Table, options: ReadingOptions) -> ColumnRoles:
     )
 
 
-# Scores and label
+# ---- Scores and label
 
 
 def _scores_and_label(view: TableView, taken: set[str]) -> Found:
     named = named_label(view, taken)
+    event = event_column(view, taken) if named is None else None
     if view.options.kind == "confidence":
-        return single_score(view, taken, named)
-    scores = find_scores(view, taken, named)
-    found = Found(scores, label=named if scores else None)
+        return single_score(view, taken, named or event)
+    scores = find_scores(view, taken, named or event)
+    found = Found(scores, label=named)
+    if event is not None and scores and scores[0].width <= 2:
+        found.label = event
     chosen = view.options.scores or view.options.models
     if named is None and not chosen and not isinstance(view.options, ReadingForMap):
         found = named_by_an_unnamed_label(view, taken) or found
     if not found.scores:
-        found = with_labels_of_their_own(view, taken) or single_score(view, taken, named)
+        found = with_labels_of_their_own(view, taken) or single_score(view, taken, named or event)
     if found.confidence is not None:
         return found
     if view.options.label is None and not found.one_hot:
         found = with_one_hot(view, found, taken)
+    if found.label is not None and found.label == event:
+        text = f"the column '{short(event)}' is taken as the label"
+        view.note(Notice.LABEL_COLUMN, "info", text)
     if found.label is None and not found.one_hot:
         found.label = label_column(view, found.scores, taken | found.used)
     found.scores = tuple(with_labels(view, s, found.label) for s in found.scores)
@@ -127,7 +134,7 @@ def _remaining(
     return groups, unused, ()
 
 
-# Options
+# ---- Options
 
 
 def with_array_names(table: Table, options: ReadingOptions) -> ReadingOptions:

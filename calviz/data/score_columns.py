@@ -26,7 +26,7 @@ from calviz.data.evidence import (
     summing,
 )
 from calviz.data.format import Column
-from calviz.data.labels import class_key
+from calviz.data.labels import class_key, is_missing
 from calviz.data.loaded import Notice, known_columns, span
 from calviz.data.roles import ScoreColumns, ScoreKind, TableView
 
@@ -55,7 +55,7 @@ def find_scores(view: TableView, taken: set[str], label: str | None) -> tuple[Sc
     return next((scores for rule in rules if (scores := rule(view, taken, label))), ())
 
 
-# What the user chose
+# ---- What the user chose
 
 
 def chosen(view: TableView) -> tuple[ScoreColumns, ...]:
@@ -107,7 +107,7 @@ def _named_by_options(view: TableView, entries: tuple[str, ...]) -> tuple[str, .
     return tuple(names)
 
 
-# Names that say it
+# ---- Names that say it
 
 
 def _models_with_colons(
@@ -178,7 +178,10 @@ def named_by_labels(
         return (replace(called, labels=called.class_names),)
     del view.notices[notices:]
     numeric = view.numeric({*taken, label})
-    blocks = blocks_named_by(levels(view.table[label]), [c.name for c in numeric])
+    names, values = [c.name for c in numeric], levels(view.table[label])
+    # A word for missing labels may be a class.
+    known = {v for v in values if not is_missing(v.strip())}
+    blocks = blocks_named_by(values, names) or blocks_named_by(known, names)
     usable = [scores for block in blocks if (scores := _usable(view, block, numeric))]
     if not usable:
         return ()
@@ -250,7 +253,7 @@ def _usable(view: TableView, block: ClassBlock, numeric: Sequence[Column]) -> Sc
 def _wider(view: TableView, block: ClassBlock, numeric: Sequence[Column]) -> ClassBlock | None:
     """The block with classes that none of the labels is: columns with the same words, or, without any, those that sum to 1."""
     if any(block.around):
-        names = [c.name for c in numeric if not is_outcome(view, c)]
+        names = [c.name for c in numeric if c.name in block.columns or not is_outcome(view, c)]
         wider = further_classes(block, names)
         return wider if len(wider.columns) > len(block.columns) else None
     columns = summing(numeric) or ()
@@ -349,7 +352,7 @@ def mention_unused(view: TableView, used: ScoreColumns, others: Sequence[str]) -
         view.note(Notice.SCORE_COLUMNS, "info", text)
 
 
-# Several models with one score each
+# ---- Several models with one score each
 
 
 def _ask_if_models(view: TableView, columns: Sequence[str], label: str | None) -> None:
@@ -375,7 +378,7 @@ def _ask_if_models(view: TableView, columns: Sequence[str], label: str | None) -
     )
 
 
-# A single score
+# ---- A single score
 
 
 def single_by_name(view: TableView, taken: set[str], label: str | None) -> ScoreColumns | None:
@@ -436,7 +439,7 @@ def by_values(view: TableView, taken: set[str], label: str | None) -> tuple[Scor
     if len(arrays) == 1:
         return (array(view, arrays[0]),)
     columns = summing(numeric)
-    one = _only_with_words(numeric)
+    one = only_with_words(numeric)
     if columns is not None and one is not None and one not in columns:
         return (_columns(view, (one,), (), "probabilities"),)
     if columns is not None:
@@ -482,7 +485,7 @@ def _names_by_values(
     return without_common_words(columns)
 
 
-def _only_with_words(numeric: Sequence[Column]) -> str | None:
+def only_with_words(numeric: Sequence[Column]) -> str | None:
     """The only column of fractions whose name has a word for scores."""
     found = [
         c.name
@@ -494,7 +497,7 @@ def _only_with_words(numeric: Sequence[Column]) -> str | None:
     return found[0] if len(found) == 1 else None
 
 
-# Making `ScoreColumns`
+# ---- Making `ScoreColumns`
 
 
 def _columns(

@@ -23,7 +23,7 @@ from calviz.data.format import Column
 from calviz.data.labels import class_key, event_of
 from calviz.data.loaded import Notice, ReadingForMap, short
 from calviz.data.roles import Confidence, Found, ScoreColumns, TableView
-from calviz.data.score_columns import by_values, single_by_name
+from calviz.data.score_columns import by_values, only_with_words, single_by_name
 
 #: With more columns than this, the label is not looked for by what the prediction says of it.
 _MOST_CANDIDATES = 50
@@ -88,7 +88,7 @@ def _confidence(view: TableView, taken: set[str], label: str | None) -> Confiden
     chosen = [name for name in view.options.scores or () if name in view.table]
     score = chosen[0] if chosen else view.named(column_names.CONFIDENCES, others)
     if score is None and (correct is not None or (predicted is not None and label is not None)):
-        score = next((n for n in _fractions(view, others, column_names.PROBABILITIES)), None)
+        score = next(iter(_fractions(view, others, column_names.PROBABILITIES)), None)
     log = score is None and (score := view.named(column_names.LOG_CONFIDENCES, others)) is not None
     if score is None or not view.table[score].numeric or view.table[score].width is not None:
         return None
@@ -103,14 +103,8 @@ def _fractions(view: TableView, taken: set[str], names: tuple[str, ...]) -> list
     """The columns of fractions with one of the names, or else the only one with a word for scores."""
     found = [view.named((name,), taken) for name in names]
     named = [n for n in found if n is not None and view.table[n].type == "number"]
-    worded = [
-        c.name
-        for c in view.numeric(taken)
-        if c.type == "number"
-        and in_unit(c.head)
-        and {*column_names.words(c.name)} & column_names.SCORE_WORDS
-    ]
-    return named or (worded if len(worded) == 1 else [])
+    worded = only_with_words(view.numeric(taken))
+    return named or ([worded] if worded else [])
 
 
 def correct_column(view: TableView, taken: set[str]) -> str | None:
@@ -196,7 +190,8 @@ def _is_of_event(view: TableView, confidence: Confidence, label: str) -> bool:
     k = len(classes)
     p = column.head[~np.isnan(column.head)].astype(np.float64)
     if p.size < FEWEST_ROWS or k < 2:
-        return k <= 2 and name not in column_names.CONFIDENCES
+        few = p.size < FEWEST_ROWS and confidence.predicted is not None
+        return k <= 2 and not called_confidence and not (few and name in column_names.CONFIDENCES)
     below = float(np.mean(p < 1 / k - 1e-6))
     if k > 2:
         if below > BELOW_CHANCE:

@@ -466,13 +466,13 @@ _SKLEARN = {
 @_convention(
     key="sklearn",
     call="calibration_curve, by rows",
-    rule="5 equal-width bins of its curve, sklearn_by_rows by rows",
+    rule="5 equal-width bins of its curve, weighted by rows",
     why="scikit-learn has no ECE; its curve has 5 wide bins, in which gaps of different sign cancel, so that the "
     "mean gap is often smaller.",
     **_SKLEARN,
 )
 def sklearn_by_rows(sample: Sample) -> float:
-    """Mean of the absolute gaps of the curve, sklearn_by_rows by the rows of the bins."""
+    """Mean of the absolute gaps of the curve, weighted by the rows of the bins."""
     score, hit = as_float64(sample.events)
     return mean_gap(score, hit, right_closed(score, _SKLEARN_BINS), _SKLEARN_BINS)
 
