@@ -10,6 +10,8 @@ from calviz.data.labels import PAIRS, class_key, event_of, whole
 
 #: Labels with more distinct values than this are not looked for in the header.
 _MOST_LEVELS = 5_000
+#: Pairs of a label and a column that are compared at most.
+_MOST_PAIRS = 200_000
 
 
 @dataclass(frozen=True)
@@ -61,7 +63,29 @@ def blocks_named_by(levels: Iterable[str], columns: Sequence[str]) -> list[Class
                 for around in sorted(_around(spelled, names), key=lambda a: len(a[0] + a[1])):
                     block = _block(around, spelled, names, spell)
                     blocks.setdefault(block.columns, block)
-    return list(blocks.values())
+    held = None if blocks else _each_holds_one(levels, columns)
+    return [held] if held is not None else list(blocks.values())
+
+
+def _each_holds_one(levels: Sequence[str], columns: Sequence[str]) -> ClassBlock | None:
+    """Columns of which each holds another label as words of its name, whatever else differs (``0: cat``, ``1: dog``)."""
+    spelled = {f"_{_words(level).strip('_')}_": level for level in levels}
+    if len(spelled) < len(levels) or "__" in spelled or len(levels) * len(columns) > _MOST_PAIRS:
+        return None
+    if all(whole(level) is not None for level in levels):
+        return None  # numbers stand in headers for other reasons too
+    names = {column: f"_{_words(column).strip('_')}_" for column in columns}
+    found: dict[str, str] = {}
+    for key, level in spelled.items():
+        holding = [column for column, name in names.items() if key in name]
+        longer = [other for other in spelled if other != key and key in other]
+        holding = [c for c in holding if not any(other in names[c] for other in longer)]
+        if len(holding) != 1 or holding[0] in found:
+            return None
+        found[holding[0]] = level
+    in_order = tuple(column for column in columns if column in found)
+    classes = tuple(found[column] for column in in_order)
+    return ClassBlock(in_order, classes, classes, ("", ""))
 
 
 def _words(text: str) -> str:

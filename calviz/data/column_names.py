@@ -95,9 +95,13 @@ EVENT = ("1", "positive")
 NO_EVENT = ("0", "false", "no", "neg", "negative")
 #: Words before an event that turn it into its opposite, and words for outcomes without an event.
 NEGATIONS = frozenset(("no", "non", "not", "without"))
+#: Words that stand before the number of a class.
+BEFORE_NUMBERS = frozenset(
+    ("class", "y", "p", "prob", "proba", "probability", "label", "target", "is")
+)
 NO_EVENT_WORDS = frozenset((
     "survival", "survive", "survived", "surviving", "alive", "stay", "retention", "retained", "healthy", "benign", "good",
-    "nonevent", "noevent", "repaid", "legit", "legitimate", "safe",
+    "nonevent", "noevent", "repaid", "paid", "legit", "legitimate", "safe", "normal", "ham", "negative", "control", "minus", "free",
 ))  # fmt: skip
 
 #: Ending of the outcomes of complementary forecasts: prob1, prob2, prob1_outcome, prob2_outcome.
@@ -114,7 +118,8 @@ LOGIT_WORDS = frozenset((
 ))  # fmt: skip
 #: Words of which one marks the true class.
 LABEL_WORDS = frozenset((
-    "label", "target", "truth", "true", "actual", "observed", "obs", "gold", "response", "outcome", "class", "y", "orig",
+    "label", "target", "truth", "true", "actual", "observed", "obs", "gold", "response", "outcome", "class", "y", "orig", "result",
+    "real", "étiquette", "etiquette", "classe", "réponse", "klasse", "wahr", "ziel", "ergebnis", "befund", "clase", "resultado",
 ))  # fmt: skip
 #: Words of which one marks the predicted class.
 PREDICTED_WORDS = frozenset((

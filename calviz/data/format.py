@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import codecs
+import copy
 import hashlib
 import io
 import os
@@ -14,7 +15,7 @@ import zlib
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from gzip import BadGzipFile, GzipFile
 from pathlib import Path
@@ -416,6 +417,47 @@ class Table(ABC):
     def is_empty(self, row: int, name: str) -> bool:
         """Whether a missing number is an empty cell (rather than a written NaN)."""
         return False
+
+
+#: Tables with more columns than this are recognised by their first rows only.
+_MOST_READ_AGAIN = 512
+
+
+def with_rows_of_all(table: Table) -> Table | None:
+    """Return the table with rows from the whole file, evenly spaced, in place of the first ones.
+
+    None if the first rows are all rows, or if the table is very wide or cannot be read to its end.
+    """
+    single = [c for c in table.columns if c.width is None and c.type != "other"]
+    if len(table.columns) > _MOST_READ_AGAIN or not single or len(single[0].head) < SAMPLE_ROWS:
+        return None
+    numbers = [c.name for c in single if c.numeric]
+    try:
+        read = table.fetch([(name,) for name in numbers], [c.name for c in single if not c.numeric])
+    except InputError:
+        return None
+    fetched = {**read.columns, **{n: a[:, 0] for n, a in zip(numbers, read.scores, strict=True)}}
+    lengths = {len(values) for values in fetched.values()}
+    if len(lengths) != 1 or (rows := lengths.pop()) <= SAMPLE_ROWS:
+        return None
+    at = np.linspace(0, rows - 1, SAMPLE_ROWS).astype(np.int64)
+    other = copy.copy(table)
+    other.columns = tuple(
+        replace(c, sample=_as_in_head(fetched[c.name], at, c)) if c.name in fetched else c
+        for c in table.columns
+    )
+    other.__post_init__()
+    return other
+
+
+def _as_in_head(values: Any, rows: npt.NDArray[np.int64], column: Column) -> npt.NDArray[Any]:
+    """Some rows of fetched values, in the form of the first rows of their column."""
+    if isinstance(values, Factor):
+        texts = np.array(values.levels, dtype=object)[values.codes[rows]]
+        if column.head.dtype == bool:
+            return np.array([text.casefold() in ("true", "1") for text in texts])
+        return texts
+    return np.asarray(values)[rows]
 
 
 # ---- Formats

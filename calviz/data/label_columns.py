@@ -17,7 +17,6 @@ from calviz.data.evidence import (
     CLEAR,
     FEWEST_ROWS,
     arg_max,
-    clearer,
     follows,
     in_unit,
     is_label_like,
@@ -28,13 +27,15 @@ from calviz.data.evidence import (
     sum_to_one,
 )
 from calviz.data.format import Column
-from calviz.data.labels import class_key, event_of, no_event_of, whole
+from calviz.data.labels import class_key, event_of, whole
 from calviz.data.loaded import Notice, ReadingForMap, short, span
 from calviz.data.roles import Found, ScoreColumns, TableView
 from calviz.data.score_columns import by_known_words, is_named_after_another, named_by_labels
 
 #: With more columns than this that may be the label, the header is not searched for the values of each.
 _MOST_CANDIDATES = 50
+#: Fractions with more distinct values than this are no classes.
+_MOST_GRADES = 12
 
 
 def named_label(view: TableView, taken: set[str]) -> str | None:
@@ -71,7 +72,7 @@ def named_by_an_unnamed_label(view: TableView, taken: set[str]) -> Found | None:
         for c in view.table.columns
         if view.table.named
         and c.name not in taken | predictions
-        and is_label_like(c)
+        and (is_label_like(c) or _has_few_values(c))
         and not is_named_after_another(view, c)
     ]
     found: dict[str, tuple[ScoreColumns, ...]] = {}
@@ -96,6 +97,11 @@ def named_by_an_unnamed_label(view: TableView, taken: set[str]) -> Found | None:
     return Found(named_by_labels(view, taken, names[0]), label=names[0])
 
 
+def _has_few_values(column: Column) -> bool:
+    """Whether a column of numbers may be grades, such as 1.5 and 2.0."""
+    return column.type == "number" and column.width is None and len(levels(column)) <= _MOST_GRADES
+
+
 def _may_be_true_class(view: TableView, column: Column, scores: ScoreColumns) -> bool:
     """Whether a column that nobody calls a label may be one: it follows the scores, but is not just the class of the largest."""
     words = {*column_names.words(column.name)}
@@ -107,8 +113,10 @@ def _may_be_true_class(view: TableView, column: Column, scores: ScoreColumns) ->
     right = share_equal(best, truth)
     if right == 1:
         return False
-    if column.type == "text" or words & column_names.LABEL_WORDS or len(truth) < FEWEST_ROWS:
-        return column.type == "text" or bool(words & column_names.LABEL_WORDS)
+    if words & column_names.LABEL_WORDS:
+        return True
+    if len(truth) < FEWEST_ROWS:
+        return column.type == "text"
     chance = max(np.mean(best == v) * np.mean(truth == v) for v in {*truth} - {None})
     return bool(right > chance + CLEAR * np.sqrt(0.25 / len(truth)))
 
@@ -187,7 +195,7 @@ def label_column(view: TableView, scores: tuple[ScoreColumns, ...], used: set[st
     for candidates in (fitting, called, only_whole, free):
         if len(candidates) == 1 or (candidates and not view.table.named):
             column = candidates[-1] if not view.table.named else candidates[0]
-            if view.table.named and not _can_be_label(column, scores[0]):
+            if view.table.named and not _is_followed(view, column, scores[0]):
                 break
             where = _where(view, column.name)
             view.note(Notice.LABEL_COLUMN, "info", f"{where} taken as the label")
@@ -226,7 +234,36 @@ def _can_be_label(column: Column, scores: ScoreColumns) -> bool:
     """Whether the values may be classes: no fractions, and no more of them than classes."""
     if column.width is not None:
         return True
-    return is_label_like(column) and len(levels(column)) <= max(2, scores.width)
+    if not is_label_like(column) or len(levels(column)) > max(2, scores.width):
+        return False
+    named = [name for name in scores.class_names if whole(name) is None]
+    values = {class_key(v) for v in levels(column)}
+    # Words that are none of the classes name something else.
+    return (
+        column.type != "text"
+        or len(named) < 2
+        or bool(values & {class_key(n) for n in named})
+        or (event_of(values) is not None and scores.width == 2)
+    )
+
+
+def _is_followed(view: TableView, column: Column, scores: ScoreColumns) -> bool:
+    """Whether a column that nobody calls a label can be one, and the scores say something of it, if there are rows enough to see."""
+    if not _can_be_label(column, scores):
+        return False
+    if column.width is not None or len(column.head) < FEWEST_ROWS:
+        return True
+    if {*column_names.words(column.name)} & column_names.LABEL_WORDS:
+        return True
+    values = keys(column)
+    hits = [np.array(values == v, dtype=bool) for v in {*values} - {None}]
+    heads = [view.table[c].head for c in scores.columns]
+    return any(
+        abs(follows(head.astype(np.float64), hit)) > CLEAR
+        for head in heads
+        if head.ndim == 1 and len(head) == len(values)
+        for hit in hits[:_MOST_CANDIDATES]
+    ) or any(head.ndim != 1 or len(head) != len(values) for head in heads)
 
 
 def _where(view: TableView, name: str) -> str:
@@ -331,121 +368,3 @@ def _outcomes_of(scores: ScoreColumns, names: Sequence[str]) -> tuple[str, ...]:
 def are_several(labels: npt.NDArray[Any]) -> bool:
     """Whether 0/1 labels, shape (n, K), are none or several of the classes in some rows."""
     return bool((np.nansum(labels.astype(float), axis=1) != 1).any())
-
-
-# ---- Which label belongs to which score column
-
-
-def with_labels(view: TableView, scores: ScoreColumns, label: str | None) -> ScoreColumns:
-    """Say how the label spells the class of each column, where neither names nor positions do."""
-    if label is None or scores.width < 2 or view.options.class_names or view.table.class_names:
-        return replace(scores, labels=())
-    column = view.table[label]
-    if column.width is not None or len(scores.columns) != scores.width:
-        return replace(scores, labels=())
-    names = [class_key(name) for name in scores.class_names]
-    if scores.labels:
-        # Labels that are the names need no table, and are read faster without one.
-        spelled = tuple(class_key(text) for text in scores.labels)
-        texts = column.type == "text" and scores.labels == scores.class_names
-        alike = texts or spelled == scores.class_names
-        return replace(scores, labels=() if alike else scores.labels)
-    values = {v for v in keys(column) if v is not None}
-    if not values or values <= {*names} or view.options.label_base is not None:
-        return scores
-    numbers = [whole(v) for v in values]
-    k = scores.width
-    if None not in numbers:
-        base = 1 if min(numbers) == 1 and max(numbers) == k else 0  # type: ignore[type-var]
-        if base == 0 and not all(0 <= n < k for n in numbers):  # type: ignore[operator]
-            return scores if values != {"-1", "1"} else _by_polarity(scores, names, values)
-        counted = [str(j + base) for j in range(k)]
-        if k == 2 and event_of(names) is not None and len({*names}) == 2:
-            return _by_polarity(scores, names, {*counted})
-        if (
-            None not in [whole(name) for name in names]
-            and not column_names.by_prefix(scores.columns[0])[0]
-        ):
-            # Numbers that are not those of the label would be taken for them.
-            scores = replace(scores, class_names=scores.columns)
-        order = counted if view.options.scores else _counted(view, scores, column, counted)
-        if base == 1:
-            text = f"the labels of '{short(label)}' count the classes from 1"
-            view.note(Notice.LABEL_VALUES, "info", text)
-        return replace(scores, labels=tuple(order)) if base or order != counted else scores
-    if k == 2 and event_of(values) is not None:
-        if event_of(names) is None:
-            _ask_if_reversed(view, scores, column, values)
-        return _by_polarity(scores, names, values)
-    return scores
-
-
-def _by_polarity(scores: ScoreColumns, names: Sequence[str], values: set[str]) -> ScoreColumns:
-    """Match the event of the label to the column that is called like one, if that is the first; nothing is changed otherwise."""
-    happened, other = event_of(values), no_event_of(values)
-    if happened is None or other is None:
-        return scores
-    event_name = event_of(names)
-    if event_name == names[0] and names[0] != names[1]:
-        return replace(scores, labels=(happened, other))
-    return scores
-
-
-def _counted(view: TableView, scores: ScoreColumns, label: Column, counted: list[str]) -> list[str]:
-    """The number of each class in the label: its position, or its position in the alphabet, whichever the labels follow."""
-    names = scores.class_names
-    rank = {name: j for j, name in enumerate(sorted(names))}
-    alphabet = [counted[rank[name]] for name in names]
-    if alphabet == counted:
-        return counted
-    columns = [view.table[c] for c in scores.columns]
-    z = clearer(columns, keys(label), counted, alphabet)
-    order = alphabet if z < 0 else counted
-    if -CLEAR < z < -1 or not _all_follow(columns, label, order):
-        raise InputError(
-            f"nothing says which class each number in '{short(label.name)}' is: the order of the columns and that "
-            "of the alphabet differ; choose",
-            readings=[
-                Reading(f"{counted[0]} is '{short(one[0])}'", {"scores": one})
-                for one in (
-                    scores.columns,
-                    tuple(c for _, c in sorted(zip(names, scores.columns, strict=True))),
-                )
-            ],
-        )
-    if len(label.head) >= FEWEST_ROWS:
-        way = "in alphabetical order" if z < 0 else "in the order of the columns"
-        text = f"the numbers in '{short(label.name)}' are read as classes {way}, which the scores follow"
-        view.note(Notice.LABEL_VALUES, "info", text)
-    return order
-
-
-def _all_follow(columns: Sequence[Column], label: Column, order: Sequence[str]) -> bool:
-    """Whether no class has smaller scores where it is true than elsewhere."""
-    values = keys(label)
-    hits = [np.array(values == number, dtype=bool) for number in order]
-    return all(
-        follows(c.head.astype(np.float64), hit) > -CLEAR / 2
-        for c, hit in zip(columns, hits, strict=True)
-    )
-
-
-def _ask_if_reversed(
-    view: TableView, scores: ScoreColumns, label: Column, values: set[str]
-) -> None:
-    """Ask which of two columns is of the event if only their order says so, and the labels say the opposite."""
-    happened = event_of(values)
-    if happened is None or len(values) != 2 or view.options.scores:
-        return
-    hit = np.array(keys(label) == happened, dtype=bool)
-    first, second = scores.columns
-    if follows(view.table[second].head.astype(np.float64), hit) > -CLEAR:
-        return
-    raise InputError(
-        f"nothing says whether '{short(first)}' or '{short(second)}' is the probability of '{happened}' in "
-        f"'{short(label.name)}', and the labels follow the first; choose",
-        readings=[
-            Reading(f"'{short(event)}' is of '{happened}'", {"scores": (other, event)})
-            for other, event in ((second, first), (first, second))
-        ],
-    )

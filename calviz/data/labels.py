@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -364,7 +365,7 @@ def whole(level: str) -> int | None:
     if match := _WHOLE.fullmatch(level):
         return int(match[1])
     try:
-        value = float(level)
+        value = float(level) if "_" not in level else math.nan
     except ValueError:
         return None
     return int(value) if value.is_integer() and abs(value) < 2**53 else None

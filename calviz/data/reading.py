@@ -27,7 +27,8 @@ from calviz.core.profile import (
 )
 from calviz.core.row_columns import Factor
 from calviz.data.building import Built, build
-from calviz.data.format import FORMATS, Format, Source, Table, format_of
+from calviz.data.evidence import levels
+from calviz.data.format import FORMATS, Format, Source, Table, format_of, with_rows_of_all
 from calviz.data.joining import LabelFile, in_label_file, join
 from calviz.data.loaded import Loaded, Notice, ReadingForMap, ReadingOptions, Recognition, short
 from calviz.data.questions import Answer, as_table, by_choices
@@ -314,6 +315,8 @@ def loaded_profile(profile: Profile, name: str) -> Loaded:
 
 
 _EMPTY = ReadingOptions()
+#: With more classes than this, some are expected to be missing from the first rows.
+_FEW_CLASSES = 20
 
 
 def read(
@@ -402,7 +405,7 @@ def of_table(table: Table, options: ReadingOptions, *, name: str) -> Loaded:
     """
     table, options = by_choices(table, options)
     options = with_array_names(table, options)
-    layout = recognise(table, options)
+    layout = _recognised(table, options)
     built = build(table, layout, options, name)
     return Loaded(
         file=name,
@@ -415,6 +418,26 @@ def of_table(table: Table, options: ReadingOptions, *, name: str) -> Loaded:
         repairs_made=tuple(built.repairs),
         types=_types(table, layout),
     )
+
+
+def _recognised(table: Table, options: ReadingOptions) -> ColumnRoles:
+    """Recognise by the first rows; if these are of one class or cannot be read, by rows from the whole file, which may be sorted."""
+    try:
+        layout = recognise(table, options)
+    except InputError:
+        wider = with_rows_of_all(table)
+        if wider is None:
+            raise
+        return recognise(wider, options)
+    label = None if layout.label is None else table[layout.label]
+    if label is None or label.width is not None:
+        return layout
+    width = max((s.width for s in layout.scores), default=2)
+    seen, most = len(levels(label)), max(2, width)
+    if seen >= most or (seen > 1 and width > _FEW_CLASSES):
+        return layout
+    wider = with_rows_of_all(table)
+    return layout if wider is None else recognise(wider, options)
 
 
 def _types(table: Table, layout: ColumnRoles) -> Mapping[str, Any]:

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from calviz.core.errors import InputError, OptionError
 from calviz.data import column_names
+from calviz.data.class_order import with_labels
 from calviz.data.column_names import plain
 from calviz.data.format import Table
 from calviz.data.label_columns import (
@@ -14,7 +15,6 @@ from calviz.data.label_columns import (
     named_by_an_unnamed_label,
     named_label,
     note_agreement,
-    with_labels,
     with_labels_of_their_own,
     with_one_hot,
 )
@@ -30,7 +30,7 @@ from calviz.data.other_columns import (
 )
 from calviz.data.roles import ColumnRoles, Found, TableView
 from calviz.data.score_columns import find_scores
-from calviz.data.single_scores import single_score
+from calviz.data.single_scores import of_named_class, single_score
 
 
 def recognise(table: Table, options: ReadingOptions) -> ColumnRoles:
@@ -106,6 +106,8 @@ def _scores_and_label(view: TableView, taken: set[str]) -> Found:
         view.note(Notice.LABEL_COLUMN, "info", text)
     if found.label is None and not found.one_hot:
         found.label = label_column(view, found.scores, taken | found.used)
+    if len(found.scores) == 1 and not view.options.models:
+        found.scores = (of_named_class(view, found.scores[0], found.label),)
     found.scores = tuple(with_labels(view, s, found.label) for s in found.scores)
     note_agreement(view, found, taken)
     return found

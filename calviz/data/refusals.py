@@ -166,8 +166,9 @@ class Problem:
         return self._refused(
             f"{count:,} of {n:,} rows {totals}{tail}: not probabilities (first: "
             f"{place(self.original(first), self.table.line)}; values lie in [{low:.4g}, {high:.4g}])",
-            "ask to divide every row by its sum, or declare the values as logits",
-            (RENORMALISE, SOFTMAX),
+            "ask to divide every row by its sum"
+            + (", or declare the values as logits" if high > 1 else ""),
+            (RENORMALISE, *([SOFTMAX] if high > 1 else [])),
         )
 
     def _one_column(self, low: float, high: float) -> InputError:

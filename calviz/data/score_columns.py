@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
+import numpy as np
+
 from calviz.core.errors import InputError, OptionError, Reading
 from calviz.data import column_names
 from calviz.data.class_blocks import (
@@ -15,8 +17,10 @@ from calviz.data.class_blocks import (
 )
 from calviz.data.column_names import plain
 from calviz.data.evidence import (
+    CLEAR,
     FEWEST_ROWS,
     event,
+    follows,
     in_unit,
     is_label_like,
     is_zero_one,
@@ -119,7 +123,7 @@ def _models_with_colons(
     models: dict[str, dict[str, str]] = {}
     for column in view.numeric(taken):
         model, colon, name = column.name.partition(":")
-        if colon and model.strip() and name.strip():
+        if colon and model.strip() and name.strip() and not name.startswith(":"):  # a cast of SQL
             models.setdefault(model.strip(), {})[name.strip()] = column.name
     class_sets = {frozenset(classes) for classes in models.values()}
     if len(class_sets) != 1 or len(models) * len(next(iter(class_sets))) < 2:
@@ -192,6 +196,8 @@ def named_by_labels(
     preferred = (
         logits if view.options.kind_of_scores == "logits" and logits else probabilities or logits
     )
+    if len(preferred) > 1:
+        preferred = [b for b in preferred if _followed(view, b, label)] or preferred[:1]
     used, *others = preferred
     plainly_named = tuple(column_names.by_prefix(c)[0] for c in used.columns) == used.class_names
     if others and not plainly_named and used.kind == "probabilities":
@@ -213,6 +219,16 @@ def named_by_labels(
             return (replace(used, logits=tuple(place[c] for c in used.labels)),)
     mention_unused(view, used, [c for block in alike if block is not used for c in block.columns])
     return (used,)
+
+
+def _followed(view: TableView, scores: ScoreColumns, label: str) -> bool:
+    """Whether the label follows the scores of at least one class."""
+    values = keys(view.table[label])
+    spelled = [class_key(text) for text in scores.labels]
+    return any(
+        follows(view.table[c].head.astype(float), np.array(values == text, dtype=bool)) > CLEAR
+        for c, text in zip(scores.columns, spelled, strict=True)
+    )
 
 
 def _around(block: ScoreColumns) -> str:
@@ -239,6 +255,8 @@ def _usable(view: TableView, block: ClassBlock, numeric: Sequence[Column]) -> Sc
         if wider is not None and sum_to_one([by_name[name] for name in wider.columns]):
             block = wider  # with classes that no label of the first rows has
         elif not sum_to_one(columns):
+            if not any(block.around) and block.columns != block.classes:
+                return None  # called after the classes, but not by their names
             if wider is not None and plainly and any(block.around):
                 block = wider
             elif not plainly and not (unit and not any(block.around)):
@@ -394,6 +412,11 @@ def single_by_name(view: TableView, taken: set[str], label: str | None) -> Score
             key = plain(column.name)
             weak = key in column_names.PREDICTED or not key.startswith(_STRONG)
             if key in names and not (weak and is_label_like(column)):
+                if any(
+                    c.name.startswith(f"{column.name}.") and sum_to_one([column, c])
+                    for c in candidates
+                ):
+                    return None  # two columns of one name, which pandas numbers
                 declared: ScoreKind = "logits" if kind == "logits" else "probabilities"
                 # As for a chosen column, the name of a class says which of two labels is the event.
                 class_name = column_names.by_prefix(column.name)[0]
@@ -493,6 +516,7 @@ def only_with_words(numeric: Sequence[Column]) -> str | None:
         if c.type == "number"
         and in_unit(c.head)
         and {*column_names.words(c.name)} & column_names.SCORE_WORDS
+        and plain(c.name) not in column_names.CONFIDENCES
     ]
     return found[0] if len(found) == 1 else None
 

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import replace
+
 import numpy as np
 
 from calviz.core.errors import InputError, Reading
 from calviz.data import column_names
-from calviz.data.column_names import plain
+from calviz.data.column_names import is_of_first_class, plain
 from calviz.data.evidence import (
     BELOW_CHANCE,
+    CLEAR,
     FEWEST_ROWS,
     NEARLY_ALL,
     event,
+    follows,
     in_unit,
     is_label_like,
     is_zero_one,
@@ -20,7 +25,7 @@ from calviz.data.evidence import (
     share_equal,
 )
 from calviz.data.format import Column
-from calviz.data.labels import class_key, event_of
+from calviz.data.labels import EVENT_WORDS, class_key, event_of, no_event_of, whole
 from calviz.data.loaded import Notice, ReadingForMap, short
 from calviz.data.roles import Confidence, Found, ScoreColumns, TableView
 from calviz.data.score_columns import by_values, only_with_words, single_by_name
@@ -58,26 +63,75 @@ def single_score(view: TableView, taken: set[str], label: str | None) -> Found:
     scores = (score,) if score is not None else by_values(view, taken, label)
     if not scores:
         raise no_scores(view, taken)
-    if label is not None and len(scores) == 1:
-        _ask_if_of_no_event(view, scores[0], label)
     return Found(scores, label=label)
 
 
-def _ask_if_of_no_event(view: TableView, score: ScoreColumns, label: str) -> None:
+def of_named_class(view: TableView, score: ScoreColumns, label: str | None) -> ScoreColumns:
+    """Return a single score with the class that its name holds.
+
+    Raises
+    ------
+    InputError
+        If it is called like the opposite of the event, and nothing says which of the two it is.
+    """
+    options = view.options
+    if (
+        label is None
+        or score.width > 1
+        or options.class_names
+        or view.table[label].width is not None
+    ):
+        return score
+    name = score.columns[0]
+    words, texts = column_names.words(name), levels(view.table[label])
+    spelled = {class_key(text): text for text in texts}
+    if score.class_names and class_key(score.class_names[0]) in spelled:
+        return score
+    named = [
+        text for text in texts if whole(text) is None and {*column_names.words(text)} <= {*words}
+    ]
+    if not named and len(words) > 1 and words[-2] in column_names.BEFORE_NUMBERS:
+        named = [text for key, text in spelled.items() if key == words[-1]]
+    if len(named) == 1 and len(spelled) == 2:
+        key = class_key(named[0])
+        return replace(score, class_names=(named[0] if whole(key) is None else key,))
+    if score.class_names and is_of_first_class(score.class_names[0], ("0", "1")):
+        return score
+    _ask_if_opposite(view, name, label, spelled)
+    return score
+
+
+def _ask_if_opposite(view: TableView, name: str, label: str, classes: Mapping[str, str]) -> None:
     """Ask if a score is called like the opposite of the event that the label records, such as survival beside died."""
-    if score.width > 1 or view.options.class_names or plain(label) not in column_names.EVENTS:
+    happened, other = event_of(classes), no_event_of(classes)
+    if happened is None or other is None:
         return
-    if not {*column_names.words(score.columns[0])} & column_names.NO_EVENT_WORDS:
+    of_label = 1 if whole(happened) is None else _polarity(label)
+    of_score = _polarity(name)
+    if not of_score or of_score == (of_label or 1):
         return
-    if not is_zero_one(view.table[label]):
-        return
+    if not of_label:
+        # A label without a meaning may record the opposite: then the values tell.
+        found = event(view.table[label])
+        head = view.table[name].head.astype(np.float64)
+        if found is None or follows(head[found[1]], found[0][found[1]]) > CLEAR:
+            return
+    one, two = (k if whole(k) is not None else classes.get(k, k) for k in (other, happened))
     raise InputError(
-        f"'{short(score.columns[0])}' sounds like the opposite of the event in '{short(label)}'; say what it is",
+        f"'{short(name)}' sounds like the opposite of the event in '{short(label)}'; say what it is",
         readings=[
-            Reading("the probability that there is no event", {"class_names": ("1", "0")}),
-            Reading("the probability of the event", {"class_names": ("0", "1")}),
+            Reading(f"the probability of '{one}'", {"class_names": (two, one)}),
+            Reading(f"the probability of '{two}'", {"class_names": (one, two)}),
         ],
     )
+
+
+def _polarity(name: str) -> int:
+    """1 for a name with a word for an event, -1 for one with a word for its opposite, 0 for others."""
+    words = {*column_names.words(name)}
+    if words & (column_names.NO_EVENT_WORDS | column_names.NEGATIONS) or name.startswith("1-"):
+        return -1
+    return int(bool(words & (EVENT_WORDS | {*column_names.EVENTS, "mortality"})))
 
 
 def _confidence(view: TableView, taken: set[str], label: str | None) -> Confidence | None:

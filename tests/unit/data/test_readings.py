@@ -92,7 +92,7 @@ def test_classes_that_do_not_sum_to_1_are_no_models() -> None:
     columns = {"label": Y, "p_0": np.clip(1.2 * (1 - P), 0, 1), "p_1": P}
     with pytest.raises(InputError) as caught:
         loaded(columns)
-    assert [repair.key for repair in caught.value.repairs] == ["renormalise", "softmax"]
+    assert [repair.key for repair in caught.value.repairs] == ["renormalise"]
 
 
 PREDICTED = (P >= 0.5).astype(int)

@@ -1,0 +1,185 @@
+"""Which label belongs to which score column: by name, by words for the event, by number, and what the labels follow."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from calviz.core.errors import InputError, Reading
+from calviz.data import column_names
+from calviz.data.evidence import CLEAR, FEWEST_ROWS, clearer, follows, keys
+from calviz.data.format import Column
+from calviz.data.labels import class_key, event_of, no_event_of, whole
+from calviz.data.loaded import Notice, short
+from calviz.data.roles import ScoreColumns, TableView
+
+#: With more classes than this, no other order than the usual ones is looked for.
+_MOST_CLASSES = 200
+
+
+def with_labels(view: TableView, scores: ScoreColumns, label: str | None) -> ScoreColumns:
+    """Say how the label spells the class of each column, where names do not.
+
+    Raises
+    ------
+    InputError
+        If nothing says which number or word is which column, or names, numbers and labels contradict each other.
+    """
+    plain = replace(scores, labels=())
+    if label is None or scores.width < 2 or view.options.class_names or view.table.class_names:
+        return plain
+    column = view.table[label]
+    if column.width is not None or len(scores.columns) != scores.width:
+        return plain
+    names = [class_key(name) for name in scores.class_names]
+    if scores.labels:
+        # Labels that are the names need no table, and are read faster without one.
+        spelled = tuple(class_key(text) for text in scores.labels)
+        texts = column.type == "text" and scores.labels == scores.class_names
+        return plain if texts or spelled == scores.class_names else scores
+    values = {v for v in keys(column) if v is not None}
+    if not values or values <= {*names} or view.options.label_base is not None:
+        return plain
+    numbers = [number for v in values if (number := whole(v)) is not None]
+    if len(numbers) < len(values):
+        return _by_words(view, scores, column, names, values)
+    k = scores.width
+    if values <= {"-1", "1"} and k == 2 and "-1" in values:
+        return _by_number(view, scores, column, ["-1", "1"])
+    base = 1 if min(numbers) == 1 and max(numbers) == k else 0
+    if min(numbers) < base or max(numbers) >= k + base:
+        return plain
+    if base == 1:
+        text = f"the labels of '{short(label)}' count the classes from 1"
+        view.note(Notice.LABEL_VALUES, "info", text)
+    return _by_number(view, scores, column, [str(j + base) for j in range(k)])
+
+
+def _by_words(
+    view: TableView, scores: ScoreColumns, label: Column, names: list[str], values: set[str]
+) -> ScoreColumns:
+    """Match two words of the label with two other words of the header: the event with the event, else the second column."""
+    happened, other = event_of(values), no_event_of(values)
+    if scores.width != 2 or happened is None or other is None:
+        return replace(scores, labels=())
+    called = event_of(names)
+    if called is None:
+        order = [other, happened]
+        if not view.options.scores and _evidence(view, scores, label, order, order[::-1]) < -CLEAR:
+            raise _question(view, scores, label, [order[::-1], order])
+        return scores
+    return replace(scores, labels=(happened, other)) if called == names[0] else scores
+
+
+def _by_number(
+    view: TableView, scores: ScoreColumns, label: Column, counted: list[str]
+) -> ScoreColumns:
+    """Match numbers with names: in the order of the columns, of the alphabet, or of the event, which agree or the labels decide."""
+    if None not in [whole(name) for name in scores.class_names] and not all(
+        column_names.by_prefix(column)[0] for column in scores.columns
+    ):
+        # Numbers that are not those of the label would be taken for them.
+        scores = replace(scores, class_names=scores.columns)
+    orders = [counted]
+    if not view.options.scores:
+        orders = _possible_orders(scores, counted)
+    order = orders[0]
+    if len(orders) > 1 or (_is_numbered(scores) and not view.options.scores):
+        order = _followed(view, scores, label, orders)
+    return replace(
+        scores, labels=() if order == [str(j) for j in range(len(order))] else tuple(order)
+    )
+
+
+def _is_numbered(scores: ScoreColumns) -> bool:
+    """Whether the names hold other numbers, of which some may be the class."""
+    return any(c.isdigit() for name in scores.class_names for c in name) and any(
+        whole(name) is None for name in scores.class_names
+    )
+
+
+def _possible_orders(scores: ScoreColumns, counted: list[str]) -> list[list[str]]:
+    """The distinct ways to count the columns: as they stand, in the alphabet, and the event last."""
+    names = scores.class_names
+    rank = {name: j for j, name in enumerate(sorted(names))}
+    orders = [counted, [counted[rank[name]] for name in names]]
+    spelled = [class_key(name) for name in names]
+    if len(names) == 2 and (event := event_of(spelled)) is not None and spelled[0] != spelled[1]:
+        orders.append(counted if spelled[1] == event else counted[::-1])
+    return [order for j, order in enumerate(orders) if order not in orders[:j]]
+
+
+def _followed(
+    view: TableView, scores: ScoreColumns, label: Column, orders: list[list[str]]
+) -> list[str]:
+    """The order that the labels follow; with few rows, or if they hardly tell, that of the columns."""
+    if len(label.head) < FEWEST_ROWS:
+        return orders[0]
+    best, *others = sorted(
+        orders,
+        key=lambda order: _evidence(view, scores, label, order, orders[0]),
+        reverse=True,
+    )
+    margin = min((_evidence(view, scores, label, best, other) for other in others), default=CLEAR)
+    matched = _matched(view, scores, label, best)
+    unclear = margin < CLEAR and not (best == orders[0] and margin >= 1 and len(best) > 2)
+    if unclear or matched != best:
+        raise _question(view, scores, label, [*orders, matched])
+    if others:
+        pairs = ", ".join(
+            f"{n} is '{short(c)}'" for n, c in list(zip(best, scores.class_names, strict=True))[:3]
+        )
+        text = f"the numbers in '{short(label.name)}' are read as the labels follow the scores: {pairs}"
+        view.note(Notice.LABEL_VALUES, "info", text)
+    return best
+
+
+def _evidence(
+    view: TableView, scores: ScoreColumns, label: Column, one: list[str], two: list[str]
+) -> float:
+    """How much more clearly the labels follow one order than another, in standard errors."""
+    return clearer([view.table[c] for c in scores.columns], keys(label), one, two)
+
+
+def _matched(view: TableView, scores: ScoreColumns, label: Column, order: list[str]) -> list[str]:
+    """The order in which every column is of the label that it ranks highest; the given one where the labels hardly tell another."""
+    from scipy.optimize import linear_sum_assignment
+
+    values = keys(label)
+    present = [number for number in order if (values == number).sum() >= 5]
+    if len(order) > _MOST_CLASSES or len(present) < len(order):
+        return order
+    heads = [view.table[c].head.astype(np.float64) for c in scores.columns]
+    hits = {number: np.array(values == number, dtype=bool) for number in order}
+    z = np.array([[follows(head, hits[number]) for number in order] for head in heads])
+    _, best = linear_sum_assignment(-z)
+    matched = [order[j] for j in best]
+    gain = float((z[range(len(order)), best] - z.diagonal()).sum())
+    return matched if gain > 2 * CLEAR else order
+
+
+def _question(
+    view: TableView, scores: ScoreColumns, label: Column, orders: Sequence[list[str]]
+) -> InputError:
+    """Return the question which class each number, or word, of the label is."""
+    readings: dict[tuple[str, ...], Reading] = {}
+    for order in orders:
+        # Score columns that are named are counted as they are named.
+        sequence = sorted(range(len(order)), key=lambda j, order=order: _place(order[j]))  # type: ignore[misc]
+        columns = tuple(scores.columns[j] for j in sequence)
+        pairs = [f"{order[j]} is '{short(scores.class_names[j])}'" for j in sequence[:3]]
+        more = ", ..." if len(order) > 3 else ""
+        readings.setdefault(columns, Reading(", ".join(pairs) + more, {"scores": columns}))
+    return InputError(
+        f"nothing says for sure which class each value of '{short(label.name)}' is: names, the order of the columns "
+        "and the labels do not agree; choose",
+        readings=readings.values(),
+    )
+
+
+def _place(word: str) -> tuple[int, int]:
+    """Where a label comes when the classes are counted: numbers in order, the event last."""
+    number = whole(word)
+    return (number, 0) if number is not None else (int(event_of({word}) == word), 1)
