@@ -44,8 +44,8 @@ def blocks_named_by(levels: Iterable[str], columns: Sequence[str]) -> list[Class
 
     >>> [b.classes for b in blocks_named_by(["no", "yes"], ["id", "P(yes)", "P(no)"])]
     [('yes', 'no')]
-    >>> [b.labels for b in blocks_named_by(["0", "1"], ["prob no", "prob yes"])]
-    [('0', '1')]
+    >>> [b.labels for b in blocks_named_by(["False", "True"], ["prob no", "prob yes"])]
+    [('False', 'True')]
     """
     levels = sorted({*levels})
     blocks: dict[tuple[str, ...], ClassBlock] = {}
@@ -102,7 +102,8 @@ def _spellings(levels: Sequence[str]) -> Iterator[Sequence[str]]:
         yield [f"{number}.0" for number in numbers]
         yield [f"{number:02d}" for number in numbers]
     event = event_of({class_key(level) for level in levels})
-    if len(levels) == 2 and event is not None:
+    # Numbers are matched with words where the labels follow the scores (`class_order`).
+    if len(levels) == 2 and event is not None and None in numbers:
         happened = [class_key(level) == event for level in levels]
         # Columns called 1 and 2 may be anything.
         yield from (

@@ -117,7 +117,7 @@ def _may_be_true_class(view: TableView, column: Column, scores: ScoreColumns) ->
         return True
     if len(truth) < FEWEST_ROWS:
         return column.type == "text"
-    chance = max(np.mean(best == v) * np.mean(truth == v) for v in {*truth} - {None})
+    chance = max((np.mean(best == v) * np.mean(truth == v) for v in {*truth} - {None}), default=1.0)
     return bool(right > chance + CLEAR * np.sqrt(0.25 / len(truth)))
 
 

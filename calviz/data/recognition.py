@@ -96,7 +96,8 @@ def _scores_and_label(view: TableView, taken: set[str]) -> Found:
     if named is None and not chosen and not isinstance(view.options, ReadingForMap):
         found = named_by_an_unnamed_label(view, taken) or found
     if not found.scores:
-        found = with_labels_of_their_own(view, taken) or single_score(view, taken, named or event)
+        own = with_labels_of_their_own(view, taken) if named is None else None
+        found = own or single_score(view, taken, named or event)
     if found.confidence is not None:
         return found
     if view.options.label is None and not found.one_hot:

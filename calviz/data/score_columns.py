@@ -517,6 +517,7 @@ def only_with_words(numeric: Sequence[Column]) -> str | None:
         and in_unit(c.head)
         and {*column_names.words(c.name)} & column_names.SCORE_WORDS
         and plain(c.name) not in column_names.CONFIDENCES
+        and not is_label_like(c)
     ]
     return found[0] if len(found) == 1 else None
 
