@@ -65,6 +65,12 @@ _READING = (
         type=click.Choice(["probabilities", "logits", "confidence"]),
         help="What the scores are.",
     ),
+    click.option("--prediction-column", metavar="COL", help="Column with the predicted class."),
+    click.option(
+        "--correct-column",
+        metavar="COL",
+        help="Column that says whether the prediction was right.",
+    ),
     click.option(
         "--split-column", metavar="COL", help="Column with the split; '' if there is none."
     ),
@@ -142,6 +148,8 @@ def reading_options(command: Callable[..., Any]) -> Callable[..., Any]:
         scores: tuple[str, ...] | None,
         models: tuple[str, ...] | None,
         kind: Any,
+        prediction_column: str | None,
+        correct_column: str | None,
         split_column: str | None,
         groups: tuple[str, ...],
         id_column: str | None,
@@ -162,6 +170,8 @@ def reading_options(command: Callable[..., Any]) -> Callable[..., Any]:
             scores=scores,
             models=models,
             kind=kind,
+            prediction_column=prediction_column,
+            correct_column=correct_column,
             split_column=split_column,
             groups=tuple(g for g in groups if g) if groups else None,
             id_column=id_column,
