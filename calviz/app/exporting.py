@@ -42,8 +42,7 @@ from calviz.report.document import Part, Report, bind, make_part
 from calviz.report.printing import LETTERS, Panel, caption_of, to_sheet
 from calviz.sample.cutoff_and_grades import decidable, has_grades, possible_grade_columns
 
-# ---- The page Report: the choice of its contents, the job that makes it, and the downloads.
-
+# ---- The page Report
 
 PLACE = "report"
 #: The sections that use what was chosen on the page Decisions; the section on grades also depends on the preset.

@@ -280,7 +280,7 @@ def _draw_cells(name: str, cells: Sequence[str], shown: FirstRows, width: int) -
     st.table(pd.DataFrame({head: texts}), border="horizontal", hide_index=True)
 
 
-# ---- What is said of scores and labels beside their columns
+# ---- Other choices
 
 _AS_RECOGNISED = "as recognised"
 

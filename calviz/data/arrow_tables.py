@@ -31,8 +31,7 @@ from calviz.data.format import (
 )
 from calviz.data.loaded import damaged, no_rows, stored_in_half_precision
 
-# ---- Columns, for Parquet and JSON too
-
+# ---- Columns
 
 #: Columns are transposed into the row-wise array in tiles that fit the cache; not a power
 #: of two, so that the columns of a tile do not map to the same cache lines.

@@ -15,8 +15,8 @@ from calviz.core.probabilities import RENORMALISE
 from calviz.core.row_columns import Kind
 from calviz.data.column_names import is_of_first_class
 
-# ---- Every kind of notice about a file: its code, and what it is about.
-#
+# ---- Notices
+
 # A new kind takes the number after the largest; codes are never reused. A notice that belongs to none of the kinds below needs a new one.
 
 
@@ -68,9 +68,6 @@ class Notice(Enum):
         return Finding(self.value, severity, message)
 
 
-# ---- The notice about numbers that are stored in half precision, for all formats.
-
-
 def stored_in_half_precision(what: str) -> Finding:
     """Return the notice about columns or an array; `what` ends with the verb ("2 columns are")."""
     return Notice.HALF_PRECISION.finding(
@@ -79,7 +76,7 @@ def stored_in_half_precision(what: str) -> Finding:
     )
 
 
-# ---- Errors that the readers of several formats raise, in the same words.
+# ---- Errors of several formats
 
 
 def damaged(how: str = "") -> InputError:
@@ -93,8 +90,7 @@ def no_rows(what: str = "there are no rows of data") -> InputError:
     return InputError(what, remedy="save the file with at least one row of predictions")
 
 
-# ---- Words for rows and lines of a file in messages.
-
+# ---- Rows and lines in messages
 
 #: How many places a message names.
 NAMED = 5
@@ -112,7 +108,7 @@ def join_places(places: list[str], total: int) -> str:
     return ", ".join(places) + (f" and {more:,} more" if more > 0 else "")
 
 
-# ---- Input and output of reading: options, what was recognised, and the loaded data.
+# ---- Options and results of reading
 
 
 @dataclass(frozen=True)

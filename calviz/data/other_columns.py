@@ -21,8 +21,7 @@ from calviz.data.labels import as_numbers, one_dimensional
 from calviz.data.loaded import Notice, ReadingForMap, ReadingOptions, short
 from calviz.data.roles import ColumnRoles, TableView
 
-# ---- Convert dates and times in common notations to datetime64.
-
+# ---- Dates and times
 
 #: Formats tried besides ISO 8601. Day-first and month-first dates cannot always be told apart.
 _FORMATS = (
@@ -130,8 +129,7 @@ def _unreadable(factor: Factor, levels: list[str], name: str) -> InputError:
     )
 
 
-# ---- The columns of rows beside scores and labels: groups, texts, numbers, splits, identifiers, clusters, weights, times.
-
+# ---- Building
 
 #: Columns with more distinct values than this are not offered to slice by.
 GROUP_LEVELS = 1_000
@@ -299,8 +297,7 @@ def rows_taken(columns: dict[str, Any], keep: BoolArray) -> dict[str, Any]:
     return taken
 
 
-# ---- Which columns are splits, identifiers, times and groups
-
+# ---- Recognition
 
 #: Columns of fractions with more distinct values than this are measurements, not groups.
 _MOST_FRACTIONS = 20

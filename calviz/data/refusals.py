@@ -24,8 +24,7 @@ from calviz.data.loaded import (
 )
 from calviz.data.roles import ScoreColumns
 
-# ---- Explain why scores were refused, in one sentence with rows, columns and possible repairs.
-
+# ---- Scores
 
 _BLOCK_ROWS = 4_096
 
@@ -187,7 +186,7 @@ class Problem:
         return InputError(what, remedy=remedy, repairs=repairs, placed=True)
 
 
-# ---- The error messages about unusable rows of a source, and about files that cannot be read.
+# ---- Rows and files
 
 
 def unusable(faults: Mapping[int, int], total: int | None, place: str = "") -> InputError:

@@ -20,8 +20,9 @@ from calviz.data.formats.json_formats import check_room, first_character, parsed
 from calviz.data.loaded import Notice, damaged
 from calviz.data.questions import Answer, lines, open_log
 
-# ---- lm-evaluation-harness: ``samples_<task>_<date>.jsonl``, written by ``--log_samples``
-#
+# ---- lm-evaluation-harness
+
+# Files ``samples_<task>_<date>.jsonl``, written by ``--log_samples``.
 # A row holds the document, the requests (``arguments``: context and choice), the response of the model to each of them
 # (``filtered_resps``: log-likelihood and whether greedy decoding gives the choice, as numbers or as text), and ``target``, the index or the
 # text of the right choice. Sources: logs of lm_eval 0.4.13 and its documentation (docs/interface.md, ``evaluator.py``).
@@ -229,8 +230,9 @@ FORMATS.register(
 )
 
 
-# ---- Inspect: ``.eval``, a zip of JSON, or one JSON object (``log_format="json"``, ``inspect log convert --to json``)
-#
+# ---- Inspect
+
+# Files ``.eval``, a zip of JSON, or one JSON object (``log_format="json"``, ``inspect log convert --to json``).
 # A log is one object: ``version``, ``status``, ``eval`` (task, model) and ``samples``. A sample has ``choices``, ``target``, ``scores`` by
 # scorer (``value`` "C" or "I", ``answer``, ``metadata``) and ``output``, with the log-probabilities of its tokens if they were requested.
 # Sources: logs of inspect_ai 0.3.285 and its documentation (``inspect_ai.log.EvalLog``).
