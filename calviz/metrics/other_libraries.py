@@ -162,8 +162,9 @@ def positive_of_two(sample: Sample) -> BinaryEvents:
     return sample.events
 
 
-# ---- MAPIE: ``expected_calibration_error`` and ``top_label_ece`` (1.6.0).
-#
+# ---- MAPIE
+
+# ``expected_calibration_error`` and ``top_label_ece`` (1.6.0).
 # ``num_bins=50`` is the number of edges: there are 49 right-closed bins between ``np.linspace(0, 1, 50)``, and a separate bin
 # for scores of exactly 0.
 
@@ -217,8 +218,9 @@ def mapie_top_label_ece(sample: Sample) -> float:
     return float(np.mean(np.abs(gap.reshape(-1, _MAPIE_EDGES)).sum(axis=1)[used] / by_class[used]))
 
 
-# ---- netcal: ``ECE(bins=10).measure(X, y)`` (1.4.0).
-#
+# ---- netcal
+
+# ``ECE(bins=10).measure(X, y)`` (1.4.0).
 # Bins are [a, b) between ``np.linspace(0, 1, 11)``, the last one closed; scores are clipped to
 # [eps, 1 - eps] first. If the labels have at most two distinct values, netcal treats the problem as binary,
 # uses the second column, and refuses more than two columns. For float32 scores, rows are counted with float64
@@ -261,8 +263,9 @@ def netcal_ece(sample: Sample) -> float:
     return float((mean * counted).sum() / score.size)
 
 
-# ---- pycalib: ``conf_ECE``, ``binary_ECE``, ``ECE`` and ``classwise_ECE`` (0.1.0.dev6).
-#
+# ---- pycalib
+
+# ``conf_ECE``, ``binary_ECE``, ``ECE`` and ``classwise_ECE`` (0.1.0.dev6).
 # ``conf_ECE`` and ``ECE`` count the rows in (u - 1/15, u] for u in ``np.arange(1/15, 1 + 1/15, 1/15)``: lower
 # edges are computed by subtraction and differ from the previous upper edge by a rounding error, so that rows on an edge
 # may fall between two bins and be lost, or into both. ``binary_ECE`` and ``classwise_ECE`` have bins [a, b) between
@@ -383,8 +386,9 @@ def _left_closed(score: FloatArray) -> IntArray:
     return np.searchsorted(cuts, score, side="right")
 
 
-# ---- relplot: ``smECE`` (1.0.3), its replacement for an ECE.
-#
+# ---- relplot
+
+# ``smECE`` (1.0.3), its replacement for an ECE.
 # Residuals are spread over a grid, smoothed with a reflected Gaussian kernel and evaluated at 200 points or more. The
 # reflection counts mass on the two end points of the grid once instead of twice, so that scores within a grid step of
 # 0 and 1 get half their weight, and saturated predictions a larger error; `calviz.metrics.smooth` integrates the
@@ -448,8 +452,9 @@ def _smooth(grids: FloatArray, kernel: FloatArray) -> FloatArray:
     return np.asarray(smooth[:, size // 2 : size // 2 + size])
 
 
-# ---- scikit-learn, which has calibration curves but no ECE.
-#
+# ---- scikit-learn
+
+# It has calibration curves but no ECE.
 # ``calibration_curve(y_true, y_prob, *, n_bins=5, strategy="uniform")`` (1.9.1) returns mean score and share of
 # hits of the non-empty bins, but not their numbers of rows. Bins are right-closed between
 # ``np.linspace(0, 1, 6)``, whose third inner edge is a little above 0.6.
@@ -493,8 +498,9 @@ def sklearn_by_bins(sample: Sample) -> float:
     return float(np.mean(np.abs(gap[used]) / count[used]))
 
 
-# ---- torchmetrics: ``calibration_error`` (1.9.0), and probmetrics, which calls it.
-#
+# ---- torchmetrics
+
+# ``calibration_error`` (1.9.0), and probmetrics, which calls it.
 # Bins are [a, b) between ``torch.linspace(0, 1, 16)``, and scores of exactly 1 have a bin of their own. The
 # multiclass form uses the top label, cast to float32; the binary form uses P(class 1) in its own dtype.
 # torchmetrics also sums in that dtype, which is not reproduced here: values agree to about 1e-6.
@@ -574,8 +580,9 @@ def probmetrics_ece(sample: Sample) -> float:
     return _torchmetrics_ece(score if classes.size == 2 else score.astype(np.float32), hit)
 
 
-# ---- uncertainty-calibration: ``get_ece`` and ``get_calibration_error`` (0.1.4).
-#
+# ---- uncertainty-calibration
+
+# ``get_ece`` and ``get_calibration_error`` (0.1.4).
 # ``get_ece`` has 15 right-closed bins with edges ``i / 15``. ``get_calibration_error(p=2, debias=True,
 # mode="marginal")`` is the root of a debiased mean squared gap, in 15 equal-mass bins of each class against the rest
 # or, if every column has fewer distinct values than a quarter of its rows, in one bin per distinct value.
