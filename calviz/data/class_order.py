@@ -16,7 +16,7 @@ from calviz.data.loaded import Notice, short
 from calviz.data.roles import ScoreColumns, TableView
 
 #: With more classes than this, no other order than the usual ones is looked for.
-_MOST_CLASSES = 200
+_MOST_CLASSES = 50
 
 
 def with_labels(view: TableView, scores: ScoreColumns, label: str | None) -> ScoreColumns:
@@ -86,7 +86,8 @@ def _by_number(
     if not view.options.scores:
         orders = _possible_orders(scores, counted)
     order = orders[0]
-    if len(orders) > 1 or (_is_numbered(scores) and not view.options.scores):
+    doubtful = len(orders) > 1 or _is_numbered(scores) or 2 < len(counted) <= _MOST_CLASSES
+    if doubtful and not view.options.scores:
         order = _followed(view, scores, label, orders)
     return replace(
         scores, labels=() if order == [str(j) for j in range(len(order))] else tuple(order)

@@ -6,12 +6,12 @@ from benchmarks.code_size import ROOT, Size, measured
 
 #: At most so many. The merge of 700 files by subject left 225 files, 58,700 lines and 1,900 imports.
 LIMITS = {
-    # The reader that decides between readings of the columns and the formats of Excel, R and Weka: 14 files more. The first rows of
-    # a file that cannot be read as it is, in the library and in the app: 2 more.
-    "files": 242,
-    "code lines": 61_200,
+    # The reader that asks where columns can be read in several ways, and the formats of Excel, R, Weka and Inspect: 15 files, 2,600
+    # lines, 120 imports. The first rows of a file that cannot be read as it is, in the library and in the app: 2 files, 600 lines.
+    "files": 243,
+    "code lines": 61_800,
     "code lines per file, most": 600,
-    "imports between files": 2_070,
+    "imports between files": 2_090,
     "rooms": 12,
     "floors": 8,
     "recurring file names": 0,
