@@ -34,7 +34,7 @@ from calviz.core.blocks import (
 from calviz.core.events import Reduction, Scheme
 from calviz.core.metric_spec import METRICS, RowLoss, badness
 from calviz.core.predictions import Dataset, Predictions
-from calviz.core.probabilities import log_floor
+from calviz.core.probabilities import LOG_FLOOR
 from calviz.sample.caches import once_per_view
 from calviz.sample.draws import GroupWeights, RowDraws, RowWeights
 from calviz.sample.error_bars import LEVEL, Interval, evened, widening_of
@@ -588,7 +588,7 @@ class RareLosses:
         rare = np.minimum(p, q) < 1 / self._effective
         row = np.nonzero(rare)[0]
         probability = (p[rare] + q[rare]) / 2
-        least = log_floor(self._sets[one].probs.dtype)
+        least = LOG_FLOOR
         gap = partial(_log_gap, least=least) if loss == "log" else _squared_gap
         losses = np.square(self._weights[row] * gap(p, q, *np.nonzero(rare)))
         labels = self._sets[one].labels[self._rows]

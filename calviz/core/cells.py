@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from calviz.core.blocks import BoolArray, FloatArray, IntArray, read_only
-from calviz.core.probabilities import log_floor
+from calviz.core.probabilities import LOG_FLOOR
 
 #: Number of equal-width cells. Bins are unions of cells if their number divides this, as 15 and 20 do.
 FINE_CELLS = 15 << 12
@@ -28,7 +28,7 @@ class Cells:
     log_loss : ndarray of float64, shape (n,)
         Mean of -log of the probability of the true class (nats); nan where it is unknown.
     clipped : ndarray of float64, shape (n,)
-        Number of observed rows in which the true class has a probability below the limit of log losses (`log_floor`).
+        Number of observed rows in which the true class has a probability below the limit of log losses (`LOG_FLOOR`).
     squared_error : ndarray of float64, shape (n,)
         Mean squared distance to the one-hot label, summed over classes; nan where it is unknown.
     single : bool
@@ -93,7 +93,7 @@ def cells_after_map(
     """
     score = np.asarray(probs[:, 1], np.float64)
     of_label = np.where(labels.astype(bool), score, probs[:, 0]).astype(np.float64)
-    least = log_floor(np.float64)
+    least = LOG_FLOOR
     return Cells(
         low=score,
         high=score,

@@ -10,6 +10,8 @@ from calviz.data.labels import PAIRS, class_key, event_of, whole
 
 #: Labels with more distinct values than this are not looked for in the header.
 _MOST_LEVELS = 5_000
+#: Of many ways to find the labels in the header, such as 3 and 7 in x3, x7, x13, x17 ..., the plainest are looked at.
+_MOST_BLOCKS = 12
 #: Pairs of a label and a column that are compared at most.
 _MOST_PAIRS = 200_000
 
@@ -60,7 +62,8 @@ def blocks_named_by(levels: Iterable[str], columns: Sequence[str]) -> list[Class
                 spell(word): (word, level) for word, level in zip(words, levels, strict=True)
             }
             if len(spelled) == len(levels) and "" not in spelled:
-                for around in sorted(_around(spelled, names), key=lambda a: len(a[0] + a[1])):
+                found = sorted(_around(spelled, names), key=lambda a: len(a[0] + a[1]))
+                for around in found[:_MOST_BLOCKS]:
                     block = _block(around, spelled, names, spell)
                     blocks.setdefault(block.columns, block)
     held = None if blocks else _each_holds_one(levels, columns)

@@ -224,9 +224,9 @@ def label_column(view: TableView, scores: tuple[ScoreColumns, ...], used: set[st
 
 def _is_prediction(view: TableView, column: Column, scores: ScoreColumns) -> bool:
     """Whether a column of text is the class of the largest score in all rows."""
-    columns = [view.table[name] for name in scores.columns]
-    if column.type != "text" or len(columns) < 2 or len(columns) != scores.width:
+    if column.type != "text" or scores.width < 2 or len(scores.columns) != scores.width:
         return False
+    columns = [view.table[name] for name in scores.columns]
     return share_equal(arg_max(columns, scores.class_names), keys(column)) == 1
 
 

@@ -186,7 +186,8 @@ def named_by_labels(
     # A word for missing labels may be a class.
     known = {v for v in values if not is_missing(v.strip())}
     blocks = blocks_named_by(values, names) or blocks_named_by(known, names)
-    usable = [scores for block in blocks if (scores := _usable(view, block, numeric))]
+    fit = [c.name for c in numeric if not is_outcome(view, c)] if blocks else []
+    usable = [scores for block in blocks if (scores := _usable(view, block, numeric, fit))]
     if not usable:
         return ()
     first = usable[0]
@@ -241,8 +242,10 @@ def by_known_words(columns: Sequence[str]) -> bool:
     return all(column_names.by_prefix(column)[0] for column in columns)
 
 
-def _usable(view: TableView, block: ClassBlock, numeric: Sequence[Column]) -> ScoreColumns | None:
-    """The columns of a block as scores, if their values may be scores."""
+def _usable(
+    view: TableView, block: ClassBlock, numeric: Sequence[Column], fit: Sequence[str]
+) -> ScoreColumns | None:
+    """The columns of a block as scores, if their values may be; those that `fit` may be further classes."""
     by_name = {c.name: c for c in numeric}
     columns = [by_name[name] for name in block.columns]
     if all(map(is_zero_one, columns)) and not by_known_words(block.columns):
@@ -250,7 +253,7 @@ def _usable(view: TableView, block: ClassBlock, numeric: Sequence[Column]) -> Sc
     kind = _kind_by_words(block.columns)
     unit = all(in_unit(c.head) for c in columns)
     if kind != "logits":
-        wider = _wider(view, block, numeric)
+        wider = _wider(block, numeric, fit)
         plainly = bool(kind) or by_known_words(block.columns)
         if wider is not None and sum_to_one([by_name[name] for name in wider.columns]):
             block = wider  # with classes that no label of the first rows has
@@ -268,10 +271,11 @@ def _usable(view: TableView, block: ClassBlock, numeric: Sequence[Column]) -> Sc
     return replace(scores, labels=block.labels)
 
 
-def _wider(view: TableView, block: ClassBlock, numeric: Sequence[Column]) -> ClassBlock | None:
+def _wider(block: ClassBlock, numeric: Sequence[Column], fit: Sequence[str]) -> ClassBlock | None:
     """The block with classes that none of the labels is: columns with the same words, or, without any, those that sum to 1."""
     if any(block.around):
-        names = [c.name for c in numeric if c.name in block.columns or not is_outcome(view, c)]
+        known = {*block.columns} - {*fit}
+        names = [c.name for c in numeric if c.name in {*known, *fit}] if known else fit
         wider = further_classes(block, names)
         return wider if len(wider.columns) > len(block.columns) else None
     columns = summing(numeric) or ()

@@ -23,6 +23,7 @@ from calviz.data.evidence import (
     keys,
     levels,
     share_equal,
+    sum_to_one,
 )
 from calviz.data.format import Column
 from calviz.data.labels import EVENT_WORDS, class_key, event_of, no_event_of, whole
@@ -97,8 +98,30 @@ def of_named_class(view: TableView, score: ScoreColumns, label: str | None) -> S
         return replace(score, class_names=(named[0] if whole(key) is None else key,))
     if score.class_names and is_of_first_class(score.class_names[0], ("0", "1")):
         return score
+    if not options.scores:
+        _ask_if_of_the_other(view, name, label)
     _ask_if_opposite(view, name, label, spelled)
     return score
+
+
+def _ask_if_of_the_other(view: TableView, name: str, label: str) -> None:
+    """Ask if another column is one minus the score, and the labels follow that one."""
+    column, found = view.table[name], event(view.table[label])
+    if found is None or column.head.ndim != 1 or not in_unit(column.head):
+        return
+    hit, known = found
+    if (
+        len(hit) != len(column.head)
+        or follows(column.head[known].astype(float), hit[known]) > -CLEAR
+    ):
+        return
+    other = next((c for c in view.numeric({name, label}) if sum_to_one([column, c])), None)
+    if other is not None:
+        raise InputError(
+            f"'{short(name)}' and '{short(other.name)}' sum to 1, and the labels in '{short(label)}' follow the second; "
+            "say which is the probability of the event",
+            readings=[Reading(f"'{n}'", {"scores": (n,)}) for n in (other.name, name)],
+        )
 
 
 def _ask_if_opposite(view: TableView, name: str, label: str, classes: Mapping[str, str]) -> None:

@@ -105,8 +105,8 @@ def nll(view: MeanLoss) -> FloatArray:
 
     Values have the shape (...) of the mean.
 
-    A true class with probability 0 has an infinite loss. As in scikit-learn, a probability below the machine epsilon of its dtype
-    counts as this epsilon: 2.2e-16 in float64 (a loss of 36), 1.2e-7 in float32 (a loss of 16). The detail ``clipped_rows`` is the
+    A true class with probability 0 has an infinite loss. As in scikit-learn, a probability below the machine epsilon of float64,
+    2.2e-16, counts as this epsilon (a loss of 36), whatever the dtype. The detail ``clipped_rows`` is the
     number of such rows. Nothing is clipped where there are logits: their loss is exact. torch-uncertainty and model-diagnostics
     return infinity instead. Rows are not renormalised.
     """

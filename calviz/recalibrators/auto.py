@@ -20,7 +20,7 @@ from calviz.core.entry_specs import (
     recalibrator,
 )
 from calviz.core.errors import CalvizError, OptionError
-from calviz.core.probabilities import Scores, log_floor
+from calviz.core.probabilities import LOG_FLOOR, Scores
 from calviz.recalibrators.base import BaseRecalibrator, check_part, rebuilt
 from calviz.recalibrators.maps import (
     DamagedField,
@@ -465,7 +465,7 @@ class HeldOut:
     true_probs: FloatArray
     products: FloatArray
     fold: IntArray
-    least: float = log_floor(np.float64)
+    least: float = LOG_FLOOR
 
     @classmethod
     def of(
@@ -490,7 +490,7 @@ class HeldOut:
                 for j in range(i + 1):
                     inner = np.vecdot(block, probs[j]).astype(np.float64)
                     products[rows, i, j] = products[rows, j, i] = inner
-        return cls(true_probs, products, fold, log_floor(parts[0][1][0].dtype))
+        return cls(true_probs, products, fold, LOG_FLOOR)
 
     @property
     def folds(self) -> range:

@@ -17,7 +17,7 @@ from calviz.core.blocks import BoolArray, FloatArray, IntArray, quotient
 from calviz.core.cells import FINE_CELLS
 from calviz.core.events import ROUNDING, CellEvents
 from calviz.core.metric_spec import Metric, takes_weights
-from calviz.core.probabilities import log_floor
+from calviz.core.probabilities import LOG_FLOOR
 from calviz.core.temperature import UNDERFLOW
 from calviz.sample.binning import BinSums
 from calviz.sample.losses import MeanLoss
@@ -376,7 +376,7 @@ def of_log(sample: Sample) -> float:
     several = events.high > events.low
     score, high, low = (v[several] for v in (score, events.high, events.low))
     hit = events.hit[several]
-    least = log_floor(events.edge_type)
+    least = LOG_FLOOR
     nearer = np.maximum(np.where(hit, low, 1 - high), least)
     true = np.where(hit, score, 1 - score)
     return float(counts[several] @ np.log(np.maximum(true, least) / nearer)) / sample.data.rows

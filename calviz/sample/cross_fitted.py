@@ -16,7 +16,7 @@ from calviz.core.curve_fits import Basis, penalised_logistic
 from calviz.core.errors import NotAvailable
 from calviz.core.events import BinaryEvents, tied_scores
 from calviz.core.metric_spec import Redrawn, Reweighted, makes_steps, needs_rows, reweighted_by
-from calviz.core.probabilities import log_floor
+from calviz.core.probabilities import LOG_FLOOR
 from calviz.core.row_columns import Factor
 from calviz.sample.caches import kept_draw, once_per_view
 from calviz.sample.draws import HitSums, RowSums, RowWeights
@@ -282,7 +282,7 @@ def cross_fitted(sample: Sample) -> CrossFitted:
         fold = fold_of_rows(clusters, FOLDS)
         return _of_folds(sample.scored, weights, sample.view(steps), fold)
     if weights is None:
-        limit = log_floor(sample.scored.edge_type)
+        limit = LOG_FLOOR
         return make_cross_fitted(sample.view(steps), limit=limit)
     return _of_folds(sample.scored, weights, sample.view(steps))
 
@@ -325,7 +325,7 @@ def make_cross_fitted(
     split: FoldSplit | None = None,
     cells: list[IntArray] | None = None,
     *,
-    limit: float = log_floor(np.float64),
+    limit: float = LOG_FLOOR,
 ) -> CrossFitted:
     """Sum the steps of a sample over cells and folds.
 
@@ -409,7 +409,7 @@ def _of_folds(
         for w in (weights[rows], weights[rows] * events.hit[rows])
     ]
     cells: list[IntArray] = []
-    limit = log_floor(events.edge_type)
+    limit = LOG_FLOOR
     fitted = make_cross_fitted(view, lambda *_: zip(*sums, strict=True), cells, limit=limit)
     place = np.zeros(events.n, dtype=np.intp)
     place[rows] = np.concatenate(cells)[step] * FOLDS + fold

@@ -22,7 +22,7 @@ from calviz.core.blocks import (
 from calviz.core.errors import NotAvailable
 from calviz.core.metric_spec import Redrawn, Reweighted, reweighted_by
 from calviz.core.predictions import Predictions
-from calviz.core.probabilities import log_floor, smallest_normal
+from calviz.core.probabilities import LOG_FLOOR, smallest_normal
 from calviz.core.words import counted, decimal, percent
 from calviz.sample.caches import once_per_view
 from calviz.sample.draws import RowSums, RowWeights, resample_cells
@@ -255,17 +255,17 @@ _by_row = reweighted_by(reweighted_losses, redrawn=_redrawn, weighted=True, grou
 def negative_log_likelihood(sample: Sample) -> MeanLoss:
     """-log of the probability of the true class, per row (nats).
 
-    A probability below the machine epsilon of its dtype (`log_floor`) counts as this epsilon, as in scikit-learn;
+    A probability below 2.2e-16 (`LOG_FLOOR`) counts as this, as in scikit-learn;
     ``details["clipped_rows"]`` is the number of such rows. With logits there are none: where their softmax is too small to be
     precise, the loss is computed from the logits.
     """
     if sample.data.cells is not None:
-        least = log_floor(sample.data.cells.edge_type)
+        least = LOG_FLOOR
         loss = partial(_log_losses, least=least)
         return _of_cells(sample, sample.data.cells.log_loss, loss, least)
     data = full_predictions(sample)
     logits = data.logits if data.kind == "logits" else None
-    least = log_floor(data.probs.dtype)
+    least = LOG_FLOOR
     small_rows: list[int] = []
 
     def of_rows(rows: slice, block: FloatArray, labels: IntArray) -> FloatArray:
@@ -463,7 +463,7 @@ class LogSteps:
     losses: StepLosses | None = None
     params: Mapping[str, Any] = field(default_factory=dict)
     #: What smaller probabilities count as.
-    least: float = log_floor(np.float64)
+    least: float = LOG_FLOOR
 
     @property
     def n(self) -> FloatArray:
@@ -565,7 +565,7 @@ def _merged(
 )
 def log_steps(sample: Sample) -> LogSteps:
     """Steps of the sample's own reduction, with their losses."""
-    return LogSteps(sample.view(steps), least=log_floor(sample.scored.edge_type))
+    return LogSteps(sample.view(steps), least=LOG_FLOOR)
 
 
 def clipped_step_words(view: LogSteps) -> str | None:

@@ -16,7 +16,7 @@ from calviz.core.events import Reduction, assign
 from calviz.core.metric_spec import METRICS, takes_weights
 from calviz.core.p_values import clopper_pearson, westfall_young
 from calviz.core.predictions import Predictions
-from calviz.core.probabilities import log_floor
+from calviz.core.probabilities import LOG_FLOOR
 from calviz.metrics.binned import ece, mcs
 from calviz.metrics.cumulative import ks
 from calviz.metrics.proper import brier_miscalibration
@@ -401,7 +401,7 @@ def _measured(
     if len(views) == 2:
         # Brier score and NLL of two classes are the same in both views.
         statistics["brier", ""] = _brier(part)
-        statistics["nll", ""] = _nll(part, log_floor(base.scored.edge_type))
+        statistics["nll", ""] = _nll(part, LOG_FLOOR)
     else:
         statistics["spiegelhalter_z", base.reduction.key] = _spiegelhalter(part)
     return statistics

@@ -12,7 +12,7 @@ import numpy as np
 
 from calviz.core.blocks import checkpoint
 from calviz.core.cells import FEW_SCORES, FINE_CELLS
-from calviz.core.probabilities import ROW_SUM_TOLERANCE, SCORE_SLACK, log_floor
+from calviz.core.probabilities import LOG_FLOOR, ROW_SUM_TOLERANCE, SCORE_SLACK
 from calviz.core.profile import CLASS_SUMS, GROUP, SUMS, UNITS, ProfileColumns, intervals_of
 
 if TYPE_CHECKING:
@@ -154,7 +154,7 @@ def _losses(rows: _RowExpressions, hit: Any, single: bool) -> dict[str, Any]:
     if rows.true is not None:
         true = nw.col(f"{_PREFIX}true")
         # As in evaluations in memory.
-        least = log_floor(np.float32 if single else np.float64)
+        least = LOG_FLOOR
         small = true < least
         losses["log_loss"] = nw.when(small).then(nw.lit(least)).otherwise(true).log()
         losses["clipped"] = small.cast(nw.Int32)

@@ -14,7 +14,7 @@ import numpy as np
 from calviz.core.blocks import BoolArray, FloatArray, IntArray, checkpoint
 from calviz.core.cells import FEW_SCORES, FINE_CELLS
 from calviz.core.events import BinaryEvents
-from calviz.core.probabilities import SCORE_SLACK, log_floor
+from calviz.core.probabilities import LOG_FLOOR, SCORE_SLACK
 from calviz.core.profile import ProfileColumns
 from calviz.data.any_size.sums import is_single, keys_of_rows, row_columns
 
@@ -186,7 +186,7 @@ def _columns_of_sums(
         if single and not hit:
             # Round as a column of 1 - p would be.
             true = true.astype(np.float32).astype(np.float64)
-        least = log_floor(_edges(single).dtype)
+        least = LOG_FLOOR
         if true.min() < least:
             clipped = total((true < least).astype(np.float64))
             np.maximum(true, least, out=true)

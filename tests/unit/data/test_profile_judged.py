@@ -156,7 +156,7 @@ def test_the_limit_of_the_log_loss_is_that_of_the_rows(dtype, k):
     labels = rng.integers(k, size=2_000)
     profile = calviz.profile(pl.DataFrame({**columns, "y": labels}))
     result = calviz.evaluate(profile, ["nll"])["nll"]
-    of_true, eps = probs[np.arange(2_000), labels], np.finfo(dtype).eps
+    of_true, eps = probs[np.arange(2_000), labels], np.finfo(np.float64).eps
     wanted = -np.log(np.maximum(of_true, eps).astype(float)).mean()
     assert result.value == pytest.approx(wanted, rel=1e-9)
     assert result.details["clipped_rows"] == np.count_nonzero(of_true < eps) > 0
