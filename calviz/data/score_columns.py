@@ -274,8 +274,8 @@ def _usable(
 def _wider(block: ClassBlock, numeric: Sequence[Column], fit: Sequence[str]) -> ClassBlock | None:
     """The block with classes that none of the labels is: columns with the same words, or, without any, those that sum to 1."""
     if any(block.around):
-        known = {*block.columns} - {*fit}
-        names = [c.name for c in numeric if c.name in {*known, *fit}] if known else fit
+        allowed = {*block.columns, *fit}
+        names = [c.name for c in numeric if c.name in allowed]
         wider = further_classes(block, names)
         return wider if len(wider.columns) > len(block.columns) else None
     columns = summing(numeric) or ()
