@@ -118,18 +118,18 @@ def _log_loss_of(figure):
 
 
 def test_it_says_why_its_log_loss_is_not_the_nll_if_scores_are_rounded_to_1():
-    # The true class has 1e-6 in one row, whose score is 1: by hand -ln 1e-6 = 13.816, and 15.942 if the rest is 0 and counts as
-    # the machine epsilon of single precision. All other rows have -ln 1/2.
+    # The true class has 1e-12 in one row, whose score is 1 in single precision: by hand -ln 1e-12 = 27.631, and 36.044 if the
+    # rest is 0 and counts as the machine epsilon. All other rows have -ln 1/2.
     probs = np.full((100, 2), 0.5, dtype=np.float32)
-    probs[0] = 1e-6, 1
+    probs[0] = 1e-12, 1
     p = calviz.Predictions(probs=probs, labels=np.arange(100) % 2, name="rounded")
     figure = CorpDiagram.compute(p, reduction="positive", resamples=50)
-    assert _log_loss_of(figure) == pytest.approx((15.9424 + 99 * np.log(2)) / 100, abs=1e-5)
+    assert _log_loss_of(figure) == pytest.approx((36.0437 + 99 * np.log(2)) / 100, abs=1e-5)
     says = figure.reading()
     assert says.count("The NLL of these rows is ") == 1
-    nll = (6 * np.log(10) + 99 * np.log(2)) / 100
+    nll = (12 * np.log(10) + 99 * np.log(2)) / 100
     assert f"The NLL of these rows is {nll:.4f}: " in says
-    assert "(in 1 row it counts as 1.2e-07, a loss of 16)" in says
+    assert "(in 1 row it counts as 2.2e-16, a loss of 36)" in says
     # The true class does not have probability 0: the NLL is not called infinite.
     note = calviz.evaluate(p, ["nll_miscalibration"], reduction="positive")["nll_miscalibration"]
     assert "1 row (1.00 %) has a score of 1 without a hit" in note.note
