@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
@@ -34,6 +35,10 @@ from calviz.data.labels import class_key, is_missing
 from calviz.data.loaded import Notice, known_columns, span
 from calviz.data.roles import ScoreColumns, ScoreKind, TableView
 
+#: The end of a name that is a cast, such as ``prob_0::float`` or ``prob_0:FLOAT64``.
+_SQL_CAST = re.compile(
+    r":?\s*(float\d*|double( precision)?|numeric|decimal|real|text)(\(.*\))?", re.IGNORECASE
+)
 #: Beginnings of names that mark a score even if the column holds whole numbers (0 and 1, percentages).
 _STRONG = ("p", "y_prob", "y_score", "score", "risk", "logit", "log")
 
@@ -123,7 +128,7 @@ def _models_with_colons(
     models: dict[str, dict[str, str]] = {}
     for column in view.numeric(taken):
         model, colon, name = column.name.partition(":")
-        if colon and model.strip() and name.strip() and not name.startswith(":"):  # a cast of SQL
+        if colon and model.strip() and name.strip() and not _SQL_CAST.fullmatch(name):
             models.setdefault(model.strip(), {})[name.strip()] = column.name
     class_sets = {frozenset(classes) for classes in models.values()}
     if len(class_sets) != 1 or len(models) * len(next(iter(class_sets))) < 2:
