@@ -1,4 +1,4 @@
-"""The column with the true class: found by its name, by its values, or one column per class; and which label is which score column's."""
+"""The column with the true class: found by its name, by its values, or one column per class."""
 
 from __future__ import annotations
 
