@@ -5,8 +5,8 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
+import secrets
 import stat
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -211,7 +211,9 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
             yield Path(path)
             return
         target = real_path(path)  # a link stays a link
-        temporary_path = _make_temporary_file(target)
+        # Named before it is made, so that a signal at any moment finds what to remove; formats are chosen by the suffix.
+        temporary_path = target.parent / f".calviz-{secrets.token_hex(8)}{target.suffix}"
+        temporary_path.touch(0o600, exist_ok=False)
         yield temporary_path
         temporary_path.chmod(_default_mode() if mode is None else stat.S_IMODE(mode))
         temporary_path.replace(target)
@@ -291,13 +293,6 @@ def _written_in(path: Path) -> Path:
 def _is_device(path: str | os.PathLike[str]) -> bool:
     # "/dev/stdout" may point to a regular file that other processes write to as well.
     return str(Path(path).absolute()).startswith(("/dev/", "/proc/"))
-
-
-def _make_temporary_file(target: Path) -> Path:
-    # The suffix is kept, because formats are chosen by it.
-    number, name = tempfile.mkstemp(suffix=target.suffix, prefix=".calviz-", dir=target.parent)
-    os.close(number)
-    return Path(name)
 
 
 def _default_mode() -> int:
