@@ -1,240 +1,157 @@
-"""Measure how often the verdict and the findings make false statements, and how often true ones.
+"""Measure by simulation with known truth how often each kind of sentence is false, and how often it is made where it is true.
 
-    python benchmarks/sentences.py [--minutes 10] [--jobs 1] [--samples FILE] [--write]
+    python -m benchmarks.sentences [--only CLAIM ...] [--files N] [--minutes M] [--seed S] [--samples FILE] [--jobs J] [--write]
 
-Draws as many files with known truth as the time allows, and counts the statements about them. With ``--samples`` the result of each
-is written as a line of a file; results already in it also count, so that a study may be interrupted, and
-``--minutes 0`` only counts. With ``--write`` the tables go to `RESULTS.md`; `docs/uncertainty.md` explains them.
+Draws the files of all simulations in `benchmarks/claims` in turn, until each has its number or the time is up. With ``--samples`` each
+outcome is a line of a file and counts in the next run, so that a study may be interrupted; ``--minutes 0`` only counts. ``--write`` puts
+the rates into `benchmarks/results/sentences.md` and the summary into `docs/uncertainty.md`.
 """
 
 from __future__ import annotations
 
+import argparse
+import json
+import os
+import time
+from collections import defaultdict
+from concurrent.futures import ProcessPoolExecutor
 from functools import partial
+from pathlib import Path
 
-import numpy as np
-from _harness import machine, run_study, write_section
-from scipy.special import expit, softmax
+from benchmarks._harness import ROOT, machine, write_between
+from benchmarks.claims import SIMULATIONS, Simulation, every_simulation, mean_and_error
+from calviz.core.blocks import one_blas_thread
+from calviz.core.claims import CLAIMS
 
-from calviz.core.predictions import Predictions
-from calviz.sample.sample import Sample
-from calviz.verdicts.analysis import findings_of
-from calviz.verdicts.joint_tests import collect_evidence
-from calviz.verdicts.sentence import judged
-
-SIZES = (200, 1_000, 10_000)
-#: Number of files of each size per file of the largest size.
-TURNS = {200: 5, 1_000: 3, 10_000: 1}
-RESAMPLES = 499
-#: Findings that state miscalibration; CAL001 does so if the verdict does.
-STATEMENTS = (
-    "CAL002",
-    "CAL012",
-    "CAL013",
-    "CAL017",
-    "CAL020",
-    "CAL021",
-    "CAL022",
-    "CAL023",
-    "CAL026",
-)
-#: Rows to compute a true error without a closed form.
-TRUTH_ROWS = 1_000_000
+RESULTS = ROOT / "benchmarks" / "results" / "sentences.md"
+Outcomes = dict[str, dict[int, float | None]]
 
 
-def two(n, rng, *, slope=1.0, shift=0.0, spread=1.5):
-    """Draw scores expit(slope e) and events with probability expit(e + shift), e normal; returns also the gap per row."""
-    e = rng.normal(0, spread, n)
-    score, chance = expit(slope * e), expit(e + shift)
-    labels = rng.random(n) < chance
-    return np.column_stack([1 - score, score]), labels.astype(int), np.abs(score - chance)
+def read(samples: Path | None, seed: int) -> Outcomes:
+    """Outcomes in a file, by simulation and number of the file; those of other seeds are left out."""
+    found: Outcomes = defaultdict(dict)
+    if samples is not None and samples.exists():
+        for line in samples.read_text().splitlines():
+            row = json.loads(line)
+            if row["seed"] == seed:
+                found[row["key"]][row["number"]] = row["outcome"]
+    return found
 
 
-def several_classes(n, rng, *, k, alpha, sharpen=1.0):
-    """Draw labels from Dirichlet probabilities, whose logarithms are then multiplied by `sharpen`."""
-    q = rng.dirichlet(np.full(k, alpha), n).clip(1e-9)
-    q /= q.sum(axis=1, keepdims=True)
-    labels = (rng.random((n, 1)) > q.cumsum(axis=1)[:, :-1]).sum(axis=1)
-    probs = softmax(sharpen * np.log(q), axis=1)
-    return probs, labels, np.abs(probs.max(axis=1) - q.max(axis=1))
+def drawn(seed: int, until: float, work: tuple[str, int]) -> tuple[str, int, float | None] | None:
+    """Draw one file; None if the time is up."""
+    if time.time() > until:
+        return None
+    every_simulation()
+    key, number = work
+    with one_blas_thread():
+        return key, number, SIMULATIONS[key].outcome(seed, number)
 
 
-def even(n, rng, *, k):
-    """Draw nearly equal probabilities, and labels that are independent of them."""
-    z = rng.normal(0, 0.02, (n, k))
-    probs = softmax(z, axis=1)
-    labels = (rng.random((n, 1)) > probs.cumsum(axis=1)[:, :-1]).sum(axis=1)
-    return probs, labels, np.zeros(n)
+def run(chosen: list[Simulation], options: argparse.Namespace) -> Outcomes:
+    """Draw what is missing, and append it to the file of samples."""
+    found = read(options.samples, options.seed)
+    turns = max((options.files or one.files for one in chosen), default=0)
+    work = [
+        (one.key, number)
+        for number in range(turns)
+        for one in chosen
+        if number < (options.files or one.files) and number not in found[one.key]
+    ]
+    until = time.time() + 60 * options.minutes
+    out = None if options.samples is None else options.samples.open("a")
+    with ProcessPoolExecutor(options.jobs) as pool:
+        for result in pool.map(partial(drawn, options.seed, until), work, chunksize=1):
+            if result is None:
+                continue
+            key, number, outcome = result
+            found[key][number] = outcome
+            if out is not None:
+                row = {"key": key, "seed": options.seed, "number": number, "outcome": outcome}
+                out.write(json.dumps(row) + "\n")
+                out.flush()
+    return found
 
 
-def unrelated(n, rng):
-    """Draw confident scores that say nothing about the events: an AUROC of 1/2, far from calibrated."""
-    score = expit(rng.normal(0, 1.5, n))
-    labels = rng.random(n) < 0.5
-    return np.column_stack([1 - score, score]), labels.astype(int), np.abs(score - 0.5)
-
-
-def reversed_scores(n, rng, *, shift=-0.545):
-    """Draw scores that are lower with the event, normal on the scale of the logits: an AUROC of Phi(shift / sqrt 2), here 0.35."""
-    labels = rng.random(n) < 0.5
-    e = rng.normal(size=n) + shift * labels
-    score, chance = expit(e), expit(shift * (e - shift / 2))
-    return np.column_stack([1 - score, score]), labels.astype(int), np.abs(score - chance)
-
-
-CASES = {
-    "calibrated, 2 classes": (two, "positive"),
-    "calibrated, 2 classes, top label": (two, "top-label"),
-    "calibrated, 5 classes": (partial(several_classes, k=5, alpha=0.6), "top-label"),
-    "calibrated, 100 classes": (partial(several_classes, k=100, alpha=0.05), "top-label"),
-    "logits x 1.05, 5 classes": (
-        partial(several_classes, k=5, alpha=0.6, sharpen=1.05),
-        "top-label",
-    ),
-    "logits x 1.3, 5 classes": (partial(several_classes, k=5, alpha=0.6, sharpen=1.3), "top-label"),
-    "logits x 1.1, 2 classes": (partial(two, slope=1.1), "positive"),
-    "logits x 1.5, 2 classes": (partial(two, slope=1.5), "positive"),
-    "forecasts too high, 2 classes": (partial(two, shift=-0.35), "positive"),
-    "forecasts too high, top label": (partial(two, shift=-0.35), "top-label"),
-    "useless, 2 classes": (partial(two, spread=0.02), "positive"),
-    "useless, 5 classes": (partial(even, k=5), "top-label"),
-    "unrelated, 2 classes": (unrelated, "positive"),
-    "AUROC 0.35, 2 classes": (reversed_scores, "positive"),
-}
-CALIBRATED = tuple(case for case in CASES if case.startswith(("calibrated", "useless")))
-#: Cases in which no largest probability is too low, so that nothing may be called underconfident.
-ONE_SIDED = ("logits x 1.05, 5 classes", "logits x 1.3, 5 classes")
-
-
-def measure_file(case, n, run):
-    """Statements about one file."""
-    make, reduction = CASES[case]
-    rng = np.random.default_rng([run, n, list(CASES).index(case)])
-    probs, labels, _ = make(n, rng)
-    groups = {"a": rng.integers(0, 4, n), "b": rng.integers(0, 10, n)}
-    data = Predictions(probs=probs, labels=labels, groups=groups)
-    sample = Sample(data, reduction, seed=run, resamples=RESAMPLES)
-    v, facts = judged(sample), sample.once(collect_evidence)
-    codes = sorted({f.code for f in findings_of(sample)})
-    return {
-        "direction": v.direction,
-        "reduction": v.reduction,
-        "beyond": bool(v.beyond_noise),
-        "low": bool(facts.sides[1]),
-        "slices": v.slices_off,
-        "apart": bool(v.tells_apart),
-        "reverse": bool(v.in_reverse),
-        "below": v.ece_below,
-        "codes": codes,
-    }
-
-
-def draw_turn(turn):
-    """Draw files of all cases and sizes."""
-    for case in CASES:
-        for n, times in TURNS.items():
-            for i in range(times):
-                yield case, n, measure_file(case, n, turn * max(TURNS.values()) + i)
-
-
-def share(rows, condition):
-    """Per cent of the files for which a condition holds."""
-    return f"{100 * np.mean([bool(condition(row)) for row in rows]):.1f} %"
-
-
-def states(row):
-    """Whether the verdict or a finding states any miscalibration."""
-    return row["beyond"] or row["slices"] or set(row["codes"]) & set(STATEMENTS)
-
-
-def tables(results):
-    """Tables of the statements about calibrated files, and about others."""
-    yield "### Calibrated files: statements of miscalibration\n"
-    yield "| case | rows | files | verdict | slices | anything | called useless |"
-    yield "| --- | --- | --- | --- | --- | --- | --- |"
-    for case in CALIBRATED:
-        for n in SIZES:
-            rows = results[case, n]
-            if rows:
-                yield (
-                    f"| {case} | {n:,} | {len(rows)} | {share(rows, lambda r: r['beyond'])} | "
-                    f"{share(rows, lambda r: r['slices'])} | {share(rows, states)} | "
-                    f"{share(rows, lambda r: not r['apart'])} |"
-                )
-    everything = [r for case in CALIBRATED for n in SIZES for r in results[case, n]]
-    yield (
-        f"| all | | {len(everything)} | {share(everything, lambda r: r['beyond'])} | "
-        f"{share(everything, lambda r: r['slices'])} | {share(everything, states)} | |"
+def line(one: Simulation, outcomes: dict[int, float | None]) -> str:
+    """One simulation as a line of the table."""
+    values = [value for value in outcomes.values() if value is not None]
+    if not values:
+        return f"| {one.measures} | {one.case} | {one.required} | | {len(outcomes)} | |"
+    mean, error = mean_and_error(values)
+    low = one.at_least is None or mean + 2 * error >= one.at_least
+    high = one.at_most is None or mean - 2 * error <= one.at_most
+    said = f"{len(values)}" if len(values) == len(outcomes) else f"{len(values)} of {len(outcomes)}"
+    return (
+        f"| {one.measures} | {one.case} | {one.required} | {100 * mean:.1f} % ± {100 * error:.1f} | {said} | "
+        f"{'' if low and high else 'missed'} |"
     )
-    yield "\n### Miscalibrated files\n"
-    yield (
-        "| case | rows | files | true ECE (points) | beyond noise | over | under | both | no direction | "
-        "wrongly too low somewhere | called useless |"
-    )
-    yield "|" + " --- |" * 11
-    for case in CASES:
-        if case in CALIBRATED:
-            continue
-        truth = true_error(case)
-        for n in SIZES:
-            rows = results[case, n]
-            if rows:
-                ways = " | ".join(
-                    share(rows, lambda r, way=way: r["direction"] == way and r["beyond"])
-                    for way in ("over", "under", "mixed", "off")
-                )
-                low = share(rows, lambda r: r["low"]) if case in ONE_SIDED else ""
-                yield (
-                    f"| {case} | {n:,} | {len(rows)} | {100 * truth:.2f} | {share(rows, lambda r: r['beyond'])} | "
-                    f"{ways} | {low} | {share(rows, lambda r: not r['apart'])} |"
-                )
-    yield '\n### "The scores rank in reverse"\n'
-    yield "| case | rows | files | said | called useless | both |"
-    yield "| --- | --- | --- | --- | --- | --- |"
-    for case in CASES:
-        for n in SIZES:
-            # Files of earlier studies were not asked.
-            rows = [r for r in results[case, n] if "reverse" in r]
-            if rows:
-                yield (
-                    f"| {case} | {n:,} | {len(rows)} | {share(rows, lambda r: r['reverse'])} | "
-                    f"{share(rows, lambda r: not r['apart'])} | "
-                    f"{share(rows, lambda r: r['reverse'] and not r['apart'])} |"
-                )
-    yield '\n### "ECE is below ... with 95 % confidence"\n'
-    yield "| case | rows | files | true ECE (points) | median bound | holds |"
-    yield "| --- | --- | --- | --- | --- | --- |"
-    for case in CASES:
-        truth = true_error(case)
-        for n in SIZES:
-            # With two classes and two reductions, the numbers are those of the worse one.
-            rows = [r for r in results[case, n] if r["reduction"] == CASES[case][1]]
-            if rows and truth < 0.03:
-                bound = 100 * np.median([r["below"] for r in rows])
-                yield (
-                    f"| {case} | {n:,} | {len(rows)} | {100 * truth:.2f} | {bound:.2f} | "
-                    f"{share(rows, lambda r, truth=truth: r['below'] >= truth)} |"
-                )
 
 
-def true_error(case):
-    """E |score - probability of a hit|, on very many rows; 0 for a calibrated model."""
-    if case in CALIBRATED:
-        return 0.0
-    rows = TRUTH_ROWS if "2 classes" in case or "top label" in case else TRUTH_ROWS // 10
-    return float(CASES[case][0](rows, np.random.default_rng(99))[2].mean())
+def tables(chosen: list[Simulation], found: Outcomes) -> str:
+    """All rates, a table per claim."""
+    lines = []
+    for key in dict.fromkeys(one.claim for one in chosen):
+        claim = CLAIMS[key]
+        lines += [
+            f"## {key}\n",
+            f"*{claim.says}* Chosen: {claim.chosen}. Adjusted: {claim.adjusted}.\n",
+        ]
+        lines += [
+            "| measured | case | required | rate | files | |",
+            "| --- | --- | --- | --- | --- | --- |",
+        ]
+        lines += [line(one, found[one.key]) for one in chosen if one.claim == key]
+        lines.append("")
+    return "\n".join(lines)
+
+
+def summary(chosen: list[Simulation], found: Outcomes) -> str:
+    """One line per claim: sentence, selection, adjustment, range of the measured rates beside what is required."""
+    lines = ["| sentence | chosen | adjusted | measured |", "| --- | --- | --- | --- |"]
+    for key, claim in CLAIMS.items():
+        rates: dict[tuple[str, str], list[float]] = defaultdict(list)
+        for one in chosen:
+            values = [value for value in found[one.key].values() if value is not None]
+            if one.claim == key and values:
+                rates[one.measures, one.required].append(mean_and_error(values)[0])
+        measured = "; ".join(
+            f"{measures}: {span(values)}" + (f" ({required})" if required else "")
+            for (measures, required), values in rates.items()
+        )
+        lines.append(f"| {claim.says} | {claim.chosen} | {claim.adjusted} | {measured} |")
+    return "\n".join(lines)
+
+
+def span(rates: list[float]) -> str:
+    """One rate, or the range of several."""
+    low, high = (f"{100 * rate:.1f}" for rate in (min(rates), max(rates)))
+    return f"{low} %" if low == high else f"{low} to {high} %"
 
 
 def main() -> None:
-    results, write = run_study(__doc__, draw_turn, minutes=10)
-    head = (
-        f"`python benchmarks/sentences.py --write` on {machine()}. {RESAMPLES} resamples; every file has two group "
-        "columns of 4 and 10 values. Shares of files. The standard error of 3 % is 1.2 points with 200 files, and 0.5 "
-        "with 1,000. `docs/uncertainty.md` explains.\n"
-    )
-    text = "\n".join([head, *tables(results)])
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--only", nargs="*", help="keys of claims; all if left out")
+    parser.add_argument("--files", type=int, help="files per simulation, instead of its own number")
+    parser.add_argument("--minutes", type=float, default=60)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--samples", type=Path)
+    parser.add_argument("--jobs", type=int, default=os.cpu_count())
+    parser.add_argument("--write", action="store_true")
+    options = parser.parse_args()
+    chosen = [one for one in every_simulation() if not options.only or one.claim in options.only]
+    found = run(chosen, options)
+    text = tables(chosen, found)
     print(text)
-    if write:
-        write_section("Sentences", text)
+    if options.write:
+        head = (
+            f"# Sentences\n\n`python -m benchmarks.sentences --write`, seed {options.seed}, on {machine()}. Rates with their standard "
+            "errors over the simulated files of which the sentence was made; *missed*: more than two standard errors outside what is "
+            "required.\n\n"
+        )
+        RESULTS.parent.mkdir(exist_ok=True)
+        RESULTS.write_text(head + text)
+        write_between("sentences", summary(chosen, found), ROOT / "docs" / "uncertainty.md")
 
 
 if __name__ == "__main__":

@@ -11,6 +11,7 @@ from typing import Literal
 import numpy as np
 
 from calviz.core.blocks import FloatArray, IntArray, map_threads
+from calviz.core.claims import claim
 from calviz.core.errors import NotAvailable
 from calviz.core.events import Reduction, assign
 from calviz.core.metric_spec import METRICS, takes_weights
@@ -134,6 +135,12 @@ class Evidence:
         return max(both, key=lambda b: abs(b.gap), default=None)
 
 
+@claim(
+    "direction",
+    says="too high between 0.8 and 0.9, too low between 0.1 and 0.2",
+    chosen="all runs of neighbouring bins",
+    adjusted="largest standardised gap over all runs, on redrawn labels",
+)
 @takes_weights
 def collect_evidence(sample: Sample) -> Evidence:
     """Collect the evidence on a sample; intervals and noise floors are those of an evaluation of the same sample."""

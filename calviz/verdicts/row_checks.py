@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from calviz.core.blocks import FloatArray, IntArray, for_row_blocks, row_blocks, sum_over_blocks
+from calviz.core.claims import claim
 from calviz.core.entry_specs import CHECKS, Check
 from calviz.core.errors import Finding
 from calviz.core.events import assign, equal_mass_edges
@@ -440,6 +441,12 @@ def shuffled(sample: Sample) -> Shuffled:
     return Shuffled(label_shuffling(data))
 
 
+@claim(
+    "tells-apart",
+    says="The probabilities hardly tell the classes apart",
+    chosen="nothing",
+    adjusted="shuffled labels, one-sided at 1 %, and the effect that they rule out",
+)
 def no_discrimination(sample: Sample) -> Iterator[Finding]:
     """Report probabilities for which shuffling the labels would change next to nothing."""
     if sample.data.rows < MIN_ROWS:

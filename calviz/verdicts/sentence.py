@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from calviz.core.claims import claim
 from calviz.core.events import Reduction
 from calviz.core.metric_spec import METRICS, takes_weights
 from calviz.core.words import (
@@ -35,6 +36,12 @@ from calviz.verdicts.row_checks import shuffled
 BLUNT = 0.1
 
 
+@claim(
+    "miscalibration",
+    says="Overconfident by 6.1 points (95 % CI ...); or: no miscalibration found",
+    chosen="the strongest of 5 to 10 tests, and the worse of two views",
+    adjusted="step-down min-p on redrawn labels (Westfall & Young 1993) at 3 %",
+)
 @takes_weights
 def judged(sample: Sample) -> Verdict:
     """Judge a sample; interval and noise floor are those of an evaluation of the same sample.
@@ -121,6 +128,12 @@ def _judge(
     return direction, f"{quiet}{unseen}{no_discrimination}."
 
 
+@claim(
+    "ece-below",
+    says="ECE is below 4.5 points with 95 % confidence",
+    chosen="nothing; said if nothing is found",
+    adjusted="the larger of the upper ends of ECE and |MCS|",
+)
 def nothing_found(evidence: Evidence, sample: Sample) -> str:
     """Begin the sentence for a sample without an error beyond noise: the rows, and how large the error may still be."""
     of_top_label = of_the_top_label(sample)

@@ -1,0 +1,208 @@
+"""Statements of the verdict and the findings about a file as a whole."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+
+import numpy as np
+from scipy.special import expit, softmax
+
+from benchmarks.claims import simulation
+from calviz.core.predictions import Predictions
+from calviz.sample.sample import Sample
+from calviz.verdicts.analysis import findings_of
+from calviz.verdicts.joint_tests import collect_evidence
+from calviz.verdicts.sentence import judged
+
+RESAMPLES = 499
+#: Findings that state miscalibration; CAL001 does so if the verdict does.
+STATEMENTS = {
+    "CAL002",
+    "CAL012",
+    "CAL013",
+    "CAL017",
+    "CAL020",
+    "CAL021",
+    "CAL022",
+    "CAL023",
+    "CAL026",
+}
+#: Rows to compute a true error without a closed form.
+TRUTH_ROWS = 1_000_000
+
+
+def two(n, rng, *, slope=1.0, shift=0.0, spread=1.5):
+    """Draw scores expit(slope e) and events with probability expit(e + shift), e normal; returns also the gap per row."""
+    e = rng.normal(0, spread, n)
+    score, chance = expit(slope * e), expit(e + shift)
+    labels = rng.random(n) < chance
+    return np.column_stack([1 - score, score]), labels.astype(int), np.abs(score - chance)
+
+
+def several_classes(n, rng, *, k, alpha, sharpen=1.0):
+    """Draw labels from Dirichlet probabilities, whose logarithms are then multiplied by `sharpen`."""
+    q = rng.dirichlet(np.full(k, alpha), n).clip(1e-9)
+    q /= q.sum(axis=1, keepdims=True)
+    labels = (rng.random((n, 1)) > q.cumsum(axis=1)[:, :-1]).sum(axis=1)
+    probs = softmax(sharpen * np.log(q), axis=1)
+    return probs, labels, np.abs(probs.max(axis=1) - q.max(axis=1))
+
+
+def even(n, rng, *, k):
+    """Draw nearly equal probabilities, and labels that are independent of them."""
+    z = rng.normal(0, 0.02, (n, k))
+    probs = softmax(z, axis=1)
+    labels = (rng.random((n, 1)) > probs.cumsum(axis=1)[:, :-1]).sum(axis=1)
+    return probs, labels, np.zeros(n)
+
+
+def unrelated(n, rng):
+    """Draw confident scores that say nothing about the events: an AUROC of 1/2, far from calibrated."""
+    score = expit(rng.normal(0, 1.5, n))
+    labels = rng.random(n) < 0.5
+    return np.column_stack([1 - score, score]), labels.astype(int), np.abs(score - 0.5)
+
+
+def reversed_scores(n, rng, *, shift=-0.545):
+    """Draw scores that are lower with the event, normal on the scale of the logits: an AUROC of Phi(shift / sqrt 2), here 0.35."""
+    labels = rng.random(n) < 0.5
+    e = rng.normal(size=n) + shift * labels
+    score, chance = expit(e), expit(shift * (e - shift / 2))
+    return np.column_stack([1 - score, score]), labels.astype(int), np.abs(score - chance)
+
+
+#: Cases whose probabilities are exact.
+CALIBRATED = {
+    "calibrated, 2 classes": (two, "positive"),
+    "calibrated, 2 classes, top label": (two, "top-label"),
+    "calibrated, 5 classes": (partial(several_classes, k=5, alpha=0.6), "top-label"),
+    "calibrated, 100 classes": (partial(several_classes, k=100, alpha=0.05), "top-label"),
+    "useless, 2 classes": (partial(two, spread=0.02), "positive"),
+    "useless, 5 classes": (partial(even, k=5), "top-label"),
+}
+#: Cases with errors, all of which have skill.
+OFF = {
+    "logits x 1.05, 5 classes": (
+        partial(several_classes, k=5, alpha=0.6, sharpen=1.05),
+        "top-label",
+    ),
+    "logits x 1.3, 5 classes": (partial(several_classes, k=5, alpha=0.6, sharpen=1.3), "top-label"),
+    "logits x 1.1, 2 classes": (partial(two, slope=1.1), "positive"),
+    "logits x 1.5, 2 classes": (partial(two, slope=1.5), "positive"),
+    "forecasts too high, 2 classes": (partial(two, shift=-0.35), "positive"),
+    "forecasts too high, top label": (partial(two, shift=-0.35), "top-label"),
+}
+WITHOUT_ORDER = {
+    "unrelated, 2 classes": (unrelated, "positive"),
+    "AUROC 0.35, 2 classes": (reversed_scores, "positive"),
+}
+CASES = CALIBRATED | OFF | WITHOUT_ORDER
+
+
+def sample_of(case: str, n: int, rng: np.random.Generator) -> Sample:
+    """Draw a file with two group columns, of 4 and 10 values."""
+    make, reduction = CASES[case]
+    probs, labels, _ = make(n, rng)
+    groups = {"a": rng.integers(0, 4, n), "b": rng.integers(0, 10, n)}
+    data = Predictions(probs=probs, labels=labels, groups=groups)
+    return Sample(data, reduction, seed=int(rng.integers(2**31)), resamples=RESAMPLES)
+
+
+def true_error(case: str) -> float:
+    """E |score - probability of a hit|, on very many rows; 0 for a calibrated model."""
+    if case in CALIBRATED:
+        return 0.0
+    rows = TRUTH_ROWS if "2 classes" in case or "top label" in case else TRUTH_ROWS // 10
+    return float(CASES[case][0](rows, np.random.default_rng(99))[2].mean())
+
+
+def states(sample: Sample) -> bool:
+    """Whether the verdict or a finding states any miscalibration."""
+    v = judged(sample)
+    codes = {f.code for f in findings_of(sample)}
+    return bool(v.beyond_noise or v.slices_off or codes & STATEMENTS)
+
+
+def over_cases(
+    claim: str,
+    measures: str,
+    cases: dict[str, object],
+    said: Callable[[Sample, str], bool | None],
+    sizes: tuple[int, ...] = (200, 1_000),
+    **required: float,
+) -> None:
+    """Make a simulation of each case and size."""
+    for case in cases:
+        for n in sizes:
+
+            def draw(rng: np.random.Generator, case: str = case, n: int = n) -> bool | None:
+                return said(sample_of(case, n, rng), case)
+
+            simulation(claim, measures, f"{case}, {n:,} rows", **required)(draw)
+
+
+def below_holds(sample: Sample, case: str) -> bool | None:
+    """Whether the bound of the ECE holds; with two classes and two reductions it is that of the worse one."""
+    v = judged(sample)
+    return v.ece_below >= true_error(case) if v.reduction == CASES[case][1] else None
+
+
+over_cases(
+    "miscalibration",
+    "said of calibrated models",
+    CALIBRATED,
+    lambda s, _: judged(s).beyond_noise,
+    at_most=0.03,
+)
+over_cases(
+    "miscalibration",
+    "any statement about calibrated models",
+    CALIBRATED,
+    lambda s, _: states(s),
+    at_most=0.05,
+)
+over_cases(
+    "miscalibration", "said of models that are off", OFF, lambda s, _: judged(s).beyond_noise
+)
+over_cases(
+    "ece-below",
+    "true where said",
+    CALIBRATED | {k: OFF[k] for k in list(OFF)[:3]},
+    below_holds,
+    at_least=0.95,
+)
+over_cases(
+    "direction",
+    "too low said where none is",
+    {k: OFF[k] for k in list(OFF)[:2]},
+    lambda s, _: s.once(collect_evidence).sides[1],
+    at_most=0.05,
+)
+over_cases(
+    "tells-apart",
+    "said of useless scores",
+    {k: CALIBRATED[k] for k in list(CALIBRATED)[4:]},
+    lambda s, _: not judged(s).tells_apart,
+)
+over_cases(
+    "tells-apart",
+    "said of scores with skill",
+    OFF,
+    lambda s, _: not judged(s).tells_apart,
+    at_most=0.01,
+)
+over_cases(
+    "in-reverse",
+    "said of calibrated or unrelated scores",
+    {k: v for k, v in CASES.items() if "useless" in k or "unrelated" in k},
+    lambda s, _: judged(s).in_reverse,
+    at_most=0.01,
+)
+over_cases(
+    "in-reverse",
+    "said of an AUROC of 0.35",
+    {"AUROC 0.35, 2 classes": CASES["AUROC 0.35, 2 classes"]},
+    lambda s, _: judged(s).in_reverse,
+    at_least=0.85,
+)
