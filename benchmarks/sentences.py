@@ -19,9 +19,8 @@ from functools import partial
 from pathlib import Path
 
 from benchmarks._harness import ROOT, machine, write_between
-from benchmarks.claims import SIMULATIONS, Simulation, every_simulation, mean_and_error
+from benchmarks.claims import SIMULATIONS, Simulation, every_claim, every_simulation, mean_and_error
 from calviz.core.blocks import one_blas_thread
-from calviz.core.claims import CLAIMS
 
 RESULTS = ROOT / "benchmarks" / "results" / "sentences.md"
 Outcomes = dict[str, dict[int, float | None]]
@@ -90,9 +89,9 @@ def line(one: Simulation, outcomes: dict[int, float | None]) -> str:
 
 def tables(chosen: list[Simulation], found: Outcomes) -> str:
     """All rates, a table per claim."""
-    lines = []
+    lines, claims = [], every_claim()
     for key in dict.fromkeys(one.claim for one in chosen):
-        claim = CLAIMS[key]
+        claim = claims[key]
         lines += [
             f"## {key}\n",
             f"*{claim.says}* Chosen: {claim.chosen}. Adjusted: {claim.adjusted}.\n",
@@ -109,7 +108,7 @@ def tables(chosen: list[Simulation], found: Outcomes) -> str:
 def summary(chosen: list[Simulation], found: Outcomes) -> str:
     """One line per claim: sentence, selection, adjustment, range of the measured rates beside what is required."""
     lines = ["| sentence | chosen | adjusted | measured |", "| --- | --- | --- | --- |"]
-    for key, claim in CLAIMS.items():
+    for key, claim in every_claim().items():
         rates: dict[tuple[str, str], list[float]] = defaultdict(list)
         for one in chosen:
             values = [value for value in found[one.key].values() if value is not None]
