@@ -18,11 +18,10 @@ from concurrent.futures import ProcessPoolExecutor
 from functools import partial
 from pathlib import Path
 
-from benchmarks._harness import ROOT, machine, write_between
+from benchmarks._harness import ROOT, machine, write_between, write_section
 from benchmarks.claims import SIMULATIONS, Simulation, every_claim, every_simulation, mean_and_error
 from calviz.core.blocks import one_blas_thread
 
-RESULTS = ROOT / "benchmarks" / "results" / "sentences.md"
 Outcomes = dict[str, dict[int, float | None]]
 
 
@@ -144,12 +143,11 @@ def main() -> None:
     print(text)
     if options.write:
         head = (
-            f"# Sentences\n\n`python -m benchmarks.sentences --write`, seed {options.seed}, on {machine()}. Rates with their standard "
+            f"`python -m benchmarks.sentences --write`, seed {options.seed}, on {machine()}. Rates with their standard "
             "errors over the simulated files of which the sentence was made; *missed*: more than two standard errors outside what is "
             "required.\n\n"
         )
-        RESULTS.parent.mkdir(exist_ok=True)
-        RESULTS.write_text(head + text)
+        write_section("Sentences", head + text)
         write_between("sentences", summary(chosen, found), ROOT / "docs" / "uncertainty.md")
 
 
