@@ -51,10 +51,9 @@ _SIGNS = {
 _ICONS = {"info": ":material/info:", "warning": ":material/warning:", "error": ":material/error:"}
 
 
-def draw_verdict(judged: Verdict | None, sentence: str) -> None:
-    """Draw the verdict as the largest sentence of the page, with a sign of its direction."""
-    sign = _SIGNS.get(judged.direction, "") if judged else ""
-    st.header(f"{sign} {md(keep_units_together(sentence), 1_000)}".strip(), anchor=False)
+def sign_of(judged: Verdict | None) -> str:
+    """Return the sign of a verdict's direction, in the colours of the figures."""
+    return _SIGNS.get(judged.direction, "") if judged else ""
 
 
 def draw_findings(reported: Sequence[Finding]) -> None:

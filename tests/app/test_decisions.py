@@ -37,7 +37,7 @@ def test_more_than_two_classes_are_told_what_to_choose():
 def test_a_column_of_grades_has_its_tests():
     rows = "1,0.1,B\n" * 30 + "0,0.1,B\n" * 70 + "1,0.02,A\n" + "0,0.02,A\n" * 99
     app = upload(open_page(), "loans.csv", f"label,p,grade\n{rows}".encode())
-    app = quiet(app.switch_page("pages/decisions.py").run())
+    app = quiet(app.open("decisions"))
     assert "In some of the 2 grades more happens than the probabilities say: red B." in text_of(app)
     assert app.dataframe[-1].value["light"].tolist() == ["● green", "● red", "● red"]
 

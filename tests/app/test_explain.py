@@ -12,5 +12,5 @@ def test_the_page_has_the_numbers_of_the_overview():
     assert [line[:3] for line in text.splitlines() if line[1:3] == ". "] == [
         f"{n}. " for n in range(1, 6)
     ]
-    verdict = app.switch_page("pages/overview.py").run().header[0].value
+    verdict = app.open("overview").header[0].value
     assert ("No fault was found" in text) == ("No miscalibration" in verdict)

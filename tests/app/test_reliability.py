@@ -24,7 +24,7 @@ def test_curves_are_drawn_over_the_bars():
 @pytest.mark.slow
 def test_a_link_restores_both_curves_and_is_copied_with_both():
     app = open_page("data=breast_cancer")
-    app.switch_page("pages/reliability.py")
+    app.open("reliability")
     app.query_params["curves"] = ["kernel", "isotonic (CORP)"]
     assert quiet(app.run()).segmented_control(key="curves").value == ["kernel", "isotonic"]
     # The browser copies its own address, which has both.
@@ -60,7 +60,7 @@ def test_a_worst_bin_of_the_other_view_of_two_classes_is_not_that_of_the_bins_dr
     rows = [f"{int(y)},{1 / (1 + np.exp(-s)):.4f}" for y, s in zip(labels, z, strict=True)]
     file = "\n".join(["label,p", *rows]).encode()
     app = quiet(
-        upload(open_page(page="data"), "high.csv", file).switch_page("pages/reliability.py").run()
+        upload(open_page(page="data"), "high.csv", file).open("reliability")
     )
     assert "**Worst between " in text_of(app)
     app.button(key="calviz.other_view").click().run()

@@ -82,14 +82,14 @@ def test_a_selection_goes_from_page_to_page_and_is_cleared_in_one_place():
     app = quiet(open_page("data=digits&model=MLP&selected=cell~3~8", "classwise"))
     assert "'3' taken for '8', 46 rows" in text_of(app)
     for page in ("overview", "slices"):
-        app.switch_page(f"pages/{page}.py").run()
+        app.open(page)
         text = text_of(quiet(app))
         assert "'3' taken for '8', 46 rows" in text
         # Chosen by the outcome: neither a test nor an interval.
         assert "no sign of miscalibration" in text
         assert app.query_params["selected"] == "cell~3~8"
     # The rows of a class mean something in another split too; those of other data do not.
-    app.sidebar.selectbox(key="split").set_value("all rows").run()
+    app.selectbox(key="split").set_value("all rows").run()
     assert app.query_params["selected"] == "cell~3~8"
     app.button(key="calviz.selected.clear").click().run()
     assert "selected" not in app.query_params
@@ -100,7 +100,7 @@ def test_a_selection_goes_from_page_to_page_and_is_cleared_in_one_place():
 def test_a_selection_ends_with_its_data_and_says_so():
     app = quiet(open_page("data=digits&selected=covered~kept~confidence~80", "risk_coverage"))
     assert "Kept at 80 % coverage, confidence ≥ " in text_of(app)
-    app.sidebar.selectbox(key="calviz.pick").set_value("breast_cancer").run()
+    app.selectbox(key="calviz.pick").set_value("breast_cancer").run()
     assert "ended: another data set is shown." in text_of(quiet(app))
     assert "selected" not in app.query_params
 
@@ -137,7 +137,7 @@ def test_a_pinned_state_stands_beside_the_present_one():
     text = text_of(quiet(app))
     assert "Pinned: 10 equal-width bins, after temperature scaling" in text.replace("**", "")
     # Accuracy is that of all rows, whatever the map; the ECE is that after it.
-    app.switch_page("pages/overview.py").run()
+    app.open("overview")
     assert "pinned 79.1" in text_of(quiet(app))
     app.button(key="calviz.unpin").click().run()
     assert "pinned" not in app.query_params
