@@ -324,7 +324,7 @@ def classwise(chosen: Settings) -> None:
 
 def groups(chosen: Settings) -> None:
     """For which groups of rows they are off."""
-    say = navigation.draw_head("Which groups are off")
+    navigation.draw_head("For which groups it is off")
     # All slices, whichever one the other pages show.
     of_other_pages, chosen = chosen, replace(chosen, where=())
 

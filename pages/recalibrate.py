@@ -64,8 +64,8 @@ def methods(chosen: Settings) -> None:
             )
             comparison = outcome.comparison
             advice = comparison.advice_keeping_classes if keep_classes else comparison.advice
+            say(advice.headline.rstrip("."))
             with st.container(border=True):
-                st.markdown(f":material/lightbulb: **{md(advice.headline)}**")
                 st.markdown(
                     "\n".join(
                         f"- {md(keep_units_together(reason), 1_000)}" for reason in advice.reasons
