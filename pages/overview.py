@@ -16,9 +16,14 @@ from calviz.app import (
     tables_and_cards,
 )
 from calviz.app.session import Settings, md
+from calviz.comparison.rows import fit_split_for
+from calviz.core.entry_specs import RECALIBRATORS
+from calviz.core.errors import CalvizError
 from calviz.core.words import keep_units_together
 from calviz.figures.hundred_squares import HundredSquares
 from calviz.verdicts import analysis
+from calviz.verdicts.evaluation import Written
+from calviz.verdicts.joint_tests import MIN_ROWS
 
 
 def overview(chosen: Settings) -> None:
@@ -59,27 +64,50 @@ def overview(chosen: Settings) -> None:
         bar.draw_other_view(chosen, session.other_view(chosen), below=True)
     with words, navigation.boundary():
         keys = analysis.first_metrics(chosen.sample)
-        tables_and_cards.draw_metric_cards(evaluation, keys, pinned=pinning.values(chosen, keys))
-        if chosen.sample.data.n > 1:
-            st.caption(
-                "Blue: value and 95 % interval. Grey: if calibrated.",
-                help="MCS: mean score minus share of hits, above 0 overconfident. Noise floor: what the number would be if the "
-                "model were calibrated, with the same number of rows. A number counts as beyond noise only where the verdict, "
-                "which adjusts for all that it tests, finds miscalibration.",
-            )
+        pinned = pinning.values(chosen, keys)
+        tiles = ("mcs", chosen.sample.ece_key, "accuracy")
+        tables_and_cards.draw_tiles(evaluation, tiles, pinned=pinned)
+        with st.expander("More numbers"):
+            others = [key for key in keys if key not in tiles]
+            tables_and_cards.draw_metric_lines(evaluation, others, pinned=pinned)
+        fix = st.container()
         with st.container(horizontal=True, gap="small"):
-            if st.button("Recalibrate", type="primary", icon=":material/tune:"):
-                st.switch_page(
-                    navigation.link("recalibrate"), query_params=st.query_params.to_dict()
-                )
-            if st.button("See the rows"):
-                st.switch_page(
-                    navigation.link("reliability"), query_params=st.query_params.to_dict()
-                )
+            _button("Recalibrate", "recalibrate", primary=True)
+            _button("See the rows", "reliability")
+        # What the title says is not said again.
+        others = [f for f in evaluation.findings if f.code != "CAL001"]
         st.subheader("Where to look", anchor=False)
-        tables_and_cards.draw_findings(evaluation.findings)
+        tables_and_cards.draw_findings(others, codes=False)
     with navigation.boundary():
         rows_shown.draw_selection(chosen)
+    with fix, navigation.boundary():
+        _say_what_a_cheap_fix_brings(chosen)
+
+
+def _button(label: str, page: str, *, primary: bool = False) -> None:
+    # A link could not be primary.
+    if st.button(label, type="primary" if primary else "secondary"):
+        st.switch_page(navigation.link(page), query_params=st.query_params.to_dict())
+
+
+def _say_what_a_cheap_fix_brings(chosen: Settings) -> None:
+    """Say what one parameter or two, fitted on the calibration rows, would make of the ECE."""
+    data = chosen.whole
+    if fit_split_for(data, chosen.split) is None or chosen.sample.data.rows < MIN_ROWS:
+        return
+    # Imported here: what fits maps takes a second to import, which the first chart need not wait for.
+    from calviz.app import before_after
+
+    method = "platt" if data.kind != "confidence" and data.n_classes == 2 else "temperature"
+    try:
+        result = before_after.recalibrated_diagrams(chosen, method)
+    except CalvizError:
+        return
+    key = chosen.sample.ece_key
+    before, after = (Written(evaluation[key]).value for evaluation in result.values)
+    label = RECALIBRATORS[method].label
+    st.markdown(f"**{md(label)} would take the ECE from {before} to {after} points.**")
+    st.caption(md(result.words, 500))
 
 
 def in_plain_words(chosen: Settings) -> None:

@@ -118,7 +118,7 @@ def test_a_click_while_the_first_file_is_read_does_not_lose_it(tmp_path, monkeyp
 
 
 def test_the_page_over_time_names_columns_that_are_recognised():
-    page = (ROOT / "pages/over_time.py").read_text(encoding="utf-8")
+    page = (ROOT / "pages/diagnose.py").read_text(encoding="utf-8")
     names = re.split(", | or ", re.search("is called (.+), for example", page)[1])
     assert len(names) == 4
     for name in names:

@@ -59,13 +59,11 @@ def test_a_worst_bin_of_the_other_view_of_two_classes_is_not_that_of_the_bins_dr
     labels = rng.random(1_000) < 1 / (1 + np.exp(-(z - 0.8)))
     rows = [f"{int(y)},{1 / (1 + np.exp(-s)):.4f}" for y, s in zip(labels, z, strict=True)]
     file = "\n".join(["label,p", *rows]).encode()
-    app = quiet(
-        upload(open_page(page="data"), "high.csv", file).open("reliability")
-    )
-    assert "**Worst between " in text_of(app)
+    app = quiet(upload(open_page(page="data"), "high.csv", file).open("reliability"))
+    assert "\nWorst between " in text_of(app)
     app.button(key="calviz.other_view").click().run()
     words = text_of(quiet(app))
     assert "this page looks at the top label" in words
-    assert "**Probabilities of '1' too high by " in words.replace("\\", "")
+    assert "Probabilities of '1' too high by " in words.replace("\\", "")
     assert " Seen by the top label, " in words
     assert "Worst between " not in words

@@ -38,9 +38,7 @@ def test_a_link_without_a_reduction_shows_the_default_of_the_data(query, reducti
 @pytest.mark.slow
 def test_the_overview_says_what_the_other_view_of_two_classes_shows():
     entry = b"label,p\n" + b"1,0.6\n" * 300 + b"0,0.6\n" * 700 + b"1,0.1\n" * 2 + b"0,0.1\n" * 98
-    app = quiet(
-        upload(open_page(page="data"), "high.csv", entry).open("overview")
-    )
+    app = quiet(upload(open_page(page="data"), "high.csv", entry).open("overview"))
     assert "this page looks at the positive class" in text_of(app)
     assert "Seen by the top label, the predictions are overconfident by " in text_of(app)
     app.button(key="calviz.other_view").click().run()
