@@ -338,7 +338,7 @@ _ONE_CLASS = "calviz.one_class"
 def choose_class(chosen: Settings, label: str, placeholder: str) -> None:
     """On a page about one class, ask which one if there are more than two.
 
-    This sets the reduction of the sidebar, so that link, title and other pages follow.
+    This sets the view of the bar, so that link, title and other pages follow.
     """
     data = chosen.whole
     if data.kind == "confidence" or data.n_classes == 2:
@@ -357,7 +357,7 @@ def choose_class(chosen: Settings, label: str, placeholder: str) -> None:
         filter_mode="contains",
         placeholder=placeholder,
         width=420,
-        help="One class against the rest, as the reduction in the sidebar says. Type to search.",
+        help="One class against the rest, as the view in the bar says. Type to search.",
     )
 
 

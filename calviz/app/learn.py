@@ -1,4 +1,4 @@
-"""The page Learn: three models to start with, entries to look up, questions, glossary, limits and references.
+"""The panel Learn: three models to start with, entries to look up, questions, glossary, limits and references.
 
 Alone, so that no other page loads the texts.
 """

@@ -193,7 +193,7 @@ def marks() -> Marks:
     return "bars" if st.session_state.get(_MARKS) == "bars" else "points"
 
 
-#: The web font of the page. Saved pictures are drawn without it, as it exists nowhere else (`sidebar.draw_shortcuts`).
+#: The web font of the page. Saved pictures are drawn without it, as it exists nowhere else (`bar.draw_shortcuts`).
 PAGE_FONT = '"Source Sans"'
 _CAPTION, _FORMAT, _MARKS, _PRINT = "caption", "picture", "marks", "print"
 _FORMATS = {"png": "PNG", "svg": "SVG"}
@@ -220,7 +220,7 @@ def draw_picture_options() -> None:
             "As a paper prints them",
             key=_PRINT,
             bind="query-params",
-            help="Without grey areas and grid. The page Figures puts several beside each other, in the size of a column, "
+            help="Without grey areas and grid. Report, Figures for print, puts several beside each other, in the size of a column, "
             "as SVG, PNG and PDF. Pointing at a figure and pressing c copies it.",
         )
         session.choose_one(
