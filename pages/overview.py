@@ -25,6 +25,9 @@ from calviz.verdicts import analysis
 from calviz.verdicts.evaluation import Written
 from calviz.verdicts.joint_tests import MIN_ROWS
 
+#: Pixels of the diagram: the first screen holds it whole.
+DIAGRAM = 620
+
 
 def overview(chosen: Settings) -> None:
     """Verdict, diagram, first numbers, findings, and what to do next."""
@@ -58,7 +61,7 @@ def overview(chosen: Settings) -> None:
     pictures, words = st.columns([11, 10], gap="large")
     with pictures, navigation.boundary():
         interactive_reliability.draw_clickable(
-            session.reliability(chosen), chosen, key="overview.chart"
+            session.reliability(chosen), chosen, key="overview.chart", height=DIAGRAM
         )
         # Below the picture, so that the picture and its legend are on the first screen.
         bar.draw_other_view(chosen, session.other_view(chosen), below=True)

@@ -174,7 +174,7 @@ def draw_settings_choice() -> session.Settings:
         usual = entry.loaded.recognition.eval_split
         with _chip("split", "Split", st.session_state.get("split") or usual or session.ALL_ROWS):
             split = _split(data, usual, requests)
-    with _chip("view", "View", st.session_state.get("reduction") or Reduction.default(data).kind):
+    with _chip("view", "View", _view_text(data)):
         reduction = _reduction(data, requests)
     with _chip("bins", "Bins", _bins_text()):
         scheme, bins = _bins(requests)
@@ -192,6 +192,12 @@ def _chip(key: str, label: str, value: object) -> Any:
     if screen.page_width() is not None:
         return st.container()
     return st.popover(f":gray[{label}] {md(shorten(value, 24))}", key=f"calviz.chip.{key}")
+
+
+def _view_text(data: Dataset) -> str:
+    kind = st.session_state.get("reduction") or Reduction.default(data).kind
+    named = st.session_state.get("class") if kind == "class" else None
+    return f"class {named}" if named else str(kind)
 
 
 def _bins_text() -> str:

@@ -160,6 +160,9 @@ def draw_navigation() -> Page:
     opened: dict[str, str] = st.session_state.setdefault(_OPENED, {})
     page = _navigation(opened)
     key = page.url_path or PAGES[0].key
+    if page.url_path == PAGES[0].key:
+        # The first page is at "/", but people also type its name.
+        st.switch_page(link(PAGES[0].key), query_params=st.query_params.to_dict())
     if key in MOVED:
         moved, settings = MOVED[key]
         st.switch_page(link(moved), query_params=st.query_params.to_dict() | settings)
@@ -195,7 +198,6 @@ def _navigation(opened: Mapping[str, str]) -> Page:
     for panel, draw in zip(PANELS, (_data, _learn), strict=True):
         links[panel.key] = st.Page(draw, title=panel.title, url_path=panel.key, visibility="hidden")
     others = [
-        # The first page is at "/", but people also type its name.
         st.Page(ROOMS[0].file, title=ROOMS[0].title, url_path=path, visibility="hidden")
         for path in (PAGES[0].key, *MOVED)
     ]

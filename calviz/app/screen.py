@@ -122,10 +122,14 @@ def draw_diagram(
     on_select: Any = "ignore",
     selected: tuple[int, int] | None = None,
     larger: bool = False,
+    height: int | None = None,
     drag: bool = False,
     beside: Sequence[ReliabilityOverlay] = (),
 ) -> Any:
-    """Draw the diagram; `on_select` is called for a click on a bin or, with `drag`, for a range that is dragged over."""
+    """Draw the diagram, in its usual height in pixels or another one (not on a phone).
+
+    `on_select` is called for a click on a bin or, with `drag`, for a range that is dragged over.
+    """
     width = page_width()
     drawing = figure.plot(
         theme=theme(), selected=selected, width=width, marks=marks(), beside=beside
@@ -133,7 +137,7 @@ def draw_diagram(
     if width is None:
         # The square of the diagram is as large as the height allows.
         extra = LARGER * larger + WIDER * (width_class() == "wide")
-        drawing.update_layout(height=(drawing.layout.height or 0) + extra)
+        drawing.update_layout(height=height or (drawing.layout.height or 0) + extra)
     if drag:
         drawing.update_layout(dragmode="select", selectdirection="h")
     return st.plotly_chart(
