@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 import streamlit as st
 
 from calviz.app import (
@@ -27,6 +29,8 @@ from calviz.verdicts.joint_tests import MIN_ROWS
 
 #: Pixels of the diagram: the first screen holds it whole.
 DIAGRAM = 620
+#: The module that fits maps.
+_FITTING = "calviz.comparison.fitting"
 
 
 def overview(chosen: Settings) -> None:
@@ -83,8 +87,10 @@ def overview(chosen: Settings) -> None:
         tables_and_cards.draw_findings(others, codes=False)
     with navigation.boundary():
         rows_shown.draw_selection(chosen)
-    with fix, navigation.boundary():
-        _say_what_a_cheap_fix_brings(chosen)
+    # What fits maps takes a second to import: a fresh server draws the page first, and the line once it is there.
+    waits = None if _FITTING in sys.modules else 2.0
+    with fix:
+        st.fragment(_say_what_a_cheap_fix_brings, run_every=waits)(chosen, waits is not None)
 
 
 def _button(label: str, page: str, *, primary: bool = False) -> None:
@@ -93,14 +99,22 @@ def _button(label: str, page: str, *, primary: bool = False) -> None:
         st.switch_page(navigation.link(page), query_params=st.query_params.to_dict())
 
 
-def _say_what_a_cheap_fix_brings(chosen: Settings) -> None:
+def _say_what_a_cheap_fix_brings(chosen: Settings, waited: bool) -> None:
     """Say what one parameter or two, fitted on the calibration rows, would make of the ECE."""
     data = chosen.whole
-    if fit_split_for(data, chosen.split) is None or chosen.sample.data.rows < MIN_ROWS:
+    few = chosen.sample.data.rows < MIN_ROWS
+    if few or fit_split_for(data, chosen.split) is None or _FITTING not in sys.modules:
         return
-    # Imported here: what fits maps takes a second to import, which the first chart need not wait for.
+    if waited:
+        st.rerun()  # ends the waiting
+    with navigation.boundary():
+        _draw_cheap_fix(chosen)
+
+
+def _draw_cheap_fix(chosen: Settings) -> None:
     from calviz.app import before_after
 
+    data = chosen.whole
     method = "platt" if data.kind != "confidence" and data.n_classes == 2 else "temperature"
     try:
         result = before_after.recalibrated_diagrams(chosen, method)

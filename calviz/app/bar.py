@@ -30,7 +30,7 @@ from calviz.sample.sample import Where, rows_where
 
 _PICK = "calviz.pick"
 #: Characters of a title that fit a chip.
-_FITS = 28
+_FITS = 24
 
 
 def draw_bar(page: str) -> None:
@@ -79,9 +79,8 @@ def _data_set() -> None:
         key: f"{name} ({key[:6]})" if list(names.values()).count(name) > 1 else name
         for key, name in names.items()
     }
-    with st.popover(
-        md(shorten(entry.title, _FITS)), icon=":material/description:", type="secondary"
-    ):
+    rows = counted(loaded.recognition.rows, "row")
+    with st.popover(f"{md(shorten(entry.title, _FITS))} · {rows}", icon=":material/description:"):
         st.session_state[_PICK] = open_files.current_key()
         st.selectbox(
             "Data set",
@@ -93,7 +92,7 @@ def _data_set() -> None:
         if entry.sample is not None:
             st.badge("Sample data", color="violet")
             st.caption(md(entry.sample.description))
-        facts = [counted(loaded.recognition.rows, "row")]
+        facts = [rows]
         if loaded.first.n_classes:
             facts.append(f"{loaded.first.n_classes:,} classes")
         st.caption(f"{' · '.join(facts)} · digest {md(loaded.digest[:8])}")
@@ -160,31 +159,67 @@ _REDUCTION_HELP: Mapping[ReductionKind, str] = {
 
 
 def draw_settings_choice() -> session.Settings:
-    """Draw the widgets and keep what they choose as the current settings."""
+    """Draw the widgets, each behind its chip, and keep what they choose as the current settings."""
     entry = open_files.current()
     requests = open_files.take_requests()
+    # What a chip says is known before the widget behind it is drawn.
+    now = _Now(requests)
     models = tuple(entry.loaded.models)
     model = models[0]
     if len(models) > 1:
-        with _chip("model", "Model", st.session_state.get("model") or model):
+        with _chip("model", "Model", now.get("model", model)):
             model = _choose("Model", "model", models, requests)
     data = entry.loaded.models[model]
     split = None
     if data.splits is not None:
         usual = entry.loaded.recognition.eval_split
-        with _chip("split", "Split", st.session_state.get("split") or usual or session.ALL_ROWS):
+        with _chip("split", "Split", now.get("split", usual or session.ALL_ROWS)):
             split = _split(data, usual, requests)
-    with _chip("view", "View", _view_text(data)):
+    with _chip("view", "View", now.view(data)):
         reduction = _reduction(data, requests)
-    with _chip("bins", "Bins", _bins_text()):
+    with _chip("bins", "Bins", now.bins()):
         scheme, bins = _bins(requests)
     where: Where = ()
     if data.groups:
-        with _chip("rows", "Rows", st.session_state.get("level") or "all"):
+        with _chip("rows", "Rows", now.rows()):
             where = _slice(data, requests)
     chosen = session.Settings(entry, model, split, reduction, bins, scheme, where)
     session.set_current(chosen)
     return chosen
+
+
+class _Now:
+    """What the chips say: what a link or a button asks for, else what was chosen."""
+
+    def __init__(self, requests: Mapping[str, str]) -> None:
+        self.requests = requests
+
+    def get(self, key: str, default: str) -> str:
+        return self.requests.get(key) or str(st.session_state.get(key) or default)
+
+    def view(self, data: Dataset) -> str:
+        kind = self.get("reduction", Reduction.default(data).kind)
+        if kind in ("top-r", "within-top-r"):
+            return kind.replace("-r", f"-{self.get('r', '2')}")
+        named = self.get("class", "") if kind == "class" else ""
+        return f"class {named}" if named else kind
+
+    def bins(self) -> str:
+        scheme = self.get("scheme", "equal-width")
+        if scheme == "sturges":
+            return "Sturges"
+        count = self.get("bins", str(DEFAULT_BINS))
+        return count if scheme == "equal-width" else f"{count}, {scheme.replace('-', ' ')}"
+
+    def rows(self) -> str:
+        return (
+            ", ".join(
+                f"{column} = {self.get(value_key, '')}"
+                for column_key, value_key, _, none in session.CONDITIONS
+                if (column := self.get(column_key, none)) != none
+            )
+            or "all"
+        )
 
 
 def _chip(key: str, label: str, value: object) -> Any:
@@ -192,20 +227,6 @@ def _chip(key: str, label: str, value: object) -> Any:
     if screen.page_width() is not None:
         return st.container()
     return st.popover(f":gray[{label}] {md(shorten(value, 24))}", key=f"calviz.chip.{key}")
-
-
-def _view_text(data: Dataset) -> str:
-    kind = st.session_state.get("reduction") or Reduction.default(data).kind
-    named = st.session_state.get("class") if kind == "class" else None
-    return f"class {named}" if named else str(kind)
-
-
-def _bins_text() -> str:
-    scheme = st.session_state.get("scheme") or "equal-width"
-    if scheme == "sturges":
-        return "Sturges"
-    count = st.session_state.get("bins") or DEFAULT_BINS
-    return f"{count}" if scheme == "equal-width" else f"{count}, {str(scheme).replace('-', ' ')}"
 
 
 def _choose(

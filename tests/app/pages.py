@@ -2,9 +2,9 @@
 
 import re
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Self
+from typing import Any, Self
 
 from streamlit.testing.v1 import AppTest
 from streamlit.util import calc_hash
@@ -58,8 +58,27 @@ def text_of(app: AppTest) -> str:
         *(app.markdown, app.caption, app.header, app.title, app.subheader),
         *(app.info, app.warning, app.error),
     )
-    text = "\n".join(e.value for kind in kinds for e in kind)
+    text = "\n".join([*(e.value for kind in kinds for e in kind), *chips(app)])
+    return plain(text)
+
+
+def plain(text: str) -> str:
+    """Return a text without escapes."""
     return re.sub(r"&#(\d+);", lambda m: chr(int(m[1])), text).replace("\u2060", "")
+
+
+def chips(app: AppTest) -> list[str]:
+    """Return the labels of what opens on a click: the chips of the bar."""
+
+    def walk(block: Any) -> Iterator[str]:
+        for child in block.children.values():
+            label = getattr(getattr(getattr(child, "proto", None), "popover", None), "label", "")
+            if label:
+                yield re.sub(r":gray\[(.*?)\]", r"\1", label)
+            if hasattr(child, "children"):
+                yield from walk(child)
+
+    return list(walk(app.main))
 
 
 def upload(app: AppTest, name: str, content: bytes) -> AppTest:

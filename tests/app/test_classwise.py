@@ -44,7 +44,7 @@ def test_a_class_leads_to_its_own_diagram():
     assert app.query_params["reduction"] == "class"
     assert app.query_params["class"] == "fox"
     app.open("reliability")
-    assert "class 'fox' against the rest" in text_of(quiet(app))
+    assert "View class fox" in text_of(quiet(app))
 
 
 @pytest.mark.slow

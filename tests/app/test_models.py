@@ -31,7 +31,7 @@ def _csv(ids: list[str], score: np.ndarray, labels: np.ndarray) -> bytes:
 
 def test_the_best_model_is_named_with_those_that_tie():
     app = _finished(open_page("data=breast_cancer", "compare_models"))
-    answer = app.subheader[0].value
+    answer = app.title[0].value
     assert "logistic regression" in answer
     assert "not told apart" in answer
     table = app.table[0].value
@@ -136,7 +136,7 @@ def test_full_and_confidence_only_models_are_compared_by_what_both_have():
     brier = next(name for name in table.columns if "Brier" in name)
     assert [v == "–" for v in table[brier]] == [True, False]
     assert [b.value for b in app.button_group if b.key == "models-by-confidence"] == ["accuracy"]
-    assert "not told apart" in app.subheader[0].value
+    assert "not told apart" in app.title[0].value
 
 
 def test_methods_of_every_model():
@@ -154,7 +154,7 @@ def test_the_page_says_how_many_labels_are_enough():
     app = _finished(
         open_page("data=breast_cancer&model=SVM margin&label-draws=5", "learning_curve")
     )
-    answer = app.subheader[0].value
+    answer = app.title[0].value
     assert "labels" in answer
     assert "uncalibrated" in answer
     assert "judged on the same 285 rows" in text_of(app)

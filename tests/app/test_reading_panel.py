@@ -89,7 +89,7 @@ def test_the_sample_is_not_judged_beneath_an_error(content):
         assert not app.metric
     press(app, "Show sample data instead")
     app.open("overview")
-    assert len(quiet(app).metric) == 5
+    assert len(quiet(app).metric) == 3
 
 
 @pytest.mark.slow

@@ -37,10 +37,9 @@ def overconfident(n=600, splits=True):
 
 def opened(content, name="net.csv", **query):
     app = upload(open_page(page="data"), name, content)
-    app.open("recalibrate")
     for key, value in query.items():
         app.query_params[key] = value
-    return app.run()
+    return app.open("recalibrate")
 
 
 def compared(app):

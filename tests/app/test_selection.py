@@ -18,7 +18,7 @@ from calviz.app.selection import (
     rows_of,
 )
 from calviz.sample.sample import Sample
-from tests.app.pages import open_page, quiet, text_of
+from tests.app.pages import open_page, plain, quiet, text_of
 
 NAMES = st.text(alphabet="ab0 ~!:-.,é%&=+#日\n", min_size=1, max_size=12)
 RULES = st.one_of(
@@ -91,7 +91,7 @@ def test_a_selection_goes_from_page_to_page_and_is_cleared_in_one_place():
     # The rows of a class mean something in another split too; those of other data do not.
     app.selectbox(key="split").set_value("all rows").run()
     assert app.query_params["selected"] == "cell~3~8"
-    app.button(key="calviz.selected.clear").click().run()
+    app.button(key="calviz.selected.chip").click().run()
     assert "selected" not in app.query_params
     assert "46 rows" not in text_of(quiet(app))
 
@@ -134,8 +134,8 @@ def test_a_pinned_state_stands_beside_the_present_one():
     app.button(key="calviz.pin").click().run()
     assert app.query_params["pinned"] == "b10~ftemperature"
     app.number_input(key="bins").set_value(15).run()
-    text = text_of(quiet(app))
-    assert "Pinned: 10 equal-width bins, after temperature scaling" in text.replace("**", "")
+    chip = quiet(app).button(key="calviz.unpin")
+    assert "10 equal-width bins, after temperature scaling" in plain(chip.help)
     # Accuracy is that of all rows, whatever the map; the ECE is that after it.
     app.open("overview")
     assert "pinned 79.1" in text_of(quiet(app))

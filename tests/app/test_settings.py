@@ -1,4 +1,4 @@
-"""The settings of the sidebar and of a link: split, reduction, slice, bins."""
+"""The settings of the bar and of a link: split, reduction, slice, bins."""
 
 import re
 
@@ -13,10 +13,10 @@ def test_the_evaluation_split_is_the_one_whose_name_says_so():
     assert app.selectbox(key="split").value == "test"
     for page in ("recalibrate", "learning_curve"):
         app.open(page)
-        assert "split test" in text_of(quiet(app))
+        assert "Split test" in text_of(quiet(app))
     app.open("overview")
     app.selectbox(key="split").set_value("all rows").run()
-    assert "all splits" in text_of(quiet(app))
+    assert "Split all rows" in text_of(quiet(app))
 
 
 @pytest.mark.slow
@@ -74,10 +74,10 @@ def test_reductions(reduction):
     quiet(app)
     if reduction == "class":
         app.selectbox(key="class").set_value("7").run()
-        assert "class '7' against the rest" in text_of(quiet(app))
+        assert "View class 7" in text_of(quiet(app))
     else:
         app.number_input(key="r").set_value(3).run()
-        assert "top 3" in text_of(quiet(app))
+        assert "within-top-3" in text_of(quiet(app))
 
 
 @pytest.mark.slow
@@ -96,7 +96,7 @@ def test_a_slice_looks_at_some_rows():
     app = open_page()
     app.selectbox(key="slice").set_value("condition").run()
     app.selectbox(key="level").set_value("rotated").run()
-    assert "condition = rotated" in text_of(quiet(app))
+    assert "Rows condition = rotated" in text_of(quiet(app))
     app.selectbox(key="calviz.pick").set_value("breast_cancer").run()
     # The other data have no such column.
     assert "condition" not in text_of(quiet(app))
@@ -117,7 +117,7 @@ def test_a_slice_of_two_columns_is_said_on_every_page():
     assert "80 rows" in text_of(quiet(app))
     for page in ("overview", "recalibrate", "report"):
         app.open(page)
-        assert "80 rows · site = y, shift = v" in text_of(quiet(app))
+        assert "Rows site = y, shift = v" in text_of(quiet(app))
     app.open("slices")
     assert "site = y, shift = v" in text_of(app)
     press(app, "Show all rows")
