@@ -39,6 +39,7 @@ from calviz.core.words import (
 from calviz.figures.curve_estimates import Curve, CurveKind, make_curves
 from calviz.figures.figure import NAME_LENGTH, Figure, ends_or_nan, facts, named
 from calviz.figures.marks import (
+    EDGE,
     LINE,
     Picture,
     ReliabilityOverlay,
@@ -692,7 +693,8 @@ class _Surroundings:
         """Return one x axis for both panels, and the y axes; the square stays square at any page width."""
         p, reduction = self.palette, with_short_class(self.figure.reduction, _AXIS_NAME)
         unit: dict[str, Any] = {
-            "range": [0, 1],
+            # Room for the points on the edges.
+            "range": [-EDGE, 1 + EDGE],
             "tickmode": "linear",
             "tick0": 0,
             "dtick": 0.2,

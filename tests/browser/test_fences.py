@@ -139,6 +139,22 @@ def test_two_people_at_once_see_their_own_data_only(view, tmp_path):
     tabs[1].expect("This link needs its file")
 
 
+def test_a_page_of_another_name_gets_no_connection(server):
+    address = urlsplit(server.url)
+
+    def answer(host):
+        head = (
+            f"GET /_stcore/stream HTTP/1.1\r\nHost: {host}\r\nOrigin: http://{host}\r\nUpgrade: websocket\r\n"
+            "Connection: Upgrade\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n"
+        )
+        with socket.create_connection((address.hostname, address.port), timeout=20) as line:
+            line.sendall(head.encode())
+            return line.recv(40)
+
+    assert b" 101 " in answer(address.netloc)
+    assert b" 403 " in answer(f"rebound.example:{address.port}")
+
+
 def test_an_upload_that_breaks_off_leaves_nothing(view, server):
     tab = view()
     page = tab.page

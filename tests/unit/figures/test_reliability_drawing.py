@@ -33,7 +33,7 @@ def values(array):
 def test_the_drawing_is_square(theme):
     layout = drawn(Reliability.compute(binary(100)), theme=theme)["layout"]
     x, y = layout["xaxis"], layout["yaxis"]
-    assert x["range"] == y["range"] == [0, 1]
+    assert x["range"] == y["range"] == [-0.015, 1.015]
     assert (y["scaleanchor"], y["scaleratio"]) == ("x", 1)
     assert x["constrain"] == y["constrain"] == "domain"
     assert layout["yaxis2"]["anchor"] == "x"
