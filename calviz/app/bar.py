@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from contextlib import nullcontext, suppress
+from contextlib import nullcontext
 from functools import cache
 from typing import Any, Literal
 
 import streamlit as st
-from streamlit.errors import StreamlitAPIException
 
 from calviz.app import (
     navigation,
@@ -161,62 +160,84 @@ _REDUCTION_HELP: Mapping[ReductionKind, str] = {
 def draw_settings_choice() -> session.Settings:
     """Draw the widgets, each behind its chip, and keep what they choose as the current settings."""
     entry = open_files.current()
-    requests = open_files.take_requests()
-    # What a chip says is known before the widget behind it is drawn.
-    now = _Now(requests)
+    requests = _Requests()
     models = tuple(entry.loaded.models)
     model = models[0]
     if len(models) > 1:
-        with _chip("model", "Model", now.get("model", model)):
+        with _chip("model", "Model", requests.text("model", model)):
             model = _choose("Model", "model", models, requests)
     data = entry.loaded.models[model]
     split = None
     if data.splits is not None:
         usual = entry.loaded.recognition.eval_split
-        with _chip("split", "Split", now.get("split", usual or session.ALL_ROWS)):
+        with _chip("split", "Split", requests.text("split", usual or session.ALL_ROWS)):
             split = _split(data, usual, requests)
-    with _chip("view", "View", now.view(data)):
+    with _chip("view", "View", requests.view(data)):
         reduction = _reduction(data, requests)
-    with _chip("bins", "Bins", now.bins()):
+    with _chip("bins", "Bins", requests.bins()):
         scheme, bins = _bins(requests)
     where: Where = ()
     if data.groups:
-        with _chip("rows", "Rows", now.rows()):
+        with _chip("rows", "Rows", requests.rows(data)):
             where = _slice(data, requests)
     chosen = session.Settings(entry, model, split, reduction, bins, scheme, where)
     session.set_current(chosen)
+    requests.write()
     return chosen
 
 
-class _Now:
-    """What the chips say: what a link or a button asks for, else what was chosen."""
+#: Names of the settings in the address, which are the keys of their widgets.
+SETTINGS = (
+    *("model", "split", "reduction", "r", "class", "scheme", "bins"),
+    *(key for condition in session.CONDITIONS for key in condition[:2]),
+)
 
-    def __init__(self, requests: Mapping[str, str]) -> None:
-        self.requests = requests
 
-    def get(self, key: str, default: str) -> str:
-        return self.requests.get(key) or str(st.session_state.get(key) or default)
+class _Requests(dict[str, str]):
+    """Settings that a button asks for, and those that the address has and no widget yet; what the chips say; the new address.
+
+    The widgets are not bound to the address: streamlit's own binding needs them on screen, and these are behind chips.
+    """
+
+    def __init__(self) -> None:
+        super().__init__(open_files.take_requests())
+        #: What differs from its default, by name in the address, as it is shown.
+        self.shown: dict[str, str] = {}
+        for key in SETTINGS:
+            if open_files.is_history_step():
+                st.session_state.pop(key, None)
+            if key in st.query_params and key not in st.session_state:
+                self.setdefault(key, st.query_params[key])
+
+    def write(self) -> None:
+        """Write the address."""
+        for key in SETTINGS:
+            open_files.write_parameter(key, self.shown.get(key))
+
+    def text(self, key: str, default: str) -> str:
+        """Return what a setting will be, which a chip says before the widget behind it is drawn."""
+        return self.get(key) or str(st.session_state.get(key) or default)
 
     def view(self, data: Dataset) -> str:
-        kind = self.get("reduction", Reduction.default(data).kind)
+        kind = self.text("reduction", Reduction.default(data).kind)
         if kind in ("top-r", "within-top-r"):
-            return kind.replace("-r", f"-{self.get('r', '2')}")
-        named = self.get("class", "") if kind == "class" else ""
+            return kind.replace("-r", f"-{self.text('r', '2')}")
+        named = self.text("class", "") if kind == "class" else ""
         return f"class {named}" if named else kind
 
     def bins(self) -> str:
-        scheme = self.get("scheme", "equal-width")
+        scheme = self.text("scheme", "equal-width")
         if scheme == "sturges":
             return "Sturges"
-        count = self.get("bins", str(DEFAULT_BINS))
+        count = self.text("bins", str(DEFAULT_BINS))
         return count if scheme == "equal-width" else f"{count}, {scheme.replace('-', ' ')}"
 
-    def rows(self) -> str:
+    def rows(self, data: Dataset) -> str:
         return (
             ", ".join(
-                f"{column} = {self.get(value_key, '')}"
+                f"{column} = {self.text(value_key, '')}"
                 for column_key, value_key, _, none in session.CONDITIONS
-                if (column := self.get(column_key, none)) != none
+                if (column := self.text(column_key, none)) in data.groups
             )
             or "all"
         )
@@ -233,7 +254,7 @@ def _choose(
     label: str,
     key: str,
     names: Sequence[str],
-    requests: Mapping[str, str],
+    requests: _Requests,
     *,
     default: str | None = None,
     help: str | None = None,
@@ -241,31 +262,30 @@ def _choose(
     """Draw a list to choose from; the address holds the name as it is shown."""
     shown = distinct(tuple(names))
     if key in requests:
-        _put(key, {text: name for name, text in shown.items()}.get(requests[key]), requests[key])
+        _put(key, {text: name for name, text in shown.items()}.get(requests[key]))
+    first = default if default is not None and default in names else names[0]
     chosen = st.selectbox(
         label,
         list(names),
-        index=list(names).index(default) if default is not None and default in names else 0,
+        # No default where the state is set: streamlit warns about two values.
+        index=0 if key in st.session_state else list(names).index(first),
         format_func=lambda name: shown.get(name, str(name)),
         key=key,
-        bind="query-params",
         filter_mode="contains",
         help=help,
     )
-    return chosen if chosen is not None else names[0]
+    chosen = chosen if chosen is not None else names[0]
+    if chosen != first:
+        requests.shown[key] = shown[chosen]
+    return chosen
 
 
-def _put(key: str, value: Any, shown: str) -> None:
-    if value is None:
-        return
-    st.session_state[key] = value
-    # A widget that is drawn for the first time does not write a value that was put into the state
-    # to the address; one that was there before does, and lets nobody else write it.
-    with suppress(StreamlitAPIException):
-        st.query_params[key] = shown
+def _put(key: str, value: Any) -> None:
+    if value is not None:
+        st.session_state[key] = value
 
 
-def _split(data: Dataset, default: str | None, requests: Mapping[str, str]) -> str | None:
+def _split(data: Dataset, default: str | None, requests: _Requests) -> str | None:
     if data.splits is None:
         return None
     chosen = _choose(
@@ -279,7 +299,7 @@ def _split(data: Dataset, default: str | None, requests: Mapping[str, str]) -> s
     return None if chosen == session.ALL_ROWS else chosen
 
 
-def _reduction(data: Dataset, requests: Mapping[str, str]) -> Reduction:
+def _reduction(data: Dataset, requests: _Requests) -> Reduction:
     if data.kind == "confidence":
         st.caption("Reduction: top label, the only one that confidence-only data allow.")
         return Reduction()
@@ -295,13 +315,13 @@ def _reduction(data: Dataset, requests: Mapping[str, str]) -> Reduction:
     if kind in ("top-r", "within-top-r"):
         if "r" in requests and requests["r"].isdigit():
             r = min(max(int(requests["r"]), 2), data.n_classes)
-            _put("r", r, str(r))
+            _put("r", r)
         elif st.session_state.get("r", 2) > data.n_classes:
             st.session_state["r"] = 2
         # "min" is the default, and also streamlit's way to say that the state holds the value.
-        r = st.number_input(
-            "r", 2, data.n_classes, "min", key="r", bind="query-params", help="The rank, 2 or more."
-        )
+        r = st.number_input("r", 2, data.n_classes, "min", key="r", help="The rank, 2 or more.")
+        if r != 2:
+            requests.shown["r"] = str(int(r))
         return Reduction(kind, int(r))  # type: ignore[arg-type]
     if kind == "class":
         name = _choose("Class", "class", data.class_names, requests, help="Type to search.")
@@ -317,7 +337,7 @@ def _follow_default(default: ReductionKind) -> None:
         st.session_state["reduction"] = default
 
 
-def _bins(requests: Mapping[str, str]) -> tuple[Scheme, int]:
+def _bins(requests: _Requests) -> tuple[Scheme, int]:
     scheme = _choose(
         "Bins",
         "scheme",
@@ -331,16 +351,16 @@ def _bins(requests: Mapping[str, str]) -> tuple[Scheme, int]:
     is_requested = "bins" in requests and requests["bins"].isdigit()
     if is_requested:
         count = min(max(int(requests["bins"]), 1), session.MAX_BINS)
-        _put("bins", count, str(count))
+        _put("bins", count)
     # No default where the state is set in this run: streamlit warns about two values.
     usual: int | Literal["min"] = "min" if is_requested else DEFAULT_BINS
-    bins = st.number_input(
-        "Number of bins", 1, session.MAX_BINS, usual, key="bins", bind="query-params"
-    )
+    bins = st.number_input("Number of bins", 1, session.MAX_BINS, usual, key="bins")
+    if bins != DEFAULT_BINS:
+        requests.shown["bins"] = str(int(bins))
     return scheme, int(bins)  # type: ignore[return-value]
 
 
-def _slice(data: Dataset, requests: Mapping[str, str]) -> Where:
+def _slice(data: Dataset, requests: _Requests) -> Where:
     conditions: list[tuple[str, str]] = []
     for column_key, value_key, label, none in session.CONDITIONS:
         left = [name for name in data.groups if name not in dict(conditions)]

@@ -103,12 +103,12 @@ def test_tables_fit_a_window_of_1280_pixels(link, view):
     assert settling.in_the_end(page, wider, lambda found: not found) == []
 
 
-@pytest.mark.parametrize("path", ["/", "/explain", "/cumulative?data=digits"])
+@pytest.mark.parametrize("path", ["/", "/cumulative?data=digits"])
 def test_figures_on_a_small_window_are_whole(path, view):
     tab = view(width=1024).open(path)
     # Wide enough to read: nothing that is drawn stands in half of a small page.
     tab.page.wait_for_function(
-        """() => [...document.querySelectorAll(".js-plotly-plot")].some(plot => plot.getBoundingClientRect().width > 500)"""
+        """() => [...document.querySelectorAll(".js-plotly-plot")].some(plot => plot.getBoundingClientRect().width > 450)"""
     )
     tab.settle()
     assert _wrong(tab.page) == []

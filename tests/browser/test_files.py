@@ -63,7 +63,8 @@ def test_a_file_is_read_and_stays_whatever_comes_after_it(view, good, bad):
     tab.expect("4 rows, 3 classes").settle()
     assert page.locator("[data-testid=stAlert]").count() == 0
 
-    tab.go("Overview").expect("mine.csv")
+    tab.go("Overview")
+    page.locator(".st-key-calviz-bar", has_text="mine.csv").wait_for()
     tab.chip("mine.csv")
     page.get_by_role("link", name="How it was read").click()
     tab.expect("4 rows, 3 classes")

@@ -96,7 +96,7 @@ def test_settings_survive_a_page_switch_and_a_step_back(view):
 
 
 def test_a_figure_has_the_font_of_its_page_and_a_saved_one_has_not(view):
-    tab = view().open("/explain?picture=SVG")
+    tab = view().open("/explain?picture=SVG").at("Overview")
     page = tab.page
     chart = page.locator(".js-plotly-plot").first
     chart.locator("text").first.wait_for()
