@@ -213,8 +213,8 @@ def _rows_words(costs: Costs, fit_words: str, judged_words: str) -> str:
         )
     else:
         where = (
-            f"The best threshold is chosen on the same {judged_words} that costs are counted on, which flatters it "
-            "a little: there is no other split to choose it on."
+            f"The best threshold is chosen on the same {judged_words} that costs are counted on, as there is no other split: its own cost "
+            "is a little too low; the interval of the difference allows for the choice."
         )
     return md(f"{face} {where}", 1_000)
 
