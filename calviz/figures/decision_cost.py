@@ -343,6 +343,7 @@ class Decision(Figure):
             raise OptionError("curves of different costs cannot be compared in one drawing.")
         return self._plotly_figure(theme, caption, width, others=tuple(others))
 
+    @claim("cost-of-miscalibration")
     def caption(self) -> tuple[str, ...]:
         """Name; rows and costs; what miscalibration costs: one line each."""
         c = self.costs
@@ -393,6 +394,7 @@ class Decision(Figure):
         )
         return text + self._difference()
 
+    @claim("cost-of-miscalibration")
     def _difference(self) -> str:
         amount = f"{self.per(self.excess)} per {PREDICTIONS_PER_COST:,} predictions"
         if self.excess_interval is not None:

@@ -221,6 +221,7 @@ class NetBenefit(Figure):
         """Name; rows and score; where the scores are useful: one line each."""
         return *score_lines(self.name, self.split, self.n, self.reduction), self.reading()
 
+    @claim("useful-range")
     def reading(self) -> str:
         """Say at which cutoffs it is shown that deciding by the scores is better than acting on everybody or on nobody."""
         useful = self.useful

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self, get_args
 import numpy as np
 
 from calviz.core.blocks import FloatArray
+from calviz.core.claims import claim
 from calviz.core.entry_specs import Theme, figure
 from calviz.core.errors import OptionError
 from calviz.core.events import BinaryEvents, CellEvents
@@ -301,6 +302,7 @@ class RiskCoverage(Figure):
             )
         return self._choice(kept, threshold)
 
+    @claim("threshold-risk")
     def at_risk(
         self, risk: float, *, confidence: float = CONFIDENCE, others: bool = True
     ) -> ReferralChoice:
@@ -356,15 +358,15 @@ class RiskCoverage(Figure):
 
     def _observed_at(self, risk: float) -> str:
         """What could be kept by the error rate of these rows, in a sentence with a leading space; empty for a single row."""
-        interval = self.coverage_interval(risk)
-        if interval is None:
+        if self.n == 1:
             return ""
-        low, high = (percent(end) for end in interval)
         share = percent(float(coverage_at(self.steps, risk)))
-        return (
-            f" By the errors of these rows alone, {share} could be kept at {percent(risk)} errors; by those of other samples like this one, "
-            f"{low} to {high}."
-        )
+        interval = self.coverage_interval(risk)
+        ends = ""
+        if interval is not None:
+            low, high = (percent(end) for end in interval)
+            ends = f" ({level_text(self.level)} CI {low} to {high})"
+        return f" By the errors of these rows alone, {share}{ends} could be kept at {percent(risk)} errors."
 
     def coverage_interval(self, risk: float) -> Interval | None:
         """Percentile bootstrap interval of the coverage at a risk; None for a single row.

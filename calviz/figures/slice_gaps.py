@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
 from calviz.core.blocks import FloatArray
+from calviz.core.claims import claim
 from calviz.core.entry_specs import Theme
 from calviz.core.errors import NotAvailable, OptionError
 from calviz.core.events import Reduction
@@ -270,6 +271,7 @@ class Levels:
     choices: tuple[ReferralChoice, ...]
     few: tuple[str, ...]
 
+    @claim("threshold-risk")
     def guarantee(self, risk: float) -> str:
         """Say what the thresholds of `choices` promise, in a sentence without its capital letter."""
         return (

@@ -102,7 +102,7 @@ def test_accuracy_at_a_coverage_is_that_of_the_metric(n, weighted):
     risk = metrics["coverage_at_risk"].params["risk"]
     if n > 1:
         share = percent(metrics["coverage_at_risk"].value)
-        assert f" {share} could be kept at 5.0 % errors" in figure.at_risk(risk).sentence
+        assert f" {share} (95 % CI" in figure.at_risk(risk).sentence.split("alone,")[1]
 
 
 def test_a_part_of_a_row_is_no_row_that_goes_to_an_expert():

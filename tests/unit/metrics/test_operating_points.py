@@ -105,7 +105,7 @@ def test_the_figure_agrees():
     assert figure.coverage_interval(0.08) == result.interval
     low, high = map(percent, result.interval)
     assert figure.at_risk(0.08).sentence.endswith(
-        f"{percent(result.value)} could be kept at 8.0 % errors; by those of other samples like this one, {low} to {high}."
+        f"{percent(result.value)} (95 % CI {low} to {high}) could be kept at 8.0 % errors."
     )
     assert math.isnan(figure.at_risk(0).accuracy) == (figure.at_risk(0).kept == 0)
 
