@@ -201,8 +201,8 @@ def test_where_no_threshold_is_shown_the_rows_that_are_missing_are_told():
     # Taken as (0 + 1) / (28 + 2) wrong: ln 20 / KL(1/30, .1) = 92.4 rows.
     assert none.more_rows == 65
     assert "About 65 more rows like these would be needed." in none.sentence
-    # Five right of five tell only that 29 are needed.
-    assert at_risk(5, 0).more_rows == 24
+    # Five right of five tell nothing: 3 ln 20 / -ln .9 = 85.3 rows.
+    assert at_risk(5, 0).more_rows == 81
     assert at_risk(40, 40).more_rows is None
     assert "cannot be told" in at_risk(40, 40).sentence
     assert at_risk(300, 0, risk=0.0).more_rows is None
