@@ -69,12 +69,10 @@ def explore_trust_by_group(chosen: Settings, columns: list[str]) -> None:
             "is": [levels.word(s) for s in levels.slices.slices],
             "from": [c.threshold if c.kept else None for c in levels.choices],
             "kept": [c.kept for c in levels.choices],
-            "accuracy there": [
-                ""
-                if c.interval is None
-                else f"{percent(c.accuracy)} ({percent_range(c.interval.low, c.interval.high)})"
-                for c in levels.choices
+            "right there": [
+                percent_numbers([c.accuracy])[0] if c.kept else None for c in levels.choices
             ],
+            "more": ["" if c.kept else c.more_words for c in levels.choices],
         },
         hide_index=True,
         height="content",
@@ -85,15 +83,15 @@ def explore_trust_by_group(chosen: Settings, columns: list[str]) -> None:
             "score": st.column_config.NumberColumn("mean score", format="%.1f %%"),
             "hits": st.column_config.NumberColumn(format="%.1f %%"),
             "from": st.column_config.NumberColumn("confidence from", format="%.3f"),
-            "accuracy there": st.column_config.TextColumn("accuracy there (95 % CI)"),
+            "right there": st.column_config.NumberColumn(format="%.1f %%"),
+            "more": st.column_config.TextColumn("more rows needed"),
         },
     )
     left_out = (
         f" {len(levels.few):,} with fewer than {LEAST_ROWS} rows left out." if levels.few else ""
     )
     st.caption(
-        f"Too high, too low: beyond chance, with all values tested together. Kept from that confidence on, at most {risk} % are wrong; the "
-        f"threshold is chosen on these very rows, so expect a little more on others.{left_out}"
+        f"Too high, too low: beyond chance, with all values tested together. {capitalised(levels.guarantee(risk / 100))}{left_out}"
     )
 
 
@@ -215,8 +213,8 @@ def _rows_words(costs: Costs, fit_words: str, judged_words: str) -> str:
         )
     else:
         where = (
-            f"The best threshold is chosen on the same {judged_words} that costs are counted on, which flatters it "
-            "a little: there is no other split to choose it on."
+            f"The best threshold is chosen on the same {judged_words} that costs are counted on, as there is no other split: its own cost "
+            "is a little too low; the interval of the difference allows for the choice."
         )
     return md(f"{face} {where}", 1_000)
 

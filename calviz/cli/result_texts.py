@@ -228,10 +228,7 @@ def print_groups(sample: Sample, column: str, risk: float) -> None:
         named = ", ".join(short_name(name) for name in few[:5]) + (", …" if len(few) > 5 else "")
         text = f"{counted(len(few), 'value')} with fewer than {LEAST_ROWS} rows: {named}"
         out.print(cell(text, style="dim"), soft_wrap=True)
-    text = (
-        f"off: beyond chance, corrected for all {len(levels.slices.slices)} values. The last columns: of the predictions from that confidence on, "
-        f"at most {percent(risk, 0)} are wrong; chosen on these very rows, so expect a little more on others."
-    )
+    text = f"off: beyond chance, corrected for all {len(levels.slices.slices)} values. The last columns: {levels.guarantee(risk)}"
     out.print(cell(text, style="dim"), soft_wrap=True)
 
 
@@ -248,19 +245,20 @@ def _table_by_group(levels: Levels, column: str, risk: float) -> Table:
         "",
         right,
         "keeps",
-        "right there (95 % CI)",
+        "right there",
+        "more rows needed",
     ):
         table.add_column(
             title, justify="left" if not table.columns or not title else "right", no_wrap=True
         )
     for s, choice in zip(levels.slices.slices, levels.choices, strict=True):
-        above_threshold = ["never", "", ""]
-        if choice.interval is not None:
-            low, high = choice.interval
+        above_threshold = ["not shown", "", "", choice.more_words]
+        if choice.kept:
             above_threshold = [
                 decimal(choice.threshold, 3),
                 f"{choice.kept:,}",
-                f"{percent(choice.accuracy)} ({percent(low)} to {percent(high)})",
+                percent(choice.accuracy),
+                "",
             ]
         texts = (
             s.where[0][1],

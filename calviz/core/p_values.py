@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import gammainc, gammaincc, gammaincinv, ndtr, ndtri
+from scipy.special import betainc, gammainc, gammaincc, gammaincinv, ndtr, ndtri
 
 from calviz.core.blocks import FloatArray
 
@@ -110,6 +110,17 @@ def clopper_pearson(
     low[some] = betaincinv(k[some], (n - k)[some] + 1, tail)
     high[not_all] = betaincinv(k[not_all] + 1, (n - k)[not_all], 1 - tail)
     return low, high
+
+
+def at_most(hits: npt.ArrayLike, rows: npt.ArrayLike, chance: npt.ArrayLike) -> FloatArray:
+    """Probability of at most so many hits among rows with this chance, arguments of any shapes that broadcast.
+
+    The exact binomial probability for whole numbers, and between them its continuous generalisation by the incomplete beta function.
+    """
+    k, n = np.asarray(hits, np.float64), np.asarray(rows, np.float64)
+    return np.asarray(
+        np.where(k < n, betainc(np.maximum(n - k, 1e-9), k + 1, 1 - np.asarray(chance)), 1.0)
+    )
 
 
 # ---- Sums of independent variables
