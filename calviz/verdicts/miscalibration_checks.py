@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 from scipy.special import ndtr
 
+from calviz.core.claims import claim
 from calviz.core.entry_specs import CHECKS, Check
 from calviz.core.errors import Finding
 from calviz.core.words import (
@@ -193,6 +194,7 @@ def worst_bin(sample: Sample) -> Iterator[Finding]:
 CHECKS.register(Check("CAL002", "Worst bin", worst_bin, clusters=True, weights=True, about="bins"))
 
 
+@claim("slices")
 def slices_off(sample: Sample) -> Iterator[Finding]:
     """Count the slices that are off, and name the one with the strongest evidence."""
     if sample.data.rows < MIN_ROWS:

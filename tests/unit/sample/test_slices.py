@@ -88,8 +88,8 @@ def test_p_values_are_nearly_those_of_the_exact_distribution_and_no_smaller(scor
     upper, lower = np.cumsum(chance[::-1])[::-1], np.cumsum(chance)
     exact = np.minimum(2 * np.minimum(upper, lower), 1)
     for hits in range(81):
-        sums = slice_sums(BinaryEvents(score, np.arange(80) < hits), np.zeros(80, dtype=np.intp), 1)
-        (p,) = p_against_calibrated(sums)
+        rows = BinaryEvents(score, np.arange(80) < hits), np.zeros(80, dtype=np.intp)
+        (p,) = p_against_calibrated(slice_sums(*rows, 1), *rows)
         if exact[hits] > 1e-4:
             assert 0.85 * exact[hits] - 0.02 * (exact[hits] > 0.3) <= p <= 1.4 * exact[hits] + 1e-3
         else:
@@ -234,7 +234,8 @@ def test_clusters_of_a_slice_are_a_t_test_of_their_sums():
     events = BinaryEvents(np.full(100, 0.5), hit)
     sums = np.bincount(cluster, 0.5 - hit)
     t = abs(sums.sum()) / np.sqrt((sums**2).sum())
-    result = p_against_calibrated(slice_sums(events, np.zeros(100, dtype=int), 1, cluster))
+    one = np.zeros(100, dtype=int)
+    result = p_against_calibrated(slice_sums(events, one, 1, cluster), events, one)
     assert result == pytest.approx([2 * stats.t.sf(t, 9)], rel=1e-9)
 
 
