@@ -403,7 +403,7 @@ def _adjusted(measured: list[Slice]) -> tuple[Slice, ...]:
 #: A slice with fewer clusters is not tested: the variance is hardly known.
 FEWEST_CLUSTERS = 8
 #: Tails up to this, of either side, are those of the convolved weights.
-_SMALL = 0.025
+_SMALL = 0.05
 _TINY = np.finfo(np.float64).tiny
 
 

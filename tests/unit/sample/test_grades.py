@@ -36,7 +36,12 @@ def test_each_grade_is_tested_as_scipy_does():
         assert tested.low[g] == pytest.approx(posterior.ppf(0.025) if k else 0)
         assert tested.high[g] == pytest.approx(posterior.ppf(0.975))
     assert tested.lights[2] == "red"
-    assert "red CCC" in tested.reading()
+    assert tested.reading().startswith(
+        "In 1 grade of 3 more happens than the probabilities say: CCC. The light of BB may be chance"
+    )
+    order = np.argsort(tested.binomial[:3])  # Holm: times 3, 2 and 1
+    by_hand = np.maximum.accumulate(tested.binomial[order] * [3, 2, 1]).clip(max=1)
+    np.testing.assert_allclose(tested.adjusted[order], by_hand)
 
 
 def test_columns_of_grades_are_found_by_name_or_values():
@@ -84,7 +89,9 @@ def test_grades_in_which_less_happens_are_named_and_have_no_light():
     )
     tested = grades(Sample.of(data), column="g")
     assert tested.lights == ("green", "green")
-    assert "Less happens in A: the tests look only for scores that are too low." in tested.reading()
+    assert (
+        "Less happens in A: the lights look only for scores that are too low." in tested.reading()
+    )
 
 
 def not_alike(seed=0, **columns):
