@@ -233,7 +233,8 @@ def tails_of_hits(
     difference: float,
     variance: float,
     third: float,
-    half: float,
+    mass: float,
+    rows: float,
     score: FloatArray,
     hit: BoolArray,
     weights: FloatArray,
@@ -244,8 +245,8 @@ def tails_of_hits(
     ----------
     difference, variance, third : float
         Sum of w (h - s) over independent rows, with its second and third cumulant.
-    half : float
-        Half the weight of a usual hit, by which the part without large weights is nearer to its mean (continuity correction).
+    mass, rows : float
+        Sum of all weights, and number of rows.
     score, hit, weights : ndarray, shape (m,)
         The rows with weights above `LARGE` standard deviations.
 
@@ -257,11 +258,13 @@ def tails_of_hits(
     -----
     Rows of large weight are convolved, with their weights rounded to a grid, which those of the observed sum are as well; so their
     part is exact, for weights that are a little off. Rows that share a rounded weight are taken together as binomial with their
-    mean probability, which is never less spread (Hoeffding 1956). The other rows are a shifted gamma variable.
+    mean probability, which is never less spread (Hoeffding 1956). The other rows are a shifted gamma variable, half
+    their mean weight nearer to its mean (continuity correction).
     """
     cell = variance**0.5 / _CELLS_PER_SD
     spread = np.square(weights) * score * (1 - score)
     moved = difference - float(weights @ (hit - score))
+    half = (mass - float(weights.sum())) / max(rows - weights.size, 1) / 2
     rest, skewed = variance - float(spread.sum()), third - float(weights * spread @ (1 - 2 * score))
     if rest <= 1e-9 * variance:  # nothing is left but rounding
         rest, skewed, half = 0.0, 0.0, 0.0

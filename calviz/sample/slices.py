@@ -607,9 +607,16 @@ def tails_if_calibrated(
         for i in small.tolist():
             rows = heavy[(codes[heavy] == i) & (weights[heavy] > least[i])]
             if rows.size:
-                cumulants = float(difference[i]), float(variance[i]), float(sums.third[i])
-                columns = events.score[rows].astype(np.float64), events.hit[rows], weights[rows]
-                tails[:, i] = tails_of_hits(*cumulants, float(half[i]), *columns)
+                tails[:, i] = tails_of_hits(
+                    difference[i],
+                    variance[i],
+                    sums.third[i],
+                    sums.mass[i],
+                    sums.rows[i],
+                    events.score[rows].astype(np.float64),
+                    events.hit[rows],
+                    weights[rows],
+                )
     return tails
 
 

@@ -362,7 +362,7 @@ def interval_of_area(view: Steps, level: float) -> tuple[float, float]:
     Clarke-Pearson 1988.
     """
     area = float(chance_of_order(view))
-    estimate = _of_rows(view)
+    estimate = estimate_of_rows(view)
     hits, misses = estimate.events
     usual = _variance(area, hits, misses)
     ratio = estimate.variance / usual if usual > 0 else 1.0
@@ -415,7 +415,8 @@ class AreaEstimate(NamedTuple):
     freedom: float = math.inf
 
 
-def _of_rows(view: Steps) -> AreaEstimate:
+def estimate_of_rows(view: Steps) -> AreaEstimate:
+    """Estimate the variance of the AUROC of rows with hits and misses, not clustered."""
     placed = Placements.of(view)
     assert placed is not None
     own = drawn_by(view)
