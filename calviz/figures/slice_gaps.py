@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
 from calviz.core.blocks import FloatArray
+from calviz.core.claims import claim
 from calviz.core.entry_specs import Theme
 from calviz.core.errors import NotAvailable, OptionError
 from calviz.core.events import Reduction
@@ -97,6 +98,7 @@ class SliceGaps(Figure):
         reduction = shorten(Reduction.of(r.reduction).label)
         return shorten(r.name, NAME_LENGTH), facts(None, counted(r.rows, "row"), reduction)
 
+    @claim("slices")
     def answer(self) -> str:
         """Say how many slices are off beyond chance, and which is most significant."""
         r = self.result

@@ -113,6 +113,7 @@ class Slices(Displayed):
     small: int
     skipped: tuple[str, ...] = ()
 
+    @claim("slices")
     def summary(self) -> Summary:
         """Summarise the result: the slices, the most certainly off first."""
         shown = self.slices[:20]
