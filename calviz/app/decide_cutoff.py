@@ -422,6 +422,7 @@ def _grades_frame(tested: Grades) -> pd.DataFrame:
             "to": percent_numbers(c["high"], 2),
             "p (Jeffreys)": [p_number(p) for p in c["p_jeffreys"].tolist()],
             "p (binomial)": [p_number(p) for p in c["p_binomial"].tolist()],
+            "p (adjusted)": [p_number(p) for p in c["p_adjusted"].tolist()],
             "light": [f"{_MARK} {light}" for light in c["light"]],
         }
     )

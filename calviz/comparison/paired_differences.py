@@ -32,7 +32,7 @@ from calviz.core.blocks import (
     with_mean_one,
 )
 from calviz.core.events import Reduction, Scheme
-from calviz.core.metric_spec import METRICS, RowLoss, badness
+from calviz.core.metric_spec import METRICS, ClosedForm, RowLoss, badness
 from calviz.core.predictions import Dataset, Predictions
 from calviz.core.probabilities import LOG_FLOOR
 from calviz.sample.caches import once_per_view
@@ -45,7 +45,6 @@ POPULATION_RESAMPLES = 250
 #: Smallest share of the resamples in which all sets need a value, if single intervals in closed form are combined.
 LEAST_DEFINED = 0.5
 Pairs = tuple[tuple[str, str], ...]
-ClosedInterval = Callable[[float], tuple[float, float] | None]
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,7 +82,7 @@ class Paired:
     rare: RareLosses | None = None
     widening: float = 1.0
     clustered: bool = False
-    closed: Mapping[str, Mapping[str, ClosedInterval]] = field(default_factory=dict)
+    closed: Mapping[str, Mapping[str, ClosedForm]] = field(default_factory=dict)
     shrunk: Mapping[str, float] = field(default_factory=dict)
     undefined: tuple[str, ...] = ()
 
@@ -335,7 +334,7 @@ class _OfMetric:
     values: dict[str, float]
     drawn: dict[str, FloatArray]
     errors: dict[str, Spread]
-    closed: dict[str, ClosedInterval]
+    closed: dict[str, ClosedForm]
     shrunk: float
 
 
@@ -393,19 +392,17 @@ def _where_defined(values: dict[str, FloatArray]) -> tuple[dict[str, FloatArray]
     return {name: v[defined] for name, v in values.items()}, max(0.0, 1 - 1 / events)
 
 
-def _closed_intervals(key: str, samples: Mapping[str, Sample]) -> dict[str, ClosedInterval]:
+def _closed_intervals(key: str, samples: Mapping[str, Sample]) -> dict[str, ClosedForm]:
     """Intervals in closed form of a metric of which more, or less, is better, by set; empty if some set has none."""
     metric = METRICS[key]
-    out: dict[str, ClosedInterval] = {}
     if metric.closed_interval is None or metric.direction not in ("higher", "lower"):
         return {}
-    for name, sample in samples.items():
-        view = metric_view(sample, metric)
-        usable = metric.closed_where is None or metric.closed_where(view)
-        if not (usable and sample.data.alike):
-            return {}
-        out[name] = partial(metric.closed_interval, view)
-    return out
+    forms = {
+        name: metric.closed_form(metric_view(sample, metric), sample.data)
+        for name, sample in samples.items()
+    }
+    known = {name: form for name, form in forms.items() if form is not None}
+    return known if len(known) == len(forms) else {}
 
 
 _POPULATIONS = "in simulated populations"

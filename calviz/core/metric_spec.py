@@ -234,6 +234,10 @@ def parameters_of(function: Callable[..., Any]) -> tuple[Parameter, ...]:
     )
 
 
+#: A function from the level to an interval, or to None.
+ClosedForm = Callable[[float], tuple[float, float] | None]
+
+
 @dataclass(frozen=True)
 class Metric:
     """A metric: a view of the sample, and a function of that view.
@@ -279,6 +283,8 @@ class Metric:
         interval, unless another kind is requested.
     closed_where : callable, optional
         ``closed_where(view)`` tells whether the closed form is used for this view; without it, it always is.
+    closed_weights : bool
+        Whether the closed form holds for weighted rows too. None holds for clustered ones.
     note : callable, optional
         ``note(view)`` returns a sentence to show beside the value, if something about it has to be known, or None.
     interval_note : callable, optional
@@ -323,6 +329,7 @@ class Metric:
     details: Callable[[Any], Mapping[str, float]] | None = field(default=None)
     closed_interval: Callable[[Any, float], tuple[float, float] | None] | None = field(default=None)
     closed_where: Callable[[Any], bool] | None = field(default=None)
+    closed_weights: bool = False
     undefined: str = "undefined on these rows."
     note: Callable[[Any], str | None] | None = field(default=None)
     interval_note: Callable[[Any], str | None] | None = field(default=None)
@@ -333,6 +340,22 @@ class Metric:
     widening: float = 1.04
     one_bin: bool = False
     bound: Callable[[Any, Any], float] | None = field(default=None)
+
+    def closed_form(self, view: Any, rows: Any) -> ClosedForm | None:
+        """The closed-form interval of a view's value as a function of the level; None if there is none for these rows.
+
+        Parameters
+        ----------
+        view : View
+        rows : Predictions, ConfidencePredictions or Profile
+            The rows that the view is of.
+        """
+        possible = rows.alike or (self.closed_weights and rows.clusters is None)
+        if self.closed_interval is None or not possible:
+            return None
+        if self.closed_where is not None and not self.closed_where(view):
+            return None
+        return partial(self.closed_interval, view)
 
     @property
     def of_calibration(self) -> bool:
@@ -440,6 +463,7 @@ def metric(
     details: Callable[[V], Mapping[str, float]] | None = None,
     closed_interval: Callable[[V, float], tuple[float, float] | None] | None = None,
     closed_where: Callable[[V], bool] | None = None,
+    closed_weights: bool = False,
     undefined: str = Metric.undefined,
     note: Callable[[V], str | None] | None = None,
     interval_note: Callable[[Any], str | None] | None = None,
@@ -473,6 +497,7 @@ def metric(
                 details=details,
                 closed_interval=closed_interval,
                 closed_where=closed_where,
+                closed_weights=closed_weights,
                 undefined=undefined,
                 note=note,
                 interval_note=interval_note,

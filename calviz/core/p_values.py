@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import betainc, gammainc, gammaincc, gammaincinv, ndtr, ndtri
 
-from calviz.core.blocks import FloatArray
+from calviz.core.blocks import BoolArray, FloatArray, IntArray
 
 
 def benjamini_hochberg(p: npt.ArrayLike) -> FloatArray:
@@ -31,6 +31,24 @@ def benjamini_hochberg(p: npt.ArrayLike) -> FloatArray:
     tests = values.size
     adjusted = np.empty(tests)
     adjusted[order] = np.minimum.accumulate(values[order] * tests / np.arange(tests, 0, -1))
+    return np.minimum(adjusted, 1.0)
+
+
+def holm(p: npt.ArrayLike) -> FloatArray:
+    """Adjusted p-values, shape (T,): the smallest family-wise error rate at which each of T tests rejects.
+
+    Parameters
+    ----------
+    p : array_like, shape (T,)
+
+    References
+    ----------
+    Holm 1979: ``(T - j + 1) p_(j)``, at least those of smaller p-values, at most 1.
+    """
+    values = np.asarray(p, dtype=np.float64)
+    order = np.argsort(values)
+    adjusted = np.empty(values.size)
+    adjusted[order] = np.maximum.accumulate(values[order] * np.arange(values.size, 0, -1))
     return np.minimum(adjusted, 1.0)
 
 
@@ -212,3 +230,84 @@ def draws(
     shape = 4 / np.maximum(np.abs(skewness), _FLAT) ** 2
     z = (rng.standard_gamma(shape, (*np.shape(mean), size)) - shape) / np.sqrt(shape)
     return np.asarray(np.asarray(mean)[..., None] + sd * np.where(skewness < 0, -z, z))
+
+
+#: Weights above this share of the standard deviation of a weighted sum of hits are large: the cumulants do not tell their part of the tail.
+LARGE = 0.25
+#: Cells of a standard deviation, and of the whole grid, on which large weights are convolved.
+_CELLS_PER_SD, _CELLS = 16, 1_024
+#: A weight of more than this number of cells, ten standard deviations, is taken as one of this number.
+_MOST_JUMP = 160
+
+
+def tails_of_hits(
+    difference: float,
+    variance: float,
+    third: float,
+    mass: float,
+    rows: float,
+    score: FloatArray,
+    hit: BoolArray,
+    weights: FloatArray,
+) -> tuple[float, float]:
+    """Probabilities that a weighted sum of hits is as large as observed or larger, and as small or smaller, if the scores are right.
+
+    Parameters
+    ----------
+    difference, variance, third : float
+        Sum of w (h - s) over independent rows, with its second and third cumulant.
+    mass, rows : float
+        Sum of all weights, and number of rows.
+    score, hit, weights : ndarray, shape (m,)
+        The rows with weights above `LARGE` standard deviations.
+
+    Returns
+    -------
+    more, fewer : float
+
+    Notes
+    -----
+    Rows of large weight are convolved, with their weights rounded to a grid, which those of the observed sum are as well; so their
+    part is exact, for weights that are a little off. Rows that share a rounded weight are taken together as binomial with their
+    mean probability, which is never less spread (Hoeffding 1956). The other rows are a shifted gamma variable, half
+    their mean weight nearer to its mean (continuity correction).
+    """
+    cell = variance**0.5 / _CELLS_PER_SD
+    spread = np.square(weights) * score * (1 - score)
+    moved = difference - float(weights @ (hit - score))
+    half = (mass - float(weights.sum())) / max(rows - weights.size, 1) / 2
+    rest, skewed = variance - float(spread.sum()), third - float(weights * spread @ (1 - 2 * score))
+    if rest <= 1e-9 * variance:  # nothing is left but rounding
+        rest, skewed, half = 0.0, 0.0, 0.0
+        moved = 0.0 if abs(moved) <= 1e-6 * cell else moved
+    at, chance = _convolved(score, hit, np.minimum(weights / cell, _MOST_JUMP))
+    more = chance @ above(moved + at * cell - half, 0.0, rest, skewed)
+    fewer = chance @ above(-moved - at * cell - half, 0.0, rest, -skewed)
+    return min(float(more), 1.0), min(float(fewer), 1.0)
+
+
+def _convolved(score: FloatArray, hit: BoolArray, jump: FloatArray) -> tuple[IntArray, FloatArray]:
+    """Distances, in cells, of the observed sum from the possible ones, and their probabilities, shape (_CELLS,) each."""
+    # Large jumps are rounded to 5 %, so that rows share them. A miss is a jump down of a row that most probably hits.
+    steps = np.rint(np.log(jump) / np.log(1.05))
+    cells = np.rint(np.where(jump < 20, jump, 1.05**steps)).astype(np.intp)
+    down = score > 0.5
+    chance = np.where(down, 1 - score, score)
+    cells[down] *= -1
+    # Rows of nearly equal chance are taken together; rare ones all, as sums of theirs are nearly Poisson variables.
+    level = np.rint(4 * np.log2(np.maximum(chance, 1 / 16)))
+    groups, group, rows = np.unique(
+        np.stack([cells, level.astype(np.intp)]), axis=1, return_inverse=True, return_counts=True
+    )
+    mean = np.bincount(group.ravel(), chance, minlength=rows.size) / rows
+    centre = round(float(cells @ chance))
+    frequency = np.arange(_CELLS // 2 + 1)
+    turned = np.exp(-2j * np.pi / _CELLS * np.arange(_CELLS))
+    transform = turned[(_CELLS // 2 - centre) * frequency % _CELLS]
+    for k, p, n in zip(groups[0].tolist(), mean.tolist(), rows.tolist(), strict=True):
+        factor = (1 - p) + p * turned[k * frequency % _CELLS]
+        transform *= factor**n if n > 1 else factor
+    observed = int(cells @ (hit != down)) - centre
+    limit = _CELLS // 2 - 1
+    at = min(max(observed, -limit), limit) - (np.arange(_CELLS) - _CELLS // 2)
+    return at, np.maximum(np.fft.irfft(transform, _CELLS), 0)

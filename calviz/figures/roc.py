@@ -86,7 +86,7 @@ class Roc(ScoreFigure):
     auroc, auprc : float
         Areas under the curves; ``nan`` where undefined.
     auroc_interval, auprc_interval : Interval or None
-        Percentile bootstrap intervals; of the AUROC of independent rows, the score interval (`calviz.sample.step_views`).
+        Percentile bootstrap intervals; of the AUROC of rows that are not clustered, the score interval (`calviz.sample.step_views`).
     """
 
     share: float
@@ -119,7 +119,8 @@ class Roc(ScoreFigure):
             if redraws is not None and math.isfinite(value):
                 values = np.concatenate([area(part) for part in redraws.parts()])
                 ends = interval(values, level, view=view, value=value, bounds=(0, 1))
-                if area is chance_of_order and sample.data.alike and has_both_kinds(view):
+                closed = sample.data.clusters is None and has_both_kinds(view)
+                if area is chance_of_order and closed:
                     ends = Interval(*interval_of_area(view, level))
             areas.append((value, ends))
 

@@ -107,6 +107,7 @@ class SliceGaps(Figure):
         reduction = shorten(Reduction.of(r.reduction).label)
         return shorten(r.name, NAME_LENGTH), facts(None, counted(r.rows, "row"), reduction)
 
+    @claim("slices")
     def answer(self) -> str:
         """Say how many slices are off beyond chance, and which is most significant."""
         r = self.result

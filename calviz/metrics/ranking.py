@@ -45,6 +45,7 @@ _discrimination = partial(
     undefined=_ONE_KIND,
     closed_interval=step_views.interval_of_area,
     closed_where=step_views.has_both_kinds,
+    closed_weights=True,
     interval_note=step_views.of_dependent_area,
     bound=cell_bounds.of_pairs,
 )
@@ -69,6 +70,7 @@ def auroc(view: Steps) -> FloatArray:
     undefined=_ONE_KIND,
     closed_interval=step_views.interval_of_somers_d,
     closed_where=step_views.has_both_kinds,
+    closed_weights=True,
     interval_note=step_views.of_dependent_area,
     bound=cell_bounds.of_pair_differences,
 )
@@ -204,6 +206,7 @@ def accuracy_at_90_coverage(view: Steps) -> FloatArray:
     undefined=_ALL_RIGHT,
     closed_interval=step_views.interval_of_area,
     closed_where=step_views.has_both_kinds,
+    closed_weights=True,
     interval_note=step_views.of_dependent_area,
     label="AUROC of failure detection",
     direction="higher",

@@ -10,9 +10,10 @@ from functools import partial
 from typing import Any, ClassVar, Literal
 
 import numpy as np
-from scipy.special import betainc, betaincinv
+from scipy.special import betainc, betaincc, betaincinv
 
 from calviz.core.blocks import (
+    BoolArray,
     FloatArray,
     IntArray,
     effective_number,
@@ -23,13 +24,20 @@ from calviz.core.errors import NotAvailable, OptionError, shortened
 from calviz.core.events import BinaryEvents, Reduction
 from calviz.core.limits import checked_cutoff
 from calviz.core.metric_spec import Redrawn, Reweighted, reweighted_by, takes_weights
-from calviz.core.p_values import at_most, clopper_pearson
+from calviz.core.p_values import at_most, clopper_pearson, holm
 from calviz.core.predictions import Dataset, Predictions
 from calviz.core.row_columns import Factor
+from calviz.core.words import counted
 from calviz.sample.draws import HitSums, RowSums, RowWeights
 from calviz.sample.error_bars import drawn_by
 from calviz.sample.sample import Sample
-from calviz.sample.slices import FEWEST_CLUSTERS, counts_as, no_group_column, slice_sums
+from calviz.sample.slices import (
+    FEWEST_CLUSTERS,
+    counts_as,
+    no_group_column,
+    slice_sums,
+    tails_if_calibrated,
+)
 from calviz.sample.step_views import Ranking, ranked
 from calviz.sample.steps import Steps, make_steps
 
@@ -438,7 +446,7 @@ def _rows_missing(ranking: Ranking, *, risk: float, confidence: float, fewest: f
 
 #: "none": not tested.
 Light = Literal["green", "yellow", "red", "none"]
-#: A grade is yellow, or red, below these p-values of the Jeffreys test.
+#: A grade is yellow, or red, below these p-values of the exact test.
 YELLOW, RED = 0.05, 0.01
 #: Help text for `Grades.counts_as`, shown for weighted or clustered rows.
 COUNTS_AS = "How many independent rows of equal weight the rows of the grade are worth; the tests and intervals use this number."
@@ -469,6 +477,8 @@ class Grades:
         Jeffreys interval of the share of hits.
     jeffreys, binomial : ndarray, shape (G + 1,)
         One-sided p-values: small where there are more hits than the mean score says.
+    fewer : ndarray, shape (G + 1,)
+        The same as `binomial` for fewer hits.
     """
 
     column: str
@@ -482,14 +492,20 @@ class Grades:
     high: FloatArray
     jeffreys: FloatArray
     binomial: FloatArray
+    fewer: FloatArray
 
     @property
     def lights(self) -> tuple[Light, ...]:
-        """Traffic lights by the Jeffreys test."""
+        """Traffic lights by the binomial test, each grade by itself."""
         return tuple(
             "red" if p < RED else "yellow" if p < YELLOW else "green" if p <= 1 else "none"
-            for p in self.jeffreys.tolist()
+            for p in self.binomial.tolist()
         )
+
+    @property
+    def adjusted(self) -> FloatArray:
+        """`binomial` adjusted for the number of grades (Holm); that of all rows as it is, shape (G + 1,)."""
+        return np.append(_over_grades(self.binomial), self.binomial[-1])
 
     @property
     def alike(self) -> bool:
@@ -509,44 +525,49 @@ class Grades:
             "high": self.high,
             "p_jeffreys": self.jeffreys,
             "p_binomial": self.binomial,
+            "p_adjusted": self.adjusted,
             "light": self.lights,
         }
 
+    @claim(
+        "grades",
+        says="In grade C more happens than the probabilities say",
+        chosen="the grades in which more happens, of all grades",
+        adjusted="exact binomial tests, adjusted by Holm",
+    )
     def reading(self) -> str:
-        """Say which grades are off."""
-        lights = self.lights[:-1]
-        red, yellow = (
-            [shortened(n) for n, light in zip(self.names, lights, strict=False) if light == colour]
-            for colour in ("red", "yellow")
-        )
-        if not red and not yellow:
-            tested = len(lights) - lights.count("none")
-            text = (
-                f"In none of the {tested} grades does more happen than its probabilities say."
-                if tested
-                else ""
+        """Say in which grades more happens than the scores say, and in which less, adjusted for the number of grades."""
+        names = [shortened(name) for name in self.names[:-1]]
+        more = self.adjusted[:-1] <= YELLOW
+        less = _over_grades(self.fewer) <= RED
+        alone = [light in ("red", "yellow") for light in self.lights[:-1]] & ~more
+        tested = ~np.isnan(self.binomial[:-1])
+
+        def listed(which: BoolArray) -> str:
+            return ", ".join(name for name, one in zip(names, which.tolist(), strict=True) if one)
+
+        parts = []
+        if more.any():
+            parts.append(
+                f"In {counted(int(more.sum()), 'grade')} of {len(names)} more happens than the probabilities say: {listed(more)}."
             )
-        else:
-            parts = [
-                f"{colour} {', '.join(n)}" for colour, n in (("red", red), ("yellow", yellow)) if n
-            ]
-            text = f"In some of the {len(lights)} grades more happens than the probabilities say: {'; '.join(parts)}."
-        less = [
-            shortened(name)
-            for name, p in zip(self.names[:-1], self.jeffreys[:-1].tolist(), strict=True)
-            if p > 1 - RED
-        ]
-        if less:
-            text += f" Less happens in {', '.join(less)}: the tests look only for scores that are too low."
-        if untested := [
-            shortened(name)
-            for name, light in zip(self.names, lights, strict=False)
-            if light == "none"
-        ]:
-            text += (
-                f" Not tested: {', '.join(untested)}, with fewer than {FEWEST_CLUSTERS} clusters."
+        elif tested.any():
+            parts.append(
+                f"In none of {counted(int(tested.sum()), 'grade')} does more happen than the probabilities say, beyond chance."
             )
-        return f"{text} {self._order()}".strip()
+        if alone.any():
+            parts.append(
+                f"The light of {listed(alone)} may be chance: of 20 grades whose probabilities are right, up to one is yellow or red."
+            )
+        if less.any():
+            parts.append(
+                f"Less happens in {listed(less)}: the lights look only for scores that are too low."
+            )
+        if not tested.all():
+            parts.append(
+                f"Not tested: {listed(~tested)}, with fewer than {FEWEST_CLUSTERS} clusters."
+            )
+        return " ".join(filter(None, (*parts, self._order())))
 
     def _order(self) -> str:
         """Say whether the observed shares rise from grade to grade, as the mean scores do."""
@@ -559,6 +580,14 @@ class Grades:
         pairs = [f"from {shortened(names[i])} to {shortened(names[i + 1])}" for i in falls.tolist()]
         more = ", …" if len(pairs) > 5 else ""
         return f"The observed shares rise with the scores, but not {', '.join(pairs[:5])}{more}."
+
+
+def _over_grades(p: FloatArray) -> FloatArray:
+    """Adjust the p-values of the grades that are tested, shape (G + 1,) to (G,), by Holm."""
+    adjusted = p[:-1].copy()
+    tested = ~np.isnan(adjusted)
+    adjusted[tested] = holm(adjusted[tested])
+    return adjusted
 
 
 @takes_weights
@@ -581,10 +610,15 @@ def grades(sample: Sample, *, column: str, level: float = 0.95) -> Grades:
 
     Notes
     -----
-    The Jeffreys test (ECB 2019, section 2.5) is the probability of the mean score or less under the posterior
-    ``Beta(k + 1/2, n - k + 1/2)``; the binomial test is ``P(K >= k)`` with the mean score as probability. Both assume that the
-    rows of a grade are independent, and neither is adjusted for the number of grades. For weighted or clustered rows, n is
-    the effective sample size and k the share of hits times n (Korn & Graubard 1998), see `counts_as`.
+    The binomial test is ``P(K >= k)`` with the mean score as probability: exact, and so never significant too often at any number of
+    hits. If the scores within a grade differ, the number of hits varies less than a binomial one, and its tails are shorter (Hoeffding
+    1956). The Jeffreys test (ECB 2019, section 2.5) is the probability of the mean score or less under the posterior
+    ``Beta(k + 1/2, n - k + 1/2)``; with few hits it is below 1 % in up to 4 % of calibrated grades. Both assume that the rows of a
+    grade are independent, and neither is adjusted for the number of grades.
+
+    For clustered rows, n is the effective sample size and k the share of hits times n (Korn & Graubard 1998), see `counts_as`; so it is
+    for the Jeffreys test and intervals of weighted rows, whose other tests are those of the weighted sum of hits
+    (`calviz.sample.slices.tails_if_calibrated`).
     """
     factor = grade_factor(sample.data, column)
     cluster, weights = sample.row_draws.cluster, sample.weights
@@ -604,8 +638,14 @@ def grades(sample: Sample, *, column: str, level: float = 0.95) -> Grades:
     n = np.append(counts_as(by_level)[levels], counts_as(all_rows))
     k = share * n
     a, b, tail = k + 0.5, n - k + 0.5, (1 - level) / 2
-    # For grades that are not tested k is nan, and so is the p-value.
-    binomial = np.where(k == 0, 1.0, betainc(np.maximum(k, 1e-12), n - k + 1, mean))
+    if cluster is None and weights is not None and by_level.weighted is not None:
+        of_all = tails_if_calibrated(all_rows, sample.scored, np.zeros_like(factor.codes), weights)
+        of_level = tails_if_calibrated(by_level, sample.scored, factor.codes, weights)
+        binomial, fewer = np.hstack([of_level[:, levels], of_all])
+    else:
+        # For grades that are not tested k is nan, and so is the p-value.
+        binomial = np.where(k == 0, 1.0, betainc(np.maximum(k, 1e-12), n - k + 1, mean))
+        fewer = np.where(k == n, 1.0, betaincc(k + 1, np.maximum(n - k, 1e-12), mean))
     return Grades(
         column=column,
         names=(*(factor.levels[i] for i in levels.tolist()), "all rows"),
@@ -620,6 +660,7 @@ def grades(sample: Sample, *, column: str, level: float = 0.95) -> Grades:
         high=np.where(k == n, 1.0, betaincinv(a, b, 1 - tail)),
         jeffreys=betainc(a, b, mean),
         binomial=binomial,
+        fewer=fewer,
     )
 
 
@@ -711,5 +752,6 @@ def tests_words(data: Dataset) -> str:
     )
     return (
         "One-sided tests of each grade by itself, with small p-values if there are more hits than its mean score predicts: Jeffreys (the "
-        f"posterior with a Jeffreys prior) and binomial. Yellow below {YELLOW:g}, red below {RED:g} by the Jeffreys test{independent}."
+        f"posterior with a Jeffreys prior) and binomial (exact). Lights by the binomial test, yellow below {YELLOW:g}, red below {RED:g}; "
+        f"the sentence, and p (adjusted), take the number of grades into account (Holm){independent}."
     )

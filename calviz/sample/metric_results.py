@@ -348,12 +348,9 @@ def _error_bars(
                 calibrated=redrawn,
                 bounds=m.bounds,
             )
-            # Closed forms hold only for independent rows of equal weight.
-            closed = m.closed_interval if sample.data.alike else None
-            if m.closed_where is not None and not m.closed_where(view):
-                closed = None
-            if closed is not None and resampling.interval == "own":
-                ends = closed(view, resampling.level)
+            closed = m.closed_form(view, sample.data) if resampling.interval == "own" else None
+            if closed is not None:
+                ends = closed(resampling.level)
                 interval, method = (None if ends is None else error_bars.Interval(*ends)), "closed"
             result["interval"] = {
                 "interval": interval,

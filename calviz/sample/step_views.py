@@ -9,9 +9,10 @@ from typing import Any, ClassVar, Literal, NamedTuple, Self, TypeVar
 
 import numpy as np
 from scipy.optimize import brentq
-from scipy.special import ndtri, spherical_jn
+from scipy.special import spherical_jn, stdtrit
 
-from calviz.core.blocks import FloatArray, IntArray, effective_number, quotient
+from calviz.core.blocks import BoolArray, FloatArray, IntArray, effective_number, quotient
+from calviz.core.claims import claim
 from calviz.core.events import BinaryEvents
 from calviz.core.metric_spec import (
     Draw,
@@ -25,6 +26,7 @@ from calviz.core.metric_spec import (
 from calviz.core.words import counted
 from calviz.sample.caches import kept_draw, latest, once_per_view
 from calviz.sample.draws import MOST_GROUPS, HitSums, RowSums, RowWeights
+from calviz.sample.error_bars import drawn_by
 from calviz.sample.sample import Sample
 from calviz.sample.steps import Steps, make_steps, most_steps
 
@@ -39,7 +41,7 @@ def redrawn_steps(events: BinaryEvents, view: Steps) -> Redrawn:
     def draw(rng: np.random.Generator, rows: Any, size: int) -> Steps:
         def drawn() -> FloatArray:
             if not hit_sums:
-                hit_sums.append(HitSums(events, _group_of_rows(events, view), base.size))
+                hit_sums.append(HitSums(events, step_of_rows(events, view), base.size))
             return np.ascontiguousarray(hit_sums[0](rng, rows, size).T)
 
         # Views that consist of the same steps share the draws.
@@ -57,7 +59,7 @@ def reweighted_steps(
     """Recompute the (merged) steps of the events from weights of the rows, shape (n, b) (see `Reweighting`)."""
     base = view.merged()
     # Misses and hits of every step.
-    sums_of = RowSums(_group_of_rows(events, view) + base.size * events.hit, 2 * base.size, None)
+    sums_of = RowSums(step_of_rows(events, view) + base.size * events.hit, 2 * base.size, None)
     rows, gap = base.score_sum, base.score_sum - base.hits
 
     def resampled(weights: RowWeights) -> Callable[[float | None], Steps]:
@@ -81,7 +83,7 @@ def reweighted_steps(
     return resampled
 
 
-def _group_of_rows(events: BinaryEvents, view: Steps) -> IntArray:
+def step_of_rows(events: BinaryEvents, view: Steps) -> IntArray:
     """The merged step of each row, shape (n,); cached with the steps."""
 
     def group_of_rows() -> IntArray:
@@ -332,17 +334,27 @@ FEW_FOR_95_TPR = 59
 
 
 def has_both_kinds(view: Steps) -> bool:
-    """Whether there are hits and misses, so that the AUROC of independent rows has the interval of `interval_of_area`."""
+    """Whether there are hits and misses, so that the AUROC of rows that are not clustered has the interval of `interval_of_area`."""
     return bool(0 < view.n_hits < view.n)
 
 
+@claim(
+    "weighted-auroc",
+    says="AUROC 0.80 (95 % CI 0.74 to 0.85), weighted rows",
+    chosen="nothing",
+    adjusted="score interval with the variance of the weighted contributions and Student's t",
+)
 def interval_of_area(view: Steps, level: float) -> tuple[float, float]:
-    """Score interval of the AUROC of independent rows with hits and misses: all areas that the observed one is not unusual for.
+    """Score interval of the AUROC of rows with hits and misses, not clustered: all areas that the observed one is not unusual for.
 
     The variance of an area is that of Hanley & McNeil with both numbers of rows replaced by their mean (Newcombe's method 5), which
     depends on the area, so that the interval is asymmetric and has a width even if the observed area is 1. It holds for scores whose
     distributions have the same shape. It is therefore multiplied by its ratio to the variance estimated from the rows (DeLong); a
     ratio below 1 counts in full only where events are many, and not at all with fewer than `FEW_EVENTS`.
+
+    Of weighted rows, the numbers of hits and of misses are effective numbers, and DeLong's variance is the sum of the squared
+    contributions of the rows, each the influence of its weight on the area. Where weights go with the scores, few rows contribute most
+    of this sum: the normal quantile is replaced by that of Student's t with their effective number as degrees of freedom.
 
     References
     ----------
@@ -350,12 +362,13 @@ def interval_of_area(view: Steps, level: float) -> tuple[float, float]:
     Clarke-Pearson 1988.
     """
     area = float(chance_of_order(view))
-    hits, misses = float(view.n_hits), float(view.n - view.n_hits)
+    estimate = estimate_of_rows(view)
+    hits, misses = estimate.events
     usual = _variance(area, hits, misses)
-    ratio = _of_placements(view) / usual if usual > 0 else 1.0
+    ratio = estimate.variance / usual if usual > 0 else 1.0
     if ratio < 1:
         ratio += (1 - ratio) * min(1.0, FEW_EVENTS / min(hits, misses))
-    squared = float(ndtri((1 + level) / 2)) ** 2 * ratio
+    squared = float(stdtrit(estimate.freedom, (1 + level) / 2)) ** 2 * ratio
 
     def unusual(other: float) -> float:
         return (area - other) ** 2 - squared * _variance(other, hits, misses)
@@ -384,20 +397,90 @@ def _variance(area: float, hits: float, misses: float) -> float:
     return area * (1 - area) * pairs / (hits * misses)
 
 
-def _of_placements(view: Steps) -> float:
-    """Variance of the area from the share of the other kind that each row is on the right side of (DeLong); a lone row counts 0."""
-    view = view.merged()  # of very many scores, neighbours are taken as tied
-    missed = view.count - view.hits
-    below = np.cumsum(missed) - missed / 2
-    above = np.cumsum(view.hits[::-1])[::-1] - view.hits / 2
-    n_hits, n_missed = float(view.hits.sum()), float(missed.sum())
+class AreaEstimate(NamedTuple):
+    """Variance of an AUROC as estimated from the rows (DeLong et al. 1988), with what limits how well it is known.
 
-    def part(rows: FloatArray, n: float, share: FloatArray) -> float:
-        spread = rows @ np.square(share - rows @ share / n)
-        return float(spread / (n * (n - 1))) if n > 1 else 0.0
+    Attributes
+    ----------
+    variance : float
+        A lone row of its kind counts 0.
+    events : (float, float)
+        Numbers of hits and of misses; of weighted rows, effective numbers.
+    freedom : float
+        Degrees of freedom of the variance: infinite for rows of equal weight.
+    """
 
-    of_hits = part(view.hits, n_hits, below / n_missed)
-    return of_hits + part(missed, n_missed, above / n_hits)
+    variance: float
+    events: tuple[float, float]
+    freedom: float = math.inf
+
+
+def estimate_of_rows(view: Steps) -> AreaEstimate:
+    """Estimate the variance of the AUROC of rows with hits and misses, not clustered."""
+    placed = Placements.of(view)
+    assert placed is not None
+    own = drawn_by(view)
+    if own is None:
+        return AreaEstimate(placed.variance, (float(placed.hits.sum()), float(placed.misses.sum())))
+    hit, weights = own.sample.scored.hit, own.rows.weights
+    squares = np.square(placed.influences(step_of_rows(own.sample.scored, view), hit, weights))
+    numbers = [effective_number(weights[kind]) for kind in (hit, ~hit)]
+    variance = sum(
+        float(squares[kind].sum()) * n / (n - 1)
+        for kind, n in zip((hit, ~hit), numbers, strict=True)
+        if n > 1 + 1e-9
+    )
+    fourth = float(squares @ squares)
+    freedom = max(variance**2 / fourth, 1.0) if fourth > 0 else math.inf
+    return AreaEstimate(variance, (numbers[0], numbers[1]), freedom)
+
+
+@dataclass(frozen=True, eq=False)
+class Placements:
+    """AUROC as a mean over hits, and over misses, of the share of the other kind that each is on the right side of.
+
+    Attributes
+    ----------
+    hits, misses : ndarray, shape (G,)
+        Their numbers, or sums of weights, per distinct score.
+    area : float
+    shares : tuple of ndarray, shape (G,) each
+        For a hit and for a miss of each score, that share minus the area.
+    """
+
+    hits: FloatArray
+    misses: FloatArray
+    area: float
+    shares: tuple[FloatArray, FloatArray]
+
+    @classmethod
+    def of(cls, view: Steps) -> Placements | None:
+        """Place both kinds; of very many scores, neighbours are taken as tied. None if one kind is missing."""
+        view = view.merged()
+        hits, misses = view.hits, view.count - view.hits
+        if not (hits.sum() > 0 and misses.sum() > 0):
+            return None
+        below = (np.cumsum(misses) - misses / 2) / misses.sum()
+        above = (np.cumsum(hits[::-1])[::-1] - hits / 2) / hits.sum()
+        area = float(hits @ below / hits.sum())
+        return cls(hits, misses, area, (below - area, above - area))
+
+    def influences(self, step: IntArray, hit: BoolArray, weights: FloatArray) -> FloatArray:
+        """How far each row moves the area, shape (n,); they add up to 0 within each kind. All arrays have shape (n,)."""
+        of_rows = np.empty(step.size)
+        for kind, share in zip((hit, ~hit), self.shares, strict=True):
+            of_rows[kind] = weights[kind] / weights[kind].sum() * share[step[kind]]
+        return of_rows
+
+    @property
+    def variance(self) -> float:
+        """Variance of the area of independent rows of equal weight (DeLong); a lone row counts 0."""
+        parts = (self.hits, self.shares[0]), (self.misses, self.shares[1])
+        return sum(
+            float(rows @ np.square(share) / (rows.sum() * (rows.sum() - 1)))
+            for rows, share in parts
+            if rows.sum() > 1
+        )
 
 
 def of_few_hits(sample: Sample) -> str | None:

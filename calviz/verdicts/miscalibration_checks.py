@@ -197,6 +197,7 @@ def worst_bin(sample: Sample) -> Iterator[Finding]:
 CHECKS.register(Check("CAL002", "Worst bin", worst_bin, clusters=True, weights=True, about="bins"))
 
 
+@claim("slices")
 def slices_off(sample: Sample) -> Iterator[Finding]:
     """Count the slices that are off, and name the one with the strongest evidence."""
     if sample.data.rows < MIN_ROWS:

@@ -11,7 +11,7 @@ from typing import Literal
 import numpy as np
 from scipy.special import ndtr, stdtr
 
-from calviz.core.blocks import BoolArray, FloatArray, effective_number
+from calviz.core.blocks import IntArray, effective_number
 from calviz.core.claims import claim
 from calviz.core.entry_specs import CHECKS, Check
 from calviz.core.errors import Finding
@@ -21,7 +21,7 @@ from calviz.core.predictions import Predictions
 from calviz.core.words import counted, decimal, listed, p_value, shorten
 from calviz.sample.error_bars import CLASS_TEST
 from calviz.sample.sample import Sample
-from calviz.sample.step_views import steps
+from calviz.sample.step_views import Placements, step_of_rows, steps
 from calviz.verdicts.joint_tests import MIN_ROWS, collect_evidence
 
 #: Level of the test where the verdict finds miscalibration, as it does if scores rank in reverse: this adds nothing to the statements
@@ -95,84 +95,47 @@ def _area(sample: Sample) -> tuple[float, float] | None:
     p-value is that of a normal variable or, of weighted and clustered rows, of Student's t with the effective number of groups
     of the rarer kind, less 1.
     """
-    if sample.data.alike:
-        base = sample.view(steps).merged()
-        kinds = _Kinds.of(base.count - base.hits, base.hits)
-        if kinds is None:
-            return None
-        rows = kinds.hits, kinds.misses
-        variance = sum(
-            float(n @ np.square(one)) / (n.sum() * (n.sum() - 1)) if n.sum() > 1 else 0.0
-            for n, one in zip(rows, kinds.shares, strict=True)
-        )
-        independent = kinds.spread * sum(1 / float(n.sum()) for n in rows)
-        z = kinds.below_half(max(variance, independent))
-        return kinds.area, float(ndtr(-z))
-    return _of_unlike_rows(sample)
-
-
-def _of_unlike_rows(sample: Sample) -> tuple[float, float] | None:
-    events, draws = sample.scored, sample.row_draws
-    _, step = np.unique(events.score, return_inverse=True)
-    weight = np.ones(draws.n) if draws.weights is None else draws.weights
-    steps_of_all = int(step.max()) + 1
-
-    def mass(kind: BoolArray) -> FloatArray:
-        return np.bincount(step, weight * kind, minlength=steps_of_all).astype(np.float64)
-
-    kinds = _Kinds.of(mass(~events.hit), mass(events.hit))
-    if kinds is None:
+    view = sample.view(steps)
+    placed = Placements.of(view)
+    if placed is None:
         return None
+    if sample.data.alike:
+        independent = _rank_variance(placed) * sum(
+            1 / float(kind.sum()) for kind in (placed.hits, placed.misses)
+        )
+        return placed.area, float(ndtr(-_below_half(placed, max(placed.variance, independent))))
+    return placed.area, _p_of_unlike_rows(sample, placed, step_of_rows(sample.scored, view))
+
+
+def _p_of_unlike_rows(sample: Sample, placed: Placements, step: IntArray) -> float:
+    hit, draws = sample.scored.hit, sample.row_draws
+    weight = np.ones(draws.n) if draws.weights is None else draws.weights
     group = np.arange(draws.n) if draws.cluster is None else draws.cluster
     g = draws.clusters
-    of_group, independent, freedom = np.zeros(g), 0.0, math.inf
-    for kind, share in zip((events.hit, ~events.hit), kinds.shares, strict=True):
+    of_group = np.bincount(group, placed.influences(step, hit, weight), minlength=g)
+    independent, freedom = 0.0, math.inf
+    for kind in (hit, ~hit):
         own = weight * kind / (weight @ kind)
-        of_group += np.bincount(group, own * share[step], minlength=g)
-        independent += kinds.spread * float(own @ own)
+        independent += _rank_variance(placed) * float(own @ own)
         per_group = np.bincount(group, own, minlength=g).astype(np.float64)
         freedom = min(freedom, effective_number(per_group) - 1)
-    variance = float(of_group @ of_group) * g / (g - 1) if g > 1 else 0.0
     if freedom < 1:
-        return kinds.area, 1.0
-    return kinds.area, float(stdtr(freedom, -kinds.below_half(max(variance, independent))))
+        return 1.0
+    variance = float(of_group @ of_group) * g / (g - 1) if g > 1 else 0.0
+    return float(stdtr(freedom, -_below_half(placed, max(variance, independent))))
 
 
-@dataclass(frozen=True, eq=False)
-class _Kinds:
-    """Misses and hits per distinct score, shape (G,), their AUROC, and the pooled spread of ranks.
+def _rank_variance(placed: Placements) -> float:
+    """Variance of the mid-ranks of all rows, as shares of their number, by the rows less 1."""
+    count = placed.hits + placed.misses
+    n = float(count.sum())
+    rank = (np.cumsum(count) - count / 2) / n
+    return float(count @ np.square(rank - 0.5)) / max(n - 1, 1.0)
 
-    Attributes
-    ----------
-    shares : tuple of ndarray, shape (G,) each
-        For a hit and for a miss, the share of the other kind that it is on the right side of, minus the area.
-    spread : float
-        Variance of the mid-ranks of all rows, as shares of their number, by the rows less 1.
-    """
 
-    misses: FloatArray
-    hits: FloatArray
-    area: float
-    shares: tuple[FloatArray, FloatArray]
-    spread: float
-
-    @classmethod
-    def of(cls, misses: FloatArray, hits: FloatArray) -> _Kinds | None:
-        """Rank both kinds; None if one of them is missing."""
-        missed, hit = float(misses.sum()), float(hits.sum())
-        if not (missed > 0 and hit > 0):
-            return None
-        below = (np.cumsum(misses) - misses / 2) / missed
-        above = (np.cumsum(hits[::-1])[::-1] - hits / 2) / hit
-        area = float(hits @ below) / hit
-        count, n = misses + hits, missed + hit
-        rank = (np.cumsum(count) - count / 2) / n
-        spread = float(count @ np.square(rank - 0.5)) / max(n - 1, 1.0)
-        return cls(misses, hits, area, (below - area, above - area), spread)
-
-    def below_half(self, variance: float) -> float:
-        """Distance of the area below 1/2, in standard deviations; 0 if nothing varies."""
-        return (0.5 - self.area) / variance**0.5 if variance > 0 else 0.0
+def _below_half(placed: Placements, variance: float) -> float:
+    """Distance of the area below 1/2, in standard deviations; 0 if nothing varies."""
+    return (0.5 - placed.area) / variance**0.5 if variance > 0 else 0.0
 
 
 @claim(

@@ -221,6 +221,7 @@ def make_grades(subject: Subject) -> Iterator[Block]:
             "high": ("to", share),
             "p_jeffreys": ("p (Jeffreys)", p_number),
             "p_binomial": ("p (binomial)", p_number),
+            "p_adjusted": ("p (adjusted)", p_number),
             "light": ("light", str),
         }
         if result.alike:

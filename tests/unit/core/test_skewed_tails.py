@@ -5,7 +5,15 @@ import pytest
 from scipy import stats
 from scipy.stats import binom, norm
 
-from calviz.core.p_values import above, above_drawn, draws, middle_of_mean, quantile
+from calviz.core.p_values import (
+    LARGE,
+    above,
+    above_drawn,
+    draws,
+    middle_of_mean,
+    quantile,
+    tails_of_hits,
+)
 
 
 @pytest.mark.parametrize("skewness", [-2.0, -0.3, 0.0, 0.5, 1.5])
@@ -76,3 +84,47 @@ def test_draws_of_several_variables():
     np.testing.assert_allclose(drawn.mean(axis=1), mean, atol=0.02)
     np.testing.assert_allclose(drawn.var(axis=1), variance, rtol=0.03)
     np.testing.assert_allclose(stats.skew(drawn[1:], axis=1), [0.8, -0.5], atol=0.05)
+
+
+def tails_of(score, hit, weights):
+    """`tails_of_hits` from the rows."""
+    v = score * (1 - score)
+    moments = weights**2 @ v, weights**3 * v @ (1 - 2 * score)
+    large = weights > LARGE * moments[0] ** 0.5
+    columns = score[large], hit[large], weights[large]
+    return tails_of_hits(weights @ (hit - score), *moments, weights.sum(), weights.size, *columns)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_tails_of_a_weighted_sum_against_all_outcomes(seed):
+    rng = np.random.default_rng(seed)
+    score, weights = rng.beta(0.6, 1.0, 12), rng.lognormal(0, 1.5, 12)
+    outcomes = (np.arange(2**12)[:, None] >> np.arange(12)) % 2
+    chance = np.prod(np.where(outcomes == 1, score, 1 - score), axis=1)
+    total = outcomes @ weights
+    near = 0.2 * np.sqrt(weights**2 @ (score * (1 - score)))  # what rounded weights move
+    for row in rng.choice(2**12, 20, p=chance):
+        more, fewer = tails_of(score, outcomes[row] == 1, weights)
+        at = total[row]
+        assert chance @ (total >= at + near) - 0.01 <= more <= chance @ (total >= at - near) + 0.01
+        assert chance @ (total <= at - near) - 0.01 <= fewer <= chance @ (total <= at + near) + 0.01
+
+
+def test_tails_of_equal_weights_are_binomial():
+    score, weights = np.full(40, 0.1), np.full(40, 3.0)
+    for hits in range(12):
+        more, fewer = tails_of(score, np.arange(40) < hits, weights)
+        assert more == pytest.approx(binom.sf(hits - 1, 40, 0.1), rel=1e-9)
+        assert fewer == pytest.approx(binom.cdf(hits, 40, 0.1), rel=1e-9)
+
+
+def test_one_heavy_row_decides_the_tail_which_three_cumulants_do_not_tell():
+    # The heavy row hits with a chance of 1 in 100; without it, the sum cannot be far from its mean.
+    score = np.append(np.full(400, 0.3), 0.01)
+    weights = np.append(np.full(400, 1.0), 1_000.0)
+    hit = np.append(np.arange(400) < 120, True)
+    more, _ = tails_of(score, hit, weights)
+    assert more == pytest.approx(0.01 * binom.sf(119, 400, 0.3), rel=0.15)
+    more, fewer = tails_of(score, hit & (weights == 1), weights)
+    assert more == pytest.approx(0.01 + 0.99 * binom.sf(119, 400, 0.3), rel=0.15)
+    assert fewer == pytest.approx(0.99 * binom.cdf(120, 400, 0.3), rel=0.15)

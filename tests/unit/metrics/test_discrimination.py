@@ -5,9 +5,11 @@ import pytest
 from sklearn.metrics import average_precision_score, roc_auc_score
 
 import calviz
+from benchmarks.claims import every_simulation, too_few
 from calviz.core.errors import OptionError
 from calviz.sample.cutoff_and_grades import at_cutoff
 from calviz.sample.sample import Sample
+from calviz.sample.step_views import estimate_of_rows, steps
 
 
 def data(n=400, seed=0, decimals=2):
@@ -147,6 +149,56 @@ def test_the_interval_does_not_jump_at_any_number_of_events():
     # With many events, the interval is that of DeLong's variance.
     delong = 2 * 1.959964 * np.sqrt(delong_variance(score, hit) * 400)
     assert widths[400] == pytest.approx(delong, rel=0.03)
+
+
+def weighted(score, hit, weights, key="auroc"):
+    data = calviz.Predictions(probs=score, labels=hit, weights=weights)
+    sample = Sample(data, "positive")
+    return estimate_of_rows(sample.view(steps)), calviz.evaluate(
+        data, [key], reduction="positive", ci=True, resamples=20
+    )[key]
+
+
+def test_the_variance_of_a_weighted_area_is_that_of_the_influence_of_its_rows():
+    rng = np.random.default_rng(4)
+    hit = (rng.random(60) < 0.4).astype(int)
+    score = (0.3 * hit + 0.7 * rng.random(60)).round(2)  # with ties
+    weights = rng.integers(1, 6, 60).astype(float)
+    estimate, _ = weighted(score, hit, weights)
+    influence = np.empty(60)
+    for i in range(60):
+        step = 1e-5 * (np.arange(60) == i)
+        more, less = (roc_auc_score(hit, score, sample_weight=weights + d) for d in (step, -step))
+        influence[i] = weights[i] * (more - less) / 2e-5
+    variance = 0.0
+    for kind in (0, 1):
+        w = weights[hit == kind]
+        n = w.sum() ** 2 / (w**2).sum()
+        variance += (influence[hit == kind] ** 2).sum() * n / (n - 1)
+    assert estimate.variance == pytest.approx(variance, rel=1e-6)
+    assert estimate.freedom == pytest.approx(variance**2 / (influence**4).sum(), rel=1e-6)
+
+
+def test_equal_weights_change_only_the_quantile():
+    rng = np.random.default_rng(5)
+    hit = (rng.random(400) < 0.3).astype(int)
+    score = 1 / (1 + np.exp(-rng.normal(hit, 1)))
+    estimate, one = weighted(score, hit, np.full(400, 2.5))
+    assert estimate.variance == pytest.approx(delong_variance(score, hit), rel=1e-9)
+    assert estimate.events == pytest.approx((hit.sum(), 400 - hit.sum()))
+    plain = evaluated(score, hit, ["auroc"], ci=True, resamples=20)["auroc"]
+    assert one.interval_method == "closed"
+    assert one.interval == pytest.approx(plain.interval, abs=2e-3)
+    twice = weighted(score, hit, np.full(400, 2.5), "somers_d")[1]
+    assert twice.interval == pytest.approx([2 * end - 1 for end in one.interval])
+
+
+def test_intervals_of_weighted_areas_cover_where_weights_go_with_the_scores():
+    every = every_simulation()
+    for case in ("weights fall with the scores, 300 rows", "heavy weights that rise"):
+        one = next(s for s in every if s.claim == "weighted-auroc" and s.case.startswith(case))
+        covered = one.outcomes(60, seed=1)
+        assert np.mean(covered) >= too_few(0.94, len(covered))  # resamples: 86 %
 
 
 def test_few_events_have_a_note():

@@ -5,6 +5,8 @@ import pytest
 from scipy import stats
 
 import calviz
+from benchmarks.claims import too_many
+from benchmarks.claims.grades import CALIBRATED, OFF
 from calviz.core.errors import OptionError
 from calviz.sample.cutoff_and_grades import grade_columns, grades, possible_grade_columns
 from calviz.sample.sample import Sample
@@ -36,7 +38,12 @@ def test_each_grade_is_tested_as_scipy_does():
         assert tested.low[g] == pytest.approx(posterior.ppf(0.025) if k else 0)
         assert tested.high[g] == pytest.approx(posterior.ppf(0.975))
     assert tested.lights[2] == "red"
-    assert "red CCC" in tested.reading()
+    assert tested.reading().startswith(
+        "In 1 grade of 3 more happens than the probabilities say: CCC. The light of BB may be chance"
+    )
+    order = np.argsort(tested.binomial[:3])  # Holm: times 3, 2 and 1
+    by_hand = np.maximum.accumulate(tested.binomial[order] * [3, 2, 1]).clip(max=1)
+    np.testing.assert_allclose(tested.adjusted[order], by_hand)
 
 
 def test_columns_of_grades_are_found_by_name_or_values():
@@ -84,7 +91,42 @@ def test_grades_in_which_less_happens_are_named_and_have_no_light():
     )
     tested = grades(Sample.of(data), column="g")
     assert tested.lights == ("green", "green")
-    assert "Less happens in A: the tests look only for scores that are too low." in tested.reading()
+    assert (
+        "Less happens in A: the lights look only for scores that are too low." in tested.reading()
+    )
+
+
+@pytest.mark.parametrize("mean", [0.0005, 0.003, 0.01, 0.05, 0.2])
+def test_red_lights_are_at_most_one_in_100_at_any_number_of_hits(mean):
+    # 40 grades of 200 rows with 0 to 39 hits: which of these numbers are red, and how probable are they?
+    numbers = np.arange(40)
+    data = calviz.Predictions(
+        probs=np.full(8_000, mean),
+        labels=(np.arange(8_000) % 200 < np.arange(8_000) // 200).astype(int),
+        groups={"g": np.arange(8_000) // 200},
+    )
+    tested = grades(Sample.of(data), column="g")
+    of_hits = dict(zip(tested.hits[:-1].tolist(), tested.lights, strict=False))
+    chance = stats.binom.pmf(numbers, 200, mean)
+    red, yellow = (
+        sum(c for k, c in zip(numbers, chance, strict=True) if of_hits[k] in lights)
+        for lights in (("red",), ("red", "yellow"))
+    )
+    assert red <= 0.01
+    assert yellow <= 0.05
+
+
+def test_what_is_said_of_calibrated_grades_and_of_one_that_is_off():
+    for case in ("heavy weights, few defaults", "very few defaults"):
+        portfolio, files = CALIBRATED[case], 60
+        drawn = [portfolio.tested(np.random.default_rng([1, i])) for i in range(files)]
+        said = np.mean(["more happens than" in one.reading() for one in drawn])
+        assert said <= too_many(0.05, files)
+        red = np.mean([light == "red" for one in drawn for light in one.lights])
+        assert red <= too_many(0.01, files * (portfolio.grades + 1))
+    portfolio, times = OFF["3 times as many, few defaults"]
+    found = portfolio.tested(np.random.default_rng(0), times=times).reading()
+    assert found.startswith("In 1 grade of 7 more happens than the probabilities say: 3.")
 
 
 def not_alike(seed=0, **columns):

@@ -1,0 +1,107 @@
+"""Slices that are called off, of rows with and without weights and clusters."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import expit, logit, ndtri
+
+from benchmarks.claims import simulation
+from calviz.core.predictions import Predictions
+from calviz.sample.sample import Sample
+from calviz.sample.slices import slices, usual_slices
+
+
+@dataclass(frozen=True)
+class Setting:
+    """Calibrated scores expit(logit(rate) + 1.2 e), e normal, with columns that say nothing about them.
+
+    Attributes
+    ----------
+    n, levels, columns : int
+        Rows, values of each group column, and number of these.
+    rate : float
+        Median probability of an event.
+    noise, tie : float
+        Logarithms of the weights are noise z + tie e; without weights both are 0.
+    clusters : int
+        Number of clusters, within which events depend on each other; 0 for independent rows.
+    """
+
+    n: int
+    levels: int
+    columns: int
+    rate: float
+    noise: float = 0.0
+    tie: float = 0.0
+    clusters: int = 0
+
+    def draw(self, rng: np.random.Generator, *, off: float = 0.0) -> Sample:
+        """Draw a file; the logits of the events of the first value of each column are `off` from those of the scores."""
+        n = self.n
+        e = rng.normal(size=n)
+        score = expit(logit(self.rate) + 1.2 * e)
+        groups = {f"column {i}": rng.integers(0, self.levels, n) for i in range(self.columns)}
+        chance = expit(logit(score) + off * (groups["column 0"] == 0))
+        z, cluster = rng.normal(size=n), None
+        if self.clusters:
+            cluster = rng.integers(0, self.clusters, n)
+            z = np.sqrt(0.2) * rng.normal(size=self.clusters)[cluster] + np.sqrt(0.8) * z
+        weights = np.exp(self.noise * rng.normal(size=n) + self.tie * e)
+        data = Predictions(
+            probs=score,
+            labels=(z < ndtri(chance)).astype(int),
+            groups=groups,
+            clusters=cluster,
+            weights=weights if self.noise or self.tie else None,
+        )
+        return Sample(data, "positive")
+
+
+CALIBRATED = {
+    "no weights, rare events": Setting(5_000, 20, 3, 0.01),
+    "no weights": Setting(1_000, 4, 3, 0.3),
+    "weights, rare events": Setting(5_000, 20, 3, 0.01, noise=1),
+    "heavy weights, rare events": Setting(5_000, 20, 3, 0.01, noise=2),
+    "heavy weights, very rare events": Setting(15_000, 50, 2, 0.004, noise=2),
+    "heavy weights": Setting(1_000, 4, 3, 0.4, noise=2),
+    "heavy weights, few rows": Setting(300, 4, 2, 0.05, noise=2),
+    "weights rise with the scores": Setting(5_000, 20, 3, 0.05, noise=1, tie=1),
+    "weights fall with the scores": Setting(5_000, 20, 3, 0.05, noise=1, tie=-1),
+    "clusters, heavy weights": Setting(5_000, 8, 2, 0.05, noise=2, clusters=200),
+}
+#: Cases whose first slice is off, in logits.
+OFF = {
+    "no weights, 0.6 logits": (Setting(5_000, 10, 2, 0.2), 0.6),
+    "weights, 0.8 logits": (Setting(5_000, 10, 2, 0.2, noise=0.7), 0.8),
+    "weights, events four times as frequent": (Setting(5_000, 10, 2, 0.02, noise=0.7), 1.5),
+}
+
+
+def words(case: str, setting: Setting) -> str:
+    """Case with its size."""
+    return f"{case}, {setting.n:,} rows, {setting.levels * setting.columns} slices"
+
+
+for case, setting in CALIBRATED.items():
+
+    @simulation("slices", "any false slice", words(case, setting), at_most=0.02, files=400)
+    def _(rng: np.random.Generator, setting: Setting = setting) -> bool:
+        return bool(usual_slices(setting.draw(rng)).off)
+
+    if not setting.clusters:
+
+        @simulation(
+            "slices", "any false slice against the rest, at 5 %", words(case, setting), at_most=0.05
+        )
+        def _(rng: np.random.Generator, setting: Setting = setting) -> bool:
+            return bool(slices(setting.draw(rng), pairs=False, against="rest").off)
+
+
+for case, (setting, off) in OFF.items():
+
+    @simulation("slices", "the slice that is off found", words(case, setting), at_least=0.8)
+    def _(rng: np.random.Generator, setting: Setting = setting, off: float = off) -> bool:
+        found = usual_slices(setting.draw(rng, off=off)).off
+        return any(s.where == (("column 0", "0"),) for s in found)
