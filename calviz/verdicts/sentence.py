@@ -30,7 +30,7 @@ from calviz.verdicts.class_checks import classes_off, classes_unseen, of_the_top
 from calviz.verdicts.evaluation import CalibrationTest, Verdict, VerdictDirection, mcs_decimals
 from calviz.verdicts.joint_tests import MIN_ROWS, Evidence, collect_evidence, tested_views
 from calviz.verdicts.reverse_checks import reverse_words
-from calviz.verdicts.row_checks import shuffled
+from calviz.verdicts.row_checks import LabelErrors, label_errors_found, shuffled
 
 #: If the upper bound of the ECE is this or more, finding no error means little: the verdict is undecided.
 BLUNT = 0.1
@@ -397,7 +397,11 @@ def explained(sample: Sample, verdict: Verdict) -> tuple[str, ...]:
     groups = usual_slices(sample) if verdict.direction == "off" and verdict.slices_off else None
     off = groups.off if groups else ()
     sentences = _Sentences(
-        verdict, reduction, _class_words(sample, reduction), off[0] if off else None
+        verdict,
+        reduction,
+        _class_words(sample, reduction),
+        off[0] if off else None,
+        label_errors_found(sample) if verdict.beyond_noise else None,
     )
     return (
         sentences.seen(rows_words(sample)),
@@ -419,12 +423,18 @@ class _Sentences:
     """The sentences about one verdict."""
 
     def __init__(
-        self, verdict: Verdict, reduction: Reduction, name: str, group: Slice | None
+        self,
+        verdict: Verdict,
+        reduction: Reduction,
+        name: str,
+        group: Slice | None,
+        labels: LabelErrors | None,
     ) -> None:
         self.verdict = verdict
         self.reduction = reduction
         self.name = name
         self.group = group
+        self.labels = labels
         digits = verdict.share_decimals
         self.mean_score, self.hit_share = (
             _share(x, digits) for x in (verdict.score, verdict.observed)
@@ -544,6 +554,7 @@ class _Sentences:
             return f"On average {_about(kept)} of {HUNDRED} rows come true, but a single promise may be far off."
         return f"Where it promises that {promised} of {HUNDRED} come true, expect about that many."
 
+    @claim("wrong-labels")
     def to_do(self) -> str:
         """Sentence on what to do about it."""
         v = self.verdict
@@ -551,6 +562,16 @@ class _Sentences:
             return (
                 "First find out what the scores are of, such as the other class; until then nothing should depend on "
                 "them."
+            )
+        if self.labels is not None:
+            well = (
+                "and no correction of the probabilities does"
+                if self.labels.shown
+                else "as well as a fault of the model would"
+            )
+            return (
+                f"First look at the labels that it finds least likely: wrong ones explain this, {well}; only if they are right, correct the "
+                "probabilities with rows whose outcome is known."
             )
         if v.beyond_noise:
             return (
