@@ -293,7 +293,7 @@ def explore_prediction_sets(settings: Settings) -> None:
                     "A threshold for each class",
                     key="per-class",
                     bind="query-params",
-                    help="Mondrian sets: the coverage holds for every class, and the sets are larger.",
+                    help="Mondrian sets: the coverage holds for every class, mostly with larger sets.",
                 )
         try:
             sets = _kept_sets(settings.rows_key, method, coverage / 100, per_class, settings)

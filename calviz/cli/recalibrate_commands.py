@@ -304,7 +304,7 @@ def _checked_map(path: str) -> Any:
 @click.option(
     "--per-class",
     is_flag=True,
-    help="A threshold for each class (Mondrian sets): the coverage holds for every class, and sets are larger.",
+    help="A threshold for each class (Mondrian sets): the coverage holds for every class, mostly with larger sets.",
 )
 @fitting_options(judging=True)
 @click.option("--model", metavar="NAME", help="The model to use, if the file holds several.")

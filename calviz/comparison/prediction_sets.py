@@ -217,7 +217,7 @@ def prediction_sets(
         Level of the intervals.
     per_class : bool
         Whether each class has a threshold of its own, chosen on the rows with this label (Mondrian sets): the coverage then holds for
-        every class, and sets are larger. A class with fewer than ``coverage / (1 - coverage)`` such rows is in every set.
+        every class, mostly with larger sets. A class with fewer than ``coverage / (1 - coverage)`` such rows is in every set.
     seed : int
         Seed of the randomisation in APS.
     division : Division, optional

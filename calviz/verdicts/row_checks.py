@@ -294,6 +294,8 @@ RULED_OUT = 0.01
 SHOWN, PART = float(ndtri(CLASS_TEST)) ** 2 / 2, 0.05
 #: Gain beyond which a parameter is shown at 5 %; and level at which wrong labels do not explain the hits of the bins.
 BESIDES, MISFIT = 1.92, 0.05
+#: Share of wrong labels up to which they are mentioned where logits explain as much: test sets have 0.2 to 10 % (Northcutt et al. 2021).
+PLAUSIBLE = 0.1
 #: Lower limit of probabilities before logarithms; and number of probabilities that are used.
 LEAST_PROBABILITY, MOST_ENTRIES = 1e-16, 1 << 19
 #: Number of steps, twice the gain at which they end, and the largest logarithm of a factor.
@@ -316,6 +318,10 @@ class LabelErrors:
         Share and factor with the largest likelihood together.
     of_share, of_factor, of_both : float
         Gain in log-likelihood over the probabilities as they are: with the share, with the factor, and with both.
+    ruled_out : int
+        Number of labels with a probability of `RULED_OUT` or less.
+    expected, too_many : float
+        Expected number of such labels for a calibrated model, and the probability of this number or more.
     """
 
     share: float = 0.0
@@ -324,12 +330,16 @@ class LabelErrors:
     of_share: float = 0.0
     of_factor: float = 0.0
     of_both: float = 0.0
+    ruled_out: int = 0
+    expected: float = 0.0
+    too_many: float = 1.0
 
     @property
     def shown(self) -> bool:
-        """Whether wrong labels are needed to explain the rows, whatever the factor of the logits."""
+        """Whether wrong labels are needed to explain the rows, whatever the factor of the logits, and labels are where they should not be."""
         least = max(SHOWN, PART * self.of_both)
-        return min(self.of_share, self.of_both - self.of_factor) > least
+        gain = min(self.of_share, self.of_both - self.of_factor)
+        return gain > least and self.too_many <= CLASS_TEST
 
     @property
     def factor_too(self) -> bool:
@@ -339,7 +349,7 @@ class LabelErrors:
     @property
     def explain(self) -> bool:
         """Whether wrong labels explain the rows better than the probabilities as they are, and no worse than with a factor too."""
-        return self.of_share > BESIDES and not self.factor_too
+        return self.of_share > BESIDES and self.share <= PLAUSIBLE and not self.factor_too
 
 
 def label_errors(sample: Sample) -> LabelErrors:
@@ -379,7 +389,8 @@ def label_errors(sample: Sample) -> LabelErrors:
         fit.best_of_both(1 / scaled.value),
     )
     together = wrong * own_share, 1 / b
-    return LabelErrors(wrong * share, scaled.value, together, of_share, of_factor, of_both)
+    gains = of_share, of_factor, of_both
+    return LabelErrors(wrong * share, scaled.value, together, *gains, *_ruled_out(sample))
 
 
 class _LabelFit:
@@ -432,7 +443,7 @@ class _LabelFit:
             slope, information = float(of_factor.sum()), float(of_factor @ of_factor)
             if share > 0:
                 information -= float(of_factor @ of_share) ** 2 / float(of_share @ of_share)
-            if slope**2 <= ACCURATE * information:
+            if slope**2 <= ACCURATE * information or information <= 0:
                 break
             at = min(max(at + slope / information, at - 0.7, -LARGEST), at + 0.7, LARGEST)
         return best
@@ -480,9 +491,11 @@ def wrong_labels(sample: Sample) -> Iterator[Finding]:
     logits = f"logits {decimal(errors.factor, 2)} times too large"
     if errors.shown:
         less = decimal(errors.of_both - errors.of_factor, 1)
+        fault = "are of a class" if isinstance(sample.data, Predictions) else "are wrong in a way"
         words = (
-            f"{_ruled_out(sample)}: {labels}{besides} explain them, {logits} {'alone ' if besides else ''}do not (log-likelihood "
-            f"{less} less); suspect wrong labels"
+            f"The labels of {counted(errors.ruled_out, 'row')} {fault} to which the model gives {percent(RULED_OUT, 0)} or less, where "
+            f"calibrated probabilities would allow {errors.expected:.1f}: {labels}{besides} explain them, {logits} "
+            f"{'alone ' if besides else ''}do not (log-likelihood {less} less); suspect wrong labels"
         )
     else:
         less = errors.of_share - errors.of_factor
@@ -502,22 +515,24 @@ def _of_labels(sample: Sample) -> FloatArray:
     return np.where(sample.top_events.hit, score, 1 - score)
 
 
-def _ruled_out(sample: Sample) -> str:
-    """Count the labels that the model nearly rules out, beside their expected number if it is calibrated."""
-    data, count = sample.data, int(np.count_nonzero(_of_labels(sample) <= RULED_OUT))
+def _ruled_out(sample: Sample) -> tuple[int, float, float]:
+    """Number of labels that the model nearly rules out, that of a calibrated model, and the probability of so many or more.
+
+    Under calibration it is a sum of independent draws, one per row, whose probability is that of all ruled-out classes of the row.
+    """
+    count = int(np.count_nonzero(_of_labels(sample) <= RULED_OUT))
+    data, moments = sample.data, np.zeros(3)
     if isinstance(data, Predictions):
-        probs, fault = data.probs, "are of a class to which"
+        probs = data.probs
     else:
-        probs, fault = 1 - sample.top_events.score.astype(np.float64)[:, None], "are wrong where"
-    expected = sum(
-        np.where(block <= RULED_OUT, block, 0).sum(dtype=np.float64)
-        for block in (probs[part] for part in row_blocks(probs))
-    )
-    of_it = "" if isinstance(data, Predictions) else " to that"
-    return (
-        f"The labels of {counted(count, 'row')} {fault} the model gives {percent(RULED_OUT, 0)} or less{of_it}, where calibrated "
-        f"probabilities would allow {expected:.1f}"
-    )
+        probs = 1 - sample.top_events.score.astype(np.float64)[:, None]
+    for part in row_blocks(probs):
+        block = probs[part]
+        out = np.where(block <= RULED_OUT, block, 0).sum(axis=1, dtype=np.float64)
+        variance = out * (1 - out)
+        moments += out.sum(), variance.sum(), (variance * (1 - 2 * out)).sum()
+    # Half a row is the continuity correction.
+    return count, float(moments[0]), float(above(count - 0.5, *moments))
 
 
 def _least_probable(sample: Sample) -> str:
