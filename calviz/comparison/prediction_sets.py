@@ -290,10 +290,12 @@ def prediction_sets(
 
     overall = summary("all rows", sizes, covered)
     own = np.ones(labels.size) if weights is None else weights[judged]
-    of_classes = [np.bincount(labels, v)[np.unique(labels)] for v in (own * covered, own, own**2)]
+    present = np.unique(labels)
+    of_classes = [
+        np.bincount(labels, v).astype(np.float64)[present] for v in (own * covered, own, own**2)
+    ]
     classes = [
-        summary(name, sizes, covered, labels == k)
-        for k, name in zip(np.unique(labels), names, strict=True)
+        summary(name, sizes, covered, labels == k) for k, name in zip(present, names, strict=True)
     ]
     return PredictionSets(
         name=data.name,
@@ -404,7 +406,9 @@ def _sets(
     rng: np.random.Generator,
 ) -> list[tuple[IntArray, BoolArray]]:
     """Size of each row's set, and whether it contains the true class, shape (m,) each, for each kind of thresholds, shape (K,)."""
-    out = [(np.empty(rows.size, dtype=np.intp), np.empty(rows.size, dtype=np.bool_)) for _ in kinds]
+    out: list[tuple[IntArray, BoolArray]] = [
+        (np.empty(rows.size, dtype=np.intp), np.empty(rows.size, dtype=np.bool_)) for _ in kinds
+    ]
     for block, scores in _scores(data, rows, method, rng):
         true = data.labels[rows[block]][:, None]
         for thresholds, (sizes, covered) in zip(kinds, out, strict=True):

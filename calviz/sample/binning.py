@@ -652,7 +652,8 @@ def expected_share(sums: BinSums, at: int) -> tuple[float, Interval]:
     limit, distance = (high - own if expected > own else own - low), abs(expected - own)
     if distance > limit:
         expected += (own - expected) * (1 - (limit / distance) ** 2)
-    expected = float(np.clip(expected, *sorted((own, float(score[at])))))
+    near, far = sorted((own, float(score[at])))
+    expected = min(max(expected, near), far)
     return expected, Interval(min(low, from_), max(high, to))
 
 

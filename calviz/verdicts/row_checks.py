@@ -296,8 +296,8 @@ SHOWN, PART = float(ndtri(CLASS_TEST)) ** 2 / 2, 0.05
 BESIDES, MISFIT = 1.92, 0.05
 #: Share of wrong labels up to which they are mentioned where logits explain as much: test sets have 0.2 to 10 % (Northcutt et al. 2021).
 PLAUSIBLE = 0.1
-#: Lower limit of probabilities before logarithms; and number of probabilities that are used.
-LEAST_PROBABILITY, MOST_ENTRIES = 1e-16, 1 << 19
+#: Lower limit of probabilities before logarithms; number of probabilities that are used, and of rows at least.
+LEAST_PROBABILITY, MOST_ENTRIES, FEWEST_ROWS = 1e-16, 1 << 18, 2_000
 #: Number of steps, twice the gain at which they end, and the largest logarithm of a factor.
 MOST_STEPS, ACCURATE, LARGEST = 12, 0.01, 4.0
 #: Number of rows that are named.
@@ -357,24 +357,21 @@ def label_errors(sample: Sample) -> LabelErrors:
 
     With a share e of the labels drawn at random, class k has the probability ``(1 - e) p_k + e / K``, and ``e (K - 1) / K`` of the labels
     are wrong. With logits too large by a factor 1 / b it is the softmax of ``b log p``. Each is compared with the
-    model that contains both. Confidence-only data have the classes right and wrong, and a replaced label counts as wrong. Rows
-    with weights or clusters are not compared: their likelihood is unknown.
+    model that contains both. Confidence-only data have the classes right and wrong, and a replaced label counts as wrong.
 
     References
     ----------
     Cox 1961, section 5, and Atkinson 1970 (a model that contains both); Patrini et al. 2017, theorem 2 (forward correction).
     """
     data, events = sample.data, sample.top_events
-    if not data.alike or data.cells is not None:
-        return LabelErrors()
+    classes = data.n_classes if isinstance(data, Predictions) else 2
+    step = max(1, min(data.n // FEWEST_ROWS, data.n * classes // MOST_ENTRIES))
     if isinstance(data, Predictions):
         probs, labels = data.probs, data.labels
         wrong = 1 - 1 / data.n_classes
-        step = -(-probs.size // MOST_ENTRIES)
         labels = labels[::step]
         fit = _LabelFit(probs[::step], labels, np.full(labels.size, 1 / data.n_classes))
     else:
-        step = -(-2 * data.n // MOST_ENTRIES)
         score = events.score[::step].astype(np.float64)
         labels, wrong = events.hit[::step].astype(np.intp), 1.0
         fit = _LabelFit(np.stack([1 - score, score], axis=1), labels, 1.0 - labels)
@@ -418,7 +415,7 @@ class _LabelFit:
                 new = share + slope / float(ratio @ ratio)
                 new = new if low < new < high else (low + high) / 2
                 step, share = abs(new - share), new
-                if step < 1e-4 * share:
+                if step < 1e-3 * share:
                     break
         return share, float((np.log(given + share * more) - self.of_label).sum())
 
@@ -450,7 +447,12 @@ class _LabelFit:
 
 
 def label_errors_found(sample: Sample) -> LabelErrors | None:
-    """Return the comparison if wrong labels are shown, or explain what the verdict states as well as logits that are too large."""
+    """Return the comparison if wrong labels are shown, or explain what the verdict states as well as logits that are too large.
+
+    Rows with weights or clusters, and profiles, are not compared: their likelihood is unknown.
+    """
+    if not sample.data.alike or sample.data.cells is not None:
+        return None
     errors = sample.once(label_errors)
     if errors.shown or (errors.explain and _fits_the_bins(sample, errors)):
         return errors
@@ -487,15 +489,15 @@ def wrong_labels(sample: Sample) -> Iterator[Finding]:
         return
     share, factor = errors.together if errors.factor_too else (errors.share, 1.0)
     labels = f"{percent(share, decimals_for(100 * share, figures=2, least=1))} wrong labels"
-    besides = f" with logits {decimal(factor, 2)} times too large" if errors.factor_too else ""
-    logits = f"logits {decimal(errors.factor, 2)} times too large"
+    besides = f" with {_logits(factor)}" if errors.factor_too else ""
+    logits = _logits(errors.factor)
     if errors.shown:
-        less = decimal(errors.of_both - errors.of_factor, 1)
+        less = errors.of_both - errors.of_factor
         fault = "are of a class" if isinstance(sample.data, Predictions) else "are wrong in a way"
         words = (
             f"The labels of {counted(errors.ruled_out, 'row')} {fault} to which the model gives {percent(RULED_OUT, 0)} or less, where "
             f"calibrated probabilities would allow {errors.expected:.1f}: {labels}{besides} explain them, {logits} "
-            f"{'alone ' if besides else ''}do not (log-likelihood {less} less); suspect wrong labels"
+            f"{'alone ' if besides else ''}do not (log-likelihood {decimal(less, 1)} less); suspect wrong labels"
         )
     else:
         less = errors.of_share - errors.of_factor
@@ -504,6 +506,11 @@ def wrong_labels(sample: Sample) -> Iterator[Finding]:
             f"{'less' if less < 0 else 'more'}): look at the labels before recalibrating"
         )
     yield Finding("CAL021", "warning", f"{words}, first {_least_probable(sample)}.")
+
+
+def _logits(factor: float) -> str:
+    size, way = (factor, "large") if factor >= 1 else (1 / factor, "small")
+    return f"logits {decimal(size, 2)} times too {way}"
 
 
 def _of_labels(sample: Sample) -> FloatArray:
