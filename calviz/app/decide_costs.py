@@ -287,8 +287,14 @@ def explore_prediction_sets(settings: Settings) -> None:
                     key="covered",
                     bind="query-params",
                 )
+                per_class = st.toggle(
+                    "A threshold for each class",
+                    key="per-class",
+                    bind="query-params",
+                    help="Mondrian sets: the coverage holds for every class, mostly with larger sets.",
+                )
         try:
-            sets = _kept_sets(settings.rows_key, method, coverage / 100, settings)
+            sets = _kept_sets(settings.rows_key, method, coverage / 100, per_class, settings)
         except CalvizError as error:  # too few rows to choose a threshold on
             st.caption(md(f"No sets: {error}", 1_000))
             return
@@ -296,7 +302,7 @@ def explore_prediction_sets(settings: Settings) -> None:
         fit = rows_words(sets.fit)
         st.caption(
             md(
-                f"Split-conformal: the threshold is chosen on {fit}, and judged on {sets.evaluation.how}. The coverage is guaranteed for "
+                f"Split-conformal: {sets.what_is_chosen} chosen on {fit}, and judged on {sets.evaluation.how}. The coverage is guaranteed for "
                 "exchangeable new rows, however good the probabilities are; better probabilities make the sets smaller.",
                 1_000,
             )
@@ -306,13 +312,22 @@ def explore_prediction_sets(settings: Settings) -> None:
 
 @st.cache_resource(scope="session", max_entries=8, show_spinner=False)
 def _kept_sets(
-    key: tuple[str, ...], method: SetMethod, coverage: float, _settings: Settings
+    key: tuple[str, ...],
+    method: SetMethod,
+    coverage: float,
+    per_class: bool,
+    _settings: Settings,
 ) -> PredictionSets:
     whole = _settings.whole
     division = Division.with_other_split(whole, _settings.split)
     within = rows_where(whole, _settings.where)
     return prediction_sets(
-        whole, method=method, coverage=coverage, division=division, within=within
+        whole,
+        method=method,
+        coverage=coverage,
+        per_class=per_class,
+        division=division,
+        within=within,
     )
 
 

@@ -419,6 +419,15 @@ def gap_decimals(gap: float) -> int:
     return 2 if abs(gap) < SLIGHT else 1
 
 
+def expected_gap(gap: float) -> str:
+    """Write the gap that is expected of a bin or slice that was chosen for its gap.
+
+    >>> expected_gap(0.0712), expected_gap(-0.0012)
+    ('about 7.1 points too high', 'about 0.12 points too low')
+    """
+    return f"about {points(abs(gap), gap_decimals(gap))} points too {'high' if gap > 0 else 'low'}"
+
+
 def share_decimals(score: float, hits: float, written: int | None = None, least: int = 1) -> int:
     """Number of decimals of two shares in percent, so that their rounded difference equals the written gap.
 

@@ -25,6 +25,7 @@ from calviz.core.words import (
     counted,
     decimal,
     decimals_for,
+    expected_gap,
     level_text,
     plotly_text,
     points,
@@ -56,7 +57,7 @@ from calviz.figures.marks import (
 )
 from calviz.figures.reliability_traces import Traces
 from calviz.figures.style import Palette, axis, layout
-from calviz.sample.binning import BinSums, bins_off
+from calviz.sample.binning import BinSums, bins_off, expected_share
 from calviz.sample.error_bars import Interval, Redrawing, interval, resampled
 from calviz.sample.sample import Sample, chosen_bins
 
@@ -432,17 +433,23 @@ class Reliability(Figure):
         between = " and ".join(
             range_ends(float(self.low[worst]), float(self.high[worst]), tolerance=0.06)
         )
-        its = "its interval (95 % for all bins together)"
-        head = (
-            f"The bin furthest outside {its}"
-            if off is not None
-            else f"The largest gap, within {its},"
-        )
+        rows = counted(int(self.count[worst]), "row")
+        if off is None:
+            way = "high" if gap > 0 else "low"
+            return (
+                f"The largest gap, within its interval (95 % for all bins together), is between {between}, where the scores are "
+                f"{points(abs(gap))} points too {way} ({rows})."
+            )
         return (
-            f"{head} is between {between}, where the scores are "
-            f"{points(abs(gap))} points too {'high' if gap > 0 else 'low'} "
-            f"({counted(int(self.count[worst]), 'row')})."
+            f"The bin furthest outside its interval (95 % for all bins together) is between {between}, where the scores are "
+            f"{expected_gap(self.worst_gap)} ({rows}), as it was chosen for its gap."
         )
+
+    @property
+    def worst_gap(self) -> float:
+        """Gap to expect in the worst bin (`calviz.sample.binning.expected_share`)."""
+        at = self.worst
+        return 0.0 if at is None else float(self.mean_score[at]) - expected_share(self.sums, at)[0]
 
     def draw(
         self,
@@ -628,7 +635,7 @@ class _Surroundings:
         # Where both have as many, that on the side of the points of this bin, whose line is then short.
         x, y, anchor = min(corners, key=lambda corner: self._covered(corner[0] < 0.5))
         yield label(
-            f"<b>{points(abs(gap))} points</b> too {'high' if gap > 0 else 'low'}<br>"
+            f"<b>{expected_gap(f.worst_gap).replace(' too', '</b> too')}<br>"
             f"{counted(int(f.count[at]), 'row')}",
             p,
             xref="x",

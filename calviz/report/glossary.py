@@ -128,7 +128,8 @@ GLOSSARY = tuple(
         (
             "Prediction set",
             "The plausible classes of a row, chosen so that the true class is among them in, say, 90 % of new rows. The "
-            "threshold comes from calibration rows; the guarantee holds on average, not for every class.",
+            "threshold comes from calibration rows; the guarantee holds on average, or with a threshold for each class (Mondrian sets) "
+            "for every class.",
         ),
         (
             "Proper score",

@@ -50,6 +50,8 @@ class BinGap:
         Exact interval of the share of hits, simultaneous at 95 % for all bins.
     bins : int
         Number of non-empty bins, which the interval is adjusted for.
+    expected, expected_interval : float, Interval
+        Share of hits to expect there, as the bin was chosen for its gap (`calviz.sample.binning.expected_share`).
     """
 
     index: int
@@ -60,11 +62,18 @@ class BinGap:
     observed: float
     interval: Interval
     bins: int
+    expected: float
+    expected_interval: Interval
 
     @property
     def gap(self) -> float:
         """Mean score minus share of hits."""
         return self.mean_score - self.observed
+
+    @property
+    def expected_gap(self) -> float:
+        """Mean score minus the expected share of hits."""
+        return self.mean_score - self.expected
 
     @property
     def slight(self) -> bool:

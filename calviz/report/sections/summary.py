@@ -101,6 +101,7 @@ def make_explained(subject: Subject) -> Iterator[Block]:
                 "rows": ("Rows", whole),
                 "promised": ("Promised", share),
                 "happened": ("Happened", share),
+                "to_expect": ("To expect", share),
             },
             width=WIDTH,
         )
