@@ -53,7 +53,7 @@ class CriticalRanks(Figure):
         """
         if score not in board.critical:
             raise NotAvailable(
-                "the critical-difference diagram needs three methods in the same five data sets or experiments."
+                "the critical-difference diagram needs three methods in the same five data sets."
             )
         return cls(board.title, score, board.critical[score])
 
