@@ -174,7 +174,7 @@ def _why_none(comparison: Comparison) -> str:
             "choice."
         )
     if comparison.criterion is None:
-        return "There are no error bars to judge by: compare with intervals."
+        return "No error bars of a metric that ranks methods, such as the Brier score: compare with intervals."
     if comparison.found is None:
         return f"{counted(comparison.evaluation.rows, 'evaluation row')} cannot tell whether the model is miscalibrated: it takes {MIN_ROWS}."
     return ""

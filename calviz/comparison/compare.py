@@ -373,7 +373,7 @@ class _Judging:
             )
             if verdict.direction not in ("calibrated", "undecided"):
                 return verdict.sentence
-            if data.rows == used.size:
+            if judged_rows.n == used.size:
                 break
         return ""
 

@@ -126,7 +126,7 @@ def fit_and_apply(
     warnings: list[str] = []
     parts: list[FloatArray] = []
     numbers_of_parts: list[Mapping[str, FloatArray]] = []
-    recalibrator = None
+    recalibrator: Any = None
     for at, (fit, judged) in enumerate(rows.pairs, start=1):
         if len(rows.pairs) > 1:
             checkpoint(f"fitting fold {at} of {len(rows.pairs)}")

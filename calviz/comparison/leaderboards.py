@@ -487,8 +487,7 @@ class Averages:
         -----
         Stratified jackknife: ``sum_b (G_b - 1) / G_b sum_d (v_(bd) - mean_b)^2`` over G_b data sets of each group, with
         Satterthwaite's degrees of freedom. A share v has Wilson's interval for ``v (1 - v) / se^2`` independent data sets with the
-        quantile of Student's t (Kott & Carr 1997; Franco et al. 2019, J Surv Stat Methodol 7, section 2.3); where all data sets agree,
-        for their number.
+        quantile of Student's t (Franco et al. 2019, the modified Wilson interval); where all data sets agree, for their number.
         """
         k = values.size
         variance, squares, total, lone = np.zeros(k), np.zeros(k), np.zeros(k), np.zeros(k, bool)

@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 
 import calviz
+from benchmarks.claims import SIMULATIONS, mean_and_error
+from benchmarks.claims import advice as _advice  # noqa: F401
 from calviz.comparison.advice import advise, guideline, suggest
 from calviz.comparison.compare import compare
 from calviz.comparison.comparison_results import Comparison, Difference, MethodResult, RowsUsed
@@ -225,7 +227,7 @@ def test_where_nothing_helps_the_model_is_left_although_it_is_off():
     [
         (comparison({"identity": 0.5, "ets": 0.4}, failed=("ets",)), "No method was fitted"),
         (comparison({"identity": 0.5, "ets": 0.4}, in_sample=True), "no basis for a choice"),
-        (replace(comparison({"identity": 0.5, "ets": 0.4}), tied={}), "no error bars"),
+        (replace(comparison({"identity": 0.5, "ets": 0.4}), tied={}), "No error bars"),
         (comparison({"identity": 0.5, "ets": 0.4}, found=None), "cannot tell"),
     ],
 )
@@ -284,6 +286,22 @@ def test_advice_on_a_real_comparison_of_simulated_data():
     d = Predictions(probs=q, labels=y)
     compared = compare(d, ["temperature", "ets", "histogram"], metrics=["brier"], resamples=200)
     assert advise(compared, d).method in ("temperature", "ets")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("key", "files"),
+    [
+        ("regret, of the attainable gain, any of the nine settings", 12),
+        ("left although the verdict finds it off, any of the nine settings", 12),
+        ("worse than nothing, calibrated, 2 classes, 200 rows", 20),
+    ],
+)
+def test_the_advice_gains_most_of_what_can_be_gained(key, files):
+    one = SIMULATIONS[f"advice: {key}"]
+    outcomes = one.outcomes(files, seed=5)
+    mean, error = mean_and_error(outcomes)
+    assert mean <= one.at_most + 3 * error
 
 
 # ------------------------------------------------------------------ suggestions
