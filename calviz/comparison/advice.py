@@ -148,11 +148,13 @@ def advise(comparison: Comparison, data: Dataset, *, keep_classes: bool = False)
         if comparison.found
         else f"The verdict finds no miscalibration, but {_label(first)} is better than the uncalibrated model beyond noise"
     )
-    among = (
-        f"is the simplest of {len(near)} methods within one standard error of the best {name}"
-        if len(near) > 1
-        else f"has the best {name} by more than one standard error"
-    )
+    among = f"has the best {name}, by more than one standard error"
+    if len(near) > 1:
+        among = (
+            f"is the simplest of {len(near)} methods within one standard error of the best {name}"
+        )
+    elif len(candidates) == 1:
+        among = f"is the only method with a better {name}"
     return Advice(
         chosen,
         (

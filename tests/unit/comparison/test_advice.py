@@ -161,7 +161,12 @@ def test_of_methods_near_the_best_the_simplest_is_advised():
     assert advise(comparison(VALUES, ("vector",), numbers=numbers), data(10)).method == "vector"
     alone = advise(comparison(VALUES, numbers=numbers), data(10))
     assert alone.method == "isotonic"
-    assert "has the best Brier score by more than one standard error" in alone.reasons[0]
+    assert "has the best Brier score, by more than one standard error" in alone.reasons[0]
+
+
+def test_a_single_candidate_is_called_the_only_one():
+    advice = advise(comparison({"identity": 0.5, "ets": 0.4}), data(10))
+    assert advice.reasons[0].endswith("is the only method with a better Brier score.")
 
 
 def test_of_equally_simple_methods_one_that_keeps_classes_then_what_wins_elsewhere():
