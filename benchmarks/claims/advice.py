@@ -138,11 +138,21 @@ def against_the_verdict(comparison: Comparison, gains: dict[str, float]) -> bool
     return bool(left and off and comparison.candidates())
 
 
+def without_proof(comparison: Comparison, gains: dict[str, float]) -> bool:
+    """Whether a method is advised although neither the verdict nor the method named beforehand shows an error."""
+    advised = comparison.advice.method != UNCALIBRATED
+    proof = comparison.found or any(
+        m.differences["brier"].interval.high < 0 for m in comparison.ready if m.key != UNCALIBRATED
+    )
+    return bool(advised and not proof)
+
+
 Measure = Callable[[Comparison, dict[str, float]], bool | float | None]
 MEASURES: dict[str, tuple[Measure, float]] = {
     "regret, of the attainable gain": (regret, 0.20),
     "worse than nothing": (worse, 0.05),
     "left although the verdict finds it off": (against_the_verdict, 0.01),
+    "recalibrated without proof": (without_proof, 0.01),
 }
 
 
