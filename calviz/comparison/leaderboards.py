@@ -506,7 +506,7 @@ class Averages:
             first += group.size
         told = np.isfinite(values) & np.isfinite(variance) & ~lone & (total >= FEWEST_FOR_INTERVALS)
         return [
-            _interval(float(values[j]), variance[j], squares[j], total[j], share=share)
+            _interval(*(float(v[j]) for v in (values, variance, squares, total)), share=share)
             if told[j]
             else None
             for j in range(k)
