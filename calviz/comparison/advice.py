@@ -133,7 +133,7 @@ def advise(comparison: Comparison, data: Dataset, *, keep_classes: bool = False)
     name = METRICS[str(comparison.criterion)].label
     first = _named_beforehand(comparison, rule, keep_classes)
     candidates = comparison.candidates(keep_classes=keep_classes)
-    near = [key for key in candidates[:1] for key in comparison.near[key] if key in candidates]
+    near = [key for best in candidates[:1] for key in comparison.near[best] if key in candidates]
     rest = [
         *([f"Verdict before recalibration: {comparison.found}"] if comparison.found else []),
         RULE.format(method=_label(first), criterion=name),
