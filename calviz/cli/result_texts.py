@@ -342,7 +342,7 @@ def print_comparison(comparison: Comparison) -> None:
         )
     out.print()
     criterion, advice = comparison.criterion, comparison.advice
-    if criterion is not None and advice is not None:
+    if advice is not None:
         out.print(cell(advice.headline, style="bold"), soft_wrap=True)
         for reason in advice.reasons:
             out.print(cell(f"- {reason}"), soft_wrap=True)

@@ -248,6 +248,18 @@ class Paired:
             if n == best or self.difference(metric, n, best, self.all_pairs).verdict != "worse"
         )
 
+    def near(self, metric: str, best: str, names: Iterable[str]) -> tuple[str, ...]:
+        """Return the names whose badness exceeds that of `best` by at most one standard error of the difference.
+
+        The one-standard-error rule (Breiman et al. 1984, section 3.4.3), with the error of paired rows.
+        """
+
+        def is_near(name: str) -> bool:
+            gap = self.difference(metric, name, best)
+            return abs(gap.value) <= (gap.interval.high - gap.interval.low) / (2 * Z)
+
+        return tuple(name for name in names if name == best or is_near(name))
+
 
 @one_blas_thread()
 def pair(

@@ -8,7 +8,13 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict
 from typing import Any
 
-from calviz.comparison.comparison_results import BASIS_WORDS, Comparison, MethodResult, RowsUsed
+from calviz.comparison.comparison_results import (
+    BASIS_WORDS,
+    Advice,
+    Comparison,
+    MethodResult,
+    RowsUsed,
+)
 from calviz.comparison.study_results import ModelComparison, ModelResult, OverTime
 from calviz.core.entry_specs import Conventions
 from calviz.core.errors import Finding
@@ -207,8 +213,14 @@ def comparison_record(comparison: Comparison, *, file: str, **extra: Any) -> Jso
             metric: f"it {why}" for metric, why in comparison.without_differences.items()
         },
         "tied_with_best": {key: list(names) for key, names in comparison.tied.items()},
+        "advice": None if (a := comparison.advice) is None else advice_record(a),
         **extra,
     }
+
+
+def advice_record(advice: Advice) -> JsonRecord:
+    """Convert an advice to plain values; `method` is None if there is none."""
+    return {"method": advice.method if advice.given else None, "reasons": list(advice.reasons)}
 
 
 def _rows(used: RowsUsed) -> JsonRecord:

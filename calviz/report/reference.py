@@ -178,6 +178,10 @@ SOURCES = tuple(
             "Review 78.",
         ),
         (
+            "Breiman et al. 1984",
+            "L. Breiman, J. H. Friedman, R. A. Olshen, C. J. Stone. Classification and Regression Trees. Wadsworth, 1984.",
+        ),
+        (
             "Buckland et al. 1997",
             "S. T. Buckland, K. P. Burnham, N. H. Augustin. Model Selection: An Integral Part of Inference. Biometrics 53, 1997.",
         ),
@@ -204,6 +208,11 @@ SOURCES = tuple(
             "Dimitriadis, Gneiting & Jordan 2021",
             "T. Dimitriadis, T. Gneiting, A. I. Jordan. Stable reliability diagrams for probabilistic "
             "classifiers. PNAS 118 (8). The CORP approach.",
+        ),
+        (
+            "Franco et al. 2019",
+            "C. Franco, R. J. A. Little, T. A. Louis, E. V. Slud. Comparative Study of Confidence Intervals for Proportions in Complex "
+            "Sample Surveys. Journal of Survey Statistics and Methodology 7, 2019.",
         ),
         (
             "Geifman & El-Yaniv 2017",

@@ -54,6 +54,8 @@ def test_compare_writes_the_documented_json(file, tmp_path):
     assert method["params"]["temperature"] > 1
     assert set(method["metrics"]["nll"]) == {"value", "interval"}
     assert 0 <= method["best_share"]["nll"] <= 1
+    assert record["advice"]["method"] in record["methods"]
+    assert record["advice"]["reasons"][0].startswith("The verdict finds")
 
 
 @pytest.mark.slow

@@ -88,7 +88,7 @@ def make_comparison(subject: Subject) -> Iterator[Block]:
             ("Seed", str(comparison.seed)),
         )
     )
-    if comparison.advice is not None and comparison.criterion is not None:
+    if comparison.advice is not None:
         yield Lead(f"{comparison.advice.headline}.", below=" ".join(comparison.advice.reasons))
     keys = METRICS.in_table("methods")
     columns = [column for column in comparison.columns(keys) if column.best]
