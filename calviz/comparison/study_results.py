@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, get_args
@@ -552,13 +553,17 @@ class Period:
     expected : float
         Mean of the metric on this number of rows if nothing changed over time; nan if not tested.
     p_value : float
-        Two-sided p-value of a difference from the other periods; nan if not tested.
+        Two-sided p-value of a difference of the metric from the other periods; nan if not tested.
     adjusted : float
-        The p-value adjusted for all periods (Westfall & Young 1993).
+        The smaller p-value of the metric and the MCS, adjusted for both and for all periods (Westfall & Young 1993).
     recalibrated : MetricResult or None
         The metric of the same rows after a map fitted on the rows before the period; None if these are too few.
     fitted_on : int
         Number of rows that the map was fitted on.
+    gap, expected_gap : float
+        The MCS, which is tested beside the metric, and what is expected of it; nan if not tested.
+    by_gap : bool
+        Whether `adjusted` is that of the MCS.
     """
 
     name: str
@@ -569,6 +574,9 @@ class Period:
     adjusted: float
     recalibrated: MetricResult | None = None
     fitted_on: int = 0
+    gap: float = math.nan
+    expected_gap: float = math.nan
+    by_gap: bool = False
 
 
 @dataclass(frozen=True)
@@ -594,6 +602,8 @@ class OverTime:
         An adjusted p-value up to this is a change beyond chance.
     resamples : int
         Number of random permutations behind the p-values; 0 if changes are not tested.
+    tested : tuple of str
+        Keys of the metrics that are tested together.
     untested : str
         Why changes are not tested; empty if they are.
     method : str or None
@@ -620,6 +630,7 @@ class OverTime:
     small: int = 0
     level: float = 0.05
     resamples: int = 0
+    tested: tuple[str, ...] = ()
     untested: str = ""
     method: str | None = None
     before: MetricResult | None = None
@@ -653,6 +664,9 @@ class OverTime:
                 "p_value": p.p_value,
                 "adjusted": p.adjusted,
                 "changed": p.adjusted <= self.level,
+                "gap": p.gap,
+                "expected_gap": p.expected_gap,
+                "by_gap": p.by_gap,
                 "recalibrated": after.value if after else None,
                 "fitted_on": p.fitted_on,
             }
