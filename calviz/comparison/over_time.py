@@ -24,7 +24,7 @@ from calviz.core.entry_specs import RECALIBRATORS
 from calviz.core.errors import CalvizError, NotAvailable, OptionError
 from calviz.core.events import Reduction
 from calviz.core.limits import check_choice, check_whole
-from calviz.core.metric_spec import METRICS, RANKED_BY
+from calviz.core.metric_spec import METRICS, RANKED_BY, is_of_steps
 from calviz.core.p_values import in_spreads, max_t
 from calviz.core.predictions import Dataset, with_rows
 from calviz.core.profile import Profile
@@ -358,6 +358,8 @@ def _after_permutations(
     size = units.period.size
     draws = RowDraws(part.data.n, unit, most=size)
     permutations = int(np.clip(WORK // size, FEWEST, MOST))
+    if is_of_steps(METRICS[metric].view):  # each permutation sorts the rows of each period
+        permutations = FEWEST
     step = max(1, AT_A_TIME // size)
     values: dict[str, list[FloatArray]] = {metric: []}
     for start in range(0, permutations + 1, step):
