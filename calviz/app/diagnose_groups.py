@@ -488,9 +488,10 @@ def _draw_periods(result: OverTime, settings: Settings) -> None:
         if result.small
         else ""
     )
+    words = " and both metrics" if len(result.tested) > 1 else ""
     tested = (
         f" A period differs beyond chance where rows dealt out to the periods at random ({result.resamples:,} times) "
-        "rarely make one as unusual, all periods taken together (Westfall and Young); that may be a change of the model, "
+        f"rarely make one as unusual, all periods{words} taken together (Westfall and Young); that may be a change of the model, "
         "of the labels or of the rows that come."
         if result.resamples
         else ""

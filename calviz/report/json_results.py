@@ -328,12 +328,16 @@ def over_time_record(result: OverTime, *, file: str, digest: str) -> JsonRecord:
                     "p_value": p.p_value,
                     "adjusted": p.adjusted,
                     "changed": p.adjusted <= result.level,
+                    "mcs": p.gap,
+                    "expected_mcs": p.expected_gap,
+                    "by_mcs": p.by_gap,
                     "recalibrated": None if p.recalibrated is None else _measured(p.recalibrated),
                     "fitted_on": p.fitted_on,
                 }
                 for p in result.periods
             ],
             "periods_left_out": result.small,
+            "tested": list(result.tested),
             "untested": result.untested or None,
             "method": result.method,
             "before": None if result.before is None else _measured(result.before),

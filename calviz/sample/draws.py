@@ -48,11 +48,14 @@ class RowDraws:
         Cluster of each row, numbered from 0; None where rows are independent.
     weights : ndarray, shape (n,), or None
         Weights of the rows, with a mean of 1; None where all are equal.
+    most : int
+        More clusters than this are drawn in groups.
     """
 
     n: int
     cluster: IntArray | None = None
     weights: FloatArray | None = None
+    most: int = MOST_GROUPS
 
     @cached_property
     def clusters(self) -> int:
@@ -62,15 +65,15 @@ class RowDraws:
     @property
     def groups(self) -> int:
         """Number of groups that are drawn: the clusters, or fewer where there are very many."""
-        return min(self.clusters, MOST_GROUPS)
+        return min(self.clusters, self.most)
 
     @cached_property
     def group(self) -> IntArray | None:
         """The group of each row, shape (n,); None where each row is a group of its own."""
-        if self.clusters <= MOST_GROUPS:
+        if self.clusters <= self.most:
             return self.cluster
         # Random, as the order of the rows may be meaningful.
-        place = np.random.default_rng(self.clusters).permutation(self.clusters) % MOST_GROUPS
+        place = np.random.default_rng(self.clusters).permutation(self.clusters) % self.most
         return place if self.cluster is None else place[self.cluster]
 
     def counts(self, rng: np.random.Generator, size: int) -> GroupWeights:
@@ -121,12 +124,12 @@ class GroupWeights:
     Attributes
     ----------
     rows : RowDraws
-    times : ndarray, shape (G, b)
+    times : ndarray or sparse array, shape (G, b)
         Number of times that each group is drawn, or its sign.
     """
 
     rows: RowDraws
-    times: FloatArray
+    times: Any
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -156,6 +159,11 @@ class GroupWeights:
         """Sum over the rows, shape (b,)."""
         assert axis == 0
         return np.asarray(self.of_groups(np.ones((1, self.rows.n)))[0] @ self.times, dtype=dtype)
+
+    def of_draws(self, table: Any) -> FloatArray:
+        """Sums over the groups of a table, shape (C, G), in each resample, shape (C, b)."""
+        sums = table @ self.times
+        return sums.toarray() if issparse(sums) else np.asarray(sums)
 
     def of_groups(self, table: Any, rows: slice = slice(None)) -> Any:
         """Sums of a table, shape (C, m), of the rows in a slice over those of each group with their own weights, shape (C, G)."""
@@ -297,13 +305,14 @@ class RowSums:
     def __call__(self, weights: RowWeights) -> FloatArray:
         """Sums of every column, shape (columns, C, b), for weights of shape (n, b)."""
         rows = weights.rows if isinstance(weights, GroupWeights) else None
-        times: Any = weights.times if isinstance(weights, GroupWeights) else weights
         if rows not in self._tables:
             self._tables[rows] = tuple(
                 self._table(column, rows, weights) for column in self._columns
             )
-        sums = [np.asarray(table @ times) for table in self._tables[rows]]
-        return np.stack(sums)
+        tables = self._tables[rows]
+        if isinstance(weights, GroupWeights):
+            return np.stack([weights.of_draws(table) for table in tables])
+        return np.stack([np.asarray(table @ weights) for table in tables])
 
     def once(self, weights: FloatArray | None = None) -> FloatArray:
         """Sums of every column, shape (columns, C), for one weight per row, shape (n,), all 1 if left out."""
@@ -464,7 +473,7 @@ class RowTables:
             checkpoint()
             sums = [weights.of_groups(table, rows) for table in tables]
             totals = [a + b for a, b in zip(totals, sums, strict=True)] if totals else sums
-        return [np.asarray(total @ weights.times) for total in totals]
+        return [weights.of_draws(total) for total in totals]
 
     def _blocks(self, make: TableMaker) -> Iterator[tuple[slice, tuple[RowTable, ...]]]:
         if self._kept is not None:

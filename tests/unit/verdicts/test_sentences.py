@@ -12,7 +12,7 @@ from scipy.integrate import quad
 from scipy.special import expit, softmax
 
 import calviz
-from calviz.core.p_values import westfall_young
+from calviz.core.p_values import in_spreads, max_t, westfall_young
 from calviz.figures.reliability import Reliability
 from calviz.sample.error_bars import FILE, OVERALL, SLICES
 from calviz.sample.sample import Sample
@@ -291,6 +291,25 @@ def test_step_down_min_p_by_hand():
     # With all the weight on the first test, it is hardly adjusted.
     p, adjusted = westfall_young(observed, drawn, np.array([3.0, 1.0]))
     assert adjusted == pytest.approx([0.2, 0.4])
+
+
+def test_step_down_max_t_by_hand():
+    # The sample is the first of five columns.
+    p, adjusted = max_t(np.array([[5.0, 1, 2, 3, 4], [4, 1, 2, 3, 5]]))
+    assert p.tolist() == [0.2, 0.4]
+    # The larger of both reaches 5 in two of five columns; then the second alone.
+    assert adjusted == pytest.approx([0.4, 0.4])
+    _, adjusted = max_t(np.array([[5.0, 1, 2, 3, 4], [1, 4, 3, 2, 1]]))
+    assert adjusted == pytest.approx([0.2, 1])
+
+
+def test_deviations_are_in_spreads_of_their_own_side():
+    values = np.array([[9.0, 3, 4, 4, 5], [2, 2, 2, 2, 2], [1, np.nan, 3, 1, 3]])
+    # Mean 5: 4 above; 2, 1 and 1 below, whose root mean square is sqrt 2.
+    root = np.sqrt(2)
+    assert in_spreads(values) == pytest.approx(
+        np.array([[1, root, 1 / root, 1 / root, 0], [0] * 5, [1, 0, 1, 1, 1]])
+    )
 
 
 def test_adjusted_p_values_hold_the_level_where_tests_differ():
