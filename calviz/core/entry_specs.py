@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from calviz.core.blocks import FloatArray
 from calviz.core.errors import Finding, OptionError, needs
-from calviz.core.metric_spec import Parameter, parameters_of, takes_weights
+from calviz.core.metric_spec import Parameter, first_paragraph, parameters_of, takes_weights
 from calviz.core.predictions import Dataset
 from calviz.core.probabilities import EPSILON
 from calviz.core.registry import Registry
@@ -134,9 +134,12 @@ def zero_words(params: Mapping[str, Any]) -> str | None:
     return None
 
 
-@dataclass(frozen=True)
-class RecalibratorSpec:
-    """A registered recalibrator.
+C = TypeVar("C", bound=type)
+
+
+@dataclass(frozen=True, kw_only=True)
+class RecalibratorFacts:
+    """What is declared about a recalibrator; as a decorator, `recalibrator`, it registers a class.
 
     Attributes
     ----------
@@ -151,17 +154,17 @@ class RecalibratorSpec:
         Whether it keeps the predicted class of every row.
     needs : {"probabilities", "logits", "log-probabilities"}
         What it computes with. Logits are used where the data have them, log-probabilities where not.
+    reference : str
+        The source, with its equation.
+    formula : str
+        LaTeX.
     confidence_only : bool
         Whether it is defined for a single score and a hit per row, which is all that
         confidence-only data have.
-    reference : str
-        The source, with its equation.
     summary : str
-        What it does, in one or two plain sentences.
-    formula : str
-        LaTeX.
-    make : callable
-        ``make(input=..., **parameters)`` returns an unfitted recalibrator.
+        What it does, in one or two plain sentences; if left out, the first paragraph of the class's docstring.
+    preset : mapping
+        Parameters that are set, so that one class can be registered under several keys.
     left_out : callable
         ``left_out(facts)`` returns why the method is not suggested for such data; "" if it is.
     preselected : bool
@@ -179,15 +182,45 @@ class RecalibratorSpec:
     family: Family
     accuracy_preserving: bool
     needs: Needs
-    confidence_only: bool
     reference: str
-    summary: str
     formula: str
-    make: Callable[..., Any] = field(repr=False)
+    confidence_only: bool = False
+    summary: str = ""
+    preset: Mapping[str, Any] = field(default_factory=dict, hash=False)
     left_out: LeftOut = field(default=suggested, repr=False)
     preselected: bool = False
     mixed_up_to: int = 0
     interval_columns: tuple[str, str] | tuple[()] = ()
+
+    def __call__(self, cls: C) -> C:
+        """Register the decorated class.
+
+        It gets the attributes `key`, `needs` and `accuracy_preserving`, unless its body sets them: of several decorators,
+        those of the nearest one.
+        """
+        for name in ("key", "needs", "accuracy_preserving"):
+            if name not in vars(cls):
+                setattr(cls, name, getattr(self, name))
+        summary = self.summary or first_paragraph(cls)
+        make = partial(cls, **self.preset) if self.preset else cls
+        RECALIBRATORS.register(RecalibratorSpec(**{**vars(self), "summary": summary}, make=make))
+        return cls
+
+
+recalibrator = RecalibratorFacts
+
+
+@dataclass(frozen=True, kw_only=True)
+class RecalibratorSpec(RecalibratorFacts):
+    """A registered recalibrator: what is declared about it, and what makes it.
+
+    Attributes
+    ----------
+    make : callable
+        ``make(input=..., **parameters)`` returns an unfitted recalibrator.
+    """
+
+    make: Callable[..., Any] = field(repr=False)
 
     @property
     def parameters(self) -> tuple[Parameter, ...]:
@@ -249,61 +282,6 @@ class RecalibratorRegistry(Registry[RecalibratorSpec]):
 
 
 RECALIBRATORS = RecalibratorRegistry("recalibrator")
-
-
-C = TypeVar("C", bound=type)
-
-
-def recalibrator(
-    *,
-    key: str,
-    label: str,
-    family: Family,
-    accuracy_preserving: bool,
-    needs: Needs,
-    reference: str,
-    formula: str,
-    confidence_only: bool = False,
-    summary: str | None = None,
-    preset: Mapping[str, Any] | None = None,
-    left_out: LeftOut = suggested,
-    preselected: bool = False,
-    mixed_up_to: int = 0,
-    interval_columns: tuple[str, str] | tuple[()] = (),
-) -> Callable[[C], C]:
-    """Register the decorated class; its docstring's first paragraph is the summary.
-
-    The class gets the attributes `key`, `needs` and `accuracy_preserving`, unless its body sets them. With a `preset` of parameters,
-    one class can be registered under several keys: its own attributes are those of the decorator nearest to it.
-    """
-
-    def register(cls: C) -> C:
-        text = inspect.getdoc(cls) or ""
-        attributes = {"key": key, "needs": needs, "accuracy_preserving": accuracy_preserving}
-        for name, value in attributes.items():
-            if name not in vars(cls):
-                setattr(cls, name, value)
-        RECALIBRATORS.register(
-            RecalibratorSpec(
-                key=key,
-                label=label,
-                family=family,
-                accuracy_preserving=accuracy_preserving,
-                needs=needs,
-                confidence_only=confidence_only,
-                reference=reference,
-                summary=summary or " ".join(text.split("\n\n")[0].split()),
-                formula=formula,
-                make=partial(cls, **preset) if preset else cls,
-                left_out=left_out,
-                preselected=preselected,
-                mixed_up_to=mixed_up_to,
-                interval_columns=interval_columns,
-            )
-        )
-        return cls
-
-    return register
 
 
 # ---- Figures

@@ -5,9 +5,9 @@ from __future__ import annotations
 import inspect
 import typing
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import lru_cache, partial
-from typing import Any, Literal, Protocol, Self, TypeVar
+from typing import Any, Generic, Literal, Protocol, Self, TypeVar
 
 import numpy as np
 
@@ -234,9 +234,9 @@ def parameters_of(function: Callable[..., Any]) -> tuple[Parameter, ...]:
     )
 
 
-@dataclass(frozen=True)
-class Metric:
-    """A metric: a view of the sample, and a function of that view.
+@dataclass(frozen=True, kw_only=True)
+class MetricFacts(Generic[V]):
+    """What is declared about a metric; as a decorator, `metric`, it registers a function of the view as its value.
 
     Attributes
     ----------
@@ -253,16 +253,12 @@ class Metric:
         The smallest and largest possible value.
     unit : {"percent", "points", "plain"}
         How values are written: as a share, as a difference of shares, or as they are.
-    summary : str
-        What it means, in one or two plain sentences.
     formula : str
         LaTeX.
     reference : str
         The source, with its equation.
     view : callable
         ``view(sample, **parameters)`` makes the view; its keyword-only parameters are the metric's.
-    value : callable
-        ``value(view)`` returns the value, with the view's leading axis of resamples if it has one.
     tail : {"upper", "two-sided", "equal-tailed"}
         Which values count as at least as extreme as the observed one in the noise-floor p-value.
     interval : IntervalMethod
@@ -312,27 +308,54 @@ class Metric:
     family: str
     direction: Direction
     bounds: tuple[float, float]
-    summary: str
     formula: str
     reference: str
-    view: Callable[..., Any]
-    value: Callable[[Any], FloatArray]
+    view: Callable[..., V]
     unit: Unit = "plain"
     tail: Tail = "upper"
     interval: IntervalMethod = "percentile"
-    details: Callable[[Any], Mapping[str, float]] | None = field(default=None)
-    closed_interval: Callable[[Any, float], tuple[float, float] | None] | None = field(default=None)
-    closed_where: Callable[[Any], bool] | None = field(default=None)
+    details: Callable[[V], Mapping[str, float]] | None = None
     undefined: str = "undefined on these rows."
-    note: Callable[[Any], str | None] | None = field(default=None)
-    interval_note: Callable[[Any], str | None] | None = field(default=None)
+    closed_interval: Callable[[V, float], tuple[float, float] | None] | None = None
+    closed_where: Callable[[V], bool] | None = None
+    note: Callable[[V], str | None] | None = None
+    interval_note: Callable[[Any], str | None] | None = None
     tables: tuple[TableKind, ...] = ()
     paired: bool = True
     criterion: int | None = None
     rare_losses: RowLoss | None = None
     widening: float = 1.04
     one_bin: bool = False
-    bound: Callable[[Any, Any], float] | None = field(default=None)
+    bound: Callable[[Any, V], float] | None = None
+
+    def __call__(self, value: Callable[[V], FloatArray]) -> Callable[[V], FloatArray]:
+        """Register the decorated function, from a view to values of any shape; its docstring's first paragraph is the summary."""
+        METRICS.register(Metric(**vars(self), value=value, summary=first_paragraph(value)))
+        return value
+
+
+metric = MetricFacts
+
+
+def first_paragraph(documented: object) -> str:
+    """The first paragraph of a docstring, on one line."""
+    return " ".join((inspect.getdoc(documented) or "").split("\n\n")[0].split())
+
+
+@dataclass(frozen=True, kw_only=True)
+class Metric(MetricFacts[Any]):
+    """A registered metric: what is declared about it, and a function of a view of the sample.
+
+    Attributes
+    ----------
+    value : callable
+        ``value(view)`` returns the value, with the view's leading axis of resamples if it has one.
+    summary : str
+        What it means, in one or two plain sentences.
+    """
+
+    value: Callable[[Any], FloatArray]
+    summary: str
 
     @property
     def of_calibration(self) -> bool:
@@ -422,72 +445,6 @@ RANKED_BY = "nll"
 QUOTED = "ece"
 
 METRICS = MetricRegistry("metric")
-
-
-def metric(
-    *,
-    key: str,
-    label: str,
-    family: str,
-    direction: Direction,
-    bounds: tuple[float, float],
-    formula: str,
-    reference: str,
-    view: Callable[..., V],
-    unit: Unit = "plain",
-    tail: Tail = "upper",
-    interval: IntervalMethod = "percentile",
-    details: Callable[[V], Mapping[str, float]] | None = None,
-    closed_interval: Callable[[V, float], tuple[float, float] | None] | None = None,
-    closed_where: Callable[[V], bool] | None = None,
-    undefined: str = Metric.undefined,
-    note: Callable[[V], str | None] | None = None,
-    interval_note: Callable[[Any], str | None] | None = None,
-    tables: tuple[TableKind, ...] = (),
-    paired: bool = True,
-    criterion: int | None = None,
-    rare_losses: RowLoss | None = None,
-    widening: float = 1.04,
-    one_bin: bool = False,
-    bound: Callable[[Any, V], float] | None = None,
-) -> Callable[[Callable[[V], FloatArray]], Callable[[V], FloatArray]]:
-    """Register the decorated function, from a view to values of any shape, as a metric; its docstring's first paragraph is the summary."""
-
-    def register(value: Callable[[V], FloatArray]) -> Callable[[V], FloatArray]:
-        text = inspect.getdoc(value) or ""
-        METRICS.register(
-            Metric(
-                key=key,
-                label=label,
-                family=family,
-                direction=direction,
-                bounds=bounds,
-                summary=" ".join(text.split("\n\n")[0].split()),
-                formula=formula,
-                reference=reference,
-                view=view,
-                value=value,
-                unit=unit,
-                tail=tail,
-                interval=interval,
-                details=details,
-                closed_interval=closed_interval,
-                closed_where=closed_where,
-                undefined=undefined,
-                note=note,
-                interval_note=interval_note,
-                tables=tables,
-                paired=paired,
-                criterion=criterion,
-                rare_losses=rare_losses,
-                widening=widening,
-                one_bin=one_bin,
-                bound=bound,
-            )
-        )
-        return value
-
-    return register
 
 
 def badness(direction: str) -> Callable[[float], float] | None:
