@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import importlib.util
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -199,6 +200,17 @@ class OptionError(CalvizError):
     def __init__(self, text: str, *, file: str | None = None) -> None:
         self.file = file
         super().__init__(f"{file}: {text}" if file else text)
+
+
+def known_names(given: object, known: Iterable[str]) -> str:
+    """The end of a sentence about an unknown name: the nearest known one, and all of them.
+
+    >>> known_names("eec", ["ece", "mce"])
+    "did you mean 'ece'? known: ece, mce"
+    """
+    names = list(known)
+    near = difflib.get_close_matches(str(given), names, 1, 0.6)
+    return (f"did you mean '{near[0]}'? " if near else "") + f"known: {', '.join(names)}"
 
 
 class NotAvailable(CalvizError):
