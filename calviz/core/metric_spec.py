@@ -241,7 +241,7 @@ class MetricFacts(Generic[V]):
     Attributes
     ----------
     key : str
-        The stable key of the CLI and the JSON ("ece").
+        The stable key of the CLI and the JSON ("ece"); the name of the function if left out.
     label : str
         The short name on screen ("ECE").
     family : str
@@ -303,7 +303,6 @@ class MetricFacts(Generic[V]):
         (`calviz.sample.cell_bounds`), where the sums do not determine it exactly; without it no bound is known.
     """
 
-    key: str
     label: str
     family: str
     direction: Direction
@@ -311,6 +310,7 @@ class MetricFacts(Generic[V]):
     formula: str
     reference: str
     view: Callable[..., V]
+    key: str = ""
     unit: Unit = "plain"
     tail: Tail = "upper"
     interval: IntervalMethod = "percentile"
@@ -330,7 +330,8 @@ class MetricFacts(Generic[V]):
 
     def __call__(self, value: Callable[[V], FloatArray]) -> Callable[[V], FloatArray]:
         """Register the decorated function, from a view to values of any shape; its docstring's first paragraph is the summary."""
-        METRICS.register(Metric(**vars(self), value=value, summary=first_paragraph(value)))
+        named = {**vars(self), "key": self.key or value.__name__}
+        METRICS.register(Metric(**named, value=value, summary=first_paragraph(value)))
         return value
 
 

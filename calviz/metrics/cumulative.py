@@ -102,19 +102,23 @@ def _tested(view: Steps) -> Mapping[str, float]:
     return {**_where(view), "sigma": sigma, "p_value": p}
 
 
-_ks = partial(metric, family="Bin-free", view=steps, widening=1.1)
+_cumulative = partial(
+    metric,
+    family="Bin-free",
+    direction="lower",
+    bounds=(0.0, 1.0),
+    unit="points",
+    view=steps,
+    widening=1.1,
+)
+_ks = partial(_cumulative, reference="Gupta et al. 2021, eq. 11-12")
 
 
 @_ks(
-    key="ks",
     tables=("fits", "methods", "models", "rivals"),
     criterion=3,
-    unit="points",
     label="KS error",
-    direction="lower",
-    bounds=(0.0, 1.0),
     formula=r"\max_i \left| \tilde H_i - H_i \right|",
-    reference="Gupta et al. 2021, eq. 11-12",
     interval="half-inverted",
     details=_tested,
     bound=cell_bounds.of_cumulative,
@@ -137,13 +141,10 @@ def ks(view: Steps) -> FloatArray:
 
 
 @_ks(
-    key="ks_signed",
-    unit="points",
     label="KS error, signed",
     direction="zero",
     bounds=(-1.0, 1.0),
     formula=r"\tilde H_{i^*} - H_{i^*},\; i^* = \arg\max_i | \tilde H_i - H_i |",
-    reference="Gupta et al. 2021, eq. 11-12",
     tail="two-sided",
     details=_where,
     bound=cell_bounds.of_signed_gap,
@@ -165,18 +166,11 @@ def _tested_kuiper(view: Steps) -> Mapping[str, float]:
     return {**facts, "sigma": sigma, "p_value": range_exceeds(float(kuiper(view)) / sigma)}
 
 
-@metric(
-    key="kuiper",
-    unit="points",
+@_cumulative(
     label="Kuiper error",
-    family="Bin-free",
-    direction="lower",
-    bounds=(0.0, 1.0),
     formula=r"\max_{0 \le j \le m} C_j - \min_{0 \le j \le m} C_j,\quad C_j = \frac1n \sum_{i: s_i \le u_j} (h_i - s_i),\; C_0 = 0",
     reference="Arrieta-Ibarra et al. 2022 (ECCE-R); Kuiper 1960",
-    view=steps,
     interval="half-inverted",
-    widening=1.1,
     details=_tested_kuiper,
     bound=cell_bounds.of_cumulative_range,
 )
@@ -199,17 +193,12 @@ def _expected(view: Steps) -> Mapping[str, float]:
     return {"if_calibrated": deviation(view) ** 2}
 
 
-@metric(
-    key="atb",
+@_cumulative(
+    unit="plain",
     label="Averaged two-bin error",
-    family="Bin-free",
-    direction="lower",
-    bounds=(0.0, 1.0),
     formula=r"\sum_{j=0}^{m} (u_{j+1} - u_j) \left( C_j^2 + (C_m - C_j)^2 \right),\; u_0 = 0,\; u_{m+1} = 1",
     reference="Hartline, Hu & Wu 2026, definition of ATB",
-    view=steps,
     interval="inverted",
-    widening=1.1,
     details=_expected,
 )
 def atb(view: Steps) -> FloatArray:

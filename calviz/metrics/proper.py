@@ -35,19 +35,18 @@ _accuracy = partial(
     metric,
     family="Accuracy and proper scores",
     bounds=(0.0, 1.0),
+    unit="percent",
+    reference="Guo et al. 2017, section 2",
     view=top_label_sums,
     tail="two-sided",
 )
 
 
 @_accuracy(
-    key="accuracy",
     tables=("fits", "methods", "models", "rivals", "drawn"),
-    unit="percent",
     label="Accuracy",
     direction="higher",
     formula=r"\frac{1}{n} \sum_i \mathbf{1}[\hat{y}_i = y_i]",
-    reference="Guo et al. 2017, section 2",
 )
 def accuracy(sums: BinSums) -> FloatArray:
     """Share of rows whose predicted class (largest probability; lowest index on ties) is the true class.
@@ -62,12 +61,9 @@ def accuracy(sums: BinSums) -> FloatArray:
 
 
 @_accuracy(
-    key="error",
-    unit="percent",
     label="Error",
     direction="lower",
     formula=r"\frac{1}{n} \sum_i \mathbf{1}[\hat{y}_i \neq y_i]",
-    reference="Guo et al. 2017, section 2",
 )
 def error(sums: BinSums) -> FloatArray:
     """Share of rows whose predicted class is not the true class: 1 - accuracy.
@@ -89,7 +85,6 @@ _proper = partial(
 
 
 @_proper(
-    key="nll",
     tables=("fits", "methods", "models", "rivals", "drawn"),
     criterion=2,
     rare_losses="log",
@@ -114,7 +109,6 @@ def nll(view: MeanLoss) -> FloatArray:
 
 
 @_proper(
-    key="brier",
     tables=("fits", "methods", "models", "rivals"),
     criterion=1,
     rare_losses="squared",
@@ -173,7 +167,6 @@ def _base_rate(view: Steps) -> FloatArray:
 
 
 @_corp(
-    key="brier_binary",
     label="Brier score of (score, hit)",
     direction="lower",
     formula=r"\overline{(s-h)^2}",
@@ -192,7 +185,6 @@ def brier_binary(view: Steps) -> FloatArray:
 
 
 @_corp(
-    key="brier_miscalibration",
     label="Brier: miscalibration",
     direction="lower",
     formula=r"\overline{(s-h)^2} - \overline{(\hat\pi(s)-h)^2}",
@@ -212,7 +204,6 @@ def brier_miscalibration(view: Steps) -> FloatArray:
 
 
 @_corp(
-    key="brier_discrimination",
     label="Brier: discrimination",
     direction="higher",
     bounds=(0.0, 0.25),
@@ -231,7 +222,6 @@ def brier_discrimination(view: Steps) -> FloatArray:
 
 
 @_corp(
-    key="brier_uncertainty",
     label="Brier: uncertainty",
     direction="none",
     bounds=(0.0, 0.25),
@@ -284,7 +274,6 @@ def _constant_log(view: LogSteps) -> FloatArray:
 
 
 @_corp_log(
-    key="nll_miscalibration",
     label="NLL: miscalibration",
     direction="lower",
     bounds=(0.0, math.inf),
@@ -309,7 +298,6 @@ def nll_miscalibration(view: LogSteps) -> FloatArray:
 
 
 @_corp_log(
-    key="nll_discrimination",
     label="NLL: discrimination",
     direction="higher",
     bounds=(0.0, math.log(2)),
@@ -328,7 +316,6 @@ def nll_discrimination(view: LogSteps) -> FloatArray:
 
 
 @_corp_log(
-    key="nll_uncertainty",
     label="NLL: uncertainty",
     direction="none",
     bounds=(0.0, math.log(2)),
@@ -393,7 +380,6 @@ def _rows_of(score: CrossFittedScore, part: LossPart) -> partial[HeldOutLoss]:
 
 
 @_all_classes(
-    key="nll_refinement_all",
     label="NLL: refinement, all classes",
     bounds=(0.0, math.inf),
     formula=r"-\frac1n \sum_i \ln g_{-k(i)}(p_i)_{y_i},\quad g(p) = \tfrac{m}{m + 1}\,\mathrm{softmax}(\ln p / T) + \tfrac{1}{(m + 1) K}",
@@ -412,7 +398,6 @@ def nll_refinement_all(view: HeldOutLoss) -> FloatArray:
 
 
 @_all_classes(
-    key="nll_calibration_all",
     label="NLL: calibration, all classes",
     bounds=(-math.inf, math.inf),
     interval="held-out",
@@ -428,7 +413,6 @@ def nll_calibration_all(view: HeldOutLoss) -> FloatArray:
 
 
 @_all_classes(
-    key="brier_refinement_all",
     label="Brier: refinement, all classes",
     bounds=(0.0, 2.0),
     formula=r"\frac1n \sum_i \sum_c (g_{-k(i)}(p_i)_c - \mathbf{1}[y_i = c])^2",
@@ -444,7 +428,6 @@ def brier_refinement_all(view: HeldOutLoss) -> FloatArray:
 
 
 @_all_classes(
-    key="brier_calibration_all",
     label="Brier: calibration, all classes",
     bounds=(-2.0, 2.0),
     interval="held-out",
@@ -464,6 +447,7 @@ def brier_calibration_all(view: HeldOutLoss) -> FloatArray:
 _cross_fitted = partial(
     metric,
     family="Accuracy and proper scores",
+    direction="lower",
     reference="Berta et al. 2025 (variational calibration and refinement)",
     view=cross_fitted,
     paired=False,
@@ -484,9 +468,7 @@ def _squared_error(view: CrossFitted) -> FloatArray:
 
 
 @_cross_fitted(
-    key="nll_refinement",
     label="NLL: refinement, cross-fitted",
-    direction="lower",
     bounds=(0.0, math.inf),
     formula=r"\frac1n \sum_i L(g_{-k(i)}(s_i), h_i),\quad L(p, h) = -h \ln p - (1 - h) \ln (1 - p)",
     tail="two-sided",
@@ -503,9 +485,7 @@ def nll_refinement(view: CrossFitted) -> FloatArray:
 
 
 @_cross_fitted(
-    key="nll_calibration",
     label="NLL: calibration, cross-fitted",
-    direction="lower",
     bounds=(-math.inf, math.inf),
     interval="held-out",
     formula=r"\overline{L(s, h)} - \frac1n \sum_i L(g_{-k(i)}(s_i), h_i)",
@@ -520,9 +500,7 @@ def nll_calibration(view: CrossFitted) -> FloatArray:
 
 
 @_cross_fitted(
-    key="brier_refinement",
     label="Brier: refinement, cross-fitted",
-    direction="lower",
     bounds=(0.0, 1.0),
     formula=r"\frac1n \sum_i (g_{-k(i)}(s_i) - h_i)^2",
     tail="two-sided",
@@ -536,9 +514,7 @@ def brier_refinement(view: CrossFitted) -> FloatArray:
 
 
 @_cross_fitted(
-    key="brier_calibration",
     label="Brier: calibration, cross-fitted",
-    direction="lower",
     bounds=(-1.0, 1.0),
     interval="held-out",
     formula=r"\overline{(s - h)^2} - \frac1n \sum_i (g_{-k(i)}(s_i) - h_i)^2",
@@ -553,7 +529,6 @@ def brier_calibration(view: CrossFitted) -> FloatArray:
 
 
 @metric(
-    key="ce_l1_unbiased",
     unit="points",
     label="Mean gap, cross-fitted",
     family="Bin-free",

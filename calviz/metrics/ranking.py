@@ -37,7 +37,6 @@ _discrimination = partial(
 
 
 @_discrimination(
-    key="auroc",
     label="AUROC",
     bounds=(0.0, 1.0),
     formula=r"P(s_{h=1} > s_{h=0}) + \tfrac12 P(s_{h=1} = s_{h=0})",
@@ -61,7 +60,6 @@ def auroc(view: Steps) -> FloatArray:
 
 
 @_discrimination(
-    key="somers_d",
     label="Somers' Dxy",
     bounds=(-1.0, 1.0),
     formula=r"2\,\mathrm{AUROC} - 1",
@@ -81,7 +79,6 @@ def somers_d(view: Steps) -> FloatArray:
 
 
 @_discrimination(
-    key="auprc",
     label="AUPRC",
     bounds=(0.0, 1.0),
     formula=r"\sum_j (R_j - R_{j-1}) P_j",
@@ -99,7 +96,6 @@ def auprc(view: Steps) -> FloatArray:
 
 
 @metric(
-    key="net_benefit",
     label="Net benefit",
     family="Discrimination and decisions",
     direction="higher",
@@ -128,7 +124,6 @@ _ALL_RIGHT = "undefined: all predictions are right, or all are wrong."
 
 
 @_selective(
-    key="aurc",
     tables=("models", "rivals"),
     label="AURC",
     direction="lower",
@@ -162,7 +157,6 @@ def _area(view: Steps) -> FloatArray:
 
 
 @_selective(
-    key="e_aurc",
     label="E-AURC",
     direction="lower",
     # The optimum is for very many distinct scores: with a large group of ties, AURC may be below it.
@@ -183,7 +177,6 @@ def e_aurc(view: Steps) -> FloatArray:
 
 
 @_selective(
-    key="accuracy_at_90_coverage",
     unit="percent",
     label="Accuracy at 90 % coverage",
     direction="higher",
@@ -200,7 +193,6 @@ def accuracy_at_90_coverage(view: Steps) -> FloatArray:
 
 
 @_selective(
-    key="auroc_failure",
     undefined=_ALL_RIGHT,
     closed_interval=step_views.interval_of_area,
     closed_where=step_views.has_both_kinds,
@@ -220,7 +212,6 @@ def auroc_failure(view: Steps) -> FloatArray:
 
 
 @_selective(
-    key="aupr_error",
     undefined="undefined: no prediction is wrong.",
     interval_note=step_views.of_few_misses,
     label="AUPR of errors",
@@ -238,7 +229,6 @@ def aupr_error(view: Steps) -> FloatArray:
 
 
 @_selective(
-    key="fpr95",
     unit="percent",
     undefined=_ALL_RIGHT,
     interval_note=step_views.of_few_at_95_tpr,
@@ -272,6 +262,7 @@ _at_point = partial(
     family="Selective prediction",
     bounds=(0.0, 1.0),
     direction="higher",
+    unit="percent",
     tail="two-sided",
     paired=False,
     reference="Geifman & El-Yaniv 2017",
@@ -282,7 +273,7 @@ class PointOf(StepsWithParams):
     """Steps, and a point of their risk-coverage curve; resamples are shared with the other selective metrics."""
 
 
-_over = over_steps(lambda view, drawn, *_: PointOf(drawn, view.params), top_label_steps)
+_over = over_steps(lambda view, drawn, *_: view.over(drawn), top_label_steps)
 
 
 def _share(name: str, value: Any, *, above_zero: bool) -> float:
@@ -308,8 +299,6 @@ def at_risk(sample: Sample, *, risk: float = 0.05) -> PointOf:
 
 
 @_at_point(
-    key="accuracy_at_coverage",
-    unit="percent",
     label="Accuracy at a coverage",
     formula=r"1 - \mathrm{risk}(c)",
     view=at_coverage,
@@ -325,8 +314,6 @@ def accuracy_at_coverage(view: PointOf) -> FloatArray:
 
 
 @_at_point(
-    key="coverage_at_risk",
-    unit="percent",
     label="Coverage at a risk",
     formula=r"\max \{ c : \mathrm{risk}(c) \le r \}",
     view=at_risk,
