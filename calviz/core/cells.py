@@ -54,6 +54,9 @@ class Cells:
     def _columns(cls) -> tuple[str, ...]:
         return tuple(f.name for f in fields(cls) if f.name not in ("single", "summed"))
 
+    def __len__(self) -> int:
+        return int(self.low.shape[0])
+
     @property
     def width(self) -> FloatArray:
         """Largest minus smallest score of each cell, shape (n,)."""

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from calviz.core.blocks import BoolArray, FloatArray, IntArray, element_type, read_only
-from calviz.core.cells import Cells
+from calviz.core.cells import Cells, ClassCells
 from calviz.core.errors import InputError, shortened, visible
 from calviz.core.probabilities import as_float
 
@@ -269,55 +269,42 @@ class RowColumns:
     name: str = "predictions"
 
     def _check_columns(self, n: int) -> None:
+        """Check the columns, and keep them read-only and as the types that are declared."""
         if n == 0:
             raise InputError("there are no rows", remedy="give at least one")
-        if self.splits is not None:
-            object.__setattr__(self, "splits", Factor.of(self.splits))
         if not isinstance(self.groups, Mapping):
             raise InputError(
                 f"'groups' is a {type(self.groups).__name__}, expected a mapping of names to columns",
                 remedy='such as {"site": sites}',
             )
+        splits = None if self.splits is None else Factor.of(self.splits)
         groups = {str(key): Factor.of(column) for key, column in self.groups.items()}
-        object.__setattr__(self, "groups", MappingProxyType(groups))
-        if self.ids is not None:
-            object.__setattr__(self, "ids", read_only(np.asarray(self.ids)))
+        ids = None if self.ids is None else read_only(np.asarray(self.ids))
         numbers = {str(key): read_only(as_float(v, key)) for key, v in self.numbers.items()}
-        object.__setattr__(self, "numbers", MappingProxyType(numbers))
         texts = {str(key): Factor.of(column) for key, column in self.texts.items()}
-        object.__setattr__(self, "texts", MappingProxyType(texts))
-        object.__setattr__(self, "column_names", MappingProxyType(dict(self.column_names)))
-        columns: dict[str, int] = {key: len(c) for key, c in (*groups.items(), *texts.items())}
-        columns |= {key: len(column) for key, column in numbers.items()}
-        if self.clusters is not None:
-            clusters = Factor.of(self.clusters)
-            columns["clusters"] = len(clusters)
-            if len(clusters) == n:
-                object.__setattr__(self, "clusters", checked_clusters(clusters))
-        if self.cells is not None:
-            columns["cells"] = len(self.cells.low)
-        if self.weights is not None:
-            weights = checked_weights(self.weights)
-            columns["weights"] = len(weights)
-            # Equal weights are dropped, so that results agree with unweighted rows to the last digit.
-            same = self.cells is None and _is_constant(weights)
-            object.__setattr__(self, "weights", None if same else read_only(weights))
-        elif self.cells is not None:
+        clusters = None if self.clusters is None else Factor.of(self.clusters)
+        if clusters is not None and len(clusters) == n:
+            clusters = checked_clusters(clusters)
+        weights = None if self.weights is None else read_only(checked_weights(self.weights))
+        if weights is None and self.cells is not None:
             raise InputError(
                 "the cells have no row counts", remedy="give their numbers of rows as weights"
             )
-        if self.times is not None:
-            object.__setattr__(self, "times", read_only(checked_times(self.times)))
-            columns["times"] = len(self.times)
-        if self.splits is not None:
-            columns["splits"] = len(self.splits)
-        if self.ids is not None:
-            columns["ids"] = len(self.ids)
-        for key, length in columns.items():
-            if length != n:
+        times = None if self.times is None else read_only(checked_times(self.times))
+        columns: dict[str, Any] = {**groups, **texts, **numbers, "clusters": clusters}
+        columns |= {"cells": self.cells, "weights": weights, "times": times}
+        columns |= {"splits": splits, "ids": ids}
+        for key, column in columns.items():
+            if column is not None and len(column) != n:
                 raise InputError(
-                    f"'{shortened(key)}' has {length:,} rows but there are {n:,} predictions"
+                    f"'{shortened(key)}' has {len(column):,} rows but there are {n:,} predictions"
                 )
+        if weights is not None and self.cells is None and _is_constant(weights):
+            weights = None  # so that results agree with unweighted rows to the last digit
+        vars(self).update(splits=splits, ids=ids, clusters=clusters, weights=weights, times=times)
+        named: dict[str, dict[str, Any]] = {"groups": groups, "numbers": numbers, "texts": texts}
+        named["column_names"] = dict(self.column_names)
+        vars(self).update({name: MappingProxyType(column) for name, column in named.items()})
 
     def __len__(self) -> int:
         return self.n
@@ -354,25 +341,14 @@ class RowColumns:
         raise NotImplementedError
 
     def take(self, rows: npt.NDArray[Any], *, name: str | None = None) -> Self:
-        """Return the data of the selected rows (a boolean mask or indices)."""
-        raise NotImplementedError
+        """Return the data of the selected rows (a boolean mask or indices), without validating again."""
+        new = self._unchecked()
+        columns = {column.name: _taken(getattr(self, column.name), rows) for column in fields(self)}
+        new.__dict__.update(columns, name=name or self.name)
+        return new
 
     def _hash_scores(self, digest: Any) -> None:
         raise NotImplementedError
-
-    def _columns_at(self, rows: npt.NDArray[Any]) -> dict[str, Any]:
-        return {
-            "splits": None if self.splits is None else self.splits.take(rows),
-            "groups": {key: column.take(rows) for key, column in self.groups.items()},
-            "ids": None if self.ids is None else self.ids[rows],
-            "numbers": {key: read_only(column[rows]) for key, column in self.numbers.items()},
-            "texts": {key: column.take(rows) for key, column in self.texts.items()},
-            "clusters": None if self.clusters is None else self.clusters.take(rows),
-            "weights": None if self.weights is None else read_only(self.weights[rows]),
-            "times": None if self.times is None else read_only(self.times[rows]),
-            "cells": None if self.cells is None else self.cells.take(rows),
-            "column_names": self.column_names,
-        }
 
     @property
     def alike(self) -> bool:
@@ -436,8 +412,7 @@ class RowColumns:
     def renamed(self, name: str) -> Self:
         """Return the same data under another name; arrays are shared."""
         new = object.__new__(type(self))
-        new.__dict__.update(self.__dict__)
-        object.__setattr__(new, "name", name)
+        new.__dict__.update(self.__dict__, name=name)
         return new
 
     def with_columns(
@@ -525,6 +500,17 @@ def hash_arrays(digest: Any, arrays: Iterable[npt.NDArray[Any] | None]) -> None:
         if array is not None:
             digest.update(repr((array.dtype.str, array.shape)).encode())
             digest.update(np.ascontiguousarray(array).data)
+
+
+def _taken(column: Any, rows: npt.NDArray[Any]) -> Any:
+    """Return the selected rows of a column, or of each column of a mapping; anything else is returned as it is."""
+    if isinstance(column, np.ndarray):
+        return read_only(column[rows])
+    if isinstance(column, Factor | Cells | ClassCells):
+        return column.take(rows)
+    if isinstance(column, Mapping):
+        return MappingProxyType({key: _taken(part, rows) for key, part in column.items()})
+    return column
 
 
 def _is_constant(weights: FloatArray) -> bool:
