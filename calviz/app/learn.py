@@ -11,7 +11,7 @@ import streamlit as st
 from calviz.app import screen
 from calviz.app.session import md
 from calviz.app.tables_and_cards import ENTRY_PARAMETER, entry_address
-from calviz.core.metric_spec import METRICS
+from calviz.core.entry_specs import METRICS
 from calviz.core.predictions import Predictions
 from calviz.core.words import capitalised, shorten
 from calviz.figures.reliability import Reliability

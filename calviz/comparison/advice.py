@@ -9,8 +9,7 @@ from functools import cache
 from importlib.resources import files
 
 from calviz.comparison.comparison_results import Advice, Comparison, Guideline, MethodResult
-from calviz.core.entry_specs import RECALIBRATORS, UNCALIBRATED, FitFacts
-from calviz.core.metric_spec import METRICS
+from calviz.core.entry_specs import METRICS, RECALIBRATORS, UNCALIBRATED, FitFacts
 from calviz.core.predictions import Dataset, Predictions
 from calviz.core.words import decimal, decimals_for
 

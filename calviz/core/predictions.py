@@ -12,7 +12,6 @@ import numpy as np
 import numpy.typing as npt
 
 from calviz.core.blocks import BoolArray, FloatArray, IntArray, element_type, read_only
-from calviz.core.cells import ClassCells
 from calviz.core.errors import InputError, shortened
 from calviz.core.probabilities import (
     RowsInRange,
@@ -24,7 +23,14 @@ from calviz.core.probabilities import (
     softmax_probabilities,
 )
 from calviz.core.registry import Constructors
-from calviz.core.row_columns import Factor, Kind, RowColumns, checked_weights, hash_arrays
+from calviz.core.row_columns import (
+    ClassCells,
+    Factor,
+    Kind,
+    RowColumns,
+    checked_weights,
+    hash_arrays,
+)
 
 #: Prefix in files of the columns of `Predictions.numbers` that hold an interval.
 INTERVAL = "interval_"

@@ -11,8 +11,8 @@ import numpy as np
 from calviz.core.blocks import BoolArray, FloatArray, checkpoint
 from calviz.core.curve_fits import isotonic_fits
 from calviz.core.entry_specs import Theme, figure
+from calviz.core.errors import check_choice, check_level
 from calviz.core.events import Reduction
-from calviz.core.limits import check_choice, check_level
 from calviz.core.predictions import Dataset
 from calviz.core.words import (
     SINGLE_ROW,

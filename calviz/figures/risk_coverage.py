@@ -10,10 +10,8 @@ from typing import TYPE_CHECKING, Any, Literal, Self, get_args
 import numpy as np
 
 from calviz.core.blocks import FloatArray
-from calviz.core.entry_specs import Theme, figure
-from calviz.core.errors import OptionError
-from calviz.core.limits import check_choice, check_level
-from calviz.core.metric_spec import METRICS
+from calviz.core.entry_specs import METRICS, Theme, figure
+from calviz.core.errors import OptionError, check_choice, check_level
 from calviz.core.p_values import clopper_pearson
 from calviz.core.predictions import Dataset
 from calviz.core.words import (

@@ -7,10 +7,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
 from calviz.core.blocks import FloatArray
-from calviz.core.entry_specs import Theme
+from calviz.core.entry_specs import Theme, takes_weights
 from calviz.core.errors import NotAvailable, OptionError
 from calviz.core.events import Reduction
-from calviz.core.metric_spec import takes_weights
 from calviz.core.predictions import Dataset
 from calviz.core.words import counted, plotly_text, points, score_and_hit, shorten
 from calviz.figures.figure import NAME_LENGTH, Figure, facts

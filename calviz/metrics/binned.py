@@ -11,8 +11,8 @@ from typing import Self
 import numpy as np
 
 from calviz.core.blocks import BoolArray, FloatArray, IntArray, quotient
+from calviz.core.entry_specs import metric
 from calviz.core.events import MAX_BINS
-from calviz.core.metric_spec import metric
 from calviz.sample import cell_bounds_of_bins
 from calviz.sample.binning import BinSums, bin_intervals
 from calviz.sample.caches import latest, once_per_view

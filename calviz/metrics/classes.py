@@ -21,9 +21,9 @@ from calviz.core.blocks import (
     rows_by_class,
     runs,
 )
+from calviz.core.entry_specs import Redrawn, Reweighted, metric, reweighted_by
 from calviz.core.errors import NotAvailable
 from calviz.core.events import tied_scores
-from calviz.core.metric_spec import Redrawn, Reweighted, metric, reweighted_by
 from calviz.core.predictions import Predictions
 from calviz.metrics.cumulative import extremes
 from calviz.sample import cell_bounds

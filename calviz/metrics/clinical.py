@@ -11,8 +11,8 @@ import numpy as np
 from scipy.special import chdtrc, ndtr, ndtri
 
 from calviz.core.blocks import FloatArray, IntArray, quotient
+from calviz.core.entry_specs import metric
 from calviz.core.events import assign, equal_width_edges
-from calviz.core.metric_spec import metric
 from calviz.core.probabilities import EPSILON
 from calviz.sample import cell_bounds, cell_bounds_of_bins, logistic_curves
 from calviz.sample.binning import BinSums

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from calviz.core.blocks import FloatArray, IntArray
-from calviz.core.metric_spec import metric
+from calviz.core.entry_specs import metric
 from calviz.sample import cell_bounds
 from calviz.sample.caches import once_per_view
 from calviz.sample.step_views import steps

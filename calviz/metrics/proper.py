@@ -12,7 +12,7 @@ from scipy.special import entr
 
 from calviz.core.blocks import FloatArray
 from calviz.core.curve_fits import isotonic_fits
-from calviz.core.metric_spec import metric
+from calviz.core.entry_specs import metric
 from calviz.sample import cell_bounds
 from calviz.sample.binning import BinSums
 from calviz.sample.caches import once_per_view

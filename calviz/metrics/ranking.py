@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from calviz.core.blocks import FloatArray, quotient
+from calviz.core.entry_specs import metric
 from calviz.core.errors import OptionError
-from calviz.core.metric_spec import metric
 from calviz.sample import cell_bounds, step_views
 from calviz.sample.caches import once_per_view
 from calviz.sample.cutoff_and_grades import CutoffCounts, at_cutoff, net_benefit_of

@@ -11,8 +11,8 @@ from typing import Any, ClassVar, Literal, Self
 import numpy as np
 
 from calviz.core.blocks import FloatArray, IntArray, quotient
+from calviz.core.entry_specs import Redrawn, Reweighted, metric, needs_rows, reweighted_by
 from calviz.core.errors import OptionError
-from calviz.core.metric_spec import Redrawn, Reweighted, metric, needs_rows, reweighted_by
 from calviz.sample import cell_bounds
 from calviz.sample.caches import once_per_view
 from calviz.sample.class_columns import row_counts

@@ -11,9 +11,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from calviz.core.entry_specs import CHECKS, RECALIBRATORS
+from calviz.core.entry_specs import (
+    CHECKS,
+    DIRECTION_WORDS,
+    METRICS,
+    RECALIBRATORS,
+    Direction,
+    Parameter,
+)
 from calviz.core.errors import OptionError
-from calviz.core.metric_spec import DIRECTION_WORDS, METRICS, Direction, Parameter
 from calviz.core.words import capitalised, range_end
 from calviz.data.loaded import Notice
 

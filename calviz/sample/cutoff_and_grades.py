@@ -15,10 +15,9 @@ from calviz.core.blocks import (
     IntArray,
     proportional,
 )
-from calviz.core.errors import NotAvailable, OptionError, shortened
+from calviz.core.entry_specs import Redrawn, Reweighted, reweighted_by, takes_weights
+from calviz.core.errors import NotAvailable, OptionError, checked_cutoff, shortened
 from calviz.core.events import BinaryEvents, Reduction
-from calviz.core.limits import checked_cutoff
-from calviz.core.metric_spec import Redrawn, Reweighted, reweighted_by, takes_weights
 from calviz.core.p_values import clopper_pearson
 from calviz.core.predictions import Dataset, Predictions
 from calviz.core.row_columns import Factor
@@ -252,7 +251,7 @@ def _reweighted(sample: Sample, view: CutoffCounts) -> Reweighted:
 
 
 def _redrawn(sample: Sample, view: CutoffCounts) -> Redrawn:
-    """See `calviz.core.metric_spec.Reweighting`."""
+    """See `calviz.core.entry_specs.Reweighting`."""
     side = _cells(sample.scored, view.params["cutoff"]) // 2
     hits_of = HitSums(sample.scored, side, 2)
     decided = np.array([view.tp + view.fp, view.fn + view.tn])[:, None]

@@ -1,6 +1,6 @@
 """Rows drawn again, with weights and clusters, and sums over them.
 
-A view of weighted or clustered rows is recomputed from weights per row, as paired resamples are (`calviz.core.metric_spec.Reweighting`):
+A view of weighted or clustered rows is recomputed from weights per row, as paired resamples are (`calviz.core.entry_specs.Reweighting`):
 
 - *resamples* draw whole clusters with replacement (rows, where there are no clusters), times the weights of the rows;
 - the residuals, hit minus score, of a *calibrated model* have a mean of 0. Without clusters labels are redrawn from the scores.
@@ -22,9 +22,9 @@ from scipy.sparse import csc_array, csr_array, issparse
 
 from calviz.core import p_values
 from calviz.core.blocks import BLOCK, FloatArray, IntArray, checkpoint, one_blas_thread, runs
+from calviz.core.entry_specs import Reweighting
 from calviz.core.errors import NotAvailable
 from calviz.core.events import BinaryEvents
-from calviz.core.metric_spec import Reweighting
 from calviz.sample.caches import kept_draw
 
 #: Most (row, resample) pairs in all: large samples get fewer resamples.

@@ -17,9 +17,9 @@ from calviz.core.blocks import (
     effective_numbers_of_sums,
     quotient,
 )
+from calviz.core.entry_specs import takes_weights
 from calviz.core.errors import NotAvailable, OptionError, needs, shortened
 from calviz.core.events import BinaryEvents, Reduction, assign, equal_width_edges
-from calviz.core.metric_spec import takes_weights
 from calviz.core.p_values import above, benjamini_hochberg
 from calviz.core.predictions import Dataset
 from calviz.core.profile import Profile

@@ -12,8 +12,7 @@ from scipy.optimize import brentq
 from scipy.special import ndtri, spherical_jn
 
 from calviz.core.blocks import FloatArray, IntArray, effective_number, quotient
-from calviz.core.events import BinaryEvents
-from calviz.core.metric_spec import (
+from calviz.core.entry_specs import (
     Draw,
     Redrawn,
     Reweighting,
@@ -22,6 +21,7 @@ from calviz.core.metric_spec import (
     reweighting_of,
     takes_weights,
 )
+from calviz.core.events import BinaryEvents
 from calviz.core.words import counted
 from calviz.sample.caches import kept_draw, latest, once_per_view
 from calviz.sample.draws import MOST_GROUPS, HitSums, RowSums, RowWeights

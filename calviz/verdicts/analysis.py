@@ -10,11 +10,26 @@ from typing import Any, Literal, Self, TypedDict, TypeVar, Unpack, get_args
 
 import numpy.typing as npt
 
-from calviz.core.entry_specs import CHECKS, Check, Conventions
-from calviz.core.errors import Finding, InputError, NotAvailable, OptionError, known_names
+from calviz.core.entry_specs import (
+    CHECKS,
+    METRICS,
+    Check,
+    Conventions,
+    Metric,
+    Parameter,
+    badness,
+    takes_weights,
+)
+from calviz.core.errors import (
+    Finding,
+    InputError,
+    NotAvailable,
+    OptionError,
+    check_choice,
+    check_whole,
+    known_names,
+)
 from calviz.core.events import Reduction, Scheme
-from calviz.core.limits import check_choice, check_whole
-from calviz.core.metric_spec import METRICS, Metric, Parameter, badness, takes_weights
 from calviz.core.predictions import ConfidencePredictions, Dataset, Predictions
 from calviz.core.profile import Profile
 from calviz.core.row_columns import Factor

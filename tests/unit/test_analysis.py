@@ -9,8 +9,8 @@ import pytest
 from scipy import stats
 
 import calviz
+from calviz.core.entry_specs import METRICS
 from calviz.core.errors import InputError, NotAvailable, OptionError
-from calviz.core.metric_spec import METRICS
 from calviz.sample.metric_results import MetricResult
 from calviz.sample.sample import Sample
 from calviz.verdicts import sentence

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
+from calviz.core.entry_specs import METRICS
 from calviz.core.events import BinaryEvents
-from calviz.core.metric_spec import METRICS
 from calviz.metrics import binned as debiased
 from calviz.metrics.binned import MonotoneBins, sweep_steps
 from calviz.metrics.smooth import KernelSteps

@@ -7,8 +7,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from calviz.core.entry_specs import FAMILIES, METRICS, ORDER, MetricRegistry, is_of_steps
 from calviz.core.errors import NotAvailable
-from calviz.core.metric_spec import FAMILIES, METRICS, ORDER, MetricRegistry, is_of_steps
 from calviz.core.predictions import Predictions
 from calviz.sample.sample import Sample, metric_view
 from calviz.sample.steps import Steps

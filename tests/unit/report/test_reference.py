@@ -4,9 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from calviz.core.entry_specs import CHECKS, RECALIBRATORS
+from calviz.core.entry_specs import CHECKS, METRICS, RECALIBRATORS
 from calviz.core.errors import OptionError
-from calviz.core.metric_spec import METRICS
 from calviz.report import reference as document
 from calviz.report.reference import GLOSSARY, QUESTIONS, SOURCES, entries, entry, sources_in
 
