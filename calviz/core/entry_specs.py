@@ -91,6 +91,8 @@ Draw = Literal["bootstrap", "under_calibration", "independent"]
 class Reweighting:
     """How a view is recomputed from row weights, on which paired differences of its metrics are based.
 
+    As a decorator, `reweighted_by`, it is attached to the function that makes the view.
+
     Attributes
     ----------
     make : callable
@@ -109,26 +111,17 @@ class Reweighting:
 
     make: Callable[[Any, Any], Reweighted]
     check: Callable[[Any], None] = lambda _: None
-    redrawn: Callable[[Any, Any], Redrawn] | None = None
-    weighted: bool = False
-    grouped: bool = False
+    redrawn: Callable[[Any, Any], Redrawn] | None = field(default=None, kw_only=True)
+    weighted: bool = field(default=False, kw_only=True)
+    grouped: bool = field(default=False, kw_only=True)
+
+    def __call__(self, maker: F) -> F:
+        """Attach the rule to a function that makes a view."""
+        setattr(maker, _REWEIGHTING, self)
+        return takes_weights(maker) if self.weighted else maker
 
 
-def reweighted_by(
-    make: Callable[[Any, Any], Reweighted],
-    check: Callable[[Any], None] = lambda _: None,
-    *,
-    redrawn: Callable[[Any, Any], Redrawn] | None = None,
-    weighted: bool = False,
-    grouped: bool = False,
-) -> Callable[[F], F]:
-    """Attach to a view function the rule for recomputing its view from row weights (see `Reweighting`)."""
-
-    def mark(maker: F) -> F:
-        setattr(maker, _REWEIGHTING, Reweighting(make, check, redrawn, weighted, grouped))
-        return maker if not weighted else takes_weights(maker)
-
-    return mark
+reweighted_by = Reweighting
 
 
 def takes_weights(function: F) -> F:
@@ -410,35 +403,13 @@ FAMILIES = (
 CALIBRATION = ("Binned", "Bin-free", "Class-wise", "Over- and underconfidence")
 
 
-#: The order of the metrics within their families, wherever they are defined.
-ORDER = """
-    accuracy error nll brier brier_binary brier_miscalibration brier_discrimination brier_uncertainty
-    nll_refinement_all nll_calibration_all brier_refinement_all brier_calibration_all
-    nll_refinement nll_calibration brier_refinement brier_calibration
-    nll_miscalibration nll_discrimination nll_uncertainty
-    ece ece_l2 rmsce mce ece_equal_mass ece_sturges ece_debiased ece_sweep
-    atb ks ks_signed kuiper ce_l1_unbiased skce kde_ece kde_ece_l2 smece
-    classwise_ece tace ks_classwise
-    mcs wsece msece cece wsmcs_over wsmcs_under wsmcs over_mcs under_mcs over_share under_share
-    accuracy_at_coverage coverage_at_risk aurc e_aurc accuracy_at_90_coverage
-    auroc_failure aupr_error fpr95
-    auroc somers_d auprc net_benefit
-    ici e50 e90 emax eci oe_ratio calibration_in_the_large unreliability
-    discrimination_index quality_index nagelkerke_r2 spiegelhalter_z hosmer_lemeshow
-    calibration_slope calibration_intercept tcal
-""".split()
-
-
 class MetricRegistry(Registry[Metric]):
-    """Metrics by key, family by family; a family or a metric that `FAMILIES` or `ORDER` does not name comes last."""
+    """Metrics by key: family by family, module by module, as they are defined; other families and metrics of plugins come last."""
 
-    def _place(self, entry: Metric) -> tuple[int, int, str]:
-        family, key = entry.family, entry.key
-        return (
-            FAMILIES.index(family) if family in FAMILIES else len(FAMILIES),
-            ORDER.index(key) if key in ORDER else len(ORDER),
-            entry.value.__module__,
-        )
+    def _place(self, entry: Metric) -> tuple[int, bool, str]:
+        family, module = entry.family, entry.value.__module__
+        place = FAMILIES.index(family) if family in FAMILIES else len(FAMILIES)
+        return place, not module.startswith("calviz."), module
 
     def in_table(self, table: TableKind) -> tuple[str, ...]:
         """Keys of the metrics of a table with room for only a few."""

@@ -12,7 +12,7 @@ import numpy as np
 
 from calviz.core.blocks import BoolArray, FloatArray, IntArray, quotient
 from calviz.core.entry_specs import metric
-from calviz.core.events import MAX_BINS
+from calviz.core.events import MAX_BINS, ends_of_bins
 from calviz.sample import cell_bounds_of_bins
 from calviz.sample.binning import BinSums, bin_intervals
 from calviz.sample.caches import latest, once_per_view
@@ -299,15 +299,8 @@ def _columns(rows: FloatArray, right: FloatArray, kept: BoolArray) -> tuple[Floa
 
 def _cuts(upto: FloatArray, bins: int) -> IntArray:
     """Boundaries of equal-mass bins as numbers of steps, placed as by `equal_mass_edges`."""
-    ends = np.searchsorted(upto, _ends_of_bins(int(upto[-1]), bins)) + 1
+    ends = np.searchsorted(upto, ends_of_bins(int(upto[-1]), bins)) + 1
     return np.unique(np.concatenate([[0], ends, [upto.size]]))
-
-
-def _ends_of_bins(n: int, bins: int) -> IntArray:
-    """Cumulative rows at the end of each bin but the last, if there were no ties."""
-    size, larger = divmod(n, bins)
-    m = np.arange(1, bins)
-    return m * size + np.minimum(m, larger)
 
 
 def _rises(rows: FloatArray, right: FloatArray, cuts: IntArray) -> BoolArray:
@@ -365,7 +358,7 @@ def _between_cuts(view: Steps, most: int) -> Steps:
     """Merge the steps between all cuts of 2 to `most` bins; scores are means."""
     ends = np.cumsum([float(part.n) for part in view.blocks()])
     n = int(ends[-1])
-    targets = np.unique(np.concatenate([_ends_of_bins(n, bins) for bins in range(2, most + 1)]))
+    targets = np.unique(np.concatenate([ends_of_bins(n, bins) for bins in range(2, most + 1)]))
     sums: list[FloatArray] = []
     begin = 0.0
     for part, end in zip(view.blocks(), ends, strict=True):

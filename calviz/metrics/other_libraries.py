@@ -12,7 +12,7 @@ import numpy as np
 from calviz.core.blocks import BoolArray, FloatArray, IntArray, for_columns, row_blocks
 from calviz.core.entry_specs import CONVENTIONS, Convention, Conventions, ConventionValue
 from calviz.core.errors import NotAvailable
-from calviz.core.events import BinaryEvents, Reduction
+from calviz.core.events import BinaryEvents, Reduction, ends_of_bins
 from calviz.core.predictions import Dataset, Predictions
 from calviz.sample import error_bars
 from calviz.sample.class_columns import redrawn_labels
@@ -655,9 +655,7 @@ def _debiased_square(ordered: FloatArray, of_hits: FloatArray, *, by_value: bool
         values = np.unique(ordered)
         cuts = (values[1:] + values[:-1]) / 2
     else:
-        size, larger = divmod(n, min(_UNCERTAINTY_BINS, n))
-        m = np.arange(1, min(_UNCERTAINTY_BINS, n))
-        starts = m * size + np.minimum(m, larger)
+        starts = ends_of_bins(n, min(_UNCERTAINTY_BINS, n))
         cuts = np.unique((ordered[starts] + ordered[starts - 1]) / 2)
     ends = np.searchsorted(ordered, cuts, side="right")
     first, last = np.r_[0, ends], np.r_[ends, n]

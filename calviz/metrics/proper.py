@@ -238,99 +238,6 @@ def brier_uncertainty(view: Steps) -> FloatArray:
     return np.asarray(rate * (1 - rate))
 
 
-# ---- Isotonic decomposition of the log loss
-
-
-def _clipped_rows(view: LogSteps) -> Mapping[str, float]:
-    return {"clipped_rows": float(view.clipped_rows())}
-
-
-_corp_log = partial(
-    metric,
-    family="Accuracy and proper scores",
-    reference="Dimitriadis, Gneiting & Jordan 2021, for the logarithmic score",
-    view=log_steps,
-)
-
-
-def _entropy(share: FloatArray) -> FloatArray:
-    """Log loss of a share of hits that is itself the prediction (binary entropy), in nats."""
-    p = np.clip(share, 0, 1)
-    return np.asarray(entr(p) + entr(1 - p))
-
-
-@once_per_view
-def _fitted_log(view: LogSteps) -> FloatArray:
-    """Mean log loss of the isotonically recalibrated scores, shape (...)."""
-    return np.asarray(sum_over_levels(view.steps, _entropy) / view.n)
-
-
-def _log_bound(sample: Sample, view: LogSteps) -> float:
-    return cell_bounds.of_isotonic(sample, lambda steps: _fitted_log(LogSteps(steps)), view.steps)
-
-
-def _constant_log(view: LogSteps) -> FloatArray:
-    return _entropy(np.asarray(view.steps.n_hits / view.n))
-
-
-@_corp_log(
-    label="NLL: miscalibration",
-    direction="lower",
-    bounds=(0.0, math.inf),
-    formula=r"\overline{L(s, h)} - \overline{L(\hat\pi(s), h)},\quad L(p, h) = -h \ln p - (1 - h) \ln (1 - p)",
-    interval="inverted",
-    details=_clipped_rows,
-    note=clipped_step_words,
-    bound=lambda sample, view: _log_bound(sample, view) + cell_bounds.of_log(sample),
-)
-def nll_miscalibration(view: LogSteps) -> FloatArray:
-    """Amount by which isotonic recalibration would lower the log loss of (score, hit), in nats: its miscalibration part.
-
-    Steps of shape (..., G) give values of shape (...).
-
-    The decomposition is of the binary log loss of the chosen reduction (with two classes that is the NLL, up
-    to rounding: a miss has 1 minus the score): that loss equals miscalibration - discrimination + uncertainty. Hits with a score of
-    nearly 0 and misses with a score of nearly 1 are clipped as in the NLL.
-    """
-    return np.asarray(
-        np.maximum(view.log_loss() - _fitted_log(view), 0)
-    )  # negative only by rounding
-
-
-@_corp_log(
-    label="NLL: discrimination",
-    direction="higher",
-    bounds=(0.0, math.log(2)),
-    formula=r"-\bar h \ln \bar h - (1 - \bar h) \ln (1 - \bar h) - \overline{L(\hat\pi(s), h)}",
-    tail="two-sided",
-    bound=lambda sample, view: _log_bound(sample, view),
-)
-def nll_discrimination(view: LogSteps) -> FloatArray:
-    """Amount by which the isotonically recalibrated scores improve on the constant base rate, in log loss (nats).
-
-    Steps of shape (..., G) give values of shape (...).
-    """
-    return np.asarray(
-        np.maximum(_constant_log(view) - _fitted_log(view), 0)
-    )  # negative only by rounding
-
-
-@_corp_log(
-    label="NLL: uncertainty",
-    direction="none",
-    bounds=(0.0, math.log(2)),
-    formula=r"-\bar h \ln \bar h - (1 - \bar h) \ln (1 - \bar h)",
-    tail="two-sided",
-    bound=cell_bounds.nothing_lost,
-)
-def nll_uncertainty(view: LogSteps) -> FloatArray:
-    """Log loss of the constant base rate of hits (nats): a property of the data, not of the model's ranking.
-
-    Steps of shape (..., G) give values of shape (...).
-    """
-    return _constant_log(view)
-
-
 def sum_over_levels(view: Steps, function: Callable[[FloatArray], FloatArray]) -> FloatArray:
     """Sum over the rows of a function of the isotonic share of hits, shape (...).
 
@@ -550,3 +457,96 @@ def ce_l1_unbiased(view: CrossFitted) -> FloatArray:
     """
     gap = np.sign(view.shift()) * (view.hits - view.score_sum)
     return np.asarray(gap.sum(axis=(-2, -1)) / view.n)
+
+
+# ---- Isotonic decomposition of the log loss
+
+
+def _clipped_rows(view: LogSteps) -> Mapping[str, float]:
+    return {"clipped_rows": float(view.clipped_rows())}
+
+
+_corp_log = partial(
+    metric,
+    family="Accuracy and proper scores",
+    reference="Dimitriadis, Gneiting & Jordan 2021, for the logarithmic score",
+    view=log_steps,
+)
+
+
+def _entropy(share: FloatArray) -> FloatArray:
+    """Log loss of a share of hits that is itself the prediction (binary entropy), in nats."""
+    p = np.clip(share, 0, 1)
+    return np.asarray(entr(p) + entr(1 - p))
+
+
+@once_per_view
+def _fitted_log(view: LogSteps) -> FloatArray:
+    """Mean log loss of the isotonically recalibrated scores, shape (...)."""
+    return np.asarray(sum_over_levels(view.steps, _entropy) / view.n)
+
+
+def _log_bound(sample: Sample, view: LogSteps) -> float:
+    return cell_bounds.of_isotonic(sample, lambda steps: _fitted_log(LogSteps(steps)), view.steps)
+
+
+def _constant_log(view: LogSteps) -> FloatArray:
+    return _entropy(np.asarray(view.steps.n_hits / view.n))
+
+
+@_corp_log(
+    label="NLL: miscalibration",
+    direction="lower",
+    bounds=(0.0, math.inf),
+    formula=r"\overline{L(s, h)} - \overline{L(\hat\pi(s), h)},\quad L(p, h) = -h \ln p - (1 - h) \ln (1 - p)",
+    interval="inverted",
+    details=_clipped_rows,
+    note=clipped_step_words,
+    bound=lambda sample, view: _log_bound(sample, view) + cell_bounds.of_log(sample),
+)
+def nll_miscalibration(view: LogSteps) -> FloatArray:
+    """Amount by which isotonic recalibration would lower the log loss of (score, hit), in nats: its miscalibration part.
+
+    Steps of shape (..., G) give values of shape (...).
+
+    The decomposition is of the binary log loss of the chosen reduction (with two classes that is the NLL, up
+    to rounding: a miss has 1 minus the score): that loss equals miscalibration - discrimination + uncertainty. Hits with a score of
+    nearly 0 and misses with a score of nearly 1 are clipped as in the NLL.
+    """
+    return np.asarray(
+        np.maximum(view.log_loss() - _fitted_log(view), 0)
+    )  # negative only by rounding
+
+
+@_corp_log(
+    label="NLL: discrimination",
+    direction="higher",
+    bounds=(0.0, math.log(2)),
+    formula=r"-\bar h \ln \bar h - (1 - \bar h) \ln (1 - \bar h) - \overline{L(\hat\pi(s), h)}",
+    tail="two-sided",
+    bound=lambda sample, view: _log_bound(sample, view),
+)
+def nll_discrimination(view: LogSteps) -> FloatArray:
+    """Amount by which the isotonically recalibrated scores improve on the constant base rate, in log loss (nats).
+
+    Steps of shape (..., G) give values of shape (...).
+    """
+    return np.asarray(
+        np.maximum(_constant_log(view) - _fitted_log(view), 0)
+    )  # negative only by rounding
+
+
+@_corp_log(
+    label="NLL: uncertainty",
+    direction="none",
+    bounds=(0.0, math.log(2)),
+    formula=r"-\bar h \ln \bar h - (1 - \bar h) \ln (1 - \bar h)",
+    tail="two-sided",
+    bound=cell_bounds.nothing_lost,
+)
+def nll_uncertainty(view: LogSteps) -> FloatArray:
+    """Log loss of the constant base rate of hits (nats): a property of the data, not of the model's ranking.
+
+    Steps of shape (..., G) give values of shape (...).
+    """
+    return _constant_log(view)

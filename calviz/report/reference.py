@@ -17,7 +17,9 @@ from calviz.core.entry_specs import (
     METRICS,
     RECALIBRATORS,
     Direction,
+    Metric,
     Parameter,
+    RecalibratorSpec,
 )
 from calviz.core.errors import OptionError
 from calviz.core.words import capitalised, range_end
@@ -62,20 +64,15 @@ def _better(direction: Direction) -> str:
     return f"{DIRECTION_WORDS[direction]} is better"
 
 
+def _of(kind: EntryKind, spec: Metric | RecalibratorSpec, *facts: str) -> LearnEntry:
+    names = spec.label, spec.family, spec.summary, spec.formula
+    return LearnEntry(spec.key, kind, *names, facts, spec.reference, spec.parameters)
+
+
 def _metrics() -> Iterator[LearnEntry]:
     for m in METRICS:
-        low, high = m.bounds
-        yield LearnEntry(
-            m.key,
-            "metric",
-            m.label,
-            m.family,
-            m.summary,
-            m.formula,
-            (_better(m.direction), f"between {range_end(low)} and {range_end(high)}"),
-            m.reference,
-            m.parameters,
-        )
+        low, high = map(range_end, m.bounds)
+        yield _of("metric", m, _better(m.direction), f"between {low} and {high}")
 
 
 def _recalibrators() -> Iterator[LearnEntry]:
@@ -84,17 +81,7 @@ def _recalibrators() -> Iterator[LearnEntry]:
         facts = [f"{keeps} the predicted class", f"computes with {r.needs}"]
         if r.confidence_only:
             facts.append("works on confidence-only data")
-        yield LearnEntry(
-            r.key,
-            "recalibrator",
-            r.label,
-            r.family,
-            r.summary,
-            r.formula,
-            tuple(facts),
-            r.reference,
-            r.parameters,
-        )
+        yield _of("recalibrator", r, *facts)
 
 
 def _findings() -> Iterator[LearnEntry]:
