@@ -110,19 +110,15 @@ class InputError(CalvizError):
         super().__init__(self._sentence())
 
     def _sentence(self) -> str:
-        place: list[str] = []
-        if self.placed:
-            head = self.file or ""
-            return _finished(f"{head}: {self.what}" if head else self.what, self.remedy)
-        if self.row is not None:
+        place = [self.file] if self.file else []
+        if self.row is not None and not self.placed:
             place.append(f"row {self.row:,}")
-        if self.line is not None:
+        if self.line is not None and not self.placed:
             place.append(f"line {self.line:,}")
-        if self.column is not None:
+        if self.column is not None and not self.placed:
             place.append(f"column '{shortened(self.column)}'")
-        head = ", ".join(([self.file] if self.file else []) + place)
-        text = f"{head}: {self.what}" if head else self.what
-        return _finished(text, self.remedy)
+        head = ", ".join(place)
+        return _finished(f"{head}: {self.what}" if head else self.what, self.remedy)
 
     def but(self, **changes: Any) -> InputError:
         """Return the same error with some arguments changed."""
@@ -203,6 +199,16 @@ class OptionError(CalvizError):
         super().__init__(f"{file}: {text}" if file else text)
 
 
+class NotAvailable(CalvizError):
+    """A metric or figure is not defined on these data; the text says why.
+
+    It is an answer, not a failure: results carry it as ``reason`` beside a ``nan``.
+    """
+
+
+# ---- Checks of options
+
+
 def known_names(given: object, known: Iterable[str]) -> str:
     """The end of a sentence about an unknown name: the nearest known one, and all of them.
 
@@ -245,12 +251,7 @@ def checked_cutoff(value: Any, name: str = "cutoff") -> float:
     return float(value)
 
 
-class NotAvailable(CalvizError):
-    """A metric or figure is not defined on these data; the text says why.
-
-    It is an answer, not a failure: results carry it as ``reason`` beside a ``nan``.
-    """
-
+# ---- Optional packages
 
 #: What each optional package is needed for, by module name; `pyproject.toml` lists them as extras.
 PURPOSES = {
@@ -296,6 +297,8 @@ def needs(*packages: str) -> None:
     if missing:
         raise MissingPackage(*missing)
 
+
+# ---- Findings
 
 Severity = Literal["info", "warning", "error"]
 

@@ -233,13 +233,13 @@ def percent(value: float, decimals: int = 1) -> str:
     return f"{points(value, decimals)} %"
 
 
-def percent_range(low: float, high: float, decimals: int = 1) -> str:
+def percent_range(low: float, high: float) -> str:
     """Write both ends of a range of shares in percent.
 
     >>> percent_range(0.154, 0.2)
     '15.4 to 20.0 %'
     """
-    return f"{points(low, decimals)} to {percent(high, decimals)}"
+    return f"{points(low)} to {percent(high)}"
 
 
 def percent_numbers(shares: Iterable[float], decimals: int = 1) -> list[float]:
