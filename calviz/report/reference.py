@@ -171,60 +171,43 @@ def markdown() -> str:
 
 
 def _lines() -> Iterator[str]:
-    yield "# What the numbers mean"
-    yield ""
+    yield "# What the numbers mean\n"
     yield "Made by `python -m calviz.report.reference` from the registries; change those, not this file."
-    yield ""
-    yield "## Which number when"
-    yield ""
+    yield "\n## Which number when\n"
     for question in QUESTIONS:
         names = ", ".join(METRICS[key].label for key in question.metrics)
         yield f"- **{question.text}** {names}. {question.advice}"
-    yield ""
-    yield "## Limits"
-    yield ""
+    yield "\n## Limits\n"
     for limit in LIMITS:
         yield f"- {limit}"
     for kind, title in _TITLES.items():
         yield from _chapter(title, [e for e in entries() if e.kind == kind])
-    yield ""
-    yield "## Notices about a file"
+    yield "\n## Notices about a file"
     for notice in Notice:
-        yield ""
-        yield f"**{notice.value}**: {notice.title}"
-    yield ""
-    yield "## Glossary"
-    yield ""
+        yield f"\n**{notice.value}**: {notice.title}"
+    yield "\n## Glossary\n"
     for word, meaning in GLOSSARY.items():
         yield f"- **{word}.** {meaning}"
-    yield ""
-    yield "## References"
-    yield ""
+    yield "\n## References\n"
     for short, full in SOURCES.items():
         yield f"- *{short}.* {full}"
 
 
 def _chapter(title: str, chapter: list[LearnEntry]) -> Iterator[str]:
-    yield ""
-    yield f"## {title}"
+    yield f"\n## {title}"
     family = ""
     for e in sorted(chapter, key=lambda e: _first(chapter, e.family)):
         if e.family not in (family, title):
             family = e.family
-            yield ""
-            yield f"### {family}"
-        yield ""
-        yield f"**{e.title}** (`{e.key}`)  " if e.summary else f"**{e.key}**: {e.title}"
-        if e.summary:
-            yield e.summary
+            yield f"\n### {family}"
+        if not e.summary:
+            yield f"\n**{e.key}**: {e.title}"
+            continue
+        yield f"\n**{e.title}** (`{e.key}`)  \n{e.summary}"
         if e.formula:
-            yield ""
-            yield f"$${e.formula}$$"
-        facts = list(e.facts)
-        facts += [f"`{p.name}={p.default}`" for p in e.parameters]
-        if e.summary:
-            yield ""
-            yield "; ".join(facts) + f". Source: {e.reference}."
+            yield f"\n$${e.formula}$$"
+        facts = "; ".join([*e.facts, *(f"`{p.name}={p.default}`" for p in e.parameters)])
+        yield f"\n{facts}. Source: {e.reference}."
 
 
 def _first(chapter: list[LearnEntry], family: str) -> int:
