@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 
-from calviz.core.blocks import FloatArray, IntArray, quotient
+from calviz.core.blocks import FloatArray, IntArray
 from calviz.core.entry_specs import Redrawn, Reweighted, metric, needs_rows, reweighted_by
 from calviz.core.errors import OptionError
 from calviz.sample import cell_bounds
@@ -127,12 +127,8 @@ class PairwiseErrors:
 
     def bootstrap(self, rng: np.random.Generator, resamples: int) -> Self:
         """Draw rows with replacement; pairs of a row with itself are left out."""
-        m = self.m
-        weights = np.concatenate(list(row_counts(rng, m, resamples))).astype(np.float32)
-        count = m**2 - np.square(weights).sum(axis=1, dtype=np.float64)
-        # A resample of one repeated row has no pair; this only happens with very few rows.
-        total = quotient(self._quadratic(weights), count)
-        return type(self)(total, self.kernel, self.params)
+        counts = np.concatenate(list(row_counts(rng, self.m, resamples)))
+        return self.weighted(counts.astype(np.float64))
 
     def under_calibration(self, rng: np.random.Generator, resamples: int) -> Self:
         """Wild bootstrap: random signs give the statistic's distribution when its mean is zero."""
@@ -146,6 +142,7 @@ class PairwiseErrors:
         """Weighted mean over pairs, for row weights of shape (b, m); pairs of a row with itself are left out."""
         w = weights.astype(np.float32)
         pairs = weights.sum(axis=1) ** 2 - np.square(weights).sum(axis=1)
+        # A resample of one repeated row has no pair; this only happens with very few rows.
         total = np.full(w.shape[0], np.nan)
         np.divide(self._quadratic(w), pairs, out=total, where=pairs > 1e-9)
         return type(self)(total, self.kernel, self.params)
