@@ -21,7 +21,7 @@ from calviz.comparison.leaderboards import (
     winrates,
 )
 from calviz.core.blocks import FloatArray
-from calviz.core.metric_spec import METRICS
+from calviz.core.entry_specs import METRICS
 from calviz.core.words import counted, decimal, percent, seconds_text, signed_points
 
 #: Ranges of calibration rows and of classes.

@@ -13,12 +13,17 @@ import streamlit as st
 from calviz.app import navigation, pinning, screen, selection, session, tables_and_cards
 from calviz.app.session import Settings, md
 from calviz.app.tables_and_cards import sortable
-from calviz.core.entry_specs import Conventions, ConventionValue
-from calviz.core.metric_spec import DIRECTION_WORDS, INTERVAL_WORDS, METRICS
-from calviz.core.table_export import csv_bytes
+from calviz.core.entry_specs import (
+    DIRECTION_WORDS,
+    INTERVAL_WORDS,
+    METRICS,
+    Conventions,
+    ConventionValue,
+)
 from calviz.core.words import (
     bins_words,
     capitalised,
+    csv_bytes,
     number,
     points_cell,
     range_end,

@@ -33,7 +33,7 @@ from calviz.comparison.comparison_results import (
     marks_words,
 )
 from calviz.comparison.study_results import Alignment, ModelComparison, ModelsByMethods, ranked_by
-from calviz.core.metric_spec import METRICS, QUOTED, RANKED_BY
+from calviz.core.entry_specs import METRICS, QUOTED, RANKED_BY
 from calviz.core.predictions import Dataset
 from calviz.core.words import counted, distinct, full_sentence, listed
 from calviz.figures.corp import MiscalibrationPlane, PlaneScore

@@ -21,10 +21,10 @@ from calviz.app.session import Settings, cached_results, md
 from calviz.core.blocks import FloatArray, IntArray
 from calviz.core.errors import CalvizError, InputError
 from calviz.core.predictions import Dataset, Predictions
-from calviz.core.table_export import csv_bytes
 from calviz.core.words import (
     capitalised,
     counted,
+    csv_bytes,
     decimal,
     full_sentence,
     percent,

@@ -13,18 +13,20 @@ import streamlit as st
 from calviz.app.session import md
 from calviz.comparison.comparison_results import TIED_SIGN, ComparisonColumn
 from calviz.core.blocks import IntArray
+from calviz.core.entry_specs import METRICS
 from calviz.core.errors import Finding, worst_first
 from calviz.core.events import Reduction
-from calviz.core.metric_spec import METRICS
 from calviz.core.predictions import Dataset, Predictions
-from calviz.core.table_export import csv_bytes, latex_table, markdown_table
 from calviz.core.words import (
     counted,
+    csv_bytes,
     decimal,
     distinct,
     full_sentence,
     in_lines,
     keep_units_together,
+    latex_table,
+    markdown_table,
 )
 from calviz.sample.metric_results import MetricResult
 from calviz.sample.sample import predicted_classes, reduce

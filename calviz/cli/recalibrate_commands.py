@@ -38,10 +38,10 @@ from calviz.cli.options import (
     say_drawn,
     why_drawn,
 )
+from calviz.core import __version__
 from calviz.core.entry_specs import RECALIBRATORS, zero_words
 from calviz.core.errors import CalvizError, OptionError
 from calviz.core.limits import DEFAULT_SAMPLE_ROWS, replacing
-from calviz.core.version import __version__
 
 if TYPE_CHECKING:
     from calviz.comparison.prediction_sets import PredictionSets

@@ -30,8 +30,8 @@ from calviz.comparison.comparison_results import (
     gain_words,
     refit_words,
 )
+from calviz.core.entry_specs import METRICS
 from calviz.core.events import Reduction
-from calviz.core.metric_spec import METRICS
 from calviz.core.words import (
     capitalised,
     counted,

@@ -334,7 +334,7 @@ def methods() -> None:
 @click.command()
 def metrics() -> None:
     """List the metrics, with their parameters and references."""
-    from calviz.core.metric_spec import DIRECTION_WORDS, METRICS
+    from calviz.core.entry_specs import DIRECTION_WORDS, METRICS
 
     table = _listing("key", "name", "family", "better", "parameters", "reference")
     for m in METRICS:

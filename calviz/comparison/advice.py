@@ -10,8 +10,7 @@ from importlib.resources import files
 
 from calviz.comparison.comparison_results import Advice, Comparison, Guideline, MethodResult
 from calviz.core.claims import claim
-from calviz.core.entry_specs import RECALIBRATORS, UNCALIBRATED, FitFacts
-from calviz.core.metric_spec import METRICS
+from calviz.core.entry_specs import METRICS, RECALIBRATORS, UNCALIBRATED, FitFacts
 from calviz.core.predictions import Dataset, Predictions
 from calviz.core.words import counted, decimal, decimals_for
 from calviz.verdicts.joint_tests import MIN_ROWS

@@ -16,10 +16,9 @@ from calviz.comparison.fitting import Fitted, fit_and_apply
 from calviz.comparison.paired_differences import Paired, pair
 from calviz.comparison.rows import Division, Plan, Rows
 from calviz.core.blocks import FloatArray, IntArray, Stopped, available_cores, checkpoint, watching
-from calviz.core.entry_specs import UNCALIBRATED, RecalibratorSpec
+from calviz.core.entry_specs import METRICS, UNCALIBRATED, RecalibratorSpec
 from calviz.core.errors import InputError, NotAvailable, OptionError, reason_of
 from calviz.core.events import DEFAULT_BINS, Reduction, Scheme, bins_used
-from calviz.core.metric_spec import METRICS
 from calviz.core.predictions import Dataset, Predictions
 from calviz.core.profile import Profile, dataset_of
 from calviz.data.any_size.sampling import FIT, JUDGED, RowSample

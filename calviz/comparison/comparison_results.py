@@ -8,10 +8,16 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
-from calviz.core.entry_specs import RECALIBRATORS, UNCALIBRATED, zero_words
+from calviz.core.entry_specs import (
+    METRICS,
+    RANKED_BY,
+    RECALIBRATORS,
+    UNCALIBRATED,
+    badness,
+    zero_words,
+)
 from calviz.core.errors import OptionError, needs
 from calviz.core.events import DEFAULT_BINS, Scheme
-from calviz.core.metric_spec import METRICS, RANKED_BY, badness
 from calviz.core.predictions import Dataset
 from calviz.core.words import bins_words, counted, shorten
 from calviz.sample.error_bars import Interval

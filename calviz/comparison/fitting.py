@@ -13,12 +13,11 @@ import numpy as np
 from calviz.comparison.comparison_results import RowsUsed
 from calviz.comparison.rows import Division, Rows, judged_within
 from calviz.core.blocks import BoolArray, FloatArray, IntArray, checkpoint, read_only
-from calviz.core.cells import cells_after_map
 from calviz.core.entry_specs import RECALIBRATORS, UNCALIBRATED, RecalibratorSpec
 from calviz.core.errors import InputError, NotAvailable
 from calviz.core.predictions import INTERVAL, Dataset, Predictions
 from calviz.core.profile import Profile, dataset_of
-from calviz.core.row_columns import Factor
+from calviz.core.row_columns import Factor, cells_after_map
 from calviz.core.words import decimal
 from calviz.data.loaded import ReadingForMap, ReadingOptions, classes_agree
 from calviz.recalibrators.base import check_two_classes, load_map

@@ -15,10 +15,9 @@ from calviz.comparison.paired_differences import pair
 from calviz.comparison.rows import LEAST_ROWS, Division, Rows, specs_of
 from calviz.comparison.study_results import LearningCurve, LearningPoint
 from calviz.core.blocks import IntArray, Stopped
-from calviz.core.entry_specs import UNCALIBRATED, RecalibratorSpec
+from calviz.core.entry_specs import METRICS, UNCALIBRATED, Metric, RecalibratorSpec, badness
 from calviz.core.errors import NotAvailable, OptionError
 from calviz.core.events import DEFAULT_BINS, Reduction, Scheme, bins_used
-from calviz.core.metric_spec import METRICS, Metric, badness
 from calviz.core.predictions import Dataset
 from calviz.core.profile import Profile, dataset_of
 from calviz.sample.metric_results import MetricResult

@@ -20,11 +20,9 @@ from calviz.comparison.rows import LEAST_ROWS, Rows
 from calviz.comparison.study_results import EVERY, Every, OverTime, Period
 from calviz.core.blocks import FloatArray, IntArray, checkpoint, one_blas_thread
 from calviz.core.claims import claim
-from calviz.core.entry_specs import RECALIBRATORS
-from calviz.core.errors import CalvizError, NotAvailable, OptionError
+from calviz.core.entry_specs import METRICS, RANKED_BY, RECALIBRATORS, is_of_steps
+from calviz.core.errors import CalvizError, NotAvailable, OptionError, check_choice, check_whole
 from calviz.core.events import Reduction
-from calviz.core.limits import check_choice, check_whole
-from calviz.core.metric_spec import METRICS, RANKED_BY, is_of_steps
 from calviz.core.p_values import in_spreads, max_t
 from calviz.core.predictions import Dataset, with_rows
 from calviz.core.profile import Profile

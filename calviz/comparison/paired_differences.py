@@ -31,8 +31,8 @@ from calviz.core.blocks import (
     one_blas_thread,
     with_mean_one,
 )
+from calviz.core.entry_specs import METRICS, ClosedForm, RowLoss, badness
 from calviz.core.events import Reduction, Scheme
-from calviz.core.metric_spec import METRICS, ClosedForm, RowLoss, badness
 from calviz.core.predictions import Dataset, Predictions
 from calviz.core.probabilities import LOG_FLOOR
 from calviz.sample.caches import once_per_view

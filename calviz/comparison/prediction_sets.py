@@ -14,9 +14,8 @@ from calviz.comparison.comparison_results import RowsUsed
 from calviz.comparison.rows import Division, judged_within
 from calviz.core.blocks import BoolArray, FloatArray, IntArray, near_one, row_blocks
 from calviz.core.claims import claim
-from calviz.core.errors import NotAvailable, OptionError
+from calviz.core.errors import NotAvailable, OptionError, check_choice, check_level
 from calviz.core.events import BinaryEvents
-from calviz.core.limits import check_choice, check_level
 from calviz.core.p_values import clopper_pearson, fisher_below, holm
 from calviz.core.predictions import Dataset, Predictions
 from calviz.core.profile import Profile, dataset_of

@@ -20,10 +20,9 @@ from calviz.comparison.comparison_results import (
     why_no_differences,
 )
 from calviz.core.claims import claim
-from calviz.core.entry_specs import UNCALIBRATED
+from calviz.core.entry_specs import METRICS, RANKED_BY, UNCALIBRATED, badness
 from calviz.core.errors import OptionError, needs
 from calviz.core.events import DEFAULT_BINS, Scheme
-from calviz.core.metric_spec import METRICS, RANKED_BY, badness
 from calviz.core.predictions import Dataset
 from calviz.core.words import bins_words, counted, listed, shorten
 from calviz.sample.metric_results import Displayed, MetricResult, Summary

@@ -4,7 +4,16 @@ from __future__ import annotations
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import betainc, gammainc, gammaincc, gammaincinv, gammaln, ndtr, ndtri
+from scipy.special import (
+    betainc,
+    betaincinv,
+    gammainc,
+    gammaincc,
+    gammaincinv,
+    gammaln,
+    ndtr,
+    ndtri,
+)
 
 from calviz.core.blocks import BoolArray, FloatArray, IntArray
 
@@ -189,9 +198,6 @@ def clopper_pearson(
     Clopper & Pearson 1934: the probabilities under which at least, or at most, this number of hits
     occurs with probability (1 - level) / 2, as quantiles of the beta distribution.
     """
-    # Imported here, so that only callers who need an interval wait for SciPy.
-    from scipy.special import betaincinv
-
     k, n = np.broadcast_arrays(np.asarray(hits, np.float64), np.asarray(rows, np.float64))
     tail = (1 - level) / 2
     low, high = np.zeros(k.shape), np.ones(k.shape)

@@ -10,8 +10,8 @@ import numpy as np
 
 from calviz.comparison.arena_results import SCORES, CriticalDifference, Leaderboard, blocks_words
 from calviz.core.blocks import FloatArray
+from calviz.core.entry_specs import METRICS
 from calviz.core.errors import NotAvailable
-from calviz.core.metric_spec import METRICS
 from calviz.core.words import counted, listed, p_value, plotly_text, shorten
 from calviz.figures.figure import Figure
 from calviz.figures.marks import (

@@ -10,11 +10,9 @@ from typing import TYPE_CHECKING, Any, Literal, Self, get_args
 import numpy as np
 
 from calviz.core.blocks import FloatArray
-from calviz.core.entry_specs import Theme, figure
-from calviz.core.errors import OptionError
+from calviz.core.entry_specs import METRICS, Theme, figure
+from calviz.core.errors import OptionError, check_choice, check_level
 from calviz.core.events import Reduction
-from calviz.core.limits import check_choice, check_level
-from calviz.core.metric_spec import METRICS
 from calviz.core.predictions import Dataset
 from calviz.core.words import (
     SINGLE_ROW,

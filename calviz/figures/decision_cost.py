@@ -12,10 +12,8 @@ from scipy.optimize import isotonic_regression
 
 from calviz.core.blocks import FloatArray
 from calviz.core.claims import claim
-from calviz.core.entry_specs import Theme, figure
-from calviz.core.errors import OptionError, needs
-from calviz.core.limits import check_level
-from calviz.core.metric_spec import takes_weights
+from calviz.core.entry_specs import Theme, figure, takes_weights
+from calviz.core.errors import OptionError, check_level, needs
 from calviz.core.predictions import Dataset
 from calviz.core.words import (
     counted,

@@ -10,8 +10,8 @@ from urllib.parse import quote
 import numpy as np
 
 from calviz.core.blocks import IntArray
+from calviz.core.entry_specs import METRICS
 from calviz.core.events import Reduction
-from calviz.core.metric_spec import METRICS
 from calviz.core.words import counted, percent, plotly_text, range_ends, share_decimals
 from calviz.figures.figure import Figure
 from calviz.figures.marks import Picture, Sheet, Trace, heading, markers

@@ -17,10 +17,9 @@ from calviz.comparison.study_results import (
 )
 from calviz.core.blocks import FloatArray
 from calviz.core.claims import claim
-from calviz.core.entry_specs import UNCALIBRATED
+from calviz.core.entry_specs import METRICS, QUOTED, UNCALIBRATED
 from calviz.core.errors import OptionError
 from calviz.core.events import Reduction
-from calviz.core.metric_spec import METRICS, QUOTED
 from calviz.core.words import counted, listed, plotly_text, shorten
 from calviz.figures.figure import NAME_LENGTH, Figure
 from calviz.figures.marks import Picture, Sheet, Trace, area, label, line

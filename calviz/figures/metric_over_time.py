@@ -11,9 +11,8 @@ import numpy as np
 from calviz.comparison.study_results import OverTime, Period
 from calviz.core.blocks import FloatArray
 from calviz.core.claims import claim
-from calviz.core.entry_specs import RECALIBRATORS, Theme
+from calviz.core.entry_specs import METRICS, RECALIBRATORS, Theme
 from calviz.core.events import Reduction
-from calviz.core.metric_spec import METRICS
 from calviz.core.words import capitalised, counted, p_value, plotly_text, shorten
 from calviz.figures.figure import NAME_LENGTH, Figure, facts
 from calviz.figures.marks import Overlay, Picture, Sheet, Trace, line, markers, outline, whiskers

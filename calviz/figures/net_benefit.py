@@ -14,8 +14,8 @@ from calviz.core.blocks import BoolArray, FloatArray, checkpoint, quotient
 from calviz.core.claims import claim
 from calviz.core.curve_fits import isotonic_fits
 from calviz.core.entry_specs import Theme, figure
+from calviz.core.errors import check_choice, check_level
 from calviz.core.events import Reduction
-from calviz.core.limits import check_choice, check_level
 from calviz.core.p_values import at_most
 from calviz.core.predictions import Dataset
 from calviz.core.words import (

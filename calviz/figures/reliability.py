@@ -11,11 +11,9 @@ from typing import TYPE_CHECKING, Any, Literal, Self, get_args
 import numpy as np
 
 from calviz.core.blocks import FloatArray, IntArray
-from calviz.core.entry_specs import Theme, figure
-from calviz.core.errors import OptionError, needs
+from calviz.core.entry_specs import METRICS, Theme, figure
+from calviz.core.errors import OptionError, check_choice, check_level, needs
 from calviz.core.events import Reduction, Scheme
-from calviz.core.limits import check_choice, check_level
-from calviz.core.metric_spec import METRICS
 from calviz.core.p_values import clopper_pearson
 from calviz.core.predictions import Dataset
 from calviz.core.profile import dataset_of

@@ -11,11 +11,9 @@ import numpy as np
 
 from calviz.core.blocks import FloatArray
 from calviz.core.claims import claim
-from calviz.core.entry_specs import Theme, figure
-from calviz.core.errors import OptionError
+from calviz.core.entry_specs import METRICS, Theme, figure
+from calviz.core.errors import OptionError, check_choice, check_level
 from calviz.core.events import BinaryEvents, CellEvents
-from calviz.core.limits import check_choice, check_level
-from calviz.core.metric_spec import METRICS
 from calviz.core.p_values import clopper_pearson
 from calviz.core.predictions import Dataset
 from calviz.core.words import (

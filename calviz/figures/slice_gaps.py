@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING, Any, Self
 
 from calviz.core.blocks import FloatArray
 from calviz.core.claims import claim
-from calviz.core.entry_specs import Theme
+from calviz.core.entry_specs import Theme, takes_weights
 from calviz.core.errors import NotAvailable, OptionError
 from calviz.core.events import Reduction
-from calviz.core.metric_spec import takes_weights
 from calviz.core.predictions import Dataset
 from calviz.core.words import (
     counted,

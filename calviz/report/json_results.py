@@ -16,10 +16,9 @@ from calviz.comparison.comparison_results import (
     RowsUsed,
 )
 from calviz.comparison.study_results import ModelComparison, ModelResult, OverTime
-from calviz.core.entry_specs import Conventions
+from calviz.core import __version__
+from calviz.core.entry_specs import METRICS, Conventions
 from calviz.core.errors import Finding
-from calviz.core.metric_spec import METRICS
-from calviz.core.version import __version__
 from calviz.sample.error_bars import Interval, NoiseFloor
 from calviz.sample.metric_results import MetricResult
 from calviz.verdicts.evaluation import ClassRow, Evaluation

@@ -23,6 +23,7 @@ from calviz.core.blocks import (
     quotient,
 )
 from calviz.core.claims import claim
+from calviz.core.entry_specs import Redrawn, Reweighted
 from calviz.core.errors import OptionError
 from calviz.core.events import (
     DEFAULT_BINS,
@@ -33,7 +34,6 @@ from calviz.core.events import (
     equal_width_edges,
     make_edges,
 )
-from calviz.core.metric_spec import Redrawn, Reweighted
 from calviz.core.p_values import clopper_pearson
 from calviz.sample.caches import latest, once_per_view
 from calviz.sample.draws import HitSums, RowSums, RowWeights, resample_cells, resample_rows
@@ -467,7 +467,7 @@ def weighted_sums(events: BinaryEvents, weights: FloatArray, edges: FloatArray) 
 
 
 def reweighted_sums(events: BinaryEvents, view: BinSums) -> Reweighted:
-    """Recompute the sums of the events from weights of the rows (see `calviz.core.metric_spec.Reweighting`)."""
+    """Recompute the sums of the events from weights of the rows (see `calviz.core.entry_specs.Reweighting`)."""
     bins = view.edges.size - 1
     cell = 2 * bin_of_rows(events, view.edges) + events.hit
     sums_of = RowSums(cell, 2 * bins, None, events.score.astype(np.float64))
@@ -489,7 +489,7 @@ def reweighted_sums(events: BinaryEvents, view: BinSums) -> Reweighted:
 
 
 def redrawn_sums(events: BinaryEvents, view: BinSums) -> Redrawn:
-    """Redraw the hits of weighted or clustered rows under calibration (see `calviz.core.metric_spec.Reweighting`)."""
+    """Redraw the hits of weighted or clustered rows under calibration (see `calviz.core.entry_specs.Reweighting`)."""
     bins = view.edges.size - 1
     hits_of = HitSums(events, bin_of_rows(events, view.edges), bins)
 

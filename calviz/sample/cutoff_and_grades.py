@@ -20,10 +20,9 @@ from calviz.core.blocks import (
     proportional,
 )
 from calviz.core.claims import claim
-from calviz.core.errors import NotAvailable, OptionError, shortened
+from calviz.core.entry_specs import Redrawn, Reweighted, reweighted_by, takes_weights
+from calviz.core.errors import NotAvailable, OptionError, checked_cutoff, shortened
 from calviz.core.events import BinaryEvents, Reduction
-from calviz.core.limits import checked_cutoff
-from calviz.core.metric_spec import Redrawn, Reweighted, reweighted_by, takes_weights
 from calviz.core.p_values import at_most, clopper_pearson, holm
 from calviz.core.predictions import Dataset, Predictions
 from calviz.core.row_columns import Factor
@@ -266,7 +265,7 @@ def _reweighted(sample: Sample, view: CutoffCounts) -> Reweighted:
 
 
 def _redrawn(sample: Sample, view: CutoffCounts) -> Redrawn:
-    """See `calviz.core.metric_spec.Reweighting`."""
+    """See `calviz.core.entry_specs.Reweighting`."""
     side = _cells(sample.scored, view.params["cutoff"]) // 2
     hits_of = HitSums(sample.scored, side, 2)
     decided = np.array([view.tp + view.fp, view.fn + view.tn])[:, None]

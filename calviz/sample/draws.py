@@ -1,6 +1,6 @@
 """Rows drawn again, with weights and clusters, and sums over them.
 
-A view of weighted or clustered rows is recomputed from weights per row, as paired resamples are (`calviz.core.metric_spec.Reweighting`):
+A view of weighted or clustered rows is recomputed from weights per row, as paired resamples are (`calviz.core.entry_specs.Reweighting`):
 
 - *resamples* draw whole clusters with replacement (rows, where there are no clusters), times the weights of the rows;
 - the residuals, hit minus score, of a *calibrated model* have a mean of 0. Without clusters labels are redrawn from the scores.
@@ -22,9 +22,9 @@ from scipy.sparse import csc_array, csr_array, issparse
 
 from calviz.core import p_values
 from calviz.core.blocks import BLOCK, FloatArray, IntArray, checkpoint, one_blas_thread, runs
+from calviz.core.entry_specs import Reweighting
 from calviz.core.errors import NotAvailable
 from calviz.core.events import BinaryEvents
-from calviz.core.metric_spec import Reweighting
 from calviz.sample.caches import kept_draw
 
 #: Most (row, resample) pairs in all: large samples get fewer resamples.
@@ -139,7 +139,7 @@ class GroupWeights:
     @property
     def dtype(self) -> np.dtype[Any]:
         """Type of the weights as an array."""
-        return self.times.dtype
+        return np.dtype(self.times.dtype)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> FloatArray:
         group = self.rows.group
@@ -162,7 +162,7 @@ class GroupWeights:
 
     def of_draws(self, table: Any) -> FloatArray:
         """Sums over the groups of a table, shape (C, G), in each resample, shape (C, b)."""
-        sums = table @ self.times
+        sums: Any = table @ self.times
         return sums.toarray() if issparse(sums) else np.asarray(sums)
 
     def of_groups(self, table: Any, rows: slice = slice(None)) -> Any:
@@ -185,7 +185,7 @@ def rows_of(weights: RowWeights, rows: IntArray) -> FloatArray:
         chosen: FloatArray = np.asarray(weights[rows])
         return chosen
     draws = weights.rows
-    every = weights.times[rows if draws.group is None else draws.group[rows]]
+    every: FloatArray = weights.times[rows if draws.group is None else draws.group[rows]]
     return every if draws.weights is None else every * draws.weights[rows, None]
 
 

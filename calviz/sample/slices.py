@@ -18,9 +18,9 @@ from calviz.core.blocks import (
     quotient,
 )
 from calviz.core.claims import claim
+from calviz.core.entry_specs import takes_weights
 from calviz.core.errors import NotAvailable, OptionError, needs, shortened
 from calviz.core.events import BinaryEvents, Reduction, assign, equal_width_edges
-from calviz.core.metric_spec import takes_weights
 from calviz.core.p_values import LARGE, above, benjamini_hochberg, tails_of_hits
 from calviz.core.predictions import Dataset
 from calviz.core.profile import Profile

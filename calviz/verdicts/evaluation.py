@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, Self
 
+from calviz.core.entry_specs import METRICS, Unit
 from calviz.core.errors import Finding, OptionError, needs
-from calviz.core.metric_spec import METRICS, Unit
 from calviz.core.words import (
     SLIGHT,
     counted,

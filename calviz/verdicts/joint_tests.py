@@ -12,9 +12,9 @@ import numpy as np
 
 from calviz.core.blocks import FloatArray, IntArray, map_threads
 from calviz.core.claims import claim
+from calviz.core.entry_specs import METRICS, takes_weights
 from calviz.core.errors import NotAvailable
 from calviz.core.events import Reduction, assign
-from calviz.core.metric_spec import METRICS, takes_weights
 from calviz.core.p_values import clopper_pearson, westfall_young
 from calviz.core.predictions import Predictions
 from calviz.core.probabilities import LOG_FLOOR

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from calviz.core.claims import claim
+from calviz.core.entry_specs import METRICS, takes_weights
 from calviz.core.events import Reduction
-from calviz.core.metric_spec import METRICS, takes_weights
 from calviz.core.words import (
     SINGLE_ROW,
     SLIGHT,

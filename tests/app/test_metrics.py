@@ -2,8 +2,7 @@
 
 import pytest
 
-from calviz.core.entry_specs import CONVENTIONS
-from calviz.core.metric_spec import FAMILIES, METRICS
+from calviz.core.entry_specs import CONVENTIONS, FAMILIES, METRICS
 from tests.app.pages import first_table, open_page, quiet, text_of, upload
 from tests.inputs.borderline import FILES
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import calviz
-from calviz.core.metric_spec import METRICS
+from calviz.core.entry_specs import METRICS
 from calviz.metrics import other_libraries as _measure
 from calviz.sample.cross_fitted import CrossFitted
 from calviz.sample.sample import Sample

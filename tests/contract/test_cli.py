@@ -15,7 +15,7 @@ from click.testing import Result
 import calviz
 from calviz.cli import main
 from calviz.cli.command_group import OutputOption
-from calviz.core.metric_spec import METRICS
+from calviz.core.entry_specs import METRICS
 from tests.inputs.command_line import run
 
 ROOT = Path(__file__).parents[2]

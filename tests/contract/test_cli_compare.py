@@ -8,8 +8,7 @@ import pytest
 import calviz
 from calviz.comparison.advice import advise
 from calviz.comparison.comparison_results import AGAINST_WORDS
-from calviz.core.entry_specs import RECALIBRATORS
-from calviz.core.metric_spec import METRICS
+from calviz.core.entry_specs import METRICS, RECALIBRATORS
 from tests.inputs.command_line import run
 from tests.inputs.simulated import simulate, softmax
 
