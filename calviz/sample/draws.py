@@ -139,7 +139,8 @@ class GroupWeights:
     @property
     def dtype(self) -> np.dtype[Any]:
         """Type of the weights as an array."""
-        return np.dtype(self.times.dtype)
+        kind: np.dtype[Any] = self.times.dtype
+        return kind
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> FloatArray:
         group = self.rows.group
@@ -163,7 +164,8 @@ class GroupWeights:
     def of_draws(self, table: Any) -> FloatArray:
         """Sums over the groups of a table, shape (C, G), in each resample, shape (C, b)."""
         sums: Any = table @ self.times
-        return sums.toarray() if issparse(sums) else np.asarray(sums)
+        is_sparse: bool = issparse(sums)
+        return np.asarray(sums.toarray() if is_sparse else sums)
 
     def of_groups(self, table: Any, rows: slice = slice(None)) -> Any:
         """Sums of a table, shape (C, m), of the rows in a slice over those of each group with their own weights, shape (C, G)."""
