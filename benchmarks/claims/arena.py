@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import cache
+from functools import cache, partial
 from typing import NamedTuple
 
 import numpy as np
@@ -100,3 +100,24 @@ def two_data_sets(rng) -> bool:
 
 
 simulation("arena-mean", "interval shown", "2 data sets", at_most=0.0)(two_data_sets)
+
+
+def ranks_apart(population: Population, data_sets: int, rng) -> bool | None:
+    """Whether any two mean ranks are called different; None without a critical difference."""
+    critical = board_of(population, data_sets, rng).critical.get(SCORE)
+    if critical is None:
+        return None
+    ranks = list(critical.ranks.values())
+    return max(ranks) - min(ranks) >= critical.difference
+
+
+for size in (8, 26):
+    simulation(
+        "mean-ranks",
+        "any two of equal methods told apart",
+        f"6 methods, {size} data sets",
+        at_most=0.05,
+    )(partial(ranks_apart, Population(distance=0.0), size))
+simulation(
+    "mean-ranks", "the best and the worst told apart", "6 methods, 26 data sets", at_least=0.9
+)(partial(ranks_apart, Population(), 26))

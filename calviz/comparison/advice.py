@@ -204,6 +204,7 @@ def _simplicity(result: MethodResult, rule: Guideline) -> tuple[int, bool, int]:
     return result.numbers, not result.accuracy_preserving, wins
 
 
+@claim("advice")
 def _left(comparison: Comparison, name: str, first: str, keep_classes: bool) -> str:
     """Say why the model should be left as it is."""
     if comparison.found:

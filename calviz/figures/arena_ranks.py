@@ -10,6 +10,7 @@ import numpy as np
 
 from calviz.comparison.arena_results import SCORES, CriticalDifference, Leaderboard, blocks_words
 from calviz.core.blocks import FloatArray
+from calviz.core.claims import claim
 from calviz.core.entry_specs import METRICS
 from calviz.core.errors import NotAvailable
 from calviz.core.words import counted, listed, p_value, plotly_text, shorten
@@ -79,6 +80,12 @@ class CriticalRanks(Figure):
             f"{blocks_words(c)} · critical difference {c.difference:.2f} · Friedman {p_value(c.p_value)}",
         )
 
+    @claim(
+        "mean-ranks",
+        says="By Brier score a has the smallest mean rank; ranks closer than 0.9 are not told apart",
+        chosen="the first of all methods, and all pairs",
+        adjusted="Nemenyi's critical difference, the studentised range over all pairs",
+    )
     def describe(self) -> str:
         """Say in plain words which method is first, and which do not differ significantly from it."""
         first, *others = self.methods

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self, get_args
 import numpy as np
 
 from calviz.core.blocks import FloatArray
+from calviz.core.claims import claim
 from calviz.core.entry_specs import METRICS, Theme, figure
 from calviz.core.errors import OptionError, check_choice, check_level
 from calviz.core.events import Reduction
@@ -328,6 +329,7 @@ class Cumulative(Figure):
         head = f"Cumulative score and hits of {of}: {reduction}, {counted(self.n, 'row')}."
         return f"{head} {self.reading()}"
 
+    @claim("miscalibration")
     def reading(self, verdict: Verdict | None = None) -> str:
         """Return the description without the name of the data: how far scores and hits differ, where, and whether it is noise.
 

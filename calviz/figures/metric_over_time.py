@@ -105,6 +105,7 @@ class OverTimeLine(Figure):
             f"({p_value(one.adjusted)}, adjusted for {len(r.periods)} periods{both})"
         )
 
+    @claim("models-differ")
     def past(self) -> str:
         """Say what recalibration on past rows would have given; empty if it was not requested."""
         r = self.result

@@ -8,6 +8,7 @@ from typing import Any, Self
 
 from calviz.comparison.comparison_results import Difference, DifferenceVerdict
 from calviz.comparison.study_results import ModelComparison
+from calviz.core.claims import claim
 from calviz.core.entry_specs import METRICS, RANKED_BY
 from calviz.core.errors import OptionError
 from calviz.core.words import counted, decimal, decimals_for, listed, plotly_text, shorten
@@ -103,6 +104,7 @@ class ModelDifferences(Figure):
         )
         return f"{value}{' ' + unit if unit else ''} (95 % CI {low} to {high})"
 
+    @claim("models-differ")
     def describe(self) -> str:
         """Say in plain words what it shows."""
         by_side: dict[DifferenceVerdict, list[str]] = {"better": [], "tied": [], "worse": []}

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, Self
 
+from calviz.core.claims import claim
 from calviz.core.entry_specs import METRICS, Unit
 from calviz.core.errors import Finding, OptionError, needs
 from calviz.core.words import (
@@ -185,6 +186,7 @@ class Verdict:
     other_view: str | None = None
 
     @property
+    @claim("miscalibration")
     def headline(self) -> str:
         """The verdict in at most 15 words, without interval and place."""
         rows = counted(self.rows, "row")

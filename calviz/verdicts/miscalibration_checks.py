@@ -171,6 +171,7 @@ def _classes_hide(evidence: Evidence, sample: Sample) -> Iterator[Finding]:
 CHECKS.register(Check("CAL012", "Metrics that disagree", disagreement))
 
 
+@claim("worst-bin")
 def worst_bin(sample: Sample) -> Iterator[Finding]:
     """Report the bin that noise explains least, if its mean score lies outside the interval of its share of hits.
 

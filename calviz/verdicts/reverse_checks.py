@@ -149,6 +149,7 @@ def in_reverse(sample: Sample) -> bool:
     return test is not None and test.in_reverse
 
 
+@claim("in-reverse")
 def reverse_words(sample: Sample) -> str:
     """Return the sentence of the verdict on scores that rank in reverse; "" if they do not."""
     test = sample.once(area_test)

@@ -100,6 +100,7 @@ def judged(sample: Sample) -> Verdict:
     )
 
 
+@claim("miscalibration")
 def _judge(
     evidence: Evidence,
     sample: Sample,
@@ -481,6 +482,7 @@ class _Sentences:
             )
         return f"On {rows}, {text}."
 
+    @claim("miscalibration")
     def follows(self) -> str:
         """Sentence on whether that is an error, and how large it is."""
         v = self.verdict

@@ -19,7 +19,13 @@ CONCLUDES = re.compile(
 )
 #: Functions whose words only explain the sentence or the picture beside them.
 EXPLAINS = {
-    "calviz.figures.metric_over_time.MetricOverTime._drawn",
+    "calviz.comparison.advice",
+    "calviz.comparison.comparison_results",
+    "calviz.figures.arena_ranks._bars",
+    "calviz.figures.metric_over_time._traces",
+    "calviz.verdicts.evaluation.alone",
+    "calviz.verdicts.miscalibration_checks",
+    "calviz.verdicts.reverse_checks",
 }
 #: Checks that report a fact about the rows, which needs no test.
 FACTS = {
@@ -31,6 +37,8 @@ FACTS = {
     "CAL008": "sums of probabilities",
     "CAL009": "ties",
     "CAL011": "shared rows",
+    "CAL024": "weights and clusters",
+    "CAL025": "what was not checked",
 }
 
 
