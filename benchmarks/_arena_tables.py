@@ -16,13 +16,12 @@ from calviz.comparison.arena_results import (
 from calviz.comparison.leaderboards import (
     Averages,
     in_range,
-    intervals,
     leaderboard,
     range_words,
     winrates,
 )
 from calviz.core.blocks import FloatArray
-from calviz.core.metric_spec import METRICS
+from calviz.core.entry_specs import METRICS
 from calviz.core.words import counted, decimal, percent, seconds_text, signed_points
 
 #: Ranges of calibration rows and of classes.
@@ -124,10 +123,10 @@ def halves(results: ResultTable) -> Iterator[tuple[str, ResultTable]]:
         yield title, results.take(np.array([e.dataset in chosen for e in results.experiments]))
 
 
-def lead(results: ResultTable, method: str, score: str, *, seed: int = 0) -> tuple[str, str]:
+def lead(results: ResultTable, method: str, score: str) -> tuple[str, str]:
     """Find the best other method by a score, and format the lead of `method` in winrate, with its 95 % interval.
 
-    Data sets are resampled for both winrates at once.
+    Each data set is left out of both winrates at once.
     """
     won = winrates(results.scores[score], results.entered)
     averages = Averages.over(results.experiments)
@@ -135,9 +134,9 @@ def lead(results: ResultTable, method: str, score: str, *, seed: int = 0) -> tup
     other = max((m for m in results.methods if m != method), key=lambda m: means[m])
     mine, theirs = (results.methods.index(m) for m in (method, other))
     apart = (won[:, mine] - won[:, theirs])[:, None]
-    counts = averages.draw(np.random.default_rng(seed))
     mean = averages.mean(apart)
-    (interval,) = intervals(mean, averages.mean(apart, counts))
+    left_out = averages.mean(apart, averages.left_out())
+    (interval,) = averages.intervals(mean, left_out, ~np.isnan(apart))
     if interval is None:
         return other, decimal(mean[0], plus=True)
     low, high = (decimal(end, plus=True) for end in interval)

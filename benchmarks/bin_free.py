@@ -17,7 +17,7 @@ import numpy as np
 from _harness import OURS, compare, machine, markdown, peak_memory, peer, race, write_section
 
 import calviz
-from calviz.core.metric_spec import METRICS
+from calviz.core.entry_specs import METRICS
 from calviz.core.predictions import Predictions
 from calviz.figures.reliability import Reliability
 from calviz.sample.sample import Sample

@@ -23,7 +23,7 @@ from _harness import ROOT, machine, run_study, write_section
 sys.path.insert(0, str(ROOT / "sample_data"))
 
 import calviz
-from calviz.core.metric_spec import METRICS
+from calviz.core.entry_specs import METRICS
 from calviz.core.predictions import Predictions
 
 SIZES = (200, 1_000, 10_000)

@@ -15,8 +15,8 @@ import numpy as np
 from _harness import Comparison, compare, machine, markdown, peak_memory, peer, write_section
 
 import calviz
+from calviz.core.entry_specs import METRICS
 from calviz.core.events import BinaryEvents
-from calviz.core.metric_spec import METRICS
 from calviz.core.predictions import ConfidencePredictions, Predictions
 from calviz.metrics.binned import ece as ece_of
 from calviz.sample.binning import bin_events

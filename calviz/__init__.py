@@ -22,8 +22,8 @@ import warnings
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
+from calviz.core import __version__
 from calviz.core.registry import look_in, register_constructors
-from calviz.core.version import __version__
 
 if TYPE_CHECKING:
     from calviz import figures, integrations, recalibrators
@@ -118,7 +118,7 @@ _MOVED = {
     "calviz.numerics.scores": "calviz.core.probabilities",
     "calviz.recalibrators.maps.fields": "calviz.recalibrators.maps",
     "calviz.specs.figure": "calviz.core.entry_specs",
-    "calviz.specs.metric": "calviz.core.metric_spec",
+    "calviz.specs.metric": "calviz.core.entry_specs",
     "calviz.specs.recalibrator": "calviz.core.entry_specs",
     "calviz.text.escape": "calviz.core.words",
 }

@@ -1,4 +1,4 @@
-"""On the page Risk-coverage: where the model can be trusted, what decisions cost, and prediction sets."""
+"""In the room Decide: where the model can be trusted, what decisions cost, and prediction sets."""
 
 from __future__ import annotations
 
@@ -69,12 +69,10 @@ def explore_trust_by_group(chosen: Settings, columns: list[str]) -> None:
             "is": [levels.word(s) for s in levels.slices.slices],
             "from": [c.threshold if c.kept else None for c in levels.choices],
             "kept": [c.kept for c in levels.choices],
-            "accuracy there": [
-                ""
-                if c.interval is None
-                else f"{percent(c.accuracy)} ({percent_range(c.interval.low, c.interval.high)})"
-                for c in levels.choices
+            "right there": [
+                percent_numbers([c.accuracy])[0] if c.kept else None for c in levels.choices
             ],
+            "more": ["" if c.kept else c.more_words for c in levels.choices],
         },
         hide_index=True,
         height="content",
@@ -85,15 +83,15 @@ def explore_trust_by_group(chosen: Settings, columns: list[str]) -> None:
             "score": st.column_config.NumberColumn("mean score", format="%.1f %%"),
             "hits": st.column_config.NumberColumn(format="%.1f %%"),
             "from": st.column_config.NumberColumn("confidence from", format="%.3f"),
-            "accuracy there": st.column_config.TextColumn("accuracy there (95 % CI)"),
+            "right there": st.column_config.NumberColumn(format="%.1f %%"),
+            "more": st.column_config.TextColumn("more rows needed"),
         },
     )
     left_out = (
         f" {len(levels.few):,} with fewer than {LEAST_ROWS} rows left out." if levels.few else ""
     )
     st.caption(
-        f"Too high, too low: beyond chance, with all values tested together. Kept from that confidence on, at most {risk} % are wrong; the "
-        f"threshold is chosen on these very rows, so expect a little more on others.{left_out}"
+        f"Too high, too low: beyond chance, with all values tested together. {capitalised(levels.guarantee(risk / 100))}{left_out}"
     )
 
 
@@ -215,8 +213,8 @@ def _rows_words(costs: Costs, fit_words: str, judged_words: str) -> str:
         )
     else:
         where = (
-            f"The best threshold is chosen on the same {judged_words} that costs are counted on, which flatters it "
-            "a little: there is no other split to choose it on."
+            f"The best threshold is chosen on the same {judged_words} that costs are counted on, as there is no other split: its own cost "
+            "is a little too low; the interval of the difference allows for the choice."
         )
     return md(f"{face} {where}", 1_000)
 
@@ -289,8 +287,14 @@ def explore_prediction_sets(settings: Settings) -> None:
                     key="covered",
                     bind="query-params",
                 )
+                per_class = st.toggle(
+                    "A threshold for each class",
+                    key="per-class",
+                    bind="query-params",
+                    help="Mondrian sets: the coverage holds for every class, mostly with larger sets.",
+                )
         try:
-            sets = _kept_sets(settings.rows_key, method, coverage / 100, settings)
+            sets = _kept_sets(settings.rows_key, method, coverage / 100, per_class, settings)
         except CalvizError as error:  # too few rows to choose a threshold on
             st.caption(md(f"No sets: {error}", 1_000))
             return
@@ -298,7 +302,7 @@ def explore_prediction_sets(settings: Settings) -> None:
         fit = rows_words(sets.fit)
         st.caption(
             md(
-                f"Split-conformal: the threshold is chosen on {fit}, and judged on {sets.evaluation.how}. The coverage is guaranteed for "
+                f"Split-conformal: {sets.what_is_chosen} chosen on {fit}, and judged on {sets.evaluation.how}. The coverage is guaranteed for "
                 "exchangeable new rows, however good the probabilities are; better probabilities make the sets smaller.",
                 1_000,
             )
@@ -308,13 +312,22 @@ def explore_prediction_sets(settings: Settings) -> None:
 
 @st.cache_resource(scope="session", max_entries=8, show_spinner=False)
 def _kept_sets(
-    key: tuple[str, ...], method: SetMethod, coverage: float, _settings: Settings
+    key: tuple[str, ...],
+    method: SetMethod,
+    coverage: float,
+    per_class: bool,
+    _settings: Settings,
 ) -> PredictionSets:
     whole = _settings.whole
     division = Division.with_other_split(whole, _settings.split)
     within = rows_where(whole, _settings.where)
     return prediction_sets(
-        whole, method=method, coverage=coverage, division=division, within=within
+        whole,
+        method=method,
+        coverage=coverage,
+        per_class=per_class,
+        division=division,
+        within=within,
     )
 
 

@@ -26,8 +26,7 @@ from calviz.app.session import Settings, cached_results, look_at_slice, md
 from calviz.comparison.over_time import MIN_ROWS, over_time, values_of
 from calviz.comparison.study_results import EVERY, Every, OverTime
 from calviz.core.blocks import FloatArray, IntArray
-from calviz.core.entry_specs import RECALIBRATORS
-from calviz.core.metric_spec import METRICS, RANKED_BY
+from calviz.core.entry_specs import METRICS, RANKED_BY, RECALIBRATORS
 from calviz.core.words import counted, p_number, points, share_cell, shorten, signed_points
 from calviz.figures.hundred_squares import Bullet
 from calviz.figures.marks import Overlay
@@ -488,9 +487,10 @@ def _draw_periods(result: OverTime, settings: Settings) -> None:
         if result.small
         else ""
     )
+    words = " and both metrics" if len(result.tested) > 1 else ""
     tested = (
         f" A period differs beyond chance where rows dealt out to the periods at random ({result.resamples:,} times) "
-        "rarely make one as unusual, all periods taken together (Westfall and Young); that may be a change of the model, "
+        f"rarely make one as unusual, all periods{words} taken together (Westfall and Young); that may be a change of the model, "
         "of the labels or of the rows that come."
         if result.resamples
         else ""

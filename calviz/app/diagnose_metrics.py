@@ -1,4 +1,4 @@
-"""The page Metrics: a table of all metrics, its export, and the ECE as other libraries define it."""
+"""The tab All metrics: a table of all metrics, its export, and the ECE as other libraries define it."""
 
 from __future__ import annotations
 
@@ -13,12 +13,17 @@ import streamlit as st
 from calviz.app import navigation, pinning, screen, selection, session, tables_and_cards
 from calviz.app.session import Settings, md
 from calviz.app.tables_and_cards import sortable
-from calviz.core.entry_specs import Conventions, ConventionValue
-from calviz.core.metric_spec import DIRECTION_WORDS, INTERVAL_WORDS, METRICS
-from calviz.core.table_export import csv_bytes
+from calviz.core.entry_specs import (
+    DIRECTION_WORDS,
+    INTERVAL_WORDS,
+    METRICS,
+    Conventions,
+    ConventionValue,
+)
 from calviz.core.words import (
     bins_words,
     capitalised,
+    csv_bytes,
     number,
     points_cell,
     range_end,
@@ -170,7 +175,7 @@ def _draw_table(
         )
     # Reasons why a metric is not available are listed below the table, each once.
     unused = ["note", *(c for c in OPTIONAL if not texts[c].any())]
-    # So that the table fits beside the sidebar in a window of 1,280 pixels: families, which can be chosen above, give way to
+    # So that the table fits a window of 1,280 pixels: families, which can be chosen above, give way to
     # other values, and are shorter.
     if others:
         unused.append("family")

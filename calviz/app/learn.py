@@ -1,4 +1,4 @@
-"""The page Learn: three models to start with, entries to look up, questions, glossary, limits and references.
+"""The panel Learn: three models to start with, entries to look up, questions, glossary, limits and references.
 
 Alone, so that no other page loads the texts.
 """
@@ -8,15 +8,23 @@ from __future__ import annotations
 import numpy as np
 import streamlit as st
 
-from calviz.app import screen
+from calviz.app import navigation, screen
 from calviz.app.session import md
 from calviz.app.tables_and_cards import ENTRY_PARAMETER, entry_address
-from calviz.core.metric_spec import METRICS
+from calviz.core.entry_specs import METRICS
 from calviz.core.predictions import Predictions
 from calviz.core.words import capitalised, shorten
 from calviz.figures.reliability import Reliability
-from calviz.report.glossary import GLOSSARY, LIMITS, QUESTIONS
-from calviz.report.reference import SOURCES, EntryKind, LearnEntry, entries, sources_in
+from calviz.report.reference import (
+    GLOSSARY,
+    LIMITS,
+    QUESTIONS,
+    SOURCES,
+    EntryKind,
+    LearnEntry,
+    entries,
+    sources_in,
+)
 
 #: Rows of each model, the seed, and width and height of a panel in pixels.
 _ROWS, _SEED, _WIDTH, _HEIGHT = 4_000, 0, 270, 260
@@ -119,7 +127,7 @@ def _card(e: LearnEntry) -> None:
             words = ", ".join(f"{p.name} = {p.default}" for p in e.parameters)
             st.markdown(f"Parameters and their defaults: {md(words, 500)}.")
         for source in sources_in(e.reference):
-            st.caption(md(source.full, 500))
+            st.caption(md(SOURCES[source], 500))
         source_words = f" Source: {md(e.reference, 300)}." if e.reference else ""
         st.caption(f"{_KINDS[e.kind]}, on the command line and in JSON `{e.key}`.{source_words}")
 
@@ -133,8 +141,8 @@ def draw_questions() -> None:
 
 def draw_glossary() -> None:
     """Draw all words in alphabetical order."""
-    for term in sorted(GLOSSARY, key=lambda t: t.word.lower()):
-        st.markdown(f"**{md(term.word)}.** {md(term.meaning, 1_000)}")
+    for word in sorted(GLOSSARY, key=str.lower):
+        st.markdown(f"**{md(word)}.** {md(GLOSSARY[word], 1_000)}")
 
 
 def draw_limits() -> None:
@@ -144,4 +152,23 @@ def draw_limits() -> None:
 
 def draw_references() -> None:
     """Draw the list of publications."""
-    st.markdown("\n".join(f"- {md(source.full, 500)}" for source in SOURCES))
+    st.markdown("\n".join(f"- {md(full, 500)}" for full in SOURCES.values()))
+
+
+def draw_page() -> None:
+    """Draw what the numbers mean: entries, which metric to use when, glossary, limits, references."""
+    st.title("Learn", anchor=False)
+    with navigation.boundary():
+        draw_three_models()
+        draw_entries()
+        when, words, limits, references = st.tabs(
+            ["Which number when", "Glossary", "Limits", "References"]
+        )
+        with when:
+            draw_questions()
+        with words:
+            draw_glossary()
+        with limits:
+            draw_limits()
+        with references:
+            draw_references()

@@ -33,7 +33,7 @@ from calviz.comparison.comparison_results import (
     marks_words,
 )
 from calviz.comparison.study_results import Alignment, ModelComparison, ModelsByMethods, ranked_by
-from calviz.core.metric_spec import METRICS, QUOTED, RANKED_BY
+from calviz.core.entry_specs import METRICS, QUOTED, RANKED_BY
 from calviz.core.predictions import Dataset
 from calviz.core.words import counted, distinct, full_sentence, listed
 from calviz.figures.corp import MiscalibrationPlane, PlaneScore
@@ -148,7 +148,7 @@ def _aligned(key: tuple[str, ...], split: str | None, _chosen: ChosenModels) -> 
 
 
 def find_comparison(chosen: ChosenModels, settings: Settings) -> ModelComparison | None:
-    """Return metrics, paired differences and ranks of the chosen models on the rows of the sidebar.
+    """Return metrics, paired differences and ranks of the chosen models on the rows of the bar.
 
     None while they are computed, with the progress on screen, and if that failed.
     """

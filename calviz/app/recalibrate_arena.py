@@ -1,4 +1,4 @@
-"""The page Arena: the contestants, the job that fits and judges them, and the leaderboard."""
+"""The tab of the arena: the contestants, the job that fits and judges them, and the leaderboard."""
 
 from __future__ import annotations
 
@@ -41,12 +41,10 @@ from calviz.comparison.leaderboards import (
     ranges,
 )
 from calviz.core.blocks import BoolArray, watching
-from calviz.core.entry_specs import RECALIBRATORS
+from calviz.core.entry_specs import METRICS, RECALIBRATORS
 from calviz.core.errors import CalvizError, InputError
-from calviz.core.metric_spec import METRICS
 from calviz.core.predictions import Dataset
-from calviz.core.table_export import csv_bytes
-from calviz.core.words import capitalised, counted, distinct, listed
+from calviz.core.words import capitalised, counted, csv_bytes, distinct, listed
 from calviz.data.format import Source
 from calviz.figures.arena_ranks import CriticalRanks, Winrates
 from calviz.figures.figure import Figure

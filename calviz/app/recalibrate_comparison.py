@@ -18,9 +18,8 @@ from calviz.comparison.comparison_results import Comparison, MethodResult
 from calviz.comparison.fitting import calibrated_by, scores_of
 from calviz.comparison.rows import Division, Plan, Rows
 from calviz.core.blocks import Stopped, watching
-from calviz.core.entry_specs import UNCALIBRATED
+from calviz.core.entry_specs import METRICS, UNCALIBRATED
 from calviz.core.events import Reduction
-from calviz.core.metric_spec import METRICS
 from calviz.core.predictions import Dataset
 from calviz.core.words import counted, seconds_text
 from calviz.figures.calibration_map import CalibrationMap
@@ -318,7 +317,7 @@ class FigureKind:
     compute : callable
         ``compute(outcome, method, settings)`` returns the figure.
     binned : bool
-        Whether it depends on the bins of the sidebar.
+        Whether it depends on the bins of the bar.
     at_once : bool
         Whether the page shows it for every method without being asked.
     of_map : bool

@@ -1,4 +1,4 @@
-"""The page Learning curve: the choices, the job that fits the methods, and the curves."""
+"""The tab of learning curves: the choices, the job that fits the methods, and the curves."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from calviz.app.jobs import Button, Job, LongWork, StateWords
 from calviz.app.session import Settings, md
 from calviz.comparison.learning_curves import learning_curve
 from calviz.comparison.study_results import LearningCurve
-from calviz.core.metric_spec import METRICS, QUOTED
+from calviz.core.entry_specs import METRICS, QUOTED
 from calviz.core.words import counted
 from calviz.figures.learning_curve import LearningCurves
 

@@ -36,11 +36,9 @@ from calviz.comparison.comparison_results import (
     marks_words,
     refit_words,
 )
-from calviz.core.entry_specs import UNCALIBRATED
+from calviz.core.entry_specs import METRICS, UNCALIBRATED
 from calviz.core.errors import CalvizError
-from calviz.core.metric_spec import METRICS
-from calviz.core.table_export import csv_bytes
-from calviz.core.words import counted, decimal, decimals_for, percent, seconds_text
+from calviz.core.words import counted, csv_bytes, decimal, decimals_for, percent, seconds_text
 from calviz.figures.hundred_squares import Bullet, words
 from calviz.sample.chosen_rows import part_numbers
 from calviz.sample.metric_results import MetricResult

@@ -21,10 +21,10 @@ from calviz.app.session import Settings, cached_results, md
 from calviz.core.blocks import FloatArray, IntArray
 from calviz.core.errors import CalvizError, InputError
 from calviz.core.predictions import Dataset, Predictions
-from calviz.core.table_export import csv_bytes
 from calviz.core.words import (
     capitalised,
     counted,
+    csv_bytes,
     decimal,
     full_sentence,
     percent,
@@ -69,7 +69,7 @@ def draw_selection(settings: Settings, *, hint: str = "", rows: bool = True) -> 
             f"{md(name, 200)}, {counted(chosen.rows.size, 'row')}", anchor=False, width="content"
         )
         if screen.page_width() is not None:
-            # On a phone the sidebar, which holds the button that clears it, is collapsed.
+            # On a phone the chip that clears it is out of sight.
             st.button("Clear it", key="calviz.selected.clear.phone", on_click=selection.clear)
     if not chosen.rows.size:
         st.caption("None of the rows shown is among them.")

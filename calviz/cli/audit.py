@@ -38,9 +38,9 @@ from calviz.cli.options import (
     resamples_option,
     seed_option,
 )
-from calviz.core.errors import CalvizError, NotAvailable, OptionError, visible
-from calviz.core.limits import checked_cutoff, write_output
-from calviz.core.metric_spec import METRICS
+from calviz.core.entry_specs import METRICS
+from calviz.core.errors import CalvizError, NotAvailable, OptionError, checked_cutoff, visible
+from calviz.core.limits import write_output
 from calviz.verdicts.evaluation import Evaluation
 
 if TYPE_CHECKING:

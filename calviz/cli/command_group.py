@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, TextIO
 
 import click
 
+from calviz.core import __version__
 from calviz.core.blocks import watching
 from calviz.core.errors import (
     PURPOSES,
@@ -28,7 +29,6 @@ from calviz.core.errors import (
     Reading,
 )
 from calviz.core.limits import FULL, check_place, real_path, write_output
-from calviz.core.version import __version__
 from calviz.core.words import shorten, terminal_text
 
 if TYPE_CHECKING:

@@ -39,9 +39,8 @@ from calviz.cli.options import (
     seed_option,
     why_drawn,
 )
-from calviz.core.entry_specs import RECALIBRATORS
+from calviz.core.entry_specs import METRICS, RECALIBRATORS
 from calviz.core.errors import NotAvailable, OptionError
-from calviz.core.metric_spec import METRICS
 
 if TYPE_CHECKING:
     from calviz.comparison.arena_results import ResultTable

@@ -38,10 +38,10 @@ from calviz.cli.options import (
     say_drawn,
     why_drawn,
 )
+from calviz.core import __version__
 from calviz.core.entry_specs import RECALIBRATORS, zero_words
 from calviz.core.errors import CalvizError, OptionError
 from calviz.core.limits import DEFAULT_SAMPLE_ROWS, replacing
-from calviz.core.version import __version__
 
 if TYPE_CHECKING:
     from calviz.comparison.prediction_sets import PredictionSets
@@ -301,6 +301,11 @@ def _checked_map(path: str) -> Any:
     show_default=True,
     help="Share of the rows whose set should hold the true class.",
 )
+@click.option(
+    "--per-class",
+    is_flag=True,
+    help="A threshold for each class (Mondrian sets): the coverage holds for every class, mostly with larger sets.",
+)
 @fitting_options(judging=True)
 @click.option("--model", metavar="NAME", help="The model to use, if the file holds several.")
 @json_option
@@ -309,6 +314,7 @@ def sets(
     file: str,
     method: Any,
     coverage: float,
+    per_class: bool,
     division: Division,
     model: str | None,
     json_path: str | None,
@@ -325,7 +331,12 @@ def sets(
         data = one_model(loaded, model)
     with naming(file, options=False):
         sets = prediction_sets(
-            data, method=method, coverage=coverage, seed=division.seed, division=division
+            data,
+            method=method,
+            coverage=coverage,
+            per_class=per_class,
+            seed=division.seed,
+            division=division,
         )
     if json_path is not None:
         write_json(_record_sets(sets), json_path)
@@ -338,7 +349,8 @@ def sets(
 
 def _print_sets(sets: PredictionSets) -> None:
     out = console()
-    choice = f"{sets.method.upper()}, threshold {sets.threshold:.4f}, chosen on {sets.fit.how} ({sets.fit.rows:,} rows)"
+    threshold = "threshold" if not sets.thresholds else "largest threshold"
+    choice = f"{sets.method.upper()}, {threshold} {sets.threshold:.4f}, chosen on {sets.fit.how} ({sets.fit.rows:,} rows)"
     out.print(cell(f"{choice}; judged on {sets.evaluation.how}."), soft_wrap=True)
     out.print(cell(sets.reading()), soft_wrap=True)
     table = table_of(
@@ -370,4 +382,7 @@ def _record_sets(sets: PredictionSets) -> dict[str, Any]:
         "overall": subsets[0],
         "classes": subsets[1:],
         "sizes": sets.sizes.tolist(),
+        "thresholds": list(sets.thresholds),
+        "beside": asdict(sets.beside),
+        "too_few": sets.too_few,
     }

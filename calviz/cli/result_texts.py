@@ -30,8 +30,8 @@ from calviz.comparison.comparison_results import (
     gain_words,
     refit_words,
 )
+from calviz.core.entry_specs import METRICS
 from calviz.core.events import Reduction
-from calviz.core.metric_spec import METRICS
 from calviz.core.words import (
     capitalised,
     counted,
@@ -228,10 +228,7 @@ def print_groups(sample: Sample, column: str, risk: float) -> None:
         named = ", ".join(short_name(name) for name in few[:5]) + (", …" if len(few) > 5 else "")
         text = f"{counted(len(few), 'value')} with fewer than {LEAST_ROWS} rows: {named}"
         out.print(cell(text, style="dim"), soft_wrap=True)
-    text = (
-        f"off: beyond chance, corrected for all {len(levels.slices.slices)} values. The last columns: of the predictions from that confidence on, "
-        f"at most {percent(risk, 0)} are wrong; chosen on these very rows, so expect a little more on others."
-    )
+    text = f"off: beyond chance, corrected for all {len(levels.slices.slices)} values. The last columns: {levels.guarantee(risk)}"
     out.print(cell(text, style="dim"), soft_wrap=True)
 
 
@@ -248,19 +245,20 @@ def _table_by_group(levels: Levels, column: str, risk: float) -> Table:
         "",
         right,
         "keeps",
-        "right there (95 % CI)",
+        "right there",
+        "more rows needed",
     ):
         table.add_column(
             title, justify="left" if not table.columns or not title else "right", no_wrap=True
         )
     for s, choice in zip(levels.slices.slices, levels.choices, strict=True):
-        above_threshold = ["never", "", ""]
-        if choice.interval is not None:
-            low, high = choice.interval
+        above_threshold = ["not shown", "", "", choice.more_words]
+        if choice.kept:
             above_threshold = [
                 decimal(choice.threshold, 3),
                 f"{choice.kept:,}",
-                f"{percent(choice.accuracy)} ({percent(low)} to {percent(high)})",
+                percent(choice.accuracy),
+                "",
             ]
         texts = (
             s.where[0][1],
@@ -344,7 +342,7 @@ def print_comparison(comparison: Comparison) -> None:
         )
     out.print()
     criterion, advice = comparison.criterion, comparison.advice
-    if criterion is not None and advice is not None:
+    if advice is not None:
         out.print(cell(advice.headline, style="bold"), soft_wrap=True)
         for reason in advice.reasons:
             out.print(cell(f"- {reason}"), soft_wrap=True)

@@ -37,6 +37,10 @@ if TYPE_CHECKING:
 #: Environment variable with the file that the app opens first.
 OPEN_VARIABLE = "CALVIZ_OPEN"
 HOST = "127.0.0.1"
+#: Names of this machine in its own browser.
+OWN_NAMES = ("127.0.0.1", "localhost", "::1")
+#: Addresses that stand for all of this machine.
+ALL_ADDRESSES = ("0.0.0.0", "::")
 #: Ports tried in this order if none is given.
 PORTS = range(8501, 8601)
 
@@ -50,8 +54,17 @@ PORTS = range(8501, 8601)
     show_default=True,
     help="Address to listen on; anyone who can reach it can use the app (0.0.0.0: all addresses).",
 )
+@click.option(
+    "--allow-host",
+    "names",
+    multiple=True,
+    metavar="NAME",
+    help="Name under which it is reached besides --host (repeat; *.example.com); with --host 0.0.0.0 any name, unless one is given.",
+)
 @click.option("--no-browser", is_flag=True, help="Do not open a browser window.")
-def app(file: Path | None, port: int | None, host: str, no_browser: bool) -> None:
+def app(
+    file: Path | None, port: int | None, host: str, names: tuple[str, ...], no_browser: bool
+) -> None:
     """Open the dashboard, with FILE (or a folder of logs of language models) or with sample data.
 
     It listens on this machine only, unless --host says otherwise; opened files stay on this machine.
@@ -66,13 +79,24 @@ def app(file: Path | None, port: int | None, host: str, no_browser: bool) -> Non
     os.environ.pop(OPEN_VARIABLE, None)
     if file is not None:
         os.environ[OPEN_VARIABLE] = str(_readable(file))
-    sys.argv = ["streamlit", "run", str(root / "app.py"), *_flags(root, host, port, no_browser)]
+    sys.argv = [
+        "streamlit",
+        "run",
+        str(root / "app.py"),
+        *_flags(root, host, port, no_browser, names),
+    ]
+    # Until a page has declared the navigation, streamlit knows only the scripts in `pages`: a link to a tab would not be found.
+    from streamlit.runtime.pages_manager import PagesManager
+
+    PagesManager.uses_pages_directory = False
     click.echo(f"calviz: open {_url(host, port)} in a browser; Ctrl+C ends it.")
     # In this process, so that Ctrl-C stops it and no child process is left behind.
     runpy.run_module("streamlit", run_name="__main__", alter_sys=True)
 
 
-def _flags(root: Path, host: str, port: int, no_browser: bool) -> Iterator[str]:
+def _flags(
+    root: Path, host: str, port: int, no_browser: bool, names: tuple[str, ...] = ()
+) -> Iterator[str]:
     config = tomllib.loads((root / ".streamlit" / "config.toml").read_text(encoding="utf-8"))
     settings = {
         f"{section}.{key}": value
@@ -90,6 +114,11 @@ def _flags(root: Path, host: str, port: int, no_browser: bool) -> Iterator[str]:
     settings["logger.hideWelcomeMessage"] = True
     for key, value in settings.items():
         yield f"--{key}={str(value).lower() if isinstance(value, bool) else value}"
+    # A page of another name that leads here could otherwise read what is open (DNS rebinding).
+    if host not in ALL_ADDRESSES:
+        names = (host, *names)
+    for name in dict.fromkeys((*OWN_NAMES, *names) if names else ()):
+        yield f"--server.allowedHosts={name}"
 
 
 def _readable(file: Path) -> Path:
@@ -305,7 +334,7 @@ def methods() -> None:
 @click.command()
 def metrics() -> None:
     """List the metrics, with their parameters and references."""
-    from calviz.core.metric_spec import DIRECTION_WORDS, METRICS
+    from calviz.core.entry_specs import DIRECTION_WORDS, METRICS
 
     table = _listing("key", "name", "family", "better", "parameters", "reference")
     for m in METRICS:

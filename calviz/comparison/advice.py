@@ -9,10 +9,11 @@ from functools import cache
 from importlib.resources import files
 
 from calviz.comparison.comparison_results import Advice, Comparison, Guideline, MethodResult
-from calviz.core.entry_specs import RECALIBRATORS, UNCALIBRATED, FitFacts
-from calviz.core.metric_spec import METRICS
+from calviz.core.claims import claim
+from calviz.core.entry_specs import METRICS, RECALIBRATORS, UNCALIBRATED, FitFacts
 from calviz.core.predictions import Dataset, Predictions
-from calviz.core.words import decimal, decimals_for
+from calviz.core.words import counted, decimal, decimals_for
+from calviz.verdicts.joint_tests import MIN_ROWS
 
 #: Number of suggested methods that win most often on such data, in addition to the usual ones that keep every predicted class.
 BEST = 5
@@ -95,46 +96,140 @@ MANY_CLASSES = 100
 LARGE_SET, LARGE_PER_CLASS = 5_000, 25
 
 
-def advise(comparison: Comparison, data: Dataset, *, keep_classes: bool = False) -> Advice:
-    """Choose a method by a comparison and by what wins on similar data elsewhere; the reasons say where the two differ.
+#: The rule, with the method of the one comparison that is made if the verdict finds nothing, and the criterion.
+RULE = (
+    "Rule: recalibrate if the verdict finds miscalibration, or if {method} is better than the uncalibrated model beyond noise; take "
+    "the simplest method within one standard error of the best {criterion}."
+)
 
-    Methods that are not told apart from the best one (adjusted for all pairs) count as equal if they are also better
-    than the uncalibrated model beyond noise and their NLL is not worse. Among equals the order is: the uncalibrated model,
-    the method that wins most often on similar data, the best value. The reasons state this rule.
+
+@claim(
+    "advice",
+    says="Advice: Temperature scaling; or: leave the model as it is",
+    chosen="whether to recalibrate, and one of all compared methods",
+    adjusted="the verdict, or one comparison named beforehand; then the simplest within one standard error of the best",
+)
+def advise(comparison: Comparison, data: Dataset, *, keep_classes: bool = False) -> Advice:
+    """Choose a method by `RULE`; the first reason says what decided.
+
+    The verdict is that before recalibration (`Comparison.found`). The one comparison is that of `auto`, or of the method that wins most
+    often on similar data, with the uncalibrated model. The simplest method is that whose map holds the fewest numbers; of two, one that
+    keeps every predicted class, then the one that wins more often on similar data. Methods whose NLL is worse beyond noise are not
+    taken.
 
     Parameters
     ----------
     comparison : Comparison
-        A comparison with paired intervals.
+        A comparison with paired intervals; without, there is no advice.
     data : Predictions or ConfidencePredictions
         The compared data.
     keep_classes : bool
         Whether no predicted class may change.
     """
     rule = guideline(data, comparison.fit.rows, keep_classes=keep_classes)
-    if not any(m.ok and m.key != UNCALIBRATED for m in comparison):
-        return Advice(UNCALIBRATED, ("No method was fitted, so there is no basis for a choice.",))
-    criterion = comparison.criterion
-    if criterion is None:
-        return Advice(UNCALIBRATED, ("There are no paired intervals to judge by.", rule.reason))
-    allowed = [
-        key
-        for key in comparison.ranking(criterion)
-        if key == UNCALIBRATED or not keep_classes or not comparison[key].predictions_changed
+    if why := _why_none(comparison):
+        return Advice(UNCALIBRATED, (why, rule.reason), given=False)
+    name = METRICS[str(comparison.criterion)].label
+    first = _named_beforehand(comparison, rule, keep_classes)
+    candidates = comparison.candidates(keep_classes=keep_classes)
+    near = [key for best in candidates[:1] for key in comparison.near[best] if key in candidates]
+    rest = [
+        *([f"Verdict before recalibration: {comparison.found}"] if comparison.found else []),
+        RULE.format(method=_label(first), criterion=name),
+        " ".join(filter(None, (rule.reason, _not_judged(rule, comparison, data)))),
     ]
-    name = METRICS[criterion].label
-    tied = comparison.tied[criterion]
-    best = allowed[0]
-    # If the best method is not allowed, ties with it say nothing about the allowed ones.
-    equal = [key for key in allowed if key in tied] if best in tied else [best]
-    chosen = UNCALIBRATED
-    if UNCALIBRATED not in equal:
-        chosen = _most_often([key for key in equal if not _objection(comparison, key)], rule)
-    reasons = [*_measured(comparison, criterion, name, chosen, best, equal)]
-    reasons.append(_rule(comparison, criterion, name, chosen, best, equal, rule))
-    reasons.append(_held_against(rule, chosen, equal, comparison, name, data))
-    reasons += _keep_in_mind(comparison, comparison[chosen])
-    return Advice(chosen, tuple(r for r in reasons if r))
+    proven = not comparison.found and _better(comparison, first)
+    if not near or not (comparison.found or proven):
+        return Advice(UNCALIBRATED, (_left(comparison, name, first, keep_classes), *rest))
+    chosen = min(near, key=lambda key: _simplicity(comparison[key], rule))
+    why = (
+        "The verdict finds miscalibration"
+        if comparison.found
+        else f"The verdict finds no miscalibration, but {_label(first)} is better than the uncalibrated model beyond noise"
+    )
+    among = f"has the best {name}, by more than one standard error"
+    if len(near) > 1:
+        among = (
+            f"is the simplest of {len(near)} methods within one standard error of the best {name}"
+        )
+    elif len(candidates) == 1:
+        among = f"is the only method with a better {name}"
+    return Advice(
+        chosen,
+        (
+            f"{why}, and {_label(chosen)} {among}.",
+            _measured(comparison, name, chosen, near),
+            *rest,
+            *_keep_in_mind(comparison, comparison[chosen]),
+        ),
+    )
+
+
+def _why_none(comparison: Comparison) -> str:
+    """Say why there is no advice; "" if there is one."""
+    if not any(m.ok and m.key != UNCALIBRATED for m in comparison):
+        return "No method was fitted, so there is no basis for a choice."
+    if comparison.in_sample:
+        return (
+            "The maps were fitted on the rows that judge them, where flexible methods look better than they are: that is no basis for a "
+            "choice."
+        )
+    if comparison.criterion is None:
+        return "No error bars of a metric that ranks methods, such as the Brier score: compare with intervals."
+    if comparison.found is None:
+        return f"{counted(comparison.evaluation.rows, 'evaluation row')} cannot tell whether the model is miscalibrated: it takes {MIN_ROWS}."
+    return ""
+
+
+def _named_beforehand(comparison: Comparison, rule: Guideline, keep_classes: bool) -> str:
+    """Return the method that is compared with the uncalibrated model: `auto`, or the one that wins most often on such data."""
+    allowed = [
+        m.key
+        for m in comparison.ready
+        if m.key != UNCALIBRATED and not (keep_classes and m.predictions_changed)
+    ]
+    return next(
+        (key for key in ("auto", *rule.ranking) if key in allowed), (*allowed, UNCALIBRATED)[0]
+    )
+
+
+def _better(comparison: Comparison, key: str) -> bool:
+    """Whether one method, named beforehand, is better than the uncalibrated model: its own interval excludes 0."""
+    change = comparison[key].differences.get(str(comparison.criterion))
+    return change is not None and change.interval.high < 0
+
+
+def _simplicity(result: MethodResult, rule: Guideline) -> tuple[int, bool, int]:
+    wins = rule.ranking.index(result.key) if result.key in rule.ranking else len(rule.ranking)
+    return result.numbers, not result.accuracy_preserving, wins
+
+
+def _left(comparison: Comparison, name: str, first: str, keep_classes: bool) -> str:
+    """Say why the model should be left as it is."""
+    if comparison.found:
+        of = " that keeps every predicted class" if keep_classes else ""
+        return (
+            f"The verdict finds miscalibration, but no method{of} has a better {name} than the uncalibrated model on "
+            f"{comparison.evaluation.rows:,} evaluation rows without a worse NLL."
+        )
+    if first == UNCALIBRATED:
+        return "The verdict finds no miscalibration, and no method keeps every predicted class."
+    return f"The verdict finds no miscalibration, and {_label(first)} is not better than the uncalibrated model beyond noise by {name}."
+
+
+def _measured(comparison: Comparison, name: str, chosen: str, near: list[str]) -> str:
+    """Say what the chosen method gains, and which others are within one standard error of the best."""
+    criterion = str(comparison.criterion)
+    before, after = (comparison[key].metrics[criterion].value for key in (UNCALIBRATED, chosen))
+    decimals = decimals_for(before - after, figures=2, least=4, most=6)
+    text = (
+        f"It brings the {name} from {decimal(before, decimals)} to {decimal(after, decimals)} on "
+        f"{comparison.evaluation.rows:,} evaluation rows"
+    )
+    others = [_label(key) for key in near if key != chosen]
+    # Semicolons, because labels contain commas.
+    listed = "; ".join(others[:3]) + (f" and {len(others) - 3} more" if len(others) > 3 else "")
+    return f"{text}{f'; also within one standard error of the best: {listed}' if others else ''}."
 
 
 def guideline(data: Dataset, fit_rows: int, *, keep_classes: bool = False) -> Guideline:
@@ -179,123 +274,18 @@ def _zhang(classes: int, rows: int, keep_classes: bool) -> str:
     return f"Zhang et al. (2020, appendix G) recommend {method}."
 
 
-def _objection(comparison: Comparison, key: str) -> str | None:
-    """Say why a method that is tied with the best is still no improvement; None if it is one."""
-    differences = comparison[key].differences
-    nll = differences.get("nll")
-    if nll is not None and nll.verdict == "worse":
-        return "NLL is worse than that of the uncalibrated model beyond noise"
-    criterion = comparison.criterion
-    change = differences.get(criterion) if criterion else None
-    if criterion and change is not None and change.verdict != "better":
-        return f"{METRICS[criterion].label} is not better than that of the uncalibrated model beyond noise"
-    return None
-
-
-def _most_often(sound: list[str], rule: Guideline) -> str:
-    """Return the method that wins most often on such data, or the one with the best value if no experiments are known."""
-    return next((key for key in rule.ranking if key in sound), next(iter(sound), UNCALIBRATED))
-
-
-def _rule(
-    comparison: Comparison,
-    criterion: str,
-    name: str,
-    chosen: str,
-    best: str,
-    equal: list[str],
-    rule: Guideline,
-) -> str:
-    """State the rule and the criterion that decided; empty without ties."""
-    if len(equal) == 1:
-        return ""
-    share = comparison[best].best_share.get(criterion)
-    top = f"{_label(best)}, best in {100 * share:.0f} %" if share is not None else _label(best)
-    objected = any(_objection(comparison, key) for key in equal if key != UNCALIBRATED)
-    if chosen == UNCALIBRATED and UNCALIBRATED not in equal:
-        return ""
-    why = (
-        "a model that is left as it is comes first"
-        if chosen == UNCALIBRATED
-        else "what wins most often on such data comes first"
-        if chosen in rule.ranking
-        else "the best value comes first"
-    )
-    better = (
-        ", is better than that of the uncalibrated model, and whose NLL is not worse"
-        if objected and chosen != UNCALIBRATED
-        else ""
-    )
-    return f"Rule: among all whose {name} is not told apart from the best ({top}){better}, {why}."
-
-
 def _label(key: str) -> str:
     return RECALIBRATORS[key].label
 
 
-def _measured(
-    comparison: Comparison, criterion: str, name: str, chosen: str, best: str, equal: list[str]
-) -> list[str]:
-    rows = f"{comparison.evaluation.rows:,} evaluation rows"
-    if chosen == UNCALIBRATED:
-        if UNCALIBRATED not in equal and (objection := _objection(comparison, best)):
-            return [f"{_label(best)} has the best {name} on {rows}, but its {objection}."]
-        if best == UNCALIBRATED:
-            return [f"No method has a better {name} than the uncalibrated model on {rows}."]
-        apart = comparison[best].differences.get(criterion)
-        if apart is not None and apart.verdict == "better":
-            # The table says so, where it compares each method with the uncalibrated model alone.
-            head = (
-                f"{_label(best)} has the best {name} on {rows}, better beyond noise than that of the uncalibrated model if methods "
-                "are compared with it only; with all pairs of methods taken into account, the two are not told apart."
-            )
-        else:
-            head = (
-                f"No method is better than the uncalibrated model beyond noise: the best {name} on {rows} is that "
-                f"of {_label(best)}, and the two are not told apart."
-            )
-        return [
-            head,
-            "That does not make the model calibrated: on more rows, as with cross-fitting, a method may prove better.",
-        ]
-    winner = comparison[chosen]
-    before = comparison[UNCALIBRATED].metrics[criterion].value
-    after = winner.metrics[criterion].value
-    decimals = decimals_for(before - after, figures=2, least=4, most=6)
-    change = f"from {decimal(before, decimals)} to {decimal(after, decimals)}"
-    if chosen == best and len(equal) == 1:
-        return [f"{_label(chosen)} has the best {name} on {rows}, {change}, beyond noise."]
-    others = [_label(key) for key in equal if key != chosen]
-    # Semicolons, because labels contain commas.
-    listed = "; ".join(others[:3]) + (f" and {len(others) - 3} more" if len(others) > 3 else "")
-    return [
-        f"{_label(chosen)} brings the {name} {change} on {rows}; it cannot be told apart from {listed}."
-    ]
-
-
-def _held_against(
-    rule: Guideline,
-    chosen: str,
-    equal: list[str],
-    comparison: Comparison,
-    name: str,
-    data: Dataset,
-) -> str:
-    if rule.method in (None, chosen):
-        return rule.reason
+def _not_judged(rule: Guideline, comparison: Comparison, data: Dataset) -> str:
+    """Say what to do if the recommended method has no result; "" if it has one."""
     recommended = comparison.methods.get(str(rule.method))
+    if rule.method is None or (recommended is not None and recommended.ok):
+        return ""
     if recommended is None:
-        return f"{rule.reason} {_not_compared(str(rule.method), comparison, data)}"
-    if not recommended.ok:
-        return f"{rule.reason} It has no result here: {recommended.reason}"
-    if rule.method in equal and (objection := _objection(comparison, str(rule.method))):
-        return f"{rule.reason} Here the {objection} ({_label(str(rule.method))})."
-    criterion = str(comparison.criterion)
-    # Ties are with the best of all methods, which may not be allowed if classes must stay.
-    if chosen == UNCALIBRATED or rule.method in (*equal, *comparison.tied[criterion]):
-        return rule.reason
-    best = comparison.ranking(criterion)[0]
-    return f"{rule.reason} Here the {name} of {_label(str(rule.method))} is worse than that of {_label(best)} beyond noise."
+        return _not_compared(rule.method, comparison, data)
+    return f"It has no result here: {recommended.reason}"
 
 
 def _not_compared(method: str, comparison: Comparison, data: Dataset) -> str:
@@ -313,13 +303,7 @@ def _keep_in_mind(comparison: Comparison, result: MethodResult) -> list[str]:
             f"It changes the predicted class of {result.predictions_changed:,} of "
             f"{comparison.evaluation.rows:,} rows."
         )
-    if comparison.in_sample:
-        sentences.append(
-            "The maps were fitted on these rows: flexible methods look better than they are, and this is "
-            "no basis for a choice."
-        )
-    elif result.key != UNCALIBRATED:
-        sentences.append("The choice was made on the evaluation rows: fresh rows would confirm it.")
+    sentences.append("The choice was made on the evaluation rows: fresh rows would confirm it.")
     return sentences
 
 

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from calviz.core.blocks import BoolArray, FloatArray, IntArray, read_only
-from calviz.core.entry_specs import UNCALIBRATED
+from calviz.core.claims import claim
+from calviz.core.entry_specs import METRICS, UNCALIBRATED
 from calviz.core.errors import InputError, OptionError, needs
-from calviz.core.metric_spec import METRICS
 from calviz.core.words import counted, listed, percent
 from calviz.sample.error_bars import Interval
 
@@ -33,7 +33,7 @@ class Experiment:
     benchmark : str
         The collection it belongs to; benchmarks have equal weight, however many experiments they have.
     dataset : str
-        Experiments on the same data set are dependent and are resampled together.
+        Experiments on the same data set are dependent; intervals are over data sets.
     model : str
     rows : int
         Number of calibration rows.
@@ -276,7 +276,7 @@ class Standing:
     winrate : mapping of str to float
         Mean share of the other methods with a strictly larger score.
     interval : mapping of str to Interval
-        95 % bootstrap interval of the winrate (see `Leaderboard.units`); None if there is nothing to resample.
+        95 % interval of the winrate over data sets (`calviz.comparison.leaderboards.Averages.intervals`); None if there are too few.
     elo : mapping of str to float
         Bradley-Terry strength with mean 1,000; 400 points are a factor of ten in the odds.
     elo_interval : mapping of str to Interval
@@ -314,9 +314,9 @@ class CriticalDifference:
     ranks : mapping of str to float
         Mean rank by method, the best (smallest) first.
     blocks : int
-        Number of data sets or experiments that were ranked.
+        Number of data sets that were ranked.
     unit : str
-        What was ranked: "data sets" or "experiments".
+        What was ranked: "data sets".
     difference : float
         Mean ranks closer than this are not significantly different at 5 %.
     statistic, p_value : float
@@ -358,7 +358,7 @@ class Leaderboard:
     table : ResultTable
     standings : mapping of str to Standing
     units : str
-        What was resampled for the intervals, in words.
+        What the intervals are over, in words.
     critical : mapping of str to CriticalDifference
         By score; empty if methods take part in different experiments, or if there are too few experiments or methods.
     left_out : tuple of str
@@ -481,15 +481,32 @@ def headline(board: Leaderboard) -> str:
 
 def blocks_words(c: CriticalDifference) -> str:
     """Return what was ranked, in words: "26 data sets"."""
-    singular = c.unit.removesuffix("s")
-    return counted(c.blocks, singular) if "," not in c.unit else f"{c.blocks:,} {c.unit}"
+    return counted(c.blocks, c.unit.removesuffix("s"))
 
 
+@claim("arena-mean")
 def winrate_text(s: Standing, score: str) -> str:
     """Return a winrate with its interval: "0.714 (0.675 to 0.750)"."""
     interval = s.interval.get(score)
     text = f"{s.winrate[score]:.3f}"
     return text if interval is None else f"{text} ({interval.low:.3f} to {interval.high:.3f})"
+
+
+def interval_words(board: Leaderboard) -> str:
+    """Say what the intervals of winrates are over, or why there are none."""
+    if any(interval is not None for s in board for interval in s.interval.values()):
+        return f"intervals: 95 %, over {board.units}, with Student's t"
+    few = (
+        data_sets(board) < 3
+        or min(
+            len({e.dataset for e in board.table.experiments if e.benchmark == name})
+            for name in {e.benchmark for e in board.table.experiments}
+        )
+        < 2
+    )
+    return "no intervals" + (
+        ": they need three data sets, and two in every benchmark" if few else ""
+    )
 
 
 def rated_words(board: Leaderboard) -> str:
@@ -500,7 +517,7 @@ def rated_words(board: Leaderboard) -> str:
         if benchmarks > 1
         else "means over experiments"
     )
-    text = f"{WINRATE_WORDS}; {means}; intervals: bootstrap over {board.units}. Elo: 400 points are a factor of ten in the odds"
+    text = f"{WINRATE_WORDS}; {means}; {interval_words(board)}. Elo: 400 points are a factor of ten in the odds"
     if board.baseline is not None:
         text += (
             f". Gain: Brier score of '{board.baseline}' minus that of the method, in points, mean and median; worse than none: "

@@ -15,8 +15,7 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d, has_fit_para
 
 from calviz.core.blocks import FloatArray, IntArray
 from calviz.core.entry_specs import RECALIBRATORS
-from calviz.core.errors import InputError, shortened
-from calviz.core.limits import check_choice, check_whole
+from calviz.core.errors import InputError, check_choice, check_whole, shortened
 from calviz.data.from_objects import name_of, responses
 
 

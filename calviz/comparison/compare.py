@@ -13,19 +13,23 @@ import numpy as np
 from calviz.comparison.advice import advise
 from calviz.comparison.comparison_results import Comparison, MethodResult
 from calviz.comparison.fitting import Fitted, fit_and_apply
-from calviz.comparison.paired_differences import pair
+from calviz.comparison.paired_differences import Paired, pair
 from calviz.comparison.rows import Division, Plan, Rows
 from calviz.core.blocks import FloatArray, IntArray, Stopped, available_cores, checkpoint, watching
-from calviz.core.entry_specs import UNCALIBRATED, RecalibratorSpec
+from calviz.core.entry_specs import METRICS, UNCALIBRATED, RecalibratorSpec
 from calviz.core.errors import InputError, NotAvailable, OptionError, reason_of
 from calviz.core.events import DEFAULT_BINS, Reduction, Scheme, bins_used
-from calviz.core.metric_spec import METRICS
 from calviz.core.predictions import Dataset, Predictions
 from calviz.core.profile import Profile, dataset_of
 from calviz.data.any_size.sampling import FIT, JUDGED, RowSample
 from calviz.sample.error_bars import RESAMPLES
-from calviz.sample.sample import predicted_classes
+from calviz.sample.sample import Sample, predicted_classes
 from calviz.verdicts.analysis import evaluate
+from calviz.verdicts.joint_tests import MIN_ROWS
+from calviz.verdicts.sentence import judged
+
+#: Resamples of the verdict before recalibration: p-values of 3 % need no more.
+VERDICT_RESAMPLES = 299
 
 CompareProgress = Callable[[MethodResult, int, int], object]
 Activity = Callable[[str, str], object]
@@ -142,12 +146,19 @@ def carry_out(
     reduction.check(data)
     judging = _Judging(data, rows, reduction, plan)
     results = _results(judging, jobs or available_cores(), progress, activity, stop)
+    paired: Paired | None = None
     tied: dict[str, tuple[str, ...]] = {}
-    undefined: tuple[str, ...] = ()
     with watching(None):  # a stopped comparison still reports finished methods
-        if plan.ci:
-            results, tied, undefined = judging.paired(results, stop or (lambda: False))
-    comparison = replace(judging.comparison(results, tied), undefined=undefined)
+        if plan.ci and (paired := judging.paired(results, stop or (lambda: False))):
+            results, tied = _with_differences(results, paired)
+        comparison = judging.comparison(results, tied)
+        if paired is not None:
+            comparison = replace(
+                comparison,
+                undefined=paired.undefined,
+                near=_near(comparison, paired),
+                found=judging.found() if comparison.criterion and not rows.in_sample else None,
+            )
     return replace(
         comparison,
         advice=advise(comparison, data),
@@ -265,6 +276,7 @@ class _Judging:
             metrics=evaluation.metrics,
             calibration_gain=_gain(before, after),
             warnings=fitted.warnings,
+            numbers=fitted.numbers,
             calibrated=fitted.calibrated,
             recalibrator=fitted.recalibrator,
         )
@@ -322,18 +334,13 @@ class _Judging:
             refits=plan.refits if plan.ci else 0,
         )
 
-    def paired(
-        self, results: dict[str, MethodResult], stop: Callable[[], bool]
-    ) -> tuple[dict[str, MethodResult], dict[str, tuple[str, ...]], tuple[str, ...]]:
-        """Add differences from the uncalibrated model, shares of being best, and ties, from common resamples.
-
-        Also return the metrics that have no value in some of them.
-        """
+    def paired(self, results: dict[str, MethodResult], stop: Callable[[], bool]) -> Paired | None:
+        """Return the metrics of all methods on common resamples; None if there is nothing to compare with."""
         sets = {
             key: r.calibrated for key, r in results.items() if r.ok and r.calibrated is not None
         }
         if UNCALIBRATED not in sets or sets[UNCALIBRATED].n < 2:
-            return results, {}, ()
+            return None
         rng = np.random.default_rng([self.plan.division.seed, 2])
         keys = [k for k in results[UNCALIBRATED].metrics if all(_has(results[m], k) for m in sets)]
         paired = pair(
@@ -346,34 +353,65 @@ class _Judging:
             rng=rng,
             stop_early=stop,
         )
-        if self.refits:
-            paired = replace(paired, refits=self.refits)
-        others = tuple((m, UNCALIBRATED) for m in sets if m != UNCALIBRATED)
-        shares = {metric: paired.best_share(metric) for metric in paired.metrics}
-        tied = {
-            metric: paired.tied_with_best(
-                metric, {m: results[m].metrics[metric].value for m in sets}
-            )
-            for metric in paired.metrics
-        }
-        return (
-            {
-                key: r
-                if key not in sets
-                else replace(
-                    r,
-                    best_share={metric: shares[metric][key] for metric in paired.metrics},
-                    differences={
-                        metric: paired.difference(metric, key, UNCALIBRATED, others)
-                        for metric in paired.metrics
-                        if key != UNCALIBRATED
-                    },
+        return replace(paired, refits=self.refits) if self.refits else paired
+
+    def found(self) -> str | None:
+        """Return the verdict before recalibration if it finds miscalibration; "" if it finds none, None if there is no verdict.
+
+        Of the evaluation rows or, if it finds none there, of these and the fitting rows, which are as many again.
+        """
+        judged_rows = self.before.that_count()
+        if judged_rows.rows < MIN_ROWS:
+            return None
+        used = np.unique(np.concatenate([rows for pair in self.rows.pairs for rows in pair]))
+        for data in (judged_rows, self.data.take(used).that_count()):
+            verdict = judged(
+                Sample(
+                    data, self.reduction, resamples=VERDICT_RESAMPLES, seed=self.plan.division.seed
                 )
-                for key, r in results.items()
+            )
+            if verdict.direction not in ("calibrated", "undecided"):
+                return verdict.sentence
+            if judged_rows.n == used.size:
+                break
+        return ""
+
+
+def _with_differences(
+    results: dict[str, MethodResult], paired: Paired
+) -> tuple[dict[str, MethodResult], dict[str, tuple[str, ...]]]:
+    """Add differences from the uncalibrated model and shares of being best; also return the ties by metric."""
+    sets = next(iter(paired.values.values()), {})
+    others = tuple((m, UNCALIBRATED) for m in sets if m != UNCALIBRATED)
+    shares = {metric: paired.best_share(metric) for metric in paired.metrics}
+    tied = {
+        metric: paired.tied_with_best(metric, {m: results[m].metrics[metric].value for m in sets})
+        for metric in paired.metrics
+    }
+    return {
+        key: r
+        if key not in sets
+        else replace(
+            r,
+            best_share={metric: shares[metric][key] for metric in paired.metrics},
+            differences={
+                metric: paired.difference(metric, key, UNCALIBRATED, others)
+                for metric in paired.metrics
+                if key != UNCALIBRATED
             },
-            tied,
-            paired.undefined,
         )
+        for key, r in results.items()
+    }, tied
+
+
+def _near(comparison: Comparison, paired: Paired) -> dict[str, tuple[str, ...]]:
+    """Return `Comparison.near`: for the best candidate of all, and for the best of those that keep every predicted class."""
+    lists = [comparison.candidates(keep_classes=keep) for keep in (False, True)]
+    return {
+        names[0]: paired.near(str(comparison.criterion), names[0], names)
+        for names in lists[::-1]
+        if names
+    }
 
 
 def _has(result: MethodResult, metric: str) -> bool:

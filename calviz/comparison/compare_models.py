@@ -16,9 +16,9 @@ from calviz.comparison.paired_differences import pair
 from calviz.comparison.rows import Division, Plan
 from calviz.comparison.study_results import Alignment, ModelComparison, ModelResult, ModelsByMethods
 from calviz.core.blocks import IntArray, Stopped, checkpoint
+from calviz.core.entry_specs import METRICS
 from calviz.core.errors import InputError, NotAvailable, OptionError
 from calviz.core.events import DEFAULT_BINS, Reduction, Scheme, bins_used
-from calviz.core.metric_spec import METRICS
 from calviz.core.predictions import NO_IDENTIFIER, Dataset, Predictions, identifier_texts, with_rows
 from calviz.core.profile import Profile, dataset_of
 from calviz.core.words import counted, listed, shorten

@@ -8,10 +8,16 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
-from calviz.core.entry_specs import RECALIBRATORS, UNCALIBRATED, zero_words
+from calviz.core.entry_specs import (
+    METRICS,
+    RANKED_BY,
+    RECALIBRATORS,
+    UNCALIBRATED,
+    badness,
+    zero_words,
+)
 from calviz.core.errors import OptionError, needs
 from calviz.core.events import DEFAULT_BINS, Scheme
-from calviz.core.metric_spec import METRICS, RANKED_BY, badness
 from calviz.core.predictions import Dataset
 from calviz.core.words import bins_words, counted, shorten
 from calviz.sample.error_bars import Interval
@@ -86,6 +92,8 @@ class MethodResult:
         Standard deviation of each metric over fits to resampled fitting rows, if requested.
     warnings : tuple of str
         Warnings of the fit.
+    numbers : int
+        How many numbers the fitted map holds: of two methods, the one with fewer is simpler.
     calibrated : Predictions or ConfidencePredictions, optional
         The recalibrated evaluation rows.
     recalibrator : transformer, optional
@@ -107,6 +115,7 @@ class MethodResult:
     calibration_gain: float = math.nan
     fit_spread: Mapping[str, float] = field(default_factory=dict)
     warnings: tuple[str, ...] = ()
+    numbers: int = 0
     calibrated: Dataset | None = None
     recalibrator: Any = None
 
@@ -145,6 +154,12 @@ class Comparison(Displayed):
     refits : int
         Number of fits to resampled fitting rows, whose variation is included in differences and verdicts; with 0, these hold
         for the fitted maps only.
+    found : str or None
+        The verdict on the rows before recalibration (the evaluation rows, or these and the fitting rows), if it finds
+        miscalibration; "" if it finds none, None if there is no verdict.
+    near : mapping of str to tuple of str
+        By the criterion, for the best of the methods that may be advised, itself and those that are worse by at most one standard
+        error of the difference.
     advice, advice_keeping_classes : Advice, optional
         The advice, and the advice if no predicted class may change.
     bins, scheme : int and str
@@ -163,6 +178,8 @@ class Comparison(Displayed):
     directions: Mapping[str, str] = field(default_factory=dict)
     tied: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     refits: int = 0
+    found: str | None = None
+    near: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     advice: Advice | None = None
     advice_keeping_classes: Advice | None = None
     bins: int = DEFAULT_BINS
@@ -194,7 +211,7 @@ class Comparison(Displayed):
         advice = self.advice
         return Summary(
             title=f"of '{shorten(self.name)}': {counted(len(self), 'method')}, {self.rows_words()}",
-            verdict="" if advice is None else advice.headline,
+            verdict="" if advice is None else f"{advice.headline}. {advice.reasons[0]}",
             header=("method", *(c.heading for c in columns)),
             rows=tuple(rows),
             notes=tuple(f"{m.key}: {m.reason}" for m in self if not m.ok),
@@ -208,6 +225,25 @@ class Comparison(Displayed):
     def criterion(self) -> str | None:
         """The metric that methods are ranked by; None without paired resamples."""
         return next((c for c in METRICS.criteria() if self.tied.get(c)), None)
+
+    def candidates(self, *, keep_classes: bool = False) -> tuple[str, ...]:
+        """Return the methods that may be advised, the best by the criterion first.
+
+        They are better than the uncalibrated model by the criterion, and their NLL is not worse beyond noise.
+
+        Parameters
+        ----------
+        keep_classes : bool
+            Whether no predicted class may change.
+        """
+        ranking = self.ranking(self.criterion) if self.criterion else ()
+        better = ranking[: ranking.index(UNCALIBRATED)] if UNCALIBRATED in ranking else ()
+        return tuple(
+            key
+            for key in better
+            if not (keep_classes and self[key].predictions_changed)
+            and not ((nll := self[key].differences.get("nll")) and nll.verdict == "worse")
+        )
 
     @property
     def ready(self) -> tuple[MethodResult, ...]:
@@ -310,17 +346,22 @@ class Advice:
     Attributes
     ----------
     method : str
-        Key; the uncalibrated model if no method is better beyond noise.
+        Key; the uncalibrated model if it should be left as it is, or if there is no advice.
     reasons : tuple of str
-        Sentences: what was measured, the guideline, what to keep in mind.
+        Sentences: what decided, the verdict, the rule, the guideline, what to keep in mind.
+    given : bool
+        Whether there is an advice.
     """
 
     method: str
     reasons: tuple[str, ...]
+    given: bool = True
 
     @property
     def headline(self) -> str:
         """The advice in a few words."""
+        if not self.given:
+            return "No advice"
         left = self.method == UNCALIBRATED
         return f"Advice: {'leave the model as it is' if left else RECALIBRATORS[self.method].label}"
 

@@ -20,8 +20,8 @@ import numpy as np
 from scipy.special import ndtri
 
 from calviz.core.blocks import FloatArray
+from calviz.core.entry_specs import METRICS, Metric, Reweighted, badness
 from calviz.core.errors import NotAvailable
-from calviz.core.metric_spec import METRICS, Metric, Reweighted, badness
 from calviz.sample.draws import GroupWeights, RowDraws, RowWeights
 from calviz.sample.error_bars import Interval
 from calviz.sample.sample import Sample, metric_view
@@ -372,7 +372,7 @@ class _Shared:
     most: dict[str, float] | None = None
 
     def reweighted(self, weights: RowWeights) -> Callable[[float | None], Any]:
-        """Return the view for weights of shape (n, b), as a function of the scale; see `calviz.core.metric_spec.Reweighting`."""
+        """Return the view for weights of shape (n, b), as a function of the scale; see `calviz.core.entry_specs.Reweighting`."""
         return self.made_again(weights if self.grouped else np.asarray(weights))
 
     def values(self, view: Any, metrics: list[Metric]) -> dict[str, FloatArray]:

@@ -13,12 +13,11 @@ import numpy as np
 from calviz.comparison.comparison_results import RowsUsed
 from calviz.comparison.rows import Division, Rows, judged_within
 from calviz.core.blocks import BoolArray, FloatArray, IntArray, checkpoint, read_only
-from calviz.core.cells import cells_after_map
 from calviz.core.entry_specs import RECALIBRATORS, UNCALIBRATED, RecalibratorSpec
 from calviz.core.errors import InputError, NotAvailable
 from calviz.core.predictions import INTERVAL, Dataset, Predictions
 from calviz.core.profile import Profile, dataset_of
-from calviz.core.row_columns import Factor
+from calviz.core.row_columns import Factor, cells_after_map
 from calviz.core.words import decimal
 from calviz.data.loaded import ReadingForMap, ReadingOptions, classes_agree
 from calviz.recalibrators.base import check_two_classes, load_map
@@ -107,13 +106,14 @@ def trade_off(data: Dataset, calibrated: Dataset, division: Division) -> str | N
 
 @dataclass(frozen=True, eq=False)
 class Fitted:
-    """Calibrated rows, with the map, times and warnings."""
+    """Calibrated rows, with the map and the size of it, times and warnings."""
 
     calibrated: Dataset
     recalibrator: Any
     fit_seconds: float
     apply_seconds: float
     warnings: tuple[str, ...]
+    numbers: int = 0
 
 
 def fit_and_apply(
@@ -125,7 +125,7 @@ def fit_and_apply(
     warnings: list[str] = []
     parts: list[FloatArray] = []
     numbers_of_parts: list[Mapping[str, FloatArray]] = []
-    recalibrator = None
+    recalibrator: Any = None
     for at, (fit, judged) in enumerate(rows.pairs, start=1):
         if len(rows.pairs) > 1:
             checkpoint(f"fitting fold {at} of {len(rows.pairs)}")
@@ -145,6 +145,7 @@ def fit_and_apply(
         fit_seconds += fitted - start
         apply_seconds += time.perf_counter() - fitted
         warnings += [w for w in recalibrator.warnings_ if w not in warnings]
+    last = recalibrator
     if len(rows.pairs) == 1:
         judged_data = data.take(rows.pairs[0][1])
         probs, numbers = parts[0], numbers_of_parts[0]
@@ -155,11 +156,23 @@ def fit_and_apply(
             name: _in_original_order(rows, [part[name] for part in numbers_of_parts], data.n)
             for name in numbers_of_parts[0]
         }
+    size = _numbers_in(last.to_dict())
     # The uncalibrated model must equal the data to the last digit.
     calibrated = (
         judged_data if spec.key == UNCALIBRATED else with_probabilities(judged_data, probs, numbers)
     )
-    return Fitted(calibrated, recalibrator, fit_seconds, apply_seconds, tuple(warnings))
+    return Fitted(calibrated, recalibrator, fit_seconds, apply_seconds, tuple(warnings), size)
+
+
+def _numbers_in(value: Any) -> int:
+    """Count the numbers in plain values: the complexity of a saved map."""
+    if isinstance(value, Mapping):
+        return sum(map(_numbers_in, value.values()))
+    if isinstance(value, list | tuple):
+        if value and isinstance(value[0], float):  # long lists are of one kind
+            return len(value)
+        return sum(map(_numbers_in, value))
+    return int(isinstance(value, int | float) and not isinstance(value, bool))
 
 
 def _rows_of(array: FloatArray, rows: IntArray) -> FloatArray:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from scipy.special import stdtrit
 
 from calviz.comparison.arena_results import (
     SCORES,
@@ -20,6 +21,7 @@ from calviz.comparison.arena_results import (
     Standing,
 )
 from calviz.core.blocks import BoolArray, FloatArray, IntArray, checkpoint
+from calviz.core.claims import claim
 from calviz.core.errors import InputError
 from calviz.core.words import counted, listed
 from calviz.sample.error_bars import LEVEL, Interval
@@ -48,8 +50,9 @@ def judge(table: ResultTable, *, resamples: int = RESAMPLES, seed: int = 0) -> A
     ----------
     table : ResultTable
     resamples : int
-        Number of bootstrap resamples for the intervals; 0 for none.
+        0 for no intervals; every other number gives the same, as no data set is drawn at random.
     seed : int
+        Without effect, for the same reason.
 
     Raises
     ------
@@ -70,13 +73,13 @@ def judge(table: ResultTable, *, resamples: int = RESAMPLES, seed: int = 0) -> A
         if len(everywhere) < 2:
             everywhere, left_out = part.methods, ()
         on_board = part.take(np.arange(len(part)), everywhere)
-        boards.append(leaderboard(on_board, key, resamples=resamples, seed=seed, left_out=left_out))
+        boards.append(leaderboard(on_board, key, resamples=resamples, left_out=left_out))
     if len(boards) == 1:
         overall = boards[0]
     else:
         checkpoint("all leaderboards together")
-        overall = leaderboard(_joined(table, parts, boards), "all", resamples=resamples, seed=seed)
-    strata = {board.key: tuple(_strata(board, resamples=resamples, seed=seed)) for board in boards}
+        overall = leaderboard(_joined(table, parts, boards), "all", resamples=resamples)
+    strata = {board.key: tuple(_strata(board, resamples=resamples)) for board in boards}
     return Arena(overall, tuple(boards), table, strata, tuple(_notes(boards)))
 
 
@@ -88,7 +91,6 @@ def leaderboard(
     pooled: bool = False,
     rated: bool = True,
     resamples: int = RESAMPLES,
-    seed: int = 0,
     left_out: tuple[str, ...] = (),
 ) -> Leaderboard:
     """Make one leaderboard.
@@ -101,20 +103,19 @@ def leaderboard(
         Whether means are over all experiments directly, not over benchmarks.
     rated : bool
         Whether to compute Elo and the critical difference as well.
-    resamples, seed : int
+    resamples : int
+        0 for no intervals.
     left_out : tuple of str
         Methods that are not on the board.
     """
     averages = Averages.over(table.experiments, pooled=pooled)
-    counts = None
-    if resamples and averages.can_vary:
-        counts = averages.draw(np.random.default_rng(seed), resamples)
+    counts = averages.left_out() if resamples and averages.can_vary else None
     by_score = {score: _columns(table, score, averages, counts, rated=rated) for score in SCORES}
     critical: dict[str, CriticalDifference] = {}
     if rated and table.entered.all():
         for score in SCORES:
             ranks = block_ranks(table.scores[score], averages)
-            difference = critical_difference(table.methods, ranks, averages.units)
+            difference = critical_difference(table.methods, ranks)
             if difference is not None:
                 critical[score] = difference
     standings = [_standing(table, j, by_score, critical) for j in range(len(table.methods))]
@@ -124,7 +125,7 @@ def leaderboard(
         title or TITLES.get(key, key),
         table,
         {s.method: s for s in standings},
-        averages.units,
+        "data sets",
         critical,
         left_out,
     )
@@ -172,7 +173,9 @@ def _columns(
     none = [None] * len(table.methods)
     columns: dict[str, Sequence[object]] = {
         "winrate": mean.tolist(),
-        "interval": none if counts is None else intervals(mean, averages.mean(won, counts)),
+        "interval": none
+        if counts is None
+        else averages.intervals(mean, averages.mean(won, counts), ~np.isnan(won), share=True),
     }
     if rated:
         duels = count_duels(values, entered)
@@ -184,8 +187,13 @@ def _columns(
             columns["elo_interval"] = none
         else:
             checkpoint()
-            drawn = (averages.weights(counts) @ flat).reshape(-1, k, k)
-            columns["elo_interval"] = intervals(rating, elo(drawn, start=rating))
+            duels_left = (averages.weights(counts) @ flat).reshape(-1, k, k)
+            # Without a chain of wins between all methods no strength has a largest likelihood, and so no standard error.
+            columns["elo_interval"] = (
+                averages.intervals(rating, elo(duels_left, start=rating), entered)
+                if _connected(duels_left).all()
+                else none
+            )
     if table.baseline is not None:
         before = values[:, [table.methods.index(table.baseline)]]
         with np.errstate(invalid="ignore"):
@@ -257,7 +265,7 @@ def _joined(
     return masked.take(rows)
 
 
-def _strata(board: Leaderboard, *, resamples: int, seed: int) -> Iterator[Leaderboard]:
+def _strata(board: Leaderboard, *, resamples: int) -> Iterator[Leaderboard]:
     experiments = board.table.experiments
     for name, noun, edges, values in (
         ("rows", "calibration rows", ROWS, [e.rows for e in experiments]),
@@ -274,7 +282,6 @@ def _strata(board: Leaderboard, *, resamples: int, seed: int) -> Iterator[Leader
                 pooled=True,
                 rated=False,
                 resamples=resamples,
-                seed=seed,
             )
 
 
@@ -330,33 +337,36 @@ def _notes(boards: Sequence[Leaderboard]) -> Iterator[str]:
 # ---- Means over experiments
 
 
-#: A benchmark with fewer data sets is resampled by experiment, as CalArena does for images: draws of a handful
-#: of units are too coarse.
-FEWEST_DATA_SETS = 8
+#: With fewer data sets there is no interval.
+FEWEST_FOR_INTERVALS = 3
+#: A standard error up to this is a sum of rounding errors.
+_NO_ERROR = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
 class Benchmark:
-    """A benchmark: its experiments and their resampling units.
+    """A benchmark: its experiments and their data sets.
 
     Attributes
     ----------
     rows : ndarray of int, shape (m,)
         Indices of its experiments.
     units : ndarray of int, shape (m,)
-        Resampling unit of each, from 0: its data set, or the experiment itself.
-    by : str
-        Kind of unit: "data sets" or "experiments".
+        Data set of each, from 0.
     """
 
     rows: IntArray
     units: IntArray
-    by: str
+
+    @property
+    def size(self) -> int:
+        """Number of data sets."""
+        return int(self.units.max()) + 1
 
 
 @dataclass(frozen=True, eq=False)
 class Averages:
-    """Means over n experiments.
+    """Means over n experiments, and their errors over data sets: experiments on one data set are not independent.
 
     Attributes
     ----------
@@ -378,16 +388,8 @@ class Averages:
         for rows in named.values():
             sets = [(experiments[i].benchmark, experiments[i].dataset) for i in rows]
             codes = {name: code for code, name in enumerate(dict.fromkeys(sets))}
-            few = len(codes) < FEWEST_DATA_SETS
-            units = np.arange(len(rows)) if few else np.array([codes[name] for name in sets])
-            groups.append(Benchmark(np.array(rows), units, "experiments" if few else "data sets"))
+            groups.append(Benchmark(np.array(rows), np.array([codes[name] for name in sets])))
         return cls(tuple(groups), len(experiments))
-
-    @property
-    def units(self) -> str:
-        """Kind of resampling units, in words."""
-        kinds = sorted({group.by for group in self.groups})
-        return kinds[0] if len(kinds) == 1 else "data sets, or experiments where these are few"
 
     def mean(self, values: FloatArray, counts: FloatArray | None = None) -> FloatArray:
         """Return the mean within each group, then over the groups that have a value.
@@ -397,7 +399,7 @@ class Averages:
         values : ndarray, shape (n, K)
             Entries that are nan are ignored.
         counts : ndarray, shape (B, n), optional
-            How often each experiment was drawn; if left out, once.
+            Weights of the experiments; if left out, 1.
 
         Returns
         -------
@@ -440,43 +442,91 @@ class Averages:
         weights *= self.size / len(self.groups)
         return weights if counts is not None else weights[0]
 
-    def draw(self, rng: np.random.Generator, resamples: int = RESAMPLES) -> FloatArray:
-        """Bootstrap the units within every group, and return how often each experiment is drawn.
-
-        Returns
-        -------
-        ndarray, shape (resamples, n)
-        """
-        counts = np.zeros((resamples, self.size))
+    def left_out(self) -> FloatArray:
+        """Return weights of the experiments that leave out one data set after the other, shape (data sets, n), group by group."""
+        weights = np.ones((sum(group.size for group in self.groups), self.size))
+        first = 0
         for group in self.groups:
-            number = int(group.units.max()) + 1
-            drawn = rng.multinomial(number, np.full(number, 1 / number), size=resamples)
-            counts[:, group.rows] = drawn[:, group.units]
-        return counts
+            weights[first + group.units, group.rows] = 0.0
+            first += group.size
+        return weights
 
     @property
     def can_vary(self) -> bool:
-        """Whether resampling makes a difference: some group has two units or more."""
-        return any(group.units.max() > 0 for group in self.groups)
+        """Whether there are data sets enough for intervals: three, and two in every group."""
+        sizes = [group.size for group in self.groups]
+        return sum(sizes) >= FEWEST_FOR_INTERVALS and min(sizes) > 1
+
+    @claim(
+        "arena-mean",
+        says="winrate 0.714 (0.675 to 0.750)",
+        chosen="nothing: each method has its own interval",
+        adjusted="jackknife over data sets, Wilson's interval with Student's t; none below three data sets",
+    )
+    def intervals(
+        self, values: FloatArray, left_out: FloatArray, present: BoolArray, *, share: bool = False
+    ) -> list[Interval | None]:
+        """Return 95 % intervals of means over the population of data sets that these were drawn from.
+
+        Parameters
+        ----------
+        values : ndarray, shape (K,)
+        left_out : ndarray, shape (data sets, K)
+            The same without each data set (`left_out`).
+        present : ndarray of bool, shape (n, K)
+            Which experiments count for which value.
+        share : bool
+            Whether values lie between 0 and 1.
+
+        Returns
+        -------
+        list of Interval or None
+            None with fewer than `FEWEST_FOR_INTERVALS` data sets, or with a group that has one.
+
+        Notes
+        -----
+        Stratified jackknife: ``sum_b (G_b - 1) / G_b sum_d (v_(bd) - mean_b)^2`` over G_b data sets of each group, with
+        Satterthwaite's degrees of freedom. A share v has Wilson's interval for ``v (1 - v) / se^2`` independent data sets with the
+        quantile of Student's t (Franco et al. 2019, the modified Wilson interval); where all data sets agree, for their number.
+        """
+        k = values.size
+        variance, squares, total, lone = np.zeros(k), np.zeros(k), np.zeros(k), np.zeros(k, bool)
+        first = 0
+        for group in self.groups:
+            has_value = np.zeros((group.size, k), dtype=np.bool_)
+            np.logical_or.at(has_value, group.units, present[group.rows])
+            sets = has_value.sum(axis=0)
+            part = np.where(has_value, left_out[first : first + group.size], 0.0)
+            off = np.where(has_value, part - part.sum(axis=0) / np.maximum(sets, 1), 0.0)
+            own = (sets - 1) / np.maximum(sets, 1) * np.square(off).sum(axis=0)
+            variance += own
+            squares += np.square(own) / np.maximum(sets - 1, 1)
+            total += sets
+            lone |= sets == 1
+            first += group.size
+        told = np.isfinite(values) & np.isfinite(variance) & ~lone & (total >= FEWEST_FOR_INTERVALS)
+        return [
+            _interval(*(float(v[j]) for v in (values, variance, squares, total)), share=share)
+            if told[j]
+            else None
+            for j in range(k)
+        ]
 
 
-def intervals(values: FloatArray, drawn: FloatArray) -> list[Interval | None]:
-    """Return 95 % percentile intervals, extended to contain the values; None without a finite value or draws.
-
-    Parameters
-    ----------
-    values : ndarray, shape (K,)
-    drawn : ndarray, shape (B, K)
-    """
-    result: list[Interval | None] = []
-    for value, column in zip(values, drawn.T, strict=True):
-        finite = column[np.isfinite(column)]
-        if finite.size < 2 or not np.isfinite(value):
-            result.append(None)
-            continue
-        low, high = np.quantile(finite, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
-        result.append(Interval(min(float(low), float(value)), max(float(high), float(value))))
-    return result
+def _interval(
+    value: float, variance: float, squares: float, data_sets: float, *, share: bool
+) -> Interval:
+    """Return the interval of one value; see `Averages.intervals`."""
+    agree = variance <= _NO_ERROR**2
+    freedom = data_sets - 1 if agree else variance**2 / squares
+    t = float(stdtrit(freedom, (1 + LEVEL) / 2))
+    if not share:
+        half = t * math.sqrt(variance)
+        return Interval(value - half, value + half)
+    number = data_sets if agree else value * (1 - value) / variance
+    middle = (value + t**2 / (2 * number)) / (1 + t**2 / number)
+    half = t / (1 + t**2 / number) * math.sqrt(value * (1 - value) / number + (t / number / 2) ** 2)
+    return Interval(max(min(middle - half, value), 0.0), min(max(middle + half, value), 1.0))
 
 
 # ---- Winrates
@@ -637,9 +687,7 @@ ALPHA = 0.05
 FEWEST_BLOCKS, FEWEST_METHODS = 5, 3
 
 
-def critical_difference(
-    methods: Sequence[str], ranks: FloatArray, unit: str = "data sets"
-) -> CriticalDifference | None:
+def critical_difference(methods: Sequence[str], ranks: FloatArray) -> CriticalDifference | None:
     """Test whether all methods are equal, and compute the critical difference of mean ranks (Demšar 2006, JMLR 7, section 3.2.2).
 
     ``CD = q sqrt(K (K + 1) / (6 N))``, where q is the quantile of the studentised range for K groups and infinite degrees of
@@ -649,8 +697,6 @@ def critical_difference(
     ----------
     methods : sequence of str, K of them
     ranks : ndarray, shape (N, K)
-    unit : str
-        Kind of blocks, in words.
 
     Returns
     -------
@@ -670,7 +716,7 @@ def critical_difference(
     return CriticalDifference(
         ranks={methods[j]: float(means[j]) for j in order},
         blocks=blocks,
-        unit=unit,
+        unit="data sets",
         difference=nemenyi(k, blocks),
         statistic=float(test.statistic),
         p_value=float(test.pvalue),
@@ -692,8 +738,7 @@ def nemenyi(k: int, blocks: int) -> float:
 def block_ranks(scores: FloatArray, averages: Averages) -> FloatArray:
     """Return the ranks of the methods in each block, 1 for the best; ties share a rank, and methods without a score are last.
 
-    Blocks are the resampling units of the intervals: the models of one data set are not independent, so their ranks are
-    averaged and ranked again.
+    Blocks are data sets: the models of one data set are not independent, so their ranks are averaged and ranked again.
 
     Parameters
     ----------
@@ -711,9 +756,8 @@ def block_ranks(scores: FloatArray, averages: Averages) -> FloatArray:
     ranks = rankdata(np.where(np.isnan(last), np.inf, last), axis=1)
     blocks = []
     for group in averages.groups:
-        number = int(group.units.max()) + 1
-        total = np.zeros((number, scores.shape[1]))
+        total = np.zeros((group.size, scores.shape[1]))
         np.add.at(total, group.units, ranks[group.rows])
-        means = total / np.bincount(group.units, minlength=number)[:, None]
+        means = total / np.bincount(group.units, minlength=group.size)[:, None]
         blocks.append(rankdata(means.round(9), axis=1))
     return np.concatenate(blocks)

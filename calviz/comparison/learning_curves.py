@@ -8,16 +8,16 @@ from typing import Any
 
 import numpy as np
 
-from calviz.comparison.comparison_results import DifferenceVerdict
+from calviz.comparison.comparison_results import Difference
+from calviz.comparison.difference_intervals import Z
 from calviz.comparison.fitting import fit_and_apply
 from calviz.comparison.paired_differences import pair
-from calviz.comparison.rows import LEAST_ROWS, Division, Rows, specs_of, strata, stratified_sample
+from calviz.comparison.rows import LEAST_ROWS, Division, Rows, specs_of
 from calviz.comparison.study_results import LearningCurve, LearningPoint
 from calviz.core.blocks import IntArray, Stopped
-from calviz.core.entry_specs import UNCALIBRATED, RecalibratorSpec
+from calviz.core.entry_specs import METRICS, UNCALIBRATED, Metric, RecalibratorSpec, badness
 from calviz.core.errors import NotAvailable, OptionError
 from calviz.core.events import DEFAULT_BINS, Reduction, Scheme, bins_used
-from calviz.core.metric_spec import METRICS
 from calviz.core.predictions import Dataset
 from calviz.core.profile import Profile, dataset_of
 from calviz.sample.metric_results import MetricResult
@@ -52,7 +52,7 @@ def learning_curve(
     sizes : sequence of int, optional
         Numbers of calibration rows; if left out, six steps up to all of them.
     repeats : int
-        Number of stratified draws of calibration rows per size, the same for every method. The size of all
+        Number of random draws of calibration rows per size, the same for every method. The size of all
         rows has a single draw.
     progress : callable, optional
         Called as ``progress(done, total)`` after every fit.
@@ -78,19 +78,17 @@ def learning_curve(
     }
     before = evaluate(judged_before, metrics, ci=True, noise_floor=True, seed=seed, **settings)
     measured = _Measured(data, specs, rows, metrics, settings, seed, judged_before, before.metrics)
-    classes = strata(data)[pool]
     draws = [(size, r) for size in sizes for r in range(repeats if size < pool.size else 1)]
     done, total = 0, len(specs) * len(draws)
     for size, repeat in draws:
         rng = np.random.default_rng([seed, size, repeat])
-        fit = pool[stratified_sample(classes, size, rng)]
+        # As labels come: drawn by class, maps would vary less than with fresh labels.
+        fit = pool[np.sort(rng.choice(pool.size, size, replace=False))]
         for spec in specs:
             if stop is not None and stop():
                 return measured.curve()
             try:
-                measured.add(
-                    spec, fit, (options or {}).get(spec.key, {}), with_verdicts=repeat == 0
-                )
+                measured.add(spec, fit, (options or {}).get(spec.key, {}), compared=repeat == 0)
             except Stopped:
                 return measured.curve()
             done += 1
@@ -131,7 +129,7 @@ class _Measured:
     before: Mapping[str, MetricResult]
     #: By method, number of calibration rows and metric.
     values: dict[tuple[str, int, str], list[float]] = field(default_factory=dict)
-    verdicts: dict[tuple[str, int, str], DifferenceVerdict] = field(default_factory=dict)
+    differences: dict[tuple[str, int, str], Difference] = field(default_factory=dict)
     #: The first reason by method.
     failures: dict[str, str] = field(default_factory=dict)
 
@@ -141,7 +139,7 @@ class _Measured:
         fit: IntArray,
         options: Mapping[str, Any],
         *,
-        with_verdicts: bool,
+        compared: bool,
     ) -> None:
         """Fit a method on some rows and measure it; any error but `Stopped` becomes its reason."""
         try:
@@ -150,9 +148,9 @@ class _Measured:
                 rows = replace(self.rows, pairs=((fit, self.rows.pairs[0][1]),))
                 after = fit_and_apply(self.data, spec, rows, options).calibrated
                 metrics = evaluate(after, self.metrics, **self.settings).metrics
-                if with_verdicts:
-                    for metric, verdict in self._beyond_noise(spec.key, after):
-                        self.verdicts[spec.key, fit.size, metric] = verdict
+                if compared:
+                    for metric, difference in self._differences(spec.key, after):
+                        self.differences[spec.key, fit.size, metric] = difference
             for metric in self.metrics:
                 values = self.values.setdefault((spec.key, fit.size, metric), [])
                 values.append(metrics[metric].value)
@@ -162,8 +160,8 @@ class _Measured:
             reason = str(error) or type(error).__name__
             self.failures.setdefault(spec.key, f"with {fit.size:,} rows: {reason}")
 
-    def _beyond_noise(self, method: str, after: Dataset) -> Iterator[tuple[str, DifferenceVerdict]]:
-        """Yield each metric with the verdict on a method against the uncalibrated model."""
+    def _differences(self, method: str, after: Dataset) -> Iterator[tuple[str, Difference]]:
+        """Yield each metric with its difference from the uncalibrated model."""
         if after.n < 2:
             return
         paired = pair(
@@ -174,14 +172,14 @@ class _Measured:
             **self.settings,
         )
         for metric in paired.metrics:
-            yield metric, paired.difference(metric, method, UNCALIBRATED).verdict
+            yield metric, paired.difference(metric, method, UNCALIBRATED)
 
     def curve(self) -> LearningCurve:
         """Return the curve of what has been measured so far."""
         bins, scheme = self.settings["bins"], self.settings["scheme"]
         return LearningCurve(
             name=self.data.name,
-            points=_points(self.values, self.verdicts),
+            points=_points(self.values, self.differences, self.before),
             failures=self.failures,
             fit=self.rows.fit,
             evaluation=self.rows.evaluation,
@@ -192,23 +190,45 @@ class _Measured:
             uncalibrated=self.before,
             directions={key: METRICS[key].direction for key in self.metrics},
             labels={spec.key: spec.label for spec in self.specs},
+            clustered=self.data.clusters is not None,
         )
 
 
 def _points(
     values_of: Mapping[tuple[str, int, str], list[float]],
-    verdicts: Mapping[tuple[str, int, str], DifferenceVerdict],
+    differences: Mapping[tuple[str, int, str], Difference],
+    before: Mapping[str, MetricResult],
 ) -> tuple[LearningPoint, ...]:
-    return tuple(
-        LearningPoint(
-            method,
-            size,
-            metric,
-            float(np.mean(values)),
-            float(np.quantile(values, 0.05)),
-            float(np.quantile(values, 0.95)),
-            len(values),
-            verdicts.get((method, size, metric)),
+    points = []
+    for (method, size, metric), values in values_of.items():
+        worse = badness(METRICS[metric].direction)
+        gains = np.array(
+            [0.0 if worse is None else worse(before[metric].value) - worse(v) for v in values]
         )
-        for (method, size, metric), values in values_of.items()
-    )
+        difference = differences.get((method, size, metric))
+        points.append(
+            LearningPoint(
+                method,
+                size,
+                metric,
+                float(np.mean(values)),
+                float(np.quantile(values, 0.05)),
+                float(np.quantile(values, 0.95)),
+                len(values),
+                None if difference is None else difference.verdict,
+                float(gains.mean()),
+                float(gains.std(ddof=1)) if gains.size > 1 else np.nan,
+                np.nan if difference is None else _noise(METRICS[metric], difference),
+            )
+        )
+    return tuple(points)
+
+
+def _noise(metric: Metric, difference: Difference) -> float:
+    """Standard error of a difference: from its value to the end of the interval where it would be no better."""
+    ends = difference.adjusted or difference.interval
+    if metric.direction in ("zero", "one"):  # the interval of the difference of absolute values
+        return (ends.high - ends.low) / (2 * Z)
+    if metric.direction == "higher":
+        return (difference.value - ends.low) / Z
+    return (ends.high - difference.value) / Z

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from scipy.sparse import csr_array
 
 from calviz.comparison.comparison_results import Difference, RowsUsed
 from calviz.comparison.difference_intervals import Weighted
@@ -17,14 +19,14 @@ from calviz.comparison.paired_differences import pair
 from calviz.comparison.rows import LEAST_ROWS, Rows
 from calviz.comparison.study_results import EVERY, Every, OverTime, Period
 from calviz.core.blocks import FloatArray, IntArray, checkpoint, one_blas_thread
-from calviz.core.entry_specs import RECALIBRATORS
-from calviz.core.errors import CalvizError, NotAvailable, OptionError
+from calviz.core.claims import claim
+from calviz.core.entry_specs import METRICS, RANKED_BY, RECALIBRATORS, is_of_steps
+from calviz.core.errors import CalvizError, NotAvailable, OptionError, check_choice, check_whole
 from calviz.core.events import Reduction
-from calviz.core.limits import check_choice, check_whole
-from calviz.core.metric_spec import METRICS, RANKED_BY
-from calviz.core.p_values import westfall_young
-from calviz.core.predictions import Dataset
+from calviz.core.p_values import in_spreads, max_t
+from calviz.core.predictions import Dataset, with_rows
 from calviz.core.profile import Profile
+from calviz.sample.draws import GroupWeights, RowDraws
 from calviz.sample.metric_results import MetricResult
 from calviz.sample.sample import Sample
 from calviz.verdicts.analysis import evaluate
@@ -39,10 +41,14 @@ USUAL_PERIODS = 40
 PARTS = 10
 #: Smallest number of rows before a period that a map is fitted on.
 LEAST_PAST = max(LEAST_ROWS, 50)
-#: Budget of rows x periods x random permutations, and smallest and largest number of permutations.
-WORK, FEWEST, MOST = 60_000_000, 199, 999
-#: Largest number of rows for the test for changes; of more rows, this many are drawn.
-MOST_TESTED = 60_000
+#: Budget of units x random permutations, of those at a time, and smallest and largest number of permutations.
+WORK, AT_A_TIME, FEWEST, MOST = 10_000_000, 500_000, 199, 999
+#: With more rows than this, blocks of rows are permuted; about this many of each smaller size are made in each period.
+MOST_BLOCKS, PARTNERS = 1 << 15, 8
+#: Of more rows behind the cells of a profile, this many are drawn for the test for changes.
+MOST_BEHIND_CELLS = 1 << 22
+#: Tested beside the metric: a shift of the scores shows in it first, for it has little noise.
+GAP = "mcs"
 #: Significance level of a change.
 LEVEL = 0.05
 _UNITS: Mapping[str, str] = {"day": "D", "month": "M", "year": "Y"}
@@ -94,9 +100,10 @@ def over_time(
     -----
     If nothing changes over time, rows are exchangeable between periods. The metric of a period is therefore compared with
     its values after rows (or clusters) were permuted at random among the periods; this includes the noise that makes errors
-    larger in small periods. p-values of all periods are adjusted together by the step-down min-p method (Westfall & Young
-    1993), which keeps the chance of any false change below 5 %. A change may be due to the model, to the labels, or to a
-    different mix of rows.
+    larger in small periods. So is the MCS, which shows a shift of the scores that is lost in the noise of a mean loss. Deviations
+    in units of their spread on the same side are adjusted for all periods and both metrics together by the step-down max-T
+    method (Westfall & Young 1993), which keeps the chance of any false change below 5 %. A change may be due to the model, to the
+    labels, or to a different mix of rows.
     """
     sample = Sample.of(
         data, split=split, reduction=reduction, bins=bins, seed=seed, resamples=resamples
@@ -268,113 +275,188 @@ def _of_equal_counts(times: npt.NDArray[np.datetime64], parts: int) -> Periods:
 # ---- Changes
 
 
+@claim(
+    "change-over-time",
+    says="In so many of the periods the metric or the MCS differs from the others; or no change beyond chance",
+    chosen="periods, of all of them, and one of two metrics",
+    adjusted="step-down max-T over all periods and both metrics, from permutations of the rows or clusters among the periods",
+)
 def _with_changes(
     result: OverTime, sample: Sample, divided: Periods, large: IntArray, metric: str
 ) -> OverTime:
     """Add the p-value of each period against the others."""
     try:
-        observed, permuted = _metric_after_permutations(sample, divided, large, metric)
+        values = _after_permutations(sample, divided, large, metric)
+        statistics = in_spreads(np.concatenate(list(values.values())))
+        _check_attainable(statistics.max(axis=0), large.size)
     except NotAvailable as error:
         return replace(result, untested=str(error))
-    expected = permuted.mean(axis=1)
-    p, adjusted = westfall_young(
-        np.abs(observed - expected), np.abs(permuted - expected[:, None]), np.ones(observed.size)
-    )
+    p, adjusted = (one.reshape(len(values), -1) for one in max_t(statistics))
+    expected = {key: np.nanmean(some, axis=1) for key, some in values.items()}
+    by_gap = adjusted[-1] < adjusted[0]
     return replace(
         result,
         periods=tuple(
             replace(
                 period,
-                expected=float(expected[i]),
-                p_value=float(p[i]),
-                adjusted=float(adjusted[i]),
+                expected=float(expected[metric][i]),
+                p_value=float(p[0, i]),
+                adjusted=float(adjusted[:, i].min()),
+                gap=float(values[GAP][i, 0]) if GAP in values else math.nan,
+                expected_gap=float(expected[GAP][i]) if GAP in values else math.nan,
+                by_gap=bool(by_gap[i]),
             )
             for i, period in enumerate(result.periods)
         ),
-        resamples=permuted.shape[1],
+        resamples=statistics.shape[1] - 1,
+        tested=tuple(values),
     )
 
 
-def _metric_after_permutations(
+def _check_attainable(largest: FloatArray, periods: int) -> None:
+    """Raise an error if no observation could be significant: in too many draws the largest statistic, shape (B + 1,), is the largest possible."""
+    most = largest.max()
+    if most > 0 and np.mean(largest >= most * (1 - 1e-9)) > LEVEL:
+        raise NotAvailable(
+            f"there are too many periods ({periods:,}) for these rows to tell changes from chance: choose longer ones, or take more rows."
+        )
+
+
+def _after_permutations(
     sample: Sample, divided: Periods, large: IntArray, metric: str
-) -> tuple[FloatArray, FloatArray]:
-    """Return the metric of each period, shape (P,), and its values after random permutations of the rows, shape (P, B)."""
+) -> dict[str, FloatArray]:
+    """Return the metric and the MCS of each period, shape (P, B + 1): as observed, then after random permutations of the rows."""
     if large.size < 2:
         raise NotAvailable("changes are not tested: only one period has enough rows.")
     rng = np.random.default_rng([sample.seed, 6])
     rows = np.flatnonzero(np.isin(divided.code, large))
+    part = sample.with_data(sample.data.take(rows))
     code = np.searchsorted(large, divided.code[rows])
-    clusters = sample.data.clusters
-    unit = None
-    if clusters is not None:
-        levels, unit = np.unique(clusters.codes[rows], return_inverse=True)
-        first = np.zeros(levels.size, dtype=np.intp)
-        first[unit] = code
-        if (first[unit] != code).any():
+    if part.data.cells is not None:
+        part, unit, units = _units_of_cells(rng, part, code)
+    elif part.data.clusters is None:
+        units = Units.of(rng, code)
+        unit = units.number
+    else:
+        levels, cluster = np.unique(part.data.clusters.codes, return_inverse=True)
+        of_cluster = np.zeros(levels.size, dtype=np.intp)
+        of_cluster[cluster] = code
+        if (of_cluster[cluster] != code).any():
             raise NotAvailable(
                 "changes are not tested: clusters extend over several periods, so the periods are not independent."
             )
-    elif rows.size > MOST_TESTED:
-        drawn = np.sort(rng.choice(rows.size, MOST_TESTED, replace=False))
-        rows, code = rows[drawn], code[drawn]
-    part = sample.with_data(sample.data.take(rows))
-    weighted = Weighted(part, [metric])
+        units = Units.of(rng, of_cluster)
+        unit = units.number[cluster]
+    weighted = Weighted(part, dict.fromkeys((metric, GAP)))
     if metric not in weighted.metrics:
         raise NotAvailable(
             f"changes of the {METRICS[metric].label} are not tested: it cannot be recomputed for rows permuted "
             "at random."
         )
-    draws = int(np.clip(WORK // (rows.size * large.size), FEWEST, MOST))
-    step = max(1, 4_000_000 // (rows.size * large.size))
-    columns = [_values(weighted, [code], large.size, metric)]
-    for start in range(0, draws, step):
-        checkpoint(f"testing for changes: {start:,} of {draws:,}")
-        size = min(step, draws - start)
-        if part.data.cells is not None:
-            shares = _shares(rng, part, code, large.size, size)
-            columns.append(weighted.values(shares)[metric].reshape(size, large.size).T)
-            continue
-        columns.append(
-            _values(weighted, list(_permuted_periods(rng, code, unit, size)), large.size, metric)
-        )
-    values = np.concatenate(columns, axis=1)
-    if not np.isfinite(values).all():
-        raise NotAvailable("changes are not tested: some periods have no value.")
-    return values[:, 0], values[:, 1:]
+    size = units.period.size
+    draws = RowDraws(part.data.n, unit, most=size)
+    permutations = int(np.clip(WORK // size, FEWEST, MOST))
+    if is_of_steps(METRICS[metric].view):  # each permutation sorts the rows of each period
+        permutations = FEWEST
+    step = max(1, AT_A_TIME // size)
+    values: dict[str, list[FloatArray]] = {metric: []}
+    for start in range(0, permutations + 1, step):
+        checkpoint(f"testing for changes: {start:,} of {permutations:,}")
+        columns = range(start, min(start + step, permutations + 1))
+        codes = np.stack([units.permuted(rng) if b else units.period for b in columns])
+        dealt_out = GroupWeights(draws, _membership(codes, large.size))
+        for key, some in weighted.values(dealt_out).items():
+            values.setdefault(key, []).append(some.reshape(len(columns), -1).T)
+    return {key: np.concatenate(some, axis=1) for key, some in values.items()}
 
 
-def _permuted_periods(
-    rng: np.random.Generator, code: IntArray, unit: IntArray | None, size: int
-) -> Iterator[IntArray]:
-    """Yield the periods of the rows, permuted at random; for clustered rows, those of whole clusters are permuted."""
-    for _ in range(size):
-        if unit is None:
-            yield rng.permutation(code)
-        else:
-            of_unit = np.zeros(int(unit.max()) + 1, dtype=np.intp)
-            of_unit[unit] = code
-            yield rng.permutation(of_unit)[unit]
-
-
-def _shares(
-    rng: np.random.Generator, part: Sample, code: IntArray, periods: int, size: int
-) -> FloatArray:
-    """Assign the rows behind cells to periods at random; return the share of each cell in each period, shape (n, size * periods)."""
-    counts = part.weights
-    assert counts is not None
-    rows = np.bincount(code, counts, minlength=periods)
-    assigned = rng.multinomial(counts.astype(np.int64), rows / rows.sum(), size=(size, counts.size))
-    return np.ascontiguousarray(
-        np.moveaxis(assigned, 2, 1).reshape(size * periods, -1).T / counts[:, None]
+def _membership(codes: IntArray, periods: int) -> csr_array:
+    """Sparse array of the units in each period, shape (U, b * P), from the period of each unit in b permutations, shape (b, U)."""
+    count, units = codes.shape
+    columns = (codes + periods * np.arange(count)[:, None]).T.ravel()
+    return csr_array(
+        (np.ones(columns.size), columns, count * np.arange(units + 1)),
+        shape=(units, count * periods),
     )
 
 
-def _values(weighted: Weighted, codes: list[IntArray], count: int, metric: str) -> FloatArray:
-    """Return the metric of each period for b assignments of rows to periods, shape (P, b)."""
-    code = np.stack(codes)
-    member = code[:, None, :] == np.arange(count)[:, None]
-    weights = member.reshape(-1, code.shape[1]).T.astype(np.float64)
-    return weighted.values(np.ascontiguousarray(weights))[metric].reshape(-1, count).T
+@dataclass(frozen=True, eq=False)
+class Units:
+    """What is permuted among the periods: rows (or clusters), or of many rows random blocks within each period.
+
+    Blocks change places with blocks of the same size, so that permutations keep the size of every period. They form a group, for
+    which the test is exact too (Hemerik & Goeman 2018), and sums per block make a permutation of a million rows as cheap as one of
+    `MOST_BLOCKS`. Each period has some blocks of each smaller size, so that also a small one has partners.
+
+    Attributes
+    ----------
+    number : ndarray of int, shape (n,)
+        The unit of each row.
+    period : ndarray of int, shape (U,)
+        The period of each unit.
+    sizes : tuple of slice
+        Units of each size.
+    """
+
+    number: IntArray
+    period: IntArray
+    sizes: tuple[slice, ...]
+
+    @classmethod
+    def of(cls, rng: np.random.Generator, code: IntArray) -> Units:
+        """Make units of rows in the periods `code`, shape (n,)."""
+        most = 1
+        while code.size > most * MOST_BLOCKS:
+            most *= 2
+        lengths = [_block_sizes(count, most) for count in np.bincount(code).tolist()]
+        size = np.concatenate(lengths)
+        period = np.repeat(np.arange(len(lengths)), [some.size for some in lengths])
+        # Rows in random order within their periods are cut into blocks; then blocks are numbered by size.
+        shuffled = rng.permutation(code.size)
+        in_order = shuffled[np.argsort(code[shuffled], kind="stable")]
+        by_size = np.argsort(size, kind="stable")
+        rank = np.empty(size.size, dtype=np.intp)
+        rank[by_size] = np.arange(size.size)
+        number = np.empty(code.size, dtype=np.intp)
+        number[in_order] = np.repeat(rank, size)
+        starts = np.flatnonzero(np.diff(size[by_size], prepend=0)).tolist()
+        slices = tuple(slice(a, b) for a, b in pairwise([*starts, size.size]))
+        return cls(number, period[by_size], slices)
+
+    def permuted(self, rng: np.random.Generator) -> IntArray:
+        """The periods of the units after a random permutation of those of each size, shape (U,)."""
+        period = self.period.copy()
+        for some in self.sizes:
+            rng.shuffle(period[some])
+        return period
+
+
+def _block_sizes(count: int, most: int) -> IntArray:
+    """Sizes of the blocks of a period: powers of 2, about `PARTNERS` of each that is less than `most`, and then `most`."""
+    sizes: list[IntArray] = []
+    size = 1
+    while size < most and count:
+        # The rest stays a multiple of the next size.
+        few = min(PARTNERS + (count // size + PARTNERS) % 2, count // size)
+        sizes.append(np.full(few, size))
+        count -= few * size
+        size *= 2
+    return np.concatenate([*sizes, np.full(count // size, size)]).astype(np.intp)
+
+
+def _units_of_cells(
+    rng: np.random.Generator, sample: Sample, code: IntArray
+) -> tuple[Sample, IntArray, Units]:
+    """Divide the rows behind cells into units; return cells that each lie in one unit, the unit of each, and the units."""
+    counts = np.asarray(sample.weights, dtype=np.int64)
+    if counts.sum() > MOST_BEHIND_CELLS:
+        counts = rng.multivariate_hypergeometric(counts, MOST_BEHIND_CELLS, method="marginals")
+    cell = np.repeat(np.arange(counts.size), counts)
+    units = Units.of(rng, code[cell])
+    pieces, rows = np.unique(units.number * counts.size + cell, return_counts=True)
+    unit, cell = np.divmod(pieces, counts.size)
+    data = with_rows(sample.data.take(cell), weights=rows)
+    return sample.with_data(data), unit, units
 
 
 # ---- Recalibration on past rows

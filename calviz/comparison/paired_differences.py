@@ -31,8 +31,8 @@ from calviz.core.blocks import (
     one_blas_thread,
     with_mean_one,
 )
+from calviz.core.entry_specs import METRICS, ClosedForm, RowLoss, badness
 from calviz.core.events import Reduction, Scheme
-from calviz.core.metric_spec import METRICS, ClosedForm, RowLoss, badness
 from calviz.core.predictions import Dataset, Predictions
 from calviz.core.probabilities import LOG_FLOOR
 from calviz.sample.caches import once_per_view
@@ -247,6 +247,18 @@ class Paired:
             for n in names
             if n == best or self.difference(metric, n, best, self.all_pairs).verdict != "worse"
         )
+
+    def near(self, metric: str, best: str, names: Iterable[str]) -> tuple[str, ...]:
+        """Return the names whose badness exceeds that of `best` by at most one standard error of the difference.
+
+        The one-standard-error rule (Breiman et al. 1984, section 3.4.3), with the error of paired rows.
+        """
+
+        def is_near(name: str) -> bool:
+            gap = self.difference(metric, name, best)
+            return abs(gap.value) <= (gap.interval.high - gap.interval.low) / (2 * Z)
+
+        return tuple(name for name in names if name == best or is_near(name))
 
 
 @one_blas_thread()

@@ -4,22 +4,22 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
-from scipy.special import ndtri
+from scipy.special import betainc, ndtri
 
 from calviz.comparison.comparison_results import RowsUsed
 from calviz.comparison.rows import Division, judged_within
 from calviz.core.blocks import BoolArray, FloatArray, IntArray, near_one, row_blocks
-from calviz.core.errors import NotAvailable, OptionError
+from calviz.core.claims import claim
+from calviz.core.errors import NotAvailable, OptionError, check_choice, check_level
 from calviz.core.events import BinaryEvents
-from calviz.core.limits import check_choice, check_level
-from calviz.core.p_values import clopper_pearson
+from calviz.core.p_values import clopper_pearson, fisher_below, holm
 from calviz.core.predictions import Dataset, Predictions
 from calviz.core.profile import Profile, dataset_of
-from calviz.core.words import counted, decimal, level_text, percent, shorten
+from calviz.core.words import counted, decimal, level_text, listed, percent, shorten
 from calviz.sample.error_bars import Interval
 from calviz.sample.slices import counts_as, slice_sums
 
@@ -45,6 +45,13 @@ class SetsOf:
         Share of covered rows, with its exact (Clopper-Pearson) interval; weighted for weighted rows, `covered` is not.
     size, size_interval : float, Interval
         Mean number of classes in a set, weighted in the same way, with its interval by the normal approximation.
+    counts_as : float
+        Effective number of rows; nan with too few clusters.
+    together : Interval
+        Interval of the coverage that holds for all classes together (Bonferroni).
+    p_value : float
+        p-value, adjusted for all classes, of the hypothesis that the class is covered as often as the others, or as often as asked
+        for; 1 for all rows.
     """
 
     name: str
@@ -54,6 +61,9 @@ class SetsOf:
     coverage_interval: Interval
     size: float
     size_interval: Interval
+    counts_as: float
+    together: Interval
+    p_value: float = 1.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,7 +77,10 @@ class PredictionSets:
     coverage : float
         The requested coverage.
     threshold : float
-        A class is in the set if its nonconformity score is at most this; with infinity every set holds all classes.
+        A class is in the set if its nonconformity score is at most this; with infinity every set holds all classes. The largest one
+        if each class has its own.
+    thresholds : tuple of float
+        Those of the classes; empty if one holds for all.
     level : float
         Level of the intervals.
     fit, evaluation : RowsUsed
@@ -77,6 +90,10 @@ class PredictionSets:
         By true class, for classes that have rows.
     sizes : ndarray of int, shape (K + 1,)
         Number of rows by number of classes in their set.
+    beside : SetsOf
+        All rows, if the threshold were chosen in the other way: for each class, or for all together.
+    too_few : mapping of str to int
+        Classes with too few rows for a threshold of their own, which every set holds therefore, and their number of rows.
     """
 
     name: str
@@ -89,6 +106,9 @@ class PredictionSets:
     overall: SetsOf
     classes: tuple[SetsOf, ...]
     sizes: IntArray
+    beside: SetsOf
+    thresholds: tuple[float, ...] = ()
+    too_few: Mapping[str, int] = field(default_factory=dict)
 
     def columns(self) -> Mapping[str, list[Any]]:
         """Return columns with one entry for all rows and one per true class."""
@@ -102,6 +122,7 @@ class PredictionSets:
             "size": [s.size for s in every],
             "size_low": [s.size_interval.low for s in every],
             "size_high": [s.size_interval.high for s in every],
+            "p_value": [s.p_value for s in every],
         }
 
     def frame(self) -> pd.DataFrame:
@@ -110,8 +131,25 @@ class PredictionSets:
 
         return pd.DataFrame(dict(self.columns()))
 
+    @property
+    def what_is_chosen(self) -> str:
+        """The threshold or thresholds, with their verb."""
+        return "the thresholds of the classes are" if self.thresholds else "the threshold is"
+
+    @property
+    def least(self) -> SetsOf | None:
+        """The class with the least coverage of those that are covered less than the others and than asked for, beyond chance."""
+        below = [c for c in self.classes if c.p_value <= 1 - self.level]
+        return min(below, key=lambda c: c.coverage, default=None)
+
+    @claim(
+        "set-coverage-by-class",
+        says="valid on average, not for every class: of 'x' they hold 71.0 %",
+        chosen="the class with the least coverage",
+        adjusted="exact tests against the other classes, Holm over classes; Bonferroni interval",
+    )
     def reading(self) -> str:
-        """Describe coverage, mean size, and the class with the least coverage, in sentences."""
+        """Describe coverage, mean size, the class with the least coverage, and what sets that hold for each class cost, in sentences."""
         s, level = self.overall, level_text(self.level)
         low, high = s.coverage_interval
         text = (
@@ -120,18 +158,35 @@ class PredictionSets:
             f"{decimal(s.size_interval.low, 2)} to {decimal(s.size_interval.high, 2)}); {percent(self.sizes[1] / s.rows)} of the sets "
             "have one class."
         )
-        below = [c for c in self.classes if c.coverage_interval.high < self.coverage]
-        if below:
-            worst = min(below, key=lambda c: c.coverage)
+        other = f"{decimal(self.beside.size, 2)} classes on average"
+        if self.thresholds:
+            return f"{text} {self._of_each_class(other)}"
+        if (worst := self.least) is not None:
             text += (
                 f" They are valid on average, not for every class: of '{shorten(worst.name, 40)}' they hold {percent(worst.coverage)} "
-                f"({level} CI {percent(worst.coverage_interval.low)} to {percent(worst.coverage_interval.high)})."
+                f"({level} CI of all classes together {percent(worst.together.low)} to {percent(worst.together.high)}). With a "
+                f"threshold for each class (Mondrian) they would have {other}."
+            )
+        elif math.isnan(s.counts_as):
+            text += " Whether they hold as much of every class cannot be told from so few clusters."
+        return text
+
+    def _of_each_class(self, other: str) -> str:
+        text = (
+            "Each class has a threshold of its own (Mondrian), so that this share is aimed at for every class; one for all would give "
+            f"{other}."
+        )
+        if self.too_few:
+            needed = math.ceil(self.coverage / (1 - self.coverage) - _ROUNDING)
+            text += (
+                f" Every set holds {listed(list(self.too_few))}: a threshold for {percent(self.coverage)} takes {needed:,} rows of a "
+                f"class, and here are {max(self.too_few.values()):,} at most."
             )
         return text
 
 
-#: Tolerance for rounding, so that a class whose nonconformity score equals the threshold is in the set.
-_ROUNDING = 1e-12
+#: Tolerance for rounding, so that a class whose nonconformity score equals the threshold is in the set; and of numbers of rows.
+_ROUNDING, _ROUNDED = 1e-12, 1e-6
 
 
 def prediction_sets(
@@ -140,6 +195,7 @@ def prediction_sets(
     method: SetMethod = "lac",
     coverage: float = 0.9,
     level: float = 0.95,
+    per_class: bool = False,
     seed: int = 0,
     division: Division | None = None,
     within: BoolArray | None = None,
@@ -158,6 +214,9 @@ def prediction_sets(
         Requested share of rows whose set contains the true class, between 0 and 1.
     level : float
         Level of the intervals.
+    per_class : bool
+        Whether each class has a threshold of its own, chosen on the rows with this label (Mondrian sets): the coverage then holds for
+        every class, mostly with larger sets. A class with fewer than ``coverage / (1 - coverage)`` such rows is in every set.
     seed : int
         Seed of the randomisation in APS.
     division : Division, optional
@@ -172,6 +231,10 @@ def prediction_sets(
     size are weighted. For weighted or clustered rows intervals use the effective sample size
     (`calviz.sample.slices.counts_as`); with too few clusters for it they are the whole range.
 
+    The threshold varies with the rows that it was chosen on, and the coverage of all classes with it. A class is therefore compared
+    with the others on the judged rows (Fisher's exact test, one-sided), not only with the requested coverage (exact binomial test);
+    the larger p-value counts, adjusted for all classes (Holm).
+
     Raises
     ------
     NotAvailable
@@ -181,7 +244,8 @@ def prediction_sets(
 
     References
     ----------
-    Sadinle et al. 2019 (LAC); Romano et al. 2020, section 2 (APS); Vovk et al. 2005 (the quantile of n + 1).
+    Sadinle et al. 2019 (LAC); Romano et al. 2020, section 2 (APS); Vovk et al. 2005 (the quantile of n + 1); Vovk 2012, section 4
+    (a threshold for each class).
     """
     data = _checked_data(data)
     check_choice("method", method, get_args(SetMethod))
@@ -200,11 +264,17 @@ def prediction_sets(
     judged = judged_within(judged, within, "the threshold was chosen on them")
     rng = np.random.default_rng(seed)
     conformity = _conformity(data, fit, method, rng)
-    threshold = _threshold(conformity, coverage, None if weights is None else weights[fit])
-    sizes, covered = _sets(data, judged, method, threshold, rng)
+    fit_weights = None if weights is None else weights[fit]
+    one = np.full(data.n_classes, _threshold(conformity, coverage, fit_weights))
+    by_class, fitted = _class_thresholds(conformity, data, fit, coverage, fit_weights)
+    kinds = [by_class, one] if per_class else [one, by_class]
+    (sizes, covered), (other_sizes, other_covered) = _sets(data, judged, method, kinds, rng)
     labels = data.labels[judged]
+    names = [data.class_names[k] for k in np.unique(labels)]
 
-    def summary(name: str, rows: BoolArray | slice) -> SetsOf:
+    def summary(
+        name: str, sizes: IntArray, covered: BoolArray, rows: BoolArray | slice = slice(None)
+    ) -> SetsOf:
         at = judged[rows]
         return _summary(
             name,
@@ -212,25 +282,85 @@ def prediction_sets(
             covered[rows],
             level,
             classes=data.n_classes,
+            together=len(names),
             cluster=None if data.clusters is None else data.clusters.codes[at].astype(np.intp),
             weights=None if weights is None else weights[at],
         )
 
-    by_class = tuple(
-        summary(name, labels == k) for k, name in enumerate(data.class_names) if (labels == k).any()
-    )
+    overall = summary("all rows", sizes, covered)
+    own = np.ones(labels.size) if weights is None else weights[judged]
+    present = np.unique(labels)
+    of_classes = [
+        np.bincount(labels, v).astype(np.float64)[present] for v in (own * covered, own, own**2)
+    ]
+    classes = [
+        summary(name, sizes, covered, labels == k) for k, name in zip(present, names, strict=True)
+    ]
     return PredictionSets(
         name=data.name,
         method=method,
         coverage=float(coverage),
-        threshold=threshold,
+        threshold=float(kinds[0].max()),
         level=level,
         fit=divided.fit,
         evaluation=divided.evaluation,
-        overall=summary("all rows", slice(None)),
-        classes=by_class,
+        overall=overall,
+        classes=_tested(classes, overall, coverage, *of_classes),
         sizes=np.bincount(sizes, minlength=data.n_classes + 1),
+        beside=summary("all rows", other_sizes, other_covered),
+        thresholds=tuple(by_class.tolist()) if per_class else (),
+        too_few={
+            name: int(fitted[k])
+            for k, name in enumerate(data.class_names)
+            if per_class and math.isinf(by_class[k])
+        },
     )
+
+
+def _class_thresholds(
+    conformity: FloatArray,
+    data: Predictions,
+    fit: IntArray,
+    coverage: float,
+    weights: FloatArray | None,
+) -> tuple[FloatArray, IntArray]:
+    """Threshold of each class, from the rows with this label, and their number, shape (K,) each."""
+    order = np.argsort(data.labels[fit], kind="stable")
+    rows = np.bincount(data.labels[fit], minlength=data.n_classes)
+    parts = np.split(order, np.cumsum(rows)[:-1])
+    own = [
+        _threshold(conformity[part], coverage, None if weights is None else weights[part])
+        if part.size
+        else math.inf
+        for part in parts
+    ]
+    return np.array(own), rows
+
+
+def _tested(
+    classes: list[SetsOf],
+    overall: SetsOf,
+    coverage: float,
+    held: FloatArray,
+    mass: FloatArray,
+    squares: FloatArray,
+) -> tuple[SetsOf, ...]:
+    """Add the p-values of classes, given the sums of weights of their covered rows and of all, and of squared weights, shape (C,) each."""
+    p = np.ones(len(classes))
+    # Clusters lower the effective number of the other rows as much as that of all.
+    effect = overall.counts_as * squares.sum() / mass.sum() ** 2
+    for k, one in enumerate(classes):
+        weight = mass.sum() - mass[k]
+        counts = one.counts_as, effect * weight**2 / max(squares.sum() - squares[k], 1e-300)
+        if one.coverage >= coverage or not all(n >= 1 for n in counts):
+            continue
+        # Rounded so that p is not too small.
+        rows, others = (math.floor(n + _ROUNDED) for n in counts)
+        hits = min(math.ceil(one.coverage * counts[0] - _ROUNDED), rows)
+        other_hits = math.floor((held.sum() - held[k]) / weight * counts[1] + _ROUNDED)
+        against = fisher_below(hits, rows, min(other_hits, others), others)
+        p[k] = max(against, float(betainc(rows - hits, hits + 1, 1 - coverage)))
+    return tuple(replace(c, p_value=float(v)) for c, v in zip(classes, holm(p), strict=True))
 
 
 def _checked_data(data: Dataset | Profile) -> Predictions:
@@ -271,19 +401,22 @@ def _sets(
     data: Predictions,
     rows: IntArray,
     method: SetMethod,
-    threshold: float,
+    kinds: list[FloatArray],
     rng: np.random.Generator,
-) -> tuple[IntArray, BoolArray]:
-    """Size of each row's set, and whether it contains the true class, shape (m,) each."""
-    sizes, covered = np.empty(rows.size, dtype=np.intp), np.empty(rows.size, dtype=np.bool_)
+) -> list[tuple[IntArray, BoolArray]]:
+    """Size of each row's set, and whether it contains the true class, shape (m,) each, for each kind of thresholds, shape (K,)."""
+    out: list[tuple[IntArray, BoolArray]] = [
+        (np.empty(rows.size, dtype=np.intp), np.empty(rows.size, dtype=np.bool_)) for _ in kinds
+    ]
     for block, scores in _scores(data, rows, method, rng):
-        inside = scores <= threshold + _ROUNDING
-        if method == "aps":
-            inside |= scores == scores.min(axis=1, keepdims=True)
-        sizes[block] = inside.sum(axis=1)
         true = data.labels[rows[block]][:, None]
-        covered[block] = np.take_along_axis(inside, true, axis=1)[:, 0]
-    return sizes, covered
+        for thresholds, (sizes, covered) in zip(kinds, out, strict=True):
+            inside = scores <= thresholds + _ROUNDING
+            if method == "aps":
+                inside |= scores == scores.min(axis=1, keepdims=True)
+            sizes[block] = inside.sum(axis=1)
+            covered[block] = np.take_along_axis(inside, true, axis=1)[:, 0]
+    return out
 
 
 def _scores(
@@ -312,16 +445,20 @@ def _summary(
     level: float,
     *,
     classes: int,
+    together: int,
     cluster: IntArray | None,
     weights: FloatArray | None,
 ) -> SetsOf:
     n = sizes.size
     coverage, _, rows = _mean(covered, cluster, weights)
     size, error, _ = _mean(sizes, cluster, weights)
-    coverage_ends, size_ends = Interval(0.0, 1.0), Interval(0.0, float(classes))
+    coverage_ends = of_all = Interval(0.0, 1.0)
+    size_ends = Interval(0.0, float(classes))
     if math.isfinite(rows):
-        low, high = clopper_pearson([coverage * rows], [rows], level=level)
-        coverage_ends = Interval(float(low[0]), float(high[0]))
+        coverage_ends, of_all = (
+            Interval(*(float(end) for end in clopper_pearson(coverage * rows, rows, level=own)))
+            for own in (level, 1 - (1 - level) / together)
+        )
         reach = float(ndtri((1 + level) / 2)) * error
         size_ends = Interval(max(size - reach, 0.0), size + reach)
     return SetsOf(
@@ -332,6 +469,8 @@ def _summary(
         coverage_interval=coverage_ends,
         size=size,
         size_interval=size_ends,
+        counts_as=rows,
+        together=of_all,
     )
 
 

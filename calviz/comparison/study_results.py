@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, get_args
 
@@ -19,10 +20,9 @@ from calviz.comparison.comparison_results import (
     why_no_differences,
 )
 from calviz.core.claims import claim
-from calviz.core.entry_specs import UNCALIBRATED
+from calviz.core.entry_specs import METRICS, RANKED_BY, UNCALIBRATED, badness
 from calviz.core.errors import OptionError, needs
 from calviz.core.events import DEFAULT_BINS, Scheme
-from calviz.core.metric_spec import METRICS, RANKED_BY, badness
 from calviz.core.predictions import Dataset
 from calviz.core.words import bins_words, counted, listed, shorten
 from calviz.sample.metric_results import Displayed, MetricResult, Summary
@@ -346,6 +346,10 @@ class LearningPoint:
     verdict : {"better", "worse", "tied"} or None
         Verdict on the first fit against the uncalibrated model, beyond the noise of the evaluation rows; None if the
         metric has no paired resamples.
+    gain, spread : float
+        How much better than the uncalibrated model: mean and standard deviation over the repeats.
+    noise : float
+        Standard error of the gain that is due to the evaluation rows, which are the same throughout; nan if it is unknown.
     """
 
     method: str
@@ -356,6 +360,40 @@ class LearningPoint:
     high: float
     repeats: int
     verdict: DifferenceVerdict | None = None
+    gain: float = math.nan
+    spread: float = math.nan
+    noise: float = math.nan
+
+    def least_gain(self, pool: int, error: float) -> float:
+        """Lower confidence bound of the gain that 95 % of all draws of so many labels exceed.
+
+        The draws are from the same `pool` of rows and share some, as all of them do their evaluation rows. So with a
+        share f of the pool, k draws have a mean whose variance is (1 - f) / k + f times that of a fresh draw, and a variance
+        that is 1 - f of it; the noise of the evaluation rows is added in quadrature. The error probability of the bound is `error`.
+
+        References
+        ----------
+        Owen 1968 (one-sided tolerance limits by the noncentral t distribution); Cochran 1977, section 2.6 (samples of a finite
+        population).
+        """
+        share = self.rows / pool
+        if self.repeats < 2 or share >= 1:
+            return math.nan
+        from scipy.special import nctdtrit, ndtri
+
+        spread, mean = self.spread / math.sqrt(1 - share), (1 - share) / self.repeats + share
+        root = math.sqrt(mean)
+        limit = root * float(nctdtrit(self.repeats - 1, FURTHEST / root, 1 - error)) - FURTHEST
+        doubt = math.hypot(limit * spread, float(ndtri(1 - error)) * self.noise)
+        return self.gain - FURTHEST * spread - doubt
+
+
+#: Share of the draws of so many labels that are better where they are called enough, and probability of saying so where they are not.
+SHARE, ERROR = 0.9, 0.05
+#: Standard deviations from the mean down to the gain that 95 % of the draws exceed: 1.64 if gains are normal, and 2.01 at most, where
+#: what a map with one parameter loses is a chi-square variable. These 95 % are tested and `SHARE` is said: where the truth is between
+#: the two no answer should be given, and those that are given would be false.
+FURTHEST = 2.01
 
 
 @dataclass(frozen=True)
@@ -366,8 +404,8 @@ class LabelsNeeded:
     ----------
     method, metric : str
     better_from : int or None
-        The smallest number, with several draws, from which the whole band is better than the
-        uncalibrated model, beyond the noise of the evaluation rows; None if there is none.
+        The smallest number, with several draws, from which at least 90 % of all draws of so many labels are better than the
+        uncalibrated model, with 95 % confidence for all sizes and methods together; None if there is none.
     settled_from : int or None
         The smallest number from which the mean reaches all but a small share of the gain at the largest
         number; None if there is no gain.
@@ -408,6 +446,8 @@ class LearningCurve(Displayed):
         Names of the methods on screen.
     bins, scheme : int and str
         Number and scheme of the bins of the binned metrics.
+    clustered : bool
+        Whether rows of one cluster may depend on each other; then draws of rows do not tell how fresh labels vary.
     """
 
     name: str
@@ -422,6 +462,7 @@ class LearningCurve(Displayed):
     labels: Mapping[str, str]
     bins: int = DEFAULT_BINS
     scheme: Scheme = "equal-width"
+    clustered: bool = False
 
     @property
     def bins_words(self) -> str:
@@ -469,11 +510,20 @@ class LearningCurve(Displayed):
         points = (p for p in self.points if p.method == method and p.metric == metric)
         return tuple(sorted(points, key=lambda p: p.rows))
 
+    @claim(
+        "labels-enough",
+        says="So many labels are enough: from there on better than the uncalibrated model in at least 90 % of the draws",
+        chosen="the first size of those tried, and the method that needs the fewest labels",
+        adjusted="one-sided tolerance limit of the gain, with the noise of the evaluation rows; sizes in a fixed sequence, Bonferroni "
+        "over methods",
+    )
     def needed(self, method: str, metric: str, *, within: float = 0.1) -> LabelsNeeded | None:
         """Return how many rows a method needs; None if it has no points, or if the metric has no better direction or no value.
 
-        A size counts as better if 95 % of the draws of calibration rows are better, and if one of them is better beyond
-        the noise of the evaluation rows, which are the same throughout (`LearningPoint.verdict`).
+        A size counts as better if its `LearningPoint.least_gain` is above 0, and so it is at all larger sizes with several draws.
+        Sizes are tested from the largest down to the first that fails, which needs no adjustment for their number (a fixed
+        sequence, Maurer, Hothorn & Lehmacher 1995); the error is divided by the number of methods, as the answer names the best.
+        Rows of clusters are not drawn like fresh labels, and where a fit failed, another may: then no size counts.
 
         Parameters
         ----------
@@ -488,19 +538,24 @@ class LearningCurve(Displayed):
             return None
         base = worse(before.value)
         gain = base - worse(points[-1].mean)
-        # The worst value of a band is one of its ends, also for a metric whose target is 0 or 1.
+        error = ERROR / len(self.methods)
+        tries = {p.rows: p.repeats for p in self.points}
+        for p in self.points:
+            tries[p.rows] = max(tries[p.rows], p.repeats)
+        # All rows are a single draw.
+        several = [p for p in points if tries[p.rows] > 1]
         better = [
-            max(worse(p.low), worse(p.high)) < base and p.verdict in ("better", None)
-            for p in points
+            not self.clustered
+            and p.repeats == tries[p.rows]
+            and p.least_gain(self.fit.rows, error) > 0
+            for p in several
         ]
-        # A single draw has no band: it can confirm smaller sizes, but cannot be the first one.
-        several = {p.rows for p in points if p.repeats > 1}
-        start = _first_of_the_end(points, better)
+        at_all_rows = all(p.gain > 0 for p in points if tries[p.rows] == 1)
         settled = [worse(p.mean) <= base - (1 - within) * gain for p in points]
         return LabelsNeeded(
             method,
             metric,
-            start if start in several else None,
+            _first_of_the_end(several, better) if several and at_all_rows else None,
             _first_of_the_end(points, settled) if gain > 0 else None,
             points[-1].rows,
             gain,
@@ -525,7 +580,7 @@ class LearningCurve(Displayed):
         return pd.DataFrame([vars(p) for p in self.points])
 
 
-def _first_of_the_end(points: tuple[LearningPoint, ...], holds: list[bool]) -> int | None:
+def _first_of_the_end(points: Sequence[LearningPoint], holds: list[bool]) -> int | None:
     """Return the number of rows from which `holds` is true for all larger ones; None if it is false at the end."""
     if not holds[-1]:
         return None
@@ -559,13 +614,17 @@ class Period:
     expected : float
         Mean of the metric on this number of rows if nothing changed over time; nan if not tested.
     p_value : float
-        Two-sided p-value of a difference from the other periods; nan if not tested.
+        Two-sided p-value of a difference of the metric from the other periods; nan if not tested.
     adjusted : float
-        The p-value adjusted for all periods (Westfall & Young 1993).
+        The smaller p-value of the metric and the MCS, adjusted for both and for all periods (Westfall & Young 1993).
     recalibrated : MetricResult or None
         The metric of the same rows after a map fitted on the rows before the period; None if these are too few.
     fitted_on : int
         Number of rows that the map was fitted on.
+    gap, expected_gap : float
+        The MCS, which is tested beside the metric, and what is expected of it; nan if not tested.
+    by_gap : bool
+        Whether `adjusted` is that of the MCS.
     """
 
     name: str
@@ -576,6 +635,9 @@ class Period:
     adjusted: float
     recalibrated: MetricResult | None = None
     fitted_on: int = 0
+    gap: float = math.nan
+    expected_gap: float = math.nan
+    by_gap: bool = False
 
 
 @dataclass(frozen=True)
@@ -601,6 +663,8 @@ class OverTime:
         An adjusted p-value up to this is a change beyond chance.
     resamples : int
         Number of random permutations behind the p-values; 0 if changes are not tested.
+    tested : tuple of str
+        Keys of the metrics that are tested together.
     untested : str
         Why changes are not tested; empty if they are.
     method : str or None
@@ -627,6 +691,7 @@ class OverTime:
     small: int = 0
     level: float = 0.05
     resamples: int = 0
+    tested: tuple[str, ...] = ()
     untested: str = ""
     method: str | None = None
     before: MetricResult | None = None
@@ -660,6 +725,9 @@ class OverTime:
                 "p_value": p.p_value,
                 "adjusted": p.adjusted,
                 "changed": p.adjusted <= self.level,
+                "gap": p.gap,
+                "expected_gap": p.expected_gap,
+                "by_gap": p.by_gap,
                 "recalibrated": after.value if after else None,
                 "fitted_on": p.fitted_on,
             }

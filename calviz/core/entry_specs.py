@@ -1,25 +1,477 @@
-"""What a recalibrator, a figure, a check and a convention of another library is, and their registries."""
+"""What a metric, a recalibrator, a figure, a check and a convention of another library is, and their registries."""
 
 from __future__ import annotations
 
 import inspect
 import math
+import typing
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import partial
-from typing import TYPE_CHECKING, Any, Literal, Protocol, Self, TypeAlias, TypeVar, get_args
+from functools import lru_cache, partial
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    Generic,
+    Literal,
+    Protocol,
+    Self,
+    TypeAlias,
+    TypeVar,
+    get_args,
+)
 
+import numpy as np
 import numpy.typing as npt
 
 from calviz.core.blocks import FloatArray
 from calviz.core.errors import Finding, OptionError, needs
-from calviz.core.metric_spec import Parameter, parameters_of, takes_weights
 from calviz.core.predictions import Dataset
 from calviz.core.probabilities import EPSILON
 from calviz.core.registry import Registry
 
 if TYPE_CHECKING:
     import pandas as pd
+
+
+# ---- Metrics
+
+
+class View(Protocol):
+    """A summary of a sample that a family of metrics is a function of.
+
+    A view may carry a leading axis of resamples; a metric's value then has that axis as well,
+    so that intervals and noise floors come from the same few lines as the value.
+    """
+
+    @property
+    def DRAWN(self) -> tuple[str, ...]:  # noqa: N802  # usually a constant of the class
+        """Names of the fields that differ between resamples, which have the leading axis; blocks of resamples are joined along it."""
+        ...
+
+    @property
+    def params(self) -> Mapping[str, Any]:
+        """The parameters that it was made with, for the result (``{"bins": 15, "scheme": "equal-width"}``)."""
+        ...
+
+    def bootstrap(self, rng: np.random.Generator, resamples: int) -> Self:
+        """Return `resamples` summaries of samples drawn with replacement from the rows."""
+        ...
+
+    def under_calibration(self, rng: np.random.Generator, resamples: int) -> Self:
+        """Return `resamples` summaries with the labels redrawn from the scores.
+
+        Raises NotAvailable if that has no meaning.
+        """
+        ...
+
+    # A large resampled view may have `parts()`, which yields its resamples in blocks, as views that
+    # stay in the cache while a metric processes them. A view whose resamples are coarser than itself
+    # has `as_drawn()`, which returns it at their resolution, as one resample, for comparison with them.
+
+
+V = TypeVar("V", bound=View)
+F = TypeVar("F", bound=Callable[..., Any])
+
+#: A function of row weights that returns a function of a scale, which returns the view, with a leading axis of length b.
+#: The weights have one column per resample, shape (n, b), or are a `calviz.sample.draws.GroupWeights`, which holds them by
+#: cluster. With None as the scale, the view is that of rows that occur as often as their weights say. With a number, the gaps
+#: between scores and hits in the sample are multiplied by it, and the deviations due to the weights are added: so the view is that
+#: of simulated data whose true error is known (see `calviz.comparison.difference_intervals`).
+Reweighted = Callable[[Any], Callable[[float | None], Any]]
+
+#: Takes a random generator, how the rows are drawn (`calviz.sample.draws.RowDraws`) and a number b; returns the view of b
+#: data sets simulated under a calibrated model, with a leading axis of b.
+Redrawn = Callable[[np.random.Generator, Any, int], Any]
+
+#: How a view is drawn. "independent" is "under_calibration" as if no rows depended on each other, for clustered rows.
+Draw = Literal["bootstrap", "under_calibration", "independent"]
+
+
+@dataclass(frozen=True)
+class Reweighting:
+    """How a view is recomputed from row weights, on which paired differences of its metrics are based.
+
+    As a decorator, `reweighted_by`, it is attached to the function that makes the view.
+
+    Attributes
+    ----------
+    make : callable
+        ``make(sample, view)`` returns the `Reweighted` of the view.
+    check : callable
+        ``check(sample)`` raises NotAvailable if that would take too long, before the view is made.
+    redrawn : callable, optional
+        ``redrawn(sample, view)`` returns the `Redrawn` of the view: what a calibrated model would show on weighted or
+        clustered rows. Without it there is no noise floor for such rows.
+    weighted : bool
+        Whether the maker supports weighted rows of the sample; if not, it is not called for them.
+    grouped : bool
+        Whether `make` and `redrawn` sum over rows by `calviz.sample.draws.RowSums` only, so that resamples of clusters need not
+        process all rows.
+    """
+
+    make: Callable[[Any, Any], Reweighted]
+    check: Callable[[Any], None] = lambda _: None
+    redrawn: Callable[[Any, Any], Redrawn] | None = field(default=None, kw_only=True)
+    weighted: bool = field(default=False, kw_only=True)
+    grouped: bool = field(default=False, kw_only=True)
+
+    def __call__(self, maker: F) -> F:
+        """Attach the rule to a function that makes a view."""
+        setattr(maker, _REWEIGHTING, self)
+        return takes_weights(maker) if self.weighted else maker
+
+
+reweighted_by = Reweighting
+
+
+def takes_weights(function: F) -> F:
+    """Mark a function of a sample as supporting weighted rows; other functions are not called for them."""
+    setattr(function, _WEIGHTED, True)
+    return function
+
+
+def knows_weights(function: Callable[..., Any]) -> bool:
+    """Whether a function of a sample supports weighted rows (`takes_weights`)."""
+    return bool(getattr(_plain(function), _WEIGHTED, False))
+
+
+def needs_rows(function: F) -> F:
+    """Mark a function of a sample as needing single rows: a profile, which holds only their sums, is not enough."""
+    setattr(function, _ROWS, True)
+    return function
+
+
+def is_of_rows(function: Callable[..., Any]) -> bool:
+    """Whether a function of a sample needs single rows (`needs_rows`)."""
+    return bool(getattr(_plain(function), _ROWS, False))
+
+
+def makes_steps(function: F) -> F:
+    """Mark a function of a sample as needing the steps of all rows, which then stay in memory for other functions."""
+    setattr(function, _STEPS, True)
+    return function
+
+
+def is_of_steps(function: Callable[..., Any]) -> bool:
+    """Whether a function of a sample needs the steps of all rows (`makes_steps`)."""
+    return bool(getattr(_plain(function), _STEPS, False))
+
+
+def knows_cells(function: Callable[..., Any]) -> bool:
+    """Whether a function of a sample supports profiles: it supports weighted rows, and does not need single rows."""
+    return knows_weights(function) and not is_of_rows(function)
+
+
+def reweighting_of(maker: Callable[..., Any]) -> Reweighting | None:
+    """Return how a maker's view is recomputed from row weights; None if that is unknown."""
+    return getattr(_plain(maker), _REWEIGHTING, None)
+
+
+def _plain(function: Callable[..., Any]) -> Any:
+    while isinstance(function, partial):
+        function = function.func
+    return function
+
+
+_REWEIGHTING = "reweighting"
+_WEIGHTED = "takes_weights"
+_ROWS = "needs_rows"
+_STEPS = "makes_steps"
+
+Direction = Literal["lower", "higher", "zero", "one", "none"]
+Tail = Literal["upper", "two-sided", "equal-tailed"]
+#: A loss of a row, by which a single one may cost as much as all others together.
+RowLoss = Literal["log", "squared"]
+
+#: Tables with room for only a few metrics: "fits", for comparisons of maps, learning curves and periods on the pages; "methods", for
+#: comparisons of recalibrators elsewhere (`calviz.compare`, the terminal, reports); "models", for comparisons of models in the
+#: terminal; "rivals", for what `calviz.compare_models` measures by default, the page that compares models, and reports; "drawn",
+#: for the figures of differences and learning curves in a report.
+TableKind = Literal["fits", "methods", "models", "rivals", "drawn"]
+
+#: How values are written: a share in %, a difference of shares in percentage points, or the number itself.
+Unit = Literal["percent", "points", "plain"]
+
+#: What is better, in words.
+DIRECTION_WORDS: Mapping[Direction, str] = {
+    "lower": "lower",
+    "higher": "higher",
+    "zero": "near 0",
+    "one": "near 1",
+    "none": "–",
+}
+
+#: How the resampled values become an interval, as described in `calviz.sample.error_bars.interval`.
+IntervalMethod = Literal[
+    "percentile", "basic", "inverted", "half-inverted", "inverted-unbiased", "held-out", "closed"
+]
+#: The same in words, shown after "interval:".
+INTERVAL_WORDS: Mapping[IntervalMethod, str] = {
+    "percentile": "percentiles of the bootstrap",
+    "basic": "basic bootstrap, mirrored at the value",
+    "inverted": "bootstrap without the upward bias (test inversion)",
+    "half-inverted": "bootstrap, lower end without the upward bias (test inversion)",
+    "inverted-unbiased": "bootstrap by test inversion",
+    "held-out": "bootstrap and refitted redrawn labels, whichever reaches further",
+    "closed": "closed form",
+}
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """One keyword-only parameter of a metric, figure or recalibrator."""
+
+    name: str
+    annotation: Any
+    default: Any
+
+    @property
+    def choices(self) -> tuple[Any, ...]:
+        """Allowed values of a ``Literal`` parameter; empty otherwise."""
+        is_literal = typing.get_origin(self.annotation) is Literal
+        return typing.get_args(self.annotation) if is_literal else ()
+
+
+@lru_cache(maxsize=512)
+def parameters_of(function: Callable[..., Any]) -> tuple[Parameter, ...]:
+    """Return the keyword-only parameters of a function that a user may still set (those bound by ``partial`` are left out)."""
+    bound: set[str] = set()
+    plain = function
+    while isinstance(plain, partial):
+        bound |= set(plain.keywords)
+        plain = plain.func
+    hints = typing.get_type_hints(plain)
+    return tuple(
+        Parameter(p.name, hints.get(p.name, Any), p.default)
+        for p in inspect.signature(plain).parameters.values()
+        if p.kind is inspect.Parameter.KEYWORD_ONLY and p.name not in bound
+    )
+
+
+#: A function from the level to an interval, or to None.
+ClosedForm = Callable[[float], tuple[float, float] | None]
+
+
+@dataclass(frozen=True, kw_only=True)
+class MetricFacts(Generic[V]):
+    """What is declared about a metric; as a decorator, `metric`, it registers a function of the view as its value.
+
+    Attributes
+    ----------
+    key : str
+        The stable key of the CLI and the JSON ("ece"); the name of the function if left out.
+    label : str
+        The short name on screen ("ECE").
+    family : str
+        The heading it is listed under ("Binned").
+    direction : {"lower", "higher", "zero", "one", "none"}
+        What is better: lower or higher values, values near 0 or near 1, or none of these (it
+        describes the data).
+    bounds : (float, float)
+        The smallest and largest possible value.
+    unit : {"percent", "points", "plain"}
+        How values are written: as a share, as a difference of shares, or as they are.
+    formula : str
+        LaTeX.
+    reference : str
+        The source, with its equation.
+    view : callable
+        ``view(sample, **parameters)`` makes the view; its keyword-only parameters are the metric's.
+    tail : {"upper", "two-sided", "equal-tailed"}
+        Which values count as at least as extreme as the observed one in the noise-floor p-value.
+    interval : IntervalMethod
+        How its interval is made; that of a `closed_interval` is "closed". Percentiles suit means and ratios. Other methods are for
+        errors that cannot fall below 0. Noise biases such an error upwards; the bootstrap adds the same bias again.
+        "inverted" is for averages of many gaps, "half-inverted" for a largest gap or a few numbers, "inverted-unbiased" where the
+        estimator is already corrected, "held-out" where fitting on other rows makes the value too small.
+    details : callable, optional
+        ``details(view)`` returns further numbers to show beside the value.
+    undefined : str
+        The sentence to show where the value is ``nan`` or infinite: on which rows that happens.
+    closed_interval : callable, optional
+        ``closed_interval(view, level)`` returns the closed-form interval of the literature, or None. It replaces the bootstrap
+        interval, unless another kind is requested.
+    closed_where : callable, optional
+        ``closed_where(view)`` tells whether the closed form is used for this view; without it, it always is.
+    closed_weights : bool
+        Whether the closed form holds for weighted rows too. None holds for clustered ones.
+    note : callable, optional
+        ``note(view)`` returns a sentence to show beside the value, if something about it has to be known, or None.
+    interval_note : callable, optional
+        ``interval_note(sample)`` returns a sentence about the interval, to show where there is one, or None.
+    tables : tuple of str
+        The tables of few metrics that include it (`TableKind`); they have the order of the registry.
+    paired : bool
+        Whether it has paired differences, if its view can be recomputed from row weights (`reweighted_by`). False where
+        each value is a fit, because each resample would need one.
+    criterion : int or None
+        Its rank among the metrics by which recalibrators are ranked and recommended: the first of these that was measured
+        and resampled is used. None if it is not one of them.
+    rare_losses : {"log", "squared"} or None
+        The loss of which it is the mean, if a single row that did not occur may cost as much as all others together: resamples of the
+        rows cannot contain it, and `calviz.comparison.paired_differences` adds the missing part to a difference.
+    widening : float
+        For an error that noise makes larger: the factor, slightly above 1, by which the deviations of its resamples are multiplied
+        before intervals of paired differences are computed from them (`calviz.comparison.difference_intervals`). Without it these
+        intervals would be too narrow, because errors vary slightly less between resamples of the rows than between new samples,
+        most of all where a largest gap or a bandwidth depends on the rows (measured, see `docs/uncertainty.md`).
+    one_bin : bool
+        Whether the value is the gap of one bin, and judged like that bin: by the interval of its share of hits.
+        `details` then has ``bin_low``, ``bin_high``, ``bin_rows``, ``mean_score``, ``hits_low`` and ``hits_high``.
+    bound : callable, optional
+        ``bound(sample, view)`` returns how far the metric of a profile may be from that of its rows
+        (`calviz.sample.cell_bounds`), where the sums do not determine it exactly; without it no bound is known.
+    """
+
+    label: str
+    family: str
+    direction: Direction
+    bounds: tuple[float, float]
+    formula: str
+    reference: str
+    view: Callable[..., V]
+    key: str = ""
+    unit: Unit = "plain"
+    tail: Tail = "upper"
+    interval: IntervalMethod = "percentile"
+    details: Callable[[V], Mapping[str, float]] | None = None
+    undefined: str = "undefined on these rows."
+    closed_interval: Callable[[V, float], tuple[float, float] | None] | None = None
+    closed_where: Callable[[V], bool] | None = None
+    closed_weights: bool = False
+    note: Callable[[V], str | None] | None = None
+    interval_note: Callable[[Any], str | None] | None = None
+    tables: tuple[TableKind, ...] = ()
+    paired: bool = True
+    criterion: int | None = None
+    rare_losses: RowLoss | None = None
+    widening: float = 1.04
+    one_bin: bool = False
+    bound: Callable[[Any, V], float] | None = None
+
+    def __call__(self, value: Callable[[V], FloatArray]) -> Callable[[V], FloatArray]:
+        """Register the decorated function, from a view to values of any shape; its docstring's first paragraph is the summary."""
+        named = {**vars(self), "key": self.key or value.__name__}
+        METRICS.register(Metric(**named, value=value, summary=first_paragraph(value)))
+        return value
+
+
+metric = MetricFacts
+
+
+def first_paragraph(documented: object) -> str:
+    """The first paragraph of a docstring, on one line."""
+    return " ".join((inspect.getdoc(documented) or "").split("\n\n")[0].split())
+
+
+@dataclass(frozen=True, kw_only=True)
+class Metric(MetricFacts[Any]):
+    """A registered metric: what is declared about it, and a function of a view of the sample.
+
+    Attributes
+    ----------
+    value : callable
+        ``value(view)`` returns the value, with the view's leading axis of resamples if it has one.
+    summary : str
+        What it means, in one or two plain sentences.
+    """
+
+    value: Callable[[Any], FloatArray]
+    summary: str
+
+    def closed_form(self, view: Any, rows: Any) -> ClosedForm | None:
+        """The closed-form interval of a view's value as a function of the level; None if there is none for these rows.
+
+        Parameters
+        ----------
+        view : View
+        rows : Predictions, ConfidencePredictions or Profile
+            The rows that the view is of.
+        """
+        possible = rows.alike or (self.closed_weights and rows.clusters is None)
+        if self.closed_interval is None or not possible:
+            return None
+        if self.closed_where is not None and not self.closed_where(view):
+            return None
+        return partial(self.closed_interval, view)
+
+    @property
+    def of_calibration(self) -> bool:
+        """Whether it is an error of the probabilities alone: a model that is often wrong may be the better one by it."""
+        return self.family in CALIBRATION
+
+    @property
+    def reweighting(self) -> Reweighting | None:
+        """How its view is recomputed from row weights; None if that is unknown, or would need a fit each time."""
+        return reweighting_of(self.view) if self.paired else None
+
+    @property
+    def parameters(self) -> tuple[Parameter, ...]:
+        """The parameters that a user may set."""
+        return parameters_of(self.view)
+
+
+#: The headings that metrics are listed under, in display order.
+FAMILIES = (
+    "Accuracy and proper scores",
+    "Binned",
+    "Bin-free",
+    "Class-wise",
+    "Over- and underconfidence",
+    "Selective prediction",
+    "Discrimination and decisions",
+    "Tests and summaries",
+)
+#: Headings of the errors that say nothing about how often a model is right.
+CALIBRATION = ("Binned", "Bin-free", "Class-wise", "Over- and underconfidence")
+
+
+class MetricRegistry(Registry[Metric]):
+    """Metrics by key: family by family, module by module, as they are defined; other families and metrics of plugins come last."""
+
+    def _place(self, entry: Metric) -> tuple[int, bool, str]:
+        family, module = entry.family, entry.value.__module__
+        place = FAMILIES.index(family) if family in FAMILIES else len(FAMILIES)
+        return place, not module.startswith("calviz."), module
+
+    def in_table(self, table: TableKind) -> tuple[str, ...]:
+        """Keys of the metrics of a table with room for only a few."""
+        return tuple(m.key for m in self if table in m.tables)
+
+    def selection(
+        self, metrics: Iterable[str] | Literal["all"] | None, table: TableKind
+    ) -> tuple[str, ...] | None:
+        """Keys of the metrics that a comparison measures: by default those of a table; None stands for all metrics."""
+        if metrics is None:
+            return self.in_table(table)
+        if isinstance(metrics, str):
+            return None if metrics == "all" else (metrics,)
+        return tuple(metrics)
+
+    def criteria(self) -> tuple[str, ...]:
+        """Keys of the metrics that recalibrators are ranked by, in order of preference."""
+        places = {m.key: m.criterion for m in self if m.criterion is not None}
+        return tuple(sorted(places, key=lambda key: places[key]))
+
+
+#: The metric that ranks by default: a proper score, which is best on average for the true probabilities.
+RANKED_BY = "nll"
+
+#: The calibration error that is selected by default: the most widely quoted one.
+QUOTED = "ece"
+
+METRICS = MetricRegistry("metric")
+
+
+def badness(direction: str) -> Callable[[float], float] | None:
+    """Return a function from a value to its badness (lower is better); None for a metric that only describes the data."""
+    worse: dict[str, Callable[[float], float]] = {
+        "lower": lambda v: v,
+        "higher": lambda v: -v,
+        "zero": abs,
+        "one": lambda v: abs(v - 1),
+    }
+    return worse.get(direction)
 
 
 # ---- Recalibrators
@@ -33,8 +485,7 @@ Needs = Literal["probabilities", "logits", "log-probabilities"]
 FloorChoice: TypeAlias = float | Literal["auto"] | None
 #: The headings that recalibrators are listed under, in display order.
 Family = Literal["Uncalibrated", "Automatic", "Parametric", "Non-parametric", "Composition"]
-FAMILIES: tuple[Family, ...] = get_args(Family)
-
+RECALIBRATOR_FAMILIES: tuple[Family, ...] = get_args(Family)
 
 #: The key of the unchanged scores, the first entry of every comparison.
 UNCALIBRATED = "identity"
@@ -134,9 +585,12 @@ def zero_words(params: Mapping[str, Any]) -> str | None:
     return None
 
 
-@dataclass(frozen=True)
-class RecalibratorSpec:
-    """A registered recalibrator.
+C = TypeVar("C", bound=type)
+
+
+@dataclass(frozen=True, kw_only=True)
+class RecalibratorFacts:
+    """What is declared about a recalibrator; as a decorator, `recalibrator`, it registers a class.
 
     Attributes
     ----------
@@ -151,17 +605,17 @@ class RecalibratorSpec:
         Whether it keeps the predicted class of every row.
     needs : {"probabilities", "logits", "log-probabilities"}
         What it computes with. Logits are used where the data have them, log-probabilities where not.
+    reference : str
+        The source, with its equation.
+    formula : str
+        LaTeX.
     confidence_only : bool
         Whether it is defined for a single score and a hit per row, which is all that
         confidence-only data have.
-    reference : str
-        The source, with its equation.
     summary : str
-        What it does, in one or two plain sentences.
-    formula : str
-        LaTeX.
-    make : callable
-        ``make(input=..., **parameters)`` returns an unfitted recalibrator.
+        What it does, in one or two plain sentences; if left out, the first paragraph of the class's docstring.
+    preset : mapping
+        Parameters that are set, so that one class can be registered under several keys.
     left_out : callable
         ``left_out(facts)`` returns why the method is not suggested for such data; "" if it is.
     preselected : bool
@@ -179,15 +633,45 @@ class RecalibratorSpec:
     family: Family
     accuracy_preserving: bool
     needs: Needs
-    confidence_only: bool
     reference: str
-    summary: str
     formula: str
-    make: Callable[..., Any] = field(repr=False)
+    confidence_only: bool = False
+    summary: str = ""
+    preset: Mapping[str, Any] = field(default_factory=dict, hash=False)
     left_out: LeftOut = field(default=suggested, repr=False)
     preselected: bool = False
     mixed_up_to: int = 0
     interval_columns: tuple[str, str] | tuple[()] = ()
+
+    def __call__(self, cls: C) -> C:
+        """Register the decorated class.
+
+        It gets the attributes `key`, `needs` and `accuracy_preserving`, unless its body sets them: of several decorators,
+        those of the nearest one.
+        """
+        for name in ("key", "needs", "accuracy_preserving"):
+            if name not in vars(cls):
+                setattr(cls, name, getattr(self, name))
+        summary = self.summary or first_paragraph(cls)
+        make = partial(cls, **self.preset) if self.preset else cls
+        RECALIBRATORS.register(RecalibratorSpec(**{**vars(self), "summary": summary}, make=make))
+        return cls
+
+
+recalibrator = RecalibratorFacts
+
+
+@dataclass(frozen=True, kw_only=True)
+class RecalibratorSpec(RecalibratorFacts):
+    """A registered recalibrator: what is declared about it, and what makes it.
+
+    Attributes
+    ----------
+    make : callable
+        ``make(input=..., **parameters)`` returns an unfitted recalibrator.
+    """
+
+    make: Callable[..., Any] = field(repr=False)
 
     @property
     def parameters(self) -> tuple[Parameter, ...]:
@@ -226,7 +710,7 @@ class RecalibratorRegistry(Registry[RecalibratorSpec]):
     composed: Callable[[str], RecalibratorSpec]
 
     def _place(self, entry: RecalibratorSpec) -> tuple[int, str]:
-        return FAMILIES.index(entry.family), entry.key
+        return RECALIBRATOR_FAMILIES.index(entry.family), entry.key
 
     def __getitem__(self, key: str) -> RecalibratorSpec:
         self._discover()
@@ -249,61 +733,6 @@ class RecalibratorRegistry(Registry[RecalibratorSpec]):
 
 
 RECALIBRATORS = RecalibratorRegistry("recalibrator")
-
-
-C = TypeVar("C", bound=type)
-
-
-def recalibrator(
-    *,
-    key: str,
-    label: str,
-    family: Family,
-    accuracy_preserving: bool,
-    needs: Needs,
-    reference: str,
-    formula: str,
-    confidence_only: bool = False,
-    summary: str | None = None,
-    preset: Mapping[str, Any] | None = None,
-    left_out: LeftOut = suggested,
-    preselected: bool = False,
-    mixed_up_to: int = 0,
-    interval_columns: tuple[str, str] | tuple[()] = (),
-) -> Callable[[C], C]:
-    """Register the decorated class; its docstring's first paragraph is the summary.
-
-    The class gets the attributes `key`, `needs` and `accuracy_preserving`, unless its body sets them. With a `preset` of parameters,
-    one class can be registered under several keys: its own attributes are those of the decorator nearest to it.
-    """
-
-    def register(cls: C) -> C:
-        text = inspect.getdoc(cls) or ""
-        attributes = {"key": key, "needs": needs, "accuracy_preserving": accuracy_preserving}
-        for name, value in attributes.items():
-            if name not in vars(cls):
-                setattr(cls, name, value)
-        RECALIBRATORS.register(
-            RecalibratorSpec(
-                key=key,
-                label=label,
-                family=family,
-                accuracy_preserving=accuracy_preserving,
-                needs=needs,
-                confidence_only=confidence_only,
-                reference=reference,
-                summary=summary or " ".join(text.split("\n\n")[0].split()),
-                formula=formula,
-                make=partial(cls, **preset) if preset else cls,
-                left_out=left_out,
-                preselected=preselected,
-                mixed_up_to=mixed_up_to,
-                interval_columns=interval_columns,
-            )
-        )
-        return cls
-
-    return register
 
 
 # ---- Figures

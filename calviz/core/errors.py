@@ -1,10 +1,12 @@
-"""The errors that calviz raises, missing packages, findings (imports no numpy)."""
+"""The errors that calviz raises, checks of options, missing packages, findings (imports no numpy)."""
 
 from __future__ import annotations
 
+import difflib
 import importlib.util
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from numbers import Integral, Real
 from typing import Any, Literal, get_args
 
 
@@ -108,19 +110,15 @@ class InputError(CalvizError):
         super().__init__(self._sentence())
 
     def _sentence(self) -> str:
-        place: list[str] = []
-        if self.placed:
-            head = self.file or ""
-            return _finished(f"{head}: {self.what}" if head else self.what, self.remedy)
-        if self.row is not None:
+        place = [self.file] if self.file else []
+        if self.row is not None and not self.placed:
             place.append(f"row {self.row:,}")
-        if self.line is not None:
+        if self.line is not None and not self.placed:
             place.append(f"line {self.line:,}")
-        if self.column is not None:
+        if self.column is not None and not self.placed:
             place.append(f"column '{shortened(self.column)}'")
-        head = ", ".join(([self.file] if self.file else []) + place)
-        text = f"{head}: {self.what}" if head else self.what
-        return _finished(text, self.remedy)
+        head = ", ".join(place)
+        return _finished(f"{head}: {self.what}" if head else self.what, self.remedy)
 
     def but(self, **changes: Any) -> InputError:
         """Return the same error with some arguments changed."""
@@ -208,6 +206,53 @@ class NotAvailable(CalvizError):
     """
 
 
+# ---- Checks of options
+
+
+def known_names(given: object, known: Iterable[str]) -> str:
+    """The end of a sentence about an unknown name: the nearest known one, and all of them.
+
+    >>> known_names("eec", ["ece", "mce"])
+    "did you mean 'ece'? known: ece, mce"
+    """
+    names = list(known)
+    near = difflib.get_close_matches(str(given), names, 1, 0.6)
+    return (f"did you mean '{near[0]}'? " if near else "") + f"known: {', '.join(names)}"
+
+
+def check_choice(name: str, value: Any, choices: tuple[Any, ...]) -> None:
+    """Raise OptionError if the value is not one of the choices."""
+    if value not in choices:
+        allowed = ", ".join(str(choice) for choice in choices)
+        raise OptionError(f"'{name}' must be one of {allowed}; got {value!r}.")
+
+
+def check_whole(name: str, value: Any, *, least: int | None = None) -> None:
+    """Raise OptionError if the value is not a whole number, or is less than `least`."""
+    whole = isinstance(value, Integral) and not isinstance(value, bool)
+    if not whole or (least is not None and value < least):
+        rule = "a whole number" if least is None else f"a whole number, {least} or more"
+        raise OptionError(f"'{name}' must be {rule}, got {value!r}.")
+
+
+def check_level(level: float) -> None:
+    """Raise OptionError unless the level of an interval lies between 0 and 1."""
+    if not 0 < level < 1:
+        raise OptionError(f"'level' must lie between 0 and 1, got {level!r}.")
+
+
+def checked_cutoff(value: Any, name: str = "cutoff") -> float:
+    """Return the cutoff as a float; raises OptionError unless it lies between 0 and 1."""
+    is_number = isinstance(value, Real) and not isinstance(value, bool)
+    if not is_number or not 0 < value < 1:
+        raise OptionError(
+            f"'{name}' must be a number above 0 and below 1, because its odds are the cost ratio of the two kinds of wrong decision; got {value!r}."
+        )
+    return float(value)
+
+
+# ---- Optional packages
+
 #: What each optional package is needed for, by module name; `pyproject.toml` lists them as extras.
 PURPOSES = {
     "duckdb": "the DuckDB engine needs",
@@ -252,6 +297,8 @@ def needs(*packages: str) -> None:
     if missing:
         raise MissingPackage(*missing)
 
+
+# ---- Findings
 
 Severity = Literal["info", "warning", "error"]
 

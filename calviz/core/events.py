@@ -494,6 +494,13 @@ def equal_width_edges(bins: int, dtype: np.dtype[Any] | type = np.float64) -> Fl
     return (np.arange(bins + 1) / bins).astype(dtype)
 
 
+def ends_of_bins(rows: int, bins: int) -> IntArray:
+    """Cumulative rows at the end of each bin but the last, shape (M - 1,), as by ``np.array_split``: the larger bins come first."""
+    size, larger = divmod(rows, bins)
+    m = np.arange(1, bins)
+    return m * size + np.minimum(m, larger)
+
+
 def equal_mass_edges(score: FloatArray, bins: int, *, is_sorted: bool = False) -> FloatArray:
     """Return edges between bins of (nearly) equal counts; ties stay together, no bin is empty.
 
@@ -509,9 +516,7 @@ def equal_mass_edges(score: FloatArray, bins: int, *, is_sorted: bool = False) -
     """
     ordered = score if is_sorted else np.sort(score)
     n = ordered.shape[0]
-    size, larger = divmod(n, bins)
-    m = np.arange(1, bins)
-    cuts = m * size + np.minimum(m, larger)
+    cuts = ends_of_bins(n, bins)
     cuts = cuts[(cuts > 0) & (cuts < n)]
     # Looked up at the ends of their ties, as a copy with one score per tie would be large.
     places = ends_of_near_ties(ordered, np.concatenate([[0], cuts - 1, [n - 1]]))
@@ -544,9 +549,7 @@ def weighted_mass_edges(
     ordered = tied_scores(score[order])
     upto = np.cumsum(weights[order])
     if counted:
-        size, larger = divmod(int(upto[-1]), bins)
-        m = np.arange(1, bins)
-        cut_weights = m * size + np.minimum(m, larger)
+        cut_weights = ends_of_bins(int(upto[-1]), bins)
         cut_weights = cut_weights[cut_weights > 0].astype(np.float64)
     else:
         # Sums of weights that should be equal may differ by rounding.

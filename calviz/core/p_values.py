@@ -4,7 +4,16 @@ from __future__ import annotations
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import gammainc, gammaincc, gammaincinv, ndtr, ndtri
+from scipy.special import (
+    betainc,
+    betaincinv,
+    gammainc,
+    gammaincc,
+    gammaincinv,
+    gammaln,
+    ndtr,
+    ndtri,
+)
 
 from calviz.core.blocks import BoolArray, FloatArray, IntArray
 
@@ -52,6 +61,23 @@ def holm(p: npt.ArrayLike) -> FloatArray:
     return np.minimum(adjusted, 1.0)
 
 
+def fisher_below(hits: int, rows: int, other_hits: int, other_rows: int) -> float:
+    """p-value of a share of hits that is smaller than that of other rows (Fisher's exact test, one-sided).
+
+    Given the number of all hits, those of the first rows are hypergeometric: the same as
+    ``scipy.stats.fisher_exact(..., alternative="less")``, without its import.
+    """
+    total, every = hits + other_hits, rows + other_rows
+    x = np.arange(max(0, total - other_rows), min(rows, total) + 1)
+
+    def log_choose(n: npt.ArrayLike, k: npt.ArrayLike) -> FloatArray:
+        n, k = np.asarray(n, np.float64), np.asarray(k, np.float64)
+        return np.asarray(gammaln(n + 1) - gammaln(k + 1) - gammaln(n - k + 1))
+
+    log_p = log_choose(rows, x) + log_choose(other_rows, total - x) - log_choose(every, total)
+    return float(min(np.exp(log_p[x <= hits]).sum(), 1.0))
+
+
 def westfall_young(
     observed: FloatArray, drawn: FloatArray, weights: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
@@ -83,18 +109,72 @@ def westfall_young(
     ordered = np.sort(statistics, axis=1)
     p = np.empty(statistics.shape)
     for t, row in enumerate(statistics):
-        # Tolerates the rounding of another order of summation.
-        below = row - 1e-9 * (1e-3 + np.abs(row))
-        p[t] = (count - np.searchsorted(ordered[t], below, side="left")) / count
+        p[t] = (count - np.searchsorted(ordered[t], _rounded(row), side="left")) / count
     weighted = p / weights[:, None]
-    order = np.argsort(weighted[:, 0], kind="stable")
-    adjusted = np.empty(observed.shape)
-    least = np.full(count, np.inf)
+    return p[:, 0], np.maximum(_step_down(-weighted), p[:, 0])
+
+
+def max_t(statistics: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Unadjusted and adjusted p-values by the step-down max-T method, which needs few draws for many tests.
+
+    Min-p ranks p-values that are multiples of 1 / (B + 1): with T tests hardly any adjusted one is below T / (B + 1).
+
+    Parameters
+    ----------
+    statistics : ndarray, shape (T, B + 1)
+        Statistics of T tests on one scale, the larger, the more unusual; the first column is the sample's, the others are those of
+        B draws under the null hypothesis.
+
+    Returns
+    -------
+    p, adjusted : ndarray, shape (T,)
+        Multiples of 1 / (B + 1). If columns are exchangeable under the null hypothesis, the probability that any adjusted
+        p-value is at most a is at most a.
+
+    References
+    ----------
+    Westfall & Young 1993, algorithm 4.1; Ge, Dudoit & Speed 2003, box 2.
+    """
+    observed = statistics[:, :1]
+    p = np.count_nonzero(statistics >= _rounded(observed), axis=1) / statistics.shape[1]
+    return p, np.maximum(_step_down(statistics), p)
+
+
+def in_spreads(values: FloatArray) -> FloatArray:
+    """Deviations from the mean of each row, divided by the root mean square of those on the same side, shape (T, B + 1).
+
+    The tails of a skewed metric are long on one side; one spread for both would make the short one blind. Columns are treated
+    alike, so that tests stay exact. A value that is nan, or does not vary, deviates by 0.
+    """
+    some = np.isfinite(values)
+    count = np.maximum(some.sum(axis=1, keepdims=True), 1)
+    off = np.where(some, values, 0.0)
+    off = np.where(some, off - off.sum(axis=1, keepdims=True) / count, 0.0)
+    out = np.zeros(off.shape)
+    for side in (np.maximum(off, 0), np.maximum(-off, 0)):
+        square = np.square(side).sum(axis=1, keepdims=True)
+        spread = np.sqrt(square / np.maximum((side > 0).sum(axis=1, keepdims=True), 1))
+        # Below this it is rounding.
+        varies = spread > 1e-12 * np.abs(off).max(initial=1e-3)
+        out += np.divide(side, spread, out=np.zeros(off.shape), where=varies & (side > 0))
+    return out
+
+
+def _rounded(value: FloatArray) -> FloatArray:
+    """A value, less the rounding of another order of summation."""
+    return np.asarray(value - 1e-9 * (1e-3 + np.abs(value)))
+
+
+def _step_down(statistics: FloatArray) -> FloatArray:
+    """Adjusted p-values of the first column of statistics, shape (T, B + 1): each test against the largest of it and all less unusual ones."""
+    order = np.argsort(-statistics[:, 0], kind="stable")
+    adjusted = np.empty(order.size)
+    largest = np.full(statistics.shape[1], -np.inf)
     for t in order[::-1]:
-        np.minimum(least, weighted[t], out=least)
-        adjusted[t] = np.count_nonzero(least <= weighted[t, 0] * (1 + 1e-12)) / count
+        np.maximum(largest, statistics[t], out=largest)
+        adjusted[t] = np.count_nonzero(largest >= _rounded(statistics[t, 0])) / largest.size
     adjusted[order] = np.maximum.accumulate(adjusted[order])
-    return p[:, 0], np.maximum(adjusted, p[:, 0])
+    return adjusted
 
 
 def clopper_pearson(
@@ -118,9 +198,6 @@ def clopper_pearson(
     Clopper & Pearson 1934: the probabilities under which at least, or at most, this number of hits
     occurs with probability (1 - level) / 2, as quantiles of the beta distribution.
     """
-    # Imported here, so that only callers who need an interval wait for SciPy.
-    from scipy.special import betaincinv
-
     k, n = np.broadcast_arrays(np.asarray(hits, np.float64), np.asarray(rows, np.float64))
     tail = (1 - level) / 2
     low, high = np.zeros(k.shape), np.ones(k.shape)
@@ -128,6 +205,17 @@ def clopper_pearson(
     low[some] = betaincinv(k[some], (n - k)[some] + 1, tail)
     high[not_all] = betaincinv(k[not_all] + 1, (n - k)[not_all], 1 - tail)
     return low, high
+
+
+def at_most(hits: npt.ArrayLike, rows: npt.ArrayLike, chance: npt.ArrayLike) -> FloatArray:
+    """Probability of at most so many hits among rows with this chance, arguments of any shapes that broadcast.
+
+    The exact binomial probability for whole numbers, and between them its continuous generalisation by the incomplete beta function.
+    """
+    k, n = np.asarray(hits, np.float64), np.asarray(rows, np.float64)
+    return np.asarray(
+        np.where(k < n, betainc(np.maximum(n - k, 1e-9), k + 1, 1 - np.asarray(chance)), 1.0)
+    )
 
 
 # ---- Sums of independent variables

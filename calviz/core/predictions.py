@@ -6,14 +6,12 @@ import re
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import InitVar, dataclass
-from types import MappingProxyType
 from typing import Any, Self, TypeAlias, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from calviz.core.blocks import BoolArray, FloatArray, IntArray, element_type, read_only
-from calviz.core.cells import ClassCells
 from calviz.core.errors import InputError, shortened
 from calviz.core.probabilities import (
     RowsInRange,
@@ -25,7 +23,14 @@ from calviz.core.probabilities import (
     softmax_probabilities,
 )
 from calviz.core.registry import Constructors
-from calviz.core.row_columns import Factor, Kind, RowColumns, checked_weights, hash_arrays
+from calviz.core.row_columns import (
+    ClassCells,
+    Factor,
+    Kind,
+    RowColumns,
+    checked_weights,
+    hash_arrays,
+)
 
 #: Prefix in files of the columns of `Predictions.numbers` that hold an interval.
 INTERVAL = "interval_"
@@ -92,16 +97,14 @@ class Predictions(Constructors, RowColumns):
             raise InputError("neither probabilities nor logits were given")
         if self.labels is None:
             raise InputError("no labels were given, so there is nothing to compare with")
-        if self.logits is not None:
-            logits = as_float(self.logits, "logits")
+        logits = None if self.logits is None else as_float(self.logits, "logits")
+        if logits is not None:
             if logits.ndim != 2:
                 raise InputError(f"'logits' has shape {logits.shape}, expected 2-D (rows, classes)")
             check_finite(logits, "logits")
-            object.__setattr__(self, "logits", read_only(logits))
         if self.probs is None:
-            assert self.logits is not None
-            probs = softmax_probabilities(self.logits)
-            object.__setattr__(self, "_kind", "logits")
+            assert logits is not None
+            probs = softmax_probabilities(logits)
         else:
             probs = as_float(self.probs, "probs")
             if probs.ndim == 1:
@@ -115,19 +118,22 @@ class Predictions(Constructors, RowColumns):
                 f"'probs' has shape {probs.shape}, expected 2-D (rows, at least two classes)"
             )
         n, k = probs.shape
-        if self.logits is not None and self.logits.shape != probs.shape:
-            raise InputError(f"logits have shape {self.logits.shape} but probs {probs.shape}")
+        if logits is not None and logits.shape != probs.shape:
+            raise InputError(f"logits have shape {logits.shape} but probs {probs.shape}")
         self._check_columns(n)
-        object.__setattr__(self, "_row_sums", checked_row_sums(probs, filled))
-        object.__setattr__(self, "probs", read_only(probs))
-        object.__setattr__(self, "labels", read_only(checked_labels(self.labels, n, k)))
-        names = tuple(str(c) for c in self.class_names) or tuple(str(j) for j in range(k))
-        if len(names) != k:
-            raise InputError(f"there are {len(names)} class names for {k} classes")
-        if len(set(names)) != k:
-            double = Counter(names).most_common(1)[0][0]
+        vars(self).update(
+            _kind="logits" if self.probs is None else "probabilities",
+            _row_sums=checked_row_sums(probs, filled),
+            probs=read_only(probs),
+            logits=None if logits is None else read_only(logits),
+            labels=read_only(checked_labels(self.labels, n, k)),
+            class_names=tuple(str(c) for c in self.class_names) or tuple(str(j) for j in range(k)),
+        )
+        if len(self.class_names) != k:
+            raise InputError(f"there are {len(self.class_names)} class names for {k} classes")
+        if len(set(self.class_names)) != k:
+            double = Counter(self.class_names).most_common(1)[0][0]
             raise InputError(f"the class name '{shortened(double)}' stands for more than one class")
-        object.__setattr__(self, "class_names", names)
 
     @property
     def row_sums(self) -> RowSumDeviation:
@@ -148,26 +154,12 @@ class Predictions(Constructors, RowColumns):
     @property
     def kind(self) -> Kind:
         """Source of the probabilities: "logits" (their softmax) or "probabilities"."""
-        kind: Kind = self.__dict__.get("_kind", "probabilities")
+        kind: Kind = self.__dict__["_kind"]
         return kind
 
     def take(self, rows: npt.NDArray[Any], *, name: str | None = None) -> Self:
         """Return the predictions of the selected rows (a boolean mask or indices), without validating again."""
-        new = object.__new__(type(self))
-        columns = self._columns_at(rows)
-        for key in ("groups", "numbers", "texts"):
-            columns[key] = MappingProxyType(columns[key])
-        for key, value in columns.items():
-            object.__setattr__(new, key, value)
-        object.__setattr__(new, "class_names", self.class_names)
-        object.__setattr__(new, "name", name or self.name)
-        object.__setattr__(new, "_row_sums", self.row_sums)
-        object.__setattr__(new, "_kind", self.kind)
-        object.__setattr__(new, "probs", read_only(self.probs[rows]))
-        object.__setattr__(new, "labels", read_only(self.labels[rows]))
-        object.__setattr__(
-            new, "logits", None if self.logits is None else read_only(self.logits[rows])
-        )
+        new = super().take(rows, name=name)
         if new.n == 0:
             raise InputError(
                 "there are no rows left after the selection", remedy="select at least one"
@@ -215,14 +207,12 @@ class ConfidencePredictions(RowColumns):
             )
         self._check_columns(confidence.shape[0])
         check_unit_interval(confidence[:, None], "confidence")
-        object.__setattr__(self, "confidence", read_only(confidence))
-        object.__setattr__(self, "correct", read_only(correct))
+        vars(self).update(confidence=read_only(confidence), correct=read_only(correct))
         for key in ("labels", "predicted"):
             column = getattr(self, key)
             if column is not None:
                 k = len(self.class_names) or int(np.max(column)) + 1
-                checked = checked_labels(column, self.n, k)
-                object.__setattr__(self, key, read_only(checked))
+                vars(self)[key] = read_only(checked_labels(column, self.n, k))
 
     @property
     def n(self) -> int:
@@ -238,19 +228,6 @@ class ConfidencePredictions(RowColumns):
     def kind(self) -> Kind:
         """Always "confidence"."""
         return "confidence"
-
-    def take(self, rows: npt.NDArray[Any], *, name: str | None = None) -> Self:
-        """Return the data of the selected rows (a boolean mask or indices), without validating again."""
-        new = self._unchecked()
-        columns = self._columns_at(rows)
-        for key in ("groups", "numbers", "texts"):
-            columns[key] = MappingProxyType(columns[key])
-        for key in ("confidence", "correct", "labels", "predicted"):
-            column = getattr(self, key)
-            columns[key] = None if column is None else read_only(column[rows])
-        columns["class_cells"] = None if self.class_cells is None else self.class_cells.take(rows)
-        new.__dict__.update(columns, name=name or self.name)
-        return new
 
     def _hash_scores(self, digest: Any) -> None:
         digest.update(b"confidence/1")

@@ -12,11 +12,10 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 import numpy as np
 
 from calviz.core.blocks import BoolArray, IntArray
-from calviz.core.cells import FEW_SCORES, FINE_CELLS, Cells, ClassCells
-from calviz.core.errors import InputError, OptionError, needs, shortened
-from calviz.core.limits import check_choice, check_place, replacing
+from calviz.core.errors import InputError, OptionError, check_choice, needs, shortened
+from calviz.core.limits import check_place, replacing
 from calviz.core.predictions import ConfidencePredictions, Dataset, Predictions, check_dataset
-from calviz.core.row_columns import Factor
+from calviz.core.row_columns import FEW_SCORES, FINE_CELLS, Cells, ClassCells, Factor
 
 if TYPE_CHECKING:
     import polars as pl
@@ -31,7 +30,7 @@ CLASS_SUMS = ("n", "score_sum")
 def intervals_of(n_classes: int) -> int:
     """Return the number of equal-width intervals for the probability of each class.
 
-    A divisor of `calviz.core.cells.FINE_CELLS` and a multiple of 960, so that the usual numbers of bins divide it. The number
+    A divisor of `calviz.core.row_columns.FINE_CELLS` and a multiple of 960, so that the usual numbers of bins divide it. The number
     decreases with the number of classes, so that the total number of cells stays about the same.
 
     >>> [intervals_of(k) for k in (3, 10, 100, 1000)]
@@ -240,7 +239,7 @@ class Profile:
         return ", ".join(parts)
 
     def predictions(self) -> Dataset:
-        """Return the cells as predictions with weights, each standing for many rows (`calviz.core.cells`).
+        """Return the cells as predictions with weights, each standing for many rows (`calviz.core.row_columns`).
 
         Returns
         -------

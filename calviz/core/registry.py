@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import importlib
 import pkgutil
 import threading
@@ -10,7 +9,7 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Generic, Literal, Protocol, Self, TypeVar
 
-from calviz.core.errors import OptionError, lines_of
+from calviz.core.errors import OptionError, known_names, lines_of
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -121,10 +120,8 @@ class Registry(Generic[T]):
         try:
             return self._entries[key]
         except (KeyError, TypeError):
-            keys = ", ".join(self.keys())
-            near = difflib.get_close_matches(str(key), self.keys(), 1, 0.6)
-            meant = f"did you mean '{near[0]}'? known" if near else "known"
-            raise OptionError(f"there is no {self.kind} '{key!s:.60}'; {meant}: {keys}.") from None
+            known = known_names(key, self.keys())
+            raise OptionError(f"there is no {self.kind} '{key!s:.60}'; {known}.") from None
 
     def __contains__(self, key: object) -> bool:
         self._discover()

@@ -1,4 +1,4 @@
-"""The columns of predictions beside scores and labels: levels, clusters, weights, times."""
+"""The columns of predictions beside scores and labels: levels, clusters, weights, times; the cells of a profile."""
 
 from __future__ import annotations
 
@@ -14,9 +14,8 @@ import numpy as np
 import numpy.typing as npt
 
 from calviz.core.blocks import BoolArray, FloatArray, IntArray, element_type, read_only
-from calviz.core.cells import Cells
 from calviz.core.errors import InputError, shortened, visible
-from calviz.core.probabilities import as_float
+from calviz.core.probabilities import LOG_FLOOR, as_float
 
 if TYPE_CHECKING:
     import polars as pl
@@ -243,6 +242,195 @@ def _row(tag: str, cells: Sequence[object]) -> str:
     )
 
 
+# ---- Cells of a profile
+
+#: Number of equal-width cells. Bins are unions of cells if their number divides this, as 15 and 20 do.
+FINE_CELLS = 15 << 12
+#: Up to this many distinct scores, a profile keeps one cell per score.
+FEW_SCORES = 1 << 17
+
+
+@dataclass(frozen=True, eq=False)
+class Cells:
+    """Facts about the observed rows behind each row of a profile.
+
+    Attributes
+    ----------
+    low, high : ndarray of float64, shape (n,)
+        Smallest and largest score of the observed rows.
+    log_loss : ndarray of float64, shape (n,)
+        Mean of -log of the probability of the true class (nats); nan where it is unknown.
+    clipped : ndarray of float64, shape (n,)
+        Number of observed rows in which the true class has a probability below the limit of log losses (`LOG_FLOOR`).
+    squared_error : ndarray of float64, shape (n,)
+        Mean squared distance to the one-hot label, summed over classes; nan where it is unknown.
+    single : bool
+        Whether the scores were given in single precision; bin edges are then rounded to float32.
+    summed : bool
+        Whether scores and losses are exact means over the observed rows. False after a map that was applied to the mean score
+        of cells with several scores.
+    """
+
+    low: FloatArray
+    high: FloatArray
+    log_loss: FloatArray
+    clipped: FloatArray
+    squared_error: FloatArray
+    single: bool = False
+    summed: bool = True
+
+    def __post_init__(self) -> None:
+        for name in self._columns():
+            object.__setattr__(self, name, read_only(np.asarray(getattr(self, name), np.float64)))
+
+    @classmethod
+    def _columns(cls) -> tuple[str, ...]:
+        return tuple(f.name for f in fields(cls) if f.name not in ("single", "summed"))
+
+    def __len__(self) -> int:
+        return int(self.low.shape[0])
+
+    @property
+    def width(self) -> FloatArray:
+        """Largest minus smallest score of each cell, shape (n,)."""
+        return self.high - self.low
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether every cell holds a single score, so that no information about (score, hit) was lost."""
+        return self.summed and bool((self.low == self.high).all())
+
+    @property
+    def edge_type(self) -> np.dtype[Any]:
+        """Dtype to which bin edges are rounded."""
+        return np.dtype(np.float32 if self.single else np.float64)
+
+    def take(self, rows: npt.NDArray[Any]) -> Cells:
+        """Return the cells of the selected rows (a boolean mask or indices)."""
+        columns = {name: getattr(self, name)[rows] for name in self._columns()}
+        return Cells(**columns, single=self.single, summed=self.summed)
+
+
+def cells_after_map(
+    cells: Cells, probs: FloatArray, labels: npt.NDArray[Any], counts: FloatArray | None
+) -> Cells:
+    """Return the cells of two-class data after a map, which was applied to the mean score of each cell.
+
+    The result is exact if each cell held a single score.
+
+    Parameters
+    ----------
+    cells : Cells
+    probs : ndarray, shape (n, 2)
+        Output of the map for the mean scores.
+    labels : ndarray of int or bool, shape (n,)
+    counts : ndarray, shape (n,), optional
+        Number of rows in each cell; one if left out.
+    """
+    score = np.asarray(probs[:, 1], np.float64)
+    of_label = np.where(labels.astype(bool), score, probs[:, 0]).astype(np.float64)
+    least = LOG_FLOOR
+    return Cells(
+        low=score,
+        high=score,
+        log_loss=0.0 - np.log(np.maximum(of_label, least)),
+        clipped=(of_label < least) * (1.0 if counts is None else counts),
+        squared_error=2 * np.square(1 - of_label),
+        single=False,
+        summed=cells.summed and cells.is_exact,
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class ClassCells:
+    """One row per class, cell of the class's probability, hit (whether it is the label) and block.
+
+    A block holds the observed rows with one combination of split, groups and time. Rows are sorted by class.
+
+    Attributes
+    ----------
+    class_index : ndarray of int, shape (C,)
+        The class.
+    cell : ndarray of int, shape (C,)
+        Index of the cell.
+    hit : ndarray of bool, shape (C,)
+    count, score, low, high : ndarray of float64, shape (C,)
+        Number of observed rows; mean, smallest and largest of their scores.
+    block : ndarray of int, shape (C,)
+        Index of the block.
+    block_of_row : ndarray of int, shape (n,)
+        Block of each cell of the top label.
+    n_classes : int
+    single : bool
+        Whether the scores were given in single precision.
+    """
+
+    class_index: IntArray
+    cell: IntArray
+    hit: BoolArray
+    count: FloatArray
+    score: FloatArray
+    low: FloatArray
+    high: FloatArray
+    block: IntArray
+    block_of_row: IntArray
+    n_classes: int
+    single: bool = False
+
+    def __post_init__(self) -> None:
+        for name in self._columns():
+            object.__setattr__(self, name, read_only(np.asarray(getattr(self, name))))
+
+    @classmethod
+    def _columns(cls) -> tuple[str, ...]:
+        return tuple(f.name for f in fields(cls) if f.name not in ("n_classes", "single"))
+
+    @property
+    def content(self) -> tuple[npt.NDArray[Any], ...]:
+        """All columns, to be hashed."""
+        return tuple(getattr(self, name) for name in self._columns())
+
+    def take(self, rows: npt.NDArray[Any]) -> ClassCells | None:
+        """Return the class cells that belong to the selected cells of the top label (a boolean mask or indices).
+
+        None unless the selection consists of whole blocks.
+        """
+        blocks = self.block_of_row[rows]
+        if not blocks.size:
+            return None
+        number = int(self.block_of_row.max()) + 1
+        selected = np.bincount(blocks, minlength=number)
+        size = np.bincount(self.block_of_row, minlength=number)
+        if (selected != size)[selected > 0].any():
+            return None
+        mask = selected[self.block] > 0
+        columns = {name: getattr(self, name) for name in self._columns()}
+        columns = {name: column[mask] for name, column in columns.items() if name != "block_of_row"}
+        return ClassCells(
+            **columns, block_of_row=blocks, n_classes=self.n_classes, single=self.single
+        )
+
+    def of_class(self, k: int) -> dict[str, Any]:
+        """Hit, number of rows, and mean, smallest and largest score of each cell of class k, summed over blocks; shape (c,) each."""
+        first, last = np.searchsorted(self.class_index, [k, k + 1])
+        rows = slice(first, last)
+        key = 2 * self.cell[rows].astype(np.intp) + self.hit[rows]
+        keys, place = np.unique(key, return_inverse=True)
+        count = np.bincount(place, self.count[rows])
+        low, high = np.full(keys.size, np.inf), np.full(keys.size, -np.inf)
+        np.minimum.at(low, place, self.low[rows])
+        np.maximum.at(high, place, self.high[rows])
+        score = np.bincount(place, self.count[rows] * self.score[rows]) / count
+        return {
+            "hit": keys % 2 == 1,
+            "count": count,
+            # Rounding may move a mean outside its cell.
+            "score": np.clip(score, low, high),
+            "low": low,
+            "high": high,
+        }
+
+
 # ---- The columns of predictions
 
 Kind = Literal["probabilities", "logits", "confidence"]
@@ -269,55 +457,42 @@ class RowColumns:
     name: str = "predictions"
 
     def _check_columns(self, n: int) -> None:
+        """Check the columns, and keep them read-only and as the types that are declared."""
         if n == 0:
             raise InputError("there are no rows", remedy="give at least one")
-        if self.splits is not None:
-            object.__setattr__(self, "splits", Factor.of(self.splits))
         if not isinstance(self.groups, Mapping):
             raise InputError(
                 f"'groups' is a {type(self.groups).__name__}, expected a mapping of names to columns",
                 remedy='such as {"site": sites}',
             )
+        splits = None if self.splits is None else Factor.of(self.splits)
         groups = {str(key): Factor.of(column) for key, column in self.groups.items()}
-        object.__setattr__(self, "groups", MappingProxyType(groups))
-        if self.ids is not None:
-            object.__setattr__(self, "ids", read_only(np.asarray(self.ids)))
+        ids = None if self.ids is None else read_only(np.asarray(self.ids))
         numbers = {str(key): read_only(as_float(v, key)) for key, v in self.numbers.items()}
-        object.__setattr__(self, "numbers", MappingProxyType(numbers))
         texts = {str(key): Factor.of(column) for key, column in self.texts.items()}
-        object.__setattr__(self, "texts", MappingProxyType(texts))
-        object.__setattr__(self, "column_names", MappingProxyType(dict(self.column_names)))
-        columns: dict[str, int] = {key: len(c) for key, c in (*groups.items(), *texts.items())}
-        columns |= {key: len(column) for key, column in numbers.items()}
-        if self.clusters is not None:
-            clusters = Factor.of(self.clusters)
-            columns["clusters"] = len(clusters)
-            if len(clusters) == n:
-                object.__setattr__(self, "clusters", checked_clusters(clusters))
-        if self.cells is not None:
-            columns["cells"] = len(self.cells.low)
-        if self.weights is not None:
-            weights = checked_weights(self.weights)
-            columns["weights"] = len(weights)
-            # Equal weights are dropped, so that results agree with unweighted rows to the last digit.
-            same = self.cells is None and _is_constant(weights)
-            object.__setattr__(self, "weights", None if same else read_only(weights))
-        elif self.cells is not None:
+        clusters = None if self.clusters is None else Factor.of(self.clusters)
+        if clusters is not None and len(clusters) == n:
+            clusters = checked_clusters(clusters)
+        weights = None if self.weights is None else read_only(checked_weights(self.weights))
+        if weights is None and self.cells is not None:
             raise InputError(
                 "the cells have no row counts", remedy="give their numbers of rows as weights"
             )
-        if self.times is not None:
-            object.__setattr__(self, "times", read_only(checked_times(self.times)))
-            columns["times"] = len(self.times)
-        if self.splits is not None:
-            columns["splits"] = len(self.splits)
-        if self.ids is not None:
-            columns["ids"] = len(self.ids)
-        for key, length in columns.items():
-            if length != n:
+        times = None if self.times is None else read_only(checked_times(self.times))
+        columns: dict[str, Any] = {**groups, **texts, **numbers, "clusters": clusters}
+        columns |= {"cells": self.cells, "weights": weights, "times": times}
+        columns |= {"splits": splits, "ids": ids}
+        for key, column in columns.items():
+            if column is not None and len(column) != n:
                 raise InputError(
-                    f"'{shortened(key)}' has {length:,} rows but there are {n:,} predictions"
+                    f"'{shortened(key)}' has {len(column):,} rows but there are {n:,} predictions"
                 )
+        if weights is not None and self.cells is None and _is_constant(weights):
+            weights = None  # so that results agree with unweighted rows to the last digit
+        vars(self).update(splits=splits, ids=ids, clusters=clusters, weights=weights, times=times)
+        named: dict[str, dict[str, Any]] = {"groups": groups, "numbers": numbers, "texts": texts}
+        named["column_names"] = dict(self.column_names)
+        vars(self).update({name: MappingProxyType(column) for name, column in named.items()})
 
     def __len__(self) -> int:
         return self.n
@@ -354,25 +529,14 @@ class RowColumns:
         raise NotImplementedError
 
     def take(self, rows: npt.NDArray[Any], *, name: str | None = None) -> Self:
-        """Return the data of the selected rows (a boolean mask or indices)."""
-        raise NotImplementedError
+        """Return the data of the selected rows (a boolean mask or indices), without validating again."""
+        new = self._unchecked()
+        columns = {column.name: _taken(getattr(self, column.name), rows) for column in fields(self)}
+        new.__dict__.update(columns, name=name or self.name)
+        return new
 
     def _hash_scores(self, digest: Any) -> None:
         raise NotImplementedError
-
-    def _columns_at(self, rows: npt.NDArray[Any]) -> dict[str, Any]:
-        return {
-            "splits": None if self.splits is None else self.splits.take(rows),
-            "groups": {key: column.take(rows) for key, column in self.groups.items()},
-            "ids": None if self.ids is None else self.ids[rows],
-            "numbers": {key: read_only(column[rows]) for key, column in self.numbers.items()},
-            "texts": {key: column.take(rows) for key, column in self.texts.items()},
-            "clusters": None if self.clusters is None else self.clusters.take(rows),
-            "weights": None if self.weights is None else read_only(self.weights[rows]),
-            "times": None if self.times is None else read_only(self.times[rows]),
-            "cells": None if self.cells is None else self.cells.take(rows),
-            "column_names": self.column_names,
-        }
 
     @property
     def alike(self) -> bool:
@@ -436,8 +600,7 @@ class RowColumns:
     def renamed(self, name: str) -> Self:
         """Return the same data under another name; arrays are shared."""
         new = object.__new__(type(self))
-        new.__dict__.update(self.__dict__)
-        object.__setattr__(new, "name", name)
+        new.__dict__.update(self.__dict__, name=name)
         return new
 
     def with_columns(
@@ -525,6 +688,17 @@ def hash_arrays(digest: Any, arrays: Iterable[npt.NDArray[Any] | None]) -> None:
         if array is not None:
             digest.update(repr((array.dtype.str, array.shape)).encode())
             digest.update(np.ascontiguousarray(array).data)
+
+
+def _taken(column: Any, rows: npt.NDArray[Any]) -> Any:
+    """Return the selected rows of a column, or of each column of a mapping; anything else is returned as it is."""
+    if isinstance(column, np.ndarray):
+        return read_only(column[rows])
+    if isinstance(column, Factor | Cells | ClassCells):
+        return column.take(rows)
+    if isinstance(column, Mapping):
+        return MappingProxyType({key: _taken(part, rows) for key, part in column.items()})
+    return column
 
 
 def _is_constant(weights: FloatArray) -> bool:

@@ -1,11 +1,17 @@
-"""How numbers and names are written for people, and escaped."""
+"""How numbers, names and tables are written for people, and escaped."""
 
 from __future__ import annotations
 
-import math
 import re
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import polars as pl
+import math
 import textwrap
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import replace
 from decimal import ROUND_HALF_UP, Decimal
 
@@ -227,13 +233,13 @@ def percent(value: float, decimals: int = 1) -> str:
     return f"{points(value, decimals)} %"
 
 
-def percent_range(low: float, high: float, decimals: int = 1) -> str:
+def percent_range(low: float, high: float) -> str:
     """Write both ends of a range of shares in percent.
 
     >>> percent_range(0.154, 0.2)
     '15.4 to 20.0 %'
     """
-    return f"{points(low, decimals)} to {percent(high, decimals)}"
+    return f"{points(low)} to {percent(high)}"
 
 
 def percent_numbers(shares: Iterable[float], decimals: int = 1) -> list[float]:
@@ -419,6 +425,15 @@ def gap_decimals(gap: float) -> int:
     return 2 if abs(gap) < SLIGHT else 1
 
 
+def expected_gap(gap: float) -> str:
+    """Write the gap that is expected of a bin or slice that was chosen for its gap.
+
+    >>> expected_gap(0.0712), expected_gap(-0.0012)
+    ('about 7.1 points too high', 'about 0.12 points too low')
+    """
+    return f"about {points(abs(gap), gap_decimals(gap))} points too {'high' if gap > 0 else 'low'}"
+
+
 def share_decimals(score: float, hits: float, written: int | None = None, least: int = 1) -> int:
     """Number of decimals of two shares in percent, so that their rounded difference equals the written gap.
 
@@ -595,3 +610,64 @@ def terminal_text(text: str) -> str:
     a\x1b[31mb\nc
     """
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+
+
+# ---- Tables: CSV without formulas that a spreadsheet would run, Markdown and LaTeX
+
+#: Signed numbers, which begin with a formula sign but are no formulas.
+_SIGNED_NUMBER = re.compile(r"[+-]\d[\d.,]*([\s\u00a0(].*)?")
+
+
+def csv_bytes(frame: pd.DataFrame) -> bytes:
+    """Write a table as CSV in UTF-8 with a header; text cells and column names are escaped for spreadsheets.
+
+    Numbers stay numbers, negative ones with their minus sign.
+    """
+    # Imported only when a table is written: pages import this module when they are first opened.
+    import polars as pl
+
+    table = pl.DataFrame(
+        {spreadsheet_text(str(name)): _column(frame[name]) for name in frame.columns}, strict=False
+    )
+    return table.write_csv(line_terminator="\n").encode()
+
+
+def _column(column: pd.Series[Any]) -> pl.Series:
+    import pandas as pd
+    import polars as pl
+
+    if pd.api.types.is_numeric_dtype(column.dtype):
+        return pl.Series(column.to_numpy())
+    texts = pl.Series([None if pd.isna(v) else str(v) for v in column], dtype=pl.String)
+    formula = texts.str.contains(FORMULA).fill_null(False)
+    return pl.select(pl.when(formula).then("'" + texts).otherwise(texts)).to_series()
+
+
+def markdown_table(frame: pd.DataFrame, *, caption: str = "", right: Sequence[str] = ()) -> str:
+    """Write a table of texts as Markdown, with the columns in `right` aligned right and a caption below.
+
+    Cells are escaped for spreadsheets too, because people paste tables into them.
+    """
+    head = [_markdown_cell(str(name)) for name in frame.columns]
+    rule = ["---:" if name in right else "---" for name in frame.columns]
+    body = [[_markdown_cell(str(v)) for v in row] for row in frame.itertuples(index=False)]
+    lines = [f"| {' | '.join(row)} |" for row in (head, rule, *body)]
+    return "\n".join([*lines, *(["", markdown_text(caption)] if caption else []), ""])
+
+
+def _markdown_cell(text: str) -> str:
+    return markdown_text(text if _SIGNED_NUMBER.fullmatch(text) else spreadsheet_text(text))
+
+
+def latex_table(frame: pd.DataFrame, *, caption: str = "", right: Sequence[str] = ()) -> str:
+    """Write a table of texts as LaTeX (booktabs), with the columns in `right` aligned right."""
+    columns = "".join("r" if name in right else "l" for name in frame.columns)
+    names = [latex_text(str(name)) for name in frame.columns]
+    texts = frame.map(lambda value: latex_text(str(value))).set_axis(names, axis=1)
+    table = texts.style.hide(axis="index").to_latex(
+        column_format=columns,
+        caption=latex_text(caption) or None,
+        hrules=True,
+        position_float="centering",
+    )
+    return f"% needs \\usepackage{{booktabs}}\n{table}"

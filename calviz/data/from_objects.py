@@ -9,8 +9,14 @@ from typing import Any
 import numpy as np
 
 from calviz.core.blocks import BoolArray, FloatArray, IntArray, element_type
-from calviz.core.errors import CalvizError, InputError, OptionError, lines_of, shortened
-from calviz.core.limits import check_choice
+from calviz.core.errors import (
+    CalvizError,
+    InputError,
+    OptionError,
+    check_choice,
+    lines_of,
+    shortened,
+)
 from calviz.core.predictions import Dataset, Predictions
 from calviz.data.column_names import by_prefix
 from calviz.data.labels import class_key, event_of, no_event_of

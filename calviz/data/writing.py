@@ -78,7 +78,7 @@ def _write(data: Dataset, target: Path, labelled: bool, types: Mapping[str, Any]
         kept = {name: kind for name, kind in types.items() if name not in own}
         pq.write_table(_typed(pd.DataFrame(columns), kept, _with_missing(data)), target)
         return
-    from calviz.core.table_export import csv_bytes
+    from calviz.core.words import csv_bytes
 
     target.write_bytes(csv_bytes(pd.DataFrame(_with_date_texts(columns))))
 

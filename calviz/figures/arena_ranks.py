@@ -10,8 +10,8 @@ import numpy as np
 
 from calviz.comparison.arena_results import SCORES, CriticalDifference, Leaderboard, blocks_words
 from calviz.core.blocks import FloatArray
+from calviz.core.entry_specs import METRICS
 from calviz.core.errors import NotAvailable
-from calviz.core.metric_spec import METRICS
 from calviz.core.words import counted, listed, p_value, plotly_text, shorten
 from calviz.figures.figure import Figure
 from calviz.figures.marks import (
@@ -53,7 +53,7 @@ class CriticalRanks(Figure):
         """
         if score not in board.critical:
             raise NotAvailable(
-                "the critical-difference diagram needs three methods in the same five data sets or experiments."
+                "the critical-difference diagram needs three methods in the same five data sets."
             )
         return cls(board.title, score, board.critical[score])
 
@@ -247,9 +247,10 @@ class Winrates(Figure):
 
     def caption(self) -> tuple[str, ...]:
         """What is drawn; number of experiments: one line each."""
+        shown = any(np.isfinite(low).any() for low in self.low.values())
         return (
             f"Winrates, {self.title[:1].lower()}{self.title[1:]}",
-            f"{counted(self.experiments, 'experiment')} · 95 % intervals",
+            counted(self.experiments, "experiment") + (" · 95 % intervals" if shown else ""),
         )
 
     def describe(self) -> str:

@@ -9,7 +9,8 @@ from typing import Any, Literal, Self, get_args
 import numpy as np
 
 from calviz.core.blocks import FloatArray, IntArray
-from calviz.core.entry_specs import figure
+from calviz.core.entry_specs import figure, takes_weights
+from calviz.core.errors import check_level
 from calviz.core.events import (
     BinaryEvents,
     Reduction,
@@ -19,8 +20,6 @@ from calviz.core.events import (
     equal_width_edges,
     make_edges,
 )
-from calviz.core.limits import check_level
-from calviz.core.metric_spec import takes_weights
 from calviz.core.predictions import Dataset
 from calviz.core.words import counted, level_text, percent, points, points_decimals, points_text
 from calviz.figures.figure import Figure, named, score_lines

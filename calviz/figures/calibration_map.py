@@ -10,9 +10,8 @@ import numpy as np
 
 from calviz.core.blocks import BoolArray, FloatArray
 from calviz.core.entry_specs import Theme, figure
-from calviz.core.errors import OptionError
+from calviz.core.errors import OptionError, check_choice, check_level
 from calviz.core.events import Reduction
-from calviz.core.limits import check_choice, check_level
 from calviz.core.predictions import Dataset
 from calviz.core.words import (
     counted,

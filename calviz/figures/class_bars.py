@@ -11,7 +11,7 @@ import numpy as np
 
 from calviz.core.blocks import BoolArray, FloatArray, IntArray
 from calviz.core.entry_specs import Theme, figure
-from calviz.core.limits import check_choice, check_level
+from calviz.core.errors import check_choice, check_level
 from calviz.core.predictions import Dataset
 from calviz.core.words import (
     counted,

@@ -11,8 +11,7 @@ import numpy as np
 
 from calviz.core.blocks import BoolArray, FloatArray, IntArray
 from calviz.core.entry_specs import Theme, figure
-from calviz.core.errors import NotAvailable, OptionError
-from calviz.core.limits import check_choice
+from calviz.core.errors import NotAvailable, OptionError, check_choice
 from calviz.core.predictions import Dataset, Predictions
 from calviz.core.words import counted, decimal, percent, plotly_text, shorten
 from calviz.figures.figure import NAME_LENGTH, Figure, facts, named

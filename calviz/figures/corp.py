@@ -11,7 +11,7 @@ import numpy as np
 from calviz.comparison.study_results import ModelComparison
 from calviz.core.blocks import FloatArray
 from calviz.core.entry_specs import figure
-from calviz.core.limits import check_choice
+from calviz.core.errors import check_choice
 from calviz.core.words import (
     SINGLE_ROW,
     counted,

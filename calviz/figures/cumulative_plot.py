@@ -10,11 +10,9 @@ from typing import TYPE_CHECKING, Any, Literal, Self, get_args
 import numpy as np
 
 from calviz.core.blocks import FloatArray
-from calviz.core.entry_specs import Theme, figure
-from calviz.core.errors import OptionError
+from calviz.core.entry_specs import METRICS, Theme, figure
+from calviz.core.errors import OptionError, check_choice, check_level
 from calviz.core.events import Reduction
-from calviz.core.limits import check_choice, check_level
-from calviz.core.metric_spec import METRICS
 from calviz.core.predictions import Dataset
 from calviz.core.words import (
     SINGLE_ROW,
@@ -359,6 +357,14 @@ class Cumulative(Figure):
                 f"this size: this is {more if self.beyond_noise else 'within noise'}."
             )
         return text
+
+    @property
+    def headline(self) -> str:
+        """The largest gap in a few words."""
+        if self.ks == 0:
+            return "Cumulative score and hits agree everywhere"
+        ahead = "ahead of" if self.ks_signed > 0 else "behind"
+        return f"The scores run {ahead} the hits by up to {points_text(self.ks)}"
 
     def _after(self) -> str:
         """Say what remains of the gap over all rows."""

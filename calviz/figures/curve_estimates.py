@@ -13,10 +13,9 @@ from scipy.optimize import isotonic_regression
 
 from calviz.core.blocks import FloatArray, checkpoint, for_row_blocks
 from calviz.core.curve_fits import isotonic_fits
-from calviz.core.errors import OptionError
+from calviz.core.entry_specs import reweighted_by
+from calviz.core.errors import OptionError, check_choice
 from calviz.core.events import BinaryEvents
-from calviz.core.limits import check_choice
-from calviz.core.metric_spec import reweighted_by
 from calviz.sample.caches import once_per_view
 from calviz.sample.error_bars import Redrawing, drawn_by, resampled, stream, widened
 from calviz.sample.sample import Sample, full_predictions

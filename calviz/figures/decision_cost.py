@@ -5,16 +5,15 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
+from scipy.optimize import isotonic_regression
 
 from calviz.core.blocks import FloatArray
-from calviz.core.entry_specs import Theme, figure
-from calviz.core.errors import OptionError, needs
-from calviz.core.limits import check_level
-from calviz.core.metric_spec import takes_weights
+from calviz.core.claims import claim
+from calviz.core.entry_specs import Theme, figure, takes_weights
+from calviz.core.errors import OptionError, check_level, needs
 from calviz.core.predictions import Dataset
 from calviz.core.words import (
     counted,
@@ -117,10 +116,10 @@ class Decision(Figure):
     keep_all, refer_all : RuleResult
         Keep every prediction; refer every prediction.
     excess : float
-        Cost at face value minus cost of the best rule: what miscalibration costs per prediction. Negative
-        if the threshold that was best on other rows is worse than face value on these.
+        Cost at face value minus cost of the best rule: what miscalibration costs per prediction. Too large on average if the best
+        threshold was chosen on the same rows; negative if the one that was best on other rows is worse than face value on these.
     excess_interval : Interval or None
-        Paired bootstrap interval of `excess`: both rules on the same resamples.
+        Interval of what miscalibration costs among all rows like these (`_excess_interval`).
     threshold, cost : ndarray, shape (T,)
         Thresholds and mean cost per prediction of the curve.
     band : (ndarray, ndarray) or None, shape (T,) each
@@ -241,8 +240,10 @@ class Decision(Figure):
         rules = np.array([face, best, 0.0, math.inf])
         kept, errors = kept_and_wrong(view, rules)
         per_rule = costs.total(kept, errors, n) / n
-        redrawn_costs = _redrawn_costs(view, rules, costs, redrawing) if n > 1 else None
-        interval = partial(_interval, view=view, level=level)
+        at = _thresholds(view, rules)
+        redrawn = None
+        if n > 1:
+            redrawn = _redrawn_costs(view, np.concatenate([rules, at]), costs, redrawing)
         results = [
             RuleResult(
                 threshold=float(rules[i]),
@@ -250,11 +251,21 @@ class Decision(Figure):
                 referred=n - round(float(kept[i])),
                 accuracy=1 - float(errors[i] / kept[i]) if kept[i] else math.nan,
                 cost=float(per_rule[i]),
-                interval=interval(None if redrawn_costs is None else redrawn_costs[:, i]),
+                interval=None
+                if redrawn is None
+                else interval(redrawn[:, i], level, view=view, bounds=(0, math.inf)),
             )
             for i in range(4)
         ]
-        at = _thresholds(view, rules)
+        curve = cost_at(view, at, costs)
+        excess_interval = None
+        if redrawn is not None:
+            gain, drawn = per_rule[0] - np.append(per_rule, curve), redrawn[:, [0]] - redrawn
+            right = _right_at_face_value(view, costs, face)
+            drift = cost_at(right, np.append(rules, at), costs)
+            excess_interval = _excess_interval(
+                view, gain, drawn, drift[0] - drift, level, elsewhere=chosen_on is not None
+            )
         return cls(
             name=sample.data.name,
             split=sample.split,
@@ -267,13 +278,16 @@ class Decision(Figure):
             keep_all=results[2],
             refer_all=results[3],
             excess=results[0].cost - results[1].cost,
-            excess_interval=interval(
-                None if redrawn_costs is None else redrawn_costs[:, 0] - redrawn_costs[:, 1]
-            ),
+            excess_interval=excess_interval,
             threshold=at,
-            cost=cost_at(view, at, costs),
-            band=_band(view, at, costs, redrawing, level) if band and n > 1 else None,
+            cost=curve,
+            band=None if redrawn is None or not band else _band(view, redrawn[:, 4:], level),
         )
+
+    @property
+    def costs_more(self) -> bool:
+        """Whether it is clear of chance that miscalibration costs anything."""
+        return self.excess_interval is not None and self.excess_interval.low > 0
 
     @property
     def rules(self) -> dict[str, RuleResult]:
@@ -327,13 +341,14 @@ class Decision(Figure):
             raise OptionError("curves of different costs cannot be compared in one drawing.")
         return self._plotly_figure(theme, caption, width, others=tuple(others))
 
+    @claim("cost-of-miscalibration")
     def caption(self) -> tuple[str, ...]:
         """Name; rows and costs; what miscalibration costs: one line each."""
         c = self.costs
         costs = f"costs: wrong {c.wrong:g}, referred {c.referred:g}, right {c.right:g}"
-        number = (
-            f"Miscalibration costs {self.per(self.excess)} per {PREDICTIONS_PER_COST:,} predictions"
-        )
+        number = "What miscalibration costs is not clear of chance"
+        if self.costs_more:
+            number = f"Miscalibration costs {self.per(self.excess)} per {PREDICTIONS_PER_COST:,} predictions"
         if self.n == 1:
             number = "A single row does not tell what miscalibration costs"
         return (
@@ -377,18 +392,15 @@ class Decision(Figure):
         )
         return text + self._difference()
 
+    @claim("cost-of-miscalibration")
     def _difference(self) -> str:
-        if self.excess == 0:
-            return "Miscalibration costs nothing here."
-        amount, clear = (
-            f"{self.per(self.excess)} per {PREDICTIONS_PER_COST:,} predictions",
-            self.excess > 0,
-        )
+        amount = f"{self.per(self.excess)} per {PREDICTIONS_PER_COST:,} predictions"
         if self.excess_interval is not None:
             low, high = self.excess_interval
             amount += f" ({level_text(self.level)} CI {self.per(low)} to {self.per(high)})"
-            clear = low > 0
-        if clear:
+        elif self.excess == 0:
+            return "Miscalibration costs nothing here."
+        if self.costs_more:
             return f"So miscalibration costs {amount}."
         return f"So miscalibration costs nothing that is clear of chance: {amount}."
 
@@ -439,18 +451,71 @@ def _redrawn_costs(
     return cost_at(resampled_between(view, within, redrawing), within, costs)
 
 
-def _interval(values: FloatArray | None, *, view: Steps, level: float) -> Interval | None:
-    """Interval of a cost, or of a difference of costs, from its values on resampled rows, shape (B,)."""
-    if values is None:
-        return None
-    return interval(values, level, view=view, bounds=(0, math.inf))
+def _right_at_face_value(view: Steps, costs: Costs, face: float) -> Steps:
+    """The sample as it would be if miscalibration cost nothing: isotonic frequencies of hits, none on the wrong side of the face value."""
+    fitted = isotonic_regression(view.hits / view.count, weights=view.count).x
+    keep, value = view.score >= face, min(max(costs.face_value, 0.0), 1.0)
+    fitted = np.where(keep, np.maximum(fitted, value), np.minimum(fitted, value))
+    return Steps(view.score, view.count, view.count * fitted)
 
 
-def _band(
-    view: Steps, thresholds: FloatArray, costs: Costs, redrawing: Redrawing, level: float
-) -> tuple[FloatArray, FloatArray]:
-    """Pointwise interval of the mean cost at the thresholds, shape (T,) each."""
-    curves = _redrawn_costs(view, thresholds, costs, redrawing)
+@claim(
+    "cost-of-miscalibration",
+    says="So miscalibration costs x per 1,000 predictions (95 % CI a to b).",
+    chosen="the threshold of least cost",
+    adjusted="chosen again in each resample, less what the choice gains where the threshold at face value is right",
+)
+def _excess_interval(
+    view: Steps,
+    gain: FloatArray,
+    drawn: FloatArray,
+    drift: FloatArray,
+    level: float,
+    *,
+    elsewhere: bool,
+) -> Interval | None:
+    """Interval of the cost at face value minus that of the best of all thresholds; it begins above 0 only if that is clear of chance.
+
+    The best of many thresholds seems to gain even where there is nothing to gain. How much, is seen on the same resamples, moved so
+    that the face value is right (`_right_at_face_value`) but frequencies of hits are else as observed. A value within the upper quantile
+    of these is not clear of chance, and their mean is what the interval is moved by (see "held-out" in
+    `calviz.sample.error_bars.interval`).
+
+    Parameters
+    ----------
+    view : Steps
+    gain, drift : ndarray, shape (T,)
+        Cost at face value minus that of each threshold, the second being the chosen one, on these rows, and if the face value is right.
+    drawn : ndarray, shape (B, T)
+        The same on resampled rows.
+    level : float
+    elsewhere : bool
+        Whether the threshold was chosen on other rows: then it was not chosen by its luck on these, and the lower end is that of its own
+        gain.
+
+    References
+    ----------
+    Harrell, Lee & Mark 1996 (the optimism of what was chosen on the same rows, from choosing again in resamples); Andrews & Soares
+    2010 (inference on a maximum, moved by estimates of how far below it each candidate is).
+    """
+    if_right = (drift + drawn - gain).max(axis=1)
+    any_of = interval(
+        drawn.max(axis=1),
+        level,
+        view=view,
+        value=float(gain.max()),
+        method="held-out",
+        calibrated=if_right,
+        bounds=(0, math.inf),
+    )
+    own = interval(drawn[:, 1], level, view=view) if elsewhere else None
+    if own is None or any_of is None:
+        return own or any_of
+    return Interval(own.low, max(own.high, any_of.high))
+
+
+def _band(view: Steps, curves: FloatArray, level: float) -> tuple[FloatArray, FloatArray]:
+    """Pointwise interval of the mean cost at thresholds, shape (T,) each, from that of resampled rows, shape (B, T)."""
     low, high = np.quantile(curves, [(1 - level) / 2, (1 + level) / 2], axis=0)
     centre = curves.mean(axis=0)
     return widened(low, high, level, view, centre=centre, bounds=(0, math.inf))

@@ -12,9 +12,8 @@ import numpy as np
 
 from calviz.core.blocks import FloatArray, IntArray
 from calviz.core.entry_specs import Theme
-from calviz.core.errors import OptionError, needs, visible
+from calviz.core.errors import OptionError, check_choice, check_level, needs, visible
 from calviz.core.events import Reduction
-from calviz.core.limits import check_choice, check_level
 from calviz.core.predictions import Dataset, Predictions
 from calviz.core.words import counted, shorten, with_short_class
 from calviz.figures.marks import Picture, Sheet

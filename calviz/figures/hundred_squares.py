@@ -10,9 +10,9 @@ from urllib.parse import quote
 import numpy as np
 
 from calviz.core.blocks import IntArray
+from calviz.core.entry_specs import METRICS
 from calviz.core.events import Reduction
-from calviz.core.metric_spec import METRICS
-from calviz.core.words import counted, percent, plotly_text, range_ends
+from calviz.core.words import counted, percent, plotly_text, range_ends, share_decimals
 from calviz.figures.figure import Figure
 from calviz.figures.marks import Picture, Sheet, Trace, heading, markers
 from calviz.figures.style import Palette
@@ -35,6 +35,8 @@ class Promise:
     rows : int
     decimals : int
         Decimals of both in percent.
+    expected : float or None
+        Share of hits to expect, in rows that were chosen for their gap; drawn instead of the share of hits.
     """
 
     title: str
@@ -42,17 +44,23 @@ class Promise:
     observed: float
     rows: int
     decimals: int = 1
+    expected: float | None = None
+
+    @property
+    def to_expect(self) -> float:
+        """The share of hits that is drawn."""
+        return self.observed if self.expected is None else self.expected
 
     @property
     def squares(self) -> tuple[int, int]:
-        """Number of squares, of a hundred, for the mean score and for the share of hits."""
-        return round(HUNDRED * self.mean_score), round(HUNDRED * self.observed)
+        """Number of squares, of a hundred, for the mean score and for the share of hits that is drawn."""
+        return round(HUNDRED * self.mean_score), round(HUNDRED * self.to_expect)
 
     @property
     def words(self) -> str:
         """Both numbers in words, rounded as in the verdict."""
-        promised, happened = (percent(v, self.decimals) for v in (self.mean_score, self.observed))
-        return f"promised {promised}, happened {happened}"
+        promised, happened = (percent(v, self.decimals) for v in (self.mean_score, self.to_expect))
+        return f"promised {promised}, {'happened' if self.expected is None else 'to expect'} {happened}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,7 +97,14 @@ class HundredSquares(Figure):
             )
             title = f"Where it says {low} to {high}\u00a0%"
             panels.append(
-                Promise(title, worst.mean_score, worst.observed, worst.rows, worst.share_decimals)
+                Promise(
+                    title,
+                    worst.mean_score,
+                    worst.observed,
+                    worst.rows,
+                    share_decimals(worst.mean_score, worst.expected),
+                    worst.expected,
+                )
             )
         return cls(Reduction.of(verdict.reduction), tuple(panels))
 
@@ -105,6 +120,7 @@ class HundredSquares(Figure):
             "rows": [panel.rows for panel in self.panels],
             "promised": [panel.mean_score for panel in self.panels],
             "happened": [panel.observed for panel in self.panels],
+            "to_expect": [panel.to_expect for panel in self.panels],
         }
 
     def caption(self) -> tuple[str, ...]:

@@ -9,12 +9,17 @@ from typing import Any, Self
 
 import numpy as np
 
-from calviz.comparison.study_results import LabelsNeeded, LearningCurve, LearningPoint
+from calviz.comparison.study_results import (
+    SHARE,
+    LabelsNeeded,
+    LearningCurve,
+    LearningPoint,
+)
 from calviz.core.blocks import FloatArray
-from calviz.core.entry_specs import UNCALIBRATED
+from calviz.core.claims import claim
+from calviz.core.entry_specs import METRICS, QUOTED, UNCALIBRATED
 from calviz.core.errors import OptionError
 from calviz.core.events import Reduction
-from calviz.core.metric_spec import METRICS, QUOTED
 from calviz.core.words import counted, listed, plotly_text, shorten
 from calviz.figures.figure import NAME_LENGTH, Figure
 from calviz.figures.marks import Picture, Sheet, Trace, area, label, line
@@ -116,6 +121,7 @@ class LearningCurves(Figure):
             )
         )
 
+    @claim("labels-enough")
     def answer(self) -> str:
         """Say in a few sentences how many labels are needed."""
         label, needed = METRICS[self.metric].label, self.needed()
@@ -126,19 +132,31 @@ class LearningCurves(Figure):
         if first.better_from is None:
             text = (
                 f"With up to {counted(first.largest, 'label')} no method is reliably better than the "
-                f"uncalibrated model by {label}, beyond the noise of {self._judges()}."
+                f"uncalibrated model by {label}{self._judges()}."
             )
+            if self.curve.clustered:
+                text += " Rows of clusters cannot tell how many labels are enough: fresh ones would be of other clusters."
+            elif first.gain > ZERO:
+                text += " More draws, or more evaluation rows, may show one that is."
         else:
             only = " already, the fewest tried," if first.better_from == self.sizes[0] else ""
             text = (
                 f"{counted(first.better_from, 'label')}{only} are enough for {name}: from there on its {label} "
-                "is better than that of the uncalibrated model in 95 % of the draws, and beyond the noise of "
-                f"{self._judges()}."
+                f"is better than that of the uncalibrated model in at least {SHARE:.0%}".replace(
+                    "%", " %"
+                )
+                + f" of the draws of so many labels (95 % confidence{self._judges()})."
             )
         return f"{text} {self._at_most(first.largest)}"
 
     def _judges(self) -> str:
-        return f"the {counted(self.curve.evaluation.rows, 'evaluation row')}"
+        several = len(self.curve.methods) > 1
+        adjusted = (
+            f", adjusted for {len(self.sizes)} sizes and {len(self.curve.methods)} methods"
+            if several
+            else ""
+        )
+        return f", beyond the noise of the draws and of the {counted(self.curve.evaluation.rows, 'evaluation row')}{adjusted}"
 
     def _at_most(self, largest: int) -> str:
         best = dict(self.curve.best(self.metric))[largest]
@@ -151,6 +169,7 @@ class LearningCurves(Figure):
             f"{value_text(self.metric, value)}, against {value_text(self.metric, self.before)} uncalibrated."
         )
 
+    @claim("labels-enough")
     def sentence(self, needed: LabelsNeeded) -> str:
         """Say how many labels one method needs."""
         name = self.label(needed.method)

@@ -374,8 +374,10 @@ def with_legend_for(drawn: go.Figure, width: int) -> go.Figure:
 # ---- Square panels
 
 
-#: Margins of the square, and diameter of a circle for all rows, in pixels.
-_MARGINS, _CIRCLE = (54, 8, 8, 46), 26
+#: Room on each side of a score's axis, so that no point on an edge is cut.
+EDGE = 0.015
+#: Margins of the square (above, for the button that saves it), and diameter of a circle for all rows, in pixels.
+_MARGINS, _CIRCLE = (54, 8, 28, 46), 26
 
 #: Height in pixels from which there are more ticks.
 _MANY_TICKS = 300
@@ -409,7 +411,7 @@ def square(
     p = sheet.palette
     # Few ticks on a small square, so that tick labels do not touch the titles.
     step = 0.25 if height >= _MANY_TICKS else 0.5
-    unit = {"range": [0, 1], "tickmode": "linear", "dtick": step, "tickformat": ".2~f"}
+    unit = {"range": [-EDGE, 1 + EDGE], "tickmode": "linear", "dtick": step, "tickformat": ".2~f"}
     return sheet.picture(
         traces,
         inner=height - _MARGINS[2] - _MARGINS[3],

@@ -10,9 +10,9 @@ import numpy as np
 
 from calviz.comparison.study_results import OverTime, Period
 from calviz.core.blocks import FloatArray
-from calviz.core.entry_specs import RECALIBRATORS, Theme
+from calviz.core.claims import claim
+from calviz.core.entry_specs import METRICS, RECALIBRATORS, Theme
 from calviz.core.events import Reduction
-from calviz.core.metric_spec import METRICS
 from calviz.core.words import capitalised, counted, p_value, plotly_text, shorten
 from calviz.figures.figure import NAME_LENGTH, Figure, facts
 from calviz.figures.marks import Overlay, Picture, Sheet, Trace, line, markers, outline, whiskers
@@ -76,29 +76,33 @@ class OverTimeLine(Figure):
         details = facts(None, counted(r.rows, "row"), reduction, f"{self.label} by {r.every}")
         return shorten(r.name, NAME_LENGTH), details
 
+    @claim("change-over-time")
     def answer(self) -> str:
-        """Say whether the metric changes, and in which period most significantly."""
+        """Say whether the metric, or the MCS, changes, and in which period most significantly."""
         r = self.result
         looked = counted(len(r.periods), "period")
         if r.untested:
             return capitalised(r.untested)
+        metrics = " or ".join(METRICS[key].label for key in r.tested)
         if not r.changed:
-            return f"No change of the {self.label} over {looked} beyond chance."
+            return f"No change of the {metrics} over {looked} beyond chance."
         most = "; most surely" if len(r.changed) > 1 else ":"
         verb = "differ" if len(r.changed) > 1 else "differs"
         return (
-            f"In {len(r.changed):,} of {looked} the {self.label} {verb} from the others beyond chance"
+            f"In {len(r.changed):,} of {looked} the {metrics} {verb} from the others beyond chance"
             f"{most} {self.sentence(r.changed[0])}."
         )
 
     def sentence(self, one: Period) -> str:
         """Describe one period in words."""
-        value, expected = (
-            value_text(self.result.metric, v) for v in (one.result.value, one.expected)
-        )
+        r = self.result
+        values = (one.gap, one.expected_gap) if one.by_gap else (one.result.value, one.expected)
+        key = r.tested[-1] if one.by_gap else r.metric
+        value, expected = (value_text(key, v) for v in values)
+        both = " and both metrics" if len(r.tested) > 1 else ""
         return (
-            f"{one.name}, {value} where {expected} would be usual on {counted(one.rows, 'row')} "
-            f"({p_value(one.adjusted)}, adjusted for {len(self.result.periods)} periods)"
+            f"{one.name}, {METRICS[key].label} {value} where {expected} would be usual on {counted(one.rows, 'row')} "
+            f"({p_value(one.adjusted)}, adjusted for {len(r.periods)} periods{both})"
         )
 
     def past(self) -> str:
@@ -220,9 +224,21 @@ def _traces(figure: OverTimeLine, palette: Palette) -> Iterator[Trace]:
                 thickness=1.3,
                 width=4,
             ),
-            customdata=[[plotly_text(r.periods[i].name, 40), r.periods[i].rows] for i in some],
-            hovertemplate="%{customdata[0]}: %{y:.4~g}<br>%{customdata[1]:,} rows<extra></extra>",
+            customdata=[
+                [plotly_text(p.name, 40), p.rows, _by_gap(r, p)]
+                for p in (r.periods[i] for i in some)
+            ],
+            hovertemplate="%{customdata[0]}: %{y:.4~g}<br>%{customdata[1]:,} rows%{customdata[2]}<extra></extra>",
         )
+
+
+def _by_gap(r: OverTime, one: Period) -> str:
+    """The MCS, where it is what differs."""
+    if not one.by_gap or one.adjusted > r.level:
+        return ""
+    key = r.tested[-1]
+    value, expected = (value_text(key, v) for v in (one.gap, one.expected_gap))
+    return f"<br>{METRICS[key].label} {value}, usually {expected}"
 
 
 def _others(

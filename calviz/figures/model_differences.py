@@ -8,8 +8,8 @@ from typing import Any, Self
 
 from calviz.comparison.comparison_results import Difference, DifferenceVerdict
 from calviz.comparison.study_results import ModelComparison
+from calviz.core.entry_specs import METRICS, RANKED_BY
 from calviz.core.errors import OptionError
-from calviz.core.metric_spec import METRICS, RANKED_BY
 from calviz.core.words import counted, decimal, decimals_for, listed, plotly_text, shorten
 from calviz.figures.figure import Figure, facts
 from calviz.figures.marks import Picture, Sheet, Trace, label, markers, vertical_shape, whiskers

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self, get_args
 
 import numpy as np
+from scipy.special import ndtr
 
-from calviz.core.blocks import BoolArray, FloatArray, checkpoint
+from calviz.core.blocks import BoolArray, FloatArray, checkpoint, quotient
+from calviz.core.claims import claim
 from calviz.core.curve_fits import isotonic_fits
 from calviz.core.entry_specs import Theme, figure
+from calviz.core.errors import check_choice, check_level
 from calviz.core.events import Reduction
-from calviz.core.limits import check_choice, check_level
+from calviz.core.p_values import at_most
 from calviz.core.predictions import Dataset
 from calviz.core.words import (
     SINGLE_ROW,
@@ -28,8 +32,9 @@ from calviz.figures.figure import Figure, ScoreFigure, ends_or_nan, named, score
 from calviz.figures.marks import Picture, Sheet, Trace, area, label, line, vertical_mark
 from calviz.figures.style import DASHES, Palette, axis
 from calviz.sample.cutoff_and_grades import net_benefit_of
-from calviz.sample.error_bars import resampled, widened
+from calviz.sample.error_bars import LEVEL, drawn_by, is_clustered, resampled, widened, widening_of
 from calviz.sample.sample import Sample
+from calviz.sample.slices import FEWEST_CLUSTERS
 from calviz.sample.step_views import steps
 from calviz.sample.steps import Steps
 
@@ -80,6 +85,11 @@ class NetBenefit(Figure):
         The same quantities when acting on everybody.
     bands : mapping of str to Ends
         Pointwise percentile bootstrap intervals; empty if not requested.
+    useful : ndarray of bool, shape (T,)
+        Whether it is shown that deciding by the scores has a higher net benefit than acting on everybody and on nobody
+        (`clearly_useful`).
+    few_clusters : bool
+        Whether there are too few clusters to show it.
 
     References
     ----------
@@ -96,6 +106,8 @@ class NetBenefit(Figure):
     values: Mapping[Shown, FloatArray]
     everybody: Mapping[Shown, FloatArray]
     bands: Mapping[Shown, Ends]
+    useful: BoolArray
+    few_clusters: bool = False
 
     @classmethod
     def compute(
@@ -138,8 +150,12 @@ class NetBenefit(Figure):
         at = CUTOFFS.astype(sample.scored.score.dtype).astype(np.float64)
         quantities = _all(view, at)
         bands: dict[Shown, Ends] = {}
-        if band and view.n > 1:
-            redrawn = _all(resampled_between(view, at, sample.redrawing), at)
+        useful = np.zeros(at.size, dtype=np.bool_)
+        redraws = resampled_between(view, at, sample.redrawing) if view.n > 1 else None
+        if redraws is not None:
+            useful = clearly_useful(view, redraws, at)
+        if band and redraws is not None:
+            redrawn = _all(redraws, at)
             tails = [(1 - level) / 2, (1 + level) / 2]
             for shown, values in redrawn.items():
                 if np.isfinite(quantities[shown]).all():
@@ -163,13 +179,9 @@ class NetBenefit(Figure):
                 "avoided": np.zeros(whole.shape),
             },
             bands=bands,
+            useful=useful,
+            few_clusters=has_few_clusters(view),
         )
-
-    @property
-    def useful(self) -> BoolArray:
-        """Whether, per cutoff, the scores have a higher net benefit than acting on everybody and on nobody, shape (T,)."""
-        own, whole = self.values["net-benefit"], self.everybody["net-benefit"]
-        return np.asarray(own > np.maximum(whole, 0) + 1e-12)
 
     def columns(self) -> Mapping[str, Any]:
         """One row per cutoff."""
@@ -178,7 +190,7 @@ class NetBenefit(Figure):
             name = shown.replace("-", "_")
             low, high = ends_or_nan(self.bands.get(shown), self.cutoff)
             out |= {name: self.values[shown], f"{name}_low": low, f"{name}_high": high}
-        return out | {"act_on_all": self.everybody["net-benefit"]}
+        return out | {"act_on_all": self.everybody["net-benefit"], "useful": self.useful}
 
     def plot(
         self,
@@ -209,11 +221,16 @@ class NetBenefit(Figure):
         """Name; rows and score; where the scores are useful: one line each."""
         return *score_lines(self.name, self.split, self.n, self.reduction), self.reading()
 
+    @claim("useful-range")
     def reading(self) -> str:
-        """Say at which cutoffs deciding by the scores is better than acting on everybody or on nobody."""
+        """Say at which cutoffs it is shown that deciding by the scores is better than acting on everybody or on nobody."""
         useful = self.useful
         if not useful.any():
-            return "At no cutoff is deciding by the scores better than acting on everybody or on nobody."
+            why = f": that takes {FEWEST_CLUSTERS} clusters" if self.few_clusters else ""
+            return (
+                "At no cutoff is it shown that deciding by the scores is better than acting on everybody or on nobody"
+                f"{why}."
+            )
         at = np.flatnonzero(useful)
         low, high = self.cutoff[at[0]], self.cutoff[at[-1]]
         where = f"between {decimal(float(low), 2)} and {decimal(float(high), 2)}"
@@ -250,6 +267,99 @@ class NetBenefit(Figure):
             annotations=drawing.cutoff_label(),
             **drawing.axes(),
         )
+
+
+@claim(
+    "useful-range",
+    says="Deciding by the scores is better than acting on everybody or on nobody between the cutoffs a and b.",
+    chosen="the cutoffs, of 99",
+    adjusted="exact binomial tests against both, at the level of a step-down max-T over all cutoffs",
+)
+def clearly_useful(view: Steps, redraws: Steps, cutoff: FloatArray) -> BoolArray:
+    """At which cutoffs deciding by the scores is better than acting on everybody and on nobody, shape (T,), with 5 % for any false one.
+
+    Acting on everybody is worse if fewer than t of the rows below the cutoff t are hits; acting on nobody is worse if more than t of
+    those above it are: two binomial tests, of which both have to reject. The level of each is that of a normal variable at the
+    quantile of the largest standardised deviation of the resamples, over both differences of net benefit at all cutoffs. A
+    bootstrapped standard error in place of the exact test is too small where a few rows on one side are all hits or all misses.
+
+    Parameters
+    ----------
+    view, redraws : Steps
+        The sample, and its resamples.
+    cutoff : ndarray, shape (T,)
+        Ascending.
+
+    References
+    ----------
+    Romano & Wolf 2005, Exact and approximate stepdown methods for multiple hypothesis testing; Tarone 1990 (a test that cannot reject,
+    given its number of rows, does not count).
+    """
+    level = 1 - LEVEL
+    (rows, wrong, gain), (_, _, drawn) = (_against_defaults(v, cutoff) for v in (view, redraws))
+    deviation = drawn - gain[:, None]
+    spread = deviation.std(axis=1, keepdims=True)
+    effect = _design_effect(view, rows, wrong, gain, spread[:, 0], cutoff)
+    limit = np.stack([cutoff, 1 - cutoff])
+    p = at_most(wrong / effect, rows / effect, limit).max(axis=0)
+    left = at_most(0.0, rows / effect, limit).max(axis=0) <= level
+    scaled = np.divide(deviation, spread, out=np.zeros_like(deviation), where=spread > 0)
+    largest = scaled.max(axis=0)
+    useful = np.zeros(cutoff.size, dtype=np.bool_)
+    while left.any():
+        quantile = np.quantile(largest[:, left].max(axis=1), LEVEL)
+        more = left & (p <= ndtr(-quantile))
+        if not more.any():
+            break
+        useful |= more
+        left &= ~more
+    return useful
+
+
+def has_few_clusters(view: Steps) -> bool:
+    """Whether the rows of a view are in clusters too few to know how much these vary."""
+    return is_clustered(view) and drawn_by(view).rows.clusters < FEWEST_CLUSTERS
+
+
+def _against_defaults(view: Steps, cutoff: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Rows that are decided otherwise than by a default, those of them that are decided wrongly, and the gain in net benefit.
+
+    Each has shape (2, ..., T): against acting on everybody, which concerns the rows below the cutoff and errs in their misses, and
+    against acting on nobody.
+    """
+    above, fp = kept_and_wrong(view, cutoff)
+    n, hits = view.n[..., None], view.n_hits[..., None]
+    rows, wrong = np.stack([n - above, above]), np.stack([hits - (above - fp), fp])
+    odds = cutoff / (1 - cutoff)
+    gain = np.stack([odds * (rows[0] - wrong[0]) - wrong[0], rows[1] - wrong[1] - odds * wrong[1]])
+    return rows, wrong, gain / n
+
+
+def _design_effect(
+    view: Steps,
+    rows: FloatArray,
+    wrong: FloatArray,
+    gain: FloatArray,
+    spread: FloatArray,
+    cutoff: FloatArray,
+) -> FloatArray | float:
+    """Rows with weights or in clusters per independent row of equal weight, shape (2, T): their variance over that of independent rows.
+
+    The variance estimated from few clusters is imprecise (`widening_of`). Where all rows are decided rightly, or all wrongly, they do
+    not show how much clusters vary, and each cluster counts as one row at most.
+    """
+    drawing = drawn_by(view)
+    if drawing is None:
+        return 1.0
+    draws, n = drawing.rows, float(view.n)
+    if has_few_clusters(view):
+        return math.inf
+    odds = cutoff / (1 - cutoff)
+    won, lost = np.stack([odds, np.ones_like(odds)]), np.stack([np.ones_like(odds), odds])
+    alone = ((rows - wrong) * won**2 + wrong * lost**2) / n - gain**2
+    effect = quotient(n * spread**2 * widening_of(draws.groups) ** 2, alone, otherwise=1.0)
+    unanimous = (wrong <= 0) | (wrong >= rows)
+    return np.maximum(np.where(unanimous, np.maximum(effect, n / draws.clusters), effect), 1.0)
 
 
 def _all(view: Steps, cutoff: FloatArray) -> dict[Shown, FloatArray]:

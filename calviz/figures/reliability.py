@@ -11,11 +11,9 @@ from typing import TYPE_CHECKING, Any, Literal, Self, get_args
 import numpy as np
 
 from calviz.core.blocks import FloatArray, IntArray
-from calviz.core.entry_specs import Theme, figure
-from calviz.core.errors import OptionError, needs
+from calviz.core.entry_specs import METRICS, Theme, figure
+from calviz.core.errors import OptionError, check_choice, check_level, needs
 from calviz.core.events import Reduction, Scheme
-from calviz.core.limits import check_choice, check_level
-from calviz.core.metric_spec import METRICS
 from calviz.core.p_values import clopper_pearson
 from calviz.core.predictions import Dataset
 from calviz.core.profile import dataset_of
@@ -25,6 +23,7 @@ from calviz.core.words import (
     counted,
     decimal,
     decimals_for,
+    expected_gap,
     level_text,
     plotly_text,
     points,
@@ -39,6 +38,7 @@ from calviz.core.words import (
 from calviz.figures.curve_estimates import Curve, CurveKind, make_curves
 from calviz.figures.figure import NAME_LENGTH, Figure, ends_or_nan, facts, named
 from calviz.figures.marks import (
+    EDGE,
     LINE,
     Picture,
     ReliabilityOverlay,
@@ -55,7 +55,7 @@ from calviz.figures.marks import (
 )
 from calviz.figures.reliability_traces import Traces
 from calviz.figures.style import Palette, axis, layout
-from calviz.sample.binning import BinSums, bins_off
+from calviz.sample.binning import BinSums, bins_off, expected_share
 from calviz.sample.error_bars import Interval, Redrawing, interval, resampled
 from calviz.sample.sample import Sample, chosen_bins
 
@@ -431,17 +431,23 @@ class Reliability(Figure):
         between = " and ".join(
             range_ends(float(self.low[worst]), float(self.high[worst]), tolerance=0.06)
         )
-        its = "its interval (95 % for all bins together)"
-        head = (
-            f"The bin furthest outside {its}"
-            if off is not None
-            else f"The largest gap, within {its},"
-        )
+        rows = counted(int(self.count[worst]), "row")
+        if off is None:
+            way = "high" if gap > 0 else "low"
+            return (
+                f"The largest gap, within its interval (95 % for all bins together), is between {between}, where the scores are "
+                f"{points(abs(gap))} points too {way} ({rows})."
+            )
         return (
-            f"{head} is between {between}, where the scores are "
-            f"{points(abs(gap))} points too {'high' if gap > 0 else 'low'} "
-            f"({counted(int(self.count[worst]), 'row')})."
+            f"The bin furthest outside its interval (95 % for all bins together) is between {between}, where the scores are "
+            f"{expected_gap(self.worst_gap)} ({rows}), as it was chosen for its gap."
         )
+
+    @property
+    def worst_gap(self) -> float:
+        """Gap to expect in the worst bin (`calviz.sample.binning.expected_share`)."""
+        at = self.worst
+        return 0.0 if at is None else float(self.mean_score[at]) - expected_share(self.sums, at)[0]
 
     def draw(
         self,
@@ -627,7 +633,7 @@ class _Surroundings:
         # Where both have as many, that on the side of the points of this bin, whose line is then short.
         x, y, anchor = min(corners, key=lambda corner: self._covered(corner[0] < 0.5))
         yield label(
-            f"<b>{points(abs(gap))} points</b> too {'high' if gap > 0 else 'low'}<br>"
+            f"<b>{expected_gap(f.worst_gap).replace(' too', '</b> too')}<br>"
             f"{counted(int(f.count[at]), 'row')}",
             p,
             xref="x",
@@ -692,7 +698,8 @@ class _Surroundings:
         """Return one x axis for both panels, and the y axes; the square stays square at any page width."""
         p, reduction = self.palette, with_short_class(self.figure.reduction, _AXIS_NAME)
         unit: dict[str, Any] = {
-            "range": [0, 1],
+            # Room for the points on the edges.
+            "range": [-EDGE, 1 + EDGE],
             "tickmode": "linear",
             "tick0": 0,
             "dtick": 0.2,

@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING, Any, Literal, Self, get_args
 import numpy as np
 
 from calviz.core.blocks import FloatArray
-from calviz.core.entry_specs import Theme, figure
-from calviz.core.errors import OptionError
-from calviz.core.limits import check_choice, check_level
-from calviz.core.metric_spec import METRICS
+from calviz.core.claims import claim
+from calviz.core.entry_specs import METRICS, Theme, figure
+from calviz.core.errors import OptionError, check_choice, check_level
+from calviz.core.events import BinaryEvents, CellEvents
 from calviz.core.p_values import clopper_pearson
 from calviz.core.predictions import Dataset
 from calviz.core.words import (
+    capitalised,
     counted,
     decimal,
     decimals_for,
@@ -26,7 +27,13 @@ from calviz.core.words import (
     shorten,
     two_shares,
 )
-from calviz.figures.curve_estimates import RankedBy, area_under_risk, errors_along, ranking_steps
+from calviz.figures.curve_estimates import (
+    RankedBy,
+    area_under_risk,
+    errors_along,
+    ranking_steps,
+    ranking_values,
+)
 from calviz.figures.figure import NAME_LENGTH, Figure, ends_or_nan, facts, named
 from calviz.figures.marks import (
     UNFADED,
@@ -41,6 +48,7 @@ from calviz.figures.marks import (
     vertical_mark,
 )
 from calviz.figures.style import DASHES, Palette, axis
+from calviz.sample.cutoff_and_grades import CONFIDENCE, lowest_safe_step
 from calviz.sample.error_bars import (
     RESAMPLES,
     Interval,
@@ -85,6 +93,8 @@ class ReferralChoice:
         Exact (Clopper-Pearson) interval of the accuracy; if all rows are kept, the interval of the metric.
     sentence : str
         The result in words.
+    more_rows : int or None
+        Where no threshold can be shown to have a risk: about how many more rows like these would do so, as far as that can be told.
     """
 
     coverage: float
@@ -95,6 +105,15 @@ class ReferralChoice:
     risk: float
     interval: Interval | None
     sentence: str
+    more_rows: int | None = None
+
+    @property
+    def more_words(self) -> str:
+        """`more_rows` in words, rounded up to two digits, as it is rough."""
+        if self.more_rows is None:
+            return "unknown"
+        digits = 10 ** max(0, len(str(self.more_rows)) - 2)
+        return f"about {math.ceil(self.more_rows / digits) * digits:,}"
 
 
 @figure(
@@ -136,6 +155,8 @@ class RiskCoverage(Figure):
         Seed and number of the resamples.
     mean_confidence : float or None
         Mean of the largest probability; the accuracy is written with the decimals that it has in sentences that name both.
+    lowest : ndarray, shape (G,), or None
+        Smallest confidence of the rows of each step, for a profile, whose steps are cells.
 
     References
     ----------
@@ -155,6 +176,7 @@ class RiskCoverage(Figure):
     accuracy_interval: Interval | None = None
     redrawing: Redrawing = field(default_factory=lambda: Redrawing(seed=0, resamples=RESAMPLES))
     mean_confidence: float | None = None
+    lowest: FloatArray | None = None
 
     @classmethod
     def compute(
@@ -224,6 +246,7 @@ class RiskCoverage(Figure):
             accuracy_interval=whole,
             redrawing=sample.redrawing,
             mean_confidence=float(sums.score_sum[0] / sums.n),
+            lowest=_lowest_scores(sample.top_scored, view),
         )
 
     @property
@@ -277,33 +300,71 @@ class RiskCoverage(Figure):
             )
         return self._choice(kept, threshold)
 
-    def at_risk(self, risk: float, *, others: bool = True) -> ReferralChoice:
-        """Keep as many predictions as possible with an error rate of at most `risk`.
+    @claim("threshold-risk")
+    def at_risk(
+        self, risk: float, *, confidence: float = CONFIDENCE, others: bool = True
+    ) -> ReferralChoice:
+        """Keep as many predictions as possible with an error rate that is at most `risk` on new rows, with confidence.
 
-        The threshold is chosen on the evaluated rows, so the risk on other rows is likely to be a little larger.
+        Nothing is kept if that cannot be shown of any threshold (`calviz.sample.cutoff_and_grades.lowest_safe_step`).
 
         Parameters
         ----------
         risk : float
             From 0 to 1.
+        confidence : float
+            Confidence that the error rate of new rows like these is at most `risk`.
         others : bool
-            Whether the sentence also gives the interval of the coverage at this risk, which needs resampling.
+            Whether the sentence also says what could be kept by the error rate of these rows alone, with the interval of that share,
+            which needs resampling.
         """
         if not 0 <= risk <= 1:
             raise OptionError(f"'risk' must lie between 0 and 1, got {risk!r}.")
-        kept = float(self.steps.n) * float(coverage_at(self.steps, risk))
-        if kept <= 0:
-            return self._nothing(
-                f"No threshold leaves {percent(risk)} errors or fewer: the predictions ranked highest "
-                "are wrong more often."
+        check_level(confidence)
+        drawing = drawn_by(self.steps)
+        value = None if drawing is None else ranking_values(drawing.sample, self.ranking)
+        step, more = lowest_safe_step(self.steps, risk=risk, confidence=confidence, value=value)
+        observed = self._observed_at(risk) if others else ""
+        sure = f"with {level_text(confidence)} confidence"
+        if step is None:
+            none = replace(self._nothing(""), more_rows=more)
+            needed = (
+                f"{capitalised(none.more_words)} more rows like these would be needed."
+                if more
+                else "How many more rows would be needed cannot be told: those ranked highest are wrong too often."
             )
-        choice = self._choice(kept)
-        interval = self.coverage_interval(risk) if others else None
-        if interval is None:
-            return choice
-        low, high = (percent(end) for end in interval)
-        words = f" Other samples like this one allow {low} to {high} to be kept at {percent(risk)} errors."
-        return replace(choice, sentence=choice.sentence + words)
+            words = (
+                f"No threshold can be shown to keep predictions of which at most {percent(risk)} are wrong, {sure}: every row goes to an "
+                f"expert. {needed}{observed}"
+            )
+            return replace(none, sentence=words)
+        limit = self._lowest_of(step)
+        choice = self._choice(float(ranked(self.steps).rows[self.steps.size - 1 - step]), limit)
+        kept = "all" if choice.kept == self.n else f"{percent(choice.coverage)}"
+        words = (
+            f"Of the predictions with {self._condition(limit)}, at most {percent(risk)} are wrong, {sure}. These are {kept} of the rows "
+            f"here, {percent(choice.risk)} of them wrong; {_go_words(choice.referred)} to an expert.{observed}"
+        )
+        return replace(choice, sentence=words)
+
+    def _lowest_of(self, step: int) -> float:
+        """The threshold that keeps the rows from a step on; those of a profile's cell have scores below that of the step."""
+        lowest = (
+            self.steps.scores_at(np.array([step])) if self.lowest is None else self.lowest[[step]]
+        )
+        return self.threshold_of(float(lowest[0]))
+
+    def _observed_at(self, risk: float) -> str:
+        """What could be kept by the error rate of these rows, in a sentence with a leading space; empty for a single row."""
+        if self.n == 1:
+            return ""
+        share = percent(float(coverage_at(self.steps, risk)))
+        interval = self.coverage_interval(risk)
+        ends = ""
+        if interval is not None:
+            low, high = (percent(end) for end in interval)
+            ends = f" ({level_text(self.level)} CI {low} to {high})"
+        return f" By the errors of these rows alone, {share}{ends} could be kept at {percent(risk)} errors."
 
     def coverage_interval(self, risk: float) -> Interval | None:
         """Percentile bootstrap interval of the coverage at a risk; None for a single row.
@@ -346,15 +407,11 @@ class RiskCoverage(Figure):
         if whole and self.accuracy_interval is not None:
             interval = self.accuracy_interval
         shown = limit if threshold is None else threshold
-        # With few rows, a coverage below 1 may refer a part of the last one.
-        go = {0: "no whole row goes", 1: "1 row goes"}.get(
-            referred, f"{counted(referred, 'row')} go"
-        )
         sentence = (
             f"Keeping the {percent(kept / n)} {self._most} predictions ({self._condition(shown)}"
             f"{', rows tied there split by chance' if tied else ''}) the accuracy is {percent(accuracy)} "
             f"({level_text(self.level)} CI {percent(interval.low)} to {percent(interval.high)}); "
-            f"{go} to an expert."
+            f"{_go_words(referred)} to an expert."
         )
         if whole:
             all_kept = "the one prediction" if rows == 1 else f"all {rows:,} predictions"
@@ -474,6 +531,21 @@ class RiskCoverage(Figure):
             annotations=drawing.mark_label(at),
             **drawing.axes(),
         )
+
+
+def _lowest_scores(events: BinaryEvents, view: Steps) -> FloatArray | None:
+    """Smallest score of each step of a profile, shape (G,)."""
+    if not isinstance(events, CellEvents):
+        return None
+    lowest = np.ones(view.size)
+    at = np.searchsorted(view.score, events.score - 1e-12)
+    np.minimum.at(lowest, np.minimum(at, view.size - 1), events.low)
+    return lowest
+
+
+def _go_words(referred: int) -> str:
+    """How many rows "go"; with few rows, a coverage below 1 may refer a part of the last one."""
+    return {0: "no whole row goes", 1: "1 row goes"}.get(referred, f"{referred:,} rows go")
 
 
 def _accuracy_interval(sample: Sample, level: float) -> Interval | None:

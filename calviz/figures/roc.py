@@ -11,8 +11,8 @@ import numpy as np
 
 from calviz.core.blocks import FloatArray, quotient
 from calviz.core.entry_specs import Theme, figure
+from calviz.core.errors import check_choice
 from calviz.core.events import Reduction
-from calviz.core.limits import check_choice
 from calviz.core.predictions import Dataset
 from calviz.core.words import (
     counted,

@@ -8,12 +8,19 @@ from typing import TYPE_CHECKING, Any, Self
 
 from calviz.core.blocks import FloatArray
 from calviz.core.claims import claim
-from calviz.core.entry_specs import Theme
+from calviz.core.entry_specs import Theme, takes_weights
 from calviz.core.errors import NotAvailable, OptionError
 from calviz.core.events import Reduction
-from calviz.core.metric_spec import takes_weights
 from calviz.core.predictions import Dataset
-from calviz.core.words import counted, plotly_text, points, score_and_hit, shorten
+from calviz.core.words import (
+    counted,
+    level_text,
+    percent,
+    plotly_text,
+    points,
+    score_and_hit,
+    shorten,
+)
 from calviz.figures.figure import NAME_LENGTH, Figure, facts
 from calviz.figures.marks import (
     UNFADED,
@@ -29,6 +36,7 @@ from calviz.figures.marks import (
 )
 from calviz.figures.risk_coverage import ReferralChoice, RiskCoverage
 from calviz.figures.style import Palette, axis, name_room, row_axis
+from calviz.sample.cutoff_and_grades import CONFIDENCE
 from calviz.sample.sample import Sample
 from calviz.sample.slices import USUAL_RATE, Slice, Slices, no_group_column, slices
 
@@ -253,7 +261,8 @@ class Levels:
     slices : Slices
         Each level compared with a calibrated model, adjusted for the number of levels.
     choices : tuple of ReferralChoice
-        For each slice of `slices`, the largest share of its rows that can be kept at the given risk.
+        For each slice of `slices`, the largest share of its rows that can be kept at the given risk: with a confidence of
+        `CONFIDENCE` for all of them together (Bonferroni).
     few : tuple of str
         Levels with fewer than `LEAST_ROWS` rows.
     """
@@ -261,6 +270,14 @@ class Levels:
     slices: Slices
     choices: tuple[ReferralChoice, ...]
     few: tuple[str, ...]
+
+    @claim("threshold-risk")
+    def guarantee(self, risk: float) -> str:
+        """Say what the thresholds of `choices` promise, in a sentence without its capital letter."""
+        return (
+            f"of the predictions from that confidence on, at most {percent(risk, 0)} are wrong on new rows too, with {level_text(CONFIDENCE)} "
+            "confidence for all values together; the share that is right is that of these rows."
+        )
 
     def word(self, level: Slice) -> str:
         """Say in a word or two whether the scores of a level are off."""
@@ -297,9 +314,14 @@ def levels_of(sample: Sample, column: str, risk: float) -> Levels:
         judged = slices(sample, [column], pairs=False, min_rows=LEAST_ROWS, rate=USUAL_RATE)
     except NotAvailable as error:
         raise OptionError(f"no level of '{shorten(column)}' can be judged: {error}") from None
-    parts = (Sample.of(sample, where=s.where) for s in judged.slices)
+    confidence = 1 - (1 - CONFIDENCE) / max(len(judged.slices), 1)
+
+    def choice(part: Sample) -> ReferralChoice:
+        curve = RiskCoverage.compute(part, band=False)
+        return curve.at_risk(risk, confidence=confidence, others=False)
+
     return Levels(
         judged,
-        tuple(RiskCoverage.compute(part, band=False).at_risk(risk, others=False) for part in parts),
+        tuple(choice(Sample.of(sample, where=s.where)) for s in judged.slices),
         tuple(name for name, rows in counts.items() if rows < LEAST_ROWS),
     )

@@ -170,6 +170,9 @@ def plot_config(filename: str = "calviz", *, image: str = "png") -> dict[str, An
     """
     return {
         "displaylogo": False,
+        # Grey boxes that would cover what is above the figure.
+        "displayNotifier": False,
+        "showTips": False,
         "showSendToCloud": False,
         "responsive": True,
         "scrollZoom": False,

@@ -225,13 +225,12 @@ class Evaluator:
     ) -> Any:
         """Evaluate and log; see ``mlflow.models.evaluation.base.ModelEvaluator``."""
         options = dict(evaluator_config or {})
-        layout = {name: options.pop(name) for name in ("columns", "classes") if name in options}
-        sampling = {
-            name: options.pop(name) for name in ("reduction", "bins", "seed") if name in options
-        }
-        logging = {
-            name: options.pop(name) for name in ("figures", "report", "prefix") if name in options
-        }
+
+        def taken(*names: str) -> dict[str, Any]:
+            return {name: options.pop(name) for name in names if name in options}
+
+        layout, sampling = taken("columns", "classes"), taken("reduction", "bins", "seed")
+        logging = taken("figures", "report", "prefix")
         if options:
             raise OptionError(f"the evaluator calviz has no option '{next(iter(options))}'.")
         sample = Sample.of(_predictions(dataset, model, **layout), **sampling)

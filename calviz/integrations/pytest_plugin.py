@@ -61,8 +61,7 @@ class Calibration:
         __tracebackhide__ = True
         from typing import get_args
 
-        from calviz.core.errors import NotAvailable
-        from calviz.core.limits import check_choice
+        from calviz.core.errors import NotAvailable, check_choice
         from calviz.verdicts.analysis import evaluate
 
         check_choice("doubt", doubt, get_args(Doubt))

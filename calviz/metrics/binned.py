@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, ClassVar, Self
+from typing import Self
 
 import numpy as np
 
 from calviz.core.blocks import BoolArray, FloatArray, IntArray, quotient
-from calviz.core.events import MAX_BINS
-from calviz.core.metric_spec import metric
+from calviz.core.entry_specs import metric
+from calviz.core.events import MAX_BINS, ends_of_bins
 from calviz.sample import cell_bounds_of_bins
 from calviz.sample.binning import BinSums, bin_intervals
 from calviz.sample.caches import latest, once_per_view
 from calviz.sample.sample import Sample, bin_sums, event_sums
-from calviz.sample.step_views import over_steps, steps
+from calviz.sample.step_views import StepsWithParams, over_steps, steps
 from calviz.sample.steps import MAX_STEPS, Steps
 
 # Bins are right-closed, ((m - 1)/M, m/M], and the first one also holds 0 (Guo 2017, section 2). Other libraries
@@ -28,23 +28,23 @@ from calviz.sample.steps import MAX_STEPS, Steps
 # `calviz.metrics.other_libraries` implements the defaults of each, checked against the libraries.
 
 
-_equal_width = partial(
+_binned = partial(
     metric,
     family="Binned",
     direction="lower",
     bounds=(0.0, 1.0),
-    view=partial(bin_sums, scheme="equal-width"),
+    unit="points",
     interval="inverted",
 )
+_equal_width = partial(_binned, view=partial(bin_sums, scheme="equal-width"))
+_equal_mass = partial(_binned, view=partial(bin_sums, scheme="equal-mass"))
 _ECE = r"\sum_m \frac{|B_m|}{n} \left| \mathrm{conf}_m - \mathrm{acc}_m \right|"
 _ECE_L2 = r"\sum_m \frac{|B_m|}{n} \left( \mathrm{conf}_m - \mathrm{acc}_m \right)^2"
 
 
 @_equal_width(
-    key="ece",
     tables=("fits", "methods", "models", "rivals", "drawn"),
     criterion=4,
-    unit="points",
     label="ECE",
     formula=_ECE,
     reference="Guo et al. 2017, eq. 3; Naeini et al. 2015",
@@ -61,7 +61,7 @@ def ece(sums: BinSums) -> FloatArray:
 
 
 @_equal_width(
-    key="ece_l2",
+    unit="plain",
     label="ECE²",
     formula=_ECE_L2,
     reference="Zhang et al. 2020, eq. 3 with d = 2; Kumar et al. 2019",
@@ -75,8 +75,6 @@ def ece_l2(sums: BinSums) -> FloatArray:
 
 
 @_equal_width(
-    key="rmsce",
-    unit="points",
     label="RMSCE",
     formula=rf"\sqrt{{{_ECE_L2}}}",
     reference="Nguyen and O'Connor 2015; Kumar et al. 2019",
@@ -105,9 +103,7 @@ def _largest(sums: BinSums) -> Mapping[str, float]:
 
 
 @_equal_width(
-    key="mce",
     one_bin=True,
-    unit="points",
     label="MCE",
     details=_largest,
     interval="half-inverted",
@@ -125,13 +121,10 @@ def mce(sums: BinSums) -> FloatArray:
     return np.asarray(np.abs(sums.gap).max(axis=-1))
 
 
-@_equal_width(
-    key="ece_equal_mass",
-    unit="points",
+@_equal_mass(
     label="ECE (equal mass)",
     formula=_ECE,
     reference="Nixon et al. 2019; Kumar et al. 2019",
-    view=partial(bin_sums, scheme="equal-mass"),
     bound=cell_bounds_of_bins.of_error,
 )
 def ece_equal_mass(sums: BinSums) -> FloatArray:
@@ -146,9 +139,7 @@ def ece_equal_mass(sums: BinSums) -> FloatArray:
     return ece(sums)
 
 
-@_equal_width(
-    key="ece_sturges",
-    unit="points",
+@_binned(
     label="ECE (Sturges)",
     formula=_ECE,
     reference="Zhang et al. 2020, section 5.1; Sturges 1926",
@@ -182,15 +173,12 @@ def _root(view: BinSums) -> Mapping[str, float]:
 FINE_AFTER = 33
 
 
-@metric(
-    key="ece_debiased",
+@_equal_mass(
+    unit="plain",
     label="ECE², debiased",
-    family="Binned",
-    direction="lower",
     bounds=(-1.0, 1.0),
     formula=r"\sum_m \frac{|B_m|}{n} \left[ (\mathrm{conf}_m - \mathrm{acc}_m)^2 - \frac{\mathrm{acc}_m (1 - \mathrm{acc}_m)}{|B_m| - 1} \right]",
     reference="Kumar et al. 2019, section 5",
-    view=partial(bin_sums, scheme="equal-mass"),
     interval="inverted-unbiased",
     details=_root,
     bound=_of_debiased,
@@ -209,43 +197,25 @@ def ece_debiased(view: BinSums) -> FloatArray:
     return np.asarray((view.weight * square).sum(axis=-1))
 
 
-@dataclass(frozen=True, eq=False)
-class MonotoneBins:
-    """Steps to be merged into the largest number of equal-mass bins whose hit rates do not fall.
+@dataclass(frozen=True, eq=False, kw_only=True)
+class MonotoneBins(StepsWithParams):
+    """Steps to be merged into the largest number of equal-mass bins whose hit rates do not fall; each resample repeats the sweep.
 
     Attributes
     ----------
-    steps : Steps
-        A leading axis of resamples is allowed.
     base : Steps
         The steps of the sample itself, whose counts determine the cuts.
-    params : mapping
     """
 
-    #: Fields in which resamples differ.
-    DRAWN: ClassVar = ("steps",)
-
-    steps: Steps
     base: Steps
-    params: Mapping[str, Any] = field(default_factory=dict)
 
-    def bootstrap(self, rng: np.random.Generator, resamples: int) -> Self:
-        """Draw rows with replacement; the sweep is repeated on each resample."""
-        return type(self)(self.steps.bootstrap(rng, resamples), self.base.merged(), self.params)
-
-    def under_calibration(self, rng: np.random.Generator, resamples: int) -> Self:
-        """Redraw hits from the scores; the sweep is repeated on each resample."""
-        drawn = self.steps.under_calibration(rng, resamples)
-        return type(self)(drawn, self.base.merged(), self.params)
+    def over(self, resampled: Steps) -> Self:
+        """The same view of resampled steps."""
+        return replace(self, steps=resampled, base=self.base.merged())
 
     def as_drawn(self) -> Self:
         """The sample itself as one resample."""
-        return type(self)(self.steps.as_drawn(), self.base.merged(), self.params)
-
-    def parts(self) -> Iterator[Self]:
-        """Iterate over blocks of resamples."""
-        for part in self.steps.parts():
-            yield type(self)(part, self.base, self.params)
+        return self.over(self.steps.as_drawn())
 
 
 def sweep_steps(
@@ -329,15 +299,8 @@ def _columns(rows: FloatArray, right: FloatArray, kept: BoolArray) -> tuple[Floa
 
 def _cuts(upto: FloatArray, bins: int) -> IntArray:
     """Boundaries of equal-mass bins as numbers of steps, placed as by `equal_mass_edges`."""
-    ends = np.searchsorted(upto, _ends_of_bins(int(upto[-1]), bins)) + 1
+    ends = np.searchsorted(upto, ends_of_bins(int(upto[-1]), bins)) + 1
     return np.unique(np.concatenate([[0], ends, [upto.size]]))
-
-
-def _ends_of_bins(n: int, bins: int) -> IntArray:
-    """Cumulative rows at the end of each bin but the last, if there were no ties."""
-    size, larger = divmod(n, bins)
-    m = np.arange(1, bins)
-    return m * size + np.minimum(m, larger)
 
 
 def _rises(rows: FloatArray, right: FloatArray, cuts: IntArray) -> BoolArray:
@@ -395,7 +358,7 @@ def _between_cuts(view: Steps, most: int) -> Steps:
     """Merge the steps between all cuts of 2 to `most` bins; scores are means."""
     ends = np.cumsum([float(part.n) for part in view.blocks()])
     n = int(ends[-1])
-    targets = np.unique(np.concatenate([_ends_of_bins(n, bins) for bins in range(2, most + 1)]))
+    targets = np.unique(np.concatenate([ends_of_bins(n, bins) for bins in range(2, most + 1)]))
     sums: list[FloatArray] = []
     begin = 0.0
     for part, end in zip(view.blocks(), ends, strict=True):
@@ -411,25 +374,19 @@ def _between_cuts(view: Steps, most: int) -> Steps:
     return Steps(score / count, count, hits)
 
 
-@over_steps(lambda view, drawn, *_: MonotoneBins(drawn, view.base.merged(), view.params))
+@over_steps(lambda view, drawn, *_: view.over(drawn))
 def monotone_bins(sample: Sample) -> MonotoneBins:
     """Steps of the sample for the monotone sweep."""
     view = sample.view(steps)
-    return MonotoneBins(view, view, {"scheme": "equal-mass"})
+    return MonotoneBins(view, {"scheme": "equal-mass"}, base=view)
 
 
-@metric(
-    key="ece_sweep",
+@_binned(
     paired=False,
-    unit="points",
     label="ECE (sweep)",
-    family="Binned",
-    direction="lower",
-    bounds=(0.0, 1.0),
     formula=r"\mathrm{ECE}_{b^*},\; b^* = \max\{b: \mathrm{acc}_1 \le \dots \le \mathrm{acc}_{b'}\ \forall b' \le b\}",
     reference="Roelofs et al. 2022, algorithm 1",
     view=monotone_bins,
-    interval="inverted",
     details=lambda view: {"bins": float(_sweep(view)[0])},
     bound=_of_sweep,
 )
@@ -442,7 +399,6 @@ def ece_sweep(view: MonotoneBins) -> FloatArray:
 
 
 @metric(
-    key="mcs",
     tables=("rivals",),
     unit="points",
     label="MCS",

@@ -21,9 +21,9 @@ from calviz.core.blocks import (
     rows_by_class,
     runs,
 )
+from calviz.core.entry_specs import Redrawn, Reweighted, metric, reweighted_by
 from calviz.core.errors import NotAvailable
 from calviz.core.events import tied_scores
-from calviz.core.metric_spec import Redrawn, Reweighted, metric, reweighted_by
 from calviz.core.predictions import Predictions
 from calviz.metrics.cumulative import extremes
 from calviz.sample import cell_bounds
@@ -404,14 +404,17 @@ def classwise_ks(sample: Sample) -> ClasswiseKS | ClassErrorsOfCells:
 # ---- One-vs-rest metrics
 
 _classwise = partial(
-    metric, family="Class-wise", direction="lower", bounds=(0.0, 1.0), interval="inverted"
+    metric,
+    family="Class-wise",
+    direction="lower",
+    bounds=(0.0, 1.0),
+    unit="points",
+    interval="inverted",
 )
 
 
 @_classwise(
-    key="classwise_ece",
     tables=("methods", "models"),
-    unit="points",
     label="Class-wise ECE",
     formula=r"\frac1K \sum_k \mathrm{ECE}(p_k, \mathbf 1[y = k])",
     reference="Kull et al. 2019; Nixon et al. 2019 (SCE); Gupta et al. 2021, eq. 2",
@@ -429,8 +432,6 @@ def classwise_ece(view: ClassErrors | ClassErrorsOfCells) -> FloatArray:
 
 
 @_classwise(
-    key="tace",
-    unit="points",
     label="TACE",
     formula=r"\frac1K \sum_k \sum_m \frac{|B_{km}|}{n_k} |\mathrm{conf}_{km} - \mathrm{acc}_{km}|,\; p_{ik} > \epsilon",
     reference="Nixon et al. 2019, section 4",
@@ -449,9 +450,7 @@ def tace(view: ClassErrors | ClassErrorsOfCells) -> FloatArray:
 
 
 @_classwise(
-    key="ks_classwise",
     paired=False,
-    unit="points",
     label="Class-wise KS",
     formula=r"\frac1K \sum_k \mathrm{KS}(p_k, \mathbf 1[y = k])",
     reference="Gupta et al. 2021, eq. 2 and table 5",
@@ -474,16 +473,29 @@ def ks_classwise(view: ClasswiseKS | ClassErrorsOfCells) -> FloatArray:
 _by_class = partial(
     metric,
     family="Over- and underconfidence",
+    unit="points",
     view=true_class_errors,
     tail="two-sided",
 )
-_size = partial(_by_class, direction="lower", bounds=(0.0, 1.0), interval="inverted")
+_size = partial(
+    _by_class,
+    direction="lower",
+    bounds=(0.0, 1.0),
+    reference="Obadinma et al. 2021; Ao et al. 2023, section 3",
+    interval="inverted",
+)
 _signed = partial(_by_class, direction="zero", bounds=(-1.0, 1.0))
 _one_sided = partial(_by_class, interval="half-inverted")
 _positive = partial(_one_sided, direction="lower", bounds=(0.0, 1.0))
 _negative = partial(_one_sided, direction="higher", bounds=(-1.0, 0.0))
 # Neither more nor fewer overconfident classes are better in themselves (section 6 of the paper).
-_share_of_classes = partial(_by_class, direction="none", bounds=(0.0, 1.0))
+_share_of_classes = partial(
+    _by_class,
+    direction="none",
+    bounds=(0.0, 1.0),
+    unit="percent",
+    reference="Ao et al. 2023, table 2",
+)
 
 #: An MCS of at most this size counts as 0, as sums of equal numbers may differ in their last digits.
 ZERO = 1e-12
@@ -510,11 +522,8 @@ def _mean_over(chosen: BoolArray, values: FloatArray) -> FloatArray:
 
 
 @_size(
-    key="wsece",
-    unit="points",
     label="wsECE",
     formula=r"\sum_k \frac{n_k}{N} \mathrm{ECE}_k",
-    reference="Obadinma et al. 2021; Ao et al. 2023, section 3",
 )
 def wsece(view: TrueClassErrors) -> FloatArray:
     """ECE of the rows of each true class, averaged over the classes weighted by their rows.
@@ -525,11 +534,8 @@ def wsece(view: TrueClassErrors) -> FloatArray:
 
 
 @_size(
-    key="msece",
-    unit="points",
     label="MSECE",
     formula=r"\frac1K \sum_k \mathrm{ECE}_k",
-    reference="Obadinma et al. 2021; Ao et al. 2023, section 3",
 )
 def msece(view: TrueClassErrors) -> FloatArray:
     """ECE of the rows of each true class, averaged over the classes that have rows.
@@ -540,11 +546,8 @@ def msece(view: TrueClassErrors) -> FloatArray:
 
 
 @_size(
-    key="cece",
-    unit="points",
     label="CECE",
     formula=r"\frac{\sum_k \mathrm{ECE}_k^2}{\sum_k \mathrm{ECE}_k}",
-    reference="Obadinma et al. 2021; Ao et al. 2023, section 3",
 )
 def cece(view: TrueClassErrors) -> FloatArray:
     """Contraharmonic mean of the ECE of each true class: classes with large errors weigh more.
@@ -555,8 +558,6 @@ def cece(view: TrueClassErrors) -> FloatArray:
 
 
 @_positive(
-    key="wsmcs_over",
-    unit="points",
     label="wsMCS+",
     formula=r"\sum_{k:\,\mathrm{MCS}_k > 0} \frac{n_k}{N} \mathrm{MCS}_k",
     reference="Ao et al. 2023, eq. 6",
@@ -570,8 +571,6 @@ def wsmcs_over(view: TrueClassErrors) -> FloatArray:
 
 
 @_negative(
-    key="wsmcs_under",
-    unit="points",
     label="wsMCS-",
     formula=r"\sum_{k:\,\mathrm{MCS}_k < 0} \frac{n_k}{N} \mathrm{MCS}_k",
     reference="Ao et al. 2023, eq. 7",
@@ -585,8 +584,6 @@ def wsmcs_under(view: TrueClassErrors) -> FloatArray:
 
 
 @_signed(
-    key="wsmcs",
-    unit="points",
     label="wsMCS",
     formula=r"\frac{k^+}{K} \mathrm{wsMCS}^+ + \frac{k^-}{K} \mathrm{wsMCS}^-",
     reference="Ao et al. 2023, eq. 8",
@@ -601,8 +598,6 @@ def wsmcs(view: TrueClassErrors) -> FloatArray:
 
 
 @_positive(
-    key="over_mcs",
-    unit="points",
     label="OC MCS",
     undefined="undefined: on no class is the confidence above the accuracy.",
     formula=r"\frac{1}{k^+} \sum_{k:\,\mathrm{MCS}_k > 0} \mathrm{MCS}_k",
@@ -617,8 +612,6 @@ def over_mcs(view: TrueClassErrors) -> FloatArray:
 
 
 @_negative(
-    key="under_mcs",
-    unit="points",
     label="UC MCS",
     undefined="undefined: on no class is the confidence below the accuracy.",
     formula=r"\frac{1}{k^-} \sum_{k:\,\mathrm{MCS}_k < 0} \mathrm{MCS}_k",
@@ -633,11 +626,8 @@ def under_mcs(view: TrueClassErrors) -> FloatArray:
 
 
 @_share_of_classes(
-    key="over_share",
-    unit="percent",
     label="Share of overconfident classes",
     formula=r"k^+ / K",
-    reference="Ao et al. 2023, table 2",
 )
 def over_share(view: TrueClassErrors) -> FloatArray:
     """Share of the classes with rows whose mean confidence is above their accuracy, whether beyond noise or not.
@@ -648,11 +638,8 @@ def over_share(view: TrueClassErrors) -> FloatArray:
 
 
 @_share_of_classes(
-    key="under_share",
-    unit="percent",
     label="Share of underconfident classes",
     formula=r"k^- / K",
-    reference="Ao et al. 2023, table 2",
 )
 def under_share(view: TrueClassErrors) -> FloatArray:
     """Share of the classes with rows whose mean confidence is below their accuracy, whether beyond noise or not.

@@ -11,8 +11,8 @@ import numpy as np
 from scipy.special import chdtrc, ndtr, ndtri
 
 from calviz.core.blocks import FloatArray, IntArray, quotient
+from calviz.core.entry_specs import metric
 from calviz.core.events import assign, equal_width_edges
-from calviz.core.metric_spec import metric
 from calviz.core.probabilities import EPSILON
 from calviz.sample import cell_bounds, cell_bounds_of_bins, logistic_curves
 from calviz.sample.binning import BinSums
@@ -24,7 +24,7 @@ from calviz.sample.steps import MAX_STEPS, Steps
 
 # ---- Distances from a calibration curve
 
-_tested = partial(metric, family="Tests and summaries")
+_tested = partial(metric, family="Tests and summaries", paired=False)
 
 #: Number of equal intervals of [0, 1] in which quantiles of the distances are located where there are very many steps.
 _INTERVALS = 4_096
@@ -37,7 +37,7 @@ class CurveOf(StepsWithParams):
 
     def as_drawn(self) -> Self:
         """The sample itself as one resample."""
-        return type(self)(self.steps.as_drawn(), self.params)
+        return self.over(self.steps.as_drawn())
 
     def distance(self, part: Steps) -> FloatArray:
         """Absolute distance between the scores of these steps, or a part of them, and the curve; shape (..., G)."""
@@ -46,7 +46,7 @@ class CurveOf(StepsWithParams):
         return np.abs(distance, out=distance)
 
 
-@over_steps(lambda view, drawn, *_: CurveOf(drawn, view.params))
+@over_steps(lambda view, drawn, *_: view.over(drawn))
 def with_curve(sample: Sample, *, curve: FlexibleKind = "spline") -> CurveOf:
     """Steps of the sample's own reduction, with a kind of curve."""
     return CurveOf(sample.view(steps), {"curve": curve})
@@ -54,7 +54,6 @@ def with_curve(sample: Sample, *, curve: FlexibleKind = "spline") -> CurveOf:
 
 _distance_metric = partial(
     _tested,
-    paired=False,
     unit="points",
     direction="lower",
     bounds=(0.0, 1.0),
@@ -109,7 +108,7 @@ def _mean(view: CurveOf, power: int) -> FloatArray:
     return np.asarray(totals.mean if power == 1 else totals.square)
 
 
-@_distance_metric(key="ici", label="ICI", formula=r"\overline{|\hat\pi(s) - s|}")
+@_distance_metric(label="ICI", formula=r"\overline{|\hat\pi(s) - s|}")
 def ici(view: CurveOf) -> FloatArray:
     """Integrated calibration index: mean absolute distance between the scores and a smooth calibration curve fitted to all rows.
 
@@ -121,7 +120,7 @@ def ici(view: CurveOf) -> FloatArray:
     return _mean(view, 1)
 
 
-@_distance_metric(key="e50", label="E50", formula=r"\mathrm{median}\,|\hat\pi(s) - s|")
+@_distance_metric(label="E50", formula=r"\mathrm{median}\,|\hat\pi(s) - s|")
 def e50(view: CurveOf) -> FloatArray:
     """Median distance between the scores and a smooth calibration curve (see ICI).
 
@@ -130,7 +129,7 @@ def e50(view: CurveOf) -> FloatArray:
     return _distance_quantile(view, _QUANTILES[0])
 
 
-@_distance_metric(key="e90", label="E90", formula=r"q_{0.9}\,|\hat\pi(s) - s|")
+@_distance_metric(label="E90", formula=r"q_{0.9}\,|\hat\pi(s) - s|")
 def e90(view: CurveOf) -> FloatArray:
     """90 % quantile of the distance between the scores and a smooth calibration curve (see ICI).
 
@@ -139,7 +138,7 @@ def e90(view: CurveOf) -> FloatArray:
     return _distance_quantile(view, _QUANTILES[1])
 
 
-@_distance_metric(key="emax", label="Emax", formula=r"\max\,|\hat\pi(s) - s|")
+@_distance_metric(label="Emax", formula=r"\max\,|\hat\pi(s) - s|")
 def emax(view: CurveOf) -> FloatArray:
     """Largest distance between the score of a row and a smooth calibration curve (see ICI); often at the ends, where rows are few.
 
@@ -151,7 +150,6 @@ def emax(view: CurveOf) -> FloatArray:
 
 
 @_distance_metric(
-    key="eci",
     label="ECI",
     unit="plain",
     bounds=(0.0, 100.0),
@@ -218,12 +216,7 @@ def _distance_quantile(view: CurveOf, q: float) -> FloatArray:
 
 #: Largest possible gain in 2 x log-likelihood per row: twice the entropy of a fair coin, in nats.
 _MOST = 2 * math.log(2)
-_validation = partial(
-    _tested,
-    paired=False,
-    view=steps,
-    undefined=logistic_curves.NO_FIT,
-)
+_validation = partial(_tested, view=steps, tail="two-sided", undefined=logistic_curves.NO_FIT)
 
 
 def _of_log_ratio(view: BinSums, level: float) -> tuple[float, float] | None:
@@ -240,7 +233,6 @@ def _counts(view: BinSums) -> Mapping[str, float]:
 
 
 @_tested(
-    key="oe_ratio",
     label="O/E ratio",
     direction="one",
     bounds=(0.0, math.inf),
@@ -248,7 +240,6 @@ def _counts(view: BinSums) -> Mapping[str, float]:
     reference="Debray et al. 2017",
     view=event_sums,
     tail="two-sided",
-    paired=False,
     details=_counts,
     closed_interval=_of_log_ratio,
     undefined="undefined: all scores are 0.",
@@ -272,8 +263,6 @@ def _bound_of_intercept(sample: Sample, view: Steps) -> float:
 
 
 @_validation(
-    key="calibration_in_the_large",
-    tail="two-sided",
     label="Calibration in the large",
     direction="zero",
     bounds=(-math.inf, math.inf),
@@ -306,7 +295,7 @@ def _gain(view: Steps) -> tuple[FloatArray, FloatArray, FloatArray]:
 
 
 @_validation(
-    key="unreliability",
+    tail="upper",
     label="Unreliability U",
     direction="lower",
     bounds=(-math.inf, math.inf),
@@ -325,8 +314,6 @@ def unreliability(view: Steps) -> FloatArray:
 
 
 @_validation(
-    key="discrimination_index",
-    tail="two-sided",
     label="Discrimination D",
     direction="higher",
     bounds=(-math.inf, _MOST),
@@ -343,8 +330,6 @@ def discrimination_index(view: Steps) -> FloatArray:
 
 
 @_validation(
-    key="quality_index",
-    tail="two-sided",
     label="Quality Q",
     direction="higher",
     bounds=(-math.inf, 1 + _MOST),
@@ -361,8 +346,6 @@ def quality_index(view: Steps) -> FloatArray:
 
 
 @_validation(
-    key="nagelkerke_r2",
-    tail="two-sided",
     label="Nagelkerke R²",
     direction="higher",
     bounds=(0.0, 1.0),
@@ -386,8 +369,6 @@ def _spiegelhalter_p(view: Steps) -> Mapping[str, float]:
 
 
 @_tested(
-    key="spiegelhalter_z",
-    paired=False,
     label="Spiegelhalter z",
     direction="zero",
     bounds=(-math.inf, math.inf),
@@ -430,8 +411,6 @@ def _hosmer_lemeshow_p(view: BinSums) -> Mapping[str, float]:
 
 
 @_tested(
-    key="hosmer_lemeshow",
-    paired=False,
     label="Hosmer-Lemeshow",
     direction="lower",
     bounds=(0.0, math.inf),
@@ -480,22 +459,17 @@ def wald_interval(coefficient: int) -> Callable[[Steps, float], tuple[float, flo
 
 
 _logistic = partial(
-    _tested,
-    view=steps,
-    tail="two-sided",
-    undefined=logistic_curves.NO_FIT,
+    _validation,
+    bounds=(-math.inf, math.inf),
+    reference="Cox 1958; Van Calster et al. 2019",
     details=_floor,
 )
 
 
 @_logistic(
-    key="calibration_slope",
-    paired=False,
     label="Calibration slope",
     direction="one",
-    bounds=(-math.inf, math.inf),
     formula=r"b:\; \mathrm{logit}\,P(h=1) = a + b\,\mathrm{logit}\,s",
-    reference="Cox 1958; Van Calster et al. 2019",
     tail="equal-tailed",
     closed_interval=wald_interval(1),
     bound=lambda sample, view: _bounds(sample, view)[1],
@@ -513,13 +487,9 @@ def calibration_slope(view: Steps) -> FloatArray:
 
 
 @_logistic(
-    key="calibration_intercept",
-    paired=False,
     label="Calibration intercept",
     direction="zero",
-    bounds=(-math.inf, math.inf),
     formula=r"a:\; \mathrm{logit}\,P(h=1) = a + b\,\mathrm{logit}\,s",
-    reference="Cox 1958; Van Calster et al. 2019",
     closed_interval=wald_interval(0),
     bound=lambda sample, view: _bounds(sample, view)[0],
 )
@@ -624,8 +594,6 @@ def _at(view: Steps) -> Mapping[str, float]:
 
 
 @_tested(
-    key="tcal",
-    paired=False,
     label="T-Cal statistic",
     direction="lower",
     bounds=(-math.inf, math.inf),

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from calviz.core.blocks import FloatArray, IntArray
-from calviz.core.metric_spec import metric
+from calviz.core.entry_specs import metric
 from calviz.sample import cell_bounds
 from calviz.sample.caches import once_per_view
 from calviz.sample.step_views import steps
@@ -86,130 +86,30 @@ def deviation(view: Steps) -> float:
     return float(np.sqrt(variance) / view.n)
 
 
-# ---- KS, Kuiper, averaged two-bin error
+# ---- Averaged two-bin error, KS, Kuiper
 
 
-def _where(view: Steps) -> Mapping[str, float]:
-    largest = extremes(view)
-    return {"at_score": float(largest.score), "at_fractile": float(largest.rows / view.n)}
-
-
-def _tested(view: Steps) -> Mapping[str, float]:
-    sigma = deviation(view)
-    if sigma == 0:
-        return _where(view)
-    p = maximum_exceeds(float(ks(view)) / sigma)
-    return {**_where(view), "sigma": sigma, "p_value": p}
-
-
-_ks = partial(metric, family="Bin-free", view=steps, widening=1.1)
-
-
-@_ks(
-    key="ks",
-    tables=("fits", "methods", "models", "rivals"),
-    criterion=3,
-    unit="points",
-    label="KS error",
-    direction="lower",
-    bounds=(0.0, 1.0),
-    formula=r"\max_i \left| \tilde H_i - H_i \right|",
-    reference="Gupta et al. 2021, eq. 11-12",
-    interval="half-inverted",
-    details=_tested,
-    bound=cell_bounds.of_cumulative,
-)
-def ks(view: Steps) -> FloatArray:
-    """Largest absolute gap between the cumulative scores and the cumulative hits, with rows sorted by score.
-
-    Steps of shape (..., G) give values of shape (...).
-
-    Tied scores are one step: the sums are compared only at the last row of a tie group, so the order
-    of the rows does not matter. Code that compares at every row (the authors' own) depends on
-    the order inside ties, by up to the weight of a tie group. It equals ``|MCS|`` if the gap
-    never changes sign.
-
-    The detail ``sigma`` is the same as for the Kuiper error, and ``p_value`` is for many rows: if the model is calibrated, the largest
-    gap divided by sigma is then distributed as the largest distance of a Brownian motion from its start (5 % point 2.2414). The p-value
-    of the noise floor also holds for few rows and heavy ties.
-    """
-    return np.abs(ks_signed(view))
-
-
-@_ks(
-    key="ks_signed",
-    unit="points",
-    label="KS error, signed",
-    direction="zero",
-    bounds=(-1.0, 1.0),
-    formula=r"\tilde H_{i^*} - H_{i^*},\; i^* = \arg\max_i | \tilde H_i - H_i |",
-    reference="Gupta et al. 2021, eq. 11-12",
-    tail="two-sided",
-    details=_where,
-    bound=cell_bounds.of_signed_gap,
-)
-def ks_signed(view: Steps) -> FloatArray:
-    """The cumulative gap where it is largest in size, with its sign: above 0, the scores exceed the hits (overconfident).
-
-    Steps of shape (..., G) give values of shape (...).
-    """
-    return np.asarray(extremes(view).gap / view.n)
-
-
-def _tested_kuiper(view: Steps) -> Mapping[str, float]:
-    gaps, sigma = extremes(view), deviation(view)
-    where = sorted([float(gaps.low_score), float(gaps.high_score)])
-    facts = {"from_score": where[0], "to_score": where[1]}
-    if sigma == 0:
-        return facts
-    return {**facts, "sigma": sigma, "p_value": range_exceeds(float(kuiper(view)) / sigma)}
-
-
-@metric(
-    key="kuiper",
-    unit="points",
-    label="Kuiper error",
+_cumulative = partial(
+    metric,
     family="Bin-free",
     direction="lower",
     bounds=(0.0, 1.0),
-    formula=r"\max_{0 \le j \le m} C_j - \min_{0 \le j \le m} C_j,\quad C_j = \frac1n \sum_{i: s_i \le u_j} (h_i - s_i),\; C_0 = 0",
-    reference="Arrieta-Ibarra et al. 2022 (ECCE-R); Kuiper 1960",
+    unit="points",
     view=steps,
-    interval="half-inverted",
     widening=1.1,
-    details=_tested_kuiper,
-    bound=cell_bounds.of_cumulative_range,
 )
-def kuiper(view: Steps) -> FloatArray:
-    """Largest error over any range of scores: the absolute sum of (hit - score) over the rows whose scores lie between two cutoffs, divided by the number of all rows.
-
-    Steps of shape (..., G) give values of shape (...).
-
-    It is the range of the cumulative gap whose largest absolute value is the KS error, and at most twice that error; it is the same as
-    the cutoff calibration error (Rossellini et al. 2025). The rows in question have scores above the detail ``from_score``, up to
-    ``to_score``. ``sigma = sqrt(sum s (1 - s)) / n`` is the standard deviation of the gap over all rows if the model is calibrated; ``p_value``
-    takes value / sigma as the range of a Brownian motion (5 % point 2.4977, 1 % 3.0233), which holds for many rows; the p-value of the noise
-    floor also holds for few.
-    """
-    gaps = extremes(view)
-    return np.asarray((gaps.highest - gaps.lowest) / view.n)
 
 
 def _expected(view: Steps) -> Mapping[str, float]:
     return {"if_calibrated": deviation(view) ** 2}
 
 
-@metric(
-    key="atb",
+@_cumulative(
+    unit="plain",
     label="Averaged two-bin error",
-    family="Bin-free",
-    direction="lower",
-    bounds=(0.0, 1.0),
     formula=r"\sum_{j=0}^{m} (u_{j+1} - u_j) \left( C_j^2 + (C_m - C_j)^2 \right),\; u_0 = 0,\; u_{m+1} = 1",
     reference="Hartline, Hu & Wu 2026, definition of ATB",
-    view=steps,
     interval="inverted",
-    widening=1.1,
     details=_expected,
 )
 def atb(view: Steps) -> FloatArray:
@@ -237,6 +137,97 @@ def atb(view: Steps) -> FloatArray:
     mean, squares = mean + (1 - cut) * gap, squares + (1 - cut) * np.square(gap)
     # C^2 + (D - C)^2 = 2 C^2 - 2 C D + D^2, with the gap D over all rows; the widths add up to 1.
     return np.asarray((2 * squares - 2 * mean * gap + np.square(gap)) / np.square(n))
+
+
+def _where(view: Steps) -> Mapping[str, float]:
+    largest = extremes(view)
+    return {"at_score": float(largest.score), "at_fractile": float(largest.rows / view.n)}
+
+
+def _tested(view: Steps) -> Mapping[str, float]:
+    sigma = deviation(view)
+    if sigma == 0:
+        return _where(view)
+    p = maximum_exceeds(float(ks(view)) / sigma)
+    return {**_where(view), "sigma": sigma, "p_value": p}
+
+
+_ks = partial(_cumulative, reference="Gupta et al. 2021, eq. 11-12")
+
+
+@_ks(
+    tables=("fits", "methods", "models", "rivals"),
+    criterion=3,
+    label="KS error",
+    formula=r"\max_i \left| \tilde H_i - H_i \right|",
+    interval="half-inverted",
+    details=_tested,
+    bound=cell_bounds.of_cumulative,
+)
+def ks(view: Steps) -> FloatArray:
+    """Largest absolute gap between the cumulative scores and the cumulative hits, with rows sorted by score.
+
+    Steps of shape (..., G) give values of shape (...).
+
+    Tied scores are one step: the sums are compared only at the last row of a tie group, so the order
+    of the rows does not matter. Code that compares at every row (the authors' own) depends on
+    the order inside ties, by up to the weight of a tie group. It equals ``|MCS|`` if the gap
+    never changes sign.
+
+    The detail ``sigma`` is the same as for the Kuiper error, and ``p_value`` is for many rows: if the model is calibrated, the largest
+    gap divided by sigma is then distributed as the largest distance of a Brownian motion from its start (5 % point 2.2414). The p-value
+    of the noise floor also holds for few rows and heavy ties.
+    """
+    return np.abs(ks_signed(view))
+
+
+@_ks(
+    label="KS error, signed",
+    direction="zero",
+    bounds=(-1.0, 1.0),
+    formula=r"\tilde H_{i^*} - H_{i^*},\; i^* = \arg\max_i | \tilde H_i - H_i |",
+    tail="two-sided",
+    details=_where,
+    bound=cell_bounds.of_signed_gap,
+)
+def ks_signed(view: Steps) -> FloatArray:
+    """The cumulative gap where it is largest in size, with its sign: above 0, the scores exceed the hits (overconfident).
+
+    Steps of shape (..., G) give values of shape (...).
+    """
+    return np.asarray(extremes(view).gap / view.n)
+
+
+def _tested_kuiper(view: Steps) -> Mapping[str, float]:
+    gaps, sigma = extremes(view), deviation(view)
+    where = sorted([float(gaps.low_score), float(gaps.high_score)])
+    facts = {"from_score": where[0], "to_score": where[1]}
+    if sigma == 0:
+        return facts
+    return {**facts, "sigma": sigma, "p_value": range_exceeds(float(kuiper(view)) / sigma)}
+
+
+@_cumulative(
+    label="Kuiper error",
+    formula=r"\max_{0 \le j \le m} C_j - \min_{0 \le j \le m} C_j,\quad C_j = \frac1n \sum_{i: s_i \le u_j} (h_i - s_i),\; C_0 = 0",
+    reference="Arrieta-Ibarra et al. 2022 (ECCE-R); Kuiper 1960",
+    interval="half-inverted",
+    details=_tested_kuiper,
+    bound=cell_bounds.of_cumulative_range,
+)
+def kuiper(view: Steps) -> FloatArray:
+    """Largest error over any range of scores: the absolute sum of (hit - score) over the rows whose scores lie between two cutoffs, divided by the number of all rows.
+
+    Steps of shape (..., G) give values of shape (...).
+
+    It is the range of the cumulative gap whose largest absolute value is the KS error, and at most twice that error; it is the same as
+    the cutoff calibration error (Rossellini et al. 2025). The rows in question have scores above the detail ``from_score``, up to
+    ``to_score``. ``sigma = sqrt(sum s (1 - s)) / n`` is the standard deviation of the gap over all rows if the model is calibrated; ``p_value``
+    takes value / sigma as the range of a Brownian motion (5 % point 2.4977, 1 % 3.0233), which holds for many rows; the p-value of the noise
+    floor also holds for few.
+    """
+    gaps = extremes(view)
+    return np.asarray((gaps.highest - gaps.lowest) / view.n)
 
 
 # ---- Limiting distributions: maximum and range of a Brownian motion

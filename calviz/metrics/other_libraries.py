@@ -12,7 +12,7 @@ import numpy as np
 from calviz.core.blocks import BoolArray, FloatArray, IntArray, for_columns, row_blocks
 from calviz.core.entry_specs import CONVENTIONS, Convention, Conventions, ConventionValue
 from calviz.core.errors import NotAvailable
-from calviz.core.events import BinaryEvents, Reduction
+from calviz.core.events import BinaryEvents, Reduction, ends_of_bins
 from calviz.core.predictions import Dataset, Predictions
 from calviz.sample import error_bars
 from calviz.sample.class_columns import redrawn_labels
@@ -170,11 +170,12 @@ def positive_of_two(sample: Sample) -> BinaryEvents:
 
 
 _MAPIE_EDGES = 50
-_MAPIE = {
-    "library": "MAPIE",
-    "version": "1.6.0",
-    "reference": "https://mapie.readthedocs.io/en/stable/api/metrics/",
-}
+_mapie = partial(
+    _convention,
+    library="MAPIE",
+    version="1.6.0",
+    reference="https://mapie.readthedocs.io/en/stable/api/metrics/",
+)
 
 
 def _mapie_cells(score: FloatArray) -> np.ndarray[tuple[int], np.dtype[np.intp]]:
@@ -182,13 +183,12 @@ def _mapie_cells(score: FloatArray) -> np.ndarray[tuple[int], np.dtype[np.intp]]
     return np.searchsorted(np.linspace(0, 1, _MAPIE_EDGES), np.minimum(score, 1), side="left")
 
 
-@_convention(
+@_mapie(
     key="mapie",
     call="expected_calibration_error",
     rule="49 equal-width bins (its 50 are the edges), and one for scores of exactly 0",
     why="Its bins are a third as wide and hold fewer rows each, so that more of the noise counts as "
     "error.",
-    **_MAPIE,
 )
 def mapie_ece(sample: Sample) -> float:
     """Mean absolute gap, weighted by rows."""
@@ -196,13 +196,12 @@ def mapie_ece(sample: Sample) -> float:
     return mean_gap(score, hit, _mapie_cells(score), _MAPIE_EDGES)
 
 
-@_convention(
+@_mapie(
     key="mapie_top_label",
     call="top_label_ece",
     rule="that ECE for each predicted class, classes weighted equally",
     why="Rows are divided by predicted class before they are binned, so that more noise counts as error, "
     "and a rare class weighs as much as a common one.",
-    **_MAPIE,
 )
 def mapie_top_label_ece(sample: Sample) -> float:
     """ECE of the rows of each predicted class, averaged over the classes that are predicted at least once."""
@@ -273,11 +272,12 @@ def netcal_ece(sample: Sample) -> float:
 
 
 _PYCALIB_BINS = 15
-_PYCALIB = {
-    "library": "pycalib",
-    "version": "0.1.0.dev6",
-    "reference": "https://classifier-calibration.github.io/PyCalib/",
-}
+_pycalib = partial(
+    _convention,
+    library="pycalib",
+    version="0.1.0.dev6",
+    reference="https://classifier-calibration.github.io/PyCalib/",
+)
 
 
 class _Overlapping:
@@ -301,13 +301,12 @@ class _Overlapping:
         return float(np.abs(sums[ends] - sums[starts]).sum() / n)
 
 
-@_convention(
+@_pycalib(
     key="pycalib",
     call="conf_ECE",
     rule="15 equal-width bins (a, b] of the top label; binary_ECE, [a, b), of other scores",
     why="Its bins have tiny gaps and overlaps: rows whose score lies on an edge may be lost or counted "
     "twice; for other rows it agrees.",
-    **_PYCALIB,
 )
 def pycalib_conf_ece(sample: Sample) -> float:
     """``conf_ECE`` of the top label; ``binary_ECE`` of any other score."""
@@ -319,13 +318,12 @@ def pycalib_conf_ece(sample: Sample) -> float:
     return bins.error(gap, score.size)
 
 
-@_convention(
+@_pycalib(
     key="pycalib_full",
     call="ECE",
     rule="15 equal-width bins over all entries of the table of probabilities",
     why="Every probability of every class counts as a prediction; most of them are small and nearly right, and "
     "pull the mean towards 0.",
-    **_PYCALIB,
 )
 def pycalib_full_ece(sample: Sample) -> float:
     """``ECE``: every probability of every row counts as a separate score."""
@@ -344,12 +342,11 @@ def pycalib_full_ece(sample: Sample) -> float:
     return bins.error(gap, data.probs.size)
 
 
-@_convention(
+@_pycalib(
     key="pycalib_classwise",
     call="classwise_ECE",
     rule="15 equal-width bins [a, b) of each class against the rest, averaged",
     why="It averages over the classes; with many classes most probabilities are near 0, and so are their gaps.",
-    **_PYCALIB,
 )
 def pycalib_classwise_ece(sample: Sample) -> float:
     """``classwise_ECE``: mean over classes of the one-vs-rest ECE."""
@@ -461,20 +458,20 @@ def _smooth(grids: FloatArray, kernel: FloatArray) -> FloatArray:
 
 
 _SKLEARN_BINS = 5
-_SKLEARN = {
-    "library": "scikit-learn",
-    "version": "1.9.1",
-    "reference": "https://scikit-learn.org/stable/modules/generated/sklearn.calibration.calibration_curve.html",
-}
+_sklearn = partial(
+    _convention,
+    library="scikit-learn",
+    version="1.9.1",
+    reference="https://scikit-learn.org/stable/modules/generated/sklearn.calibration.calibration_curve.html",
+)
 
 
-@_convention(
+@_sklearn(
     key="sklearn",
     call="calibration_curve, by rows",
     rule="5 equal-width bins of its curve, weighted by rows",
     why="scikit-learn has no ECE; its curve has 5 wide bins, in which gaps of different sign cancel, so that the "
     "mean gap is often smaller.",
-    **_SKLEARN,
 )
 def sklearn_by_rows(sample: Sample) -> float:
     """Mean of the absolute gaps of the curve, weighted by the rows of the bins."""
@@ -482,13 +479,12 @@ def sklearn_by_rows(sample: Sample) -> float:
     return mean_gap(score, hit, right_closed(score, _SKLEARN_BINS), _SKLEARN_BINS)
 
 
-@_convention(
+@_sklearn(
     key="sklearn_unweighted",
     call="calibration_curve, by bins",
     rule="5 equal-width bins of its curve, each with the same weight",
     why="The curve does not say how many rows a bin has; in a plain mean of its gaps a bin of a few rows counts as "
     "much as a full one.",
-    **_SKLEARN,
 )
 def sklearn_by_bins(sample: Sample) -> float:
     """Unweighted mean of the absolute gaps of the curve."""
@@ -510,7 +506,9 @@ def sklearn_by_bins(sample: Sample) -> float:
 
 
 _TORCHMETRICS_BINS = 15
-_TORCHMETRICS = {"rule": "15 equal-width bins [a, b), one more for scores of exactly 1"}
+_torchmetrics = partial(
+    _convention, rule="15 equal-width bins [a, b), one more for scores of exactly 1"
+)
 
 
 def torch_linspace(bins: int, dtype: np.dtype[np.floating]) -> FloatArray:
@@ -527,7 +525,7 @@ def _torchmetrics_ece(score: FloatArray, hit: BoolArray) -> float:
     return mean_gap(score, hit.astype(np.float64), cell, _TORCHMETRICS_BINS + 1)
 
 
-@_convention(
+@_torchmetrics(
     key="torchmetrics",
     library="torchmetrics",
     version="1.9.0",
@@ -535,7 +533,6 @@ def _torchmetrics_ece(score: FloatArray, hit: BoolArray) -> float:
     why="Bins are closed on the left, with edges in single precision, and scores of exactly 1 have a bin of their "
     "own: it differs for scores on an edge or at 1.",
     reference="https://lightning.ai/docs/torchmetrics/stable/classification/calibration_error.html",
-    **_TORCHMETRICS,
 )
 def torchmetrics_ece(sample: Sample) -> float:
     """Compute the ECE for the top label in float32, for any other event in the dtype of the scores."""
@@ -544,7 +541,7 @@ def torchmetrics_ece(sample: Sample) -> float:
     return _torchmetrics_ece(score.astype(np.float32) if is_top else score, hit)
 
 
-@_convention(
+@_torchmetrics(
     key="probmetrics",
     library="probmetrics",
     version="1.3.0",
@@ -552,7 +549,6 @@ def torchmetrics_ece(sample: Sample) -> float:
     why="It calls torchmetrics on the classes that occur; if these are two, it always looks at the "
     "positive one.",
     reference="https://github.com/dholzmueller/probmetrics",
-    **_TORCHMETRICS,
 )
 def probmetrics_ece(sample: Sample) -> float:
     """Compute the ECE on the classes that occur, for the positive class if these are two."""
@@ -589,19 +585,19 @@ def probmetrics_ece(sample: Sample) -> float:
 
 
 _UNCERTAINTY_BINS = 15
-_UNCERTAINTY = {
-    "library": "uncertainty-calibration",
-    "version": "0.1.4",
-    "reference": "https://github.com/p-lambda/verified_calibration",
-}
+_uncertainty = partial(
+    _convention,
+    library="uncertainty-calibration",
+    version="0.1.4",
+    reference="https://github.com/p-lambda/verified_calibration",
+)
 
 
-@_convention(
+@_uncertainty(
     key="uncertainty_calibration",
     call="get_ece",
     rule="15 equal-width bins (a, b]",
     why="It is the same definition as calviz's, and differs only if other bins are chosen in calviz.",
-    **_UNCERTAINTY,
 )
 def uncertainty_ece(sample: Sample) -> float:
     """Mean absolute gap, weighted by rows."""
@@ -610,13 +606,12 @@ def uncertainty_ece(sample: Sample) -> float:
     return mean_gap(score, hit, np.searchsorted(edges, score, side="left"), _UNCERTAINTY_BINS)
 
 
-@_convention(
+@_uncertainty(
     key="uncertainty_calibration_l2",
     call="get_calibration_error",
     rule="root mean square gap of all classes, debiased, 15 equal-mass bins",
     why="It is the root of the mean squared gap, minus the bias due to noise, of each class against "
     "the rest in equal-mass bins.",
-    **_UNCERTAINTY,
 )
 def uncertainty_error(sample: Sample) -> float:
     """Compute the error over all classes under the top label, and of score and hit under any other reduction."""
@@ -655,9 +650,7 @@ def _debiased_square(ordered: FloatArray, of_hits: FloatArray, *, by_value: bool
         values = np.unique(ordered)
         cuts = (values[1:] + values[:-1]) / 2
     else:
-        size, larger = divmod(n, min(_UNCERTAINTY_BINS, n))
-        m = np.arange(1, min(_UNCERTAINTY_BINS, n))
-        starts = m * size + np.minimum(m, larger)
+        starts = ends_of_bins(n, min(_UNCERTAINTY_BINS, n))
         cuts = np.unique((ordered[starts] + ordered[starts - 1]) / 2)
     ends = np.searchsorted(ordered, cuts, side="right")
     first, last = np.r_[0, ends], np.r_[ends, n]

@@ -12,7 +12,7 @@ from scipy.special import entr
 
 from calviz.core.blocks import FloatArray
 from calviz.core.curve_fits import isotonic_fits
-from calviz.core.metric_spec import metric
+from calviz.core.entry_specs import metric
 from calviz.sample import cell_bounds
 from calviz.sample.binning import BinSums
 from calviz.sample.caches import once_per_view
@@ -35,19 +35,18 @@ _accuracy = partial(
     metric,
     family="Accuracy and proper scores",
     bounds=(0.0, 1.0),
+    unit="percent",
+    reference="Guo et al. 2017, section 2",
     view=top_label_sums,
     tail="two-sided",
 )
 
 
 @_accuracy(
-    key="accuracy",
     tables=("fits", "methods", "models", "rivals", "drawn"),
-    unit="percent",
     label="Accuracy",
     direction="higher",
     formula=r"\frac{1}{n} \sum_i \mathbf{1}[\hat{y}_i = y_i]",
-    reference="Guo et al. 2017, section 2",
 )
 def accuracy(sums: BinSums) -> FloatArray:
     """Share of rows whose predicted class (largest probability; lowest index on ties) is the true class.
@@ -62,12 +61,9 @@ def accuracy(sums: BinSums) -> FloatArray:
 
 
 @_accuracy(
-    key="error",
-    unit="percent",
     label="Error",
     direction="lower",
     formula=r"\frac{1}{n} \sum_i \mathbf{1}[\hat{y}_i \neq y_i]",
-    reference="Guo et al. 2017, section 2",
 )
 def error(sums: BinSums) -> FloatArray:
     """Share of rows whose predicted class is not the true class: 1 - accuracy.
@@ -89,7 +85,6 @@ _proper = partial(
 
 
 @_proper(
-    key="nll",
     tables=("fits", "methods", "models", "rivals", "drawn"),
     criterion=2,
     rare_losses="log",
@@ -114,7 +109,6 @@ def nll(view: MeanLoss) -> FloatArray:
 
 
 @_proper(
-    key="brier",
     tables=("fits", "methods", "models", "rivals"),
     criterion=1,
     rare_losses="squared",
@@ -173,7 +167,6 @@ def _base_rate(view: Steps) -> FloatArray:
 
 
 @_corp(
-    key="brier_binary",
     label="Brier score of (score, hit)",
     direction="lower",
     formula=r"\overline{(s-h)^2}",
@@ -192,7 +185,6 @@ def brier_binary(view: Steps) -> FloatArray:
 
 
 @_corp(
-    key="brier_miscalibration",
     label="Brier: miscalibration",
     direction="lower",
     formula=r"\overline{(s-h)^2} - \overline{(\hat\pi(s)-h)^2}",
@@ -212,7 +204,6 @@ def brier_miscalibration(view: Steps) -> FloatArray:
 
 
 @_corp(
-    key="brier_discrimination",
     label="Brier: discrimination",
     direction="higher",
     bounds=(0.0, 0.25),
@@ -231,7 +222,6 @@ def brier_discrimination(view: Steps) -> FloatArray:
 
 
 @_corp(
-    key="brier_uncertainty",
     label="Brier: uncertainty",
     direction="none",
     bounds=(0.0, 0.25),
@@ -246,102 +236,6 @@ def brier_uncertainty(view: Steps) -> FloatArray:
     """
     rate = _base_rate(view)
     return np.asarray(rate * (1 - rate))
-
-
-# ---- Isotonic decomposition of the log loss
-
-
-def _clipped_rows(view: LogSteps) -> Mapping[str, float]:
-    return {"clipped_rows": float(view.clipped_rows())}
-
-
-_corp_log = partial(
-    metric,
-    family="Accuracy and proper scores",
-    reference="Dimitriadis, Gneiting & Jordan 2021, for the logarithmic score",
-    view=log_steps,
-)
-
-
-def _entropy(share: FloatArray) -> FloatArray:
-    """Log loss of a share of hits that is itself the prediction (binary entropy), in nats."""
-    p = np.clip(share, 0, 1)
-    return np.asarray(entr(p) + entr(1 - p))
-
-
-@once_per_view
-def _fitted_log(view: LogSteps) -> FloatArray:
-    """Mean log loss of the isotonically recalibrated scores, shape (...)."""
-    return np.asarray(sum_over_levels(view.steps, _entropy) / view.n)
-
-
-def _log_bound(sample: Sample, view: LogSteps) -> float:
-    return cell_bounds.of_isotonic(sample, lambda steps: _fitted_log(LogSteps(steps)), view.steps)
-
-
-def _constant_log(view: LogSteps) -> FloatArray:
-    return _entropy(np.asarray(view.steps.n_hits / view.n))
-
-
-@_corp_log(
-    key="nll_miscalibration",
-    label="NLL: miscalibration",
-    direction="lower",
-    bounds=(0.0, math.inf),
-    formula=r"\overline{L(s, h)} - \overline{L(\hat\pi(s), h)},\quad L(p, h) = -h \ln p - (1 - h) \ln (1 - p)",
-    interval="inverted",
-    details=_clipped_rows,
-    note=clipped_step_words,
-    bound=lambda sample, view: _log_bound(sample, view) + cell_bounds.of_log(sample),
-)
-def nll_miscalibration(view: LogSteps) -> FloatArray:
-    """Amount by which isotonic recalibration would lower the log loss of (score, hit), in nats: its miscalibration part.
-
-    Steps of shape (..., G) give values of shape (...).
-
-    The decomposition is of the binary log loss of the chosen reduction (with two classes that is the NLL, up
-    to rounding: a miss has 1 minus the score): that loss equals miscalibration - discrimination + uncertainty. Hits with a score of
-    nearly 0 and misses with a score of nearly 1 are clipped as in the NLL.
-    """
-    return np.asarray(
-        np.maximum(view.log_loss() - _fitted_log(view), 0)
-    )  # negative only by rounding
-
-
-@_corp_log(
-    key="nll_discrimination",
-    label="NLL: discrimination",
-    direction="higher",
-    bounds=(0.0, math.log(2)),
-    formula=r"-\bar h \ln \bar h - (1 - \bar h) \ln (1 - \bar h) - \overline{L(\hat\pi(s), h)}",
-    tail="two-sided",
-    bound=lambda sample, view: _log_bound(sample, view),
-)
-def nll_discrimination(view: LogSteps) -> FloatArray:
-    """Amount by which the isotonically recalibrated scores improve on the constant base rate, in log loss (nats).
-
-    Steps of shape (..., G) give values of shape (...).
-    """
-    return np.asarray(
-        np.maximum(_constant_log(view) - _fitted_log(view), 0)
-    )  # negative only by rounding
-
-
-@_corp_log(
-    key="nll_uncertainty",
-    label="NLL: uncertainty",
-    direction="none",
-    bounds=(0.0, math.log(2)),
-    formula=r"-\bar h \ln \bar h - (1 - \bar h) \ln (1 - \bar h)",
-    tail="two-sided",
-    bound=cell_bounds.nothing_lost,
-)
-def nll_uncertainty(view: LogSteps) -> FloatArray:
-    """Log loss of the constant base rate of hits (nats): a property of the data, not of the model's ranking.
-
-    Steps of shape (..., G) give values of shape (...).
-    """
-    return _constant_log(view)
 
 
 def sum_over_levels(view: Steps, function: Callable[[FloatArray], FloatArray]) -> FloatArray:
@@ -393,7 +287,6 @@ def _rows_of(score: CrossFittedScore, part: LossPart) -> partial[HeldOutLoss]:
 
 
 @_all_classes(
-    key="nll_refinement_all",
     label="NLL: refinement, all classes",
     bounds=(0.0, math.inf),
     formula=r"-\frac1n \sum_i \ln g_{-k(i)}(p_i)_{y_i},\quad g(p) = \tfrac{m}{m + 1}\,\mathrm{softmax}(\ln p / T) + \tfrac{1}{(m + 1) K}",
@@ -412,7 +305,6 @@ def nll_refinement_all(view: HeldOutLoss) -> FloatArray:
 
 
 @_all_classes(
-    key="nll_calibration_all",
     label="NLL: calibration, all classes",
     bounds=(-math.inf, math.inf),
     interval="held-out",
@@ -428,7 +320,6 @@ def nll_calibration_all(view: HeldOutLoss) -> FloatArray:
 
 
 @_all_classes(
-    key="brier_refinement_all",
     label="Brier: refinement, all classes",
     bounds=(0.0, 2.0),
     formula=r"\frac1n \sum_i \sum_c (g_{-k(i)}(p_i)_c - \mathbf{1}[y_i = c])^2",
@@ -444,7 +335,6 @@ def brier_refinement_all(view: HeldOutLoss) -> FloatArray:
 
 
 @_all_classes(
-    key="brier_calibration_all",
     label="Brier: calibration, all classes",
     bounds=(-2.0, 2.0),
     interval="held-out",
@@ -464,6 +354,7 @@ def brier_calibration_all(view: HeldOutLoss) -> FloatArray:
 _cross_fitted = partial(
     metric,
     family="Accuracy and proper scores",
+    direction="lower",
     reference="Berta et al. 2025 (variational calibration and refinement)",
     view=cross_fitted,
     paired=False,
@@ -484,9 +375,7 @@ def _squared_error(view: CrossFitted) -> FloatArray:
 
 
 @_cross_fitted(
-    key="nll_refinement",
     label="NLL: refinement, cross-fitted",
-    direction="lower",
     bounds=(0.0, math.inf),
     formula=r"\frac1n \sum_i L(g_{-k(i)}(s_i), h_i),\quad L(p, h) = -h \ln p - (1 - h) \ln (1 - p)",
     tail="two-sided",
@@ -503,9 +392,7 @@ def nll_refinement(view: CrossFitted) -> FloatArray:
 
 
 @_cross_fitted(
-    key="nll_calibration",
     label="NLL: calibration, cross-fitted",
-    direction="lower",
     bounds=(-math.inf, math.inf),
     interval="held-out",
     formula=r"\overline{L(s, h)} - \frac1n \sum_i L(g_{-k(i)}(s_i), h_i)",
@@ -520,9 +407,7 @@ def nll_calibration(view: CrossFitted) -> FloatArray:
 
 
 @_cross_fitted(
-    key="brier_refinement",
     label="Brier: refinement, cross-fitted",
-    direction="lower",
     bounds=(0.0, 1.0),
     formula=r"\frac1n \sum_i (g_{-k(i)}(s_i) - h_i)^2",
     tail="two-sided",
@@ -536,9 +421,7 @@ def brier_refinement(view: CrossFitted) -> FloatArray:
 
 
 @_cross_fitted(
-    key="brier_calibration",
     label="Brier: calibration, cross-fitted",
-    direction="lower",
     bounds=(-1.0, 1.0),
     interval="held-out",
     formula=r"\overline{(s - h)^2} - \frac1n \sum_i (g_{-k(i)}(s_i) - h_i)^2",
@@ -553,7 +436,6 @@ def brier_calibration(view: CrossFitted) -> FloatArray:
 
 
 @metric(
-    key="ce_l1_unbiased",
     unit="points",
     label="Mean gap, cross-fitted",
     family="Bin-free",
@@ -575,3 +457,96 @@ def ce_l1_unbiased(view: CrossFitted) -> FloatArray:
     """
     gap = np.sign(view.shift()) * (view.hits - view.score_sum)
     return np.asarray(gap.sum(axis=(-2, -1)) / view.n)
+
+
+# ---- Isotonic decomposition of the log loss
+
+
+def _clipped_rows(view: LogSteps) -> Mapping[str, float]:
+    return {"clipped_rows": float(view.clipped_rows())}
+
+
+_corp_log = partial(
+    metric,
+    family="Accuracy and proper scores",
+    reference="Dimitriadis, Gneiting & Jordan 2021, for the logarithmic score",
+    view=log_steps,
+)
+
+
+def _entropy(share: FloatArray) -> FloatArray:
+    """Log loss of a share of hits that is itself the prediction (binary entropy), in nats."""
+    p = np.clip(share, 0, 1)
+    return np.asarray(entr(p) + entr(1 - p))
+
+
+@once_per_view
+def _fitted_log(view: LogSteps) -> FloatArray:
+    """Mean log loss of the isotonically recalibrated scores, shape (...)."""
+    return np.asarray(sum_over_levels(view.steps, _entropy) / view.n)
+
+
+def _log_bound(sample: Sample, view: LogSteps) -> float:
+    return cell_bounds.of_isotonic(sample, lambda steps: _fitted_log(LogSteps(steps)), view.steps)
+
+
+def _constant_log(view: LogSteps) -> FloatArray:
+    return _entropy(np.asarray(view.steps.n_hits / view.n))
+
+
+@_corp_log(
+    label="NLL: miscalibration",
+    direction="lower",
+    bounds=(0.0, math.inf),
+    formula=r"\overline{L(s, h)} - \overline{L(\hat\pi(s), h)},\quad L(p, h) = -h \ln p - (1 - h) \ln (1 - p)",
+    interval="inverted",
+    details=_clipped_rows,
+    note=clipped_step_words,
+    bound=lambda sample, view: _log_bound(sample, view) + cell_bounds.of_log(sample),
+)
+def nll_miscalibration(view: LogSteps) -> FloatArray:
+    """Amount by which isotonic recalibration would lower the log loss of (score, hit), in nats: its miscalibration part.
+
+    Steps of shape (..., G) give values of shape (...).
+
+    The decomposition is of the binary log loss of the chosen reduction (with two classes that is the NLL, up
+    to rounding: a miss has 1 minus the score): that loss equals miscalibration - discrimination + uncertainty. Hits with a score of
+    nearly 0 and misses with a score of nearly 1 are clipped as in the NLL.
+    """
+    return np.asarray(
+        np.maximum(view.log_loss() - _fitted_log(view), 0)
+    )  # negative only by rounding
+
+
+@_corp_log(
+    label="NLL: discrimination",
+    direction="higher",
+    bounds=(0.0, math.log(2)),
+    formula=r"-\bar h \ln \bar h - (1 - \bar h) \ln (1 - \bar h) - \overline{L(\hat\pi(s), h)}",
+    tail="two-sided",
+    bound=lambda sample, view: _log_bound(sample, view),
+)
+def nll_discrimination(view: LogSteps) -> FloatArray:
+    """Amount by which the isotonically recalibrated scores improve on the constant base rate, in log loss (nats).
+
+    Steps of shape (..., G) give values of shape (...).
+    """
+    return np.asarray(
+        np.maximum(_constant_log(view) - _fitted_log(view), 0)
+    )  # negative only by rounding
+
+
+@_corp_log(
+    label="NLL: uncertainty",
+    direction="none",
+    bounds=(0.0, math.log(2)),
+    formula=r"-\bar h \ln \bar h - (1 - \bar h) \ln (1 - \bar h)",
+    tail="two-sided",
+    bound=cell_bounds.nothing_lost,
+)
+def nll_uncertainty(view: LogSteps) -> FloatArray:
+    """Log loss of the constant base rate of hits (nats): a property of the data, not of the model's ranking.
+
+    Steps of shape (..., G) give values of shape (...).
+    """
+    return _constant_log(view)

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from calviz.core.blocks import FloatArray, quotient
+from calviz.core.entry_specs import metric
 from calviz.core.errors import OptionError
-from calviz.core.metric_spec import metric
 from calviz.sample import cell_bounds, step_views
 from calviz.sample.caches import once_per_view
 from calviz.sample.cutoff_and_grades import CutoffCounts, at_cutoff, net_benefit_of
@@ -37,7 +37,6 @@ _discrimination = partial(
 
 
 @_discrimination(
-    key="auroc",
     label="AUROC",
     bounds=(0.0, 1.0),
     formula=r"P(s_{h=1} > s_{h=0}) + \tfrac12 P(s_{h=1} = s_{h=0})",
@@ -62,7 +61,6 @@ def auroc(view: Steps) -> FloatArray:
 
 
 @_discrimination(
-    key="somers_d",
     label="Somers' Dxy",
     bounds=(-1.0, 1.0),
     formula=r"2\,\mathrm{AUROC} - 1",
@@ -83,7 +81,6 @@ def somers_d(view: Steps) -> FloatArray:
 
 
 @_discrimination(
-    key="auprc",
     label="AUPRC",
     bounds=(0.0, 1.0),
     formula=r"\sum_j (R_j - R_{j-1}) P_j",
@@ -101,7 +98,6 @@ def auprc(view: Steps) -> FloatArray:
 
 
 @metric(
-    key="net_benefit",
     label="Net benefit",
     family="Discrimination and decisions",
     direction="higher",
@@ -120,6 +116,82 @@ def net_benefit(view: CutoffCounts) -> FloatArray:
     return net_benefit_of(view.tp, view.fp, view.n, view.params["cutoff"])
 
 
+# ---- A point of the risk-coverage curve
+
+_at_point = partial(
+    metric,
+    family="Selective prediction",
+    bounds=(0.0, 1.0),
+    direction="higher",
+    unit="percent",
+    tail="two-sided",
+    paired=False,
+    reference="Geifman & El-Yaniv 2017",
+)
+
+
+class PointOf(StepsWithParams):
+    """Steps, and a point of their risk-coverage curve; resamples are shared with the other selective metrics."""
+
+
+_over = over_steps(lambda view, drawn, *_: view.over(drawn), top_label_steps)
+
+
+def _share(name: str, value: Any, *, above_zero: bool) -> float:
+    is_number = isinstance(value, int | float | np.number) and not isinstance(value, bool)
+    if not is_number or not (0 < value <= 1 or (value == 0 and not above_zero)):
+        rule = "above 0 and at most 1" if above_zero else "from 0 to 1"
+        raise OptionError(f"'{name}' must be a number {rule}, got {value!r}.")
+    return float(value)
+
+
+@_over
+def at_coverage(sample: Sample, *, coverage: float = 0.8) -> PointOf:
+    """Steps of the top label, and the coverage at which accuracy is computed."""
+    share = _share("coverage", coverage, above_zero=True)
+    return PointOf(sample.view(top_label_steps), {"coverage": share})
+
+
+@_over
+def at_risk(sample: Sample, *, risk: float = 0.05) -> PointOf:
+    """Steps of the top label, and the largest error rate allowed."""
+    share = _share("risk", risk, above_zero=False)
+    return PointOf(sample.view(top_label_steps), {"risk": share})
+
+
+@_at_point(
+    label="Accuracy at a coverage",
+    formula=r"1 - \mathrm{risk}(c)",
+    view=at_coverage,
+    bound=lambda sample, view: cell_bounds.of_coverage(sample, view.params["coverage"]),
+)
+def accuracy_at_coverage(view: PointOf) -> FloatArray:
+    """Accuracy on the most confident share c of the rows (80 % by default); inside a group of ties the expected value is taken.
+
+    Steps of shape (..., G) give values of shape (...).
+    """
+    coverage = view.params["coverage"]
+    return np.asarray(1 - errors_at_coverage(view.steps, coverage) / (coverage * view.steps.n))
+
+
+@_at_point(
+    label="Coverage at a risk",
+    formula=r"\max \{ c : \mathrm{risk}(c) \le r \}",
+    view=at_risk,
+    bound=lambda sample, view: cell_bounds.of_coverage_at(sample, view.params["risk"]),
+)
+def coverage_at_risk(view: PointOf) -> FloatArray:
+    """Largest share of the rows that a confidence threshold can keep with an error rate of at most r among them (5 % by default); 0 if no threshold achieves it.
+
+    Steps of shape (..., G) give values of shape (...).
+
+    Tied rows are kept together or not at all, because no threshold tells them apart. The threshold is chosen on
+    the rows it is judged on (again on each resample), so on other rows the risk is likely to be a little
+    larger; Geifman & El-Yaniv's algorithm 1, which guarantees a risk, keeps fewer rows.
+    """
+    return coverage_at(view.steps, view.params["risk"])
+
+
 # ---- Selective prediction and failure detection
 
 _selective = partial(
@@ -130,7 +202,6 @@ _ALL_RIGHT = "undefined: all predictions are right, or all are wrong."
 
 
 @_selective(
-    key="aurc",
     tables=("models", "rivals"),
     label="AURC",
     direction="lower",
@@ -164,7 +235,6 @@ def _area(view: Steps) -> FloatArray:
 
 
 @_selective(
-    key="e_aurc",
     label="E-AURC",
     direction="lower",
     # The optimum is for very many distinct scores: with a large group of ties, AURC may be below it.
@@ -185,7 +255,6 @@ def e_aurc(view: Steps) -> FloatArray:
 
 
 @_selective(
-    key="accuracy_at_90_coverage",
     unit="percent",
     label="Accuracy at 90 % coverage",
     direction="higher",
@@ -202,7 +271,6 @@ def accuracy_at_90_coverage(view: Steps) -> FloatArray:
 
 
 @_selective(
-    key="auroc_failure",
     undefined=_ALL_RIGHT,
     closed_interval=step_views.interval_of_area,
     closed_where=step_views.has_both_kinds,
@@ -223,7 +291,6 @@ def auroc_failure(view: Steps) -> FloatArray:
 
 
 @_selective(
-    key="aupr_error",
     undefined="undefined: no prediction is wrong.",
     interval_note=step_views.of_few_misses,
     label="AUPR of errors",
@@ -241,7 +308,6 @@ def aupr_error(view: Steps) -> FloatArray:
 
 
 @_selective(
-    key="fpr95",
     unit="percent",
     undefined=_ALL_RIGHT,
     interval_note=step_views.of_few_at_95_tpr,
@@ -266,82 +332,3 @@ def fpr95(view: Steps) -> FloatArray:
     errors_kept = np.take_along_axis(errors, at[..., None], axis=-1)[..., 0]
     rate = quotient(errors_kept, view.n - view.n_hits)
     return np.where(total[..., 0] > 0, rate, math.nan)
-
-
-# ---- A point of the risk-coverage curve
-
-_at_point = partial(
-    metric,
-    family="Selective prediction",
-    bounds=(0.0, 1.0),
-    direction="higher",
-    tail="two-sided",
-    paired=False,
-    reference="Geifman & El-Yaniv 2017",
-)
-
-
-class PointOf(StepsWithParams):
-    """Steps, and a point of their risk-coverage curve; resamples are shared with the other selective metrics."""
-
-
-_over = over_steps(lambda view, drawn, *_: PointOf(drawn, view.params), top_label_steps)
-
-
-def _share(name: str, value: Any, *, above_zero: bool) -> float:
-    is_number = isinstance(value, int | float | np.number) and not isinstance(value, bool)
-    if not is_number or not (0 < value <= 1 or (value == 0 and not above_zero)):
-        rule = "above 0 and at most 1" if above_zero else "from 0 to 1"
-        raise OptionError(f"'{name}' must be a number {rule}, got {value!r}.")
-    return float(value)
-
-
-@_over
-def at_coverage(sample: Sample, *, coverage: float = 0.8) -> PointOf:
-    """Steps of the top label, and the coverage at which accuracy is computed."""
-    share = _share("coverage", coverage, above_zero=True)
-    return PointOf(sample.view(top_label_steps), {"coverage": share})
-
-
-@_over
-def at_risk(sample: Sample, *, risk: float = 0.05) -> PointOf:
-    """Steps of the top label, and the largest error rate allowed."""
-    share = _share("risk", risk, above_zero=False)
-    return PointOf(sample.view(top_label_steps), {"risk": share})
-
-
-@_at_point(
-    key="accuracy_at_coverage",
-    unit="percent",
-    label="Accuracy at a coverage",
-    formula=r"1 - \mathrm{risk}(c)",
-    view=at_coverage,
-    bound=lambda sample, view: cell_bounds.of_coverage(sample, view.params["coverage"]),
-)
-def accuracy_at_coverage(view: PointOf) -> FloatArray:
-    """Accuracy on the most confident share c of the rows (80 % by default); inside a group of ties the expected value is taken.
-
-    Steps of shape (..., G) give values of shape (...).
-    """
-    coverage = view.params["coverage"]
-    return np.asarray(1 - errors_at_coverage(view.steps, coverage) / (coverage * view.steps.n))
-
-
-@_at_point(
-    key="coverage_at_risk",
-    unit="percent",
-    label="Coverage at a risk",
-    formula=r"\max \{ c : \mathrm{risk}(c) \le r \}",
-    view=at_risk,
-    bound=lambda sample, view: cell_bounds.of_coverage_at(sample, view.params["risk"]),
-)
-def coverage_at_risk(view: PointOf) -> FloatArray:
-    """Largest share of the rows that a confidence threshold can keep with an error rate of at most r among them (5 % by default); 0 if no threshold achieves it.
-
-    Steps of shape (..., G) give values of shape (...).
-
-    Tied rows are kept together or not at all, because no threshold tells them apart. The threshold is chosen on
-    the rows it is judged on (again on each resample), so on other rows the risk is likely to be a little
-    larger; Geifman & El-Yaniv's algorithm 1, which guarantees a risk, keeps fewer rows.
-    """
-    return coverage_at(view.steps, view.params["risk"])

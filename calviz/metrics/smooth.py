@@ -10,9 +10,9 @@ from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 
-from calviz.core.blocks import FloatArray, IntArray, quotient
+from calviz.core.blocks import FloatArray, IntArray
+from calviz.core.entry_specs import Redrawn, Reweighted, metric, needs_rows, reweighted_by
 from calviz.core.errors import OptionError
-from calviz.core.metric_spec import Redrawn, Reweighted, metric, needs_rows, reweighted_by
 from calviz.sample import cell_bounds
 from calviz.sample.caches import once_per_view
 from calviz.sample.class_columns import row_counts
@@ -20,6 +20,7 @@ from calviz.sample.draws import RowWeights, rows_of
 from calviz.sample.sample import Sample, full_predictions
 from calviz.sample.step_views import (
     NARROWEST,
+    StepsWithParams,
     cosine_coefficients,
     from_cosine,
     gaussian_response,
@@ -126,12 +127,8 @@ class PairwiseErrors:
 
     def bootstrap(self, rng: np.random.Generator, resamples: int) -> Self:
         """Draw rows with replacement; pairs of a row with itself are left out."""
-        m = self.m
-        weights = np.concatenate(list(row_counts(rng, m, resamples))).astype(np.float32)
-        count = m**2 - np.square(weights).sum(axis=1, dtype=np.float64)
-        # A resample of one repeated row has no pair; this only happens with very few rows.
-        total = quotient(self._quadratic(weights), count)
-        return type(self)(total, self.kernel, self.params)
+        counts = np.concatenate(list(row_counts(rng, self.m, resamples)))
+        return self.weighted(counts.astype(np.float64))
 
     def under_calibration(self, rng: np.random.Generator, resamples: int) -> Self:
         """Wild bootstrap: random signs give the statistic's distribution when its mean is zero."""
@@ -145,6 +142,7 @@ class PairwiseErrors:
         """Weighted mean over pairs, for row weights of shape (b, m); pairs of a row with itself are left out."""
         w = weights.astype(np.float32)
         pairs = weights.sum(axis=1) ** 2 - np.square(weights).sum(axis=1)
+        # A resample of one repeated row has no pair; this only happens with very few rows.
         total = np.full(w.shape[0], np.nan)
         np.divide(self._quadratic(w), pairs, out=total, where=pairs > 1e-9)
         return type(self)(total, self.kernel, self.params)
@@ -261,7 +259,6 @@ def _bandwidth(p: FloatArray) -> float:
 
 
 @metric(
-    key="skce",
     paired=False,
     label="SKCE",
     family="Bin-free",
@@ -290,43 +287,25 @@ VALUE_CELLS, RESAMPLE_CELLS = 32, 16
 SMECE_NODES, SMECE_CELL = 4_097, 0.08
 
 
-@dataclass(frozen=True, eq=False)
-class KernelSteps:
+@dataclass(frozen=True, eq=False, kw_only=True)
+class KernelSteps(StepsWithParams):
     """Steps with the half-width of the kernel that smooths them; resamples keep that width.
 
     Shares of hits lie between 0 and 1, unless the hits are `signed`: those of a simulated population with scaled gaps.
     """
 
-    #: Fields in which resamples differ.
-    DRAWN: ClassVar = ("steps",)
-
-    steps: Steps
     width: float
     nodes: int
-    params: Mapping[str, Any] = field(default_factory=dict)
     signed: bool = False
-
-    def bootstrap(self, rng: np.random.Generator, resamples: int) -> Self:
-        """Draw rows with replacement."""
-        return self.over(self.steps.bootstrap(rng, resamples))
-
-    def under_calibration(self, rng: np.random.Generator, resamples: int) -> Self:
-        """Redraw hits from the scores."""
-        return self.over(self.steps.under_calibration(rng, resamples))
-
-    def as_drawn(self) -> Self:
-        """The sample itself as one resample."""
-        return self.over(self.steps.as_drawn())
-
-    def parts(self) -> Iterator[Self]:
-        """Iterate over blocks of resamples."""
-        for part in self.steps.parts():
-            yield type(self)(part, self.width, self.nodes, self.params, self.signed)
 
     def over(self, resampled: Steps, *, signed: bool = False) -> Self:
         """The same kernel over resampled steps."""
         nodes = grid_size(self.width, nodes=RESAMPLE_CELLS, least=256, most=1 << 12)
-        return type(self)(resampled, self.width, nodes, self.params, signed)
+        return replace(self, steps=resampled, nodes=nodes, signed=signed)
+
+    def as_drawn(self) -> Self:
+        """The sample itself as one resample."""
+        return self.over(self.steps.as_drawn())
 
 
 @over_steps(lambda view, drawn, _, signed: view.over(drawn, signed=signed))
@@ -350,7 +329,8 @@ def kernel_steps(sample: Sample, *, bandwidth: float | None = None) -> KernelSte
         width = float(bandwidth)
     else:
         raise OptionError(f"'bandwidth' must be a number above 0, got {bandwidth!r}.")
-    return KernelSteps(view, width, grid_size(width, nodes=VALUE_CELLS), {"bandwidth": width})
+    nodes = grid_size(width, nodes=VALUE_CELLS)
+    return KernelSteps(view, {"bandwidth": width}, width=width, nodes=nodes)
 
 
 @once_per_view
@@ -416,7 +396,6 @@ _kde_metric = partial(
 
 
 @_kde_metric(
-    key="kde_ece",
     bound=_kde_bound,
     unit="points",
     label="KDE-ECE",
@@ -435,7 +414,6 @@ def kde_ece(view: KernelSteps) -> FloatArray:
 
 
 @_kde_metric(
-    key="kde_ece_l2",
     bound=lambda sample, view: _kde_bound(sample, view) + 2 * _FEW,
     label="KDE-ECE²",
     formula=r"\int_0^1 \left( z - \tilde\pi(z) \right)^2 \tilde p(z)\, dz",
@@ -453,7 +431,6 @@ def _bound(sample: Sample, view: Steps) -> float:
 
 
 @metric(
-    key="smece",
     tables=("methods", "models"),
     unit="points",
     label="smECE",

@@ -33,10 +33,10 @@ from calviz.core.entry_specs import (
     Input,
     LeftOut,
     Needs,
+    parameters_of,
     recalibrator,
 )
 from calviz.core.errors import CalvizError, InputError, NotAvailable, OptionError, shortened
-from calviz.core.metric_spec import parameters_of
 from calviz.core.probabilities import (
     NO_FLOOR,
     Scores,

@@ -19,8 +19,8 @@ from calviz.comparison.arena_results import (
 )
 from calviz.comparison.comparison_results import Mark
 from calviz.comparison.saved_arenas import record
-from calviz.core.metric_spec import METRICS
-from calviz.core.version import __version__
+from calviz.core import __version__
+from calviz.core.entry_specs import METRICS
 from calviz.core.words import decimal, percent, points, seconds_text, shorten
 from calviz.figures.arena_ranks import CriticalRanks, Winrates
 from calviz.report.content import (

@@ -14,8 +14,8 @@ import pandas as pd
 from calviz.comparison.comparison_results import TIED_SIGN, Comparison, ComparisonColumn, Mark
 from calviz.comparison.prediction_sets import PredictionSets
 from calviz.comparison.study_results import LearningCurve, ModelComparison
+from calviz.core.entry_specs import DIRECTION_WORDS, FAMILIES, METRICS, Metric
 from calviz.core.errors import Finding, NotAvailable, OptionError, shortened
-from calviz.core.metric_spec import DIRECTION_WORDS, FAMILIES, METRICS, Metric
 from calviz.core.predictions import Dataset
 from calviz.core.registry import Registry
 from calviz.core.words import p_number, shorten
@@ -544,7 +544,7 @@ def check_grades(data: Dataset, column: str | None) -> None:
     elif not grade_columns(data):
         others = ", ".join(shortened(name) for name in data.groups)
         rest = (
-            f"if one of its group columns ({others}) holds grades, name it with --grades, or on the page Decisions"
+            f"if one of its group columns ({others}) holds grades, name it with --grades, or in the app under Decide, Grades"
             if others
             else "add one, such as 'grade'"
         )

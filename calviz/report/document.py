@@ -19,14 +19,16 @@ import pandas as pd
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
+from calviz.core import __version__
+from calviz.core.entry_specs import METRICS
 from calviz.core.errors import NotAvailable, OptionError
-from calviz.core.metric_spec import METRICS
-from calviz.core.table_export import csv_bytes, latex_table, markdown_table
-from calviz.core.version import __version__
 from calviz.core.words import (
     capitalised,
+    csv_bytes,
     full_sentence,
     keep_units_together,
+    latex_table,
+    markdown_table,
     markdown_text,
     shorten,
 )

@@ -8,12 +8,17 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict
 from typing import Any
 
-from calviz.comparison.comparison_results import BASIS_WORDS, Comparison, MethodResult, RowsUsed
+from calviz.comparison.comparison_results import (
+    BASIS_WORDS,
+    Advice,
+    Comparison,
+    MethodResult,
+    RowsUsed,
+)
 from calviz.comparison.study_results import ModelComparison, ModelResult, OverTime
-from calviz.core.entry_specs import Conventions
+from calviz.core import __version__
+from calviz.core.entry_specs import METRICS, Conventions
 from calviz.core.errors import Finding
-from calviz.core.metric_spec import METRICS
-from calviz.core.version import __version__
 from calviz.sample.error_bars import Interval, NoiseFloor
 from calviz.sample.metric_results import MetricResult
 from calviz.verdicts.evaluation import ClassRow, Evaluation
@@ -207,8 +212,14 @@ def comparison_record(comparison: Comparison, *, file: str, **extra: Any) -> Jso
             metric: f"it {why}" for metric, why in comparison.without_differences.items()
         },
         "tied_with_best": {key: list(names) for key, names in comparison.tied.items()},
+        "advice": None if (a := comparison.advice) is None else advice_record(a),
         **extra,
     }
+
+
+def advice_record(advice: Advice) -> JsonRecord:
+    """Convert an advice to plain values; `method` is None if there is none."""
+    return {"method": advice.method if advice.given else None, "reasons": list(advice.reasons)}
 
 
 def _rows(used: RowsUsed) -> JsonRecord:
@@ -316,12 +327,16 @@ def over_time_record(result: OverTime, *, file: str, digest: str) -> JsonRecord:
                     "p_value": p.p_value,
                     "adjusted": p.adjusted,
                     "changed": p.adjusted <= result.level,
+                    "mcs": p.gap,
+                    "expected_mcs": p.expected_gap,
+                    "by_mcs": p.by_gap,
                     "recalibrated": None if p.recalibrated is None else _measured(p.recalibrated),
                     "fitted_on": p.fitted_on,
                 }
                 for p in result.periods
             ],
             "periods_left_out": result.small,
+            "tested": list(result.tested),
             "untested": result.untested or None,
             "method": result.method,
             "before": None if result.before is None else _measured(result.before),

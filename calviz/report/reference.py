@@ -1,20 +1,29 @@
-"""The documentation of all metrics, recalibrators and findings, from their registries, with the publications cited.
+"""The documentation of all metrics, recalibrators and findings: their registries, and the texts of `reference.toml`.
 
 ``python -m calviz.report.reference`` writes docs/reference.md.
 """
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Literal
 
-from calviz.core.entry_specs import CHECKS, RECALIBRATORS
+from calviz.core.entry_specs import (
+    CHECKS,
+    DIRECTION_WORDS,
+    METRICS,
+    RECALIBRATORS,
+    Direction,
+    Metric,
+    Parameter,
+    RecalibratorSpec,
+)
 from calviz.core.errors import OptionError
-from calviz.core.metric_spec import DIRECTION_WORDS, METRICS, Direction, Parameter
 from calviz.core.words import capitalised, range_end
 from calviz.data.loaded import Notice
-from calviz.report.glossary import GLOSSARY, LIMITS, QUESTIONS
 
 EntryKind = Literal["metric", "recalibrator", "finding"]
 
@@ -55,20 +64,15 @@ def _better(direction: Direction) -> str:
     return f"{DIRECTION_WORDS[direction]} is better"
 
 
+def _of(kind: EntryKind, spec: Metric | RecalibratorSpec, *facts: str) -> LearnEntry:
+    names = spec.label, spec.family, spec.summary, spec.formula
+    return LearnEntry(spec.key, kind, *names, facts, spec.reference, spec.parameters)
+
+
 def _metrics() -> Iterator[LearnEntry]:
     for m in METRICS:
-        low, high = m.bounds
-        yield LearnEntry(
-            m.key,
-            "metric",
-            m.label,
-            m.family,
-            m.summary,
-            m.formula,
-            (_better(m.direction), f"between {range_end(low)} and {range_end(high)}"),
-            m.reference,
-            m.parameters,
-        )
+        low, high = map(range_end, m.bounds)
+        yield _of("metric", m, _better(m.direction), f"between {low} and {high}")
 
 
 def _recalibrators() -> Iterator[LearnEntry]:
@@ -77,17 +81,7 @@ def _recalibrators() -> Iterator[LearnEntry]:
         facts = [f"{keeps} the predicted class", f"computes with {r.needs}"]
         if r.confidence_only:
             facts.append("works on confidence-only data")
-        yield LearnEntry(
-            r.key,
-            "recalibrator",
-            r.label,
-            r.family,
-            r.summary,
-            r.formula,
-            tuple(facts),
-            r.reference,
-            r.parameters,
-        )
+        yield _of("recalibrator", r, *facts)
 
 
 def _findings() -> Iterator[LearnEntry]:
@@ -115,292 +109,50 @@ def entry(key: str) -> LearnEntry:
     raise OptionError(f"there is no metric, recalibrator or finding '{key}'.")
 
 
-# ---- Publications
+# ---- Texts written by hand
 
 
 @dataclass(frozen=True)
-class Publication:
-    """A publication.
+class MetricQuestion:
+    """A question, the metrics that answer it, and advice on reading them.
 
     Attributes
     ----------
-    short : str
-        The form in which it is cited ("Guo et al. 2017").
-    full : str
-        Authors, title and where it appeared.
+    text : str
+    metrics : tuple of str
+        Keys of metrics.
+    advice : str
     """
 
-    short: str
-    full: str
+    text: str
+    metrics: tuple[str, ...]
+    advice: str
 
 
-SOURCES = tuple(
-    Publication(short, full)
-    for short, full in (
-        (
-            "Ao et al. 2023",
-            "S. Ao, S. Rueger, A. Siddharthan. Two Sides of Miscalibration: Identifying Over and "
-            "Under-Confidence Prediction for Network Calibration. UAI 2023.",
-        ),
-        (
-            "Arrieta-Ibarra et al. 2022",
-            "I. Arrieta-Ibarra, P. Gujral, J. Tannen, M. Tygert, C. Xu. Metrics of Calibration for Probabilistic "
-            "Predictions. JMLR 23, 2022.",
-        ),
-        (
-            "Austin & Steyerberg 2019",
-            "P. C. Austin, E. W. Steyerberg. The Integrated Calibration Index (ICI) and related metrics "
-            "for quantifying the calibration of logistic regression models. Statistics in Medicine 38.",
-        ),
-        (
-            "Berta et al. 2025",
-            "E. Berta, D. Holzmüller, M. I. Jordan, F. Bach. Rethinking Early Stopping: Refine, Then Calibrate. arXiv "
-            "2501.19195, 2025.",
-        ),
-        (
-            "Berta et al. 2026",
-            "E. Berta, D. Holzmüller, M. I. Jordan, F. Bach. Structured Matrix Scaling for Multi-Class Calibration. "
-            "arXiv 2511.03685; AISTATS 2026.",
-        ),
-        (
-            "Berta, Braun et al. 2026",
-            "E. Berta, S. Braun, D. Holzmüller, F. Bach, M. I. Jordan. A Variational Estimator for Lp Calibration "
-            "Errors. arXiv 2602.24230, 2026.",
-        ),
-        (
-            "Blasiok & Nakkiran 2023",
-            "J. Błasiok, P. Nakkiran. Smooth ECE: Principled Reliability Diagrams via Kernel "
-            "Smoothing. arXiv 2309.12236; ICLR 2024.",
-        ),
-        (
-            "Brier 1950",
-            "G. W. Brier. Verification of forecasts expressed in terms of probability. Monthly Weather "
-            "Review 78.",
-        ),
-        (
-            "Buckland et al. 1997",
-            "S. T. Buckland, K. P. Burnham, N. H. Augustin. Model Selection: An Integral Part of Inference. Biometrics 53, 1997.",
-        ),
-        (
-            "Corbiere et al. 2019",
-            "C. Corbière, N. Thome, A. Bar-Hen, M. Cord, P. Pérez. Addressing Failure Prediction by "
-            "Learning Model Confidence. NeurIPS 2019.",
-        ),
-        (
-            "Cox 1958",
-            "D. R. Cox. Two further applications of a model for binary regression. Biometrika 45.",
-        ),
-        (
-            "Davis & Goadrich 2006",
-            "J. Davis, M. Goadrich. The relationship between Precision-Recall and ROC curves. ICML "
-            "2006.",
-        ),
-        (
-            "Debray et al. 2017",
-            "T. P. A. Debray and 6 others. A guide to systematic review and meta-analysis of "
-            "prediction model performance. BMJ 356, 2017.",
-        ),
-        (
-            "Dimitriadis, Gneiting & Jordan 2021",
-            "T. Dimitriadis, T. Gneiting, A. I. Jordan. Stable reliability diagrams for probabilistic "
-            "classifiers. PNAS 118 (8). The CORP approach.",
-        ),
-        (
-            "Geifman & El-Yaniv 2017",
-            "Y. Geifman, R. El-Yaniv. Selective Classification for Deep Neural Networks. NeurIPS 2017.",
-        ),
-        (
-            "Geifman, Uziel & El-Yaniv 2019",
-            "Y. Geifman, G. Uziel, R. El-Yaniv. Bias-Reduced Uncertainty Estimation for Deep Neural "
-            "Classifiers. ICLR 2019.",
-        ),
-        (
-            "Green & Silverman 1994",
-            "P. J. Green, B. W. Silverman. Nonparametric Regression and Generalized Linear Models: A roughness "
-            "penalty approach. Chapman & Hall.",
-        ),
-        (
-            "Guo et al. 2017",
-            "C. Guo, G. Pleiss, Y. Sun, K. Q. Weinberger. On Calibration of Modern Neural Networks. "
-            "ICML 2017.",
-        ),
-        (
-            "Gupta & Ramdas 2022",
-            "C. Gupta, A. Ramdas. Top-label calibration and multiclass-to-binary reductions. ICLR 2022.",
-        ),
-        (
-            "Gupta et al. 2021",
-            "K. Gupta, A. Rahimi, T. Ajanthan, T. Mensink, C. Sminchisescu, R. Hartley. Calibration of "
-            "Neural Networks using Splines. ICLR 2021.",
-        ),
-        (
-            "Hanley & McNeil 1982",
-            "J. A. Hanley, B. J. McNeil. The meaning and use of the area under a receiver operating "
-            "characteristic (ROC) curve. Radiology 143.",
-        ),
-        (
-            "Harrell 2015",
-            "F. E. Harrell. Regression Modeling Strategies, second edition. Springer, 2015.",
-        ),
-        (
-            "Hartline, Hu & Wu 2026",
-            "J. Hartline, L. Hu, Y. Wu. A Perfectly Truthful Calibration Measure. arXiv 2508.13100; COLT 2026.",
-        ),
-        (
-            "Hendrycks & Gimpel 2017",
-            "D. Hendrycks, K. Gimpel. A Baseline for Detecting Misclassified and Out-of-Distribution "
-            "Examples in Neural Networks. ICLR 2017.",
-        ),
-        (
-            "Hosmer & Lemeshow 1980",
-            "D. W. Hosmer, S. Lemeshow. Goodness of fit tests for the multiple logistic regression "
-            "model. Communications in Statistics 9.",
-        ),
-        (
-            "Kuiper 1960",
-            "N. H. Kuiper. Tests concerning random points on a circle. Indagationes Mathematicae 22.",
-        ),
-        (
-            "Kadavath et al. 2022",
-            "S. Kadavath, T. Conerly, A. Askell et al. Language Models (Mostly) Know What They Know. arXiv 2207.05221.",
-        ),
-        (
-            "Kull et al. 2017",
-            "M. Kull, T. Silva Filho, P. Flach. Beta calibration: a well-founded and easily implemented "
-            "improvement on logistic calibration for binary classifiers. AISTATS 2017.",
-        ),
-        (
-            "Kull et al. 2019",
-            "M. Kull, M. Perello-Nieto, M. Kängsepp, T. Silva Filho, H. Song, P. Flach. Beyond "
-            "temperature scaling: Obtaining well-calibrated multiclass probabilities with Dirichlet "
-            "calibration. NeurIPS 2019.",
-        ),
-        (
-            "Kumar et al. 2019",
-            "A. Kumar, P. Liang, T. Ma. Verified Uncertainty Calibration. NeurIPS 2019.",
-        ),
-        (
-            "Lee et al. 2023",
-            "D. Lee, X. Huang, H. Hassani, E. Dobriban. T-Cal: An Optimal Test for the Calibration of Predictive "
-            "Models. JMLR 24, 2023.",
-        ),
-        (
-            "Lucena 2018",
-            "B. Lucena. Spline-Based Probability Calibration. arXiv 1809.07751.",
-        ),
-        (
-            "Miller et al. 1991",
-            "M. E. Miller, S. L. Hui, W. M. Tierney. Validation techniques for logistic regression "
-            "models. Statistics in Medicine 10.",
-        ),
-        (
-            "Murphy 1973",
-            "A. H. Murphy. A new vector partition of the probability score. Journal of Applied "
-            "Meteorology 12.",
-        ),
-        (
-            "Naeini et al. 2015",
-            "M. P. Naeini, G. F. Cooper, M. Hauskrecht. Obtaining Well Calibrated Probabilities Using "
-            "Bayesian Binning. AAAI 2015.",
-        ),
-        (
-            "Nagelkerke 1991",
-            "N. J. D. Nagelkerke. A note on a general definition of the coefficient of determination. "
-            "Biometrika 78.",
-        ),
-        (
-            "Nguyen and O'Connor 2015",
-            "K. Nguyen, B. O'Connor. Posterior calibration and exploratory analysis for natural language "
-            "processing models. EMNLP 2015.",
-        ),
-        (
-            "Nixon et al. 2019",
-            "J. Nixon, M. W. Dusenberry, L. Zhang, G. Jerfel, D. Tran. Measuring Calibration in Deep "
-            "Learning. CVPR Workshops 2019.",
-        ),
-        (
-            "Obadinma et al. 2021",
-            "S. Obadinma, H. Guo, X. Zhu. Class-wise Calibration: A Case Study on COVID-19 Hate Speech. "
-            "Canadian AI 2021.",
-        ),
-        (
-            "Oron & Flournoy 2017",
-            "A. P. Oron, N. Flournoy. Centered Isotonic Regression: Point and Interval Estimation for "
-            "Dose-Response Studies. Statistics in Biopharmaceutical Research 9.",
-        ),
-        (
-            "Platt 1999",
-            "J. Platt. Probabilistic outputs for support vector machines and comparisons to regularized "
-            "likelihood methods. Advances in Large Margin Classifiers.",
-        ),
-        (
-            "Roelofs et al. 2022",
-            "R. Roelofs, N. Cain, J. Shlens, M. C. Mozer. Mitigating Bias in Calibration Error "
-            "Estimation. AISTATS 2022.",
-        ),
-        (
-            "Somers 1962",
-            "R. H. Somers. A new asymmetric measure of association for ordinal variables. American "
-            "Sociological Review 27.",
-        ),
-        (
-            "Spiegelhalter 1986",
-            "D. J. Spiegelhalter. Probabilistic prediction in patient management and clinical trials. "
-            "Statistics in Medicine 5.",
-        ),
-        (
-            "Sturges 1926",
-            "H. A. Sturges. The Choice of a Class Interval. Journal of the American Statistical "
-            "Association 21.",
-        ),
-        (
-            "Tian et al. 2023",
-            "K. Tian, E. Mitchell, A. Zhou et al. Just Ask for Calibration: Strategies for Eliciting Calibrated Confidence "
-            "Scores from Language Models Fine-Tuned with Human Feedback. EMNLP 2023.",
-        ),
-        (
-            "Van Calster et al. 2019",
-            "B. Van Calster, D. J. McLernon, M. van Smeden, L. Wynants, E. W. Steyerberg. Calibration: "
-            "the Achilles heel of predictive analytics. BMC Medicine 17.",
-        ),
-        (
-            "Van Hoorde et al. 2015",
-            "K. Van Hoorde, S. Van Huffel, D. Timmerman, T. Bourne, B. Van Calster. A spline-based "
-            "tool to assess and visualize the calibration of multiclass risk predictions. Journal of "
-            "Biomedical Informatics 54.",
-        ),
-        (
-            "Vickers & Elkin 2006",
-            "A. J. Vickers, E. B. Elkin. Decision curve analysis: a novel method for evaluating "
-            "prediction models. Medical Decision Making 26.",
-        ),
-        (
-            "Vovk et al. 2015",
-            "V. Vovk, I. Petej, V. Fedorova. Large-scale probabilistic predictors with and without guarantees of "
-            "validity. NeurIPS 2015.",
-        ),
-        (
-            "Wenger et al. 2020",
-            "J. Wenger, H. Kjellström, R. Triebel. Non-Parametric Calibration for Classification. "
-            "AISTATS 2020.",
-        ),
-        (
-            "Widmann, Lindsten & Zachariah 2019",
-            "D. Widmann, F. Lindsten, D. Zachariah. Calibration tests in multi-class classification: A "
-            "unifying framework. NeurIPS 2019.",
-        ),
-        (
-            "Zhang et al. 2020",
-            "J. Zhang, B. Kailkhura, T. Y.-J. Han. Mix-n-Match: Ensemble and Compositional Methods for "
-            "Uncertainty Calibration in Deep Learning. ICML 2020.",
-        ),
-    )
+def _line(text: str) -> str:
+    return " ".join(text.split())
+
+
+_TEXTS = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
+
+#: The terms used on the pages, and their meanings in this project.
+GLOSSARY = {word: _line(meaning) for word, meaning in _TEXTS["glossary"].items()}
+
+#: Which metrics answer which question.
+QUESTIONS = tuple(
+    MetricQuestion(q["text"], tuple(q["metrics"]), _line(q["advice"])) for q in _TEXTS["questions"]
 )
 
+#: What no metric can say.
+LIMITS = tuple(map(_line, _TEXTS["limits"]))
 
-def sources_in(text: str) -> tuple[Publication, ...]:
-    """Return the publications that a text cites."""
-    return tuple(source for source in SOURCES if source.short in text)
+#: Authors, title and where it appeared of each publication, by the form in which it is cited ("Guo et al. 2017").
+SOURCES = {short: _line(full) for short, full in _TEXTS["sources"].items()}
+
+
+def sources_in(text: str) -> tuple[str, ...]:
+    """Return the publications that a text cites, in the form in which they are cited."""
+    return tuple(short for short in SOURCES if short in text)
 
 
 # ---- docs/reference.md
@@ -419,60 +171,43 @@ def markdown() -> str:
 
 
 def _lines() -> Iterator[str]:
-    yield "# What the numbers mean"
-    yield ""
+    yield "# What the numbers mean\n"
     yield "Made by `python -m calviz.report.reference` from the registries; change those, not this file."
-    yield ""
-    yield "## Which number when"
-    yield ""
+    yield "\n## Which number when\n"
     for question in QUESTIONS:
         names = ", ".join(METRICS[key].label for key in question.metrics)
         yield f"- **{question.text}** {names}. {question.advice}"
-    yield ""
-    yield "## Limits"
-    yield ""
+    yield "\n## Limits\n"
     for limit in LIMITS:
         yield f"- {limit}"
     for kind, title in _TITLES.items():
         yield from _chapter(title, [e for e in entries() if e.kind == kind])
-    yield ""
-    yield "## Notices about a file"
+    yield "\n## Notices about a file"
     for notice in Notice:
-        yield ""
-        yield f"**{notice.value}**: {notice.title}"
-    yield ""
-    yield "## Glossary"
-    yield ""
-    for term in GLOSSARY:
-        yield f"- **{term.word}.** {term.meaning}"
-    yield ""
-    yield "## References"
-    yield ""
-    for source in SOURCES:
-        yield f"- *{source.short}.* {source.full}"
+        yield f"\n**{notice.value}**: {notice.title}"
+    yield "\n## Glossary\n"
+    for word, meaning in GLOSSARY.items():
+        yield f"- **{word}.** {meaning}"
+    yield "\n## References\n"
+    for short, full in SOURCES.items():
+        yield f"- *{short}.* {full}"
 
 
 def _chapter(title: str, chapter: list[LearnEntry]) -> Iterator[str]:
-    yield ""
-    yield f"## {title}"
+    yield f"\n## {title}"
     family = ""
     for e in sorted(chapter, key=lambda e: _first(chapter, e.family)):
         if e.family not in (family, title):
             family = e.family
-            yield ""
-            yield f"### {family}"
-        yield ""
-        yield f"**{e.title}** (`{e.key}`)  " if e.summary else f"**{e.key}**: {e.title}"
-        if e.summary:
-            yield e.summary
+            yield f"\n### {family}"
+        if not e.summary:
+            yield f"\n**{e.key}**: {e.title}"
+            continue
+        yield f"\n**{e.title}** (`{e.key}`)  \n{e.summary}"
         if e.formula:
-            yield ""
-            yield f"$${e.formula}$$"
-        facts = list(e.facts)
-        facts += [f"`{p.name}={p.default}`" for p in e.parameters]
-        if e.summary:
-            yield ""
-            yield "; ".join(facts) + f". Source: {e.reference}."
+            yield f"\n$${e.formula}$$"
+        facts = "; ".join([*e.facts, *(f"`{p.name}={p.default}`" for p in e.parameters)])
+        yield f"\n{facts}. Source: {e.reference}."
 
 
 def _first(chapter: list[LearnEntry], family: str) -> int:

@@ -10,6 +10,7 @@ from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
+from scipy.special import chdtri, expit, logit
 
 from calviz.core.blocks import (
     BoolArray,
@@ -21,6 +22,8 @@ from calviz.core.blocks import (
     proportional,
     quotient,
 )
+from calviz.core.claims import claim
+from calviz.core.entry_specs import Redrawn, Reweighted
 from calviz.core.errors import OptionError
 from calviz.core.events import (
     DEFAULT_BINS,
@@ -31,11 +34,10 @@ from calviz.core.events import (
     equal_width_edges,
     make_edges,
 )
-from calviz.core.metric_spec import Redrawn, Reweighted
 from calviz.core.p_values import clopper_pearson
 from calviz.sample.caches import latest, once_per_view
 from calviz.sample.draws import HitSums, RowSums, RowWeights, resample_cells, resample_rows
-from calviz.sample.error_bars import LEVEL
+from calviz.sample.error_bars import LEVEL, Interval
 
 #: Up to this many rows, resampling draws single rows and is exact.
 EXACT_BINNING_ROWS = 1_000
@@ -465,7 +467,7 @@ def weighted_sums(events: BinaryEvents, weights: FloatArray, edges: FloatArray) 
 
 
 def reweighted_sums(events: BinaryEvents, view: BinSums) -> Reweighted:
-    """Recompute the sums of the events from weights of the rows (see `calviz.core.metric_spec.Reweighting`)."""
+    """Recompute the sums of the events from weights of the rows (see `calviz.core.entry_specs.Reweighting`)."""
     bins = view.edges.size - 1
     cell = 2 * bin_of_rows(events, view.edges) + events.hit
     sums_of = RowSums(cell, 2 * bins, None, events.score.astype(np.float64))
@@ -487,7 +489,7 @@ def reweighted_sums(events: BinaryEvents, view: BinSums) -> Reweighted:
 
 
 def redrawn_sums(events: BinaryEvents, view: BinSums) -> Redrawn:
-    """Redraw the hits of weighted or clustered rows under calibration (see `calviz.core.metric_spec.Reweighting`)."""
+    """Redraw the hits of weighted or clustered rows under calibration (see `calviz.core.entry_specs.Reweighting`)."""
     bins = view.edges.size - 1
     hits_of = HitSums(events, bin_of_rows(events, view.edges), bins)
 
@@ -601,3 +603,89 @@ def bins_off(sums: BinSums) -> tuple[int | None, int | None]:
         furthest = int(np.argmax(distance))
         furthest_outside.append(furthest if distance[furthest] > 0 else None)
     return furthest_outside[0], furthest_outside[1]
+
+
+#: With fewer hits or misses in all bins there is no curve.
+FEW_EVENTS = 10
+#: Mean scores are kept this far from 0 and 1 before log-odds are taken.
+_EXTREME = 1e-6
+
+
+@claim(
+    "worst-bin",
+    says="worst between 0.8 and 0.9; where it promises 85 of 100, expect about 70 (between 62 and 76)",
+    chosen="the bin furthest outside its interval",
+    adjusted="interval of all bins together; the number is that of a recalibration curve, shrunk by what is not significant",
+)
+def expected_share(sums: BinSums, at: int) -> tuple[float, Interval]:
+    """Share of hits to expect in a bin that was chosen for its gap, and its 95 % interval.
+
+    Parameters
+    ----------
+    sums : BinSums
+        Sums of the sample itself.
+    at : int
+        Position among the non-empty bins.
+
+    Notes
+    -----
+    The share of hits of the bin with the largest gap is too far from its score on average, most of all if the gap is hardly
+    significant. The expected share is that of a logistic recalibration of all bins, whose deviation from the scores is multiplied by
+    ``1 - c / W`` with its likelihood-ratio statistic W and the 95 % quantile c: the non-negative garrote, 0 where the deviation
+    is not significant. The bin deviates from this curve by ``1 - (e / d)^2`` of its distance d, with the distance e to the
+    end of its own interval, and lies between its score and its share of hits. The interval is the smallest that holds that of the bin, which is exact and simultaneous for all bins, and
+    that of the curve, which is simultaneous for all scores.
+
+    References
+    ----------
+    Cox 1958 (logistic recalibration); Breiman 1995, eq. 3 (garrote); Efron & Morris 1972 (limited translation of single means);
+    Scheffe 1953 (simultaneous intervals of a line).
+    """
+    _, score, lows, highs = bin_intervals(sums)
+    low, high = float(lows[at]), float(highs[at])
+    hits, rows = (part[at] for part in _filled_trials(sums))
+    curve = _shrunk_curve(sums)
+    if curve is None:
+        return float(np.clip(score[at], low, high)), Interval(low, high)
+    expected, from_, to = (float(part[at]) for part in curve)
+    own = float(hits / rows)
+    limit, distance = (high - own if expected > own else own - low), abs(expected - own)
+    if distance > limit:
+        expected += (own - expected) * (1 - (limit / distance) ** 2)
+    near, far = sorted((own, float(score[at])))
+    expected = min(max(expected, near), far)
+    return expected, Interval(min(low, from_), max(high, to))
+
+
+def _filled_trials(sums: BinSums) -> tuple[FloatArray, FloatArray]:
+    """Effective hits and rows of the non-empty bins, shape (M',) each."""
+    filled = bin_intervals(sums).number
+    hits, rows = sums.trials
+    return hits[filled], rows[filled]
+
+
+@once_per_view
+def _shrunk_curve(sums: BinSums) -> tuple[FloatArray, FloatArray, FloatArray] | None:
+    """Shares of hits of the non-empty bins by a shrunk logistic recalibration, and their intervals, shape (M',) each."""
+    # Imported here: it takes a while, and a calibrated model has no bin to be shown.
+    from calviz.core.curve_fits import penalised_logistic
+
+    (hits, rows), score = _filled_trials(sums), bin_intervals(sums).score
+    if min(hits.sum(), (rows - hits).sum()) < FEW_EVENTS:
+        return None
+    z = logit(np.clip(score, _EXTREME, 1 - _EXTREME))
+    x = np.stack([np.ones(z.size), z], axis=1)[:, : min(z.size, 2)]
+    d = x.shape[1]
+    columns, start = (rows[:, None], hits[:, None]), np.zeros((1, d))
+    theta = penalised_logistic(x, z, *columns, np.full(d, _EXTREME), start, _EXTREME)[0]
+
+    def log_likelihood(margin: FloatArray) -> float:
+        return float(hits @ margin - rows @ np.logaddexp(0, margin))
+
+    c = float(chdtri(d, 1 - LEVEL))
+    ratio = 2 * (log_likelihood(z + x @ theta) - log_likelihood(z))
+    margin = z + x @ theta * max(0.0, 1 - c / max(ratio, c))
+    share = expit(margin)
+    information = (x.T * (rows * share * (1 - share))) @ x
+    reach = np.sqrt(c * np.einsum("ij,ji->i", x, np.linalg.pinv(information) @ x.T))
+    return share, expit(margin - reach), expit(margin + reach)

@@ -14,10 +14,10 @@ import numpy as np
 from scipy.special import expit, logit
 
 from calviz.core.blocks import BoolArray, FloatArray, IntArray, quotient
-from calviz.core.cells import FINE_CELLS
+from calviz.core.entry_specs import Metric, takes_weights
 from calviz.core.events import ROUNDING, CellEvents
-from calviz.core.metric_spec import Metric, takes_weights
 from calviz.core.probabilities import LOG_FLOOR
+from calviz.core.row_columns import FINE_CELLS
 from calviz.core.temperature import UNDERFLOW
 from calviz.sample.binning import BinSums
 from calviz.sample.losses import MeanLoss

@@ -24,9 +24,9 @@ from calviz.core.blocks import (
     run_totals,
     runs,
 )
+from calviz.core.entry_specs import needs_rows, takes_weights
 from calviz.core.errors import NotAvailable
 from calviz.core.events import assign, equal_mass_edges, equal_width_edges, weighted_mass_edges
-from calviz.core.metric_spec import needs_rows, takes_weights
 from calviz.core.predictions import Dataset, Predictions
 from calviz.sample.caches import kept_draw
 from calviz.sample.draws import RowTable, RowTables, RowWeights, random_rows, table_of_rows

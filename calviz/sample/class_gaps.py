@@ -28,8 +28,8 @@ from calviz.core.blocks import (
     rows_by_class,
     sum_over_blocks,
 )
+from calviz.core.entry_specs import needs_rows, takes_weights
 from calviz.core.errors import NotAvailable
-from calviz.core.metric_spec import needs_rows, takes_weights
 from calviz.core.p_values import above, middle, middle_of_mean
 from calviz.core.predictions import Predictions
 from calviz.core.words import counted

@@ -13,9 +13,9 @@ from scipy.special import expit
 
 from calviz.core.blocks import BoolArray, FloatArray, IntArray, quotient
 from calviz.core.curve_fits import Basis, penalised_logistic
+from calviz.core.entry_specs import Redrawn, Reweighted, makes_steps, needs_rows, reweighted_by
 from calviz.core.errors import NotAvailable
 from calviz.core.events import BinaryEvents, tied_scores
-from calviz.core.metric_spec import Redrawn, Reweighted, makes_steps, needs_rows, reweighted_by
 from calviz.core.probabilities import LOG_FLOOR
 from calviz.core.row_columns import Factor
 from calviz.sample.caches import kept_draw, once_per_view

@@ -19,8 +19,8 @@ from calviz.core.blocks import (
     runs,
     sum_over_blocks,
 )
+from calviz.core.entry_specs import Redrawn, needs_rows, reweighted_by, takes_weights
 from calviz.core.errors import NotAvailable
-from calviz.core.metric_spec import Redrawn, needs_rows, reweighted_by, takes_weights
 from calviz.core.predictions import Predictions
 from calviz.core.probabilities import Scores, softmax
 from calviz.core.temperature import automatic_floor, fit_temperature

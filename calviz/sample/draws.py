@@ -1,6 +1,6 @@
 """Rows drawn again, with weights and clusters, and sums over them.
 
-A view of weighted or clustered rows is recomputed from weights per row, as paired resamples are (`calviz.core.metric_spec.Reweighting`):
+A view of weighted or clustered rows is recomputed from weights per row, as paired resamples are (`calviz.core.entry_specs.Reweighting`):
 
 - *resamples* draw whole clusters with replacement (rows, where there are no clusters), times the weights of the rows;
 - the residuals, hit minus score, of a *calibrated model* have a mean of 0. Without clusters labels are redrawn from the scores.
@@ -22,9 +22,9 @@ from scipy.sparse import csc_array, csr_array, issparse
 
 from calviz.core import p_values
 from calviz.core.blocks import BLOCK, FloatArray, IntArray, checkpoint, one_blas_thread, runs
+from calviz.core.entry_specs import Reweighting
 from calviz.core.errors import NotAvailable
 from calviz.core.events import BinaryEvents
-from calviz.core.metric_spec import Reweighting
 from calviz.sample.caches import kept_draw
 
 #: Most (row, resample) pairs in all: large samples get fewer resamples.
@@ -48,11 +48,14 @@ class RowDraws:
         Cluster of each row, numbered from 0; None where rows are independent.
     weights : ndarray, shape (n,), or None
         Weights of the rows, with a mean of 1; None where all are equal.
+    most : int
+        More clusters than this are drawn in groups.
     """
 
     n: int
     cluster: IntArray | None = None
     weights: FloatArray | None = None
+    most: int = MOST_GROUPS
 
     @cached_property
     def clusters(self) -> int:
@@ -62,15 +65,15 @@ class RowDraws:
     @property
     def groups(self) -> int:
         """Number of groups that are drawn: the clusters, or fewer where there are very many."""
-        return min(self.clusters, MOST_GROUPS)
+        return min(self.clusters, self.most)
 
     @cached_property
     def group(self) -> IntArray | None:
         """The group of each row, shape (n,); None where each row is a group of its own."""
-        if self.clusters <= MOST_GROUPS:
+        if self.clusters <= self.most:
             return self.cluster
         # Random, as the order of the rows may be meaningful.
-        place = np.random.default_rng(self.clusters).permutation(self.clusters) % MOST_GROUPS
+        place = np.random.default_rng(self.clusters).permutation(self.clusters) % self.most
         return place if self.cluster is None else place[self.cluster]
 
     def counts(self, rng: np.random.Generator, size: int) -> GroupWeights:
@@ -121,12 +124,12 @@ class GroupWeights:
     Attributes
     ----------
     rows : RowDraws
-    times : ndarray, shape (G, b)
+    times : ndarray or sparse array, shape (G, b)
         Number of times that each group is drawn, or its sign.
     """
 
     rows: RowDraws
-    times: FloatArray
+    times: Any
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -136,7 +139,8 @@ class GroupWeights:
     @property
     def dtype(self) -> np.dtype[Any]:
         """Type of the weights as an array."""
-        return self.times.dtype
+        kind: np.dtype[Any] = self.times.dtype
+        return kind
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> FloatArray:
         group = self.rows.group
@@ -156,6 +160,12 @@ class GroupWeights:
         """Sum over the rows, shape (b,)."""
         assert axis == 0
         return np.asarray(self.of_groups(np.ones((1, self.rows.n)))[0] @ self.times, dtype=dtype)
+
+    def of_draws(self, table: Any) -> FloatArray:
+        """Sums over the groups of a table, shape (C, G), in each resample, shape (C, b)."""
+        sums: Any = table @ self.times
+        is_sparse: bool = issparse(sums)
+        return np.asarray(sums.toarray() if is_sparse else sums)
 
     def of_groups(self, table: Any, rows: slice = slice(None)) -> Any:
         """Sums of a table, shape (C, m), of the rows in a slice over those of each group with their own weights, shape (C, G)."""
@@ -177,7 +187,7 @@ def rows_of(weights: RowWeights, rows: IntArray) -> FloatArray:
         chosen: FloatArray = np.asarray(weights[rows])
         return chosen
     draws = weights.rows
-    every = weights.times[rows if draws.group is None else draws.group[rows]]
+    every: FloatArray = weights.times[rows if draws.group is None else draws.group[rows]]
     return every if draws.weights is None else every * draws.weights[rows, None]
 
 
@@ -297,13 +307,14 @@ class RowSums:
     def __call__(self, weights: RowWeights) -> FloatArray:
         """Sums of every column, shape (columns, C, b), for weights of shape (n, b)."""
         rows = weights.rows if isinstance(weights, GroupWeights) else None
-        times: Any = weights.times if isinstance(weights, GroupWeights) else weights
         if rows not in self._tables:
             self._tables[rows] = tuple(
                 self._table(column, rows, weights) for column in self._columns
             )
-        sums = [np.asarray(table @ times) for table in self._tables[rows]]
-        return np.stack(sums)
+        tables = self._tables[rows]
+        if isinstance(weights, GroupWeights):
+            return np.stack([weights.of_draws(table) for table in tables])
+        return np.stack([np.asarray(table @ weights) for table in tables])
 
     def once(self, weights: FloatArray | None = None) -> FloatArray:
         """Sums of every column, shape (columns, C), for one weight per row, shape (n,), all 1 if left out."""
@@ -464,7 +475,7 @@ class RowTables:
             checkpoint()
             sums = [weights.of_groups(table, rows) for table in tables]
             totals = [a + b for a, b in zip(totals, sums, strict=True)] if totals else sums
-        return [np.asarray(total @ weights.times) for total in totals]
+        return [weights.of_draws(total) for total in totals]
 
     def _blocks(self, make: TableMaker) -> Iterator[tuple[slice, tuple[RowTable, ...]]]:
         if self._kept is not None:

@@ -15,7 +15,7 @@ import numpy as np
 from scipy.special import ndtri, stdtrit
 
 from calviz.core.blocks import FloatArray
-from calviz.core.metric_spec import Draw, IntervalMethod, Tail
+from calviz.core.entry_specs import Draw, IntervalMethod, Tail
 from calviz.sample.caches import DRAWN_BY, latest
 
 V = TypeVar("V", bound=Any)

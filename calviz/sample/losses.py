@@ -19,8 +19,8 @@ from calviz.core.blocks import (
     quotient,
     row_blocks,
 )
+from calviz.core.entry_specs import Redrawn, Reweighted, reweighted_by
 from calviz.core.errors import NotAvailable
-from calviz.core.metric_spec import Redrawn, Reweighted, reweighted_by
 from calviz.core.predictions import Predictions
 from calviz.core.probabilities import LOG_FLOOR, smallest_normal
 from calviz.core.words import counted, decimal, percent

@@ -13,9 +13,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from calviz.core.blocks import FloatArray, checkpoint, map_threads, one_blas_thread
-from calviz.core.errors import NotAvailable, visible
-from calviz.core.limits import check_level
-from calviz.core.metric_spec import (
+from calviz.core.entry_specs import (
     METRICS,
     Draw,
     IntervalMethod,
@@ -24,6 +22,7 @@ from calviz.core.metric_spec import (
     is_of_steps,
     takes_weights,
 )
+from calviz.core.errors import NotAvailable, check_level, visible
 from calviz.core.row_columns import html_block
 from calviz.sample import error_bars
 from calviz.sample.caches import held_bytes

@@ -10,11 +10,11 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from calviz.core.blocks import FloatArray, IntArray, denominators
-from calviz.core.cells import Cells
+from calviz.core.entry_specs import Redrawn, Reweighted, reweighted_by, takes_weights
 from calviz.core.errors import NotAvailable, OptionError
 from calviz.core.events import CellEvents, Reduction, check_bins
-from calviz.core.metric_spec import Redrawn, Reweighted, reweighted_by, takes_weights
 from calviz.core.predictions import ConfidencePredictions, Dataset, Predictions
+from calviz.core.row_columns import Cells
 from calviz.sample import cell_bounds
 from calviz.sample.class_columns import (
     LABEL_COST,

@@ -12,10 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from calviz.core.blocks import BoolArray, FloatArray, IntArray, for_row_blocks, with_mean_one
-from calviz.core.errors import InputError, NotAvailable, OptionError
-from calviz.core.events import DEFAULT_BINS, BinaryEvents, CellEvents, Reduction, Scheme, bins_used
-from calviz.core.limits import check_choice, check_whole
-from calviz.core.metric_spec import (
+from calviz.core.entry_specs import (
     Metric,
     knows_cells,
     knows_weights,
@@ -23,6 +20,8 @@ from calviz.core.metric_spec import (
     reweighting_of,
     takes_weights,
 )
+from calviz.core.errors import InputError, NotAvailable, OptionError, check_choice, check_whole
+from calviz.core.events import DEFAULT_BINS, BinaryEvents, CellEvents, Reduction, Scheme, bins_used
 from calviz.core.predictions import Dataset, Predictions, with_rows
 from calviz.core.profile import Profile, dataset_of
 from calviz.core.row_columns import Factor

@@ -18,9 +18,9 @@ from calviz.core.blocks import (
     quotient,
 )
 from calviz.core.claims import claim
+from calviz.core.entry_specs import takes_weights
 from calviz.core.errors import NotAvailable, OptionError, needs, shortened
 from calviz.core.events import BinaryEvents, Reduction, assign, equal_width_edges
-from calviz.core.metric_spec import takes_weights
 from calviz.core.p_values import LARGE, above, benjamini_hochberg, tails_of_hits
 from calviz.core.predictions import Dataset
 from calviz.core.profile import Profile
@@ -170,7 +170,7 @@ MOST_VALUES = 1_000
 MOST_PAIRS = 20_000
 #: Columns with more values than this are not sliced by default.
 FEW_VALUES = 50
-#: The false discovery rate of the default slices. The findings, the Slices page and the report all start with these, so
+#: The false discovery rate of the default slices. The findings, the tab Groups and the report all start with these, so
 #: that they agree.
 USUAL_RATE = SLICES
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Literal, NamedTuple, Self, TypeVar
 
 import numpy as np
@@ -13,8 +13,7 @@ from scipy.special import spherical_jn, stdtrit
 
 from calviz.core.blocks import BoolArray, FloatArray, IntArray, effective_number, quotient
 from calviz.core.claims import claim
-from calviz.core.events import BinaryEvents
-from calviz.core.metric_spec import (
+from calviz.core.entry_specs import (
     Draw,
     Redrawn,
     Reweighting,
@@ -23,6 +22,7 @@ from calviz.core.metric_spec import (
     reweighting_of,
     takes_weights,
 )
+from calviz.core.events import BinaryEvents
 from calviz.core.words import counted
 from calviz.sample.caches import kept_draw, latest, once_per_view
 from calviz.sample.draws import MOST_GROUPS, HitSums, RowSums, RowWeights
@@ -200,18 +200,22 @@ class StepsWithParams:
     steps: Steps
     params: Mapping[str, Any] = field(default_factory=dict)
 
+    def over(self, resampled: Steps) -> Self:
+        """The same view of resampled steps."""
+        return replace(self, steps=resampled)
+
     def bootstrap(self, rng: np.random.Generator, resamples: int) -> Self:
         """Rows drawn with replacement."""
-        return type(self)(self.steps.bootstrap(rng, resamples), self.params)
+        return self.over(self.steps.bootstrap(rng, resamples))
 
     def under_calibration(self, rng: np.random.Generator, resamples: int) -> Self:
         """Hits redrawn from the scores."""
-        return type(self)(self.steps.under_calibration(rng, resamples), self.params)
+        return self.over(self.steps.under_calibration(rng, resamples))
 
     def parts(self) -> Iterator[Self]:
         """The resamples in blocks."""
         for part in self.steps.parts():
-            yield type(self)(part, self.params)
+            yield replace(self, steps=part)
 
 
 # ---- Rankings

@@ -10,9 +10,9 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from calviz.core.blocks import BoolArray, FloatArray, IntArray, denominators, quotient
+from calviz.core.entry_specs import Redrawn, Reweighted, reweighted_by, takes_weights
 from calviz.core.errors import NotAvailable
 from calviz.core.events import CellEvents, assign, check_bins, equal_width_edges
-from calviz.core.metric_spec import Redrawn, Reweighted, reweighted_by, takes_weights
 from calviz.core.predictions import Predictions
 from calviz.sample.class_columns import LABEL_COST, ROW_COST, Redraws, redrawn_labels, redraws
 from calviz.sample.draws import (

@@ -2,18 +2,34 @@
 
 from __future__ import annotations
 
+import inspect
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Literal, Self, get_args
+from typing import Any, Literal, Self, TypedDict, TypeVar, Unpack, get_args
 
 import numpy.typing as npt
 
-from calviz.core.entry_specs import CHECKS, Check, Conventions
-from calviz.core.errors import Finding, InputError, NotAvailable, OptionError
+from calviz.core.entry_specs import (
+    CHECKS,
+    METRICS,
+    Check,
+    Conventions,
+    Metric,
+    Parameter,
+    badness,
+    takes_weights,
+)
+from calviz.core.errors import (
+    Finding,
+    InputError,
+    NotAvailable,
+    OptionError,
+    check_choice,
+    check_whole,
+    known_names,
+)
 from calviz.core.events import Reduction, Scheme
-from calviz.core.limits import check_choice, check_whole
-from calviz.core.metric_spec import METRICS, Metric, Parameter, badness, takes_weights
 from calviz.core.predictions import ConfidencePredictions, Dataset, Predictions
 from calviz.core.profile import Profile
 from calviz.core.row_columns import Factor
@@ -26,9 +42,11 @@ from calviz.verdicts.evaluation import ClassRow, Evaluation, Verdict
 from calviz.verdicts.sentence import explained, judged
 from calviz.verdicts.size_checks import SINGLE_ROWS, not_asked
 
+F = TypeVar("F", bound=Callable[..., Any])
+
 
 def first_metrics(sample: Sample) -> tuple[str, ...]:
-    """Keys of the main metrics: the cards of the Overview page and of a report, by default."""
+    """Keys of the main metrics: those of the Overview and of a report, by default."""
     return "accuracy", sample.ece_key, "mcs", "nll", "brier"
 
 
@@ -44,25 +62,75 @@ VALIDATION_METRICS = (
 )
 
 
+class SampleOptions(TypedDict, total=False):
+    """What is judged, and how: options that `evaluate` describes; each is None if left out."""
+
+    reduction: Reduction | str | None
+    split: str | None
+    bins: int | None
+    scheme: Scheme | None
+    seed: int | None
+    resamples: int | None
+    clusters: str | Factor | npt.ArrayLike | None
+    sample_weight: npt.ArrayLike | None
+
+
+class EvaluateOptions(SampleOptions, total=False):
+    """The same, and the parameters of metrics, so that type checkers see a misspelt one; those of plugins are unknown to them."""
+
+    bandwidth: float | None
+    coverage: float
+    curve: str
+    cutoff: float
+    groups: int
+    kernel: str
+    kernel_bandwidth: float | None
+    kernel_rows: int
+    risk: float
+    threshold: float
+
+
+def _shown(function: F) -> F:
+    """Show the options of a sample, which the function takes as ``**options``, in its signature and its help."""
+    own = inspect.signature(function)
+    *named, options = own.parameters.values()
+    for name, hint in SampleOptions.__annotations__.items():
+        kind = options.KEYWORD_ONLY
+        named.append(inspect.Parameter(name, kind, default=None, annotation=hint.__forward_arg__))
+    if options.annotation != "Unpack[SampleOptions]":
+        named.append(options)
+    vars(function)["__signature__"] = own.replace(parameters=named)
+    return function
+
+
+def _sample(data: Dataset | Sample | Profile, options: Mapping[str, Any]) -> Sample:
+    """Return the sample that these options choose; raise OptionError if one of them is unknown."""
+    known = SampleOptions.__annotations__
+    for name in options:
+        if name not in known:
+            raise OptionError(f"there is no option '{name}'; {known_names(name, known)}.")
+    named = {"weights" if name == "sample_weight" else name: v for name, v in options.items()}
+    return Sample.of(data, **named)
+
+
+def _divided(options: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return the options of a sample, and the others."""
+    of_sample = {k: v for k, v in options.items() if k in SampleOptions.__annotations__}
+    return of_sample, {k: v for k, v in options.items() if k not in of_sample}
+
+
+@_shown
 def evaluate(
     data: Dataset | Sample | Profile,
     metrics: Iterable[str] | None = None,
     *,
-    reduction: Reduction | str | None = None,
-    split: str | None = None,
     ci: bool = False,
     noise_floor: bool | None = None,
     level: float = LEVEL,
     interval: IntervalChoice = "own",
-    resamples: int | None = None,
-    seed: int | None = None,
     classes: bool | None = None,
     findings: bool | None = None,
-    bins: int | None = None,
-    scheme: Scheme | None = None,
-    clusters: str | Factor | npt.ArrayLike | None = None,
-    sample_weight: npt.ArrayLike | None = None,
-    **options: Any,
+    **options: Unpack[EvaluateOptions],
 ) -> Evaluation:
     """Compute metrics of one set of predictions.
 
@@ -122,19 +190,10 @@ def evaluate(
         ``reason`` says why.
     """
     specs = _specs(metrics)
-    _check_options(options)
+    of_sample, of_metrics = _divided(options)
+    _check_options(of_metrics)
     check_choice("interval", interval, get_args(IntervalChoice))
-    sample = Sample.of(
-        data,
-        split=split,
-        reduction=reduction,
-        bins=bins,
-        scheme=scheme,
-        seed=seed,
-        resamples=resamples,
-        clusters=clusters,
-        weights=sample_weight,
-    )
+    sample = _sample(data, of_sample)
     noise_floor = ci if noise_floor is None else noise_floor
     resampling = Resampling(ci, noise_floor, level, interval, sample.resamples, sample.seed)
     everything = metrics is None
@@ -148,74 +207,38 @@ def evaluate(
         kind=sample.data.kind,
         split=sample.split,
         reduction=sample.reduction.key,
-        metrics=measured_with_error_bars(sample, specs, options, resampling),
+        metrics=measured_with_error_bars(sample, specs, of_metrics, resampling),
         classes=sample.once(_classes) if with_classes else (),
         findings=for_verdict.once(findings_of) if judging else (),
         verdict=for_verdict.once(judged) if judging else None,
     )
 
 
-def verdict(
-    data: Dataset | Sample | Profile,
-    *,
-    reduction: Reduction | str | None = None,
-    split: str | None = None,
-    bins: int | None = None,
-    scheme: Scheme | None = None,
-    seed: int | None = None,
-    clusters: str | Factor | npt.ArrayLike | None = None,
-    sample_weight: npt.ArrayLike | None = None,
-) -> Verdict:
+@_shown
+def verdict(data: Dataset | Sample | Profile, **options: Unpack[SampleOptions]) -> Verdict:
     """Say in one sentence whether these probabilities can be trusted.
 
     Parameters
     ----------
     data : Predictions, ConfidencePredictions, Profile or Sample
-    reduction : Reduction or str, optional
-        Which (score, hit) pair to judge; if left out, as in `evaluate`.
-    split : str, optional
-        Judge only the rows of this split.
-    bins, scheme
-        The bins in which the worst place is searched.
-    seed : int
-        Seed of all resampling, 0 or more.
-    clusters, sample_weight
-        As in `evaluate`.
+    reduction, split, bins, scheme, seed, resamples, clusters, sample_weight
+        As in `evaluate`: what is judged, the bins in which the worst place is searched, and how rows are resampled.
 
     Raises
     ------
     OptionError, InputError, NotAvailable
         As in `evaluate`.
     """
-    sample = Sample.of(
-        data,
-        split=split,
-        reduction=reduction,
-        bins=bins,
-        scheme=scheme,
-        seed=seed,
-        clusters=clusters,
-        weights=sample_weight,
-    )
-    return _with_enough_resamples(sample).once(judged)
+    return _with_enough_resamples(_sample(data, options)).once(judged)
 
 
-def explain(
-    data: Dataset | Sample | Profile,
-    *,
-    reduction: Reduction | str | None = None,
-    split: str | None = None,
-    bins: int | None = None,
-    scheme: Scheme | None = None,
-    seed: int | None = None,
-    clusters: str | Factor | npt.ArrayLike | None = None,
-    sample_weight: npt.ArrayLike | None = None,
-) -> tuple[str, ...]:
+@_shown
+def explain(data: Dataset | Sample | Profile, **options: Unpack[SampleOptions]) -> tuple[str, ...]:
     """Explain the verdict in five sentences, for readers who do not know the terms.
 
     Parameters
     ----------
-    data, reduction, split, bins, scheme, seed, clusters, sample_weight
+    data, reduction, split, bins, scheme, seed, resamples, clusters, sample_weight
         As in `verdict`; the sentences contain its numbers.
 
     Raises
@@ -223,62 +246,35 @@ def explain(
     OptionError, InputError, NotAvailable
         As in `evaluate`.
     """
-    sample = Sample.of(
-        data,
-        split=split,
-        reduction=reduction,
-        bins=bins,
-        scheme=scheme,
-        seed=seed,
-        clusters=clusters,
-        weights=sample_weight,
-    )
-    sample = _with_enough_resamples(sample)
+    sample = _with_enough_resamples(_sample(data, options))
     return explained(sample, sample.once(judged))
 
 
+@_shown
 def conventions(
     data: Dataset | Sample,
     *,
-    reduction: Reduction | str | None = None,
-    split: str | None = None,
-    bins: int | None = None,
-    scheme: Scheme | None = None,
     noise: bool = True,
-    seed: int | None = None,
-    resamples: int | None = None,
+    **options: Unpack[SampleOptions],
 ) -> Conventions:
     """Compute the "ECE" of the same predictions as other libraries define it by default.
 
     Parameters
     ----------
     data : Predictions, ConfidencePredictions or Sample
-    reduction : Reduction or str, optional
-        Which (score, hit) pair to pass to the libraries' binary functions; if left out, as in
-        `evaluate`. With the top label they get all classes, and their own defaults decide what is measured.
-    split : str, optional
-        Only the rows of this split.
-    bins, scheme
-        The bins of calviz's own ECE, which the others are compared with.
     noise : bool
         Whether to add the noise floor of each convention: its mean for a calibrated model.
-    seed, resamples : int
-        Of the redrawn labels; with the values of an evaluation, the noise floor of calviz's own ECE is the same as there.
+    reduction, split, bins, scheme, seed, resamples, clusters, sample_weight
+        As in `evaluate`. The (score, hit) pair of the reduction is passed to the libraries' binary functions; with the top label they
+        get all classes, and their own defaults decide what is measured. The bins are those of calviz's own ECE, and its noise floor is
+        that of an evaluation with the same seed and number of resamples.
 
     Raises
     ------
     OptionError, InputError, NotAvailable
         As in `evaluate`. A convention that has no value on these data is not an error: it has a reason.
     """
-    sample = Sample.of(
-        data,
-        split=split,
-        reduction=reduction,
-        bins=bins,
-        scheme=scheme,
-        seed=seed,
-        resamples=resamples,
-    )
+    sample = _sample(data, options)
     if sample.data.cells is not None:
         raise NotAvailable(
             "the ECE of other libraries needs the rows: a profile holds their sums only."
@@ -331,9 +327,10 @@ def _check_options(options: Mapping[str, Any]) -> None:
     parameters = {p.name: p for m in METRICS for p in m.parameters}
     for name, value in options.items():
         if name not in parameters:
-            raise OptionError(
-                f"no metric has an option '{name}'; known: {', '.join(sorted(parameters))}."
-            )
+            own = inspect.signature(evaluate).parameters.values()
+            keywords = {p.name for p in own if p.kind is p.KEYWORD_ONLY}
+            known = known_names(name, sorted({*keywords, *parameters}))
+            raise OptionError(f"no metric has an option '{name}'; {known}.")
         _check_option(parameters[name], value)
 
 
@@ -357,11 +354,6 @@ def _classes(sample: Sample) -> tuple[ClassRow, ...]:
 
 
 # ---- Arrays and scorers
-
-#: Options of the sample, with their names in `Sample.of`.
-_SAMPLE_OPTIONS = {
-    key: key for key in ("split", "reduction", "bins", "scheme", "seed", "resamples", "clusters")
-} | {"sample_weight": "weights"}
 
 
 def audit(
@@ -429,16 +421,10 @@ def audit(
             groups=groups,
             name=name,
         )
-    sample = Sample.of(
-        data,
-        **{
-            _SAMPLE_OPTIONS[key]: options.pop(key)
-            for key in tuple(options)
-            if key in _SAMPLE_OPTIONS
-        },
-    )
+    of_sample, others = _divided(options)
+    sample = _sample(data, of_sample)
     keys = first_metrics(sample) if metrics is None else None if metrics == "all" else metrics
-    return replace(evaluate(sample, keys, ci=ci, **({"findings": True} | options)), sample=sample)
+    return replace(evaluate(sample, keys, ci=ci, **({"findings": True} | others)), sample=sample)
 
 
 def _remedy(argument: Any) -> str:

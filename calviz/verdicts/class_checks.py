@@ -10,9 +10,8 @@ import numpy as np
 
 from calviz.core.blocks import BoolArray, FloatArray
 from calviz.core.claims import claim
-from calviz.core.entry_specs import CHECKS, Check
+from calviz.core.entry_specs import CHECKS, Check, takes_weights
 from calviz.core.errors import Finding, NotAvailable
-from calviz.core.metric_spec import takes_weights
 from calviz.core.p_values import above_drawn
 from calviz.core.predictions import Predictions
 from calviz.core.words import (

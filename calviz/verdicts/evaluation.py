@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, Self
 
+from calviz.core.entry_specs import METRICS, Unit
 from calviz.core.errors import Finding, OptionError, needs
-from calviz.core.metric_spec import METRICS, Unit
 from calviz.core.words import (
     SLIGHT,
     counted,
@@ -50,6 +50,8 @@ class BinGap:
         Exact interval of the share of hits, simultaneous at 95 % for all bins.
     bins : int
         Number of non-empty bins, which the interval is adjusted for.
+    expected, expected_interval : float, Interval
+        Share of hits to expect there, as the bin was chosen for its gap (`calviz.sample.binning.expected_share`).
     """
 
     index: int
@@ -60,11 +62,18 @@ class BinGap:
     observed: float
     interval: Interval
     bins: int
+    expected: float
+    expected_interval: Interval
 
     @property
     def gap(self) -> float:
         """Mean score minus share of hits."""
         return self.mean_score - self.observed
+
+    @property
+    def expected_gap(self) -> float:
+        """Mean score minus the expected share of hits."""
+        return self.mean_score - self.expected
 
     @property
     def slight(self) -> bool:
@@ -174,6 +183,32 @@ class Verdict:
     tells_apart: bool = True
     in_reverse: bool = False
     other_view: str | None = None
+
+    @property
+    def headline(self) -> str:
+        """The verdict in at most 15 words, without interval and place."""
+        rows = counted(self.rows, "row")
+        if self.in_reverse:
+            return "Upside down: the scores rank in reverse"
+        if self.rows == 1:
+            return "One row cannot tell"
+        if self.direction == "undecided":
+            return f"{rows} {'are' if self.rows > 1 else 'is'} too few to tell"
+        if self.direction == "calibrated":
+            return f"No miscalibration found on {rows}"
+        top = self.reduction == "top-label"
+        score, observed = (percent(v, self.share_decimals) for v in (self.score, self.observed))
+        means = (
+            f"sure of {score}, right in {observed}"
+            if top
+            else f"mean score {score}, observed {observed}"
+        )
+        if self.direction not in ("over", "under"):
+            return f"Off in places: {means}"
+        size = points(abs(self.mcs), self.mcs_decimals)
+        if top:
+            return f"{'Over' if self.mcs > 0 else 'Under'}confident by {size} points: {means}"
+        return f"Forecasts {size} points too {'high' if self.mcs > 0 else 'low'}: {means}"
 
     @property
     def mcs_decimals(self) -> int:

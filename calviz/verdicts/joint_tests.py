@@ -12,16 +12,16 @@ import numpy as np
 
 from calviz.core.blocks import FloatArray, IntArray, map_threads
 from calviz.core.claims import claim
+from calviz.core.entry_specs import METRICS, takes_weights
 from calviz.core.errors import NotAvailable
 from calviz.core.events import Reduction, assign
-from calviz.core.metric_spec import METRICS, takes_weights
 from calviz.core.p_values import clopper_pearson, westfall_young
 from calviz.core.predictions import Predictions
 from calviz.core.probabilities import LOG_FLOOR
 from calviz.metrics.binned import ece, mcs
 from calviz.metrics.cumulative import ks
 from calviz.metrics.proper import brier_miscalibration
-from calviz.sample.binning import BinSums, bin_intervals, bins_off
+from calviz.sample.binning import BinSums, bin_intervals, bins_off, expected_share
 from calviz.sample.error_bars import (
     OVERALL,
     Interval,
@@ -270,6 +270,7 @@ def _worst_bins(sums: BinSums) -> tuple[BinGap | None, BinGap | None]:
             worst_bins.append(None)
             continue
         m = int(index[worst])
+        expected, expected_interval = expected_share(sums, worst)
         worst_bins.append(
             BinGap(
                 index=m,
@@ -280,6 +281,8 @@ def _worst_bins(sums: BinSums) -> tuple[BinGap | None, BinGap | None]:
                 observed=float(sums.hit_sum[m] / sums.count[m]),
                 interval=Interval(float(low[worst]), float(high[worst])),
                 bins=int(index.size),
+                expected=expected,
+                expected_interval=expected_interval,
             )
         )
     return worst_bins[0], worst_bins[1]

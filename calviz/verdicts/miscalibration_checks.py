@@ -14,6 +14,7 @@ from calviz.core.words import (
     SLIGHT,
     counted,
     ends_beside,
+    expected_gap,
     gap_decimals,
     listed,
     p_value,
@@ -173,7 +174,8 @@ CHECKS.register(Check("CAL012", "Metrics that disagree", disagreement))
 def worst_bin(sample: Sample) -> Iterator[Finding]:
     """Report the bin that noise explains least, if its mean score lies outside the interval of its share of hits.
 
-    That interval is simultaneous at 95 % for all bins, and is quoted in the sentence.
+    That interval is simultaneous at 95 % for all bins, and is quoted in the sentence. So is the gap to expect, as the largest of many
+    gaps is too large on average (`calviz.sample.binning.expected_share`).
     """
     evidence = sample.once(collect_evidence)
     worst = evidence.worst
@@ -185,12 +187,20 @@ def worst_bin(sample: Sample) -> Iterator[Finding]:
     # Counts of weighted or clustered rows are scaled to their effective number.
     exact = "exact " if sample.data.alike else ""
     together = f" of {worst.bins} bins together" if worst.bins > 1 else ""
+    ends = (
+        worst.mean_score - worst.expected_interval.high,
+        worst.mean_score - worst.expected_interval.low,
+    )
+    if worst.gap < 0:
+        ends = -ends[1], -ends[0]
+    written = gap_decimals(worst.expected_gap)
     yield Finding(
         "CAL002",
         "info" if worst.slight else "warning",
         f"Worst between {worst.where} ({counted(worst.rows, 'row')}): {score} "
         f"{percent(worst.mean_score, decimals)} but {hit} {percent(worst.observed, decimals)} ({exact}95 % CI{together} "
-        f"{low} to {high}), {points(abs(worst.gap), gap_decimals(worst.gap))} points too {'high' if worst.gap > 0 else 'low'}.",
+        f"{low} to {high}); allowing for the choice of the bin, {expected_gap(worst.expected_gap)} (95 % CI {points(ends[0], written)} to "
+        f"{points(ends[1], written)}).",
     )
 
 

@@ -13,10 +13,9 @@ from scipy.special import ndtr, stdtr
 
 from calviz.core.blocks import IntArray, effective_number
 from calviz.core.claims import claim
-from calviz.core.entry_specs import CHECKS, Check
+from calviz.core.entry_specs import CHECKS, Check, takes_weights
 from calviz.core.errors import Finding
 from calviz.core.events import Reduction
-from calviz.core.metric_spec import takes_weights
 from calviz.core.predictions import Predictions
 from calviz.core.words import counted, decimal, listed, p_value, shorten
 from calviz.sample.error_bars import CLASS_TEST

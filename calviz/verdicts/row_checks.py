@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from scipy.special import gammaincc, ndtri
 
 from calviz.core.blocks import FloatArray, IntArray, for_row_blocks, row_blocks, sum_over_blocks
 from calviz.core.claims import claim
@@ -17,10 +18,12 @@ from calviz.core.errors import Finding
 from calviz.core.events import assign, equal_mass_edges
 from calviz.core.p_values import above
 from calviz.core.predictions import Predictions
+from calviz.core.probabilities import Scores
+from calviz.core.temperature import fit_temperature
 from calviz.core.words import counted, decimal, decimals_for, percent, shorten
 from calviz.sample.error_bars import CLASS_TEST
-from calviz.sample.sample import Sample
-from calviz.verdicts.joint_tests import MIN_ROWS
+from calviz.sample.sample import Sample, chosen_bins
+from calviz.verdicts.joint_tests import MIN_ROWS, collect_evidence
 from calviz.verdicts.reverse_checks import in_reverse
 
 #: A column is taken for clusters if it has at least this many levels, and if the mean over rows of the number of rows with the same
@@ -292,122 +295,265 @@ def row_hashes(array: FloatArray) -> npt.NDArray[np.uint64]:
 
 #: A class counts as ruled out at this probability or less.
 RULED_OUT = 0.01
-#: With fewer ruled-out labels, how their rate depends on the probability is unknown.
-FEWEST_LABELS = 5
-#: If logits are T times too large, the rate at which a class with probability p comes true is about proportional to
-#: p ** (1 / T). Exponents of at least this (T up to 4) are mistaken for wrong labels in at most `FLAT_LEVEL` of files.
-EXPONENT, FLAT_LEVEL = 0.25, 0.01
-#: Lower limit of probabilities before logarithms; and the number of probabilities from which their distribution is estimated.
-LEAST_PROBABILITY, SPREAD_ENTRIES = 1e-16, 1 << 22
+#: Gain in log-likelihood beyond which wrong labels are shown at `CLASS_TEST`: half the quantile of the mixture of 0 and a chi-square
+#: (Self & Liang 1987, case 5). Factors that differ between rows look a little like wrong labels: these must give this part of the gain.
+SHOWN, PART = float(ndtri(CLASS_TEST)) ** 2 / 2, 0.05
+#: Gain beyond which a parameter is shown at 5 %; and level at which wrong labels do not explain the hits of the bins.
+BESIDES, MISFIT = 1.92, 0.05
+#: Share of wrong labels up to which they are mentioned where logits explain as much: test sets have 0.2 to 10 % (Northcutt et al. 2021).
+PLAUSIBLE = 0.1
+#: Lower limit of probabilities before logarithms; number of probabilities that are used, and of rows at least.
+LEAST_PROBABILITY, MOST_ENTRIES, FEWEST_ROWS = 1e-16, 1 << 18, 2_000
+#: Number of steps, twice the gain at which they end, and the largest logarithm of a factor.
+MOST_STEPS, ACCURATE, LARGEST = 12, 0.01, 4.0
 #: Number of rows that are named.
 NAMED = 5
 
 
-@dataclass(frozen=True, eq=False)
-class RuledOut:
-    """Rows with a label that the model nearly rules out.
+@dataclass(frozen=True)
+class LabelErrors:
+    """Wrong labels and too large logits as explanations of the same rows.
 
     Attributes
     ----------
-    rows : ndarray of int, shape (m,)
-        Positions in the data, the least probable label first.
-    given : ndarray, shape (m,)
-        Probability of their label.
-    expected : float
-        Expected number of such rows for a calibrated model.
-    too_many : float
-        Probability of this number or more for a calibrated model.
-    flat : float
-        Probability that the labels of these rows have probabilities as small as these, or smaller, if a class with
-        probability p comes true at a rate proportional to ``p ** EXPONENT``.
+    share : float
+        Share of labels that are replaced by another class, with the largest likelihood.
+    factor : float
+        Factor by which logits are too large, with the largest likelihood.
+    together : tuple of float
+        Share and factor with the largest likelihood together.
+    of_share, of_factor, of_both : float
+        Gain in log-likelihood over the probabilities as they are: with the share, with the factor, and with both.
+    ruled_out : int
+        Number of labels with a probability of `RULED_OUT` or less.
+    expected, too_many : float
+        Expected number of such labels for a calibrated model, and the probability of this number or more.
     """
 
-    rows: IntArray
-    given: FloatArray
-    expected: float
-    too_many: float
-    flat: float
+    share: float = 0.0
+    factor: float = 1.0
+    together: tuple[float, float] = (0.0, 1.0)
+    of_share: float = 0.0
+    of_factor: float = 0.0
+    of_both: float = 0.0
+    ruled_out: int = 0
+    expected: float = 0.0
+    too_many: float = 1.0
 
     @property
-    def suspect(self) -> bool:
-        """Whether wrong labels explain them, and an overconfident model does not."""
-        return self.too_many <= CLASS_TEST and self.flat <= FLAT_LEVEL
+    def shown(self) -> bool:
+        """Whether wrong labels are needed to explain the rows, whatever the factor of the logits, and labels are where they should not be."""
+        least = max(SHOWN, PART * self.of_both)
+        gain = min(self.of_share, self.of_both - self.of_factor)
+        return gain > least and self.too_many <= CLASS_TEST
+
+    @property
+    def factor_too(self) -> bool:
+        """Whether the factor is needed, whatever the share."""
+        return self.of_both - self.of_share > BESIDES
+
+    @property
+    def explain(self) -> bool:
+        """Whether wrong labels explain the rows better than the probabilities as they are, and no worse than with a factor too."""
+        return self.of_share > BESIDES and self.share <= PLAUSIBLE and not self.factor_too
 
 
-def ruled_out(sample: Sample) -> RuledOut | None:
-    """Count the rows whose label has next to no probability; None if there are too few.
+def label_errors(sample: Sample) -> LabelErrors:
+    """Compare the likelihoods of both explanations; of many rows, evenly spaced ones are used.
 
-    Under calibration their number is a sum of independent draws, one per row, whose probability is that of all
-    ruled-out classes of the row. Given their number, they are draws from all ruled-out classes of
-    all rows; with weights ``p ** s`` the sum of log p has moments in closed form. Confidence-only data have one
-    such class per row: all but the predicted one.
+    With a share e of the labels drawn at random, class k has the probability ``(1 - e) p_k + e / K``, and ``e (K - 1) / K`` of the labels
+    are wrong. With logits too large by a factor 1 / b it is the softmax of ``b log p``. Each is compared with the
+    model that contains both. Confidence-only data have the classes right and wrong, and a replaced label counts as wrong.
+
+    References
+    ----------
+    Cox 1961, section 5, and Atkinson 1970 (a model that contains both); Patrini et al. 2017, theorem 2 (forward correction).
     """
     data, events = sample.data, sample.top_events
+    classes = data.n_classes if isinstance(data, Predictions) else 2
+    step = max(1, min(data.n // FEWEST_ROWS, data.n * classes // MOST_ENTRIES))
     if isinstance(data, Predictions):
-        probs: FloatArray = data.probs
-        given: FloatArray = probs[np.arange(data.n), data.labels].astype(np.float64)
-        is_out = given <= RULED_OUT
+        probs, labels = data.probs, data.labels
+        wrong = 1 - 1 / data.n_classes
+        labels = labels[::step]
+        fit = _LabelFit(probs[::step], labels, np.full(labels.size, 1 / data.n_classes))
     else:
-        probs = np.maximum(1 - events.score.astype(np.float64), 0)[:, None]
-        given = probs[:, 0]
-        is_out = (given <= RULED_OUT) & ~events.hit
-    rows = np.flatnonzero(is_out)
-    if rows.size < FEWEST_LABELS:
+        score = events.score[::step].astype(np.float64)
+        labels, wrong = events.hit[::step].astype(np.intp), 1.0
+        fit = _LabelFit(np.stack([1 - score, score], axis=1), labels, 1.0 - labels)
+    share, of_share = fit.best_share(fit.given)
+    if of_share <= BESIDES:
+        return LabelErrors(wrong * share, of_share=of_share)
+    scaled = fit_temperature(Scores(fit.logs, "logits", "logits"), labels)
+    of_factor = -float(fit.of_label.sum()) - labels.size * scaled.loss
+    of_both, (own_share, b) = max(
+        (of_share, (share, 1.0)),
+        (of_factor, (0.0, 1 / scaled.value)),
+        fit.best_of_both(1 / scaled.value),
+    )
+    together = wrong * own_share, 1 / b
+    gains = of_share, of_factor, of_both
+    return LabelErrors(wrong * share, scaled.value, together, *gains, *_ruled_out(sample))
+
+
+class _LabelFit:
+    """Gains in log-likelihood of some rows over their probabilities, shape (n, K); a replaced label has probability `at_random`, (n,)."""
+
+    def __init__(self, probs: FloatArray, labels: IntArray, at_random: FloatArray) -> None:
+        p = np.maximum(probs, 0, dtype=np.float64)
+        # With rounded scores, a probability of 0 counts as half of the smallest positive one.
+        least = max(float(p.min(where=p > 0, initial=1.0)) / 2, LEAST_PROBABILITY)
+        self.logs, self.labels = np.log(np.maximum(p, least)), labels
+        self.of_label = self.logs[np.arange(labels.size), labels]
+        self.given, self.at_random = np.exp(self.of_label), at_random
+
+    def best_share(self, given: FloatArray) -> tuple[float, float]:
+        """Share of random labels with the largest likelihood, for probabilities of the labels, shape (n,), and its gain."""
+        more = self.at_random - given
+        share = 0.0
+        if (more / given).sum() > 0:
+            share, low, high = 0.03, 0.0, 1.0
+            # The likelihood is concave: Newton's method in a bracket. From below, a step is too short, by half at most.
+            for _ in range(60):
+                ratio = more / (given + share * more)
+                slope = float(ratio.sum())
+                low, high = (share, high) if slope > 0 else (low, share)
+                new = share + slope / float(ratio @ ratio)
+                new = new if low < new < high else (low + high) / 2
+                step, share = abs(new - share), new
+                if step < 1e-3 * share:
+                    break
+        return share, float((np.log(given + share * more) - self.of_label).sum())
+
+    def best_of_both(self, factor: float) -> tuple[float, tuple[float, float]]:
+        """Gain of the best share with the best factor, and both, by Fisher's method of scoring in log b from one factor."""
+        best, at = (-math.inf, (0.0, 1.0)), math.log(factor)
+        n, labels = self.of_label.size, self.labels
+        for _ in range(MOST_STEPS):
+            b = math.exp(at)
+            e = self.logs * b
+            e -= e.max(axis=1, keepdims=True)
+            np.exp(e, out=e)
+            total = e.sum(axis=1)
+            given = e[np.arange(n), labels] / total
+            share, gain = self.best_share(given)
+            best = max(best, (gain, (share, b)))
+            mixture = given + share * (self.at_random - given)
+            # Scores of log b and of the share.
+            of_factor = b * (self.of_label - np.vecdot(e, self.logs) / total)
+            of_factor *= (1 - share) * given / mixture
+            of_share = (self.at_random - given) / mixture
+            slope, information = float(of_factor.sum()), float(of_factor @ of_factor)
+            if share > 0:
+                information -= float(of_factor @ of_share) ** 2 / float(of_share @ of_share)
+            if slope**2 <= ACCURATE * information or information <= 0:
+                break
+            at = min(max(at + slope / information, at - 0.7, -LARGEST), at + 0.7, LARGEST)
+        return best
+
+
+def label_errors_found(sample: Sample) -> LabelErrors | None:
+    """Return the comparison if wrong labels are shown, or explain what the verdict states as well as logits that are too large.
+
+    Rows with weights or clusters, and profiles, are not compared: their likelihood is unknown.
+    """
+    if not sample.data.alike or sample.data.cells is not None:
         return None
-    rows = rows[np.argsort(given[rows], kind="stable")]
-    moments = np.zeros(3)
+    errors = sample.once(label_errors)
+    if errors.shown or (errors.explain and _fits_the_bins(sample, errors)):
+        return errors
+    return None
+
+
+def _fits_the_bins(sample: Sample, errors: LabelErrors) -> bool:
+    """Whether the verdict states an error, and wrong labels explain the hits of its bins (chi-square of Hosmer & Lemeshow 1980)."""
+    evidence = sample.once(collect_evidence)
+    if not evidence.beyond_noise:
+        return False
+    sums = chosen_bins(sample.but(reduction=evidence.reduction))
+    k = sample.data.n_classes if isinstance(sample.data, Predictions) else math.inf
+    at_random = max(evidence.reduction.r if evidence.reduction.kind == "within-top-r" else 1, 1) / k
+    share = errors.share / (1 - 1 / k)
+    count = np.maximum(sums.count, 1)
+    hit = (1 - share) * sums.score_sum / count + share * at_random
+    variance = count * hit * (1 - hit)
+    many = (sums.count > 0) & (variance >= 1)
+    chi_square = ((sums.hit_sum - count * hit)[many] ** 2 / variance[many]).sum()
+    return bool(gammaincc(max(many.sum(), 1) / 2, chi_square / 2) > MISFIT)
+
+
+@claim(
+    "wrong-labels",
+    says="suspect wrong labels; or: wrong labels explain this as well as too large logits",
+    chosen="the share of wrong labels and the factor of the logits",
+    adjusted="likelihood ratios within the model that contains both",
+)
+def wrong_labels(sample: Sample) -> Iterator[Finding]:
+    """Report labels that are wrong at random, if this explains the rows and no factor of the logits does, or if both do."""
+    errors = label_errors_found(sample)
+    if errors is None:
+        return
+    share, factor = errors.together if errors.factor_too else (errors.share, 1.0)
+    labels = f"{percent(share, decimals_for(100 * share, figures=2, least=1))} wrong labels"
+    besides = f" with {_logits(factor)}" if errors.factor_too else ""
+    logits = _logits(errors.factor)
+    if errors.shown:
+        less = errors.of_both - errors.of_factor
+        fault = "are of a class" if isinstance(sample.data, Predictions) else "are wrong in a way"
+        words = (
+            f"The labels of {counted(errors.ruled_out, 'row')} {fault} to which the model gives {percent(RULED_OUT, 0)} or less, where "
+            f"calibrated probabilities would allow {errors.expected:.1f}: {labels}{besides} explain them, {logits} "
+            f"{'alone ' if besides else ''}do not (log-likelihood {decimal(less, 1)} less); suspect wrong labels"
+        )
+    else:
+        less = errors.of_share - errors.of_factor
+        words = (
+            f"{labels} explain these rows as well as {logits} (log-likelihood {decimal(abs(less), 1)} "
+            f"{'less' if less < 0 else 'more'}): look at the labels before recalibrating"
+        )
+    yield Finding("CAL021", "warning", f"{words}, first {_least_probable(sample)}.")
+
+
+def _logits(factor: float) -> str:
+    size, way = (factor, "large") if factor >= 1 else (1 / factor, "small")
+    return f"logits {decimal(size, 2)} times too {way}"
+
+
+def _of_labels(sample: Sample) -> FloatArray:
+    """Probability of each row's label, shape (n,); of confidence-only data, that of a hit, or of a miss."""
+    data = sample.data
+    if isinstance(data, Predictions):
+        return data.probs[np.arange(data.n), data.labels].astype(np.float64)
+    score = sample.top_events.score.astype(np.float64)
+    return np.where(sample.top_events.hit, score, 1 - score)
+
+
+def _ruled_out(sample: Sample) -> tuple[int, float, float]:
+    """Number of labels that the model nearly rules out, that of a calibrated model, and the probability of so many or more.
+
+    Under calibration it is a sum of independent draws, one per row, whose probability is that of all ruled-out classes of the row.
+    """
+    count = int(np.count_nonzero(_of_labels(sample) <= RULED_OUT))
+    data, moments = sample.data, np.zeros(3)
+    if isinstance(data, Predictions):
+        probs = data.probs
+    else:
+        probs = 1 - sample.top_events.score.astype(np.float64)[:, None]
     for part in row_blocks(probs):
         block = probs[part]
         out = np.where(block <= RULED_OUT, block, 0).sum(axis=1, dtype=np.float64)
         variance = out * (1 - out)
         moments += out.sum(), variance.sum(), (variance * (1 - 2 * out)).sum()
     # Half a row is the continuity correction.
-    too_many = float(above(rows.size - 0.5, *moments))
-    flat = _flat(probs, given[rows]) if too_many <= CLASS_TEST else 1.0
-    return RuledOut(rows, given[rows], float(moments[0]), too_many, flat)
+    return count, float(moments[0]), float(above(count - 0.5, *moments))
 
 
-def _flat(probs: FloatArray, given: FloatArray) -> float:
-    # The distribution of ruled-out probabilities is estimated from a sample of the rows.
-    step = max(1, probs.size // SPREAD_ENTRIES)
-    out = probs[::step].astype(np.float64).ravel()
-    out = out[out <= RULED_OUT]
-    # With rounded scores, a probability of 0 counts as half of the smallest positive one.
-    least = max(float(out[out > 0].min(initial=RULED_OUT)) / 2, LEAST_PROBABILITY)
-    x = np.log(np.maximum(out, least))
-    weight = np.exp(EXPONENT * (x - x.max()))
-    weight /= weight.sum()
-    mean = weight @ x
-    second, third = (weight @ (x - mean) ** j for j in (2, 3))
-    m = given.size
-    # The lower tail: the sign is reversed, as `above` computes the upper one.
-    total = np.log(np.maximum(given, least)).sum()
-    return float(above(-total, -m * mean, m * second, -m * third))
-
-
-def wrong_labels(sample: Sample) -> Iterator[Finding]:
-    """Report an error rate that stays the same however sure the model is: that of the labels."""
-    suspects = sample.view(ruled_out)
-    if suspects is None or not suspects.suspect:
-        return
-    far_below = int(np.count_nonzero(suspects.given <= RULED_OUT / 100))
-    fault = "are of a class" if isinstance(sample.data, Predictions) else "are wrong in a way"
-    yield Finding(
-        "CAL021",
-        "warning",
-        f"The labels of {counted(suspects.rows.size, 'row')} {fault} to which the model gives {percent(RULED_OUT, 0)} or less, where "
-        f"calibrated probabilities would allow {suspects.expected:.1f}, and they hardly become rarer where it gives even "
-        f"less ({far_below:,} at {percent(RULED_OUT / 100, 2)} or less): suspect wrong labels, first {_named(sample, suspects)}.",
-    )
-
-
-def _named(sample: Sample, suspects: RuledOut) -> str:
+def _least_probable(sample: Sample) -> str:
     """Name the rows whose label is least probable, by id or by position."""
-    ids = sample.data.ids
+    ids, given = sample.data.ids, _of_labels(sample)
+    first = np.argsort(given, kind="stable")[:NAMED]
     kind = "row" if ids is None else "id"
-    names = [
-        f"{i + 1:,}" if ids is None else shorten(str(ids[i]), 30) for i in suspects.rows[:NAMED]
-    ]
+    names = [f"{i + 1:,}" if ids is None else shorten(str(ids[i]), 30) for i in first]
     return f"{kind}{'s' if len(names) > 1 else ''} {', '.join(names)}"
 
 

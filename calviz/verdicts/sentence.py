@@ -5,14 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from calviz.core.claims import claim
+from calviz.core.entry_specs import METRICS, takes_weights
 from calviz.core.events import Reduction
-from calviz.core.metric_spec import METRICS, takes_weights
 from calviz.core.words import (
     SINGLE_ROW,
     SLIGHT,
     counted,
     decimal,
     decimals_for,
+    expected_gap,
     p_value,
     percent,
     points,
@@ -23,14 +24,15 @@ from calviz.core.words import (
     shorten,
 )
 from calviz.metrics.binned import ece
-from calviz.sample.error_bars import OVERALL, resampled
+from calviz.sample.binning import expected_share
+from calviz.sample.error_bars import OVERALL, Interval, resampled
 from calviz.sample.sample import Sample, chosen_bins, event_sums
 from calviz.sample.slices import Slice, Slices, usual_slices
 from calviz.verdicts.class_checks import classes_off, classes_unseen, of_the_top_label
 from calviz.verdicts.evaluation import CalibrationTest, Verdict, VerdictDirection, mcs_decimals
 from calviz.verdicts.joint_tests import MIN_ROWS, Evidence, collect_evidence, tested_views
 from calviz.verdicts.reverse_checks import reverse_words
-from calviz.verdicts.row_checks import shuffled
+from calviz.verdicts.row_checks import LabelErrors, label_errors_found, shuffled
 
 #: If the upper bound of the ECE is this or more, finding no error means little: the verdict is undecided.
 BLUNT = 0.1
@@ -174,9 +176,7 @@ def _off(evidence: Evidence, sample: Sample) -> str:
         head = f"{_other(evidence, sample)}not off on average{_interval(evidence, value=True)} on {rows}"
         head = head[0].upper() + head[1:]
     places = [
-        f"{_size(abs(worst.gap))} points {way} between {worst.where}"
-        if worst
-        else f"{way} in places"
+        f"{expected_gap(worst.expected_gap)} between {worst.where}" if worst else f"{way} in places"
         for worst, shown, way in (
             (evidence.too_high, evidence.sides[0], "too high"),
             (evidence.too_low, evidence.sides[1], "too low"),
@@ -259,10 +259,6 @@ def _interval(evidence: Evidence, *, value: bool = False) -> str:
         low, high = sorted(turned * end for end in evidence.interval)
         parts.append(f"95 % CI {points(low, decimals)} to {points(high, decimals)}")
     return f" ({', '.join(parts)})" if parts else ""
-
-
-def _size(value: float) -> str:
-    return points(value, decimals_for(100 * value, most=2))
 
 
 # ---- Two views of two classes
@@ -397,7 +393,12 @@ def explained(sample: Sample, verdict: Verdict) -> tuple[str, ...]:
     groups = usual_slices(sample) if verdict.direction == "off" and verdict.slices_off else None
     off = groups.off if groups else ()
     sentences = _Sentences(
-        verdict, reduction, _class_words(sample, reduction), off[0] if off else None
+        verdict,
+        reduction,
+        _class_words(sample, reduction),
+        off[0] if off else None,
+        label_errors_found(sample) if verdict.beyond_noise else None,
+        _expected(sample, verdict),
     )
     return (
         sentences.seen(rows_words(sample)),
@@ -406,6 +407,16 @@ def explained(sample: Sample, verdict: Verdict) -> tuple[str, ...]:
         sentences.example(),
         sentences.to_do(),
     )
+
+
+def _expected(sample: Sample, verdict: Verdict) -> tuple[float, Interval] | None:
+    """Share of hits to expect in the worst bin, or of all rows if they are off on average, with its interval."""
+    if verdict.worst is not None:
+        return verdict.worst.expected, verdict.worst.expected_interval
+    if verdict.interval is None or verdict.interval.low <= 0 <= verdict.interval.high:
+        return None
+    view = sample.but(reduction=Reduction.of(verdict.reduction))
+    return expected_share(view.view(event_sums), 0)
 
 
 def _class_words(sample: Sample, reduction: Reduction) -> str:
@@ -419,12 +430,20 @@ class _Sentences:
     """The sentences about one verdict."""
 
     def __init__(
-        self, verdict: Verdict, reduction: Reduction, name: str, group: Slice | None
+        self,
+        verdict: Verdict,
+        reduction: Reduction,
+        name: str,
+        group: Slice | None,
+        labels: LabelErrors | None,
+        expected: tuple[float, Interval] | None,
     ) -> None:
         self.verdict = verdict
         self.reduction = reduction
         self.name = name
         self.group = group
+        self.labels = labels
+        self.expected = expected
         digits = verdict.share_decimals
         self.mean_score, self.hit_share = (
             _share(x, digits) for x in (verdict.score, verdict.observed)
@@ -525,6 +544,7 @@ class _Sentences:
             f"What it said and what happened differ by {gap} on average, which chance can explain."
         )
 
+    @claim("worst-bin")
     def example(self) -> str:
         """Sentence on what it means for a hundred rows."""
         v, worst = self.verdict, self.verdict.worst
@@ -534,16 +554,23 @@ class _Sentences:
             return "Its probabilities hardly tell the classes apart, so decisions gain little from them either way."
         if self.few:
             return "Until there are more, nothing should depend on them."
-        mean_score, hit_share = (
-            (v.score, v.observed) if worst is None else (worst.mean_score, worst.observed)
-        )
-        promised, kept = _of_hundred(mean_score), _of_hundred(hit_share)
-        if v.beyond_noise and promised != kept:
-            return f"Of {HUNDRED} such rows, where it promises {promised}, expect {_about(kept)} to come true."
+        promised = _of_hundred(v.score if worst is None else worst.mean_score)
         if v.beyond_noise:
+            share, ends = self.expected or (v.observed, ())
+            kept, *between = (_of_hundred(x) for x in (share, *ends))
+            if set(between) - {promised}:
+                low, high = between
+                chosen = (
+                    "" if worst is None else "; what is chosen as the worst looks worse than it is"
+                )
+                return (
+                    f"Of {HUNDRED} such rows, where it promises {promised}, expect {_about(kept)} to come true (between {low} and "
+                    f"{high}{chosen})."
+                )
             return f"On average {_about(kept)} of {HUNDRED} rows come true, but a single promise may be far off."
         return f"Where it promises that {promised} of {HUNDRED} come true, expect about that many."
 
+    @claim("wrong-labels")
     def to_do(self) -> str:
         """Sentence on what to do about it."""
         v = self.verdict
@@ -551,6 +578,16 @@ class _Sentences:
             return (
                 "First find out what the scores are of, such as the other class; until then nothing should depend on "
                 "them."
+            )
+        if self.labels is not None:
+            well = (
+                "and no correction of the probabilities does"
+                if self.labels.shown
+                else "as well as a fault of the model would"
+            )
+            return (
+                f"First look at the labels that it finds least likely: wrong ones explain this, {well}; only if they are right, correct the "
+                "probabilities with rows whose outcome is known."
             )
         if v.beyond_noise:
             return (

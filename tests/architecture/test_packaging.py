@@ -68,7 +68,7 @@ def test_what_travels_in_the_wheel_is_there():
 
 def test_the_version_is_the_version():
     assert re.fullmatch(r"\d+\.\d+\.\d+", calviz.__version__)
-    assert PROJECT["tool"]["hatch"]["version"]["path"] == "calviz/core/version.py"
+    assert PROJECT["tool"]["hatch"]["version"]["path"] == "calviz/core/__init__.py"
 
 
 def test_a_wheel_holds_the_app(tmp_path, monkeypatch):

@@ -1,9 +1,10 @@
-"""A server that notes what it writes, starts and connects to: ``python audited.py LOG run app.py ...``."""
+"""A server that notes what it writes, starts and connects to: ``python audited.py LOG app ...``."""
 
 import json
 import os
 import runpy
 import sys
+from pathlib import Path
 
 WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
 CHANGES = ("os.mkdir", "os.rename", "os.link", "os.symlink", "os.truncate", "shutil.move")
@@ -31,5 +32,6 @@ def watch(log: str) -> None:
 
 if __name__ == "__main__":
     watch(sys.argv[1])
-    sys.argv = ["streamlit", *sys.argv[2:]]
-    runpy.run_module("streamlit", run_name="__main__")
+    sys.path.insert(0, str(Path.cwd()))
+    sys.argv = ["calviz", *sys.argv[2:]]
+    runpy.run_module("calviz", run_name="__main__", alter_sys=True)

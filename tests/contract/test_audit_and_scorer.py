@@ -15,8 +15,8 @@ from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.svm import LinearSVC
 
 import calviz
+from calviz.core.entry_specs import METRICS
 from calviz.core.errors import CalvizError, InputError, OptionError
-from calviz.core.metric_spec import METRICS
 from tests.inputs.simulated import draw_labels
 
 RNG = np.random.default_rng(2)

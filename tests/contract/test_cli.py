@@ -15,7 +15,7 @@ from click.testing import Result
 import calviz
 from calviz.cli import main
 from calviz.cli.command_group import OutputOption
-from calviz.core.metric_spec import METRICS
+from calviz.core.entry_specs import METRICS
 from tests.inputs.command_line import run
 
 ROOT = Path(__file__).parents[2]
@@ -398,3 +398,20 @@ class TestApp:
         known = set(config.get_config_options())
         for flag in _flags(ROOT, "127.0.0.1", 8501, True):
             assert flag.removeprefix("--").split("=")[0] in known
+
+    @pytest.mark.parametrize(
+        ("arguments", "allowed"),
+        [
+            ((), ["127.0.0.1", "localhost", "::1"]),
+            (("--host", "0.0.0.0"), []),
+            (
+                ("--host", "0.0.0.0", "--allow-host", "a.example.com"),
+                ["127.0.0.1", "localhost", "::1", "a.example.com"],
+            ),
+        ],
+    )
+    def test_it_answers_to_its_own_names_only(self, handed_over, arguments, allowed):
+        assert run("app", *arguments).exit_code == 0
+        [(_, passed, _)] = handed_over
+        given = [a.partition("=")[2] for a in passed if a.startswith("--server.allowedHosts=")]
+        assert given == allowed

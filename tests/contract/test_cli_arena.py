@@ -40,9 +40,7 @@ def test_the_json_has_what_is_promised_and_nothing_else_goes_to_standard_output(
     for entry in record["methods"].values():
         assert set(entry["winrate"]) == {"brier", "nll"}
         assert all(0 <= v <= 1 for v in entry["winrate"].values())
-        assert all(
-            low <= entry["winrate"][key] <= high for key, (low, high) in entry["interval"].items()
-        )
+        assert set(entry["interval"].values()) == {None}  # two data sets are too few
         assert 0 <= entry["worse_than_none"] <= 1
         assert entry["seconds"] >= 0
     assert record["methods"]["identity"]["worse_than_none"] == 0

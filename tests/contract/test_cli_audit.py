@@ -11,8 +11,8 @@ from sklearn.metrics import log_loss
 
 import calviz
 from calviz.cli.audit import Threshold
+from calviz.core.entry_specs import METRICS
 from calviz.core.errors import NotAvailable, OptionError
-from calviz.core.metric_spec import METRICS
 from calviz.sample.error_bars import Interval
 from calviz.sample.metric_results import MetricResult
 from calviz.verdicts.evaluation import Evaluation

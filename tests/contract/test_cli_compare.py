@@ -8,8 +8,7 @@ import pytest
 import calviz
 from calviz.comparison.advice import advise
 from calviz.comparison.comparison_results import AGAINST_WORDS
-from calviz.core.entry_specs import RECALIBRATORS
-from calviz.core.metric_spec import METRICS
+from calviz.core.entry_specs import METRICS, RECALIBRATORS
 from tests.inputs.command_line import run
 from tests.inputs.simulated import simulate, softmax
 
@@ -54,6 +53,8 @@ def test_compare_writes_the_documented_json(file, tmp_path):
     assert method["params"]["temperature"] > 1
     assert set(method["metrics"]["nll"]) == {"value", "interval"}
     assert 0 <= method["best_share"]["nll"] <= 1
+    assert record["advice"]["method"] in record["methods"]
+    assert record["advice"]["reasons"][0].startswith("The verdict finds")
 
 
 @pytest.mark.slow

@@ -119,7 +119,7 @@ from click.testing import CliRunner
 from calviz.cli import main
 from calviz.comparison.advice import suggest
 from calviz.core.entry_specs import FIGURES, RECALIBRATORS
-from calviz.core.metric_spec import METRICS
+from calviz.core.entry_specs import METRICS
 
 p = calviz.Predictions(probs=[0.2, 0.4, 0.9], labels=[0, 1, 1])
 rng = np.random.default_rng(0)

@@ -16,7 +16,7 @@ with warnings.catch_warnings(record=True) as caught:
     warnings.simplefilter("always")
     import calviz
     e = calviz.audit([0, 1, 1], [0.2, 0.4, 0.9], metrics=["average_ce"], bins=2, findings=False, ci=False)
-    from calviz.core.metric_spec import METRICS
+    from calviz.core.entry_specs import METRICS
     keys = METRICS.keys()
 print(round(e["average_ce"].value, 6), "half" in keys, len(keys) > 40)
 print(*(str(w.message) for w in caught), sep="\\n")
@@ -44,7 +44,7 @@ def installed(tmp_path):
 def test_a_plugin_is_found_and_a_broken_one_is_named_and_left_out(installed):
     # It registers a metric and fails then: nothing of it may stay.
     code = """
-from calviz.core.metric_spec import METRICS
+from calviz.core.entry_specs import METRICS
 from dataclasses import replace
 METRICS.register(replace(METRICS._entries["ece"], key="half"))
 import a_module_that_is_not_there
@@ -102,4 +102,4 @@ def test_modules_under_their_names_before_the_move_work_with_a_warning():
     )
     warned = [line for line in result.stderr.splitlines() if "DeprecationWarning" in line]
     assert {line.split()[2] for line in warned} == set(calviz._MOVED)
-    assert "import 'metric' from calviz.core.metric_spec; the old name will go" in result.stderr
+    assert "import 'metric' from calviz.core.entry_specs; the old name will go" in result.stderr

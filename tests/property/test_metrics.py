@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import calviz
-from calviz.core.metric_spec import METRICS
+from calviz.core.entry_specs import METRICS
 from calviz.core.predictions import ConfidencePredictions, Predictions
 from calviz.sample import binning, losses
 from tests.inputs.simulated import draw_labels

@@ -1,5 +1,6 @@
 """`calviz.verdicts.analysis`: one set of numbers, whatever else is asked for, with honest error bars."""
 
+import inspect
 import math
 import re
 
@@ -8,12 +9,12 @@ import pytest
 from scipy import stats
 
 import calviz
+from calviz.core.entry_specs import METRICS
 from calviz.core.errors import InputError, NotAvailable, OptionError
-from calviz.core.metric_spec import METRICS
 from calviz.sample.metric_results import MetricResult
 from calviz.sample.sample import Sample
 from calviz.verdicts import sentence
-from calviz.verdicts.analysis import findings_of
+from calviz.verdicts.analysis import EvaluateOptions, SampleOptions, findings_of
 from tests.inputs.simulated import draw_labels
 
 ALL = METRICS.keys()
@@ -111,10 +112,35 @@ def test_options_reach_the_metrics_that_have_them(data):
 
 
 @pytest.mark.parametrize(
+    "judge", [calviz.verdict, calviz.explain, calviz.conventions, calviz.evaluate]
+)
+def test_a_misspelt_option_is_named_with_the_nearest_one(data, judge):
+    with pytest.raises(OptionError, match="option 'bin'; did you mean 'bins'"):
+        judge(data, bin=3)
+
+
+@pytest.mark.parametrize(
+    "judge", [calviz.verdict, calviz.explain, calviz.conventions, calviz.evaluate]
+)
+def test_the_options_of_a_sample_are_in_the_signature(judge):
+    shown = inspect.signature(judge).parameters
+    assert {name: shown[name].default for name in SampleOptions.__annotations__} == dict.fromkeys(
+        SampleOptions.__annotations__
+    )
+
+
+def test_type_checkers_know_the_parameters_of_all_metrics():
+    declared = {*EvaluateOptions.__annotations__} - {*SampleOptions.__annotations__}
+    assert declared | {"bins"} == {p.name for m in METRICS for p in m.parameters}
+
+
+@pytest.mark.parametrize(
     ("wrong", "words"),
     [
         ({"metrics": ["nonsense"]}, "there is no metric 'nonsense'; known: "),
         ({"colour": 3}, "no metric has an option 'colour'; known: "),
+        ({"bin": 3}, "no metric has an option 'bin'; did you mean 'bins'? known: "),
+        ({"sed": 3}, "no metric has an option 'sed'; did you mean 'seed'? known: "),
         ({"bins": 2.5}, "'bins' must be a whole number, got 2.5"),
         ({"bins": True}, "'bins' must be a whole number"),
         ({"bins": 0}, "number of bins"),

@@ -7,8 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from calviz.core.table_export import csv_bytes, latex_table, markdown_table
-from calviz.core.words import spreadsheet_text
+from calviz.core.words import csv_bytes, latex_table, markdown_table, spreadsheet_text
 
 
 def _read(data: bytes) -> list[list[str]]:

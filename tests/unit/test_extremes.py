@@ -12,9 +12,8 @@ import numpy as np
 import pytest
 
 import calviz
-from calviz.core.entry_specs import RECALIBRATORS
+from calviz.core.entry_specs import METRICS, RECALIBRATORS
 from calviz.core.errors import InputError, NotAvailable
-from calviz.core.metric_spec import METRICS
 from calviz.core.predictions import Predictions
 from calviz.sample import draws as affordable_resamples
 from calviz.sample.draws import ROOM, affordable

@@ -9,7 +9,7 @@ from scipy import stats
 from scipy.special import expit, logit
 
 import calviz
-from calviz.core.metric_spec import METRICS
+from calviz.core.entry_specs import METRICS
 from calviz.sample.error_bars import p_value, stream
 from calviz.sample.sample import Sample
 from calviz.sample.step_views import steps

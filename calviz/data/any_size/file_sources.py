@@ -15,8 +15,15 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 
-from calviz.core.errors import CalvizError, InputError, OptionError, lines_of, needs, shortened
-from calviz.core.limits import check_choice
+from calviz.core.errors import (
+    CalvizError,
+    InputError,
+    OptionError,
+    check_choice,
+    lines_of,
+    needs,
+    shortened,
+)
 from calviz.core.profile import ProfileColumns, TimeUnit
 from calviz.core.row_columns import Factor
 from calviz.data.any_size.sums import probability_columns

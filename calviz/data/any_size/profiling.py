@@ -10,9 +10,15 @@ from pathlib import Path
 from typing import Any, get_args
 
 from calviz.core.blocks import checkpoint
-from calviz.core.cells import FEW_SCORES
-from calviz.core.errors import CalvizError, InputError, OptionError, lines_of, needs, shortened
-from calviz.core.limits import check_choice
+from calviz.core.errors import (
+    CalvizError,
+    InputError,
+    OptionError,
+    check_choice,
+    lines_of,
+    needs,
+    shortened,
+)
 from calviz.core.profile import (
     VERSION,
     Profile,
@@ -24,6 +30,7 @@ from calviz.core.profile import (
     summed_classes,
     write_profile,
 )
+from calviz.core.row_columns import FEW_SCORES
 from calviz.data.any_size.file_sources import (
     Engine,
     TableFiles,

@@ -9,8 +9,8 @@ from typing import Any, Literal
 import numpy as np
 
 from calviz.core.blocks import BoolArray, FloatArray, IntArray, proportional
-from calviz.core.errors import InputError, OptionError, shortened
-from calviz.core.limits import DEFAULT_SAMPLE_ROWS, check_whole
+from calviz.core.errors import InputError, OptionError, check_whole, shortened
+from calviz.core.limits import DEFAULT_SAMPLE_ROWS
 from calviz.core.predictions import Dataset
 from calviz.core.row_columns import Factor
 from calviz.data.any_size.blocks_of_rows import (

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from calviz.core.blocks import checkpoint
-from calviz.core.cells import FEW_SCORES, FINE_CELLS
 from calviz.core.probabilities import LOG_FLOOR, ROW_SUM_TOLERANCE, SCORE_SLACK
 from calviz.core.profile import CLASS_SUMS, GROUP, SUMS, UNITS, ProfileColumns, intervals_of
+from calviz.core.row_columns import FEW_SCORES, FINE_CELLS
 
 if TYPE_CHECKING:
     import narwhals as nw

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from calviz.core.blocks import BoolArray, FloatArray, IntArray, checkpoint
-from calviz.core.cells import FEW_SCORES, FINE_CELLS
 from calviz.core.events import BinaryEvents
 from calviz.core.probabilities import LOG_FLOOR, SCORE_SLACK
 from calviz.core.profile import ProfileColumns
+from calviz.core.row_columns import FEW_SCORES, FINE_CELLS
 from calviz.data.any_size.sums import is_single, keys_of_rows, row_columns
 
 if TYPE_CHECKING:

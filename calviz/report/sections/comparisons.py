@@ -27,10 +27,9 @@ from calviz.comparison.study_results import (
     headline,
     ranked_by,
 )
-from calviz.core.entry_specs import UNCALIBRATED
+from calviz.core.entry_specs import METRICS, QUOTED, UNCALIBRATED, takes_weights
 from calviz.core.errors import CalvizError
 from calviz.core.events import Reduction
-from calviz.core.metric_spec import METRICS, QUOTED, takes_weights
 from calviz.core.words import decimal, decimals_for, p_number, percent, shorten, whole
 from calviz.figures.corp import PARTS, MiscalibrationPlane
 from calviz.figures.hundred_squares import MARKS_WORDS, Bullet
@@ -88,7 +87,7 @@ def make_comparison(subject: Subject) -> Iterator[Block]:
             ("Seed", str(comparison.seed)),
         )
     )
-    if comparison.advice is not None and comparison.criterion is not None:
+    if comparison.advice is not None:
         yield Lead(f"{comparison.advice.headline}.", below=" ".join(comparison.advice.reasons))
     keys = METRICS.in_table("methods")
     columns = [column for column in comparison.columns(keys) if column.best]

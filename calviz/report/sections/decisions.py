@@ -261,7 +261,7 @@ def make_prediction_sets(subject: Subject) -> Iterator[Block]:
     yield TableBlock("prediction-sets", "Prediction sets by true class", shown, sets.frame(), right)
     fit = f"{sets.fit.how} ({counted(sets.fit.rows, 'row')})"
     yield Note(
-        f"Split-conformal ({sets.method.upper()}): the threshold is chosen on {fit}, and judged on {sets.evaluation.how}. The "
+        f"Split-conformal ({sets.method.upper()}): {sets.what_is_chosen} chosen on {fit}, and judged on {sets.evaluation.how}. The "
         "share holds for new rows like these whatever the probabilities are worth; better probabilities make the sets smaller."
     )
 

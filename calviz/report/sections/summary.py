@@ -11,11 +11,10 @@ from typing import Literal
 
 import pandas as pd
 
-from calviz.core.entry_specs import ConventionValue
+from calviz.core import __version__
+from calviz.core.entry_specs import DIRECTION_WORDS, METRICS, ConventionValue
 from calviz.core.errors import worst_first
 from calviz.core.events import DEFAULT_BINS, Reduction
-from calviz.core.metric_spec import DIRECTION_WORDS, METRICS
-from calviz.core.version import __version__
 from calviz.core.words import (
     counted,
     listed,
@@ -101,6 +100,7 @@ def make_explained(subject: Subject) -> Iterator[Block]:
                 "rows": ("Rows", whole),
                 "promised": ("Promised", share),
                 "happened": ("Happened", share),
+                "to_expect": ("To expect", share),
             },
             width=WIDTH,
         )

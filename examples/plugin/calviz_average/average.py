@@ -7,7 +7,7 @@ from functools import partial
 import numpy as np
 
 from calviz.core.blocks import FloatArray
-from calviz.core.metric_spec import metric
+from calviz.core.entry_specs import metric
 from calviz.sample.binning import BinSums
 from calviz.sample.sample import bin_sums
 

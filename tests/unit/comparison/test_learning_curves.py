@@ -5,9 +5,12 @@ import pytest
 
 import calviz
 from calviz.comparison.compare import compare
+from calviz.comparison.comparison_results import Difference
 from calviz.comparison.learning_curves import _points, learning_curve
 from calviz.core.errors import OptionError
 from calviz.core.predictions import Predictions
+from calviz.sample.error_bars import Interval
+from calviz.sample.metric_results import MetricResult
 from tests.inputs.simulated import simulate, softmax
 
 pytestmark = pytest.mark.usefixtures("few_candidates")
@@ -48,12 +51,26 @@ def test_learning_curve(data):
     assert nll["temperature", 400] == pytest.approx(alone)
 
 
-def test_a_band_holds_the_middle_90_percent_of_the_draws():
+@pytest.mark.parametrize(
+    ("metric", "before", "gain"),
+    [("nll", 0.7, 0.2), ("accuracy", 0.4, 0.1), ("mcs", -0.6, 0.1), ("auroc", 0.5, 0.0)],
+)
+def test_a_band_holds_the_middle_90_percent_of_the_draws(metric, before, gain):
+    key = "ets", 50, metric
+    end = Interval(-0.3, -0.1) if metric == "nll" else Interval(0.1 - 0.2, 0.1 + 0.2)
+    difference = Difference(-0.2 if metric == "nll" else 0.1, end, "better")
     (point,) = _points(
-        {("ets", 50, "nll"): [i / 100 for i in range(101)]}, {("ets", 50, "nll"): "better"}
+        {key: [i / 100 for i in range(101)]},
+        {key: difference},
+        {metric: MetricResult(metric, before)},
     )
     assert (point.mean, point.low, point.high) == pytest.approx((0.5, 0.05, 0.95))
     assert point.repeats == 101
+    assert point.verdict == "better"
+    assert point.gain == pytest.approx(gain)
+    assert point.spread == pytest.approx(np.std(np.arange(101) / 100, ddof=1))
+    # Half of a 95 % interval is 1.96 standard errors.
+    assert point.noise == pytest.approx({"nll": 0.1}.get(metric, 0.2) / 1.96, rel=1e-3)
 
 
 def test_a_learning_curve_keeps_what_is_finished(data):

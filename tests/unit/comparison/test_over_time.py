@@ -5,7 +5,8 @@ import pytest
 from sklearn.metrics import log_loss
 
 import calviz
-from calviz.comparison.over_time import over_time, periods, values_of
+from benchmarks.claims import every_simulation, too_many
+from calviz.comparison.over_time import Units, _after_permutations, over_time, periods, values_of
 from calviz.core.errors import NotAvailable, OptionError
 from calviz.core.predictions import with_rows
 from calviz.figures.marks import Overlay
@@ -112,6 +113,98 @@ def test_one_judged_period_is_singular():
         calviz.Predictions(probs=score, labels=labels, times=times), "nll", method="temperature"
     )
     assert "on the 1 period with enough rows before it" in OverTimeLine.compute(series).past()
+
+
+@pytest.mark.parametrize("rows", [(40, 900, 3_000), (30, 50_000, 1_000)])
+def test_permutations_keep_the_rows_of_every_period_and_mix_them(rows):
+    rng = np.random.default_rng(0)
+    code = rng.permutation(np.repeat(np.arange(3), rows))
+    units = Units.of(rng, code)
+    assert (units.period[units.number] == code).all()  # a unit lies in one period
+    assert len(units.sizes) == (1 if sum(rows) < 1 << 15 else 2)
+    stayed = np.zeros(3)
+    for _ in range(200):
+        of_row = units.permuted(rng)[units.number]
+        assert np.bincount(of_row).tolist() == list(rows)
+        stayed += np.bincount(code[of_row == code], minlength=3) / rows
+    # About the share of the period among all rows stays; of a small period with few partners somewhat more.
+    assert stayed / 200 == pytest.approx(np.array(rows) / sum(rows), abs=0.12)
+
+
+@pytest.mark.parametrize("metric", ["nll", "ece", "auroc", "classwise_ece", "msece"])
+@pytest.mark.parametrize("n", [900, pytest.param(40_000, marks=pytest.mark.slow)])
+def test_what_is_permuted_is_the_metric_of_each_period(metric, n):
+    data = drifting(n, from_month=3)
+    series, gaps = (over_time(data, key, method=None, resamples=20) for key in (metric, "mcs"))
+    divided = periods(data.times)
+    large = np.flatnonzero(np.bincount(divided.code) >= 30)
+    values = _after_permutations(Sample(data), divided, large, metric)
+    for key in (metric, "mcs"):
+        own = [p.result.value for p in (series if key == metric else gaps).periods]
+        # A ranking of many rows is made of merged steps.
+        assert values[key][:, 0] == pytest.approx(own, rel=1e-4 if metric == "auroc" else 1e-6)
+    assert [p.gap for p in series.periods] == pytest.approx(values["mcs"][:, 0])
+
+
+@pytest.mark.slow
+def test_a_shift_that_the_log_loss_does_not_show_is_found_by_the_mean_score():
+    one, far = (
+        next(s for s in every_simulation() if s.claim == "change-over-time" and case in s.case)
+        for case in (
+            "NLL, one of 40 days of 300 rows off by 1 logit, logits with SD 1.5",
+            "90 days of 45",
+        )
+    )
+    assert np.mean(one.outcomes(4)) == np.mean(far.outcomes(4)) == 1
+    rng = np.random.default_rng(1)
+    day = np.repeat(np.arange(30), 200)
+    z = rng.normal(size=day.size)
+    p = 1 / (1 + np.exp(-z - (day == 3)))
+    data = calviz.Predictions(
+        probs=p,
+        labels=(rng.random(z.size) < 1 / (1 + np.exp(-z))).astype(int),
+        times=START + day.astype("timedelta64[D]"),
+    )
+    series = over_time(data, "nll", every="day", method=None)
+    figure = OverTimeLine.compute(series)
+    assert [q.name for q in series.changed] == ["2021-01-04"]
+    gap = 100 * (p - data.labels)[day == 3].mean()
+    assert (
+        f"the NLL or MCS differs from the others beyond chance: 2021-01-04, MCS {gap:.1f} points"
+        in figure.answer()
+    )
+    assert "adjusted for 30 periods and both metrics" in figure.answer()
+    assert f"MCS {gap:.1f} points, usually" in str(figure.plot().to_dict())
+    alone = OverTimeLine.compute(over_time(data, "mcs", every="day", method=None)).answer()
+    assert "the MCS differs" in alone
+    assert "both" not in alone
+
+
+@pytest.mark.slow
+def test_few_unchanging_files_show_a_change():
+    for case in ("NLL, 40 days of 100 rows", "NLL, 30 days of 10 clusters", "heavy weights"):
+        (one,) = (
+            s
+            for s in every_simulation()
+            if s.claim == "change-over-time"
+            and "unchanging" in s.measures
+            and case in s.case
+            and "classes" not in s.case
+            and ("weights" in case or "weights" not in s.case)
+        )
+        assert np.mean(one.outcomes(20)) <= too_many(0.05, 20)
+
+
+def test_what_no_permutation_could_show_is_said():
+    # Two clusters in each of two months: a third of the assignments is like any other.
+    data = drifting(200)
+    data = data.take(data.times < START + np.timedelta64(59, "D"))
+    month = (data.times >= START + np.timedelta64(31, "D")).astype(int)
+    data = with_rows(data, clusters=2 * month + np.arange(data.n) % 2)
+    series = over_time(data, "nll", every="month", method=None, min_rows=5)
+    answer = OverTimeLine.compute(series).answer()
+    assert answer.startswith("There are too many periods (2) for these rows to tell changes")
+    assert not series.changed
 
 
 def test_clusters_are_dealt_out_whole():

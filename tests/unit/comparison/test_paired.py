@@ -13,7 +13,7 @@ from calviz.comparison import paired_differences as paired_bootstrap
 from calviz.comparison import paired_differences as rare_losses
 from calviz.comparison.difference_intervals import Weighted
 from calviz.comparison.paired_differences import Paired, RareLosses, pair
-from calviz.core.metric_spec import METRICS
+from calviz.core.entry_specs import METRICS
 from calviz.core.predictions import ConfidencePredictions, Predictions
 from calviz.sample import draws as affordable_resamples
 from calviz.sample import one_vs_rest

@@ -7,6 +7,7 @@ import pytest
 from scipy import stats
 
 import calviz
+from benchmarks.claims import SIMULATIONS, every_simulation, too_few, too_many
 from calviz.core.errors import NotAvailable, OptionError
 from calviz.core.predictions import with_rows
 from tests.inputs.command_line import run
@@ -224,3 +225,62 @@ def test_where_all_rows_are_covered_each_cluster_counts_as_one_row():
     assert sets.coverage == 1
     # 20 clusters, of which all are covered with probability p**20.
     assert sets.coverage_interval == pytest.approx((0.025 ** (1 / 20), 1))
+
+
+def test_a_threshold_for_each_class_by_hand():
+    # Of class 0 nine rows with scores 0.1 ... 0.9 are fitted: for 80 % the 8th. Of class 1 three rows, where 4 are needed.
+    p = np.r_[np.arange(9, 0, -1) / 10, [0.6, 0.7, 0.8], [0.15, 0.25, 0.9, 0.4]]
+    labels = np.r_[np.zeros(9), np.ones(3), [0, 0, 0, 1]].astype(int)
+    probs = np.where(
+        (labels == 0)[:, None], np.stack([p, 1 - p], axis=1), np.stack([1 - p, p], axis=1)
+    )
+    d = calviz.Predictions(
+        probs=probs, labels=labels, splits=["fit"] * 12 + ["judge"] * 4, class_names=["a", "b"]
+    )
+    s = calviz.prediction_sets(d, coverage=0.8, fit_split="fit", per_class=True)
+    assert s.thresholds == pytest.approx((0.8, np.inf))
+    assert s.too_few == {"b": 3}
+    # Class a is in the set where its probability is 0.2 or more: not in the first row; b is in every set.
+    assert [c.covered for c in s.classes] == [2, 1]
+    assert s.overall.size == pytest.approx((1 + 2 + 2 + 2) / 4)
+    assert (
+        "Every set holds 'b': a threshold for 80.0 % takes 4 rows of a class, and here are 3 at most."
+        in s.reading()
+    )
+    one = calviz.prediction_sets(d, coverage=0.8, fit_split="fit")
+    assert (one.beside.size, one.beside.covered) == (s.overall.size, s.overall.covered)
+    assert (s.beside.size, s.beside.covered) == (one.overall.size, one.overall.covered)
+
+
+def test_a_class_is_compared_with_the_others_on_the_same_rows():
+    every_simulation()
+    name = "set-coverage-by-class: said of a class that the model knows less well, 5 classes, 1,000 rows"
+    assert np.mean(SIMULATIONS[name].outcomes(30, seed=5)) >= too_few(0.95, 30)
+    for case in ("LAC, 2 classes, 400 rows", "LAC, 5 classes, 2,000 weighted rows"):
+        alike = SIMULATIONS[f"set-coverage-by-class: said of classes that are alike, {case}"]
+        assert np.mean(alike.outcomes(40, seed=5)) <= too_many(0.05, 40)
+
+
+def test_what_is_said_of_a_class_that_is_held_less():
+    rng = np.random.default_rng(1)
+    labels = rng.integers(3, size=2_000)
+    z = rng.normal(size=(2_000, 3))
+    z[np.arange(2_000), labels] += np.where(labels == 0, 0.3, 2.0)
+    d = calviz.Predictions(
+        probs=np.exp(z) / np.exp(z).sum(axis=1, keepdims=True),
+        labels=labels,
+        splits=["a", "b"] * 1_000,
+    )
+    s = calviz.prediction_sets(d, fit_split="a", eval_split="b")
+    one = s.least
+    rows, held = one.rows, one.covered
+    rest = s.overall.rows - rows, s.overall.covered - held
+    fisher = stats.fisher_exact(
+        [[held, rows - held], [rest[1], rest[0] - rest[1]]], alternative="less"
+    )
+    binomial = stats.binomtest(held, rows, 0.9, alternative="less")
+    assert one.p_value == pytest.approx(3 * max(fisher.pvalue, binomial.pvalue))
+    ends = stats.binomtest(held, rows).proportion_ci(1 - 0.05 / 3)
+    assert one.together == pytest.approx((ends.low, ends.high))
+    assert f"of '0' they hold {100 * held / rows:.1f}" in s.reading()
+    assert f"(Mondrian) they would have {s.beside.size:.2f} classes on average" in s.reading()

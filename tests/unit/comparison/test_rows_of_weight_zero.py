@@ -14,8 +14,8 @@ from calviz.comparison.over_time import over_time
 from calviz.comparison.paired_differences import pair
 from calviz.comparison.prediction_sets import prediction_sets
 from calviz.comparison.rows import Division
+from calviz.core.entry_specs import METRICS
 from calviz.core.errors import NotAvailable
-from calviz.core.metric_spec import METRICS
 from calviz.figures.reliability import Reliability
 from calviz.sample.sample import Sample
 from calviz.sample.slices import slices

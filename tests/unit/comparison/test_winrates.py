@@ -5,16 +5,17 @@ import math
 import numpy as np
 import pytest
 from scipy.optimize import minimize
-from scipy.stats import friedmanchisquare
+from scipy.stats import friedmanchisquare, ttest_1samp, ttest_ind
+from scipy.stats import t as student
 
+from benchmarks.claims import SIMULATIONS, mean_and_error
+from benchmarks.claims import arena as _arena  # noqa: F401  # noqa: F401
 from calviz.comparison.arena_results import CriticalDifference, Experiment
 from calviz.comparison.leaderboards import (
-    FEWEST_DATA_SETS,
     Averages,
     block_ranks,
     critical_difference,
     elo,
-    intervals,
     nemenyi,
     winrates,
 )
@@ -71,30 +72,63 @@ class TestAverages:
         values = np.array([[0.2, math.nan], [math.nan, math.nan], [0.6, 0.5]])
         assert averages.mean(values) == pytest.approx([0.4, 0.5])
 
-    def test_models_of_a_data_set_are_drawn_together(self):
-        places = [("a", f"d{i // 2}") for i in range(2 * FEWEST_DATA_SETS)]
+    def test_models_of_a_data_set_are_left_out_together(self):
+        averages = Averages.over(experiments(("a", "x"), ("a", "x"), ("a", "y"), ("b", "x")))
+        expected = [[0, 0, 1, 1], [1, 1, 0, 1], [1, 1, 1, 0]]
+        np.testing.assert_array_equal(averages.left_out(), expected)
+
+    def interval_of(self, values, places, **kwargs):
         averages = Averages.over(experiments(*places))
-        counts = averages.draw(np.random.default_rng(0), 200)
-        assert averages.units == "data sets"
-        np.testing.assert_array_equal(counts[:, ::2], counts[:, 1::2])
-        assert (counts[:, ::2].sum(axis=1) == FEWEST_DATA_SETS).all()
+        table = np.array(values, dtype=float)[:, None]
+        left_out = averages.mean(table, averages.left_out())
+        return averages.intervals(averages.mean(table), left_out, ~np.isnan(table), **kwargs)[0]
 
-    def test_few_data_sets_are_drawn_by_experiment(self):
-        averages = Averages.over(experiments(*[("a", f"d{i % 3}") for i in range(20)]))
-        counts = averages.draw(np.random.default_rng(0), 50)
-        assert averages.units == "experiments"
-        assert (counts.sum(axis=1) == 20).all()
+    def test_the_interval_of_one_number_per_data_set_is_that_of_student(self):
+        values = np.random.default_rng(1).normal(size=7)
+        interval = self.interval_of(values, [("a", f"d{i}") for i in range(7)])
+        expected = ttest_1samp(values, 0).confidence_interval()
+        assert tuple(interval) == pytest.approx(tuple(expected))
 
-    def test_the_interval_of_a_mean_has_the_width_of_its_standard_error(self):
-        n = 400
-        averages = Averages.over(experiments(*[("a", f"d{i}") for i in range(n)]))
-        values = np.random.default_rng(1).random((n, 1))
-        mean = averages.mean(values)
-        drawn = averages.mean(values, averages.draw(np.random.default_rng(2), 4_000))
-        (interval,) = intervals(mean, drawn)
-        half = 1.96 * values.std() / math.sqrt(n)
-        assert interval.high - interval.low == pytest.approx(2 * half, rel=0.05)
-        assert interval.low < mean[0] < interval.high
+    def test_the_mean_of_two_benchmarks_has_the_interval_of_welch(self):
+        one, other = np.random.default_rng(2).normal(size=(2, 6))
+        other = 3 * other[:4]
+        places = [("a", f"d{i}") for i in range(6)] + [("b", f"d{i}") for i in range(4)]
+        # (one + other) / 2 is half the difference of one and -other.
+        expected = ttest_ind(one, -other, equal_var=False).confidence_interval()
+        interval = self.interval_of([*one, *other], places)
+        assert tuple(interval) == pytest.approx((expected.low / 2, expected.high / 2))
+
+    def test_the_interval_of_a_share_by_hand(self):
+        # n = v (1 - v) / se^2 with se^2 = s^2 / 5; the ends solve (v - p)^2 = t^2 p (1 - p) / n (Wilson 1927).
+        values = np.array([1, 1, 0.5, 1, 0.75])
+        low, high = self.interval_of(values, [("a", f"d{i}") for i in range(5)], share=True)
+        v, t = values.mean(), student.ppf(0.975, 4)
+        number = v * (1 - v) / (values.var(ddof=1) / 5)
+        for end in (low, high):
+            assert (v - end) ** 2 == pytest.approx(t**2 * end * (1 - end) / number)
+        assert 0 < low < v < high < 1
+
+    def test_where_all_data_sets_agree_the_interval_is_not_a_point(self):
+        low, high = self.interval_of([1.0] * 5, [("a", f"d{i}") for i in range(5)], share=True)
+        t = student.ppf(0.975, 4)
+        assert (low, high) == pytest.approx((5 / (5 + t**2), 1))
+
+    @pytest.mark.parametrize(
+        "places",
+        [
+            [("a", "x"), ("a", "y"), ("a", "x"), ("a", "y")],
+            [("a", "x"), ("a", "y"), ("a", "z"), ("b", "x")],
+        ],
+    )
+    def test_two_data_sets_or_a_benchmark_of_one_have_none(self, places):
+        assert self.interval_of([0.1, 0.2, 0.3, 0.4], places) is None
+
+
+@pytest.mark.parametrize("case", ["6 methods, 5 data sets", "one far ahead, 8 data sets"])
+def test_intervals_cover_the_winrates_of_all_data_sets(case):
+    one = SIMULATIONS[f"arena-mean: true winrates covered, {case}"]
+    mean, error = mean_and_error(one.outcomes(60, seed=7))
+    assert 0.93 - 3 * error < mean < 0.98 + 3 * error
 
 
 class TestElo:
@@ -163,13 +197,11 @@ class TestCriticalDifference:
 
     def test_ranks_by_hand(self):
         # Three models of one data set, then single ones; who has no score comes last.
-        places = [("a", "x")] * 3 + [("a", f"d{i}") for i in range(FEWEST_DATA_SETS)]
-        scores = np.array(
-            [[1, 2, 3], [1, 2, 3], [3, 2, 1]] + [[0.5, math.nan, 0.5]] * FEWEST_DATA_SETS
-        )
+        places = [("a", "x")] * 3 + [("a", f"d{i}") for i in range(8)]
+        scores = np.array([[1, 2, 3], [1, 2, 3], [3, 2, 1]] + [[0.5, math.nan, 0.5]] * 8)
         ranks = block_ranks(scores, Averages.over(experiments(*places)))
         assert ranks[0].tolist() == [1, 2, 3]  # mean ranks 5/3, 2, 7/3
-        assert ranks[1:].tolist() == [[1.5, 3, 1.5]] * FEWEST_DATA_SETS
+        assert ranks[1:].tolist() == [[1.5, 3, 1.5]] * 8
 
     def test_too_few_blocks_or_methods_have_none(self):
         assert critical_difference("abc", np.ones((4, 3))) is None

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import calviz
-from calviz.core.metric_spec import METRICS
+from calviz.core.entry_specs import METRICS
 from calviz.core.words import points_text
 from calviz.figures.reliability import Reliability
 from calviz.verdicts.evaluation import Written, value_text

@@ -8,7 +8,7 @@ import pytest
 
 import calviz
 from calviz.core import profile as profile_module
-from calviz.core.metric_spec import METRICS, metric
+from calviz.core.entry_specs import METRICS, metric
 from calviz.data.any_size import profiling as summarise
 from calviz.data.any_size import sums as aggregate
 from calviz.data.any_size import sums_in_blocks as in_blocks

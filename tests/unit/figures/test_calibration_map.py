@@ -8,6 +8,7 @@ import pytest
 from calviz.core.errors import OptionError
 from calviz.core.predictions import Predictions
 from calviz.figures.calibration_map import CalibrationMap
+from calviz.figures.marks import EDGE
 from calviz.figures.reliability import Reliability
 
 
@@ -104,7 +105,7 @@ def test_small_diagrams_share_one_scale(theme):
     one, two = (Reliability.compute(d) for d in (before, after))
     first, second = (f.plot_small(theme=theme) for f in (one, two))
     for drawn, figure in ((first, one), (second, two)):
-        assert list(drawn.layout.xaxis.range) == list(drawn.layout.yaxis.range) == [0, 1]
+        assert list(drawn.layout.xaxis.range) == list(drawn.layout.yaxis.range) == [-EDGE, 1 + EDGE]
         points = [t for t in drawn.data if t.mode == "markers"]
         x, y, size = (
             np.concatenate(part)

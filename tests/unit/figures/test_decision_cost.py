@@ -5,6 +5,7 @@ import re
 
 import numpy as np
 import pytest
+from scipy.optimize import isotonic_regression
 
 import calviz
 from calviz.core.errors import OptionError
@@ -171,14 +172,43 @@ def test_intervals_are_those_of_resampled_rows():
             continue
         low, high = np.quantile(cost[name][rows].mean(axis=1), [0.025, 0.975])
         assert rule.interval == pytest.approx((low, high), abs=0.08 * (high - low))
-    excess = (cost["confidence at face value"] - cost["best threshold"])[rows].mean(axis=1)
-    low, high = np.quantile(excess, [0.025, 0.975])
-    assert figure.excess_interval == pytest.approx((low, high), abs=0.08 * (high - low))
     at = figure.threshold.size // 2
     kept = np.where(confidence >= figure.threshold[at], np.where(correct, 0, 5), 1)
     low, high = np.quantile(kept[rows].mean(axis=1), [0.025, 0.975])
     assert figure.band[0][at] == pytest.approx(low, abs=0.08 * (high - low))
     assert figure.band[1][at] == pytest.approx(high, abs=0.08 * (high - low))
+
+
+@pytest.mark.usefixtures("usual_resamples")
+def test_the_interval_of_the_difference_allows_for_the_choice():
+    # Every cut of all rows is a threshold, chosen again in each resample; the truth where the face value is right: isotonic, clamped.
+    confidence, correct = drawn(150, seed=3)
+    costs = Costs(5, 1, 0)
+    figure = Decision.compute(data(confidence, correct), wrong=5, referred=1)
+    order = np.argsort(confidence)
+    kept = np.arange(150) >= np.arange(151)[:, None]
+    face = confidence[order] >= 0.8
+
+    def gains(right):
+        more = np.where(right, costs.right, costs.wrong) - costs.referred
+        return ((face.astype(float) - kept) @ more.T).T / 150
+
+    observed = gains(correct[order])
+    rng = np.random.default_rng(5)
+    fitted = isotonic_regression(correct[order].astype(float)).x
+    if_right = np.where(face, np.maximum(fitted, 0.8), np.minimum(fitted, 0.8))
+    drift = ((face.astype(float) - kept) @ (5 * (1 - if_right) - 1)) / 150
+    more = np.where(correct[order], 0.0, 5.0) - 1
+    times = rng.multinomial(150, np.full(150, 1 / 150), size=4_000)
+    resampled = (times * more) @ (face.astype(float) - kept).T / 150
+    chosen_again = resampled.max(axis=1)
+    chance = (resampled - observed + drift).max(axis=1)
+    first, last = np.quantile(chosen_again, [0.025, 0.975])
+    lost = chance.mean()
+    low = max(0, min(observed.max() - np.quantile(chance, 0.975), first - lost))
+    high = max(observed.max() - np.quantile(chance, 0.025), last - lost)
+    assert figure.excess == pytest.approx(observed.max())
+    assert figure.excess_interval == pytest.approx((low, high), abs=0.1 * (high - low))
 
 
 def test_a_threshold_chosen_elsewhere_may_be_worse_and_is_said_to_be():

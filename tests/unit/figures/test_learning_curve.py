@@ -24,7 +24,19 @@ def curve(p_value=0.001, before=0.1, failures=None, **methods):
     return LearningCurve(
         name="<b>by hand</b>",
         points=tuple(
-            LearningPoint(method, rows, "ece", mean, low, high, 8)
+            LearningPoint(
+                method,
+                rows,
+                "ece",
+                mean,
+                low,
+                high,
+                1 if rows == 400 else 8,
+                None,
+                before - mean,
+                (high - low) / 3.3,
+                0.002,
+            )
             for method, bands in {"identity": [(before,) * 3] * 3, **methods}.items()
             for rows, (low, mean, high) in zip(SIZES, bands, strict=True)
         ),
@@ -42,16 +54,24 @@ def curve(p_value=0.001, before=0.1, failures=None, **methods):
 def test_the_answer():
     figure = LearningCurves.compute(curve())
     assert figure.answer() == (
-        "50 labels already, the fewest tried, are enough for Method A: from there on its ECE is better than "
-        "that of the uncalibrated model in 95 % of the draws, and beyond the noise of the 900 evaluation rows. With 400, Method B has the best ECE: 1.00 points, "
-        "against 10.0 points uncalibrated."
+        "50 labels already, the fewest tried, are enough for Method A: from there on its ECE is better than that of the "
+        "uncalibrated model in at least 90 % of the draws of so many labels (95 % confidence, beyond the noise of the draws and of "
+        "the 900 evaluation rows, adjusted for 3 sizes and 2 methods). With 400, Method B has the best ECE: 1.00 points, against "
+        "10.0 points uncalibrated."
     )
     a, b = figure.needed()
     assert (a.method, b.method) == ("a", "b")
     # 90 % of A's gain of 0.08 is an ECE of 0.028.
     assert figure.sentence(a) == "Method A: better from 50 labels on; 90 % of its gain from 100 on."
-    assert figure.sentence(b) == "Method B: better from 400 labels on; more labels may still help."
+    # The gain of B with 100 labels is two standard deviations of 8 draws, and with 400 labels there is one draw.
+    assert figure.sentence(b) == "Method B: not reliably better with up to 400 labels."
     assert figure.warnings() == ()
+
+
+def test_rows_of_clusters_cannot_tell_how_many_are_enough():
+    figure = LearningCurves.compute(replace(curve(), clustered=True))
+    assert figure.answer().startswith("With up to 400 labels no method is reliably better")
+    assert "Rows of clusters cannot tell how many labels are enough" in figure.answer()
 
 
 def test_the_answer_where_nothing_helps():
@@ -59,8 +79,8 @@ def test_the_answer_where_nothing_helps():
         curve(before=0.005, p_value=0.4, failures={"b": "with 50 rows: no"})
     )
     assert figure.answer() == (
-        "With up to 400 labels no method is reliably better than the uncalibrated model by ECE, beyond the noise of the 900 "
-        "evaluation rows. "
+        "With up to 400 labels no method is reliably better than the uncalibrated model by ECE, beyond the noise of the draws and "
+        "of the 900 evaluation rows, adjusted for 3 sizes and 2 methods. "
         "With all 400 none is better."
     )
     assert "not better than the uncalibrated model" in figure.sentence(figure.needed()[0])

@@ -2,10 +2,13 @@
 
 import numpy as np
 import pytest
-from scipy.stats import binomtest, entropy
+from scipy.optimize import brentq
+from scipy.stats import binom, binomtest, entropy
 
 import calviz
 from calviz.core.errors import NotAvailable, OptionError
+from calviz.core.p_values import at_most
+from calviz.core.words import percent
 from calviz.figures.curve_estimates import margin, negative_entropy
 from calviz.figures.risk_coverage import RiskCoverage
 from tests.inputs.simulated import draw_labels
@@ -96,8 +99,10 @@ def test_accuracy_at_a_coverage_is_that_of_the_metric(n, weighted):
     coverage = 1.0 if figure.n == 1 else 0.9
     assert (choice.coverage, choice.kept + choice.referred) == (coverage, figure.n)
     assert ("Keeping the one prediction" in choice.sentence) == (figure.n == 1)
-    at_risk = figure.at_risk(metrics["coverage_at_risk"].params["risk"], others=False)
-    assert at_risk.coverage == pytest.approx(metrics["coverage_at_risk"].value, abs=1e-12)
+    risk = metrics["coverage_at_risk"].params["risk"]
+    if n > 1:
+        share = percent(metrics["coverage_at_risk"].value)
+        assert f" {share} (95 % CI" in figure.at_risk(risk).sentence.split("alone,")[1]
 
 
 def test_a_part_of_a_row_is_no_row_that_goes_to_an_expert():
@@ -130,7 +135,7 @@ def test_all_rows_are_a_coverage_of_1_whatever_their_weights():
         data = calviz.Predictions(probs=p.probs, labels=p.labels, weights=weights)
         choice = RiskCoverage.compute(data).at_risk(1.0)
         assert choice.coverage == 1
-        assert choice.sentence.endswith("; no row goes to an expert.")
+        assert "These are all of the rows" in choice.sentence
         assert calviz.evaluate(data, ["coverage_at_risk"], risk=1.0)["coverage_at_risk"].value == 1
 
 
@@ -147,20 +152,86 @@ def test_ties_do_not_depend_on_the_order_of_rows():
     assert a.at_threshold(0.6).kept == 40
 
 
-def test_coverage_at_a_risk():
-    score = np.linspace(0.99, 0.01, 100)
-    wrong = np.zeros(100, bool)
-    wrong[[10, 30, 31, 32, 33]] = True
-    figure = RiskCoverage.compute(confidence(score, ~wrong))
-    # One error among the first 30 rows; five of 100 in all.
-    assert figure.at_risk(0.04).kept == 30
-    assert figure.at_risk(0.05).kept == 100
-    assert figure.at_risk(0).kept == 10
-    hopeless = RiskCoverage.compute(confidence(score, np.arange(100) > 0))
-    nothing = hopeless.at_risk(0)
-    assert (nothing.kept, nothing.interval) == (0, None)
-    assert nothing.sentence.startswith("No threshold leaves 0.0 % errors")
-    assert "No prediction has confidence ≥ 0.995" in figure.at_threshold(0.995).sentence
+def test_the_lowest_threshold_whose_risk_is_shown():
+    # Of 300 rows the 10th, 200th and 250th are wrong. At a risk of 5 % the tests begin with a third of the rows, where 1 error of 100
+    # has P(Bin(100, .05) <= 1) = .037, and go on in steps of 3: the last of a row that pass at .05 is the answer.
+    wrong = np.isin(np.arange(300), [10, 200, 250, 260, 270, 275, 280, 285, 290])
+    figure = RiskCoverage.compute(confidence(np.linspace(0.99, 0.01, 300), ~wrong))
+    sizes = np.append(np.arange(100, 300, 3), 300)
+    fails = binom.cdf(np.cumsum(wrong)[sizes - 1], sizes, 0.05) > 0.05
+    expected = int(sizes[np.argmax(fails) - 1])
+    choice = figure.at_risk(0.05)
+    assert (choice.kept, choice.referred) == (expected, 300 - expected)
+    assert choice.threshold == figure.at_coverage(expected / 300).threshold
+    assert choice.risk == pytest.approx(np.cumsum(wrong)[expected - 1] / expected)
+    assert choice.sentence.startswith(
+        f"Of the predictions with confidence ≥ {choice.threshold:.3f}, at most 5.0 % are wrong, with 95 % confidence."
+    )
+    assert figure.at_risk(0.05, confidence=0.999).kept < expected
+    # 100 of 100 are right with probability .03 if 3.5 % are wrong.
+    assert (
+        RiskCoverage.compute(confidence(np.linspace(0.9, 0.1, 90), np.ones(90))).at_risk(0.03).kept
+        == 0
+    )
+    assert (
+        RiskCoverage.compute(confidence(np.linspace(0.9, 0.1, 100), np.ones(100)))
+        .at_risk(0.03)
+        .kept
+        == 100
+    )
+
+
+def test_a_step_of_tied_rows_is_kept_as_a_whole_or_not():
+    score = np.repeat([0.9, 0.5], [200, 100])
+    wrong = np.r_[np.arange(200) < 2, np.arange(100) < 30]
+    choice = RiskCoverage.compute(confidence(score, ~wrong)).at_risk(0.05)
+    assert (choice.kept, choice.threshold) == (200, 0.9)
+
+
+def test_where_no_threshold_is_shown_the_rows_that_are_missing_are_told():
+    def at_risk(n, errors, risk=0.1):
+        wrong = np.arange(n) >= n - errors
+        return RiskCoverage.compute(confidence(np.linspace(0.99, 0.5, n), ~wrong)).at_risk(risk)
+
+    # 28 right of 28: P = .9^28 = .052.
+    none = at_risk(28, 0)
+    assert (none.kept, none.interval) == (0, None)
+    assert np.isnan(none.threshold)
+    assert at_risk(29, 0).kept == 29
+    # Taken as (0 + 1) / (28 + 2) wrong: ln 20 / KL(1/30, .1) = 92.4 rows.
+    assert none.more_rows == 65
+    assert "About 65 more rows like these would be needed." in none.sentence
+    # Five right of five tell nothing: 3 ln 20 / -ln .9 = 85.3 rows.
+    assert at_risk(5, 0).more_rows == 81
+    assert at_risk(40, 40).more_rows is None
+    assert "cannot be told" in at_risk(40, 40).sentence
+    assert at_risk(300, 0, risk=0.0).more_rows is None
+    assert at_risk(1, 0).kept == 0
+
+
+def test_the_bound_of_selection_with_guaranteed_risk():
+    # Geifman & El-Yaniv 2017, CIFAR-10: a bound of .0093 at a coverage of .7046 of 5,000 rows, with 1 - .001 / 13 confidence.
+    # Of all numbers of errors, 13 gives it.
+    errors, kept, level = 13, round(0.7046 * 5_000), 0.001 / 13
+    assert at_most(errors, kept, 0.0093) == pytest.approx(binom.cdf(errors, kept, 0.0093))
+    bound = brentq(lambda p: binom.cdf(errors, kept, p) - level, 1e-6, 0.5)
+    assert bound == pytest.approx(0.0093, abs=5e-5)
+
+
+def test_a_cluster_counts_once_however_many_rows_it_has():
+    rng = np.random.default_rng(0)
+    score = np.sort(rng.uniform(0.5, 1, 200))
+    right = np.ones(200, bool)
+    alone = RiskCoverage.compute(confidence(score, right)).at_risk(0.1)
+    assert alone.kept == 200
+    five = calviz.ConfidencePredictions(
+        confidence=np.repeat(score[:20], 10),
+        correct=np.ones(200, bool),
+        clusters=np.repeat(np.arange(20), 10),
+    )
+    # 20 clusters without an error show no risk below 1 - .05^(1/20) = 14 %.
+    assert RiskCoverage.compute(five).at_risk(0.1).kept == 0
+    assert RiskCoverage.compute(five).at_risk(0.25).kept == 200
 
 
 def test_the_sentence():

@@ -70,7 +70,7 @@ def test_many_classes_agree_with_few_at_a_time():
     for key, single in (("classwise_ece", "ece"), ("ks_classwise", "ks")):
         some = range(0, 500, 50)
         columns = calviz.sample.sample.Sample(data).view(
-            next(m for m in calviz.core.metric_spec.METRICS if m.key == key).view
+            next(m for m in calviz.core.entry_specs.METRICS if m.key == key).view
         )
         singles = [one_class(data, k, single) for k in some]
         np.testing.assert_allclose(columns.errors[list(some)], singles, atol=1e-8)

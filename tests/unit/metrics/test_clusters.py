@@ -5,7 +5,7 @@ import pytest
 
 import calviz
 from calviz.comparison.rows import Division
-from calviz.core.metric_spec import METRICS
+from calviz.core.entry_specs import METRICS
 from calviz.core.predictions import repeated, with_rows
 from calviz.sample.error_bars import resampled
 from calviz.sample.sample import Sample, event_sums

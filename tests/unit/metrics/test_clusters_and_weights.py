@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 import calviz
+from calviz.core.entry_specs import METRICS, reweighting_of
 from calviz.core.errors import InputError, NotAvailable
 from calviz.core.events import BinaryEvents
-from calviz.core.metric_spec import METRICS, reweighting_of
 from calviz.core.predictions import with_rows
 from calviz.sample.binning import effective_rows
 from calviz.sample.caches import held_bytes

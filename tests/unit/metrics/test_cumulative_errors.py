@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import calviz
-from calviz.core.metric_spec import METRICS
+from calviz.core.entry_specs import METRICS
 from calviz.metrics.cumulative import maximum_exceeds, range_exceeds
 from calviz.sample.sample import Sample
 from calviz.sample.step_views import steps

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
+from calviz.core.entry_specs import METRICS
 from calviz.core.events import BinaryEvents
-from calviz.core.metric_spec import METRICS
 from calviz.metrics import binned as debiased
 from calviz.metrics.binned import MonotoneBins, sweep_steps
 from calviz.metrics.smooth import KernelSteps
@@ -60,7 +60,10 @@ def test_kernels_of_blocks_are_those_of_all(monkeypatch):
     whole = Steps(parted.score, parted.count, parted.hits)
     monkeypatch.setattr(steps_module, "STEP_BLOCK", 700)
     for key in ("kde_ece", "kde_ece_l2"):
-        value = [float(METRICS[key].value(KernelSteps(v, 0.05, 1_025))) for v in (parted, whole)]
+        value = [
+            float(METRICS[key].value(KernelSteps(v, width=0.05, nodes=1_025)))
+            for v in (parted, whole)
+        ]
         assert value[0] == pytest.approx(value[1], rel=1e-9)
 
 
@@ -83,5 +86,5 @@ def test_the_sweep_goes_on_to_the_steps_where_they_rise():
     assert int(bins) == 5_000
     plain = np.abs(score - (score > 0.5)).mean()
     assert float(error) == pytest.approx(plain, rel=1e-12)
-    result = METRICS["ece_sweep"].value(MonotoneBins(view, view))
+    result = METRICS["ece_sweep"].value(MonotoneBins(view, base=view))
     assert float(result) == pytest.approx(plain, rel=1e-12)

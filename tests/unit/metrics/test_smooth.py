@@ -179,7 +179,7 @@ def test_values_of_many_rows_and_of_their_summary_agree():
 
 @pytest.mark.parametrize("kind", ["uniform", "ends", "narrow", "tied"])
 def test_values_are_as_exact_as_the_reference_page_says(monkeypatch, kind):
-    # "Limits" in calviz.report.glossary: within 0.00001 and 0.0000001 of a grid that is 32 times as fine.
+    # The limits in calviz/report/reference.toml: within 0.00001 and 0.0000001 of a grid that is 32 times as fine.
     rng = np.random.default_rng(0)
     score = {
         "uniform": rng.random(800),

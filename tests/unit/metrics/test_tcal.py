@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import calviz
-from calviz.core.metric_spec import METRICS
+from calviz.core.entry_specs import METRICS
 from calviz.sample.sample import Sample
 from calviz.sample.step_views import steps
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from calviz.core.entry_specs import FAMILIES, RECALIBRATORS, recalibrator
+from calviz.core.entry_specs import RECALIBRATOR_FAMILIES, RECALIBRATORS, recalibrator
 from calviz.core.errors import CalvizError, InputError, OptionError
 from calviz.recalibrators.base import BaseRecalibrator, load_map
 from tests.inputs.simulated import draw_labels, simulate, softmax
@@ -44,7 +44,7 @@ def test_it_is_described(key):
     assert len(spec.summary) > 30
     assert spec.reference
     assert spec.formula
-    assert spec.family in FAMILIES
+    assert spec.family in RECALIBRATOR_FAMILIES
     assert "input" not in {p.name for p in spec.parameters}
 
 

@@ -16,8 +16,8 @@ import pytest
 
 import calviz
 from calviz.comparison.advice import advise
+from calviz.core.entry_specs import METRICS
 from calviz.core.errors import OptionError
-from calviz.core.metric_spec import METRICS
 from calviz.report.content import Subject
 from calviz.report.document import _mathml, bind, compose, make_part, sections_in_order
 from calviz.sample.sample import Sample

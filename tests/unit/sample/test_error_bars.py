@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from calviz.core.metric_spec import IntervalMethod
+from calviz.core.entry_specs import IntervalMethod
 from calviz.sample.error_bars import (
     Interval,
     NoiseFloor,

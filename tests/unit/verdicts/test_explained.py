@@ -103,6 +103,8 @@ def test_a_slight_gap_is_told_with_the_same_digits_everywhere():
     for share in ("0.12", "0.02"):
         assert f"{share} %" in value.replace("\u00a0", " ")
         assert f"{share} percent" in sentences[2]
-        assert f"{share} %" in figure.panels[1].words.replace("\u00a0", " ")
+    # What is to be expected is between the two.
+    assert 0.0002 <= verdict.worst.expected < 0.0012
+    assert figure.panels[1].words.replace("\u00a0", " ") == "promised 0.12 %, to expect 0.02 %"
     # Both are fewer than one of a hundred: neither none, nor a difference.
     assert sentences[3].startswith("On average fewer than 1 of 100 rows come true")

@@ -5,6 +5,7 @@ import re
 import numpy as np
 import pytest
 from scipy import stats
+from scipy.special import expit, logit
 
 import calviz
 from calviz.core.entry_specs import CHECKS
@@ -63,9 +64,22 @@ def test_cal001_and_cal002_name_size_and_place():
     )
     # 300 of 500: exact interval at 97.5 %, as there are two bins.
     exact = stats.binomtest(300, 500).proportion_ci(0.975)
-    assert messages["CAL002"][0].message == (
+    # The curve through two bins is exact, and multiplied by 1 - 5.99 / W; W is that of the second bin, as the first one is right.
+    low, high = (100 * end for end in (exact.low, exact.high))
+    gain = 2 * (300 * np.log(0.6 / 0.85) + 200 * np.log(0.4 / 0.15))
+    expected = expit(
+        logit(0.85) + (1 - stats.chi2.ppf(0.95, 2) / gain) * (logit(0.6) - logit(0.85))
+    )
+    # Its interval reaches further than the exact one; the information on its log-odds is that of the 500 rows.
+    reach = np.sqrt(stats.chi2.ppf(0.95, 2) / (500 * expected * (1 - expected)))
+    high_end = 100 * max(exact.high, expit(logit(expected) + reach))
+    head, tail = messages["CAL002"][0].message.split("; ")
+    assert head == (
         "Worst between 0.8 and 0.9 (500 rows): mean forecast 85.0 % but frequency 60.0 % "
-        f"(exact 95 % CI of 2 bins together {100 * exact.low:.1f} % to {100 * exact.high:.1f} %), 25.0 points too high."
+        f"(exact 95 % CI of 2 bins together {low:.1f} % to {high:.1f} %)"
+    )
+    assert tail == (
+        f"allowing for the choice of the bin, about {85 - 100 * expected:.1f} points too high (95 % CI {85 - high_end:.1f} to {85 - low:.1f})."
     )
 
 

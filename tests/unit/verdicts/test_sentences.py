@@ -12,7 +12,7 @@ from scipy.integrate import quad
 from scipy.special import expit, softmax
 
 import calviz
-from calviz.core.p_values import westfall_young
+from calviz.core.p_values import in_spreads, max_t, westfall_young
 from calviz.figures.reliability import Reliability
 from calviz.sample.error_bars import FILE, OVERALL, SLICES
 from calviz.sample.sample import Sample
@@ -293,6 +293,25 @@ def test_step_down_min_p_by_hand():
     assert adjusted == pytest.approx([0.2, 0.4])
 
 
+def test_step_down_max_t_by_hand():
+    # The sample is the first of five columns.
+    p, adjusted = max_t(np.array([[5.0, 1, 2, 3, 4], [4, 1, 2, 3, 5]]))
+    assert p.tolist() == [0.2, 0.4]
+    # The larger of both reaches 5 in two of five columns; then the second alone.
+    assert adjusted == pytest.approx([0.4, 0.4])
+    _, adjusted = max_t(np.array([[5.0, 1, 2, 3, 4], [1, 4, 3, 2, 1]]))
+    assert adjusted == pytest.approx([0.2, 1])
+
+
+def test_deviations_are_in_spreads_of_their_own_side():
+    values = np.array([[9.0, 3, 4, 4, 5], [2, 2, 2, 2, 2], [1, np.nan, 3, 1, 3]])
+    # Mean 5: 4 above; 2, 1 and 1 below, whose root mean square is sqrt 2.
+    root = np.sqrt(2)
+    assert in_spreads(values) == pytest.approx(
+        np.array([[1, root, 1 / root, 1 / root, 0], [0] * 5, [1, 0, 1, 1, 1]])
+    )
+
+
 def test_adjusted_p_values_hold_the_level_where_tests_differ():
     rng = np.random.default_rng(12)
     runs, calls = 400, 0
@@ -313,7 +332,8 @@ def test_the_diagram_names_the_worst_bin_of_the_findings_in_the_same_units():
     description = Reliability.compute(sample).describe()
     for text in (finding, description):
         assert "between 0.7 and 0.8" in text
-        assert "20.0 points too high" in text
+        # The curve through all bins expects more there than was seen: what was seen counts.
+        assert "about 20.0 points too high" in text
     # (0.75 400 + 0.95 60 + 0.25 400) / 860 = 53.1 %; (220 + 42 + 100) / 860 = 42.1 %; (80 + 15) / 860 = 11.0 points.
     assert "mean forecast is 53.1 %, the frequency 42.1 %" in description
     assert "calibration error is 11.0 points" in description

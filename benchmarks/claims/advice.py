@@ -1,0 +1,244 @@
+"""Advice after a comparison: what it gains of what could be gained, where the true probabilities are known or the test rows tell."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache, partial
+from pathlib import Path
+
+import numpy as np
+from scipy.special import expit, softmax
+
+from benchmarks.claims import simulation
+from calviz.comparison.compare import compare
+from calviz.comparison.comparison_results import Comparison
+from calviz.core.entry_specs import UNCALIBRATED
+from calviz.core.predictions import Predictions
+from calviz.sample.sample import Sample
+from calviz.verdicts.sentence import judged
+
+#: Rows with known probabilities, for the true gain of a fitted map.
+FRESH = 10_000
+TWO = ("temperature", "ets", "vector", "beta", "logit-spline", "isotonic")
+MORE = ("temperature", "ets", "vector", "sms", "logit-spline", "isotonic")
+#: Experiments with real data: `{data set}/{model}.npz` with the arrays val_probs, val_labels, test_probs, test_labels.
+ARENA = Path(__file__).resolve().parents[3] / "shared" / "data" / "arena"
+#: Mean gain of the best of these methods in these experiments, in the Brier score.
+ARENA_GAIN = 0.046
+
+
+def dirichlet(n, rng, k):
+    """Draw probabilities of k classes."""
+    q = rng.dirichlet(np.full(k, 0.6 if k < 10 else 0.15), n).clip(1e-9)
+    return q / q.sum(axis=1, keepdims=True)
+
+
+def pair(p):
+    return np.column_stack([1 - p, p])
+
+
+# Each returns true probabilities and scores, shape (n, K); `world` seeds what a file and its fresh rows share.
+
+
+def scaled(n, rng, world, *, k, by):
+    """Logits times a factor."""
+    q = pair(expit(rng.normal(0, 1.5, n))) if k == 2 else dirichlet(n, rng, k)
+    return q, softmax(by * np.log(q), axis=1)
+
+
+def shifted(n, rng, world):
+    """Two classes, forecasts too low."""
+    e = rng.normal(0, 1.5, n)
+    return pair(expit(e)), pair(expit(e - 0.5))
+
+
+def class_biased(n, rng, world, *, k, by=1.0):
+    """A bias of each class, and logits times a factor."""
+    q = dirichlet(n, rng, k)
+    return q, softmax(by * np.log(q) + np.random.default_rng(world).normal(0, 0.5, k), axis=1)
+
+
+def not_monotone(n, rng, world):
+    """Two classes, too low and too high in turn."""
+    s = rng.random(n).clip(1e-6, 1 - 1e-6)
+    return pair((s + 0.12 * np.sin(3 * np.pi * s)).clip(0.01, 0.99)), pair(s)
+
+
+def beta_like(n, rng, world):
+    """Two classes, the map of beta calibration."""
+    s = rng.beta(0.6, 0.9, n).clip(1e-6, 1 - 1e-6)
+    return pair(expit(0.5 * np.log(s) - 1.6 * np.log1p(-s) + 0.2)), pair(s)
+
+
+def network(n, rng, world, *, k):
+    """Noisy logits, twice too large: the noise is part of the model, so that its best map is not the true one."""
+    z = rng.normal(0, 1.2, (n, k))
+    return softmax(z, axis=1), softmax(2 * (z + 0.5 * rng.normal(size=(n, k))), axis=1)
+
+
+Maker = Callable[..., tuple[np.ndarray, np.ndarray]]
+#: The nine settings: how scores are made, and the number of fitting rows; as many rows judge.
+SETTINGS: dict[str, tuple[Maker, int]] = {
+    "logits x 1.5, 2 classes, 200 rows": (partial(scaled, k=2, by=1.5), 200),
+    "logits x 1.5, 5 classes, 200 rows": (partial(scaled, k=5, by=1.5), 200),
+    "logits x 1.5, 20 classes, 1,000 rows": (partial(scaled, k=20, by=1.5), 1_000),
+    "shift, 2 classes, 1,000 rows": (shifted, 1_000),
+    "class biases, 5 classes, 200 rows": (partial(class_biased, k=5), 200),
+    "class biases, 20 classes, 5,000 rows": (partial(class_biased, k=20, by=1.2), 5_000),
+    "not monotone, 2 classes, 1,000 rows": (not_monotone, 1_000),
+    "as of beta calibration, 2 classes, 5,000 rows": (beta_like, 5_000),
+    "network, 5 classes, 1,000 rows": (partial(network, k=5), 1_000),
+}
+CALIBRATED: dict[str, tuple[Maker, int]] = {
+    "calibrated, 2 classes, 200 rows": (partial(scaled, k=2, by=1.0), 200),
+    "calibrated, 5 classes, 1,000 rows": (partial(scaled, k=5, by=1.0), 1_000),
+}
+
+
+def drawn(setting: tuple[Maker, int], rng) -> tuple[Comparison, dict[str, float]]:
+    """Compare methods on a file, and return the true gains in the Brier score."""
+    make, n = setting
+    world = int(rng.integers(2**31))
+    q, scores = make(2 * n, rng, world)
+    labels = (rng.random((2 * n, 1)) > q.cumsum(axis=1)[:, :-1]).sum(axis=1)
+    methods = TWO if q.shape[1] == 2 else MORE
+    comparison = compare(
+        Predictions(probs=scores, labels=labels),
+        methods,
+        metrics=["brier", "nll"],
+        resamples=200,
+        seed=world,
+        jobs=1,
+    )
+    q, scores = make(FRESH, rng, world)
+    before = np.square(scores - q).sum(axis=1).mean()
+    gains = {
+        m.key: float(before - np.square(m.recalibrator.transform(scores) - q).sum(axis=1).mean())
+        for m in comparison.ready
+        if m.key != UNCALIBRATED
+    }
+    return comparison, gains | {UNCALIBRATED: 0.0}
+
+
+def regret(comparison: Comparison, gains: dict[str, float]) -> float | None:
+    """Share of the largest gain that the advice leaves; None if nothing can be gained."""
+    best = max(gains.values())
+    return (best - gains[comparison.advice.method]) / best if best > 0 else None
+
+
+def worse(comparison: Comparison, gains: dict[str, float]) -> bool:
+    return gains[comparison.advice.method] < 0
+
+
+def against_the_verdict(comparison: Comparison, gains: dict[str, float]) -> bool:
+    """Whether the model is left although the verdict finds it off and a method measures better."""
+    before = comparison[UNCALIBRATED].calibrated
+    left = comparison.advice.method == UNCALIBRATED
+    off = judged(Sample(before, resamples=499)).beyond_noise
+    return bool(left and off and comparison.candidates())
+
+
+def without_proof(comparison: Comparison, gains: dict[str, float]) -> bool:
+    """Whether a method is advised although neither the verdict nor the method named beforehand shows an error."""
+    advised = comparison.advice.method != UNCALIBRATED
+    proof = comparison.found or any(
+        m.differences["brier"].interval.high < 0 for m in comparison.ready if m.key != UNCALIBRATED
+    )
+    return bool(advised and not proof)
+
+
+Measure = Callable[[Comparison, dict[str, float]], bool | float | None]
+MEASURES: dict[str, tuple[Measure, float]] = {
+    "regret, of the attainable gain": (regret, 0.20),
+    "worse than nothing": (worse, 0.05),
+    "left although the verdict finds it off": (against_the_verdict, 0.01),
+    "recalibrated without proof": (without_proof, 0.01),
+}
+
+
+def any_of(settings: dict[str, tuple[Maker, int]], measure: Measure):
+    def draw(rng):
+        return measure(*drawn(list(settings.values())[rng.integers(len(settings))], rng))
+
+    return draw
+
+
+for _measures, (_measure, _most) in MEASURES.items():
+    simulation("advice", _measures, "any of the nine settings", at_most=_most)(
+        any_of(SETTINGS, _measure)
+    )
+for _case, _setting in CALIBRATED.items():
+    simulation("advice", "worse than nothing", _case, at_most=0.05)(
+        any_of({_case: _setting}, worse)
+    )
+
+
+# ---- Real data
+
+
+@cache
+def experiments() -> list[Path]:
+    """Experiments with 200 calibration rows or more."""
+    files = sorted(ARENA.glob("*/*.npz")) if ARENA.is_dir() else []
+    return [file for file in files if len(np.load(file)["val_labels"]) >= 200]
+
+
+def in_arena(rng) -> tuple[Comparison, dict[str, float], dict[str, float]] | None:
+    """Compare on half of the test rows of an experiment; gains on all test rows, and on the other half."""
+    if not experiments():
+        return None
+    with np.load(experiments()[rng.integers(len(experiments()))]) as z:
+        parts = [
+            (z[f"{s}_probs"].astype(float), z[f"{s}_labels"].astype(int)) for s in ("val", "test")
+        ]
+    (fit, of_fit), (test, of_test) = parts
+    half = rng.permutation(len(of_test)) < len(of_test) // 2
+    probs = np.concatenate([fit, test])
+    splits = np.where(half, "judge", "rest")
+    comparison = compare(
+        Predictions(
+            probs=probs / probs.sum(axis=1, keepdims=True),
+            labels=np.concatenate([of_fit, of_test]),
+            splits=np.concatenate([np.full(len(of_fit), "fit"), splits]),
+        ),
+        TWO if probs.shape[1] == 2 else MORE,
+        fit_split="fit",
+        eval_split="judge",
+        metrics=["brier", "nll"],
+        resamples=200,
+        jobs=1,
+    )
+    test = test / test.sum(axis=1, keepdims=True)
+    hit = np.eye(test.shape[1])[of_test]
+    losses = {
+        m.key: np.square(
+            (test if m.key == UNCALIBRATED else m.recalibrator.transform(test)) - hit
+        ).sum(axis=1)
+        for m in comparison.ready
+    }
+    before = losses[UNCALIBRATED]
+    both = [
+        {key: float((before - loss)[rows].mean()) for key, loss in losses.items()}
+        for rows in (slice(None), ~half)
+    ]
+    return comparison, both[0], both[1]
+
+
+def arena_regret(rng) -> float | None:
+    found = in_arena(rng)
+    if found is None:
+        return None
+    comparison, gains, _ = found
+    return (max(gains.values()) - gains[comparison.advice.method]) / ARENA_GAIN
+
+
+def arena_worse(rng) -> bool | None:
+    found = in_arena(rng)
+    return None if found is None else found[1][found[0].advice.method] < 0
+
+
+_CASE = "arena, judged on half of the test rows"
+simulation("advice", "regret, of the attainable gain", f"{_CASE}, gain on all", at_most=0.20)(
+    arena_regret
+)
+simulation("advice", "worse than nothing", f"{_CASE}, gain on all", at_most=0.05)(arena_worse)

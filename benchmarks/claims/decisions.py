@@ -1,0 +1,426 @@
+"""Statements about decisions: the cost of miscalibration, the range of useful cutoffs, and thresholds with a risk."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache, partial
+
+import numpy as np
+from scipy.special import expit, logit, softmax
+
+from benchmarks.claims import simulation
+from calviz.core.predictions import ConfidencePredictions, Predictions
+from calviz.figures.curve_estimates import Costs
+from calviz.figures.decision_cost import Decision
+from calviz.figures.net_benefit import NetBenefit
+from calviz.figures.risk_coverage import RiskCoverage
+from calviz.figures.slice_gaps import levels_of
+from calviz.sample.sample import Sample
+
+RESAMPLES = 499
+#: Rows to compute a truth.
+TRUTH_ROWS = 400_000
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Scores, and the probability that each row is a hit, with weights or clusters if any; of a cluster all rows may be alike."""
+
+    score: np.ndarray
+    chance: np.ndarray
+    weights: np.ndarray | None = None
+    clusters: np.ndarray | None = None
+
+    def hits(self, rng):
+        """Draw the hits: one for each cluster, where there are clusters."""
+        u = rng.random(self.score.size)
+        return (u if self.clusters is None else u[self.clusters]) < self.chance
+
+    def confidences(self, rng, **own):
+        """Draw a file of confidences."""
+        return ConfidencePredictions(
+            confidence=self.score,
+            correct=self.hits(rng),
+            weights=self.weights,
+            clusters=self.clusters,
+            **own,
+        )
+
+    def predictions(self, rng):
+        """Draw a file of two classes."""
+        return Predictions(
+            probs=self.score,
+            labels=self.hits(rng).astype(int),
+            weights=self.weights,
+            clusters=self.clusters,
+        )
+
+
+def events(n, rng, *, mean=0.0, spread=1.5, slope=1.0, shift=0.0):
+    """Logits normal; the scores have them times `slope`, plus `shift`."""
+    e = rng.normal(mean, spread, n)
+    return Rows(expit(slope * e + shift), expit(e))
+
+
+def top_of_two(n, rng, *, spread=1.5, slope=1.0, shift=0.0):
+    """The predicted one of two classes."""
+    rows = events(n, rng, spread=spread, slope=slope, shift=shift)
+    positive = rows.score >= 0.5
+    return Rows(
+        np.where(positive, rows.score, 1 - rows.score),
+        np.where(positive, rows.chance, 1 - rows.chance),
+    )
+
+
+def top_of_several(n, rng, *, k=5, alpha=0.6, sharpen=1.0):
+    q = rng.dirichlet(np.full(k, alpha), n).clip(1e-9)
+    q /= q.sum(axis=1, keepdims=True)
+    return Rows(softmax(sharpen * np.log(q), axis=1).max(axis=1), q.max(axis=1))
+
+
+def beta(n, rng, *, a=4.0, b=1.0, power=1.0):
+    score = rng.beta(a, b, n)
+    return Rows(score, score**power)
+
+
+def tied(n, rng, *, make):
+    rows = make(n, rng)
+    score = np.round(rows.score, 1).clip(0.05, 0.99)
+    return Rows(score, score)
+
+
+def through(n, rng, *, at, slope):
+    """Off everywhere but at one score, where decisions are right: their logits differ from there by a factor."""
+    rows = top_of_two(n, rng, spread=3)
+    return Rows(
+        rows.score, expit(logit(at) + slope * (logit(rows.score.clip(1e-6, 1 - 1e-6)) - logit(at)))
+    )
+
+
+def weighted(n, rng, *, make):
+    """Uneven weights, larger where the model is less often right: with these, 1,000 rows are worth about 500."""
+    rows = make(n, rng)
+    weights = np.exp(rng.normal(0, 0.75, n) + 1.5 * (1 - rows.chance))
+    return Rows(rows.score, rows.chance, weights=weights)
+
+
+def clustered(n, rng, *, make, size=5):
+    """Clusters of rows with the same score and outcome."""
+    rows = make(n // size, rng)
+    of = np.repeat(np.arange(n // size), size)
+    return Rows(rows.score[of], rows.chance[of], clusters=of)
+
+
+def varied(cases, *names):
+    """Some of the cases with weights, and in clusters."""
+    return {
+        f"{name}, {how}": partial(change, make=cases[name])
+        for name in names
+        for how, change in (("weighted", weighted), ("clusters of 5", clustered))
+    }
+
+
+def truth(make):
+    """Very many rows, by descending score, and their weights."""
+    rows = make(TRUTH_ROWS, np.random.default_rng(99))
+    order = np.argsort(-rows.score, kind="stable")
+    weights = np.ones(TRUTH_ROWS) if rows.weights is None else rows.weights
+    return rows.score[order], rows.chance[order], weights[order]
+
+
+# ---- What miscalibration costs
+
+COSTS = {"10, 1, 0": Costs(10, 1, 0), "4, 1, 0": Costs(4, 1, 0), "10, 3, 1": Costs(10, 3, 1)}
+CALIBRATED = {
+    "calibrated, 2 classes": top_of_two,
+    "calibrated, 5 classes": top_of_several,
+    "calibrated, confident": partial(beta, a=8, b=1),
+    "calibrated, ties": partial(tied, make=partial(beta, a=4, b=1)),
+}
+OFF = {
+    "logits x 1.5, 2 classes": partial(top_of_two, slope=1.5),
+    "logits x 2, 2 classes": partial(top_of_two, slope=2.0),
+    "logits x 1.5, 5 classes": partial(top_of_several, sharpen=1.5),
+    "logits x 0.5, 2 classes": partial(top_of_two, slope=0.5),
+    "shifted by 0.7, 2 classes": partial(top_of_two, shift=0.7),
+    "chance is the squared score": partial(beta, power=2.0),
+}
+HARMLESS = {
+    "all right with the probability at which keeping pays": 0.0,
+    "logits x 4 around the threshold that is right": 0.25,
+}
+
+
+OFF_TOO = OFF | varied(OFF, "logits x 2, 2 classes")
+
+
+@cache
+def true_cost(case: str, costs: Costs) -> float:
+    """Cost at face value minus that of the best threshold, on very many rows."""
+    score, chance, weights = truth(OFF_TOO[case])
+    more = weights * (chance * costs.right + (1 - chance) * costs.wrong - costs.referred)
+    upto = np.append(0.0, np.cumsum(more)) / weights.sum()
+    return float(upto[np.searchsorted(-score, -costs.face_value, side="right")] - upto.min())
+
+
+def decided(make, n: int, costs: Costs, rng, *, other: bool = False) -> Decision:
+    """The cost of a drawn file; `other`: with the best threshold chosen on other rows."""
+
+    def sample() -> Sample:
+        return Sample(
+            make(n, rng).confidences(rng), seed=int(rng.integers(2**31)), resamples=RESAMPLES
+        )
+
+    return Decision.of_rows(sample(), sample() if other else None, costs=costs, band=False)
+
+
+def says_cost(figure: Decision) -> bool:
+    return "So miscalibration costs" in figure.reading() and "nothing" not in figure.reading()
+
+
+def costs_of(
+    measures: str,
+    cases: dict[str, Callable],
+    outcome: Callable,
+    sizes: tuple[int, ...] = (200, 1_000),
+    costs: dict[str, Costs] = COSTS,
+    *,
+    other: bool = False,
+    **required: float,
+) -> None:
+    """Make a simulation of each case, size and set of costs."""
+    for case, make in cases.items():
+        for name, own in costs.items():
+            for n in sizes:
+
+                def draw(rng, case=case, make=make, own=own, n=n):
+                    return outcome(decided(make, n, own, rng, other=other), case, own)
+
+                words = f"{case}, costs {name}, {n:,} rows"
+                simulation("cost-of-miscalibration", measures, words, **required)(draw)
+
+
+def said(figure, _case, _costs):
+    return says_cost(figure)
+
+
+def covers(figure, case, costs):
+    ends = figure.excess_interval
+    return bool(ends is not None and ends.low <= true_cost(case, costs) <= ends.high)
+
+
+FIRST = {"10, 1, 0": COSTS["10, 1, 0"]}
+TWO = FIRST | {"4, 1, 0": COSTS["4, 1, 0"]}
+costs_of("said of calibrated models", CALIBRATED, said, at_most=0.025)
+costs_of(
+    "said of calibrated models",
+    varied(CALIBRATED, "calibrated, 2 classes"),
+    said,
+    (1_000,),
+    TWO,
+    at_most=0.025,
+)
+costs_of(
+    "said of calibrated models, threshold chosen on other rows",
+    {"calibrated, 2 classes": top_of_two},
+    said,
+    costs=TWO,
+    other=True,
+    at_most=0.025,
+)
+for name, own in TWO.items():
+    costs_of(
+        "said where the threshold at face value is right",
+        {
+            case: partial(through, at=own.face_value, slope=slope)
+            for case, slope in HARMLESS.items()
+        },
+        said,
+        costs={name: own},
+        at_most=0.05,
+    )
+costs_of("said of models that are off", OFF, said, (200, 1_000, 5_000), FIRST)
+costs_of("the interval covers the true cost", OFF_TOO, covers, costs=TWO, at_least=0.93)
+
+
+# ---- Where the scores are useful
+
+USELESS = {
+    "uniform, 30 % hits": lambda n, rng: Rows(rng.beta(2, 4, n), np.full(n, 0.3)),
+    "uniform, 50 % hits": lambda n, rng: Rows(rng.random(n), np.full(n, 0.5)),
+    "rare, 2 % hits": lambda n, rng: Rows(rng.beta(1, 30, n), np.full(n, 0.02)),
+    "nearly constant, 30 % hits": lambda n, rng: Rows(
+        expit(logit(0.3) + rng.normal(0, 0.05, n)), np.full(n, 0.3)
+    ),
+    "four values, 20 % hits": lambda n, rng: Rows(
+        rng.choice([0.1, 0.2, 0.3, 0.5], n), np.full(n, 0.2)
+    ),
+    "constant, 30 % hits": lambda n, rng: Rows(np.full(n, 0.3), np.full(n, 0.3)),
+    "in reverse": lambda n, rng: Rows(*(lambda e: (expit(e), expit(-e)))(rng.normal(0, 1.5, n))),
+}
+USEFUL = {
+    "calibrated": events,
+    "calibrated, hardly tells apart": partial(events, mean=-1, spread=0.5),
+    "calibrated, rare hits": partial(events, mean=-4, spread=1.2),
+    "logits x 2": partial(events, slope=2.0),
+    "logits + 1.5": partial(events, shift=1.5),
+    "ten values": partial(tied, make=partial(events, slope=2.0)),
+}
+USEFUL |= varied(USEFUL, "logits x 2", "logits + 1.5")
+USELESS |= varied(USELESS, "uniform, 30 % hits", "uniform, 50 % hits", "rare, 2 % hits")
+CUTOFFS = np.arange(1, 100) / 100
+
+
+@cache
+def truly_useful(case: str) -> np.ndarray:
+    """Cutoffs at which the scores have a higher net benefit than both defaults, shape (99,)."""
+    score, chance, weights = truth(USEFUL[case])
+    cell = np.searchsorted(CUTOFFS, score, side="right")
+    n, hits = (
+        np.bincount(cell, w, minlength=100)[::-1].cumsum()[::-1]
+        for w in (weights, weights * chance)
+    )
+    net = hits[1:] - (n[1:] - hits[1:]) * CUTOFFS / (1 - CUTOFFS)
+    everybody = hits[0] - (n[0] - hits[0]) * CUTOFFS / (1 - CUTOFFS)
+    # Far within the error of the truth, as of cutoffs without scores on one side.
+    return net > np.maximum(everybody, 0) + 1e-9 * TRUTH_ROWS
+
+
+def useful_at(make, n, rng) -> NetBenefit:
+    sample = Sample(
+        make(n, rng).predictions(rng),
+        "positive",
+        seed=int(rng.integers(2**31)),
+        resamples=RESAMPLES,
+    )
+    return NetBenefit.compute(sample, band=False)
+
+
+def says_useful(figure: NetBenefit) -> bool:
+    return figure.reading().startswith("Deciding by the scores is better")
+
+
+for n in (200, 1_000, 5_000):
+    for case, make in USELESS.items():
+        simulation("useful-range", "said of useless scores", f"{case}, {n:,} rows", at_most=0.05)(
+            lambda rng, make=make, n=n: says_useful(useful_at(make, n, rng))
+        )
+    for case, make in USEFUL.items():
+        simulation(
+            "useful-range", "names a cutoff where it is not", f"{case}, {n:,} rows", at_most=0.05
+        )(
+            lambda rng, make=make, n=n, case=case: bool(
+                (useful_at(make, n, rng).useful & ~truly_useful(case)).any()
+            )
+        )
+        simulation(
+            "useful-range", "share of the useful cutoffs that is named", f"{case}, {n:,} rows"
+        )(
+            lambda rng, make=make, n=n, case=case: float(
+                useful_at(make, n, rng).useful[truly_useful(case)].mean()
+            )
+        )
+
+# ---- Thresholds with a risk
+
+RANKED = {
+    "calibrated": partial(top_of_two, spread=2.5),
+    "logits x 2": partial(top_of_two, spread=2.5, slope=2.0),
+    "5 classes": top_of_several,
+    "nearly always right": partial(beta, a=30, b=1),
+    "ten values": partial(tied, make=partial(beta, a=4, b=1)),
+}
+RANKED |= varied(RANKED, "logits x 2", "nearly always right")
+
+
+@cache
+def risks_from(case: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Scores, descending, and the weight and risk of all rows from each on; shape (TRUTH_ROWS,) each."""
+    score, chance, weights = truth(RANKED[case])
+    upto = np.cumsum(weights)
+    return score, upto, np.cumsum(weights * (1 - chance)) / upto
+
+
+def true_risk(case: str, threshold: float) -> float:
+    """Risk of all rows from a threshold on."""
+    score, _, risk = risks_from(case)
+    return float(risk[max(np.searchsorted(-score, -threshold, side="right") - 1, 0)])
+
+
+def kept_of_best(choice, case: str, target: float) -> float | None:
+    """Share of the rows that is kept, over the largest with a risk of at most `target`; None if there is none."""
+    score, upto, risk = risks_from(case)
+    whole = np.append(score[1:] != score[:-1], True)
+    best = float(np.max(upto[whole & (risk <= target)], initial=0.0) / upto[-1])
+    return choice.coverage / best if best else None
+
+
+def at_risk(make, n, target, rng):
+    sample = Sample(make(n, rng).confidences(rng), resamples=1)
+    return RiskCoverage.compute(sample, band=False).at_risk(target, others=False)
+
+
+def violated(choice, case, target) -> bool:
+    return bool(choice.kept and true_risk(case, choice.threshold) > target)
+
+
+for target in (0.1, 0.03):
+    for case, make in RANKED.items():
+        for n in (40, 200, 1_000, 5_000):
+            words = f"{case}, {100 * target:g} %, {n:,} rows"
+            simulation("threshold-risk", "the risk is larger", words, at_most=0.05)(
+                lambda rng, make=make, n=n, target=target, case=case: violated(
+                    at_risk(make, n, target, rng), case, target
+                )
+            )
+            if n >= 200:
+                simulation("threshold-risk", "kept, as a share of what could be", words)(
+                    lambda rng, make=make, n=n, target=target, case=case: kept_of_best(
+                        at_risk(make, n, target, rng), case, target
+                    )
+                )
+
+
+#: A tenth of all rows is wrong from every threshold on: any threshold at all violates the risk, and chance alone decides.
+for n in (40, 200, 1_000, 5_000):
+    simulation(
+        "threshold-risk",
+        "the risk is larger",
+        f"10.01 % wrong everywhere, 10 %, {n:,} rows",
+        at_most=0.05,
+    )(
+        lambda rng, n=n: bool(
+            at_risk(lambda n, rng: Rows(rng.random(n), np.full(n, 0.8999)), n, 0.1, rng).kept
+        )
+    )
+
+
+def of_tasks(rng, *, rows: int, tasks: int = 13, target: float = 0.1) -> bool:
+    """Whether the threshold of any task has a larger risk: some tasks are easy, some are hard."""
+    task = np.repeat(np.arange(tasks), rows)
+    e = rng.normal(np.linspace(0.5, 3, tasks)[task], 1.5)
+    drawn = Rows(expit(np.abs(e)), expit(np.abs(e) / 1.3))
+    data = drawn.confidences(rng, groups={"task": task})
+    levels = levels_of(Sample(data, resamples=1), "task", target)
+    for one, choice in zip(levels.slices.slices, levels.choices, strict=True):
+        mean = np.linspace(0.5, 3, tasks)[int(one.where[0][1])]
+        if choice.kept and _risk_of_task(mean, choice.threshold) > target:
+            return True
+    return False
+
+
+def _risk_of_task(mean: float, threshold: float) -> float:
+    e = np.abs(np.linspace(mean - 9, mean + 9, 20_001))
+    density = np.exp(-0.5 * ((np.linspace(mean - 9, mean + 9, 20_001) - mean) / 1.5) ** 2)
+    kept = density * (expit(e) >= threshold)
+    return float(kept @ expit(-e / 1.3) / kept.sum())
+
+
+for rows in (20, 40, 60, 400):
+    simulation(
+        "threshold-risk",
+        "the risk of any of 13 tasks is larger",
+        f"10 %, {rows} rows each",
+        at_most=0.05,
+    )(partial(of_tasks, rows=rows))

@@ -1,0 +1,92 @@
+"""What is said of the bin that is worst: the share of hits to expect there, and its interval."""
+
+from __future__ import annotations
+
+from functools import cache, partial
+
+import numpy as np
+from scipy.special import expit
+
+from benchmarks.claims import simulation
+from benchmarks.claims.files import several_classes, two
+from calviz.core.predictions import Predictions
+from calviz.sample.sample import Sample
+from calviz.verdicts.evaluation import BinGap
+from calviz.verdicts.joint_tests import collect_evidence
+
+RESAMPLES = 199
+#: Rows that the true shares of hits are computed from.
+TRUTH_ROWS = 1_000_000
+
+
+def bump(n, rng, *, low, high, by):
+    """Draw scores that are exact but between two of them, where so much is added to the probability."""
+    score = expit(rng.normal(0, 1.5, n))
+    chance = np.clip(score + by * ((score > low) & (score < high)), 0, 1)
+    labels = rng.random(n) < chance
+    return np.column_stack([1 - score, score]), labels.astype(int), np.abs(score - chance)
+
+
+#: The positive class of two, and the top label of more.
+CASES = {
+    "logits x 1.1, 2 classes": partial(two, slope=1.1),
+    "logits x 1.2, 2 classes": partial(two, slope=1.2),
+    "logits x 1.5, 2 classes": partial(two, slope=1.5),
+    "logits x 2, 2 classes": partial(two, slope=2.0),
+    "logits x 0.7, 2 classes": partial(two, slope=0.7),
+    "too high, 2 classes": partial(two, shift=-0.35),
+    "25 points too high in one bin of 15, 2 classes": partial(bump, low=0.6, high=0.667, by=-0.25),
+    "10 points too low between 0.2 and 0.4, 2 classes": partial(bump, low=0.2, high=0.4, by=0.1),
+    "logits x 1.2, 5 classes": partial(several_classes, k=5, alpha=0.6, sharpen=1.2),
+    "logits x 1.5, 5 classes": partial(several_classes, k=5, alpha=0.6, sharpen=1.5),
+    "logits x 2, 5 classes": partial(several_classes, k=5, alpha=0.6, sharpen=2.0),
+    "logits x 1.2, 20 classes": partial(several_classes, k=20, alpha=0.2, sharpen=1.2),
+}
+
+
+@cache
+def population(case: str, kind: str) -> tuple[np.ndarray, np.ndarray]:
+    """Sorted scores of very many rows, and the number of hits up to each."""
+    probs, labels, _ = CASES[case](TRUTH_ROWS, np.random.default_rng(1))
+    top = probs.argmax(axis=1)
+    score, hit = (
+        (probs[:, 1], labels == 1) if kind == "positive" else (probs.max(axis=1), labels == top)
+    )
+    order = np.argsort(score)
+    return score[order], np.append(0, np.cumsum(hit[order]))
+
+
+def worst_bin(rng, *, case, n, judged):
+    """Draw a file, and judge the worst bin, if one is named, with the share of hits in its range in the population."""
+    probs, labels, _ = CASES[case](n, rng)
+    reduction = "positive" if probs.shape[1] == 2 else "top-label"
+    data = Predictions(probs=probs, labels=labels)
+    sample = Sample(data, reduction, seed=int(rng.integers(2**31)), resamples=RESAMPLES)
+    evidence = sample.once(collect_evidence)
+    worst = evidence.worst
+    if not evidence.beyond_noise or worst is None:
+        return None
+    score, hits = population(case, evidence.reduction.kind)
+    low, high = np.searchsorted(score, [worst.low, worst.high], side="right")
+    return judged(worst, (hits[high] - hits[low]) / (high - low))
+
+
+def nearer(worst: BinGap, truth: float) -> bool:
+    """Whether the expected share is nearer the truth than the mean score."""
+    return abs(worst.expected - truth) < abs(worst.mean_score - truth)
+
+
+def covers(worst: BinGap, truth: float) -> bool:
+    """Whether the interval holds the truth."""
+    return worst.expected_interval.low <= truth <= worst.expected_interval.high
+
+
+for case in CASES:
+    for n in (500, 2_000) if "x 1.1" not in case else (10_000,):
+        for measures, judged, least in (
+            ("expected share nearer the truth than the score", nearer, 0.7),
+            ("interval holds the truth", covers, 0.95),
+        ):
+            simulation("worst-bin", measures, f"{case}, {n:,} rows", at_least=least)(
+                partial(worst_bin, case=case, n=n, judged=judged)
+            )
