@@ -405,6 +405,8 @@ def _adjusted(measured: list[Slice]) -> tuple[Slice, ...]:
 FEWEST_CLUSTERS = 8
 #: Tails up to this, of either side, are those of the convolved weights.
 _SMALL = 0.05
+#: Tails below this are known only to be so small.
+_PRECISION = 1e-12
 _TINY = np.finfo(np.float64).tiny
 
 
@@ -450,7 +452,7 @@ class SliceSums:
 
     @property
     def spread(self) -> FloatArray:
-        """Standard error of the gap, shape (S,); for clustered rows that of a mean of independent clusters."""
+        """Standard error of the gap, shape (S,), 0 without rows; for clustered rows that of a mean of independent clusters."""
         if self.between is not None and self.clusters is not None:
             # Centred: each cluster's sum minus the gap times its rows; approximate, exact for clusters of equal size.
             total = self.gap * self.mass
@@ -461,9 +463,8 @@ class SliceSums:
             _, squares, cross = self.weighted
             around = self.squares - 2 * self.gap * cross + self.gap**2 * squares
             return np.asarray(np.sqrt(np.maximum(around, 0)) / np.maximum(self.mass, _TINY))
-        around = np.maximum(self.squares / self.rows - self.gap**2, 0)
-        result: FloatArray = np.sqrt(around / self.rows)
-        return result
+        rows = np.maximum(self.rows, 1)
+        return np.asarray(np.sqrt(np.maximum(self.squares / rows - self.gap**2, 0) / rows))
 
     def rest_of(self, whole: SliceSums) -> SliceSums:
         """The sums of the rows that are not in each slice."""
@@ -608,7 +609,7 @@ def tails_if_calibrated(
         for i in small.tolist():
             rows = heavy[(codes[heavy] == i) & (weights[heavy] > least[i])]
             if rows.size:
-                tails[:, i] = tails_of_hits(
+                exact = tails_of_hits(
                     difference[i],
                     variance[i],
                     sums.third[i],
@@ -617,6 +618,10 @@ def tails_if_calibrated(
                     events.score[rows].astype(np.float64),
                     events.hit[rows],
                     weights[rows],
+                )
+                # Below the precision of the convolution, gamma tails still tell which slice is further off.
+                tails[:, i] = np.where(
+                    np.less(exact, _PRECISION), np.minimum(exact, tails[:, i]), exact
                 )
     return tails
 

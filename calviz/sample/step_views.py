@@ -419,6 +419,7 @@ class AreaEstimate(NamedTuple):
     freedom: float = math.inf
 
 
+@once_per_view
 def estimate_of_rows(view: Steps) -> AreaEstimate:
     """Estimate the variance of the AUROC of rows with hits and misses, not clustered."""
     placed = Placements.of(view)

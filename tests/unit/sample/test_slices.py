@@ -167,6 +167,22 @@ def test_small_slices_and_names_are_left_out_and_said():
     assert tested.skipped == ("name has 1,100 values, more than 1,000",)
 
 
+@pytest.mark.parametrize("weights", [None, np.r_[np.zeros(60), np.arange(1.0, 61)]])
+def test_one_slice_has_no_rest_and_rows_without_weight_say_nothing(weights):
+    rng = np.random.default_rng(0)
+    score = rng.random(120)
+    groups = {"one": np.zeros(120, int), "halves": np.arange(120) // 60}
+    data = calviz.Predictions(
+        probs=score, labels=(rng.random(120) < score).astype(int), groups=groups, weights=weights
+    )
+    how = {"pairs": False, "against": "rest", "reduction": "positive"}
+    p = {s.name: s.p_value for s in slices(data, **how).slices}
+    assert p["one = 0"] == 1
+    assert set(p) == {"one = 0", "halves = 1"} | ({"halves = 0"} if weights is None else set())
+    if weights is not None:
+        assert p["halves = 1"] == 1
+
+
 def test_certain_and_right_is_never_off():
     data = predictions([1.0, 1.0, 0.0, 0.0], [1, 1, 0, 0], g=["x", "x", "y", "y"])
     tested = slices(data, reduction="positive", min_rows=2)
