@@ -67,11 +67,9 @@ def explore_trust_by_group(chosen: Settings, columns: list[str]) -> None:
             "score": percent_numbers(s.score for s in levels.slices.slices),
             "hits": percent_numbers(s.hits for s in levels.slices.slices),
             "is": [levels.word(s) for s in levels.slices.slices],
-            "from": [c.threshold if c.kept else None for c in levels.choices],
+            "from": [decimal(c.threshold) if c.kept else "not shown" for c in levels.choices],
             "kept": [c.kept for c in levels.choices],
-            "right there": [
-                percent_numbers([c.accuracy])[0] if c.kept else None for c in levels.choices
-            ],
+            "right there": [percent(c.accuracy) if c.kept else "" for c in levels.choices],
             "more": ["" if c.kept else c.more_words for c in levels.choices],
         },
         hide_index=True,
@@ -82,8 +80,7 @@ def explore_trust_by_group(chosen: Settings, columns: list[str]) -> None:
             "kept": st.column_config.NumberColumn(format="localized"),
             "score": st.column_config.NumberColumn("mean score", format="%.1f %%"),
             "hits": st.column_config.NumberColumn(format="%.1f %%"),
-            "from": st.column_config.NumberColumn("confidence from", format="%.3f"),
-            "right there": st.column_config.NumberColumn(format="%.1f %%"),
+            "from": st.column_config.TextColumn("confidence from"),
             "more": st.column_config.TextColumn("more rows needed"),
         },
     )

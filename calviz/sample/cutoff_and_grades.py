@@ -16,7 +16,6 @@ from calviz.core.blocks import (
     BoolArray,
     FloatArray,
     IntArray,
-    effective_number,
     proportional,
 )
 from calviz.core.claims import claim
@@ -370,20 +369,20 @@ class _Units:
     unit, step : ndarray of int, shape (n,)
         Unit and step of each row.
     weight, miss : ndarray, shape (n,)
-    design_effect : float
-        Rows per independent unit of equal weight (Kish).
+    most : float
+        Largest total weight of a unit.
     """
 
     unit: IntArray
     step: IntArray
     weight: FloatArray
     miss: FloatArray
-    design_effect: float
+    most: float
 
     def fewest(self, risk: float, confidence: float) -> float:
-        """Number of rows that show the risk without any miss."""
+        """Number of rows that show the risk without any miss, if all units are as heavy as the heaviest."""
         gain = math.log1p(_BETS[-1] * risk / (1 - risk))
-        return self.design_effect * (math.log(len(_BETS)) - math.log1p(-confidence)) / gain
+        return self.most * (math.log(len(_BETS)) - math.log1p(-confidence)) / gain
 
     def against_risk(self, risk: float, lowest: int) -> float:
         """p-value of a larger risk of the rows from a step on: the inverse of what bets on each unit have become.
@@ -410,14 +409,8 @@ def _units(sample: Sample, view: Steps, value: FloatArray) -> _Units:
     weight = np.ones(draws.n) if draws.weights is None else draws.weights
     unit = np.arange(draws.n) if draws.cluster is None else draws.cluster
     step = np.searchsorted(view.score, value.astype(np.float64) - 1e-12)
-    of_units = np.bincount(unit, weight).astype(np.float64)
-    return _Units(
-        unit,
-        step,
-        weight,
-        (~sample.top_scored.hit).astype(np.float64),
-        draws.n / effective_number(of_units[of_units > 0]),
-    )
+    miss = (~sample.top_scored.hit).astype(np.float64)
+    return _Units(unit, step, weight, miss, float(np.bincount(unit, weight).max()))
 
 
 def _rows_missing(ranking: Ranking, *, risk: float, confidence: float, fewest: float) -> int | None:

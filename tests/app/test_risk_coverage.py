@@ -1,5 +1,6 @@
 """The page Risk-coverage."""
 
+import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
@@ -14,7 +15,7 @@ def test_a_slider_says_what_a_threshold_does(by, ranking):
     app = open_page("data=breast_cancer", "risk_coverage")
     app.segmented_control(key="ranking").set_value(ranking).run()
     app.segmented_control(key="by").set_value(by).run()
-    expected = "5.0 % are wrong, with 95 % confidence" if by == "error" else "the accuracy is"
+    expected = "are wrong, with 95" if by == "error" else "the accuracy is"
     assert expected in text_of(quiet(app))
 
 
@@ -115,3 +116,22 @@ def test_the_table_of_few_rows_ends_with_all_of_them():
     table = next(t.value for t in app.dataframe if "rows kept" in t.value.columns)
     assert table["rows kept"].tolist() == list(range(1, 8))
     assert table["kept"].tolist()[-1] == "100 %"
+
+
+@pytest.mark.slow
+def test_each_task_has_a_threshold_or_the_rows_that_are_missing():
+    rng = np.random.default_rng(0)
+    task = np.repeat(["algebra", "law", "chess"], [900, 500, 40])
+    score = rng.uniform(0.7, 1, task.size)
+    lines = [
+        f"{s:.6f},{int(hit)},{name}"
+        for s, hit, name in zip(score, rng.random(task.size) < score, task, strict=True)
+    ]
+    app = upload(open_page(), "tasks.csv", "\n".join(["confidence,correct,task", *lines]).encode())
+    app = quiet(app.switch_page("pages/risk_coverage.py").run())
+    table = next(t.value for t in app.dataframe if "from" in t.value).set_index("task")
+    assert table.loc["algebra", "kept"] > 0
+    assert table.loc["chess", "kept"] == 0
+    assert table.loc["algebra", "more"] == ""
+    assert table.loc["chess", "more"].startswith("about")
+    assert "on new rows too, with 95 % confidence for all values together" in text_of(app)
