@@ -173,8 +173,8 @@ class PredictionSets:
 
     def _of_each_class(self, other: str) -> str:
         text = (
-            "Each class has a threshold of its own (Mondrian), so that this share is aimed at for every class; one for all would give "
-            f"{other}."
+            "Each class has a threshold of its own (Mondrian), so that this coverage holds for every class, not only on average; one for "
+            f"all would give {other}."
         )
         if self.too_few:
             needed = math.ceil(self.coverage / (1 - self.coverage) - _ROUNDING)

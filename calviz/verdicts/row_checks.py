@@ -455,23 +455,25 @@ class _LabelFit:
 def label_errors_found(sample: Sample) -> LabelErrors | None:
     """Return the comparison if wrong labels are shown, or explain what the verdict states as well as logits that are too large.
 
-    Rows with weights or clusters, and profiles, are not compared: their likelihood is unknown.
+    Rows with weights or clusters, and profiles, are not compared: their likelihood is unknown. Nor is that of a factor of logits for
+    confidence-only data, which is close to that of two classes only where the model is sure.
     """
-    if not sample.data.alike or sample.data.cells is not None:
+    data = sample.data
+    if not data.alike or data.cells is not None:
         return None
     errors = sample.once(label_errors)
-    if errors.shown or (errors.explain and _fits_the_bins(sample, errors)):
+    if errors.shown:
         return errors
-    return None
+    explain = isinstance(data, Predictions) and errors.explain
+    return errors if explain and _fits_the_bins(sample, errors, data.n_classes) else None
 
 
-def _fits_the_bins(sample: Sample, errors: LabelErrors) -> bool:
+def _fits_the_bins(sample: Sample, errors: LabelErrors, k: int) -> bool:
     """Whether the verdict states an error, and wrong labels explain the hits of its bins (chi-square of Hosmer & Lemeshow 1980)."""
     evidence = sample.once(collect_evidence)
     if not evidence.beyond_noise:
         return False
     sums = chosen_bins(sample.but(reduction=evidence.reduction))
-    k = sample.data.n_classes if isinstance(sample.data, Predictions) else math.inf
     at_random = max(evidence.reduction.r if evidence.reduction.kind == "within-top-r" else 1, 1) / k
     share = errors.share / (1 - 1 / k)
     count = np.maximum(sums.count, 1)
