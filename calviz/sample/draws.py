@@ -139,7 +139,8 @@ class GroupWeights:
     @property
     def dtype(self) -> np.dtype[Any]:
         """Type of the weights as an array."""
-        return self.times.dtype
+        kind: np.dtype[Any] = self.times.dtype
+        return kind
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> FloatArray:
         group = self.rows.group
@@ -162,8 +163,8 @@ class GroupWeights:
 
     def of_draws(self, table: Any) -> FloatArray:
         """Sums over the groups of a table, shape (C, G), in each resample, shape (C, b)."""
-        sums = table @ self.times
-        return sums.toarray() if issparse(sums) else np.asarray(sums)
+        sums: Any = table @ self.times
+        return np.asarray(sums if isinstance(sums, np.ndarray) else sums.toarray())
 
     def of_groups(self, table: Any, rows: slice = slice(None)) -> Any:
         """Sums of a table, shape (C, m), of the rows in a slice over those of each group with their own weights, shape (C, G)."""
@@ -185,7 +186,7 @@ def rows_of(weights: RowWeights, rows: IntArray) -> FloatArray:
         chosen: FloatArray = np.asarray(weights[rows])
         return chosen
     draws = weights.rows
-    every = weights.times[rows if draws.group is None else draws.group[rows]]
+    every: FloatArray = weights.times[rows if draws.group is None else draws.group[rows]]
     return every if draws.weights is None else every * draws.weights[rows, None]
 
 
