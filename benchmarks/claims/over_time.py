@@ -77,16 +77,22 @@ same(
 same("NLL, two days of 40 rows", lambda rng: bool(measured(*binary(rng, [40, 40])).changed))
 
 
-def clusters(rng):
-    """Draw 30 days of ten clusters of 1 to 30 rows each, whose logits are off by a common amount that the model does not see."""
-    sizes = rng.integers(1, 31, 300)
+def clusters(rng, sizes):
+    """Draw 30 days of ten clusters each, whose logits are off by a common amount that the model does not see."""
     cluster = np.repeat(np.arange(300), sizes)
     own, e = rng.normal(0, 1, 300)[cluster], rng.normal(0, 1.5, cluster.size)
     labels = (rng.random(cluster.size) < expit(e + own)).astype(int)
     return bool(measured(expit(e), labels, cluster // 10, clusters=cluster).changed)
 
 
-same("NLL, 30 days of 10 clusters of 1 to 30 rows", clusters)
+same(
+    "NLL, 30 days of 10 clusters of 1 to 30 rows",
+    lambda rng: clusters(rng, rng.integers(1, 31, 300)),
+)
+same(
+    "NLL, 30 days of 10 clusters, of 3 rows or of 30 in turn",
+    lambda rng: clusters(rng, np.where(np.arange(300) // 10 % 2, 30, 3)),
+)
 
 
 def weights(rng):
@@ -97,6 +103,16 @@ def weights(rng):
 
 
 same("NLL, 40 days of 100 rows, heavy weights", weights)
+
+
+def weights_of_days(rng):
+    """Draw weights that vary much on every other day."""
+    scores, labels, day = binary(rng, [100] * 40)
+    heavy = np.exp(np.where(day % 2, 1.5, 0.1) * rng.normal(size=scores.size))
+    return bool(measured(scores, labels, day, weights=heavy).changed)
+
+
+same("NLL, 40 days of 100 rows, heavy weights on every other", weights_of_days)
 
 
 def cells(rng):

@@ -487,11 +487,16 @@ def _draw_periods(result: OverTime, settings: Settings) -> None:
         if result.small
         else ""
     )
-    words = " and both metrics" if len(result.tested) > 1 else ""
+    both = len(result.tested) > 1
     tested = (
         f" A period differs beyond chance where rows dealt out to the periods at random ({result.resamples:,} times) "
-        f"rarely make one as unusual, all periods{words} taken together (Westfall and Young); that may be a change of the model, "
-        "of the labels or of the rows that come."
+        f"rarely make one as unusual, all periods{' and both metrics' if both else ''} taken together (Westfall and Young); that may "
+        "be a change of the model, of the labels or of the rows that come."
+        + (
+            " The MCS, mean score minus share of hits, is tested too: a shift of the scores shows in it first."
+            if both
+            else ""
+        )
         if result.resamples
         else ""
     )

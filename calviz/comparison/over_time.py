@@ -334,19 +334,19 @@ def _after_permutations(
     code = np.searchsorted(large, divided.code[rows])
     if part.data.cells is not None:
         part, unit, units = _units_of_cells(rng, part, code)
-    elif part.data.clusters is None:
-        units = Units.of(rng, code)
-        unit = units.number
     else:
-        levels, cluster = np.unique(part.data.clusters.codes, return_inverse=True)
-        of_cluster = np.zeros(levels.size, dtype=np.intp)
-        of_cluster[cluster] = code
-        if (of_cluster[cluster] != code).any():
+        clusters = part.data.clusters
+        levels, token = np.unique(
+            np.arange(code.size) if clusters is None else clusters.codes, return_inverse=True
+        )
+        of_token = np.zeros(levels.size, dtype=np.intp)
+        of_token[token] = code
+        if (of_token[token] != code).any():
             raise NotAvailable(
                 "changes are not tested: clusters extend over several periods, so the periods are not independent."
             )
-        units = Units.of(rng, of_cluster)
-        unit = units.number[cluster]
+        units = Units.of(rng, of_token, np.bincount(token, part.weights))
+        unit = units.number[token]
     weighted = Weighted(part, dict.fromkeys((metric, GAP)))
     if metric not in weighted.metrics:
         raise NotAvailable(
@@ -384,9 +384,10 @@ def _membership(codes: IntArray, periods: int) -> csr_array:
 class Units:
     """What is permuted among the periods: rows (or clusters), or of many rows random blocks within each period.
 
-    Blocks change places with blocks of the same size, so that permutations keep the size of every period. They form a group, for
-    which the test is exact too (Hemerik & Goeman 2018), and sums per block make a permutation of a million rows as cheap as one of
-    `MOST_BLOCKS`. Each period has some blocks of each smaller size, so that also a small one has partners.
+    Units change places with units alike: blocks of as many rows, clusters of about as many rows, rows of about the same weight. So
+    permutations keep the size of every period, and a period of few large clusters is not compared with many small ones. They
+    form a group, for which the test is exact too (Hemerik & Goeman 2018), and sums per block make a permutation of a million rows
+    as cheap as one of `MOST_BLOCKS`. Each period has some blocks of each smaller size, so that also a small one has partners.
 
     Attributes
     ----------
@@ -394,39 +395,45 @@ class Units:
         The unit of each row.
     period : ndarray of int, shape (U,)
         The period of each unit.
-    sizes : tuple of slice
-        Units of each size.
+    alike : tuple of slice
+        Units that change places.
     """
 
     number: IntArray
     period: IntArray
-    sizes: tuple[slice, ...]
+    alike: tuple[slice, ...]
 
     @classmethod
-    def of(cls, rng: np.random.Generator, code: IntArray) -> Units:
-        """Make units of rows in the periods `code`, shape (n,)."""
+    def of(cls, rng: np.random.Generator, code: IntArray, mass: FloatArray) -> Units:
+        """Make units of rows (or clusters) in the periods `code`, with the sums of weights `mass`, shape (n,) each."""
         most = 1
         while code.size > most * MOST_BLOCKS:
             most *= 2
-        lengths = [_block_sizes(count, most) for count in np.bincount(code).tolist()]
+        # Alike are masses within a factor of the square root of 2.
+        floor = np.floor(2 * np.log2(np.maximum(mass, np.finfo(float).tiny)) + 0.5)
+        kind = np.unique(floor, return_inverse=True)[1]
+        periods = int(code.max()) + 1
+        group = kind * periods + code
+        lengths = [_block_sizes(count, most) for count in np.bincount(group).tolist()]
         size = np.concatenate(lengths)
-        period = np.repeat(np.arange(len(lengths)), [some.size for some in lengths])
-        # Rows in random order within their periods are cut into blocks; then blocks are numbered by size.
+        group_of_unit = np.repeat(np.arange(len(lengths)), [some.size for some in lengths])
+        # Rows in random order within their groups are cut into blocks; then blocks are numbered by kind and size.
         shuffled = rng.permutation(code.size)
-        in_order = shuffled[np.argsort(code[shuffled], kind="stable")]
-        by_size = np.argsort(size, kind="stable")
+        in_order = shuffled[np.argsort(group[shuffled], kind="stable")]
+        likeness = group_of_unit // periods * (2 * most) + size
+        by_likeness = np.argsort(likeness, kind="stable")
         rank = np.empty(size.size, dtype=np.intp)
-        rank[by_size] = np.arange(size.size)
+        rank[by_likeness] = np.arange(size.size)
         number = np.empty(code.size, dtype=np.intp)
         number[in_order] = np.repeat(rank, size)
-        starts = np.flatnonzero(np.diff(size[by_size], prepend=0)).tolist()
+        starts = np.flatnonzero(np.diff(likeness[by_likeness], prepend=0)).tolist()
         slices = tuple(slice(a, b) for a, b in pairwise([*starts, size.size]))
-        return cls(number, period[by_size], slices)
+        return cls(number, group_of_unit[by_likeness] % periods, slices)
 
     def permuted(self, rng: np.random.Generator) -> IntArray:
-        """The periods of the units after a random permutation of those of each size, shape (U,)."""
+        """The periods of the units after a random permutation of those alike, shape (U,)."""
         period = self.period.copy()
-        for some in self.sizes:
+        for some in self.alike:
             rng.shuffle(period[some])
         return period
 
@@ -452,7 +459,7 @@ def _units_of_cells(
     if counts.sum() > MOST_BEHIND_CELLS:
         counts = rng.multivariate_hypergeometric(counts, MOST_BEHIND_CELLS, method="marginals")
     cell = np.repeat(np.arange(counts.size), counts)
-    units = Units.of(rng, code[cell])
+    units = Units.of(rng, code[cell], np.ones(cell.size))
     pieces, rows = np.unique(units.number * counts.size + cell, return_counts=True)
     unit, cell = np.divmod(pieces, counts.size)
     data = with_rows(sample.data.take(cell), weights=rows)

@@ -164,8 +164,7 @@ class GroupWeights:
     def of_draws(self, table: Any) -> FloatArray:
         """Sums over the groups of a table, shape (C, G), in each resample, shape (C, b)."""
         sums: Any = table @ self.times
-        is_sparse: bool = issparse(sums)
-        return np.asarray(sums.toarray() if is_sparse else sums)
+        return np.asarray(sums if isinstance(sums, np.ndarray) else sums.toarray())
 
     def of_groups(self, table: Any, rows: slice = slice(None)) -> Any:
         """Sums of a table, shape (C, m), of the rows in a slice over those of each group with their own weights, shape (C, G)."""
