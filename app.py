@@ -4,14 +4,22 @@ from __future__ import annotations
 
 import streamlit as st
 
-from calviz.app import bar, jobs, navigation, open_files, screen
+from calviz.app import bar, jobs, navigation, open_files, screen, upload
+
+
+def draw_learn() -> None:
+    """Draw the panel Learn, whose texts no other page loads."""
+    from calviz.app import learn
+
+    learn.draw_page()
+
 
 navigation.enter(frame=True)
 navigation.pause_imports()
 navigation.configure_page()
 st.logo(navigation.LOGO)
 screen.draw_page_style()
-page = navigation.draw_navigation()
+page = navigation.draw_navigation({"data": upload.draw_page, "learn": draw_learn})
 with navigation.boundary():
     open_files.follow_address(navigation.here())
     jobs.empty_when_session_ends(open_files.files(), jobs.all_jobs())

@@ -19,13 +19,14 @@ from calviz.app import (
 )
 from calviz.app.session import Settings, md
 from calviz.comparison.rows import fit_split_for
-from calviz.core.entry_specs import RECALIBRATORS
+from calviz.core.entry_specs import CHECKS, RECALIBRATORS
 from calviz.core.errors import CalvizError
 from calviz.core.words import keep_units_together
 from calviz.figures.hundred_squares import HundredSquares
 from calviz.verdicts import analysis
 from calviz.verdicts.evaluation import Written
 from calviz.verdicts.joint_tests import MIN_ROWS
+from calviz.verdicts.miscalibration_checks import miscalibration
 
 #: Pixels of the diagram: the first screen holds it whole.
 DIAGRAM = 620
@@ -82,7 +83,7 @@ def overview(chosen: Settings) -> None:
             _button("Recalibrate", "recalibrate", primary=True)
             _button("See the rows", "reliability")
         # What the title says is not said again.
-        others = [f for f in evaluation.findings if f.code != "CAL001"]
+        others = [f for f in evaluation.findings if CHECKS[f.code].run is not miscalibration]
         st.subheader("Where to look", anchor=False)
         tables_and_cards.draw_findings(others, codes=False)
     with navigation.boundary():

@@ -152,13 +152,13 @@ def room_of(page: str) -> Room | None:
     return next((room for room in ROOMS if any(tab.key == page for tab in room.tabs)), None)
 
 
-def draw_navigation() -> Page:
+def draw_navigation(panels: Mapping[str, Callable[[], None]]) -> Page:
     """Draw the navigation; return the page that was asked for, whose key is `here()`.
 
-    The entry of a room leads to the tab that was open there last.
+    The entry of a room leads to the tab that was open there last; `panels` draw the pages that belong to no room.
     """
     opened: dict[str, str] = st.session_state.setdefault(_OPENED, {})
-    page = _navigation(opened)
+    page = _navigation(opened, panels)
     key = page.url_path or PAGES[0].key
     if page.url_path == PAGES[0].key:
         # The first page is at "/", but people also type its name.
@@ -170,7 +170,7 @@ def draw_navigation() -> Page:
     if room is not None and opened.get(room.key, room.tabs[0].key) != key:
         opened[room.key] = key
         # The entry of this room is now the open tab.
-        page = _navigation(opened)
+        page = _navigation(opened, panels)
     st.session_state[_HERE] = key
     return page
 
@@ -181,7 +181,7 @@ def here() -> str:
     return key
 
 
-def _navigation(opened: Mapping[str, str]) -> Page:
+def _navigation(opened: Mapping[str, str], panels: Mapping[str, Callable[[], None]]) -> Page:
     links: dict[str, Page] = {}
     for room in ROOMS:
         for tab in room.tabs:
@@ -195,7 +195,8 @@ def _navigation(opened: Mapping[str, str]) -> Page:
                 default=first,
                 visibility="visible" if visible else "hidden",
             )
-    for panel, draw in zip(PANELS, (_data, _learn), strict=True):
+    for panel in PANELS:
+        draw = panels.get(panel.key, _nothing)
         links[panel.key] = st.Page(draw, title=panel.title, url_path=panel.key, visibility="hidden")
     others = [
         st.Page(ROOMS[0].file, title=ROOMS[0].title, url_path=path, visibility="hidden")
@@ -205,16 +206,8 @@ def _navigation(opened: Mapping[str, str]) -> Page:
     return st.navigation([*links.values(), *others], position="top")
 
 
-def _data() -> None:
-    from calviz.app import upload
-
-    upload.draw_page()
-
-
-def _learn() -> None:
-    from calviz.app import learn
-
-    learn.draw_page()
+def _nothing() -> None:
+    """Draw nothing: only `app.py` knows the panels."""
 
 
 def link(key: str) -> Page:
@@ -303,7 +296,7 @@ def enter(*, frame: bool = False) -> None:
     if _FRAME not in st.session_state:
         st.session_state[_FRAME] = True
         configure_page()
-        draw_navigation()
+        draw_navigation({})
         _declared = True
         st.rerun()
 

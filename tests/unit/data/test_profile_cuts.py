@@ -7,8 +7,8 @@ import polars as pl
 import pytest
 
 import calviz
-from calviz.core import cells as core_cells
 from calviz.core import profile as profile_module
+from calviz.core import row_columns as core_cells
 from calviz.core.events import assign, equal_mass_edges
 from calviz.data.any_size import profiling as summarise
 from calviz.data.any_size import sums as aggregate
