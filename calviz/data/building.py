@@ -188,6 +188,8 @@ class _Builder:
         kind: Kind = "probabilities"
         for scores, array in zip(self.layout.scores, arrays, strict=True):
             model = scores.model or self.name
+            if scores.reversed:
+                array = np.ascontiguousarray(array[:, ::-1])
             # Repairs change numbers that the reader has looked at.
             filled = None if self.options.repair else fetched.filled(array)
             indices = decoded.indices

@@ -11,9 +11,9 @@ from calviz.core.errors import InputError, Reading
 from calviz.data import column_names
 from calviz.data.evidence import CLEAR, FEWEST_ROWS, clearer, follows, keys
 from calviz.data.format import Column
-from calviz.data.labels import class_key, event_of, no_event_of, whole
-from calviz.data.loaded import Notice, short
-from calviz.data.roles import ScoreColumns, TableView
+from calviz.data.labels import class_key, event_of, is_event_first, no_event_of, whole
+from calviz.data.loaded import Notice, ReadingForMap, short
+from calviz.data.roles import Found, ScoreColumns, TableView
 
 #: With more classes than this, no other order than the usual ones is looked for.
 _MOST_CLASSES = 50
@@ -55,6 +55,44 @@ def with_labels(view: TableView, scores: ScoreColumns, label: str | None) -> Sco
         text = f"the labels of '{short(label)}' count the classes from 1"
         view.note(Notice.LABEL_VALUES, "info", text)
     return _by_number(view, scores, column, [str(j + base) for j in range(k)])
+
+
+def with_event_last(view: TableView, found: Found) -> Found:
+    """Put the event last of two classes whose names say which it is: it is the positive class, unless the user gave the order."""
+    first, options = found.scores[0], view.options
+    ordered = options.scores is not None and not options.scores[0].endswith("*")
+    if ordered or options.class_names or view.table.class_names or found.multilabel:
+        return found
+    if not is_event_first(first.class_names) or first.width != 2:
+        return found
+    label = None if found.label is None else view.table[found.label]
+    is_array = len(first.columns) == 1
+    if is_array and (first.logits or (label is not None and label.width is not None)):
+        return found
+    if isinstance(options, ReadingForMap) and options.map_classes == first.class_names:
+        return found
+    labels, base = first.labels, options.label_base
+    values = set() if label is None else {*keys(label)} - {None}
+    if not labels and not values <= {class_key(name) for name in first.class_names}:
+        if None not in map(whole, values):
+            # Numbers that count the columns of the file.
+            labels = tuple(str(j + (base or 0)) for j in range(2))
+    elif base is not None:
+        return found
+    # Labels 0 and 1 are counted anyway.
+    labels = () if labels == ("1", "0") and base is None else labels[::-1]
+    scores = tuple(
+        replace(
+            each,
+            columns=each.columns[::-1],
+            class_names=each.class_names[::-1],
+            logits=each.logits[::-1],
+            labels=labels,
+            reversed=is_array,
+        )
+        for each in found.scores
+    )
+    return replace(found, scores=scores, one_hot=found.one_hot[::-1])
 
 
 def _by_words(

@@ -110,6 +110,16 @@ def no_event_of(classes: Iterable[str]) -> str | None:
     return next((w for w in (*(words - {happened or ""}), *pair) if w != happened), None)
 
 
+def is_event_first(classes: Sequence[str]) -> bool:
+    """Whether the first of two classes is the event, which comes last as the positive class.
+
+    >>> is_event_first(["Yes", "No"]), is_event_first(["no", "yes"]), is_event_first(["b", "a"])
+    (True, False, False)
+    """
+    spelled = [class_key(name) for name in classes]
+    return len(spelled) == len({*spelled}) == 2 and event_of(spelled) == spelled[0]
+
+
 def decode(
     values: npt.NDArray[Any] | Factor,
     k: int,
@@ -233,6 +243,9 @@ class _Decoder:
         if not self.known:
             raise InputError("holds no labels, only missing values", column=self.name)
         place = {class_key(label): j for j, label in enumerate(labels)}
+        place |= {
+            w: place[n] for w, n in (("false", "0"), ("true", "1")) if n in place and w not in place
+        }
         codes = [place.get(class_key(self.levels[j]), -1) for j in self.known]
         if -1 in codes:
             raise self._unknown(labels)

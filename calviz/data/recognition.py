@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from calviz.core.errors import InputError, OptionError
 from calviz.data import column_names
-from calviz.data.class_order import with_labels
+from calviz.data.class_order import with_event_last, with_labels
 from calviz.data.column_names import plain
 from calviz.data.format import Table
 from calviz.data.label_columns import (
@@ -110,6 +110,7 @@ def _scores_and_label(view: TableView, taken: set[str]) -> Found:
     if len(found.scores) == 1 and not view.options.models:
         found.scores = (of_named_class(view, found.scores[0], found.label),)
     found.scores = tuple(with_labels(view, s, found.label) for s in found.scores)
+    found = with_event_last(view, found)
     note_agreement(view, found, taken)
     return found
 

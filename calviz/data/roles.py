@@ -35,6 +35,8 @@ class ScoreColumns:
         or one 2-D array.
     labels : tuple of str
         How the label column spells the class of each column, where names and positions do not say it.
+    reversed : bool
+        Whether the classes of an array are in the other order than in the file.
     """
 
     columns: tuple[str, ...]
@@ -44,6 +46,7 @@ class ScoreColumns:
     model: str = ""
     logits: tuple[str, ...] = ()
     labels: tuple[str, ...] = ()
+    reversed: bool = False
 
     def holds_first_of(self, classes: tuple[str, ...]) -> bool:
         """Whether the only column is that of the first of two classes, not of the second as usual."""

@@ -542,7 +542,8 @@ def _labelled_classes(
     if scores.labels and column.numeric:
         return tuple(whole(text) for text in scores.labels), names
     if column.type == "boolean" and k == 2:
-        return (False, True), names if len(names) == k else ("0", "1")
+        first = len(names) == k and class_key(names[0]) == "true"
+        return (first, not first), names if len(names) == k else ("0", "1")
     values = table.fetch((), [label]).columns[label]
     if len(names) != k:
         # A single score column does not name both classes.

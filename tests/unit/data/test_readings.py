@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import io
+import json
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -63,6 +65,54 @@ def test_the_event_is_what_a_risk_model_predicts(words: str) -> None:
         data = loaded({"status": WORDS[words][order], "risk": P[order]}, label="status").first
         np.testing.assert_array_equal(data.labels, Y[order])
         np.testing.assert_allclose(data.probs[:, 1], P[order])
+
+
+#: How a header and the labels write no event and event.
+PAIRED = {
+    "p_0,p_1": (0, 1),
+    "p_no,p_yes": ("no", "yes"),
+    "class_No,class_Yes": (0, 1),
+    "p_False,p_True": (False, True),
+    "p_legit,p_fraud": (0, 1),
+    "legit,fraud": (False, True),
+    "p_-1,p_1": (-1, 1),
+}
+
+
+@pytest.mark.parametrize("header", PAIRED)
+def test_the_positive_class_is_the_event_in_every_order_of_columns(
+    header: str, tmp_path: Path
+) -> None:
+    none, event_ = header.split(",")
+    columns = {none: 1 - P, event_: P, "label": [PAIRED[header][y] for y in Y]}
+    for order in (columns, dict(reversed(columns.items()))):
+        frame = pd.DataFrame(order)
+        frame.to_parquet(tmp_path / "x.parquet")
+        made = calviz.profile(tmp_path / "x.parquet").predictions()
+        np.testing.assert_allclose(np.average(made.labels == 1, weights=made.weights), Y.mean())
+        texts = frame.drop(columns="label")
+        for data in (
+            loaded(order).first,
+            read(tmp_path / "x.parquet").first,
+            Predictions.from_frame(frame),
+            Predictions.from_arrays(frame["label"], texts),
+        ):
+            np.testing.assert_array_equal(data.labels, Y)
+            np.testing.assert_allclose(data.probs[:, 1], P)
+    # The order that somebody gives stays.
+    one = loaded(columns, scores=(event_, none)).first
+    np.testing.assert_allclose(one.probs[:, 0], P)
+
+
+def test_nested_probabilities_have_the_event_last_too() -> None:
+    rows = [
+        {"label": int(y), "probs": [{"label": "1", "prob": p}, {"label": "0", "prob": 1 - p}]}
+        for y, p in zip(Y, P.tolist(), strict=True)
+    ]
+    data = read("\n".join(map(json.dumps, rows)).encode(), name="x.jsonl").first
+    assert data.class_names == ("0", "1")
+    np.testing.assert_array_equal(data.labels, Y)
+    np.testing.assert_allclose(data.probs[:, 1], P)
 
 
 def test_a_pair_of_unknown_words_is_asked_about() -> None:
