@@ -31,7 +31,7 @@ from calviz.data.evidence import (
     summing,
 )
 from calviz.data.format import Column
-from calviz.data.labels import class_key, is_missing
+from calviz.data.labels import class_key, event_of, is_missing
 from calviz.data.loaded import Notice, known_columns, span
 from calviz.data.roles import ScoreColumns, ScoreKind, TableView
 
@@ -39,6 +39,8 @@ from calviz.data.roles import ScoreColumns, ScoreKind, TableView
 _SQL_CAST = re.compile(
     r":?\s*(float\d*|double( precision)?|numeric|decimal|real|text)(\(.*\))?", re.IGNORECASE
 )
+#: Columns that may be the label of models, looked at at most.
+_MOST_CANDIDATES = 50
 #: Beginnings of names that mark a score even if the column holds whole numbers (0 and 1, percentages).
 _STRONG = ("p", "y_prob", "y_score", "score", "risk", "logit", "log")
 
@@ -383,26 +385,36 @@ def mention_unused(view: TableView, used: ScoreColumns, others: Sequence[str]) -
 
 
 def _ask_if_models(view: TableView, columns: Sequence[str], label: str | None) -> None:
-    """Raise the question whether columns are models: each may be the probability of the event, and together they are no distribution."""
-    if label is None or view.table[label].width is not None:
-        return
-    found = event(view.table[label])
+    """Raise the question whether columns are models: each may be the probability of the event, and together they are no distribution.
+
+    Columns without common words are asked about if the labels follow at least two of them.
+    """
     scores = [view.table[name] for name in columns]
-    if found is None or sum_to_one(scores) or not all(in_unit(c.head) for c in scores):
+    if sum_to_one(scores) or not all(in_unit(c.head) for c in scores):
         return
-    numbers = {class_key(name) for name in without_common_words(columns)}
-    if numbers == {*keys(view.table[label])} - {None}:
-        return  # classes by number
-    if len(found[0]) < FEWEST_ROWS:
-        return
-    listed = ", ".join(f"'{name}'" for name in columns[:5])
-    raise InputError(
-        f"each of {listed} may be the probability of the event, as the rows do not sum to 1: are they models?",
-        readings=[
-            Reading(f"{len(columns)} models", {"models": tuple(columns)}),
-            *(Reading(f"only '{name}'", {"scores": (name,)}) for name in columns[:3]),
-        ],
-    )
+    alike = without_common_words(columns) != tuple(columns)
+    named = [] if label is None else [view.table[label]]
+    possible = named or [c for c in view.table.columns if is_label_like(c) and c not in scores]
+    for truth in possible[:_MOST_CANDIDATES]:
+        values = keys(truth) if truth.width is None else np.empty(0)
+        known = {*values} - {None}
+        numbers = {class_key(name) for name in without_common_words(columns)}
+        if len(known) != 2 or len(values) < FEWEST_ROWS or numbers == known:
+            continue  # too few rows, or classes by number
+        hit = values == event_of(known) if event_of(known) else values == max(known)
+        followed = [c.name for c in scores if abs(follows(c.head.astype(float), hit)) > CLEAR]
+        models = tuple(columns) if alike and named and event_of(known) else tuple(followed)
+        if len(models) < 2:
+            continue
+        chosen = {} if named else {"label": truth.name}
+        listed = ", ".join(f"'{name}'" for name in models[:5])
+        raise InputError(
+            f"each of {listed} may be the probability of the event, as the rows do not sum to 1: are they models?",
+            readings=[
+                Reading(f"{len(models)} models", {"models": models, **chosen}),
+                *(Reading(f"only '{name}'", {"scores": (name,), **chosen}) for name in models[:3]),
+            ],
+        )
 
 
 # ---- A single score
@@ -486,9 +498,7 @@ def by_values(view: TableView, taken: set[str], label: str | None) -> tuple[Scor
         scores = [c for c in scores if not is_label_like(c)] or scores
     if len(scores) > 1 and view.table.named:
         alike = [c for c in scores if not is_label_like(c)]
-        if len(alike) > 1 and without_common_words([c.name for c in alike]) != tuple(
-            c.name for c in alike
-        ):
+        if len(alike) > 1:
             _ask_if_models(view, [c.name for c in alike], label)
     rest = [c for c in view.table.columns if c not in scores and c.name not in taken]
     if len(scores) == 1 and (label is not None or any(is_label_like(c) for c in rest)):

@@ -24,6 +24,7 @@ from calviz.data.evidence import (
     levels,
     share_equal,
     sum_to_one,
+    summing,
 )
 from calviz.data.format import Column
 from calviz.data.labels import EVENT_WORDS, class_key, event_of, no_event_of, whole
@@ -272,7 +273,7 @@ def _is_of_event(view: TableView, confidence: Confidence, label: str) -> bool:
     below = float(np.mean(p < 1 / k - 1e-6))
     if k > 2:
         if below > BELOW_CHANCE:
-            raise _no_confidence(column.name, below, k, None)
+            raise _no_confidence(view, column, below, k, label)
         return False
     agrees = _threshold_agrees(view, column, confidence.predicted)
     if below > 0 and agrees and not called_confidence:
@@ -282,7 +283,7 @@ def _is_of_event(view: TableView, confidence: Confidence, label: str) -> bool:
         return confidence.predicted is None and not called_confidence
     if confidence.predicted is None and not called_confidence:
         return True
-    raise _no_confidence(column.name, below, 2, label)
+    raise _no_confidence(view, column, below, 2, label)
 
 
 def _threshold_agrees(view: TableView, score: Column, predicted: str | None) -> bool:
@@ -295,14 +296,30 @@ def _threshold_agrees(view: TableView, score: Column, predicted: str | None) -> 
     return len(says) >= FEWEST_ROWS and float(np.mean((says == at_least)[known])) >= NEARLY_ALL
 
 
-def _no_confidence(name: str, below: float, k: int, label: str | None) -> InputError:
-    """Return the question what a score is; with a `label`, it may be the probability of the event."""
-    readings = [Reading("a confidence all the same", {"kind": "confidence"})]
-    if label is not None:
-        chosen = {"kind": "probabilities", "label": label, "scores": (name,)}
-        readings.insert(0, Reading("the probability of the event", chosen))
+def _no_confidence(view: TableView, score: Column, below: float, k: int, label: str) -> InputError:
+    """Return the question what a score is: of one class or the event, or a confidence, as another column may be."""
+    numbers = view.numeric({label})
+    of_classes = {"kind": "probabilities", "label": label}
+    readings = []
+    if k == 2:
+        chosen = of_classes | {"scores": (score.name,)}
+        readings.append(Reading("the probability of the event", chosen))
+    elif score.name in (block := summing(numbers) or ()) and len(block) == k:
+        # Of columns called b, c and d beside it, it is the class that is left.
+        values = {*keys(view.table[label])} - {None}
+        left = values - {class_key(name) for name in block}
+        if len(left) == 1:
+            names = tuple(n if class_key(n) in values else next(iter(left)) for n in block)
+            chosen = of_classes | {"scores": block, "class_names": names}
+            readings.append(Reading(f"the probability of one of {k} classes", chosen))
+    for other in numbers:
+        if other is not score and other.type == "number" and in_unit(other.head):
+            if float(np.mean(other.head < 1 / k - 1e-6)) <= BELOW_CHANCE:
+                chosen = {"kind": "confidence", "scores": (other.name,)}
+                readings.append(Reading(f"'{short(other.name)}' is the confidence", chosen))
+    readings = [*readings[:3], Reading("a confidence all the same", {"kind": "confidence"})]
     return InputError(
-        f"'{short(name)}' lies below 1/{k} in {below:.0%} of the rows, which the confidence of a prediction "
+        f"'{short(score.name)}' lies below 1/{k} in {below:.0%} of the rows, which the confidence of a prediction "
         f"among {k:,} classes cannot; say what it is",
         readings=readings,
     )

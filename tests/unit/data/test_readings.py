@@ -138,6 +138,43 @@ def test_two_models_with_one_score_each_are_asked_about_and_read_as_models() -> 
             np.testing.assert_array_equal(data.labels, Y)
 
 
+@pytest.mark.parametrize("label", ["label", "admitted"])
+@pytest.mark.parametrize("words", [(0, 1), ("no", "yes"), ("B", "M")])
+def test_models_without_a_common_word_are_asked_about(label: str, words: tuple[Any, Any]) -> None:
+    rng = np.random.default_rng(0)
+    scores = {"mlp": P, "forest": np.clip(P * 0.7 + 0.1, 0, 1), "humidity": rng.random(N).round(3)}
+    columns = {**scores, label: [words[y] for y in Y]}
+    error = asked(columns)
+    assert [r.options.get("models") for r in error.readings] == [("mlp", "forest"), None, None]
+    chosen = dict(error.readings[0].options)
+    if words == ("B", "M"):
+        with pytest.raises(InputError) as caught:
+            loaded(columns, **chosen)
+        chosen |= next(r.options for r in caught.value.readings if "'M'" in r.label)
+    found = loaded(columns, **chosen)
+    assert list(found.models) == ["mlp", "forest"]
+    for name, data in found.models.items():
+        assert isinstance(data, Predictions)
+        np.testing.assert_allclose(data.probs[:, 1], scores[name])
+        np.testing.assert_array_equal(data.labels, Y)
+
+
+def test_a_confidence_below_chance_of_several_classes_may_be_another_column_or_a_class() -> None:
+    p, y = classes(4)
+    names = np.array(list("abcd"))
+    said = {"true_label": names[y], "pred_label": names[p.argmax(1)]}
+    columns = {**said, "prob": p[np.arange(N), y], "margin": p.max(1)}
+    other, same = (loaded(columns, **r.options).first for r in asked(columns).readings)
+    assert isinstance(other, ConfidencePredictions)
+    assert isinstance(same, ConfidencePredictions)
+    np.testing.assert_allclose(other.confidence, p.max(1))
+    np.testing.assert_allclose(same.confidence, columns["prob"])
+    columns = {**said, "b": p[:, 1], "prob": p[:, 0], "d": p[:, 3], "c": p[:, 2]}
+    data = loaded(columns, **asked(columns).readings[0].options).first
+    assert data.class_names == ("b", "a", "d", "c")
+    np.testing.assert_array_equal(np.array([1, 0, 3, 2])[data.labels], y)
+
+
 def test_classes_that_do_not_sum_to_1_are_no_models() -> None:
     columns = {"label": Y, "p_0": np.clip(1.2 * (1 - P), 0, 1), "p_1": P}
     with pytest.raises(InputError) as caught:
