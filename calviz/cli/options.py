@@ -123,6 +123,7 @@ _READING = (
         type=click.Choice(["0", "1"]),
         help="Whether numeric labels count the classes from 0 or from 1.",
     ),
+    click.option("--sheet", metavar="NAME", help="Sheet of an Excel workbook."),
     click.option(
         "--choices",
         metavar="top|each|N",
@@ -160,6 +161,7 @@ def reading_options(command: Callable[..., Any]) -> Callable[..., Any]:
         class_names: tuple[str, ...] | None,
         label_base: str | None,
         choices: str | None,
+        sheet: str | None,
         repair: tuple[str, ...],
         **kwargs: Any,
     ) -> Any:
@@ -182,6 +184,7 @@ def reading_options(command: Callable[..., Any]) -> Callable[..., Any]:
             class_names=class_names,
             label_base=None if label_base is None else 1 if label_base == "1" else 0,
             choices=choices,
+            sheet=sheet,
             repair=repair,
         )
         return command(*args, reading=reading, **kwargs)

@@ -160,12 +160,27 @@ def follows(score: FloatArray, hit: BoolArray) -> float:
 
 def share_equal(one: npt.NDArray[Any], two: npt.NDArray[Any]) -> float:
     """Share of the rows with the same value, of those with both; 0 with too few rows."""
-    both = np.array(
-        [a is not None and b is not None for a, b in zip(one, two, strict=True)], dtype=bool
-    )
-    if np.count_nonzero(both) < FEWEST_ROWS:
-        return 0.0
-    return float(np.mean(one[both] == two[both]))
+    one, two = _where_both(one, two)
+    return float(np.mean(one == two)) if len(one) >= FEWEST_ROWS else 0.0
+
+
+def agree(one: npt.NDArray[Any], two: npt.NDArray[Any]) -> bool:
+    """Whether two columns of classes have the same value in clearly more rows than independent ones would (Cohen 1960), if there are enough rows."""
+    one, two = _where_both(one, two)
+    if len(one) < FEWEST_ROWS:
+        return False
+    chance = sum(np.mean(one == value) * np.mean(two == value) for value in {*two})
+    return bool(np.mean(one == two) > chance + CLEAR * np.sqrt(0.25 / len(one)))
+
+
+def _where_both(
+    one: npt.NDArray[Any], two: npt.NDArray[Any]
+) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
+    """The rows in which both columns have a value; none if they are of different lengths, as arrays of a file may be."""
+    if len(one) != len(two):
+        return one[:0], two[:0]
+    both = np.array([a is not None and b is not None for a, b in zip(one, two, strict=True)], bool)
+    return one[both], two[both]
 
 
 def arg_max(columns: Sequence[Column], classes: Sequence[str]) -> npt.NDArray[Any]:

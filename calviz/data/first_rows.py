@@ -11,10 +11,9 @@ from typing import Any, BinaryIO, Literal, get_args
 import numpy as np
 
 from calviz.core.errors import CalvizError, InputError
-from calviz.data import column_names
 from calviz.data.evidence import in_unit, is_label_like
 from calviz.data.format import Column, Source, Table, format_of
-from calviz.data.label_columns import named_label
+from calviz.data.label_columns import label_by_word, named_label
 from calviz.data.loaded import ReadingOptions, no_rows, short
 from calviz.data.other_columns import group_columns, identifier_column, split_column, time_column
 from calviz.data.questions import by_choices
@@ -188,7 +187,7 @@ def first_rows(
     ({'truth': 'label', 'x1': 'score', 'x2': 'score'}, ('0.3', '0.6'))
     """
     options = options or ReadingOptions()
-    with np.errstate(all="ignore"), Source(source, name) as opened:
+    with np.errstate(all="ignore"), Source(source, name, options.sheet) as opened:
         try:
             table, used = by_choices(format_of(opened).open(opened), options)
             if not table.columns:
@@ -330,7 +329,7 @@ def _guessed(view: TableView) -> ColumnRoles:
     split, identifier = split_column(view), identifier_column(view)
     others = (split, identifier, options.weight_column, options.cluster_column, options.time_column)
     taken = {name for name in others if name and name in view.table}
-    label = named_label(view, taken) or _label_by_word(view, taken)
+    label = named_label(view, taken) or label_by_word(view, taken)
     used = {*taken, label or ""}
     correct = correct_column(view, used)
     predicted = view.predicted({*used, correct or ""})
@@ -364,19 +363,6 @@ def _guessed(view: TableView) -> ColumnRoles:
         cluster=options.cluster_column or None,
         weight=options.weight_column or None,
     )
-
-
-def _label_by_word(view: TableView, taken: set[str]) -> str | None:
-    """The only column like a label whose name has a word for it."""
-    found = [
-        c.name
-        for c in view.table.columns
-        if c.name not in taken
-        and is_label_like(c)
-        and {*column_names.words(c.name)} & column_names.LABEL_WORDS
-        and not {*column_names.words(c.name)} & column_names.NO_LABEL_WORDS
-    ]
-    return found[0] if len(found) == 1 else None
 
 
 def _fractions(view: TableView, taken: set[str]) -> tuple[str, ...]:

@@ -59,6 +59,8 @@ class Source:
     source : str, PathLike, bytes or binary file object
     name : str, optional
         Name in messages; the file's own name if left out.
+    sheet : str, optional
+        The sheet of a workbook that is read.
 
     Attributes
     ----------
@@ -67,8 +69,12 @@ class Source:
     """
 
     def __init__(
-        self, source: str | os.PathLike[str] | bytes | BinaryIO, name: str | None = None
+        self,
+        source: str | os.PathLike[str] | bytes | BinaryIO,
+        name: str | None = None,
+        sheet: str | None = None,
     ) -> None:
+        self.sheet = sheet
         self.path: Path | None = None
         self.data: bytes | None = None
         self.while_read = ExitStack()

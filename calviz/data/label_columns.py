@@ -16,6 +16,7 @@ from calviz.data.column_names import plain
 from calviz.data.evidence import (
     CLEAR,
     FEWEST_ROWS,
+    agree,
     arg_max,
     follows,
     in_unit,
@@ -50,6 +51,19 @@ def named_label(view: TableView, taken: set[str]) -> str | None:
     if named is not None and named.type != "other":
         return named.name
     return None
+
+
+def label_by_word(view: TableView, taken: set[str]) -> str | None:
+    """The only column like a label whose name has a word for it."""
+    found = [
+        c.name
+        for c in view.table.columns
+        if c.name not in taken
+        and is_label_like(c)
+        and {*column_names.words(c.name)} & column_names.LABEL_WORDS
+        and not {*column_names.words(c.name)} & column_names.NO_LABEL_WORDS
+    ]
+    return found[0] if len(found) == 1 else None
 
 
 def event_column(view: TableView, taken: set[str]) -> str | None:
@@ -117,8 +131,46 @@ def _may_be_true_class(view: TableView, column: Column, scores: ScoreColumns) ->
         return True
     if len(truth) < FEWEST_ROWS:
         return column.type == "text"
-    chance = max((np.mean(best == v) * np.mean(truth == v) for v in {*truth} - {None}), default=1.0)
-    return bool(right > chance + CLEAR * np.sqrt(0.25 / len(truth)))
+    return agree(best, truth)
+
+
+def ask_if_predicted(view: TableView, found: Found, taken: set[str]) -> None:
+    """Ask whether a column called like a label is one, if it is the class of the largest score in all rows and another column may be the label.
+
+    Raises
+    ------
+    InputError
+        With a reading for each of the columns.
+    """
+    first, label = found.scores[0], found.label
+    if (
+        view.options.label is not None
+        or label is None
+        or not 2 <= len(first.columns) == first.width
+    ):
+        return
+    classes = first.labels or first.class_names
+    spelled = {class_key(name) for name in classes}
+    others = {
+        c.name: values
+        for c in view.table.columns
+        if c.type == "text" and c.name not in {*taken, *found.used}
+        if not {*column_names.words(c.name)} & column_names.NO_LABEL_WORDS
+        if len({*(values := keys(c))} - {None}) > 1 and {*values} - {None} <= spelled
+    }
+    if not others:
+        return
+    best = arg_max([view.table[c] for c in first.columns], classes)
+    if share_equal(best, keys(view.table[label])) < 1:
+        return
+    names = [
+        name
+        for name, values in others.items()
+        if agree(best, values) and share_equal(best, values) < 1
+    ]
+    if names:
+        what = f"'{short(label)}' is the class of the largest score in all rows, as a prediction is, and others may be the label"
+        raise _several_labels([*names, label], what)
 
 
 def note_agreement(view: TableView, found: Found, taken: set[str]) -> None:
@@ -206,6 +258,10 @@ def label_column(view: TableView, scores: tuple[ScoreColumns, ...], used: set[st
     word = "probability" if scores[0].kind == "probabilities" else "logit"
     what = f"{scores[0].width:,} {word} column{plural} found"
     possible = [c for c in free if _can_be_label(c, scores[0])]
+    unpredicted = [
+        c for c in possible if not {*column_names.words(c.name)} & column_names.PREDICTED_WORDS
+    ]
+    possible = unpredicted or possible
     if not possible:
         near = [
             f"'{short(c.name)}' has {len(levels(c)):,} values" for c in free if is_label_like(c)

@@ -325,14 +325,17 @@ class _Decoder:
         level, value = min(wrong, key=lambda w: self._first_row(w[0]))
         row = self._first_row(level)
         remedy = "correct the label, or check which columns are the scores"
+        readings = []
         if base == 0 and min(values) >= 1 and max(values) == self.k:
             remedy = "if the labels count from 1, say so (label base 1, --label-base 1)"
+            readings.append(Reading("the labels count the classes from 1", {"label_base": 1}))
         return InputError(
             f"label {value} but there are {self.k:,} classes ({base}..{self.k - 1 + base})",
             row=row + 1,
             line=self.line(row),
             column=self.name,
             remedy=remedy,
+            readings=readings,
         )
 
     def _unknown(self, names: tuple[str, ...]) -> InputError:

@@ -147,6 +147,8 @@ class ReadingOptions:
         Beside a confidence: the column with the predicted class, and the one that says whether it was right.
     repair : tuple of str
         Keys of the repairs to apply ("renormalise", "drop-missing", "percent", ...).
+    sheet : str, optional
+        The sheet of an Excel workbook; if left out, the only one that holds a table of numbers.
     choices : str, optional
         How questions with choices (logs of language models, rows with different numbers of scores) become rows: "top", the top
         choice of each question; "each", one row per choice; or a number, only the questions with that many choices. If left out:
@@ -170,6 +172,7 @@ class ReadingOptions:
     correct_column: str | None = None
     repair: tuple[str, ...] = ()
     choices: str | None = None
+    sheet: str | None = None
 
     def __post_init__(self) -> None:
         for key in ("scores", "models", "groups", "class_names", "repair"):

@@ -359,7 +359,7 @@ def read(
             return _read_logs(Logs.of_folder(Path(source), name), options)
         if isinstance(source, tuple):
             return _read_logs(Logs.of_files(source, name), options)
-        with Source(source, name) as opened:
+        with Source(source, name, options.sheet) as opened:
             return _read(opened, options, labels)
 
 

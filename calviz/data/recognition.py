@@ -10,6 +10,7 @@ from calviz.data.class_order import with_event_last, with_labels
 from calviz.data.column_names import plain
 from calviz.data.format import Table
 from calviz.data.label_columns import (
+    ask_if_predicted,
     event_column,
     label_column,
     named_by_an_unnamed_label,
@@ -111,6 +112,7 @@ def _scores_and_label(view: TableView, taken: set[str]) -> Found:
         found.scores = (of_named_class(view, found.scores[0], found.label),)
     found.scores = tuple(with_labels(view, s, found.label) for s in found.scores)
     found = with_event_last(view, found)
+    ask_if_predicted(view, found, taken)
     note_agreement(view, found, taken)
     return found
 
@@ -183,6 +185,8 @@ def _check_options(table: Table, options: ReadingOptions) -> None:
         # Unusable score columns are reported by `score_columns`.
         if name and what != "score column" and table[name].type == "other":
             raise InputError(f"cannot be the {what}: {table[name].note}", column=name)
+    if options.sheet is not None and not table.format.startswith("Excel"):
+        raise OptionError(f"the {table.holder} has no sheets; leave out the sheet.")
     _check_meanings(options)
 
 

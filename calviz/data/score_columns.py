@@ -20,7 +20,6 @@ from calviz.data.column_names import plain
 from calviz.data.evidence import (
     CLEAR,
     FEWEST_ROWS,
-    event,
     follows,
     in_unit,
     is_label_like,
@@ -402,7 +401,8 @@ def _ask_if_models(view: TableView, columns: Sequence[str], label: str | None) -
         if len(known) != 2 or len(values) < FEWEST_ROWS or numbers == known:
             continue  # too few rows, or classes by number
         hit = values == event_of(known) if event_of(known) else values == max(known)
-        followed = [c.name for c in scores if abs(follows(c.head.astype(float), hit)) > CLEAR]
+        heads = {c.name: c.head.astype(float) for c in scores if len(c.head) == len(hit)}
+        followed = [name for name, head in heads.items() if abs(follows(head, hit)) > CLEAR]
         models = tuple(columns) if alike and named and event_of(known) else tuple(followed)
         if len(models) < 2:
             continue

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -15,6 +16,7 @@ from calviz.data.evidence import (
     CLEAR,
     FEWEST_ROWS,
     NEARLY_ALL,
+    agree,
     event,
     follows,
     in_unit,
@@ -27,6 +29,7 @@ from calviz.data.evidence import (
     summing,
 )
 from calviz.data.format import Column
+from calviz.data.label_columns import label_by_word
 from calviz.data.labels import EVENT_WORDS, class_key, event_of, no_event_of, whole
 from calviz.data.loaded import Notice, ReadingForMap, short
 from calviz.data.roles import Confidence, Found, ScoreColumns, TableView
@@ -45,6 +48,13 @@ def single_score(view: TableView, taken: set[str], label: str | None) -> Found:
         If there is no score, or if it can be neither for sure.
     """
     kind = view.options.kind
+    predicted = view.predicted({*taken, label or ""})
+    if label is None and predicted is not None:
+        worded = label_by_word(view, {*taken, predicted})
+        if worded is not None and agree(keys(view.table[worded]), keys(view.table[predicted])):
+            text = f"the column '{short(worded)}' is taken as the label, and '{short(predicted)}' as the prediction"
+            view.note(Notice.LABEL_COLUMN, "info", text)
+            label = worded
     confidence = None if view.options.kind_of_scores else _confidence(view, taken, label)
     if confidence is not None:
         truth = label or _label_by_correct(view, taken, confidence)
@@ -60,7 +70,7 @@ def single_score(view: TableView, taken: set[str], label: str | None) -> Found:
             remedy="add a column 'correct', or the columns 'true_label' and 'pred_label'",
         )
     if (top := _top_of_pipeline(view, taken)) is not None:
-        return Found(confidence=top, label=_true_class(view, taken, top, None))
+        return top
     score = single_by_name(view, taken, label)
     scores = (score,) if score is not None else by_values(view, taken, label)
     if not scores:
@@ -299,7 +309,7 @@ def _threshold_agrees(view: TableView, score: Column, predicted: str | None) -> 
 def _no_confidence(view: TableView, score: Column, below: float, k: int, label: str) -> InputError:
     """Return the question what a score is: of one class or the event, or a confidence, as another column may be."""
     numbers = view.numeric({label})
-    of_classes = {"kind": "probabilities", "label": label}
+    of_classes: dict[str, Any] = {"kind": "probabilities", "label": label}
     readings = []
     if k == 2:
         chosen = of_classes | {"scores": (score.name,)}
@@ -313,10 +323,10 @@ def _no_confidence(view: TableView, score: Column, below: float, k: int, label: 
             chosen = of_classes | {"scores": block, "class_names": names}
             readings.append(Reading(f"the probability of one of {k} classes", chosen))
     for other in numbers:
-        if other is not score and other.type == "number" and in_unit(other.head):
-            if float(np.mean(other.head < 1 / k - 1e-6)) <= BELOW_CHANCE:
-                chosen = {"kind": "confidence", "scores": (other.name,)}
-                readings.append(Reading(f"'{short(other.name)}' is the confidence", chosen))
+        may_be = other is not score and other.type == "number" and in_unit(other.head)
+        if may_be and float(np.mean(other.head < 1 / k - 1e-6)) <= BELOW_CHANCE:
+            chosen = {"kind": "confidence", "scores": (other.name,)}
+            readings.append(Reading(f"'{short(other.name)}' is the confidence", chosen))
     readings = [*readings[:3], Reading("a confidence all the same", {"kind": "confidence"})]
     return InputError(
         f"'{short(score.name)}' lies below 1/{k} in {below:.0%} of the rows, which the confidence of a prediction "
@@ -325,19 +335,28 @@ def _no_confidence(view: TableView, score: Column, below: float, k: int, label: 
     )
 
 
-def _top_of_pipeline(view: TableView, taken: set[str]) -> Confidence | None:
+def _top_of_pipeline(view: TableView, taken: set[str]) -> Found | None:
     """Find ``label`` and ``score`` of a Hugging Face pipeline, the predicted class and its probability, beside the true class."""
     label, score = (view.plain.get(name) for name in ("label", "score"))
     if label is None or score is None or {label, score} & taken or view.options.label == label:
         return None
     truth = view.options.label or view.named(column_names.LABELS, {*taken, label, score})
+    if truth is None:
+        guessed = keys(view.table[label])
+        texts = [
+            c
+            for c in view.table.columns[:_MOST_CANDIDATES]
+            if c.type == "text" and c.name not in {*taken, label}
+        ]
+        alike = [c.name for c in texts if agree(guessed, keys(c))]
+        truth = alike[0] if len(alike) == 1 else None
     if truth is None or not view.table[score].numeric or view.table[score].width is not None:
         return None
     if view.table[label].type != "text" or view.table[truth].type != "text":
         return None
     text = f"'{label}' and '{score}' are read as the predicted class and its confidence, '{truth}' as the true class"
     view.note(Notice.SCORE_COLUMNS, "info", text)
-    return Confidence(score, predicted=label)
+    return Found(confidence=Confidence(score, predicted=label), label=truth)
 
 
 def _mixed_scores(view: TableView) -> list[str]:

@@ -175,6 +175,46 @@ def test_a_confidence_below_chance_of_several_classes_may_be_another_column_or_a
     np.testing.assert_array_equal(np.array([1, 0, 3, 2])[data.labels], y)
 
 
+def test_a_column_called_class_that_is_the_largest_score_in_all_rows_is_no_label_without_a_question() -> (
+    None
+):
+    p, y = classes(3)
+    names = np.array(["setosa", "versicolor", "virginica"])
+    scores = {f"posterior.{name}": p[:, j] for j, name in enumerate(names)}
+    columns = {**scores, "class": names[p.argmax(1)], "Species": names[y]}
+    true, _ = (loaded(columns, **r.options).first for r in asked(columns).readings)
+    np.testing.assert_array_equal(true.labels, y)
+    del columns["Species"]
+    np.testing.assert_array_equal(loaded(columns).first.labels, p.argmax(1))
+
+
+@pytest.mark.parametrize("header", ["cls_true,cls_pred,conf", "species,Label,Score"])
+def test_the_true_class_beside_a_prediction_and_its_confidence_is_found(header: str) -> None:
+    p, y = classes(4)
+    names = np.array(list("abcd"))
+    other = np.random.default_rng(3).choice(names, N)
+    columns = dict(zip(header.split(","), (names[y], names[p.argmax(1)], p.max(1)), strict=True))
+    data = loaded({"neighbour": other, **columns}).first
+    assert isinstance(data, ConfidencePredictions)
+    np.testing.assert_allclose(data.confidence, p.max(1))
+    np.testing.assert_array_equal(data.correct, p.argmax(1) == y)
+
+
+def test_a_prediction_is_not_offered_as_the_label() -> None:
+    p, y = classes(2)
+    columns = {"Purchase": np.array(["CH", "MM"])[y], "prediction_label": np.array(["CH", "MM"])[p.argmax(1)], "prediction_score": p.max(1)}  # fmt: skip
+    (reading,) = asked(columns).readings
+    data = loaded(columns, **reading.options).first
+    assert isinstance(data, ConfidencePredictions)
+    np.testing.assert_array_equal(data.correct, p.argmax(1) == y)
+
+
+def test_labels_1_and_2_beside_one_score_are_asked_about() -> None:
+    columns = {"class": Y + 1, "probability": P}
+    (reading,) = asked(columns).readings
+    np.testing.assert_array_equal(loaded(columns, **reading.options).first.labels, Y)
+
+
 def test_classes_that_do_not_sum_to_1_are_no_models() -> None:
     columns = {"label": Y, "p_0": np.clip(1.2 * (1 - P), 0, 1), "p_1": P}
     with pytest.raises(InputError) as caught:
