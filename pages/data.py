@@ -52,15 +52,11 @@ with navigation.boundary():
         tables_and_cards.draw_findings(loaded.notices)
     reading_panel.draw_other_ways(entry)
 
-items, counts = st.columns(2, gap="large")
-with items, navigation.boundary():
-    st.subheader("Item by item", anchor=False)
-    upload.draw_recognition(loaded.recognition)
+counts, rows = st.columns([2, 3], gap="large")
 with counts, navigation.boundary():
     st.subheader("Counts", anchor=False)
     upload.draw_counts(data)
-
-with navigation.boundary():
+with rows, navigation.boundary():
     st.subheader("First rows, as they were understood", anchor=False)
     upload.draw_first_rows(data)
 
