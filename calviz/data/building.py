@@ -16,7 +16,6 @@ from calviz.core.probabilities import RENORMALISE, RowsInRange
 from calviz.core.probabilities import softmax_probabilities as softmax
 from calviz.core.row_columns import Factor, Kind
 from calviz.data import labels, refusals
-from calviz.data.evidence import SUM_SLACK
 from calviz.data.format import Fetched, Table
 from calviz.data.label_columns import are_several
 from calviz.data.labels import as_numbers, joint_classes, one_dimensional
@@ -30,7 +29,7 @@ from calviz.data.loaded import (
     span,
 )
 from calviz.data.other_columns import OtherColumns, in_column, rows_taken
-from calviz.data.roles import ColumnRoles, Confidence, ScoreColumns
+from calviz.data.roles import SUM_SLACK, ColumnRoles, Confidence, ScoreColumns
 
 # ---- Check whether the logits and the probabilities in a file belong together.
 

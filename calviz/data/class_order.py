@@ -9,11 +9,19 @@ import numpy as np
 
 from calviz.core.errors import InputError, Reading
 from calviz.data import column_names
-from calviz.data.evidence import CLEAR, FEWEST_ROWS, clearer, follows, keys
 from calviz.data.format import Column
 from calviz.data.labels import class_key, event_of, is_event_first, no_event_of, whole
 from calviz.data.loaded import Notice, ReadingForMap, short
-from calviz.data.roles import Found, ScoreColumns, TableView
+from calviz.data.roles import (
+    CLEAR,
+    FEWEST_ROWS,
+    ColumnRoles,
+    ScoreColumns,
+    TableView,
+    clearer,
+    follows,
+    keys,
+)
 
 #: With more classes than this, no other order than the usual ones is looked for.
 _MOST_CLASSES = 50
@@ -57,7 +65,7 @@ def with_labels(view: TableView, scores: ScoreColumns, label: str | None) -> Sco
     return _by_number(view, scores, column, [str(j + base) for j in range(k)])
 
 
-def with_event_last(view: TableView, found: Found) -> Found:
+def with_event_last(view: TableView, found: ColumnRoles) -> ColumnRoles:
     """Put the event last of two classes whose names say which it is: it is the positive class, unless the user gave the order."""
     first, options = found.scores[0], view.options
     ordered = options.scores is not None and not options.scores[0].endswith("*")

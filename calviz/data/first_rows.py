@@ -11,7 +11,6 @@ from typing import Any, BinaryIO, Literal, get_args
 import numpy as np
 
 from calviz.core.errors import CalvizError, InputError
-from calviz.data.evidence import in_unit, is_label_like
 from calviz.data.format import Column, Source, Table, format_of
 from calviz.data.label_columns import label_by_word, named_label
 from calviz.data.loaded import ReadingOptions, no_rows, short
@@ -19,7 +18,14 @@ from calviz.data.other_columns import group_columns, identifier_column, split_co
 from calviz.data.questions import by_choices
 from calviz.data.reading import facts_in
 from calviz.data.recognition import recognise, with_array_names
-from calviz.data.roles import ColumnRoles, Confidence, ScoreColumns, TableView
+from calviz.data.roles import (
+    ColumnRoles,
+    Confidence,
+    ScoreColumns,
+    TableView,
+    in_unit,
+    is_label_like,
+)
 from calviz.data.score_columns import find_scores
 from calviz.data.single_scores import correct_column
 

@@ -13,9 +13,15 @@ from calviz.core.errors import InputError, Reading
 from calviz.data import column_names
 from calviz.data.class_blocks import blocks_named_by, without_common_words
 from calviz.data.column_names import plain
-from calviz.data.evidence import (
+from calviz.data.format import Column
+from calviz.data.labels import class_key, event_of, whole
+from calviz.data.loaded import Notice, ReadingForMap, short, span
+from calviz.data.roles import (
     CLEAR,
     FEWEST_ROWS,
+    ColumnRoles,
+    ScoreColumns,
+    TableView,
     agree,
     arg_max,
     follows,
@@ -27,10 +33,6 @@ from calviz.data.evidence import (
     share_equal,
     sum_to_one,
 )
-from calviz.data.format import Column
-from calviz.data.labels import class_key, event_of, whole
-from calviz.data.loaded import Notice, ReadingForMap, short, span
-from calviz.data.roles import Found, ScoreColumns, TableView
 from calviz.data.score_columns import by_known_words, is_named_after_another, named_by_labels
 
 #: With more columns than this that may be the label, the header is not searched for the values of each.
@@ -72,7 +74,7 @@ def event_column(view: TableView, taken: set[str]) -> str | None:
     return named if named is not None and is_zero_one(view.table[named]) else None
 
 
-def named_by_an_unnamed_label(view: TableView, taken: set[str]) -> Found | None:
+def named_by_an_unnamed_label(view: TableView, taken: set[str]) -> ColumnRoles | None:
     """Find columns that are named after the values of a column, which is then the label.
 
     Raises
@@ -108,7 +110,7 @@ def named_by_an_unnamed_label(view: TableView, taken: set[str]) -> Found | None:
         return None
     text = f"the column '{short(names[0])}' is taken as the label: the score columns are named after its values"
     view.note(Notice.LABEL_COLUMN, "info", text)
-    return Found(named_by_labels(view, taken, names[0]), label=names[0])
+    return ColumnRoles(named_by_labels(view, taken, names[0]), label=names[0])
 
 
 def _has_few_values(column: Column) -> bool:
@@ -134,7 +136,7 @@ def _may_be_true_class(view: TableView, column: Column, scores: ScoreColumns) ->
     return agree(best, truth)
 
 
-def ask_if_predicted(view: TableView, found: Found, taken: set[str]) -> None:
+def ask_if_predicted(view: TableView, found: ColumnRoles, taken: set[str]) -> None:
     """Ask whether a column called like a label is one, if it is the class of the largest score in all rows and another column may be the label.
 
     Raises
@@ -173,7 +175,7 @@ def ask_if_predicted(view: TableView, found: Found, taken: set[str]) -> None:
         raise _several_labels([*names, label], what)
 
 
-def note_agreement(view: TableView, found: Found, taken: set[str]) -> None:
+def note_agreement(view: TableView, found: ColumnRoles, taken: set[str]) -> None:
     """Say what speaks for the classes of the columns: that they are the labels, and that the prediction is the class of the largest."""
     first = found.scores[0]
     if len(first.columns) != first.width or first.width < 2 or first.kind == "logits":
@@ -334,7 +336,7 @@ def _where(view: TableView, name: str) -> str:
 # ---- One label per class: one-hot, or several labels
 
 
-def with_one_hot(view: TableView, found: Found, taken: set[str]) -> Found:
+def with_one_hot(view: TableView, found: ColumnRoles, taken: set[str]) -> ColumnRoles:
     """Find the 0/1 columns that belong to the score columns, one each: one-hot labels, or several labels, of which each row has any number."""
     first = found.scores[0]
     if len(first.columns) != first.width:
@@ -376,7 +378,9 @@ def with_one_hot(view: TableView, found: Found, taken: set[str]) -> Found:
     return _with_columns_of_labels(view, found, columns)
 
 
-def _with_columns_of_labels(view: TableView, found: Found, columns: tuple[str, ...]) -> Found:
+def _with_columns_of_labels(
+    view: TableView, found: ColumnRoles, columns: tuple[str, ...]
+) -> ColumnRoles:
     """Take columns of 0 and 1 as one-hot labels, or as labels of their own if rows have none or several."""
     first = found.scores[0]
     labels = np.stack([view.table[c].head.astype(float) for c in columns], axis=1)
@@ -387,7 +391,7 @@ def _with_columns_of_labels(view: TableView, found: Found, columns: tuple[str, .
     return replace(found, label=None, one_hot=columns, multilabel=several)
 
 
-def with_labels_of_their_own(view: TableView, taken: set[str]) -> Found | None:
+def with_labels_of_their_own(view: TableView, taken: set[str]) -> ColumnRoles | None:
     """Find columns of 0 and 1, and as many score columns that are named after them."""
     if not view.table.named or view.options.label is not None:
         return None
@@ -407,7 +411,7 @@ def with_labels_of_their_own(view: TableView, taken: set[str]) -> Found | None:
                 len(block.columns),
             )
             columns = tuple(place[name] for name in block.labels)
-            return _with_columns_of_labels(view, Found((scores,)), columns)
+            return _with_columns_of_labels(view, ColumnRoles((scores,)), columns)
     return None
 
 

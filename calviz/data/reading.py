@@ -27,13 +27,12 @@ from calviz.core.profile import (
 )
 from calviz.core.row_columns import Factor
 from calviz.data.building import Built, build
-from calviz.data.evidence import levels
 from calviz.data.format import FORMATS, Format, Source, Table, format_of, with_rows_of_all
 from calviz.data.joining import LabelFile, in_label_file, join
 from calviz.data.loaded import Loaded, Notice, ReadingForMap, ReadingOptions, Recognition, short
 from calviz.data.questions import Answer, as_table, by_choices
 from calviz.data.recognition import recognise, with_array_names
-from calviz.data.roles import ColumnRoles
+from calviz.data.roles import ColumnRoles, levels
 
 # ---- Read several logs of language models (a folder, or files uploaded together) as one file; tasks and models become groups.
 

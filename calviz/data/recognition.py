@@ -29,7 +29,7 @@ from calviz.data.other_columns import (
     split_column,
     time_column,
 )
-from calviz.data.roles import ColumnRoles, Found, TableView
+from calviz.data.roles import ColumnRoles, TableView
 from calviz.data.score_columns import find_scores
 from calviz.data.single_scores import of_named_class, single_score
 
@@ -56,17 +56,22 @@ def recognise(table: Table, options: ReadingOptions) -> ColumnRoles:
     found = _scores_and_label(view, taken)
     used = taken | found.used
     numbers = number_columns(view, used | set(options.groups or ()))
-    time = _time(view, used)
-    if time is not None:
-        used.add(time)
-    groups, unused, kept = _remaining(view, used, numbers)
-    return ColumnRoles(
-        scores=found.scores,
-        confidence=found.confidence,
-        label=found.label,
-        one_hot=found.one_hot,
-        multilabel=found.multilabel,
-        correct=found.correct,
+    # For a map, other columns are copied as they are.
+    for_map = isinstance(options, ReadingForMap)
+    time = options.time_column or None if for_map else time_column(view, used)
+    used |= {time} if time else set()
+    # The cluster column may also be sliced by, if it has few values.
+    cluster_only = {cluster} if cluster else set[str]()
+    groups, unused = group_columns(view, (used | set(numbers)) - cluster_only)
+    if options.groups is not None:
+        groups, unused = options.groups, ()
+    kept: tuple[str, ...] = ()
+    if for_map:
+        unused, kept = (), others(view, {*used, *numbers, *groups})
+    else:
+        view.notices.extend(cluster_and_weight_hints(view, used | cluster_only))
+    return replace(
+        found,
         split=split,
         id=identifier,
         groups=groups,
@@ -81,63 +86,36 @@ def recognise(table: Table, options: ReadingOptions) -> ColumnRoles:
     )
 
 
-# ---- Scores and label
-
-
-def _scores_and_label(view: TableView, taken: set[str]) -> Found:
+def _scores_and_label(view: TableView, taken: set[str]) -> ColumnRoles:
+    options = view.options
     named = named_label(view, taken)
     event = event_column(view, taken) if named is None else None
-    if view.options.kind == "confidence":
+    if options.kind == "confidence":
         return single_score(view, taken, named or event)
     scores = find_scores(view, taken, named or event)
-    found = Found(scores, label=named)
-    if event is not None and scores and scores[0].width <= 2:
-        found.label = event
-    chosen = view.options.scores or view.options.models
-    if named is None and not chosen and not isinstance(view.options, ReadingForMap):
+    found = ColumnRoles(scores, label=event if scores and scores[0].width <= 2 and event else named)
+    if not (named or options.scores or options.models or isinstance(options, ReadingForMap)):
         found = named_by_an_unnamed_label(view, taken) or found
     if not found.scores:
         own = with_labels_of_their_own(view, taken) if named is None else None
         found = own or single_score(view, taken, named or event)
     if found.confidence is not None:
         return found
-    if view.options.label is None and not found.one_hot:
+    if options.label is None and not found.one_hot:
         found = with_one_hot(view, found, taken)
-    if found.label is not None and found.label == event:
+    label, scores = found.label, found.scores
+    if label is not None and label == event:
         text = f"the column '{short(event)}' is taken as the label"
         view.note(Notice.LABEL_COLUMN, "info", text)
-    if found.label is None and not found.one_hot:
-        found.label = label_column(view, found.scores, taken | found.used)
-    if len(found.scores) == 1 and not view.options.models:
-        found.scores = (of_named_class(view, found.scores[0], found.label),)
-    found.scores = tuple(with_labels(view, s, found.label) for s in found.scores)
-    found = with_event_last(view, found)
+    if label is None and not found.one_hot:
+        label = label_column(view, scores, taken | found.used)
+    if len(scores) == 1 and not options.models:
+        scores = (of_named_class(view, scores[0], label),)
+    scores = tuple(with_labels(view, s, label) for s in scores)
+    found = with_event_last(view, replace(found, scores=scores, label=label))
     ask_if_predicted(view, found, taken)
     note_agreement(view, found, taken)
     return found
-
-
-def _time(view: TableView, used: set[str]) -> str | None:
-    """Return the column with the times; for a map, only a requested one, as other columns are copied as they are."""
-    if isinstance(view.options, ReadingForMap):
-        return view.options.time_column or None
-    return time_column(view, used)
-
-
-def _remaining(
-    view: TableView, used: set[str], numbers: tuple[str, ...]
-) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]:
-    """Return the groups, the columns that cannot be groups, and, for a map, the columns that are only copied."""
-    options = view.options
-    # The cluster column may also be sliced by, if it has few values.
-    cluster_only = {options.cluster_column} if options.cluster_column else set[str]()
-    groups, unused = group_columns(view, (used | set(numbers)) - cluster_only)
-    if options.groups is not None:
-        groups, unused = options.groups, ()
-    if isinstance(options, ReadingForMap):
-        return groups, (), others(view, {*used, *numbers, *groups})
-    view.notices.extend(cluster_and_weight_hints(view, used | cluster_only))
-    return groups, unused, ()
 
 
 # ---- Options
@@ -164,54 +142,49 @@ def with_array_names(table: Table, options: ReadingOptions) -> ReadingOptions:
     )
 
 
+#: Options that name a column, and what it is called in messages; those of the rows come last.
+_NAMED = {
+    "label": "label",
+    "split_column": "split column",
+    "id_column": "identifier column",
+    "prediction_column": "column of predictions",
+    "correct_column": "column that says what was right",
+    "cluster_column": "cluster column",
+    "weight_column": "weight column",
+    "time_column": "time column",
+}
+
+
 def _check_options(table: Table, options: ReadingOptions) -> None:
-    wanted = [
-        ("label", options.label),
-        ("split column", options.split_column),
-        ("identifier column", options.id_column),
-        ("cluster column", options.cluster_column),
-        ("weight column", options.weight_column),
-        ("time column", options.time_column),
-        ("column of predictions", options.prediction_column),
-        ("column that says what was right", options.correct_column),
-        *(("group", g) for g in options.groups or ()),
-        *(("score column", s) for s in options.scores or () if not s.endswith("*")),
-    ]
-    for what, name in wanted:
-        if name and name not in table:
+    """Refuse a column that is not there, that has two roles, or whose name says that it is the label or the score."""
+    single = [(what, name) for key, what in _NAMED.items() if (name := getattr(options, key))]
+    scores = [("score column", s) for s in options.scores or () if not s.endswith("*")]
+    for what, name in (*single, *(("group", g) for g in options.groups or () if g), *scores):
+        if name not in table:
             raise OptionError(
                 f"the {what} '{short(name)}' is not in the {table.holder}; {known_columns(table.names)}."
             )
         # Unusable score columns are reported by `score_columns`.
-        if name and what != "score column" and table[name].type == "other":
+        if what != "score column" and table[name].type == "other":
             raise InputError(f"cannot be the {what}: {table[name].note}", column=name)
     if options.sheet is not None and not table.format.startswith("Excel"):
         raise OptionError(f"the {table.holder} has no sheets; leave out the sheet.")
-    _check_meanings(options)
-
-
-def _check_meanings(options: ReadingOptions) -> None:
-    """Refuse a column that is given two roles, or whose name says that it is the label or the score."""
     of_rows = [
-        ("cluster column", options.cluster_column),
-        ("weight column", options.weight_column),
-        ("time column", options.time_column),
+        pair for pair in single if pair[0] in ("cluster column", "weight column", "time column")
     ]
-    named = [("label", options.label), *(("score column", s) for s in options.scores or ())]
-    for at, (what, name) in enumerate(of_rows):
-        if not name:
-            continue
-        for other, its_name in (*named, *of_rows[:at]):
+    others = [("label", options.label), *scores]
+    for what, name in of_rows:
+        for other, its_name in others:
             if name == its_name:
                 raise OptionError(
                     f"the column '{short(name)}' is named as the {other} and as the {what}; name another one for one of them."
                 )
-        called = plain(name)
+        others.append((what, name))
         for meaning, usual, chosen in (
             ("label", column_names.LABELS, options.label),
             ("score", column_names.PROBABILITIES, options.scores),
         ):
-            if called in usual and not chosen:
+            if plain(name) in usual and not chosen:
                 raise OptionError(
                     f"'{short(name)}' looks like the {meaning}; give the {meaning} column, or choose another {what}."
                 )

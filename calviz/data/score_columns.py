@@ -17,9 +17,15 @@ from calviz.data.class_blocks import (
     without_common_words,
 )
 from calviz.data.column_names import plain
-from calviz.data.evidence import (
+from calviz.data.format import Column
+from calviz.data.labels import class_key, event_of, is_missing
+from calviz.data.loaded import Notice, known_columns, span
+from calviz.data.roles import (
     CLEAR,
     FEWEST_ROWS,
+    ScoreColumns,
+    ScoreKind,
+    TableView,
     follows,
     in_unit,
     is_label_like,
@@ -29,10 +35,6 @@ from calviz.data.evidence import (
     sum_to_one,
     summing,
 )
-from calviz.data.format import Column
-from calviz.data.labels import class_key, event_of, is_missing
-from calviz.data.loaded import Notice, known_columns, span
-from calviz.data.roles import ScoreColumns, ScoreKind, TableView
 
 #: The end of a name that is a cast, such as ``prob_0::float`` or ``prob_0:FLOAT64``.
 _SQL_CAST = re.compile(

@@ -11,11 +11,19 @@ import numpy as np
 from calviz.core.errors import InputError, Reading
 from calviz.data import column_names
 from calviz.data.column_names import is_of_first_class, plain
-from calviz.data.evidence import (
+from calviz.data.format import Column
+from calviz.data.label_columns import label_by_word
+from calviz.data.labels import EVENT_WORDS, class_key, event_of, no_event_of, whole
+from calviz.data.loaded import Notice, ReadingForMap, short
+from calviz.data.roles import (
     BELOW_CHANCE,
     CLEAR,
     FEWEST_ROWS,
     NEARLY_ALL,
+    ColumnRoles,
+    Confidence,
+    ScoreColumns,
+    TableView,
     agree,
     event,
     follows,
@@ -28,18 +36,13 @@ from calviz.data.evidence import (
     sum_to_one,
     summing,
 )
-from calviz.data.format import Column
-from calviz.data.label_columns import label_by_word
-from calviz.data.labels import EVENT_WORDS, class_key, event_of, no_event_of, whole
-from calviz.data.loaded import Notice, ReadingForMap, short
-from calviz.data.roles import Confidence, Found, ScoreColumns, TableView
 from calviz.data.score_columns import by_values, only_with_words, single_by_name
 
 #: With more columns than this, the label is not looked for by what the prediction says of it.
 _MOST_CANDIDATES = 50
 
 
-def single_score(view: TableView, taken: set[str], label: str | None) -> Found:
+def single_score(view: TableView, taken: set[str], label: str | None) -> ColumnRoles:
     """Return a single score, as the probability of the event or as the confidence of the prediction, whichever the values support.
 
     Raises
@@ -62,8 +65,8 @@ def single_score(view: TableView, taken: set[str], label: str | None) -> Found:
             score = single_by_name(view, {*taken, confidence.correct or ""}, truth)
             if score is None or score.columns[0] != confidence.score:
                 score = ScoreColumns((confidence.score,), (), "probabilities", 1)
-            return Found((score,), label=truth, correct=confidence.correct)
-        return Found(confidence=confidence, label=_true_class(view, taken, confidence, truth))
+            return ColumnRoles((score,), label=truth, correct=confidence.correct)
+        return ColumnRoles(confidence=confidence, label=_true_class(view, taken, confidence, truth))
     if kind == "confidence":
         raise InputError(
             "there is no confidence with something that says whether the prediction was right",
@@ -75,7 +78,7 @@ def single_score(view: TableView, taken: set[str], label: str | None) -> Found:
     scores = (score,) if score is not None else by_values(view, taken, label)
     if not scores:
         raise no_scores(view, taken)
-    return Found(scores, label=label)
+    return ColumnRoles(scores, label=label)
 
 
 def of_named_class(view: TableView, score: ScoreColumns, label: str | None) -> ScoreColumns:
@@ -335,7 +338,7 @@ def _no_confidence(view: TableView, score: Column, below: float, k: int, label: 
     )
 
 
-def _top_of_pipeline(view: TableView, taken: set[str]) -> Found | None:
+def _top_of_pipeline(view: TableView, taken: set[str]) -> ColumnRoles | None:
     """Find ``label`` and ``score`` of a Hugging Face pipeline, the predicted class and its probability, beside the true class."""
     label, score = (view.plain.get(name) for name in ("label", "score"))
     if label is None or score is None or {label, score} & taken or view.options.label == label:
@@ -356,7 +359,7 @@ def _top_of_pipeline(view: TableView, taken: set[str]) -> Found | None:
         return None
     text = f"'{label}' and '{score}' are read as the predicted class and its confidence, '{truth}' as the true class"
     view.note(Notice.SCORE_COLUMNS, "info", text)
-    return Found(confidence=Confidence(score, predicted=label), label=truth)
+    return ColumnRoles(confidence=Confidence(score, predicted=label), label=truth)
 
 
 def _mixed_scores(view: TableView) -> list[str]:

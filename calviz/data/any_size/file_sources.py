@@ -22,14 +22,13 @@ from calviz.core.row_columns import Factor
 from calviz.data.any_size.sums import probability_columns
 from calviz.data.column_names import is_score_name
 from calviz.data.csv_table import CsvTable, open_csv
-from calviz.data.evidence import keys
 from calviz.data.format import SAMPLE_ROWS, Source
 from calviz.data.labels import class_key, decode, names_of_one, whole
 from calviz.data.loaded import ReadingForMap, ReadingOptions, known_columns
 from calviz.data.reading import read
 from calviz.data.recognition import recognise
 from calviz.data.refusals import Problem, check_columns, error_of_file
-from calviz.data.roles import ColumnRoles, Confidence, ScoreColumns
+from calviz.data.roles import ColumnRoles, Confidence, ScoreColumns, keys
 from calviz.data.rows_in_memory import ArrowRows, columns_of
 
 if TYPE_CHECKING:
