@@ -20,7 +20,6 @@ from calviz.data.roles import (
     TableView,
     clearer,
     follows,
-    keys,
 )
 
 #: With more classes than this, no other order than the usual ones is looked for.
@@ -47,7 +46,7 @@ def with_labels(view: TableView, scores: ScoreColumns, label: str | None) -> Sco
         spelled = tuple(class_key(text) for text in scores.labels)
         texts = column.type == "text" and scores.labels == scores.class_names
         return plain if texts or spelled == scores.class_names else scores
-    values = {v for v in keys(column) if v is not None}
+    values = column.classes
     if not values or values <= {*names} or view.options.label_base is not None:
         return plain
     numbers = [number for v in values if (number := whole(v)) is not None]
@@ -80,7 +79,7 @@ def with_event_last(view: TableView, found: ColumnRoles) -> ColumnRoles:
     if isinstance(options, ReadingForMap) and options.map_classes == first.class_names:
         return found
     labels, base = first.labels, options.label_base
-    values = set() if label is None else {*keys(label)} - {None}
+    values = set() if label is None else label.classes
     if not labels and not values <= {class_key(name) for name in first.class_names}:
         if None not in map(whole, values):
             # Numbers that count the columns of the file.
@@ -187,14 +186,14 @@ def _evidence(
     view: TableView, scores: ScoreColumns, label: Column, one: list[str], two: list[str]
 ) -> float:
     """How much more clearly the labels follow one order than another, in standard errors."""
-    return clearer([view.table[c] for c in scores.columns], keys(label), one, two)
+    return clearer([view.table[c] for c in scores.columns], label.keys, one, two)
 
 
 def _matched(view: TableView, scores: ScoreColumns, label: Column, order: list[str]) -> list[str]:
     """The order in which every column is of the label that it ranks highest; the given one where the labels hardly tell another."""
     from scipy.optimize import linear_sum_assignment
 
-    values = keys(label)
+    values = label.keys
     present = [number for number in order if (values == number).sum() >= 5]
     if len(order) > _MOST_CLASSES or len(present) < len(order):
         return order

@@ -23,8 +23,6 @@ from calviz.data.roles import (
     Confidence,
     ScoreColumns,
     TableView,
-    in_unit,
-    is_label_like,
 )
 from calviz.data.score_columns import find_scores
 from calviz.data.single_scores import correct_column
@@ -352,7 +350,7 @@ def _guessed(view: TableView) -> ColumnRoles:
         scores = (ScoreColumns(fractions, (), kind, len(fractions)),)
     used |= {c for each in scores for c in (*each.columns, *each.logits)}
     if label is None and correct is None:
-        free = [c.name for c in view.table.columns if c.name not in used and is_label_like(c)]
+        free = [c.name for c in view.table.columns if c.name not in used and c.is_label_like]
         label = free[0] if len(free) == 1 else None
     used |= {label or "", confidence.score if confidence else ""}
     time = time_column(view, used)
@@ -373,6 +371,6 @@ def _guessed(view: TableView) -> ColumnRoles:
 
 def _fractions(view: TableView, taken: set[str]) -> tuple[str, ...]:
     """The columns of fractions: those in [0, 1], or all others if there are none."""
-    free = [c for c in view.numeric(taken) if c.type == "number" and not is_label_like(c)]
-    inside = [c.name for c in free if in_unit(c.head)]
+    free = [c for c in view.numeric(taken) if c.type == "number" and not c.is_label_like]
+    inside = [c.name for c in free if c.in_unit]
     return tuple(inside or (c.name for c in free))

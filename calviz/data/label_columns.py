@@ -25,11 +25,6 @@ from calviz.data.roles import (
     agree,
     arg_max,
     follows,
-    in_unit,
-    is_label_like,
-    is_zero_one,
-    keys,
-    levels,
     share_equal,
     sum_to_one,
 )
@@ -49,7 +44,7 @@ def named_label(view: TableView, taken: set[str]) -> str | None:
         return None
     found = [view.named((name,), taken) for name in column_names.LABELS]
     columns = [view.table[name] for name in found if name is not None]
-    named = next((c for c in columns if is_label_like(c) or c.width is not None), None)
+    named = next((c for c in columns if c.is_label_like or c.width is not None), None)
     if named is not None and named.type != "other":
         return named.name
     return None
@@ -61,7 +56,7 @@ def label_by_word(view: TableView, taken: set[str]) -> str | None:
         c.name
         for c in view.table.columns
         if c.name not in taken
-        and is_label_like(c)
+        and c.is_label_like
         and {*column_names.words(c.name)} & column_names.LABEL_WORDS
         and not {*column_names.words(c.name)} & column_names.NO_LABEL_WORDS
     ]
@@ -71,7 +66,7 @@ def label_by_word(view: TableView, taken: set[str]) -> str | None:
 def event_column(view: TableView, taken: set[str]) -> str | None:
     """The column of 0 and 1 that is called like an event, such as a default or a death."""
     named = view.named(column_names.EVENTS, taken) if view.table.named else None
-    return named if named is not None and is_zero_one(view.table[named]) else None
+    return named if named is not None and view.table[named].is_zero_one else None
 
 
 def named_by_an_unnamed_label(view: TableView, taken: set[str]) -> ColumnRoles | None:
@@ -88,7 +83,7 @@ def named_by_an_unnamed_label(view: TableView, taken: set[str]) -> ColumnRoles |
         for c in view.table.columns
         if view.table.named
         and c.name not in taken | predictions
-        and (is_label_like(c) or _has_few_values(c))
+        and (c.is_label_like or _has_few_values(c))
         and not is_named_after_another(view, c)
     ]
     found: dict[str, tuple[ScoreColumns, ...]] = {}
@@ -115,7 +110,7 @@ def named_by_an_unnamed_label(view: TableView, taken: set[str]) -> ColumnRoles |
 
 def _has_few_values(column: Column) -> bool:
     """Whether a column of numbers may be grades, such as 1.5 and 2.0."""
-    return column.type == "number" and column.width is None and len(levels(column)) <= _MOST_GRADES
+    return column.type == "number" and column.width is None and len(column.levels) <= _MOST_GRADES
 
 
 def _may_be_true_class(view: TableView, column: Column, scores: ScoreColumns) -> bool:
@@ -125,7 +120,7 @@ def _may_be_true_class(view: TableView, column: Column, scores: ScoreColumns) ->
     if words & column_names.NO_LABEL_WORDS and not correct:
         return False
     best = arg_max([view.table[c] for c in scores.columns], scores.labels or scores.class_names)
-    truth = keys(column)
+    truth = column.keys
     right = share_equal(best, truth)
     if right == 1:
         return False
@@ -158,12 +153,12 @@ def ask_if_predicted(view: TableView, found: ColumnRoles, taken: set[str]) -> No
         for c in view.table.columns
         if c.type == "text" and c.name not in {*taken, *found.used}
         if not {*column_names.words(c.name)} & column_names.NO_LABEL_WORDS
-        if len({*(values := keys(c))} - {None}) > 1 and {*values} - {None} <= spelled
+        if len({*(values := c.keys)} - {None}) > 1 and {*values} - {None} <= spelled
     }
     if not others:
         return
     best = arg_max([view.table[c] for c in first.columns], classes)
-    if share_equal(best, keys(view.table[label])) < 1:
+    if share_equal(best, view.table[label].keys) < 1:
         return
     names = [
         name
@@ -182,13 +177,13 @@ def note_agreement(view: TableView, found: ColumnRoles, taken: set[str]) -> None
         return
     classes = first.labels or first.class_names
     reasons = []
-    if found.label is not None and {*keys(view.table[found.label])} - {None} <= {
+    if found.label is not None and view.table[found.label].classes <= {
         class_key(name) for name in classes
     }:
         reasons.append(f"class names are the values of '{short(found.label)}'")
     predicted = view.predicted(taken | found.used)
     if predicted is not None:
-        values = keys(view.table[predicted])
+        values = view.table[predicted].keys
         known = {*values} - {None}
         share = share_equal(arg_max([view.table[c] for c in first.columns], classes), values)
         if known <= {class_key(name) for name in classes} and len(values) >= FEWEST_ROWS:
@@ -233,12 +228,8 @@ def label_column(view: TableView, scores: tuple[ScoreColumns, ...], used: set[st
         and plain(c.name) not in not_labels
     ]
     classes = {class_key(name) for name in scores[0].class_names}
-    fitting = [
-        c
-        for c in free
-        if c.type == "text" and levels(c) and {class_key(v) for v in levels(c)} <= classes
-    ]
-    whole_numbers = [c for c in free if is_label_like(c)]
+    fitting = [c for c in free if c.type == "text" and c.levels and c.classes <= classes]
+    whole_numbers = [c for c in free if c.is_label_like]
     called = [
         c
         for c in whole_numbers
@@ -265,9 +256,7 @@ def label_column(view: TableView, scores: tuple[ScoreColumns, ...], used: set[st
     ]
     possible = unpredicted or possible
     if not possible:
-        near = [
-            f"'{short(c.name)}' has {len(levels(c)):,} values" for c in free if is_label_like(c)
-        ]
+        near = [f"'{short(c.name)}' has {len(c.levels):,} values" for c in free if c.is_label_like]
         near += [f"'{short(name)}' is the class of the largest score" for name in predictions]
         stops = f" ({', '.join(near[:3])})" if near else ""
         raise InputError(
@@ -285,17 +274,17 @@ def _is_prediction(view: TableView, column: Column, scores: ScoreColumns) -> boo
     if column.type != "text" or scores.width < 2 or len(scores.columns) != scores.width:
         return False
     columns = [view.table[name] for name in scores.columns]
-    return share_equal(arg_max(columns, scores.class_names), keys(column)) == 1
+    return share_equal(arg_max(columns, scores.class_names), column.keys) == 1
 
 
 def _can_be_label(column: Column, scores: ScoreColumns) -> bool:
     """Whether the values may be classes: no fractions, and no more of them than classes."""
     if column.width is not None:
         return True
-    if not is_label_like(column) or len(levels(column)) > max(2, scores.width):
+    if not column.is_label_like or len(column.levels) > max(2, scores.width):
         return False
     named = [name for name in scores.class_names if whole(name) is None]
-    values = {class_key(v) for v in levels(column)}
+    values = column.classes
     # Words that are none of the classes name something else.
     return (
         column.type != "text"
@@ -313,7 +302,7 @@ def _is_followed(view: TableView, column: Column, scores: ScoreColumns) -> bool:
         return True
     if {*column_names.words(column.name)} & column_names.LABEL_WORDS:
         return True
-    values = keys(column)
+    values = column.keys
     hits = [np.array(values == v, dtype=bool) for v in {*values} - {None}]
     heads = [view.table[c].head for c in scores.columns]
     return any(
@@ -341,10 +330,10 @@ def with_one_hot(view: TableView, found: ColumnRoles, taken: set[str]) -> Column
     first = found.scores[0]
     if len(first.columns) != first.width:
         return found
-    if found.label is not None and first.width > 1 and not is_zero_one(view.table[found.label]):
+    if found.label is not None and first.width > 1 and not view.table[found.label].is_zero_one:
         return found
     used = taken | (found.used - {found.label})
-    zero_one = [c for c in view.table.columns if c.name not in used and is_zero_one(c)]
+    zero_one = [c for c in view.table.columns if c.name not in used and c.is_zero_one]
     if first.width == 1:
         ends = (f"{first.columns[0]}{ending}" for ending in column_names.OUTCOME_ENDINGS)
         plain_ends = {plain(end) for end in ends} | {f"y_{plain(n)}" for n in first.class_names}
@@ -395,11 +384,11 @@ def with_labels_of_their_own(view: TableView, taken: set[str]) -> ColumnRoles | 
     """Find columns of 0 and 1, and as many score columns that are named after them."""
     if not view.table.named or view.options.label is not None:
         return None
-    zero_one = [c.name for c in view.table.columns if c.name not in taken and is_zero_one(c)]
+    zero_one = [c.name for c in view.table.columns if c.name not in taken and c.is_zero_one]
     fractions = [
         c.name
         for c in view.numeric(taken)
-        if c.type == "number" and c.name not in zero_one and in_unit(c.head)
+        if c.type == "number" and c.name not in zero_one and c.in_unit
     ]
     for names in (zero_one, without_common_words(zero_one) if len(zero_one) > 1 else ()):
         for block in blocks_named_by(names, fractions):

@@ -32,7 +32,7 @@ from calviz.data.joining import LabelFile, in_label_file, join
 from calviz.data.loaded import Loaded, Notice, ReadingForMap, ReadingOptions, Recognition, short
 from calviz.data.questions import Answer, as_table, by_choices
 from calviz.data.recognition import recognise, with_array_names
-from calviz.data.roles import ColumnRoles, levels
+from calviz.data.roles import ColumnRoles
 
 # ---- Read several logs of language models (a folder, or files uploaded together) as one file; tasks and models become groups.
 
@@ -432,7 +432,7 @@ def _recognised(table: Table, options: ReadingOptions) -> ColumnRoles:
     if label is None or label.width is not None:
         return layout
     width = max((s.width for s in layout.scores), default=2)
-    seen, most = len(levels(label)), max(2, width)
+    seen, most = len(label.levels), max(2, width)
     if seen >= most or (seen > 1 and width > _FEW_CLASSES):
         return layout
     wider = with_rows_of_all(table)

@@ -11,11 +11,10 @@ import numpy.typing as npt
 
 from calviz.core.blocks import BoolArray, FloatArray
 from calviz.core.errors import Finding, Severity
-from calviz.core.probabilities import SCORE_SLACK, from_0_to_1
 from calviz.data import column_names
 from calviz.data.column_names import is_of_first_class
 from calviz.data.format import Column, Table
-from calviz.data.labels import class_key, event_of, is_missing
+from calviz.data.labels import class_key
 from calviz.data.loaded import Notice, ReadingOptions
 
 ScoreKind = Literal["probabilities", "logits"]
@@ -147,14 +146,14 @@ class TableView:
         if self.options.prediction_column is not None:
             return self.options.prediction_column
         named = self.named(column_names.PREDICTED, taken)
-        if named is not None and is_label_like(self.table[named]):
+        if named is not None and self.table[named].is_label_like:
             return named
         worded = [
             c.name
             for c in self.table.columns
             if c.name not in taken
             and {*column_names.words(c.name)} & column_names.PREDICTED_WORDS
-            and is_label_like(c)
+            and c.is_label_like
         ]
         return worded[0] if len(worded) == 1 else None
 
@@ -198,52 +197,6 @@ NEARLY_ALL = 0.98
 BELOW_CHANCE = 0.1
 
 
-def levels(column: Column) -> set[str]:
-    """The distinct values that are not missing, as text."""
-    return {str(v) for v in column.head.tolist()} - {"", "nan"}
-
-
-def keys(column: Column) -> npt.NDArray[Any]:
-    """The values as `class_key` spells them, shape (n,); None where one is missing."""
-    texts = [str(v) for v in column.head.tolist()]
-    known = {text: None if is_missing(text.strip()) else class_key(text) for text in {*texts}}
-    return np.array([known[text] for text in texts], dtype=object)
-
-
-def in_unit(head: npt.NDArray[Any]) -> bool:
-    """Whether all numbers lie in [0, 1], ignoring NaN."""
-    if not head.size:
-        return False
-    if head.dtype.char in "fd" and from_0_to_1(head):
-        return True
-    low = head.min()
-    if low >= -SCORE_SLACK:
-        return bool(head.max() <= 1 + SCORE_SLACK)
-    return bool(np.isnan(low)) and in_unit(head[~np.isnan(head)])
-
-
-def is_zero_one(column: Column) -> bool:
-    """Whether a column holds only 0 and 1."""
-    if column.type == "boolean":
-        return True
-    if not column.numeric or column.width is not None:
-        return False
-    values = column.head[~np.isnan(column.head)] if column.head.dtype.kind == "f" else column.head
-    return values.size > 0 and bool(np.isin(values, (0, 1)).all())
-
-
-def is_label_like(column: Column) -> bool:
-    """Whether a column holds whole numbers or text, one value per row."""
-    if column.width is not None:
-        return False
-    if column.type in ("integer", "boolean", "text"):
-        return True
-    if column.type != "number":
-        return False
-    values = column.head[~np.isnan(column.head)]
-    return values.size > 0 and bool((values == np.floor(values)).all())
-
-
 def is_one(sums: npt.NDArray[np.float64]) -> bool:
     """Whether nearly all sums, shape (n,), are 1 up to rounding."""
     return bool(are_one(sums[:, None])[0])
@@ -259,7 +212,7 @@ def are_one(sums: npt.NDArray[np.float64]) -> npt.NDArray[np.bool_]:
 
 def sum_to_one(columns: Sequence[Column]) -> bool:
     """Whether columns in [0, 1] sum to 1 in nearly all rows."""
-    if len({c.head.size for c in columns}) != 1 or not all(in_unit(c.head) for c in columns):
+    if len({c.head.size for c in columns}) != 1 or not all(c.in_unit for c in columns):
         return False
     total = np.zeros(columns[0].head.size)
     for column in columns:
@@ -269,11 +222,11 @@ def sum_to_one(columns: Sequence[Column]) -> bool:
 
 def summing(numeric: Sequence[Column]) -> tuple[str, ...] | None:
     """Find the columns whose rows sum to 1: all columns in [0, 1], all but one, or consecutive ones."""
-    unit = [c for c in numeric if in_unit(c.head) and c.head.size]
+    unit = [c for c in numeric if c.in_unit and c.head.size]
     if len(unit) < 2 or len({c.head.size for c in unit}) > 1:  # arrays may differ in length
         return None
     # The usual case needs no copy of all first rows.
-    if sum_to_one(unit) and not all(map(is_zero_one, unit)):
+    if sum_to_one(unit) and not all(c.is_zero_one for c in unit):
         return tuple(c.name for c in unit)
     heads = np.stack([c.head.astype(np.float64, copy=False) for c in unit], axis=1)
     if len(unit) > 2 and (j := _superfluous(heads)) is not None:
@@ -299,14 +252,6 @@ def _superfluous(heads: npt.NDArray[np.float64]) -> int | None:
         if fits.any():
             return start + int(fits.argmax())
     return None
-
-
-def event(column: Column) -> tuple[BoolArray, BoolArray] | None:
-    """Which rows hold the event, and which hold a label, shape (n,) each; None if the column has no two classes with a known event."""
-    values = keys(column)
-    known = np.array([v is not None for v in values])
-    happened = event_of({*values[known]})
-    return None if happened is None else (values == happened, known)
 
 
 def follows(score: FloatArray, hit: BoolArray) -> float:

@@ -27,11 +27,6 @@ from calviz.data.roles import (
     ScoreKind,
     TableView,
     follows,
-    in_unit,
-    is_label_like,
-    is_zero_one,
-    keys,
-    levels,
     sum_to_one,
     summing,
 )
@@ -190,7 +185,7 @@ def named_by_labels(
         return (replace(called, labels=called.class_names),)
     del view.notices[notices:]
     numeric = view.numeric({*taken, label})
-    names, values = [c.name for c in numeric], levels(view.table[label])
+    names, values = [c.name for c in numeric], view.table[label].levels
     # A word for missing labels may be a class.
     known = {v for v in values if not is_missing(v.strip())}
     blocks = blocks_named_by(values, names) or blocks_named_by(known, names)
@@ -232,7 +227,7 @@ def named_by_labels(
 
 def _followed(view: TableView, scores: ScoreColumns, label: str) -> bool:
     """Whether the label follows the scores of at least one class."""
-    values = keys(view.table[label])
+    values = view.table[label].keys
     spelled = [class_key(text) for text in scores.labels]
     return any(
         follows(view.table[c].head.astype(float), np.array(values == text, dtype=bool)) > CLEAR
@@ -256,10 +251,10 @@ def _usable(
     """The columns of a block as scores, if their values may be; those that `fit` may be further classes."""
     by_name = {c.name: c for c in numeric}
     columns = [by_name[name] for name in block.columns]
-    if all(map(is_zero_one, columns)) and not by_known_words(block.columns):
+    if all(c.is_zero_one for c in columns) and not by_known_words(block.columns):
         return None  # one-hot labels
     kind = _kind_by_words(block.columns)
-    unit = all(in_unit(c.head) for c in columns)
+    unit = all(c.in_unit for c in columns)
     if kind != "logits":
         wider = _wider(block, numeric, fit)
         plainly = bool(kind) or by_known_words(block.columns)
@@ -319,7 +314,7 @@ def _names_labels(view: TableView, scores: ScoreColumns, label: str | None) -> b
     """Whether all labels are among the class names."""
     if label is None or view.table[label].width is not None:
         return False
-    return {*keys(view.table[label])} - {None} <= {class_key(name) for name in scores.class_names}
+    return view.table[label].classes <= {class_key(name) for name in scores.class_names}
 
 
 def _called_scores(view: TableView, taken: set[str], label: str | None) -> ScoreColumns | None:
@@ -358,7 +353,7 @@ def is_outcome(view: TableView, column: Column) -> bool:
     """
     name = plain(column.name)
     ends = any(name.endswith(end) for end in column_names.OUTCOME_ENDINGS)
-    return ends and (is_named_after_another(view, column) or is_label_like(column))
+    return ends and (is_named_after_another(view, column) or column.is_label_like)
 
 
 def is_named_after_another(view: TableView, column: Column) -> bool:
@@ -391,13 +386,13 @@ def _ask_if_models(view: TableView, columns: Sequence[str], label: str | None) -
     Columns without common words are asked about if the labels follow at least two of them.
     """
     scores = [view.table[name] for name in columns]
-    if sum_to_one(scores) or not all(in_unit(c.head) for c in scores):
+    if sum_to_one(scores) or not all(c.in_unit for c in scores):
         return
     alike = without_common_words(columns) != tuple(columns)
     named = [] if label is None else [view.table[label]]
-    possible = named or [c for c in view.table.columns if is_label_like(c) and c not in scores]
+    possible = named or [c for c in view.table.columns if c.is_label_like and c not in scores]
     for truth in possible[:_MOST_CANDIDATES]:
-        values = keys(truth) if truth.width is None else np.empty(0)
+        values = truth.keys if truth.width is None else np.empty(0)
         known = {*values} - {None}
         numbers = {class_key(name) for name in without_common_words(columns)}
         if len(known) != 2 or len(values) < FEWEST_ROWS or numbers == known:
@@ -434,7 +429,7 @@ def single_by_name(view: TableView, taken: set[str], label: str | None) -> Score
         for column in candidates:
             key = plain(column.name)
             weak = key in column_names.PREDICTED or not key.startswith(_STRONG)
-            if key in names and not (weak and is_label_like(column)):
+            if key in names and not (weak and column.is_label_like):
                 if any(
                     c.name.startswith(f"{column.name}.") and sum_to_one([column, c])
                     for c in candidates
@@ -458,7 +453,7 @@ def single_by_name(view: TableView, taken: set[str], label: str | None) -> Score
             is_logit = kind == "logits" and "logit" in column.name.lower()
             if _complement(column, candidates) is not None:
                 return None  # two classes
-            if is_logit or in_unit(column.head):
+            if is_logit or column.in_unit:
                 declared = "logits" if kind == "logits" else "probabilities"
                 return _columns(view, (column.name,), (match["name"],), declared)
     return None
@@ -494,20 +489,20 @@ def by_values(view: TableView, taken: set[str], label: str | None) -> tuple[Scor
     numeric = [c for c in numeric if plain(c.name) not in column_names.CONFIDENCES]
     if view.text_scores():
         return ()
-    scores = [c for c in numeric if c.type == "number" and in_unit(c.head)]
+    scores = [c for c in numeric if c.type == "number" and c.in_unit]
     if len(scores) == 2:
         # In an array of floats, the label is one of them.
-        scores = [c for c in scores if not is_label_like(c)] or scores
+        scores = [c for c in scores if not c.is_label_like] or scores
     if len(scores) > 1 and view.table.named:
-        alike = [c for c in scores if not is_label_like(c)]
+        alike = [c for c in scores if not c.is_label_like]
         if len(alike) > 1:
             _ask_if_models(view, [c.name for c in alike], label)
     rest = [c for c in view.table.columns if c not in scores and c.name not in taken]
-    if len(scores) == 1 and (label is not None or any(is_label_like(c) for c in rest)):
+    if len(scores) == 1 and (label is not None or any(c.is_label_like for c in rest)):
         return (_columns(view, (scores[0].name,), (), "probabilities"),)
     if len(scores) == 0:
         # Scores that are all 0 or 1 in the sample look like labels; they are told apart by the name of the label.
-        two = [c for c in numeric if in_unit(c.head)]
+        two = [c for c in numeric if c.in_unit]
         if label is not None and len(two) == 1:
             return (_columns(view, (two[0].name,), (), "probabilities"),)
     return ()
@@ -522,9 +517,7 @@ def _names_by_values(
     names = class_names(columns)
     called = {class_key(name) for name in columns}
     labelled = label is not None and view.table[label].width is None
-    if names != columns or (
-        labelled and {class_key(v) for v in levels(view.table[label or ""])} <= called
-    ):
+    if names != columns or (labelled and view.table[label or ""].classes <= called):
         return names
     return without_common_words(columns)
 
@@ -535,10 +528,10 @@ def only_with_words(numeric: Sequence[Column]) -> str | None:
         c.name
         for c in numeric
         if c.type == "number"
-        and in_unit(c.head)
+        and c.in_unit
         and {*column_names.words(c.name)} & column_names.SCORE_WORDS
         and plain(c.name) not in column_names.CONFIDENCES
-        and not is_label_like(c)
+        and not c.is_label_like
     ]
     return found[0] if len(found) == 1 else None
 
@@ -564,7 +557,7 @@ def array(view: TableView, column: Column) -> ScoreColumns:
     logits = plain(column.name) in column_names.LOGITS or "logit" in column.name.lower()
     if plain(column.name) == "predictions" and "label_ids" in view.plain:
         # Result of Trainer.predict of Hugging Face: the raw outputs of the model.
-        logits = not in_unit(column.head)
+        logits = not column.in_unit
     kind: ScoreKind = "logits" if logits else "probabilities"
     width = column.width or 1
     return ScoreColumns((column.name,), column.fields, view.options.kind_of_scores or kind, width)

@@ -25,13 +25,7 @@ from calviz.data.roles import (
     ScoreColumns,
     TableView,
     agree,
-    event,
     follows,
-    in_unit,
-    is_label_like,
-    is_zero_one,
-    keys,
-    levels,
     share_equal,
     sum_to_one,
     summing,
@@ -54,7 +48,7 @@ def single_score(view: TableView, taken: set[str], label: str | None) -> ColumnR
     predicted = view.predicted({*taken, label or ""})
     if label is None and predicted is not None:
         worded = label_by_word(view, {*taken, predicted})
-        if worded is not None and agree(keys(view.table[worded]), keys(view.table[predicted])):
+        if worded is not None and agree(view.table[worded].keys, view.table[predicted].keys):
             text = f"the column '{short(worded)}' is taken as the label, and '{short(predicted)}' as the prediction"
             view.note(Notice.LABEL_COLUMN, "info", text)
             label = worded
@@ -98,7 +92,7 @@ def of_named_class(view: TableView, score: ScoreColumns, label: str | None) -> S
     ):
         return score
     name = score.columns[0]
-    words, texts = column_names.words(name), levels(view.table[label])
+    words, texts = column_names.words(name), view.table[label].levels
     spelled = {class_key(text): text for text in texts}
     if score.class_names and class_key(score.class_names[0]) in spelled:
         return score
@@ -120,8 +114,8 @@ def of_named_class(view: TableView, score: ScoreColumns, label: str | None) -> S
 
 def _ask_if_of_the_other(view: TableView, name: str, label: str) -> None:
     """Ask if another column is one minus the score, and the labels follow that one."""
-    column, found = view.table[name], event(view.table[label])
-    if found is None or column.head.ndim != 1 or not in_unit(column.head):
+    column, found = view.table[name], view.table[label].event
+    if found is None or column.head.ndim != 1 or not column.in_unit:
         return
     hit, known = found
     if (
@@ -149,7 +143,7 @@ def _ask_if_opposite(view: TableView, name: str, label: str, classes: Mapping[st
         return
     if not of_label:
         # A label without a meaning may record the opposite: then the values tell.
-        found = event(view.table[label])
+        found = view.table[label].event
         head = view.table[name].head.astype(np.float64)
         if found is None or follows(head[found[1]], found[0][found[1]]) > CLEAR:
             return
@@ -206,16 +200,16 @@ def correct_column(view: TableView, taken: set[str]) -> str | None:
     if name is None or view.table[name].width is not None:
         return None
     column = view.table[name]
-    values = {class_key(v) for v in levels(column)}
-    return name if is_zero_one(column) or (len(values) <= 2 and event_of(values)) else None
+    values = column.classes
+    return name if column.is_zero_one or (len(values) <= 2 and event_of(values)) else None
 
 
 def _label_by_correct(view: TableView, taken: set[str], confidence: Confidence) -> str | None:
     """The column that equals the prediction where, and only where, that was right."""
     if confidence.correct is None or confidence.predicted is None:
         return None
-    right = event(view.table[confidence.correct])
-    predicted = keys(view.table[confidence.predicted])
+    right = view.table[confidence.correct].event
+    predicted = view.table[confidence.predicted].keys
     if right is None:
         return None
     said = np.array(
@@ -224,9 +218,9 @@ def _label_by_correct(view: TableView, taken: set[str], confidence: Confidence) 
     fits = []
     for column in view.table.columns[:_MOST_CANDIDATES]:
         roles = (confidence.correct, confidence.predicted, confidence.score)
-        if column.name in (*taken, *roles) or not is_label_like(column):
+        if column.name in (*taken, *roles) or not column.is_label_like:
             continue
-        values = keys(column)
+        values = column.keys
         equal = np.array(
             [None if v is None else v == p for v, p in zip(values, predicted, strict=True)],
             dtype=object,
@@ -251,13 +245,13 @@ def _true_class(
     label = label or view.named(column_names.LABELS, taken | roles)
     if label is None or confidence.predicted is None or view.options.label or confidence.correct:
         return label
-    predicted = {*keys(view.table[confidence.predicted])} - {None}
-    if predicted & {*keys(view.table[label])}:
+    predicted = view.table[confidence.predicted].classes
+    if predicted & {*view.table[label].keys}:
         return label
     sharing = [
         c.name
         for c in view.table.columns[:_MOST_CANDIDATES]
-        if c.name not in taken | roles and c.type == "text" and predicted & {*keys(c)}
+        if c.name not in taken | roles and c.type == "text" and predicted & {*c.keys}
     ]
     return sharing[0] if len(sharing) == 1 else label
 
@@ -273,11 +267,11 @@ def _is_of_event(view: TableView, confidence: Confidence, label: str) -> bool:
     column, truth = view.table[confidence.score], view.table[label]
     name = plain(column.name)
     called_confidence = name in column_names.CONFIDENCES and name not in column_names.PROBABILITIES
-    if confidence.log or truth.width is not None or not in_unit(column.head):
+    if confidence.log or truth.width is not None or not column.in_unit:
         return False
-    classes = {*keys(truth)} - {None}
+    classes = truth.classes
     if confidence.predicted is not None:
-        classes |= {*keys(view.table[confidence.predicted])} - {None}
+        classes |= view.table[confidence.predicted].classes
     k = len(classes)
     p = column.head[~np.isnan(column.head)].astype(np.float64)
     if p.size < FEWEST_ROWS or k < 2:
@@ -301,7 +295,7 @@ def _is_of_event(view: TableView, confidence: Confidence, label: str) -> bool:
 
 def _threshold_agrees(view: TableView, score: Column, predicted: str | None) -> bool:
     """Whether the prediction is the event where the score is at least 1/2, in nearly all rows."""
-    found = None if predicted is None else event(view.table[predicted])
+    found = None if predicted is None else view.table[predicted].event
     if found is None:
         return False
     says, known = found
@@ -319,14 +313,14 @@ def _no_confidence(view: TableView, score: Column, below: float, k: int, label: 
         readings.append(Reading("the probability of the event", chosen))
     elif score.name in (block := summing(numbers) or ()) and len(block) == k:
         # Of columns called b, c and d beside it, it is the class that is left.
-        values = {*keys(view.table[label])} - {None}
+        values = view.table[label].classes
         left = values - {class_key(name) for name in block}
         if len(left) == 1:
             names = tuple(n if class_key(n) in values else next(iter(left)) for n in block)
             chosen = of_classes | {"scores": block, "class_names": names}
             readings.append(Reading(f"the probability of one of {k} classes", chosen))
     for other in numbers:
-        may_be = other is not score and other.type == "number" and in_unit(other.head)
+        may_be = other is not score and other.type == "number" and other.in_unit
         if may_be and float(np.mean(other.head < 1 / k - 1e-6)) <= BELOW_CHANCE:
             chosen = {"kind": "confidence", "scores": (other.name,)}
             readings.append(Reading(f"'{short(other.name)}' is the confidence", chosen))
@@ -345,13 +339,13 @@ def _top_of_pipeline(view: TableView, taken: set[str]) -> ColumnRoles | None:
         return None
     truth = view.options.label or view.named(column_names.LABELS, {*taken, label, score})
     if truth is None:
-        guessed = keys(view.table[label])
+        guessed = view.table[label].keys
         texts = [
             c
             for c in view.table.columns[:_MOST_CANDIDATES]
             if c.type == "text" and c.name not in {*taken, label}
         ]
-        alike = [c.name for c in texts if agree(guessed, keys(c))]
+        alike = [c.name for c in texts if agree(guessed, c.keys)]
         truth = alike[0] if len(alike) == 1 else None
     if truth is None or not view.table[score].numeric or view.table[score].width is not None:
         return None

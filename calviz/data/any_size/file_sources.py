@@ -28,7 +28,7 @@ from calviz.data.loaded import ReadingForMap, ReadingOptions, known_columns
 from calviz.data.reading import read
 from calviz.data.recognition import recognise
 from calviz.data.refusals import Problem, check_columns, error_of_file
-from calviz.data.roles import ColumnRoles, Confidence, ScoreColumns, keys
+from calviz.data.roles import ColumnRoles, Confidence, ScoreColumns
 from calviz.data.rows_in_memory import ArrowRows, columns_of
 
 if TYPE_CHECKING:
@@ -463,7 +463,7 @@ def _of_scores(
             "rows have none or several of the labels, and a profile needs one label per row",
             remedy="name one of them and its scores (label=, scores=)",
         )
-    if roles.correct is not None and None in keys(table[roles.correct]):
+    if roles.correct is not None and None in table[roles.correct].keys:
         raise InputError(
             "rows without it have no known label, and a profile cannot leave them out",
             column=roles.correct,
