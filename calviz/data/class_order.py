@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
@@ -50,18 +51,19 @@ def with_labels(view: TableView, scores: ScoreColumns, label: str | None) -> Sco
     if not values or values <= {*names} or view.options.label_base is not None:
         return plain
     numbers = [number for v in values if (number := whole(v)) is not None]
+    matching = _Matching(view, scores, column)
     if len(numbers) < len(values):
-        return _by_words(view, scores, column, names, values)
+        return matching.by_words(values)
     k = scores.width
     if values <= {"-1", "1"} and k == 2 and "-1" in values:
-        return _by_number(view, scores, column, ["-1", "1"])
+        return matching.by_number(["-1", "1"])
     base = 1 if min(numbers) == 1 and max(numbers) == k else 0
     if min(numbers) < base or max(numbers) >= k + base:
         return plain
     if base == 1:
         text = f"the labels of '{short(label)}' count the classes from 1"
         view.note(Notice.LABEL_VALUES, "info", text)
-    return _by_number(view, scores, column, [str(j + base) for j in range(k)])
+    return matching.by_number([str(j + base) for j in range(k)])
 
 
 def with_event_last(view: TableView, found: ColumnRoles) -> ColumnRoles:
@@ -102,127 +104,103 @@ def with_event_last(view: TableView, found: ColumnRoles) -> ColumnRoles:
     return replace(found, scores=scores, one_hot=found.one_hot[::-1])
 
 
-def _by_words(
-    view: TableView, scores: ScoreColumns, label: Column, names: list[str], values: set[str]
-) -> ScoreColumns:
-    """Match two words of the label with two other words of the header: the event with the event, else the second column."""
-    happened, other = event_of(values), no_event_of(values)
-    if scores.width != 2 or happened is None or other is None:
-        return replace(scores, labels=())
-    called = event_of(names)
-    if called is None:
-        order = [other, happened]
-        if not view.options.scores and _evidence(view, scores, label, order, order[::-1]) < -CLEAR:
-            raise _question(view, scores, label, [order[::-1], order])
-        return scores
-    return replace(scores, labels=(happened, other)) if called == names[0] else scores
+class _Matching:
+    """Ways to match the values of a label with score columns; an order holds the label of each column."""
 
+    def __init__(self, view: TableView, scores: ScoreColumns, label: Column) -> None:
+        self.view, self.scores, self.label = view, scores, label
+        self.names = [class_key(name) for name in scores.class_names]
+        self.chosen = view.options.scores is not None
+        self.columns = view.columns(scores)
 
-def _by_number(
-    view: TableView, scores: ScoreColumns, label: Column, counted: list[str]
-) -> ScoreColumns:
-    """Match numbers with names: in the order of the columns, of the alphabet, or of the event, which agree or the labels decide."""
-    if None not in [whole(name) for name in scores.class_names] and not all(
-        column_names.by_prefix(column)[0] for column in scores.columns
-    ):
-        # Numbers that are not those of the label would be taken for them.
-        scores = replace(scores, class_names=scores.columns)
-    orders = [counted]
-    if not view.options.scores:
-        orders = _possible_orders(scores, counted)
-    order = orders[0]
-    doubtful = len(orders) > 1 or _is_numbered(scores) or 2 < len(counted) <= _MOST_CLASSES
-    if doubtful and not view.options.scores:
-        order = _followed(view, scores, label, orders)
-    return replace(
-        scores, labels=() if order == [str(j) for j in range(len(order))] else tuple(order)
-    )
+    def by_words(self, values: frozenset[str]) -> ScoreColumns:
+        """Match two words of the label with two other words of the header: the event with the event, else the second column."""
+        happened, other = event_of(values), no_event_of(values)
+        if self.scores.width != 2 or happened is None or other is None:
+            return replace(self.scores, labels=())
+        called, order = event_of(self.names), [other, happened]
+        if called is None and not self.chosen and self._evidence(order, order[::-1]) < -CLEAR:
+            raise self._question([order[::-1], order])
+        if called != self.names[0]:
+            return self.scores
+        return replace(self.scores, labels=(happened, other))
 
+    def by_number(self, counted: list[str]) -> ScoreColumns:
+        """Match numbers with names: in the order of the columns, of the alphabet, or of the event, which agree or the labels decide."""
+        are_numbers = [whole(name) is not None for name in self.scores.class_names]
+        if all(are_numbers) and not all(column_names.by_prefix(c)[0] for c in self.scores.columns):
+            # Numbers that are not those of the label would be taken for them.
+            self.scores = replace(self.scores, class_names=self.scores.columns)
+        order = counted
+        if not self.chosen:
+            orders = self._possible_orders(counted)
+            names = "".join(self.scores.class_names)
+            # Names may hold other numbers, of which some may be the class.
+            numbered = any(map(str.isdigit, names)) and None in map(whole, self.scores.class_names)
+            if len(orders) > 1 or numbered or 2 < len(counted) <= _MOST_CLASSES:
+                order = self._followed(orders)
+        as_counted = order == [str(j) for j in range(len(order))]
+        return replace(self.scores, labels=() if as_counted else tuple(order))
 
-def _is_numbered(scores: ScoreColumns) -> bool:
-    """Whether the names hold other numbers, of which some may be the class."""
-    return any(c.isdigit() for name in scores.class_names for c in name) and any(
-        whole(name) is None for name in scores.class_names
-    )
+    def _possible_orders(self, counted: list[str]) -> list[list[str]]:
+        """The distinct ways to count the columns: as they stand, in the alphabet, and the event last."""
+        names = self.scores.class_names
+        rank = {name: j for j, name in enumerate(sorted(names))}
+        orders = [counted, [counted[rank[name]] for name in names]]
+        if len(names) == 2 and event_of(class_key(name) for name in names) is not None:
+            orders.append(counted[::-1] if is_event_first(names) else counted)
+        return [order for j, order in enumerate(orders) if order not in orders[:j]]
 
+    def _followed(self, orders: list[list[str]]) -> list[str]:
+        """The order that the labels follow; with few rows, or if they hardly tell, that of the columns."""
+        if len(self.label.head) < FEWEST_ROWS:
+            return orders[0]
+        gain = partial(self._evidence, two=orders[0])
+        best, *others = sorted(orders, key=gain, reverse=True)
+        margin = min((self._evidence(best, other) for other in others), default=CLEAR)
+        matched = self._matched(best)
+        unclear = margin < CLEAR and not (best == orders[0] and margin >= 1 and len(best) > 2)
+        if unclear or matched != best:
+            raise self._question([*orders, matched])
+        if others:
+            pairs = ", ".join(self._pairs(best, range(len(best))))
+            text = f"the numbers in '{short(self.label.name)}' are read as the labels follow the scores: {pairs}"
+            self.view.note(Notice.LABEL_VALUES, "info", text)
+        return best
 
-def _possible_orders(scores: ScoreColumns, counted: list[str]) -> list[list[str]]:
-    """The distinct ways to count the columns: as they stand, in the alphabet, and the event last."""
-    names = scores.class_names
-    rank = {name: j for j, name in enumerate(sorted(names))}
-    orders = [counted, [counted[rank[name]] for name in names]]
-    spelled = [class_key(name) for name in names]
-    if len(names) == 2 and (event := event_of(spelled)) is not None and spelled[0] != spelled[1]:
-        orders.append(counted if spelled[1] == event else counted[::-1])
-    return [order for j, order in enumerate(orders) if order not in orders[:j]]
+    def _pairs(self, order: list[str], places: Sequence[int]) -> list[str]:
+        return [f"{order[j]} is '{short(self.scores.class_names[j])}'" for j in places[:3]]
 
+    def _evidence(self, one: list[str], two: list[str]) -> float:
+        """How much more clearly the labels follow one order than another, in standard errors."""
+        return clearer(self.columns, self.label.keys, one, two)
 
-def _followed(
-    view: TableView, scores: ScoreColumns, label: Column, orders: list[list[str]]
-) -> list[str]:
-    """The order that the labels follow; with few rows, or if they hardly tell, that of the columns."""
-    if len(label.head) < FEWEST_ROWS:
-        return orders[0]
-    best, *others = sorted(
-        orders,
-        key=lambda order: _evidence(view, scores, label, order, orders[0]),
-        reverse=True,
-    )
-    margin = min((_evidence(view, scores, label, best, other) for other in others), default=CLEAR)
-    matched = _matched(view, scores, label, best)
-    unclear = margin < CLEAR and not (best == orders[0] and margin >= 1 and len(best) > 2)
-    if unclear or matched != best:
-        raise _question(view, scores, label, [*orders, matched])
-    if others:
-        pairs = ", ".join(
-            f"{n} is '{short(c)}'" for n, c in list(zip(best, scores.class_names, strict=True))[:3]
+    def _matched(self, order: list[str]) -> list[str]:
+        """The order in which every column is of the label that it ranks highest; the given one where the labels hardly tell another."""
+        from scipy.optimize import linear_sum_assignment
+
+        hits = [np.array(self.label.keys == number, dtype=bool) for number in order]
+        if len(order) > _MOST_CLASSES or min(hit.sum() for hit in hits) < 5:
+            return order
+        z = np.array([[follows(c.head.astype(float), hit) for hit in hits] for c in self.columns])
+        _, best = linear_sum_assignment(-z)
+        gain = float((z[range(len(order)), best] - z.diagonal()).sum())
+        return [order[j] for j in best] if gain > 2 * CLEAR else order
+
+    def _question(self, orders: Sequence[list[str]]) -> InputError:
+        """Return the question which class each number, or word, of the label is."""
+        readings: dict[tuple[str, ...], Reading] = {}
+        for order in orders:
+            # Score columns that are named are counted as they are named.
+            counted = sorted(range(len(order)), key=lambda j, order=order: _place(order[j]))  # type: ignore[misc]
+            columns = tuple(self.scores.columns[j] for j in counted)
+            text = ", ".join([*self._pairs(order, counted), *["..."] * (len(order) > 3)])
+            readings.setdefault(columns, Reading(text, {"scores": columns}))
+        return InputError(
+            f"nothing says for sure which class each value of '{short(self.label.name)}' is: names, the order of the columns "
+            "and the labels do not agree; choose",
+            readings=readings.values(),
         )
-        text = f"the numbers in '{short(label.name)}' are read as the labels follow the scores: {pairs}"
-        view.note(Notice.LABEL_VALUES, "info", text)
-    return best
-
-
-def _evidence(
-    view: TableView, scores: ScoreColumns, label: Column, one: list[str], two: list[str]
-) -> float:
-    """How much more clearly the labels follow one order than another, in standard errors."""
-    return clearer([view.table[c] for c in scores.columns], label.keys, one, two)
-
-
-def _matched(view: TableView, scores: ScoreColumns, label: Column, order: list[str]) -> list[str]:
-    """The order in which every column is of the label that it ranks highest; the given one where the labels hardly tell another."""
-    from scipy.optimize import linear_sum_assignment
-
-    values = label.keys
-    present = [number for number in order if (values == number).sum() >= 5]
-    if len(order) > _MOST_CLASSES or len(present) < len(order):
-        return order
-    heads = [view.table[c].head.astype(np.float64) for c in scores.columns]
-    hits = {number: np.array(values == number, dtype=bool) for number in order}
-    z = np.array([[follows(head, hits[number]) for number in order] for head in heads])
-    _, best = linear_sum_assignment(-z)
-    matched = [order[j] for j in best]
-    gain = float((z[range(len(order)), best] - z.diagonal()).sum())
-    return matched if gain > 2 * CLEAR else order
-
-
-def _question(
-    view: TableView, scores: ScoreColumns, label: Column, orders: Sequence[list[str]]
-) -> InputError:
-    """Return the question which class each number, or word, of the label is."""
-    readings: dict[tuple[str, ...], Reading] = {}
-    for order in orders:
-        # Score columns that are named are counted as they are named.
-        sequence = sorted(range(len(order)), key=lambda j, order=order: _place(order[j]))  # type: ignore[misc]
-        columns = tuple(scores.columns[j] for j in sequence)
-        pairs = [f"{order[j]} is '{short(scores.class_names[j])}'" for j in sequence[:3]]
-        more = ", ..." if len(order) > 3 else ""
-        readings.setdefault(columns, Reading(", ".join(pairs) + more, {"scores": columns}))
-    return InputError(
-        f"nothing says for sure which class each value of '{short(label.name)}' is: names, the order of the columns "
-        "and the labels do not agree; choose",
-        readings=readings.values(),
-    )
 
 
 def _place(word: str) -> tuple[int, int]:

@@ -38,6 +38,7 @@ from calviz.core.limits import (
 from calviz.core.probabilities import SCORE_SLACK, RowsInRange, from_0_to_1
 from calviz.core.registry import Registry
 from calviz.core.row_columns import Factor
+from calviz.data import column_names
 from calviz.data.labels import class_key, event_of, is_missing
 from calviz.data.loaded import damaged
 
@@ -321,12 +322,23 @@ class Column:
         """Whether it holds numbers."""
         return self.type in ("number", "integer")
 
+    @cached_property
+    def words(self) -> frozenset[str]:
+        """The words of its name."""
+        return frozenset(column_names.words(self.name))
+
+    @property
+    def is_called_label(self) -> bool:
+        """Whether a word of its name is one for the true class, and none rules that out."""
+        words = self.words
+        return bool(words & column_names.LABEL_WORDS) and not words & column_names.NO_LABEL_WORDS
+
     # What the first rows hold
 
     @cached_property
-    def levels(self) -> set[str]:
+    def levels(self) -> frozenset[str]:
         """The distinct values that are not missing, as text."""
-        return {str(v) for v in self.head.tolist()} - {"", "nan"}
+        return frozenset(str(v) for v in self.head.tolist()) - {"", "nan"}
 
     @cached_property
     def keys(self) -> npt.NDArray[Any]:
@@ -336,9 +348,9 @@ class Column:
         return np.array([known[text] for text in texts], dtype=object)
 
     @cached_property
-    def classes(self) -> set[str]:
+    def classes(self) -> frozenset[str]:
         """The distinct values that are not missing, as `class_key` spells them."""
-        return {*self.keys} - {None}
+        return frozenset(self.keys) - {None}
 
     @cached_property
     def event(self) -> tuple[BoolArray, BoolArray] | None:

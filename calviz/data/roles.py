@@ -53,6 +53,16 @@ class ScoreColumns:
     labels: tuple[str, ...] = ()
     reversed: bool = False
 
+    @property
+    def is_block(self) -> bool:
+        """Whether there is a column for each of several classes."""
+        return 2 <= len(self.columns) == self.width
+
+    @property
+    def keys(self) -> list[str]:
+        """The class of each column as `class_key` spells it."""
+        return [class_key(name) for name in self.labels or self.class_names]
+
     def holds_first_of(self, classes: tuple[str, ...]) -> bool:
         """Whether the only column is that of the first of two classes, not of the second as usual."""
         names = self.class_names
@@ -151,11 +161,19 @@ class TableView:
         worded = [
             c.name
             for c in self.table.columns
-            if c.name not in taken
-            and {*column_names.words(c.name)} & column_names.PREDICTED_WORDS
-            and c.is_label_like
+            if c.name not in taken and c.words & column_names.PREDICTED_WORDS and c.is_label_like
         ]
         return worded[0] if len(worded) == 1 else None
+
+    def columns(self, scores: ScoreColumns) -> list[Column]:
+        """The columns of scores."""
+        return [self.table[name] for name in scores.columns]
+
+    def best(self, scores: ScoreColumns) -> npt.NDArray[Any]:
+        """The class of the largest score in each row, as `class_key` spells it, shape (n,)."""
+        values = np.nan_to_num(_stacked(self.columns(scores)), nan=-np.inf)
+        out: npt.NDArray[Any] = np.array(scores.keys, dtype=object)[values.argmax(axis=1)]
+        return out
 
     def numeric(self, taken: set[str]) -> list[Column]:
         """Numeric columns with one value per row that are not taken."""
@@ -299,20 +317,15 @@ def _where_both(
     return one[both], two[both]
 
 
-def arg_max(columns: Sequence[Column], classes: Sequence[str]) -> npt.NDArray[Any]:
-    """The class of the largest score in each row, as `class_key` spells it, shape (n,)."""
-    scores = np.stack([c.head.astype(np.float64, copy=False) for c in columns], axis=1)
-    spelled = np.array([class_key(name) for name in classes], dtype=object)
-    best = np.nan_to_num(scores, nan=-np.inf).argmax(axis=1)
-    out: npt.NDArray[Any] = spelled[best]
-    return out
+def _stacked(columns: Sequence[Column]) -> FloatArray:
+    return np.stack([c.head.astype(np.float64, copy=False) for c in columns], axis=1)
 
 
 def clearer(
     columns: Sequence[Column], labels: npt.NDArray[Any], one: Sequence[str], two: Sequence[str]
 ) -> float:
     """How much better the labels follow the scores if the columns are of the classes `one` rather than `two`, in standard errors."""
-    scores = np.stack([c.head.astype(np.float64, copy=False) for c in columns], axis=1)
+    scores = _stacked(columns)
     gains = []
     for classes in (one, two):
         place = {class_key(name): j for j, name in enumerate(classes)}

@@ -529,7 +529,7 @@ def only_with_words(numeric: Sequence[Column]) -> str | None:
         for c in numeric
         if c.type == "number"
         and c.in_unit
-        and {*column_names.words(c.name)} & column_names.SCORE_WORDS
+        and c.words & column_names.SCORE_WORDS
         and plain(c.name) not in column_names.CONFIDENCES
         and not c.is_label_like
     ]

@@ -83,16 +83,11 @@ def of_named_class(view: TableView, score: ScoreColumns, label: str | None) -> S
     InputError
         If it is called like the opposite of the event, and nothing says which of the two it is.
     """
-    options = view.options
-    if (
-        label is None
-        or score.width > 1
-        or options.class_names
-        or view.table[label].width is not None
-    ):
+    truth = None if label is None else view.table[label]
+    if truth is None or score.width > 1 or view.options.class_names or truth.width is not None:
         return score
     name = score.columns[0]
-    words, texts = column_names.words(name), view.table[label].levels
+    words, texts = column_names.words(name), truth.levels
     spelled = {class_key(text): text for text in texts}
     if score.class_names and class_key(score.class_names[0]) in spelled:
         return score
@@ -106,53 +101,51 @@ def of_named_class(view: TableView, score: ScoreColumns, label: str | None) -> S
         return replace(score, class_names=(named[0] if whole(key) is None else key,))
     if score.class_names and is_of_first_class(score.class_names[0], ("0", "1")):
         return score
-    if not options.scores:
-        _ask_if_of_the_other(view, name, label)
-    _ask_if_opposite(view, name, label, spelled)
+    if not view.options.scores:
+        _ask_if_of_the_other(view, view.table[name], truth)
+    _ask_if_opposite(view.table[name], truth, spelled)
     return score
 
 
-def _ask_if_of_the_other(view: TableView, name: str, label: str) -> None:
+def _follows(score: Column, truth: Column) -> float:
+    """How clearly the event of a label follows a score, in standard errors; 0 if one cannot tell."""
+    if truth.event is None or score.head.shape != truth.head.shape:
+        return 0.0
+    hit, known = truth.event
+    return follows(score.head[known].astype(np.float64), hit[known])
+
+
+def _ask_if_of_the_other(view: TableView, score: Column, truth: Column) -> None:
     """Ask if another column is one minus the score, and the labels follow that one."""
-    column, found = view.table[name], view.table[label].event
-    if found is None or column.head.ndim != 1 or not column.in_unit:
+    if not score.in_unit or _follows(score, truth) > -CLEAR:
         return
-    hit, known = found
-    if (
-        len(hit) != len(column.head)
-        or follows(column.head[known].astype(float), hit[known]) > -CLEAR
-    ):
-        return
-    other = next((c for c in view.numeric({name, label}) if sum_to_one([column, c])), None)
+    free = view.numeric({score.name, truth.name})
+    other = next((c for c in free if sum_to_one([score, c])), None)
     if other is not None:
         raise InputError(
-            f"'{short(name)}' and '{short(other.name)}' sum to 1, and the labels in '{short(label)}' follow the second; "
+            f"'{short(score.name)}' and '{short(other.name)}' sum to 1, and the labels in '{short(truth.name)}' follow the second; "
             "say which is the probability of the event",
-            readings=[Reading(f"'{n}'", {"scores": (n,)}) for n in (other.name, name)],
+            readings=[Reading(f"'{c.name}'", {"scores": (c.name,)}) for c in (other, score)],
         )
 
 
-def _ask_if_opposite(view: TableView, name: str, label: str, classes: Mapping[str, str]) -> None:
+def _ask_if_opposite(score: Column, truth: Column, classes: Mapping[str, str]) -> None:
     """Ask if a score is called like the opposite of the event that the label records, such as survival beside died."""
     happened, other = event_of(classes), no_event_of(classes)
     if happened is None or other is None:
         return
-    of_label = 1 if whole(happened) is None else _polarity(label)
-    of_score = _polarity(name)
+    of_label = 1 if whole(happened) is None else _polarity(truth.name)
+    of_score = _polarity(score.name)
     if not of_score or of_score == (of_label or 1):
         return
-    if not of_label:
-        # A label without a meaning may record the opposite: then the values tell.
-        found = view.table[label].event
-        head = view.table[name].head.astype(np.float64)
-        if found is None or follows(head[found[1]], found[0][found[1]]) > CLEAR:
-            return
+    if not of_label and (truth.event is None or _follows(score, truth) > CLEAR):
+        return  # a label without a meaning may record the opposite: then the values tell
     one, two = (k if whole(k) is not None else classes.get(k, k) for k in (other, happened))
     raise InputError(
-        f"'{short(name)}' sounds like the opposite of the event in '{short(label)}'; say what it is",
+        f"'{short(score.name)}' sounds like the opposite of the event in '{short(truth.name)}'; say what it is",
         readings=[
-            Reading(f"the probability of '{one}'", {"class_names": (two, one)}),
-            Reading(f"the probability of '{two}'", {"class_names": (one, two)}),
+            Reading(f"the probability of '{b}'", {"class_names": (a, b)})
+            for a, b in ((two, one), (one, two))
         ],
     )
 
@@ -169,27 +162,21 @@ def _confidence(view: TableView, taken: set[str], label: str | None) -> Confiden
     """The column that may be the confidence of a prediction, if something may say whether that was right."""
     correct = correct_column(view, taken)
     predicted = view.predicted({*taken, label or "", correct or ""})
+    known = correct is not None or (predicted is not None and label is not None)
+    if not known and not isinstance(view.options, ReadingForMap):
+        return None
     others = {*taken, predicted or "", correct or "", label or ""}
     chosen = [name for name in view.options.scores or () if name in view.table]
     score = chosen[0] if chosen else view.named(column_names.CONFIDENCES, others)
-    if score is None and (correct is not None or (predicted is not None and label is not None)):
-        score = next(iter(_fractions(view, others, column_names.PROBABILITIES)), None)
+    if score is None and known:
+        usual = (view.named((name,), others) for name in column_names.PROBABILITIES)
+        named = [name for name in usual if name and view.table[name].type == "number"]
+        score = named[0] if named else only_with_words(view.numeric(others))
     log = score is None and (score := view.named(column_names.LOG_CONFIDENCES, others)) is not None
     if score is None or not view.table[score].numeric or view.table[score].width is not None:
         return None
-    known = correct is not None or (predicted is not None and label is not None)
-    if not known:
-        # A map needs no truth.
-        return Confidence(score, log=log) if isinstance(view.options, ReadingForMap) else None
-    return Confidence(score, correct=correct, predicted=predicted, log=log)
-
-
-def _fractions(view: TableView, taken: set[str], names: tuple[str, ...]) -> list[str]:
-    """The columns of fractions with one of the names, or else the only one with a word for scores."""
-    found = [view.named((name,), taken) for name in names]
-    named = [n for n in found if n is not None and view.table[n].type == "number"]
-    worded = only_with_words(view.numeric(taken))
-    return named or ([worded] if worded else [])
+    # A map needs no truth.
+    return Confidence(score, correct, predicted, log) if known else Confidence(score, log=log)
 
 
 def correct_column(view: TableView, taken: set[str]) -> str | None:
@@ -200,8 +187,8 @@ def correct_column(view: TableView, taken: set[str]) -> str | None:
     if name is None or view.table[name].width is not None:
         return None
     column = view.table[name]
-    values = column.classes
-    return name if column.is_zero_one or (len(values) <= 2 and event_of(values)) else None
+    may_be = column.is_zero_one or (len(column.classes) <= 2 and event_of(column.classes))
+    return name if may_be else None
 
 
 def _label_by_correct(view: TableView, taken: set[str], confidence: Confidence) -> str | None:
@@ -212,20 +199,15 @@ def _label_by_correct(view: TableView, taken: set[str], confidence: Confidence) 
     predicted = view.table[confidence.predicted].keys
     if right is None:
         return None
-    said = np.array(
-        [hit if known else None for hit, known in zip(*right, strict=True)], dtype=object
-    )
+    said = np.array([hit if known else None for hit, known in zip(*right, strict=True)])
     fits = []
+    roles = (*taken, confidence.correct, confidence.predicted, confidence.score)
     for column in view.table.columns[:_MOST_CANDIDATES]:
-        roles = (confidence.correct, confidence.predicted, confidence.score)
-        if column.name in (*taken, *roles) or not column.is_label_like:
+        if column.name in roles or not column.is_label_like or len(column.classes) < 2:
             continue
-        values = column.keys
-        equal = np.array(
-            [None if v is None else v == p for v, p in zip(values, predicted, strict=True)],
-            dtype=object,
-        )
-        if len({*values} - {None}) > 1 and share_equal(equal, said) >= NEARLY_ALL:
+        pairs = zip(column.keys, predicted, strict=True)
+        equal = np.array([None if None in pair else pair[0] == pair[1] for pair in pairs])
+        if share_equal(equal, said) >= NEARLY_ALL:
             fits.append(column.name)
     if len(fits) != 1:
         return None
@@ -246,14 +228,15 @@ def _true_class(
     if label is None or confidence.predicted is None or view.options.label or confidence.correct:
         return label
     predicted = view.table[confidence.predicted].classes
-    if predicted & {*view.table[label].keys}:
+    if predicted & view.table[label].classes:
         return label
-    sharing = [
-        c.name
-        for c in view.table.columns[:_MOST_CANDIDATES]
-        if c.name not in taken | roles and c.type == "text" and predicted & {*c.keys}
-    ]
+    sharing = [c.name for c in _texts(view, taken | roles) if predicted & c.classes]
     return sharing[0] if len(sharing) == 1 else label
+
+
+def _texts(view: TableView, taken: set[str]) -> list[Column]:
+    columns = view.table.columns[:_MOST_CANDIDATES]
+    return [c for c in columns if c.type == "text" and c.name not in taken]
 
 
 def _is_of_event(view: TableView, confidence: Confidence, label: str) -> bool:
@@ -282,14 +265,12 @@ def _is_of_event(view: TableView, confidence: Confidence, label: str) -> bool:
         if below > BELOW_CHANCE:
             raise _no_confidence(view, column, below, k, label)
         return False
-    agrees = _threshold_agrees(view, column, confidence.predicted)
-    if below > 0 and agrees and not called_confidence:
+    agrees = below > 0 and _threshold_agrees(view, column, confidence.predicted)
+    if not called_confidence and (agrees or confidence.predicted is None):
         return True
-    if below <= BELOW_CHANCE and not (below > 0 and agrees):
+    if below <= BELOW_CHANCE and not agrees:
         # All scores are at least 1/2: only a name can tell the event from the prediction.
-        return confidence.predicted is None and not called_confidence
-    if confidence.predicted is None and not called_confidence:
-        return True
+        return False
     raise _no_confidence(view, column, below, 2, label)
 
 
@@ -340,12 +321,7 @@ def _top_of_pipeline(view: TableView, taken: set[str]) -> ColumnRoles | None:
     truth = view.options.label or view.named(column_names.LABELS, {*taken, label, score})
     if truth is None:
         guessed = view.table[label].keys
-        texts = [
-            c
-            for c in view.table.columns[:_MOST_CANDIDATES]
-            if c.type == "text" and c.name not in {*taken, label}
-        ]
-        alike = [c.name for c in texts if agree(guessed, c.keys)]
+        alike = [c.name for c in _texts(view, {*taken, label}) if agree(guessed, c.keys)]
         truth = alike[0] if len(alike) == 1 else None
     if truth is None or not view.table[score].numeric or view.table[score].width is not None:
         return None
