@@ -17,7 +17,7 @@ from calviz.data.loaded import ReadingOptions, no_rows, short
 from calviz.data.other_columns import group_columns, identifier_column, split_column, time_column
 from calviz.data.questions import by_choices
 from calviz.data.reading import facts_in
-from calviz.data.recognition import recognise, with_array_names
+from calviz.data.recognition import correct_column, recognise, with_array_names
 from calviz.data.roles import (
     ColumnRoles,
     Confidence,
@@ -25,7 +25,6 @@ from calviz.data.roles import (
     TableView,
 )
 from calviz.data.score_columns import find_scores
-from calviz.data.single_scores import correct_column
 
 #: What a column may be; "score" is of a class or the event, "model" the score of a model of its own.
 ColumnRole = Literal[

@@ -12,8 +12,8 @@ from calviz.core.blocks import BoolArray, FloatArray, IntArray, element_type
 from calviz.core.errors import CalvizError, InputError, OptionError, lines_of, shortened
 from calviz.core.limits import check_choice
 from calviz.core.predictions import Dataset, Predictions
-from calviz.data.class_blocks import without_common_words
 from calviz.data.column_names import by_prefix
+from calviz.data.header_classes import without_common_words
 from calviz.data.labels import class_key, event_of, is_event_first, no_event_of
 from calviz.data.reading import of_table, one_model, options_of
 from calviz.data.reshaping import reshaped

@@ -11,9 +11,9 @@ import numpy.typing as npt
 
 from calviz.core.errors import InputError, Reading
 from calviz.data import column_names
-from calviz.data.class_blocks import blocks_named_by, without_common_words
 from calviz.data.column_names import plain
 from calviz.data.format import Column
+from calviz.data.header_classes import blocks_named_by, without_common_words
 from calviz.data.labels import class_key, event_of, whole
 from calviz.data.loaded import Notice, ReadingForMap, short, span
 from calviz.data.roles import (

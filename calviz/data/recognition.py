@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 
-from calviz.core.errors import InputError, OptionError
+import numpy as np
+
+from calviz.core.errors import InputError, OptionError, Reading
 from calviz.data import column_names
-from calviz.data.class_order import with_event_last, with_labels
-from calviz.data.column_names import plain
-from calviz.data.format import Table
+from calviz.data.column_names import is_of_first_class, plain
+from calviz.data.format import Column, Table
+from calviz.data.header_classes import with_event_last, with_labels
 from calviz.data.label_columns import (
     ask_if_predicted,
     event_column,
+    label_by_word,
     label_column,
     named_by_an_unnamed_label,
     named_label,
@@ -19,6 +24,7 @@ from calviz.data.label_columns import (
     with_labels_of_their_own,
     with_one_hot,
 )
+from calviz.data.labels import EVENT_WORDS, class_key, event_of, no_event_of, whole
 from calviz.data.loaded import Notice, ReadingForMap, ReadingOptions, known_columns, short
 from calviz.data.other_columns import (
     cluster_and_weight_hints,
@@ -29,9 +35,22 @@ from calviz.data.other_columns import (
     split_column,
     time_column,
 )
-from calviz.data.roles import ColumnRoles, TableView
-from calviz.data.score_columns import find_scores
-from calviz.data.single_scores import of_named_class, single_score
+from calviz.data.roles import (
+    BELOW_CHANCE,
+    CLEAR,
+    FEWEST_ROWS,
+    NEARLY_ALL,
+    ColumnRoles,
+    Confidence,
+    ScoreColumns,
+    TableView,
+    agree,
+    follows,
+    share_equal,
+    sum_to_one,
+    summing,
+)
+from calviz.data.score_columns import by_values, find_scores, only_with_words, single_by_name
 
 
 def recognise(table: Table, options: ReadingOptions) -> ColumnRoles:
@@ -188,3 +207,370 @@ def _check_options(table: Table, options: ReadingOptions) -> None:
                 raise OptionError(
                     f"'{short(name)}' looks like the {meaning}; give the {meaning} column, or choose another {what}."
                 )
+
+
+# ---- A single score: the probability of the event, or the confidence that the prediction is right
+
+#: With more columns than this, the label is not looked for by what the prediction says of it.
+_MOST_CANDIDATES = 50
+
+
+def single_score(view: TableView, taken: set[str], label: str | None) -> ColumnRoles:
+    """Return a single score, as the probability of the event or as the confidence of the prediction, whichever the values support.
+
+    Raises
+    ------
+    InputError
+        If there is no score, or if it can be neither for sure.
+    """
+    kind = view.options.kind
+    predicted = view.predicted({*taken, label or ""})
+    if label is None and predicted is not None:
+        worded = label_by_word(view, {*taken, predicted})
+        if worded is not None and agree(view.table[worded].keys, view.table[predicted].keys):
+            text = f"the column '{short(worded)}' is taken as the label, and '{short(predicted)}' as the prediction"
+            view.note(Notice.LABEL_COLUMN, "info", text)
+            label = worded
+    confidence = None if view.options.kind_of_scores else _confidence(view, taken, label)
+    if confidence is not None:
+        truth = label or _label_by_correct(view, taken, confidence)
+        if kind is None and truth is not None and _is_of_event(view, confidence, truth):
+            score = single_by_name(view, {*taken, confidence.correct or ""}, truth)
+            if score is None or score.columns[0] != confidence.score:
+                score = ScoreColumns((confidence.score,), (), "probabilities", 1)
+            return ColumnRoles((score,), label=truth, correct=confidence.correct)
+        return ColumnRoles(confidence=confidence, label=_true_class(view, taken, confidence, truth))
+    if kind == "confidence":
+        raise InputError(
+            "there is no confidence with something that says whether the prediction was right",
+            remedy="add a column 'correct', or the columns 'true_label' and 'pred_label'",
+        )
+    if (top := _top_of_pipeline(view, taken)) is not None:
+        return top
+    score = single_by_name(view, taken, label)
+    scores = (score,) if score is not None else by_values(view, taken, label)
+    if not scores:
+        raise no_scores(view, taken)
+    return ColumnRoles(scores, label=label)
+
+
+def of_named_class(view: TableView, score: ScoreColumns, label: str | None) -> ScoreColumns:
+    """Return a single score with the class that its name holds.
+
+    Raises
+    ------
+    InputError
+        If it is called like the opposite of the event, and nothing says which of the two it is.
+    """
+    truth = None if label is None else view.table[label]
+    if truth is None or score.width > 1 or view.options.class_names or truth.width is not None:
+        return score
+    name = score.columns[0]
+    words, texts = column_names.words(name), truth.levels
+    spelled = {class_key(text): text for text in texts}
+    if score.class_names and class_key(score.class_names[0]) in spelled:
+        return score
+    named = [
+        text for text in texts if whole(text) is None and {*column_names.words(text)} <= {*words}
+    ]
+    if not named and len(words) > 1 and words[-2] in column_names.BEFORE_NUMBERS:
+        named = [text for key, text in spelled.items() if key == words[-1]]
+    if len(named) == 1 and len(spelled) == 2:
+        key = class_key(named[0])
+        return replace(score, class_names=(named[0] if whole(key) is None else key,))
+    if score.class_names and is_of_first_class(score.class_names[0], ("0", "1")):
+        return score
+    if not view.options.scores:
+        _ask_if_of_the_other(view, view.table[name], truth)
+    _ask_if_opposite(view.table[name], truth, spelled)
+    return score
+
+
+def _follows(score: Column, truth: Column) -> float:
+    """How clearly the event of a label follows a score, in standard errors; 0 if one cannot tell."""
+    if truth.event is None or score.head.shape != truth.head.shape:
+        return 0.0
+    hit, known = truth.event
+    return follows(score.head[known].astype(np.float64), hit[known])
+
+
+def _ask_if_of_the_other(view: TableView, score: Column, truth: Column) -> None:
+    """Ask if another column is one minus the score, and the labels follow that one."""
+    if not score.in_unit or _follows(score, truth) > -CLEAR:
+        return
+    free = view.numeric({score.name, truth.name})
+    other = next((c for c in free if sum_to_one([score, c])), None)
+    if other is not None:
+        raise InputError(
+            f"'{short(score.name)}' and '{short(other.name)}' sum to 1, and the labels in '{short(truth.name)}' follow the second; "
+            "say which is the probability of the event",
+            readings=[Reading(f"'{c.name}'", {"scores": (c.name,)}) for c in (other, score)],
+        )
+
+
+def _ask_if_opposite(score: Column, truth: Column, classes: Mapping[str, str]) -> None:
+    """Ask if a score is called like the opposite of the event that the label records, such as survival beside died."""
+    happened, other = event_of(classes), no_event_of(classes)
+    if happened is None or other is None:
+        return
+    of_label = 1 if whole(happened) is None else _polarity(truth.name)
+    of_score = _polarity(score.name)
+    if not of_score or of_score == (of_label or 1):
+        return
+    if not of_label and (truth.event is None or _follows(score, truth) > CLEAR):
+        return  # a label without a meaning may record the opposite: then the values tell
+    one, two = (k if whole(k) is not None else classes.get(k, k) for k in (other, happened))
+    raise InputError(
+        f"'{short(score.name)}' sounds like the opposite of the event in '{short(truth.name)}'; say what it is",
+        readings=[
+            Reading(f"the probability of '{b}'", {"class_names": (a, b)})
+            for a, b in ((two, one), (one, two))
+        ],
+    )
+
+
+def _polarity(name: str) -> int:
+    """1 for a name with a word for an event, -1 for one with a word for its opposite, 0 for others."""
+    words = {*column_names.words(name)}
+    if words & (column_names.NO_EVENT_WORDS | column_names.NEGATIONS) or name.startswith("1-"):
+        return -1
+    return int(bool(words & (EVENT_WORDS | {*column_names.EVENTS, "mortality"})))
+
+
+def _confidence(view: TableView, taken: set[str], label: str | None) -> Confidence | None:
+    """The column that may be the confidence of a prediction, if something may say whether that was right."""
+    correct = correct_column(view, taken)
+    predicted = view.predicted({*taken, label or "", correct or ""})
+    known = correct is not None or (predicted is not None and label is not None)
+    if not known and not isinstance(view.options, ReadingForMap):
+        return None
+    others = {*taken, predicted or "", correct or "", label or ""}
+    chosen = [name for name in view.options.scores or () if name in view.table]
+    score = chosen[0] if chosen else view.named(column_names.CONFIDENCES, others)
+    if score is None and known:
+        usual = (view.named((name,), others) for name in column_names.PROBABILITIES)
+        named = [name for name in usual if name and view.table[name].type == "number"]
+        score = named[0] if named else only_with_words(view.numeric(others))
+    log = score is None and (score := view.named(column_names.LOG_CONFIDENCES, others)) is not None
+    if score is None or not view.table[score].numeric or view.table[score].width is not None:
+        return None
+    # A map needs no truth.
+    return Confidence(score, correct, predicted, log) if known else Confidence(score, log=log)
+
+
+def correct_column(view: TableView, taken: set[str]) -> str | None:
+    """The column that says whether each prediction was right: the chosen one, or by its name; one that holds classes is none."""
+    if view.options.correct_column is not None:
+        return view.options.correct_column
+    name = view.named(column_names.CORRECTS, taken)
+    if name is None or view.table[name].width is not None:
+        return None
+    column = view.table[name]
+    may_be = column.is_zero_one or (len(column.classes) <= 2 and event_of(column.classes))
+    return name if may_be else None
+
+
+def _label_by_correct(view: TableView, taken: set[str], confidence: Confidence) -> str | None:
+    """The column that equals the prediction where, and only where, that was right."""
+    if confidence.correct is None or confidence.predicted is None:
+        return None
+    right = view.table[confidence.correct].event
+    predicted = view.table[confidence.predicted].keys
+    if right is None:
+        return None
+    said = np.array([hit if known else None for hit, known in zip(*right, strict=True)])
+    fits = []
+    roles = (*taken, confidence.correct, confidence.predicted, confidence.score)
+    for column in view.table.columns[:_MOST_CANDIDATES]:
+        if column.name in roles or not column.is_label_like or len(column.classes) < 2:
+            continue
+        pairs = zip(column.keys, predicted, strict=True)
+        equal = np.array([None if None in pair else pair[0] == pair[1] for pair in pairs])
+        if share_equal(equal, said) >= NEARLY_ALL:
+            fits.append(column.name)
+    if len(fits) != 1:
+        return None
+    text = (
+        f"the column '{short(fits[0])}' is taken as the label: '{short(confidence.predicted)}' equals it where "
+        f"'{short(confidence.correct)}' says that it was right"
+    )
+    view.note(Notice.LABEL_COLUMN, "info", text)
+    return fits[0]
+
+
+def _true_class(
+    view: TableView, taken: set[str], confidence: Confidence, label: str | None
+) -> str | None:
+    """The column with the true class beside a prediction: one that shares values with it."""
+    roles = {confidence.score, confidence.correct or "", confidence.predicted or ""}
+    label = label or view.named(column_names.LABELS, taken | roles)
+    if label is None or confidence.predicted is None or view.options.label or confidence.correct:
+        return label
+    predicted = view.table[confidence.predicted].classes
+    if predicted & view.table[label].classes:
+        return label
+    sharing = [c.name for c in _texts(view, taken | roles) if predicted & c.classes]
+    return sharing[0] if len(sharing) == 1 else label
+
+
+def _texts(view: TableView, taken: set[str]) -> list[Column]:
+    columns = view.table.columns[:_MOST_CANDIDATES]
+    return [c for c in columns if c.type == "text" and c.name not in taken]
+
+
+def _is_of_event(view: TableView, confidence: Confidence, label: str) -> bool:
+    """Whether a score is the probability of the event rather than the confidence of the prediction, as the values say.
+
+    Raises
+    ------
+    InputError
+        If it can be neither for sure.
+    """
+    column, truth = view.table[confidence.score], view.table[label]
+    name = plain(column.name)
+    called_confidence = name in column_names.CONFIDENCES and name not in column_names.PROBABILITIES
+    if confidence.log or truth.width is not None or not column.in_unit:
+        return False
+    classes = truth.classes
+    if confidence.predicted is not None:
+        classes |= view.table[confidence.predicted].classes
+    k = len(classes)
+    p = column.head[~np.isnan(column.head)].astype(np.float64)
+    if p.size < FEWEST_ROWS or k < 2:
+        few = p.size < FEWEST_ROWS and confidence.predicted is not None
+        return k <= 2 and not called_confidence and not (few and name in column_names.CONFIDENCES)
+    below = float(np.mean(p < 1 / k - 1e-6))
+    if k > 2:
+        if below > BELOW_CHANCE:
+            raise _no_confidence(view, column, below, k, label)
+        return False
+    agrees = below > 0 and _threshold_agrees(view, column, confidence.predicted)
+    if not called_confidence and (agrees or confidence.predicted is None):
+        return True
+    if below <= BELOW_CHANCE and not agrees:
+        # All scores are at least 1/2: only a name can tell the event from the prediction.
+        return False
+    raise _no_confidence(view, column, below, 2, label)
+
+
+def _threshold_agrees(view: TableView, score: Column, predicted: str | None) -> bool:
+    """Whether the prediction is the event where the score is at least 1/2, in nearly all rows."""
+    found = None if predicted is None else view.table[predicted].event
+    if found is None:
+        return False
+    says, known = found
+    at_least = score.head >= 0.5
+    return len(says) >= FEWEST_ROWS and float(np.mean((says == at_least)[known])) >= NEARLY_ALL
+
+
+def _no_confidence(view: TableView, score: Column, below: float, k: int, label: str) -> InputError:
+    """Return the question what a score is: of one class or the event, or a confidence, as another column may be."""
+    numbers = view.numeric({label})
+    of_classes: dict[str, Any] = {"kind": "probabilities", "label": label}
+    readings = []
+    if k == 2:
+        chosen = of_classes | {"scores": (score.name,)}
+        readings.append(Reading("the probability of the event", chosen))
+    elif score.name in (block := summing(numbers) or ()) and len(block) == k:
+        # Of columns called b, c and d beside it, it is the class that is left.
+        values = view.table[label].classes
+        left = values - {class_key(name) for name in block}
+        if len(left) == 1:
+            names = tuple(n if class_key(n) in values else next(iter(left)) for n in block)
+            chosen = of_classes | {"scores": block, "class_names": names}
+            readings.append(Reading(f"the probability of one of {k} classes", chosen))
+    for other in numbers:
+        may_be = other is not score and other.type == "number" and other.in_unit
+        if may_be and float(np.mean(other.head < 1 / k - 1e-6)) <= BELOW_CHANCE:
+            chosen = {"kind": "confidence", "scores": (other.name,)}
+            readings.append(Reading(f"'{short(other.name)}' is the confidence", chosen))
+    readings = [*readings[:3], Reading("a confidence all the same", {"kind": "confidence"})]
+    return InputError(
+        f"'{short(score.name)}' lies below 1/{k} in {below:.0%} of the rows, which the confidence of a prediction "
+        f"among {k:,} classes cannot; say what it is",
+        readings=readings,
+    )
+
+
+def _top_of_pipeline(view: TableView, taken: set[str]) -> ColumnRoles | None:
+    """Find ``label`` and ``score`` of a Hugging Face pipeline, the predicted class and its probability, beside the true class."""
+    label, score = (view.plain.get(name) for name in ("label", "score"))
+    if label is None or score is None or {label, score} & taken or view.options.label == label:
+        return None
+    truth = view.options.label or view.named(column_names.LABELS, {*taken, label, score})
+    if truth is None:
+        guessed = view.table[label].keys
+        alike = [c.name for c in _texts(view, {*taken, label}) if agree(guessed, c.keys)]
+        truth = alike[0] if len(alike) == 1 else None
+    if truth is None or not view.table[score].numeric or view.table[score].width is not None:
+        return None
+    if view.table[label].type != "text" or view.table[truth].type != "text":
+        return None
+    text = f"'{label}' and '{score}' are read as the predicted class and its confidence, '{truth}' as the true class"
+    view.note(Notice.SCORE_COLUMNS, "info", text)
+    return ColumnRoles(confidence=Confidence(score, predicted=label), label=truth)
+
+
+def _mixed_scores(view: TableView) -> list[str]:
+    """Columns called like scores that hold text, but also numbers."""
+    return [
+        c.name
+        for c in view.table.columns
+        if c.type == "text"
+        and column_names.is_score_name(c.name)
+        and any(_is_number(str(v)) for v in c.head.tolist())
+    ]
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+def no_scores(view: TableView, taken: set[str]) -> InputError:
+    """Return the error about a file in which no column holds scores: what comes nearest, and what stops it."""
+    named = view.table.named
+    word = "array" if view.table.arrays and named else "column"
+    text = view.text_scores() or _mixed_scores(view)
+    if text:
+        column = view.table[text[0]]
+        values = [str(v) for v in column.head.tolist()]
+        odd = [row for row, value in enumerate(values) if value and not _is_number(value)]
+        if 0 < len(odd) < len(values) / 2:
+            return InputError(
+                f"'{short(values[odd[0]])}' is not a number",
+                row=odd[0] + 1,
+                line=view.table.line(odd[0]),
+                column=column.name,
+                remedy="correct it",
+            )
+        return InputError(
+            f"the {word} '{short(column.name)}' holds text, not numbers",
+            remedy="check the decimal sign and the separator",
+        )
+    confidence = view.named(column_names.CONFIDENCES, taken)
+    if confidence is not None:
+        return InputError(
+            "there is a confidence, but nothing says whether the prediction was right",
+            column=confidence,
+            remedy="add a column 'correct', or the columns 'true_label' and 'pred_label'",
+        )
+    names = view.table.names
+    listed = ", ".join(map(short, names[:10]))
+    present = f" (there {'is' if len(names) == 1 else 'are'}: {listed})" if names else ""
+    if not named:
+        return InputError(
+            f"there are no columns that add up to 1 in every row, as probabilities do{present}",
+            remedy="say which columns hold the scores, and whether they are logits",
+        )
+    return InputError(
+        f"there are no probability {word}s{present}",
+        remedy=(
+            "name the array 'probs' or 'logits', or say which one holds the scores"
+            if view.table.arrays
+            else "name them p_<class>, or say which columns hold the scores"
+        ),
+    )

@@ -10,14 +10,14 @@ import numpy as np
 
 from calviz.core.errors import InputError, OptionError, Reading
 from calviz.data import column_names
-from calviz.data.class_blocks import (
+from calviz.data.column_names import plain
+from calviz.data.format import Column
+from calviz.data.header_classes import (
     ClassBlock,
     blocks_named_by,
     further_classes,
     without_common_words,
 )
-from calviz.data.column_names import plain
-from calviz.data.format import Column
 from calviz.data.labels import class_key, event_of, is_missing
 from calviz.data.loaded import Notice, known_columns, span
 from calviz.data.roles import (
