@@ -65,15 +65,22 @@ def recognise(table: Table, options: ReadingOptions) -> ColumnRoles:
     """
     _check_options(table, options)
     view = TableView(table, options)
-    split, identifier = split_column(view), identifier_column(view)
-    cluster, weight = options.cluster_column or None, options.weight_column or None
-    roles = (split, identifier, options.label, weight, options.time_column, cluster)
-    taken = {c for c in roles if c}
-    if cluster == identifier:
-        # A column that defines clusters does not identify single rows.
-        identifier = None
-    found = _scores_and_label(view, taken)
-    used = taken | found.used
+    taken = columns_of_rows(view)
+    return with_other_roles(view, _scores_and_label(view, taken), taken)
+
+
+def columns_of_rows(view: TableView) -> set[str]:
+    """The columns that say something of the rows, and so hold neither scores nor labels."""
+    options = view.options
+    named = (options.label, options.weight_column, options.time_column, options.cluster_column)
+    names = {split_column(view), identifier_column(view), *named}
+    return {name for name in names if name and name in view.table}
+
+
+def with_other_roles(view: TableView, found: ColumnRoles, taken: set[str]) -> ColumnRoles:
+    """Add the roles of all columns but scores and labels."""
+    options, cluster = view.options, view.options.cluster_column or None
+    identifier, used = identifier_column(view), taken | found.used
     numbers = number_columns(view, used | set(options.groups or ()))
     # For a map, other columns are copied as they are.
     for_map = isinstance(options, ReadingForMap)
@@ -91,15 +98,16 @@ def recognise(table: Table, options: ReadingOptions) -> ColumnRoles:
         view.notices.extend(cluster_and_weight_hints(view, used | cluster_only))
     return replace(
         found,
-        split=split,
-        id=identifier,
+        split=split_column(view),
+        # A column that defines clusters does not identify single rows.
+        id=None if identifier == cluster else identifier,
         groups=groups,
         groups_chosen=options.groups is not None,
         numbers=numbers,
         unused=unused,
         kept=kept,
         cluster=cluster,
-        weight=weight,
+        weight=options.weight_column or None,
         time=time,
         notices=tuple(view.notices),
     )
