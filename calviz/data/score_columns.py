@@ -92,26 +92,20 @@ def chosen(view: TableView) -> tuple[ScoreColumns, ...]:
 
 def _named_by_options(view: TableView, entries: tuple[str, ...]) -> tuple[str, ...]:
     """The columns of names and prefixes (``p_*``); raises if one is not there, or holds no numbers."""
-    names: dict[str, None] = {}
+    names: list[str] = []
     for entry in entries:
-        if not entry.endswith("*"):
-            names[entry] = None
-            continue
-        fitting = [
-            c.name for c in view.table.columns if c.name.startswith(entry[:-1]) and c.numeric
-        ]
-        if not fitting:
+        columns = [c for c in view.table.columns if c.name.startswith(entry[:-1]) and c.numeric]
+        if entry.endswith("*") and not columns:
             raise OptionError(
                 f"no column of numbers begins with '{entry[:-1]}'; {known_columns(view.table.names)}."
             )
-        names |= dict.fromkeys(name for name in fitting if name != view.options.label)
-    for name in names:
-        column = view.table[name]
+        prefixed = [c.name for c in columns if c.name != view.options.label]
+        names += prefixed if entry.endswith("*") else [entry]
+    for column in (view.table[name] for name in names):
         if not column.numeric:
-            raise InputError(
-                f"cannot hold scores: {column.note or f'it holds {column.type}'}", column=name
-            )
-    return tuple(names)
+            what = column.note or f"it holds {column.type}"
+            raise InputError(f"cannot hold scores: {what}", column=column.name)
+    return tuple(dict.fromkeys(names))
 
 
 # ---- Names that say it
@@ -128,17 +122,16 @@ def _models_with_colons(
         model, colon, name = column.name.partition(":")
         if colon and model.strip() and name.strip() and not _SQL_CAST.fullmatch(name):
             models.setdefault(model.strip(), {})[name.strip()] = column.name
-    class_sets = {frozenset(classes) for classes in models.values()}
-    if len(class_sets) != 1 or len(models) * len(next(iter(class_sets))) < 2:
+    first = next(iter(models.values()), {})
+    alike = all({*classes} == {*first} for classes in models.values())
+    if not alike or len(models) * len(first) < 2:
         return ()
-    classes_in_order = next(iter(models.values()))
-    if len(models) < 2 and len(classes_in_order) < 2:
-        return ()
+    names = _names_by_values(view, tuple(first), label)
     return tuple(
         _columns(
             view,
-            tuple(classes[name] for name in classes_in_order),
-            _names_by_values(view, tuple(classes_in_order), label),
+            tuple(classes[name] for name in first),
+            names,
             "logits" if "logit" in model.lower() else "probabilities",
             model,
         )
@@ -152,19 +145,17 @@ def _named_arrays(view: TableView, taken: set[str], label: str | None) -> tuple[
         return ()
     arrays = view.arrays(taken)
     usual = {"probabilities": column_names.PROBABILITIES, "logits": column_names.LOGITS}
-    candidates = {
-        kind: [c for c in arrays if plain(c.name) in usual[kind]] for kind in _kinds(view)
-    }
-    used = next((candidates[kind][0] for kind in candidates if candidates[kind]), None)
+    found = {kind: [c for c in arrays if plain(c.name) in usual[kind]] for kind in _kinds(view)}
+    used = next((columns[0] for columns in found.values() if columns), None)
     if used is None:
         for column in view.table.columns:
             usual_name = plain(column.name) in (*column_names.PROBABILITIES, *column_names.LOGITS)
             if column.type == "other" and usual_name and column.name not in taken:
                 raise InputError(f"cannot hold the scores: {column.note}", column=column.name)
         return ()
-    scores, logits = array(view, used), candidates["logits"]
-    others = [c.name for kind in candidates for c in candidates[kind] if c is not used]
-    further = [c for c in logits if c is not used]
+    scores = array(view, used)
+    others = [c.name for columns in found.values() for c in columns if c is not used]
+    further = [c for c in found["logits"] if c is not used]
     if scores.kind == "probabilities" and len(further) == 1 and further[0].width == scores.width:
         scores = replace(scores, logits=(further[0].name,))
         others.remove(further[0].name)
@@ -193,13 +184,10 @@ def named_by_labels(
     usable = [scores for block in blocks if (scores := _usable(view, block, numeric, fit))]
     if not usable:
         return ()
-    first = usable[0]
-    alike = [b for b in usable if b.labels == first.labels or {*b.labels} == {*first.labels}]
-    probabilities = [b for b in alike if b.kind == "probabilities"]
-    logits = [b for b in alike if b.kind == "logits"]
-    preferred = (
-        logits if view.options.kind_of_scores == "logits" and logits else probabilities or logits
-    )
+    alike = [b for b in usable if {*b.labels} == {*usable[0].labels}]
+    of_kind = {kind: [b for b in alike if b.kind == kind] for kind in _kinds(view)}
+    logits = of_kind["logits"]
+    preferred = next(blocks for blocks in of_kind.values() if blocks)
     if len(preferred) > 1:
         preferred = [b for b in preferred if _followed(view, b, label)] or preferred[:1]
     used, *others = preferred
@@ -227,11 +215,10 @@ def named_by_labels(
 
 def _followed(view: TableView, scores: ScoreColumns, label: str) -> bool:
     """Whether the label follows the scores of at least one class."""
-    values = view.table[label].keys
-    spelled = [class_key(text) for text in scores.labels]
+    keys, columns = view.table[label].keys, view.columns(scores)
     return any(
-        follows(view.table[c].head.astype(float), np.array(values == text, dtype=bool)) > CLEAR
-        for c, text in zip(scores.columns, spelled, strict=True)
+        follows(column.head.astype(float), np.array(keys == key, dtype=bool)) > CLEAR
+        for column, key in zip(columns, scores.keys, strict=True)
     )
 
 
@@ -422,27 +409,26 @@ def single_by_name(view: TableView, taken: set[str], label: str | None) -> Score
     if not view.table.named:
         return None
     candidates = [c for c in view.numeric(taken) if c.name != label]
-    for names, kind in (
+    usual: tuple[tuple[tuple[str, ...], ScoreKind], ...] = (
         (column_names.PROBABILITIES, "probabilities"),
         (column_names.LOGITS, "logits"),
-    ):
+    )
+    for names, declared in usual:
         for column in candidates:
             key = plain(column.name)
             weak = key in column_names.PREDICTED or not key.startswith(_STRONG)
-            if key in names and not (weak and column.is_label_like):
-                if any(
-                    c.name.startswith(f"{column.name}.") and sum_to_one([column, c])
-                    for c in candidates
-                ):
-                    return None  # two columns of one name, which pandas numbers
-                declared: ScoreKind = "logits" if kind == "logits" else "probabilities"
-                # As for a chosen column, the name of a class says which of two labels is the event.
-                class_name = column_names.by_prefix(column.name)[0]
-                named = (class_name,) if class_name in column_names.EVENT else ()
-                scores = _columns(view, (column.name,), named, declared)
-                logits = [c.name for c in candidates if plain(c.name) in column_names.LOGITS]
-                mention_unused(view, scores, [name for name in logits if name != column.name])
-                return scores
+            if key not in names or (weak and column.is_label_like):
+                continue
+            copies = [c for c in candidates if c.name.startswith(f"{column.name}.")]
+            if any(sum_to_one([column, c]) for c in copies):
+                return None  # two columns of one name, which pandas numbers
+            # As for a chosen column, the name of a class says which of two labels is the event.
+            class_name = column_names.by_prefix(column.name)[0]
+            named = (class_name,) if class_name in column_names.EVENT else ()
+            scores = _columns(view, (column.name,), named, declared)
+            logits = [c.name for c in candidates if plain(c.name) in column_names.LOGITS]
+            mention_unused(view, scores, [name for name in logits if name != column.name])
+            return scores
     if view.text_scores():
         return None
     for pattern, kind in column_names.PREFIXES:
@@ -450,10 +436,9 @@ def single_by_name(view: TableView, taken: set[str], label: str | None) -> Score
             match = pattern.fullmatch(column.name)
             if match is None or column.type != "number" or is_outcome(view, column):
                 continue
-            is_logit = kind == "logits" and "logit" in column.name.lower()
             if _complement(column, candidates) is not None:
                 return None  # two classes
-            if is_logit or column.in_unit:
+            if column.in_unit or (kind == "logits" and "logit" in column.name.lower()):
                 declared = "logits" if kind == "logits" else "probabilities"
                 return _columns(view, (column.name,), (match["name"],), declared)
     return None
@@ -461,16 +446,15 @@ def single_by_name(view: TableView, taken: set[str], label: str | None) -> Score
 
 def _complement(column: Column, others: Sequence[Column]) -> Column | None:
     """The column that is one minus another, with the same words around a class."""
-    return next(
-        (
-            c
-            for c in others
-            if c is not column
-            and sum_to_one([column, c])
-            and without_common_words([column.name, c.name]) != (column.name, c.name)
-        ),
-        None,
-    )
+    for other in others:
+        names = (column.name, other.name)
+        if (
+            other is not column
+            and sum_to_one([column, other])
+            and without_common_words(names) != names
+        ):
+            return other
+    return None
 
 
 def by_values(view: TableView, taken: set[str], label: str | None) -> tuple[ScoreColumns, ...]:
@@ -479,8 +463,7 @@ def by_values(view: TableView, taken: set[str], label: str | None) -> tuple[Scor
     numeric, arrays = view.numeric(not_scores), view.arrays(not_scores)
     if len(arrays) == 1:
         return (array(view, arrays[0]),)
-    columns = summing(numeric)
-    one = only_with_words(numeric)
+    columns, one = summing(numeric), only_with_words(numeric)
     if columns is not None and one is not None and one not in columns:
         return (_columns(view, (one,), (), "probabilities"),)
     if columns is not None:
