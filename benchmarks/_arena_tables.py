@@ -1,4 +1,4 @@
-"""Markdown tables of the arena, for RESULTS.md and docs/arena.md."""
+"""Markdown tables of the arena, for benchmarks/results and docs/arena.md."""
 
 from __future__ import annotations
 

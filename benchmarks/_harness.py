@@ -7,6 +7,7 @@ import gc
 import importlib
 import json
 import os
+import re
 import signal
 import statistics
 import subprocess
@@ -25,6 +26,8 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
 OURS = "calviz"
+#: Results, one file per study.
+RESULTS = ROOT / "benchmarks" / "results"
 # The benchmarks measure the checkout that contains them, installed or not.
 sys.path.insert(0, str(ROOT))
 
@@ -315,21 +318,22 @@ def load_words() -> str:
     return f"The load of the machine was {load:.1f} times its cores{caution}."
 
 
+def results_of(title: str) -> Path:
+    """File of the results of a study."""
+    return RESULTS / (re.sub(r"[^a-z0-9]+", "-", title.lower()).strip("-") + ".md")
+
+
 def unmeasured_lines(
-    title: str,
-    measured: Iterable[str],
-    file: Path = ROOT / "benchmarks" / "RESULTS.md",
-    *,
-    name_of: Callable[[str], str] = str,
+    title: str, measured: Iterable[str], *, name_of: Callable[[str], str] = str
 ) -> dict[str, list[str]]:
-    """Lines of the table of a section, by name, that a run of the `measured` names does not replace.
+    """Lines of the table of a study, by name, that a run of the `measured` names does not replace.
 
     `name_of` makes the name of a line from its first cell; lines may share one.
     """
+    file = results_of(title)
     before = file.read_text() if file.exists() else ""
-    section = f"\n{before}".partition(f"\n## {title}\n")[2].partition("\n## ")[0]
     replaced, lines = set(measured), defaultdict(list)
-    for line in [line for line in section.splitlines() if line.startswith("| ")][2:]:
+    for line in [line for line in before.splitlines() if line.startswith("| ")][2:]:
         name = name_of(line.split(" | ")[0].removeprefix("| "))
         if name not in replaced:
             lines[name].append(line)
@@ -342,13 +346,9 @@ def another_run_words(names: Iterable[str]) -> str:
     return f"; from another run: {listed}" if listed else ""
 
 
-def write_section(title: str, text: str, file: Path = ROOT / "benchmarks" / "RESULTS.md") -> None:
-    """Replace the section with this title in the results, or add it; other sections are unchanged."""
-    before = file.read_text() if file.exists() else "# Benchmarks\n"
-    head, *sections = before.split("\n## ")
-    others = [section for section in sections if section.split("\n", 1)[0] != title]
-    ordered = sorted([*others, f"{title}\n\n{text.strip()}\n"])
-    file.write_text("\n## ".join([head, *ordered]))
+def write_section(title: str, text: str) -> None:
+    """Write the results of a study; headings in the text are one level lower."""
+    results_of(title).write_text(f"# {title}\n\n{text.strip()}\n".replace("\n###", "\n##"))
 
 
 def write_between(name: str, text: str, file: Path) -> None:

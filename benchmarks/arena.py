@@ -5,7 +5,7 @@
 FOLDER holds files of predictions with the splits "val" and "test", in a folder for each data set. Finished results are kept in
 ``--state`` and not computed again. ``--calarena`` is a folder of CalArena's published results (BENCHMARK/METHOD.csv). Peers take
 part if they are installed (``_arena_peers.py`` names them), or if the state holds them. With ``--write`` the tables go to
-``RESULTS.md`` and, between their marks, to ``docs/arena.md``, and the pictures to ``docs/images`` (which needs playwright and a
+``benchmarks/results`` and, between their marks, to ``docs/arena.md``, and the pictures to ``docs/images`` (which needs playwright and a
 Chromium).
 """
 
@@ -215,7 +215,7 @@ def picture_block(files: dict[Path, Figure]) -> str:
 
 
 def results_section(studied: Studied, blocks: dict[str, str]) -> str:
-    """Text of the section in RESULTS.md."""
+    """Text of the section in benchmarks/results."""
     libraries = [name for name in LIBRARIES if studied.rivals or name == "scipy"]
     parts = [
         f"`python benchmarks/arena.py FOLDER --write` on {machine(*libraries)}. {overview(studied.ours)} Every method is fitted "

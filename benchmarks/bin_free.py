@@ -2,7 +2,7 @@
 
     python benchmarks/bin_free.py [--quick] [--write]
 
-Prints Markdown; with ``--write`` it goes to ``benchmarks/RESULTS.md``. Peers: relplot (smECE), KDEpy (KDE by hand), scikit-learn
+Prints Markdown; with ``--write`` it goes to ``benchmarks/results``. Peers: relplot (smECE), KDEpy (KDE by hand), scikit-learn
 (AUROC, PAV, logistic regression), and plain NumPy loops over the classes. Peers that are not installed are skipped and named; a
 peer that takes longer than `LIMIT` seconds is stopped, and gets no more turns after `PATIENCE` seconds. All metrics share the
 reduction of the array to (score, hit) pairs and their sorting, which are not timed.
@@ -214,7 +214,7 @@ def main() -> None:
     """Run everything and print (or write) the table."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--quick", action="store_true", help="one small data set")
-    parser.add_argument("--write", action="store_true", help="write benchmarks/RESULTS.md")
+    parser.add_argument("--write", action="store_true", help="write benchmarks/results")
     arguments = parser.parse_args()
     results = []
 

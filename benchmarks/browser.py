@@ -4,7 +4,7 @@
 
 A fresh server and a headless Chromium. Times are from the key press or click to the frame that shows the result, the median
 of several; the first chart is timed on a server that has had a visitor before. With ``--write`` the
-tables go to ``benchmarks/RESULTS.md``.
+tables go to ``benchmarks/results``.
 """
 
 from __future__ import annotations

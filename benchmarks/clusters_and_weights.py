@@ -2,7 +2,7 @@
 
     python benchmarks/clusters_and_weights.py [--quick] [--write]
 
-Prints Markdown; with ``--write`` it goes to ``benchmarks/RESULTS.md``. Every time includes intervals and noise floors, with 100 resamples
+Prints Markdown; with ``--write`` it goes to ``benchmarks/results``. Every time includes intervals and noise floors, with 100 resamples
 for a million rows. Peers: a loop that gathers the rows of the drawn clusters, and scikit-learn with ``sample_weight``.
 """
 
@@ -181,7 +181,7 @@ def main() -> None:
     """Run everything and print (or write) the table."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--quick", action="store_true", help="fewer rows")
-    parser.add_argument("--write", action="store_true", help="write benchmarks/RESULTS.md")
+    parser.add_argument("--write", action="store_true", help="write benchmarks/results")
     arguments = parser.parse_args()
     n = 100_000 if arguments.quick else 1_000_000
     kinds = ("1,000 clusters", f"{n // 10:,} clusters", f"{n // 3:,} clusters", "weights")

@@ -6,7 +6,7 @@
 
 Draws as many samples with known truth as the time allows, and counts. With ``--samples`` each sample is written as a
 line of a file; samples already in the file also count, so that a study may be interrupted, and ``--minutes 0`` only
-counts. With ``--write`` the tables go to `RESULTS.md` and the figure to `docs/images/coverage.svg`;
+counts. With ``--write`` the tables go to `benchmarks/results` and the figure to `docs/images/coverage.svg`;
 `docs/uncertainty.md` explains them.
 """
 

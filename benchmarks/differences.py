@@ -4,7 +4,7 @@
 
 Draws as many samples with known true differences as the time allows, and counts, as `coverage.py`
 does for single values: with ``--samples`` a study may be interrupted and continues where it stopped, and
-``--minutes 0`` only counts. With ``--write`` the tables go to `RESULTS.md`; `docs/uncertainty.md` explains
+``--minutes 0`` only counts. With ``--write`` the tables go to `benchmarks/results`; `docs/uncertainty.md` explains
 them. The intervals of calviz are compared with percentiles of the paired resamples, and with MOVER (Zou & Donner
 2008) on the two single intervals.
 """

@@ -4,7 +4,7 @@
 
 Draws samples with a fixed number of events among `OTHERS` other rows, from `SHAPES` of scores, and counts: the AUROC, and its
 difference between two models, with the interval of calviz and with percentiles; AUPRC, and FPR at 95 % TPR of few misses and of
-few hits. The same seed gives the same samples. With ``--write`` the tables go to `RESULTS.md`; `docs/uncertainty.md` explains them.
+few hits. The same seed gives the same samples. With ``--write`` the tables go to `benchmarks/results`; `docs/uncertainty.md` explains them.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ Candidates take turns, and the fastest turn counts, because other load only adds
 time, which a busy machine affects less, is shown beside wall time.
 Peak memory is the growth of the largest resident set beyond the needs of the imports, as a multiple
 of the float32 array. calviz validates the data; the peers do not. A peer that is not
-installed is left out and named. With ``--write`` the table goes to ``benchmarks/RESULTS.md``, where
+installed is left out and named. With ``--write`` the table goes to ``benchmarks/results``, where
 lines of formats that this run does not measure stay, and are named.
 """
 
@@ -164,7 +164,7 @@ def main() -> None:
     parser.add_argument("--classes", type=int, default=1_000)
     parser.add_argument("--formats", default=",".join(PEERS))
     parser.add_argument("--repeats", type=int, default=5)
-    parser.add_argument("--write", action="store_true", help="write benchmarks/RESULTS.md")
+    parser.add_argument("--write", action="store_true", help="write benchmarks/results")
     args = parser.parse_args()
     array = args.rows * args.classes * 4
     lines: dict[str, list[str]] = {}

@@ -2,7 +2,7 @@
 
     python benchmarks/metrics.py [--write]
 
-With ``--write`` the table goes to ``benchmarks/RESULTS.md``. Peers are development dependencies;
+With ``--write`` the table goes to ``benchmarks/results``. Peers are development dependencies;
 one that is not installed is skipped and named.
 """
 
@@ -260,7 +260,7 @@ def intervals(n: int, k: int) -> list[Comparison]:
 def main() -> None:
     """Run everything and print (or write) the table."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--write", action="store_true", help="write benchmarks/RESULTS.md")
+    parser.add_argument("--write", action="store_true", help="write benchmarks/results")
     arguments = parser.parse_args()
     results = [
         *multiclass("W3", 50_000, 1_000, repeats=9),

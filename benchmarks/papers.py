@@ -4,7 +4,7 @@
 
 Zhang et al. 2020, figure 6: how many rows each recalibrator needs. Gupta et al. 2021, table 1: KS of the top label before
 and after the spline. Ao et al. 2023, section 5: classes that stay underconfident after temperature scaling. With
-``--write`` the figures go to ``docs/images`` and the numbers to ``benchmarks/RESULTS.md``; docs/papers.md discusses them.
+``--write`` the figures go to ``docs/images`` and the numbers to ``benchmarks/results``; docs/papers.md discusses them.
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ named as skipped.
 
 A time is the best of several turns, with the candidates in turn; one that needs more than 10 seconds gets a single turn. A peer
 that does not finish within ``--limit`` seconds is named. After ``--minutes`` no further line begins, and the lines left out are
-named. With ``--write`` the table goes to ``benchmarks/RESULTS.md``, where lines that this run does not measure stay, and are named.
+named. With ``--write`` the table goes to ``benchmarks/results``, where lines that this run does not measure stay, and are named.
 """
 
 from __future__ import annotations

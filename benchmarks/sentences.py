@@ -18,12 +18,10 @@ from concurrent.futures import ProcessPoolExecutor
 from functools import partial
 from pathlib import Path
 
-from benchmarks._harness import ROOT, machine, write_between
-from benchmarks.claims import SIMULATIONS, Simulation, every_simulation, mean_and_error
+from benchmarks._harness import ROOT, machine, write_between, write_section
+from benchmarks.claims import SIMULATIONS, Simulation, every_claim, every_simulation, mean_and_error
 from calviz.core.blocks import one_blas_thread
-from calviz.core.claims import CLAIMS
 
-RESULTS = ROOT / "benchmarks" / "results" / "sentences.md"
 Outcomes = dict[str, dict[int, float | None]]
 
 
@@ -90,9 +88,9 @@ def line(one: Simulation, outcomes: dict[int, float | None]) -> str:
 
 def tables(chosen: list[Simulation], found: Outcomes) -> str:
     """All rates, a table per claim."""
-    lines = []
+    lines, claims = [], every_claim()
     for key in dict.fromkeys(one.claim for one in chosen):
-        claim = CLAIMS[key]
+        claim = claims[key]
         lines += [
             f"## {key}\n",
             f"*{claim.says}* Chosen: {claim.chosen}. Adjusted: {claim.adjusted}.\n",
@@ -109,7 +107,7 @@ def tables(chosen: list[Simulation], found: Outcomes) -> str:
 def summary(chosen: list[Simulation], found: Outcomes) -> str:
     """One line per claim: sentence, selection, adjustment, range of the measured rates beside what is required."""
     lines = ["| sentence | chosen | adjusted | measured |", "| --- | --- | --- | --- |"]
-    for key, claim in CLAIMS.items():
+    for key, claim in every_claim().items():
         rates: dict[tuple[str, str], list[float]] = defaultdict(list)
         for one in chosen:
             values = [value for value in found[one.key].values() if value is not None]
@@ -145,12 +143,11 @@ def main() -> None:
     print(text)
     if options.write:
         head = (
-            f"# Sentences\n\n`python -m benchmarks.sentences --write`, seed {options.seed}, on {machine()}. Rates with their standard "
+            f"`python -m benchmarks.sentences --write`, seed {options.seed}, on {machine()}. Rates with their standard "
             "errors over the simulated files of which the sentence was made; *missed*: more than two standard errors outside what is "
             "required.\n\n"
         )
-        RESULTS.parent.mkdir(exist_ok=True)
-        RESULTS.write_text(head + text)
+        write_section("Sentences", head + text)
         write_between("sentences", summary(chosen, found), ROOT / "docs" / "uncertainty.md")
 
 

@@ -206,7 +206,7 @@ def main() -> None:
     parser.add_argument("--classes", type=int, default=100)
     parser.add_argument("--uploads", type=int, default=40)
     parser.add_argument(
-        "--write", action="store_true", help="into RESULTS.md and docs/robustness.md"
+        "--write", action="store_true", help="into benchmarks/results and docs/robustness.md"
     )
     given = parser.parse_args()
     parts: list[str] = []

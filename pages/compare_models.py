@@ -4,36 +4,36 @@ from __future__ import annotations
 
 import streamlit as st
 
-from calviz.app import models_compared, navigation, rows_shown, session
-from calviz.app.session import md
+from calviz.app import models_compared, navigation, rows_shown
+from calviz.app.session import Settings, md
 from calviz.comparison.study_results import caution, headline
 
+
+def compare(chosen: Settings) -> None:
+    """Models side by side on the same rows."""
+    say = navigation.draw_head("Compare models on the same rows")
+    with navigation.boundary():
+        picked = models_compared.choose_models(chosen.entry)
+        if len(picked.models) < 2:
+            st.info("Choose two models or more, or open another file.", icon=":material/info:")
+        elif (comparison := models_compared.find_comparison(picked, chosen)) is not None:
+            metric = models_compared.choose_metric(comparison)
+            if metric is not None:
+                say(headline(comparison, metric).rstrip("."))
+                if warning := caution(comparison, metric):
+                    st.warning(md(warning, 1_000), icon=":material/warning:")
+            models_compared.draw_notes(comparison)
+            models_compared.draw_metrics(comparison)
+            if metric is not None:
+                models_compared.draw_differences(comparison, metric)
+            rows_shown.draw_selection_by_model(chosen)
+            st.subheader("What recalibration could take off", anchor=False)
+            models_compared.draw_planes(comparison, picked.key, chosen)
+            st.subheader("Reliability, on one scale", anchor=False)
+            models_compared.draw_diagrams(comparison, picked.key, chosen)
+            st.subheader("Each model after recalibration", anchor=False)
+            models_compared.explore_methods(picked, chosen)
+
+
 navigation.enter()
-chosen = session.current()
-
-st.title(navigation.PAGES_BY_KEY["compare_models"].question, anchor=False)
-with navigation.boundary():
-    facts = chosen.words.removeprefix(f"model {md(chosen.model, 40)} · ")
-    st.markdown(f"{md(chosen.entry.title, 80)} · {facts}")
-
-with navigation.boundary():
-    picked = models_compared.choose_models(chosen.entry)
-    if len(picked.models) < 2:
-        st.info("Choose two models or more, or open another file.", icon=":material/info:")
-    elif (comparison := models_compared.find_comparison(picked, chosen)) is not None:
-        metric = models_compared.choose_metric(comparison)
-        if metric is not None:
-            st.subheader(md(headline(comparison, metric), 1_000), anchor=False)
-            if warning := caution(comparison, metric):
-                st.warning(md(warning, 1_000), icon=":material/warning:")
-        models_compared.draw_notes(comparison)
-        models_compared.draw_metrics(comparison)
-        if metric is not None:
-            models_compared.draw_differences(comparison, metric)
-        rows_shown.draw_selection_by_model(chosen)
-        st.subheader("What recalibration could take off", anchor=False)
-        models_compared.draw_planes(comparison, picked.key, chosen)
-        st.subheader("Reliability, on one scale", anchor=False)
-        models_compared.draw_diagrams(comparison, picked.key, chosen)
-        st.subheader("Each model after recalibration", anchor=False)
-        models_compared.explore_methods(picked, chosen)
+navigation.open_tab({"compare_models": compare})

@@ -2,61 +2,149 @@
 
 from __future__ import annotations
 
+import sys
+
 import streamlit as st
 
 from calviz.app import (
+    bar,
     interactive_reliability,
     navigation,
     pinning,
     reading_panel,
     rows_shown,
+    screen,
     session,
-    sidebar,
     tables_and_cards,
 )
-from calviz.app.session import md
-from calviz.verdicts.analysis import first_metrics
+from calviz.app.session import Settings, md
+from calviz.comparison.rows import fit_split_for
+from calviz.core.entry_specs import RECALIBRATORS
+from calviz.core.errors import CalvizError
+from calviz.core.words import keep_units_together
+from calviz.figures.hundred_squares import HundredSquares
+from calviz.verdicts import analysis
+from calviz.verdicts.evaluation import Written
+from calviz.verdicts.joint_tests import MIN_ROWS
+
+#: Pixels of the diagram: the first screen holds it whole.
+DIAGRAM = 620
+#: The module that fits maps.
+_FITTING = "calviz.comparison.fitting"
+
+
+def overview(chosen: Settings) -> None:
+    """Verdict, diagram, first numbers, findings, and what to do next."""
+    with st.container(
+        horizontal=True, horizontal_alignment="distribute", vertical_alignment="center"
+    ):
+        st.caption("calviz checks whether probabilities can be trusted.", width="content")
+        st.page_link(
+            navigation.link("data"),
+            label="**Use your file**",
+            icon=":material/upload_file:",
+            query_params=st.query_params.to_dict(),
+            width="content",
+        )
+        plain = st.toggle(
+            "Plain words",
+            key="plain",
+            bind="query-params",
+            help="The verdict in five sentences, for readers who do not know the terms.",
+        )
+    evaluation = session.evaluation(chosen)
+    judged = evaluation.verdict
+    assert judged is not None  # findings come with it
+    navigation.draw_head(judged.headline, sign=tables_and_cards.sign_of(judged))
+    st.markdown(md(keep_units_together(judged.sentence), 1_000))
+    if judged.in_reverse:
+        reading_panel.draw_other_way_round(chosen.entry)
+    if plain:
+        in_plain_words(chosen)
+        return
+    pictures, words = st.columns([11, 10], gap="large")
+    with pictures, navigation.boundary():
+        interactive_reliability.draw_clickable(
+            session.reliability(chosen), chosen, key="overview.chart", height=DIAGRAM
+        )
+        # Below the picture, so that the picture and its legend are on the first screen.
+        bar.draw_other_view(chosen, session.other_view(chosen), below=True)
+    with words, navigation.boundary():
+        keys = analysis.first_metrics(chosen.sample)
+        pinned = pinning.values(chosen, keys)
+        tiles = ("mcs", chosen.sample.ece_key, "accuracy")
+        tables_and_cards.draw_tiles(evaluation, tiles, pinned=pinned)
+        with st.expander("More numbers"):
+            others = [key for key in keys if key not in tiles]
+            tables_and_cards.draw_metric_lines(evaluation, others, pinned=pinned)
+        fix = st.container()
+        with st.container(horizontal=True, gap="small"):
+            _button("Recalibrate", "recalibrate", primary=True)
+            _button("See the rows", "reliability")
+        # What the title says is not said again.
+        others = [f for f in evaluation.findings if f.code != "CAL001"]
+        st.subheader("Where to look", anchor=False)
+        tables_and_cards.draw_findings(others, codes=False)
+    with navigation.boundary():
+        rows_shown.draw_selection(chosen)
+    # What fits maps takes a second to import: a fresh server draws the page first, and the line once it is there.
+    waits = None if _FITTING in sys.modules else 2.0
+    with fix:
+        st.fragment(_say_what_a_cheap_fix_brings, run_every=waits)(chosen, waits is not None)
+
+
+def _button(label: str, page: str, *, primary: bool = False) -> None:
+    # A link could not be primary.
+    if st.button(label, type="primary" if primary else "secondary"):
+        st.switch_page(navigation.link(page), query_params=st.query_params.to_dict())
+
+
+def _say_what_a_cheap_fix_brings(chosen: Settings, waited: bool) -> None:
+    """Say what one parameter or two, fitted on the calibration rows, would make of the ECE."""
+    data = chosen.whole
+    few = chosen.sample.data.rows < MIN_ROWS
+    if few or fit_split_for(data, chosen.split) is None or _FITTING not in sys.modules:
+        return
+    if waited:
+        st.rerun()  # ends the waiting
+    with navigation.boundary():
+        _draw_cheap_fix(chosen)
+
+
+def _draw_cheap_fix(chosen: Settings) -> None:
+    from calviz.app import before_after
+
+    data = chosen.whole
+    method = "platt" if data.kind != "confidence" and data.n_classes == 2 else "temperature"
+    try:
+        result = before_after.recalibrated_diagrams(chosen, method)
+    except CalvizError:
+        return
+    key = chosen.sample.ece_key
+    before, after = (Written(evaluation[key]).value for evaluation in result.values)
+    label = RECALIBRATORS[method].label
+    st.markdown(f"**{md(label)} would take the ECE from {before} to {after} points.**")
+    st.caption(md(result.words, 500))
+
+
+def in_plain_words(chosen: Settings) -> None:
+    """Five sentences and a picture for readers who do not know the terms."""
+    rows_shown.say_not_followed(chosen, "These sentences are about all rows")
+    sentences = analysis.explain(chosen.sample)
+    words, picture = st.columns([10, 11], gap="large")
+    with words:
+        st.markdown(
+            "\n".join(f"{n}. {md(text, 1_000)}" for n, text in enumerate(sentences, start=1))
+        )
+        screen.copy_button(
+            " ".join(sentences), "Copy the five sentences", key="calviz.explain.copy"
+        )
+    verdict = session.evaluation(chosen).verdict
+    with picture:
+        if verdict is not None and verdict.rows > 1:
+            screen.chart(HundredSquares.compute(verdict), key="explain", filename="of-a-hundred")
+            st.caption("Every square stands for one of a hundred rows.")
+
 
 navigation.enter()
-chosen = session.current()
-
-with st.container(horizontal=True, horizontal_alignment="distribute", vertical_alignment="center"):
-    st.title(navigation.PAGES_BY_KEY["overview"].question, anchor=False, width="content")
-    # A link and not a button: `st.switch_page` fails once a setting is in the address.
-    st.page_link(navigation.link("data"), label=sidebar.USE_YOUR_FILE)
-
-entry = chosen.entry
-about = f"{md(entry.sample.description)} {sidebar.stays_here()}" if entry.sample else None
-st.markdown(f"{md(entry.title, 80)} · {chosen.words} · {chosen.bins_words}", help=about)
-
-with navigation.boundary():
-    judged = session.evaluation(chosen).verdict
-    tables_and_cards.draw_verdict(judged, session.verdict(chosen))
-    if judged is not None and judged.in_reverse:
-        reading_panel.draw_other_way_round(entry)
-
-pictures, words = st.columns([11, 10], gap="medium")
-with pictures, navigation.boundary():
-    interactive_reliability.draw_clickable(
-        session.reliability(chosen), chosen, key="overview.chart"
-    )
-with pictures, navigation.boundary():
-    # Below the picture, so that the picture and its legend are on the first screen.
-    sidebar.draw_other_view(chosen, session.other_view(chosen), below=True)
-with words, navigation.boundary():
-    evaluation = session.evaluation(chosen)
-    keys = first_metrics(chosen.sample)
-    tables_and_cards.draw_metric_cards(evaluation, keys, pinned=pinning.values(chosen, keys))
-    if chosen.sample.data.n > 1:
-        st.caption(
-            "Blue: value and 95 % interval. Grey: if calibrated. MCS: mean score minus share of hits, above 0 overconfident.",
-            help="Noise floor: what the number would be if the model were perfectly calibrated, with the same number of "
-            f"rows. Calibration metrics look at the {chosen.reduction_words}, {chosen.bins_words}. A number counts as beyond "
-            "noise only where the verdict, which adjusts for all that it tests, finds miscalibration.",
-        )
-    st.subheader("Findings", anchor=False)
-    tables_and_cards.draw_findings(evaluation.findings)
-    navigation.draw_next_steps("overview", chosen, evaluation)
-
-with navigation.boundary():
-    rows_shown.draw_selection(chosen)
+navigation.open_tab({"overview": overview})

@@ -1,4 +1,4 @@
-"""Recalibrators fitted on some rows and compared on others; the chosen one can be downloaded."""
+"""What fixes it: methods compared, how many labels they need, and which win elsewhere."""
 
 from __future__ import annotations
 
@@ -7,79 +7,110 @@ import streamlit as st
 from calviz.app import (
     jobs,
     navigation,
+    recalibrate_arena,
     recalibrate_comparison,
     recalibrate_downloads,
+    recalibrate_learning_curve,
     recalibrate_results,
-    session,
+    rows_shown,
 )
 from calviz.app.jobs import Button, LongWork, StateWords
-from calviz.app.session import md
+from calviz.app.session import Settings, md
 from calviz.comparison.advice import guideline
 from calviz.core.words import keep_units_together
 
 OUT_OF_DATE = "The results below belong to other choices. Compare again to bring them up to date."
 
-navigation.enter()
-chosen = session.current()
 
-st.title(navigation.PAGES_BY_KEY["recalibrate"].question, anchor=False)
-with navigation.boundary():
-    st.markdown(f"{md(chosen.entry.title, 80)} · {chosen.words}")
-
-with navigation.boundary():
-    choice = recalibrate_comparison.choose_plan(chosen)
-    if choice is not None:
-        work = LongWork(
-            recalibrate_comparison.PLACE,
-            choice.key,
-            "Fitting and judging",
-            lambda: recalibrate_comparison.comparison_work(choice),
-            about=choice.content,
-        )
-        count = len(choice.methods)
-        status = jobs.draw_long_work(
-            work,
-            Button(
-                f"Compare {count} method{'s' if count != 1 else ''}",
-                ":material/play_arrow:",
-                "calviz.compare",
-                always=True,
-                possible=count > 0,
-            ),
-            StateWords(stopped=recalibrate_comparison.stopped_words, out_of_date=OUT_OF_DATE),
-            # A link that was made after a comparison shows a comparison.
-            at_once=work.is_first and recalibrate_comparison.starts_at_once(choice),
-        )
-        if status.state != "idle":
-            recalibrate_comparison.mark_link()
-        if status.result is None and status.state != "running":
-            rule = guideline(choice.data, choice.rows.fit.rows)
-            st.info(md(rule.reason, 1_000), icon=":material/lightbulb:")
-
-with navigation.boundary():
-    if choice is not None and status.result is not None:
-        outcome = status.result
-        st.subheader("What to take", anchor=False)
-        keep_classes = st.toggle(
-            "No predicted class may change", key="keep-classes", bind="query-params"
-        )
-        comparison = outcome.comparison
-        advice = comparison.advice_keeping_classes if keep_classes else comparison.advice
-        with st.container(border=True):
-            st.markdown(f":material/lightbulb: **{md(advice.headline)}**")
-            st.markdown(
-                "\n".join(
-                    f"- {md(keep_units_together(reason), 1_000)}" for reason in advice.reasons
-                )
+def methods(chosen: Settings) -> None:
+    """Methods fitted on some rows and compared on others; the chosen one can be downloaded."""
+    say = navigation.draw_head("Compare methods that recalibrate")
+    with navigation.boundary():
+        choice = recalibrate_comparison.choose_plan(chosen)
+        if choice is not None:
+            work = LongWork(
+                recalibrate_comparison.PLACE,
+                choice.key,
+                "Fitting and judging",
+                lambda: recalibrate_comparison.comparison_work(choice),
+                about=choice.content,
             )
-        recalibrate_results.draw_table(outcome)
-        selected_place = st.container()
-        st.subheader("Take it home", anchor=False)
-        method = recalibrate_downloads.choose_download(outcome, advice.method)
-        with selected_place:
-            recalibrate_results.draw_selected_rows(outcome, method, chosen)
-        recalibrate_downloads.draw_downloads(outcome, method, chosen)
-        recalibrate_results.draw_calibrated_rows(outcome, method, chosen)
-        recalibrate_results.draw_diagrams(outcome, chosen)
-        recalibrate_results.draw_maps(outcome, chosen)
-        recalibrate_results.draw_before_and_after(outcome, method, chosen)
+            count = len(choice.methods)
+            status = jobs.draw_long_work(
+                work,
+                Button(
+                    f"Compare {count} method{'s' if count != 1 else ''}",
+                    ":material/play_arrow:",
+                    "calviz.compare",
+                    always=True,
+                    possible=count > 0,
+                ),
+                StateWords(stopped=recalibrate_comparison.stopped_words, out_of_date=OUT_OF_DATE),
+                # A link that was made after a comparison shows a comparison.
+                at_once=work.is_first and recalibrate_comparison.starts_at_once(choice),
+            )
+            if status.state != "idle":
+                recalibrate_comparison.mark_link()
+            if status.result is None and status.state != "running":
+                rule = guideline(choice.data, choice.rows.fit.rows)
+                st.info(md(rule.reason, 1_000), icon=":material/lightbulb:")
+
+    with navigation.boundary():
+        if choice is not None and status.result is not None:
+            outcome = status.result
+            st.subheader("What to take", anchor=False)
+            keep_classes = st.toggle(
+                "No predicted class may change", key="keep-classes", bind="query-params"
+            )
+            comparison = outcome.comparison
+            advice = comparison.advice_keeping_classes if keep_classes else comparison.advice
+            say(advice.headline.rstrip("."))
+            with st.container(border=True):
+                st.markdown(
+                    "\n".join(
+                        f"- {md(keep_units_together(reason), 1_000)}" for reason in advice.reasons
+                    )
+                )
+            recalibrate_results.draw_table(outcome)
+            selected_place = st.container()
+            st.subheader("Take it home", anchor=False)
+            method = recalibrate_downloads.choose_download(outcome, advice.method)
+            with selected_place:
+                recalibrate_results.draw_selected_rows(outcome, method, chosen)
+            recalibrate_downloads.draw_downloads(outcome, method, chosen)
+            recalibrate_results.draw_calibrated_rows(outcome, method, chosen)
+            recalibrate_results.draw_diagrams(outcome, chosen)
+            recalibrate_results.draw_maps(outcome, chosen)
+            recalibrate_results.draw_before_and_after(outcome, method, chosen)
+
+
+def labels(chosen: Settings) -> None:
+    """How many labels a recalibrator needs."""
+    navigation.draw_head("How many labels recalibration needs")
+    with navigation.boundary():
+        rows_shown.say_not_followed(chosen, "The curve is measured on all rows that judge")
+        st.caption(
+            "Recalibrators are fitted to few labels and to many, several times each, and always judged on "
+            "the same rows, which no fit has seen."
+        )
+
+    with navigation.boundary():
+        recalibrate_learning_curve.explore_learning_curve(chosen)
+
+
+def elsewhere(chosen: Settings) -> None:
+    """Every recalibrator on many data sets."""
+    navigation.draw_head("Which recalibrator wins on many data sets")
+    with navigation.boundary():
+        st.caption(
+            "One data set says little about a method. Here every recalibrator is fitted on the calibration rows of each model, judged "
+            "on rows that no fit has seen, and ranked over all of them by the Brier score and NLL."
+        )
+        rows_shown.say_not_followed(chosen, "Methods are judged on all rows that no fit has seen")
+
+    with navigation.boundary():
+        recalibrate_arena.explore_arena(chosen)
+
+
+navigation.enter()
+navigation.open_tab({"recalibrate": methods, "learning_curve": labels, "arena": elsewhere})

@@ -1,19 +1,27 @@
-"""A report to file: one offline page, a model card, and all tables."""
+"""What to put on file or to print: a report, a model card, tables, figures beside each other."""
 
 from __future__ import annotations
 
-import streamlit as st
+from calviz.app import exporting, navigation, rows_shown
+from calviz.app.session import Settings
 
-from calviz.app import exporting, navigation, rows_shown, session
-from calviz.app.session import md
+
+def report(chosen: Settings) -> None:
+    """One offline page, a model card, and all tables."""
+    navigation.draw_head("Put it on file or pass it on")
+    with navigation.boundary():
+        rows_shown.say_not_followed(chosen, "The report covers all rows")
+
+    with navigation.boundary():
+        exporting.explore_report(chosen)
+
+
+def figures(chosen: Settings) -> None:
+    """Chosen figures beside each other, as in a paper."""
+    navigation.draw_head("Figures for print")
+    with navigation.boundary():
+        exporting.explore_figures(chosen)
+
 
 navigation.enter()
-chosen = session.current()
-
-st.title(navigation.PAGES_BY_KEY["report"].question, anchor=False)
-with navigation.boundary():
-    st.markdown(f"{md(chosen.entry.title, 80)} · {chosen.words} · {chosen.bins_words}")
-    rows_shown.say_not_followed(chosen, "The report covers all rows")
-
-with navigation.boundary():
-    exporting.explore_report(chosen)
+navigation.open_tab({"report": report, "figures": figures})

@@ -10,6 +10,8 @@ from zlib import crc32
 
 import numpy as np
 
+from calviz.core.claims import CLAIMS, Claim
+
 #: One file: a rate counts True, None is left out (the sentence was not made), and a number is averaged.
 Outcome = bool | float | None
 
@@ -88,6 +90,19 @@ def simulation(
         return one
 
     return register
+
+
+#: Rooms that make sentences; the report, the command line and the app print them.
+MAKERS = ("sample", "metrics", "verdicts", "comparison", "figures")
+
+
+def every_claim() -> dict[str, Claim]:
+    """All kinds of sentences, by key."""
+    for room in MAKERS:
+        package = importlib.import_module(f"calviz.{room}")
+        for module in sorted(m.name for m in pkgutil.iter_modules(package.__path__)):
+            importlib.import_module(f"{package.__name__}.{module}")
+    return CLAIMS
 
 
 def every_simulation() -> list[Simulation]:

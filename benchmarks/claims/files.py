@@ -32,6 +32,11 @@ STATEMENTS = {
 TRUTH_ROWS = 1_000_000
 
 
+def labels_of(probs: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """Draw a label per row from its probabilities."""
+    return (rng.random((len(probs), 1)) > probs.cumsum(axis=1)[:, :-1]).sum(axis=1)
+
+
 def two(n, rng, *, slope=1.0, shift=0.0, spread=1.5):
     """Draw scores expit(slope e) and events with probability expit(e + shift), e normal; returns also the gap per row."""
     e = rng.normal(0, spread, n)
@@ -44,7 +49,7 @@ def several_classes(n, rng, *, k, alpha, sharpen=1.0):
     """Draw labels from Dirichlet probabilities, whose logarithms are then multiplied by `sharpen`."""
     q = rng.dirichlet(np.full(k, alpha), n).clip(1e-9)
     q /= q.sum(axis=1, keepdims=True)
-    labels = (rng.random((n, 1)) > q.cumsum(axis=1)[:, :-1]).sum(axis=1)
+    labels = labels_of(q, rng)
     probs = softmax(sharpen * np.log(q), axis=1)
     return probs, labels, np.abs(probs.max(axis=1) - q.max(axis=1))
 
@@ -53,8 +58,7 @@ def even(n, rng, *, k):
     """Draw nearly equal probabilities, and labels that are independent of them."""
     z = rng.normal(0, 0.02, (n, k))
     probs = softmax(z, axis=1)
-    labels = (rng.random((n, 1)) > probs.cumsum(axis=1)[:, :-1]).sum(axis=1)
-    return probs, labels, np.zeros(n)
+    return probs, labels_of(probs, rng), np.zeros(n)
 
 
 def unrelated(n, rng):

@@ -140,7 +140,7 @@ def _samples(settings: Settings, fitted: tuple[BeforeAfter, Sample]) -> tuple[Sa
 
 
 def recalibrate(settings: Settings, method: str) -> BeforeAfter:
-    """Fit a method and judge the split and slice of the sidebar; raise a CalvizError if that is not possible."""
+    """Fit a method and judge the split and slice of the bar; raise a CalvizError if that is not possible."""
     data = settings.whole
     within = rows_where(data, settings.where)
     return before_and_after(data, method, eval_split=settings.split, within=within)

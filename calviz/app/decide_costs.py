@@ -1,4 +1,4 @@
-"""On the page Risk-coverage: where the model can be trusted, what decisions cost, and prediction sets."""
+"""In the room Decide: where the model can be trusted, what decisions cost, and prediction sets."""
 
 from __future__ import annotations
 

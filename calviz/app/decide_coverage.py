@@ -293,7 +293,7 @@ def _interval(choice: ReferralChoice) -> str:
 
 #: Largest number of curves that can be told apart.
 MOST = 5
-#: Key of the toggle, its name in the address, and the value there. Older links have the name that the page Reliability gives to the
+#: Key of the toggle, its name in the address, and the value there. Older links have the name that the tab Reliability gives to the
 #: column beside its rows.
 _COMPARE, _OLDER, _YES = "compare-models", "beside", "true"
 
@@ -312,7 +312,7 @@ def other_models_wanted() -> bool:
     )
     open_files.write_parameter(_COMPARE, _YES if wanted else None)
     if st.query_params.get(_OLDER) == _YES:
-        # In the first run after the page Reliability, the name may still belong to its widget.
+        # In the first run after the tab Reliability, the name may still belong to its widget.
         with suppress(StreamlitAPIException):
             del st.query_params[_OLDER]
     return wanted
@@ -355,7 +355,7 @@ def _matched(
 def curve_of_model(
     settings: Settings, other: OpenModel, ranking: RankedBy, judged: IntArray | None
 ) -> RiskCoverage | None:
-    """Return the curve of another model, on the `judged` rows if given, else on the rows of the sidebar.
+    """Return the curve of another model, on the `judged` rows if given, else on the rows of the bar.
 
     None if the model has no such ranking.
     """

@@ -1,4 +1,4 @@
-"""The page Decisions: a cutoff with everything that depends on it, and the tests of rating grades."""
+"""In the room Decide: a cutoff with everything that depends on it, and the tests of rating grades."""
 
 from __future__ import annotations
 

@@ -453,7 +453,7 @@ def _links_for_class(settings: Settings, index: int, name: str) -> None:
     st.button(
         f"Look at {name} against the rest",
         key="calviz.class.open",
-        help="Sets the reduction in the sidebar, for all pages.",
+        help="Sets the view in the bar, for all pages.",
         on_click=look_at_class,
         args=(settings.whole, index),
     )

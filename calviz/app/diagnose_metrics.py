@@ -1,4 +1,4 @@
-"""The page Metrics: a table of all metrics, its export, and the ECE as other libraries define it."""
+"""The tab All metrics: a table of all metrics, its export, and the ECE as other libraries define it."""
 
 from __future__ import annotations
 
@@ -170,7 +170,7 @@ def _draw_table(
         )
     # Reasons why a metric is not available are listed below the table, each once.
     unused = ["note", *(c for c in OPTIONAL if not texts[c].any())]
-    # So that the table fits beside the sidebar in a window of 1,280 pixels: families, which can be chosen above, give way to
+    # So that the table fits a window of 1,280 pixels: families, which can be chosen above, give way to
     # other values, and are shorter.
     if others:
         unused.append("family")

@@ -42,10 +42,10 @@ from calviz.report.document import Part, Report, bind, make_part
 from calviz.report.printing import LETTERS, Panel, caption_of, to_sheet
 from calviz.sample.cutoff_and_grades import decidable, has_grades, possible_grade_columns
 
-# ---- The page Report
+# ---- The tab Report
 
 PLACE = "report"
-#: The sections that use what was chosen on the page Decisions; the section on grades also depends on the preset.
+#: The sections that use what was chosen in the room Decide; the section on grades also depends on the preset.
 GRADES, DECISIONS, METRICS = "grades", "decisions", "metrics"
 #: The section for data with times.
 OVER_TIME = "over-time"
@@ -110,7 +110,7 @@ class PageResults:
         """Identify what a section is made of in addition to the rows and the settings."""
         work = SECTIONS[key].shows_result
         if work is None:
-            # The cutoff and the column of grades were chosen on the page Decisions.
+            # The cutoff and the column of grades were chosen in the room Decide.
             decisions = {
                 GRADES: (self.preset, self.grades),
                 DECISIONS: self.cutoff,
@@ -229,7 +229,7 @@ def _applicable(settings: Settings, column: str | None) -> dict[str, bool]:
         decidable(settings.sample)
     except NotAvailable:
         return {DECISIONS: False, GRADES: False}
-    # Groups that do not look like grades can be declared as such: by the preset "credit", or on the page Decisions.
+    # Groups that do not look like grades can be declared as such: by the preset "credit", or in the room Decide.
     is_declared = column is not None or st.session_state.get("preset") == "credit"
     return {GRADES: has_grades(settings.whole) or (is_declared and bool(settings.whole.groups))}
 
@@ -237,7 +237,7 @@ def _applicable(settings: Settings, column: str | None) -> dict[str, bool]:
 #: What to do so that more sections are offered, by the work that they need.
 _FOR_MORE_SECTIONS: dict[NeededWork, str] = {
     "comparison": "compare recalibrators on the page *Recalibrate*",
-    "learning": "draw curves on the page *Learning curve*",
+    "learning": "draw curves under *Recalibrate*, *How many labels?*",
     "models": "open the file of another model on the page *Compare models*",
 }
 

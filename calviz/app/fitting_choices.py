@@ -93,10 +93,8 @@ def _judging_words(settings: Settings) -> str:
     if settings.whole.splits is None:
         return "All other rows are evaluation rows"
     if settings.split is None:
-        return (
-            "All other rows are evaluation rows: the sidebar's evaluation split is set to all rows"
-        )
-    return "The rows of the sidebar's evaluation split judge"
+        return "All other rows are evaluation rows: the split is set to all rows"
+    return "The rows of the chosen split judge"
 
 
 def _rows(settings: Settings, way: str, others: tuple[str, ...]) -> FitRows:

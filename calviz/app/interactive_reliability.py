@@ -81,6 +81,7 @@ def draw_clickable(
     key: str,
     drag: bool = False,
     larger: bool = False,
+    height: int | None = None,
     answers_first: bool = False,
 ) -> None:
     """Draw the diagram with the selection in it; a click on a bin (with `drag`, a drag over several) selects their rows.
@@ -102,6 +103,7 @@ def draw_clickable(
         on_select=clicked,
         selected=None if chosen is None else (chosen.first, chosen.last),
         larger=larger,
+        height=height,
         drag=drag,
         beside=(*selection.points_overlay(figure, settings), *pinning.points_overlay(settings)),
     )

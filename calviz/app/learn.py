@@ -1,4 +1,4 @@
-"""The page Learn: three models to start with, entries to look up, questions, glossary, limits and references.
+"""The panel Learn: three models to start with, entries to look up, questions, glossary, limits and references.
 
 Alone, so that no other page loads the texts.
 """
@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 import streamlit as st
 
-from calviz.app import screen
+from calviz.app import navigation, screen
 from calviz.app.session import md
 from calviz.app.tables_and_cards import ENTRY_PARAMETER, entry_address
 from calviz.core.metric_spec import METRICS
@@ -145,3 +145,22 @@ def draw_limits() -> None:
 def draw_references() -> None:
     """Draw the list of publications."""
     st.markdown("\n".join(f"- {md(source.full, 500)}" for source in SOURCES))
+
+
+def draw_page() -> None:
+    """Draw what the numbers mean: entries, which metric to use when, glossary, limits, references."""
+    st.title("Learn", anchor=False)
+    with navigation.boundary():
+        draw_three_models()
+        draw_entries()
+        when, words, limits, references = st.tabs(
+            ["Which number when", "Glossary", "Limits", "References"]
+        )
+        with when:
+            draw_questions()
+        with words:
+            draw_glossary()
+        with limits:
+            draw_limits()
+        with references:
+            draw_references()

@@ -148,7 +148,7 @@ def _aligned(key: tuple[str, ...], split: str | None, _chosen: ChosenModels) -> 
 
 
 def find_comparison(chosen: ChosenModels, settings: Settings) -> ModelComparison | None:
-    """Return metrics, paired differences and ranks of the chosen models on the rows of the sidebar.
+    """Return metrics, paired differences and ranks of the chosen models on the rows of the bar.
 
     None while they are computed, with the progress on screen, and if that failed.
     """

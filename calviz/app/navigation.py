@@ -12,7 +12,7 @@ import shutil
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,37 +21,51 @@ import streamlit as st
 from streamlit import runtime
 from streamlit.navigation.page import Page
 
-from calviz.app.session import Settings, md
-from calviz.core.entry_specs import CHECKS
+from calviz.app.session import Settings, current, md
 from calviz.core.errors import CalvizError, NotAvailable
 from calviz.core.limits import FULL
 from calviz.core.registry import homes
-from calviz.core.words import full_sentence
-from calviz.verdicts.evaluation import Evaluation
+from calviz.core.words import full_sentence, keep_units_together
 
 
 @dataclass(frozen=True)
 class PageSpec:
-    """A page of the app.
+    """A page of the app: a tab of a room, or a panel.
 
     Attributes
     ----------
     key : str
-        Its path in the address, and the name of its script.
-    title, question, icon : str
-        Its name, the question that it answers, and the icon beside its name.
+        Its path in the address.
+    title : str
+        The words on its tab.
+    question : str
+        The question that it answers.
     letter : str
         Keyboard shortcut: the key that opens it when pressed after g.
-    leads_to : tuple of (str, str)
-        Keys of the pages to go to next, and the labels of the links; empty for the overview, whose links depend on its findings.
     """
 
     key: str
     title: str
     question: str
-    icon: str
     letter: str
-    leads_to: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True)
+class Room:
+    """An entry of the navigation; a script in `pages` draws its tabs.
+
+    Attributes
+    ----------
+    key : str
+        Name of its script.
+    title, icon : str
+    tabs : tuple of PageSpec
+    """
+
+    key: str
+    title: str
+    icon: str
+    tabs: tuple[PageSpec, ...]
 
     @property
     def file(self) -> str:
@@ -59,180 +73,204 @@ class PageSpec:
         return f"pages/{self.key}.py"
 
 
-_BACK = ("overview", "Back to the verdict")
-_FIX = ("recalibrate", "Recalibrate this")
-_FILE = ("report", "Put it on file")
-#: In the order of the navigation.
-PAGES = (
-    PageSpec("overview", "Overview", "Can I trust these probabilities?", ":material/speed:", "o"),
-    PageSpec(
-        "explain", "Explain it", "How do I tell others?", ":material/forum:", "e", (_BACK, _FILE)
+#: In the order of the navigation; entries and tabs carry the terms of the field.
+ROOMS = (
+    Room(
+        "overview",
+        "Overview",
+        ":material/speed:",
+        (PageSpec("overview", "Overview", "Can I trust these probabilities?", "o"),),
     ),
-    PageSpec(
-        "data",
-        "Data",
-        "Did it read my file right?",
-        ":material/table_view:",
-        "d",
-        (("overview", "See the verdict"),),
+    Room(
+        "diagnose",
+        "Diagnose",
+        ":material/location_searching:",
+        (
+            PageSpec("reliability", "Reliability", "Where is it off?", "r"),
+            PageSpec("cumulative", "Cumulative (KS)", "Binning aside, how far?", "k"),
+            PageSpec("classwise", "Classes (MCS)", "Which classes?", "c"),
+            PageSpec("slices", "Groups", "For whom is it wrong?", "s"),
+            PageSpec("over_time", "Time", "Does it stay right?", "t"),
+            PageSpec("metrics", "All metrics", "What are all the numbers?", "m"),
+        ),
     ),
-    PageSpec(
-        "metrics",
-        "Metrics",
-        "What are all the numbers?",
-        ":material/list_alt:",
-        "m",
-        (("reliability", "See where it is off"), _FILE),
-    ),
-    PageSpec(
-        "reliability",
-        "Reliability",
-        "Where is it off?",
-        ":material/bar_chart:",
-        "r",
-        (("classwise", "See which classes"), _FIX),
-    ),
-    PageSpec(
-        "cumulative",
-        "Cumulative & KS",
-        "Binning aside, how far?",
-        ":material/stacked_line_chart:",
-        "k",
-        (_FIX,),
-    ),
-    PageSpec("classwise", "Class-wise", "Which classes?", ":material/category:", "c", (_FIX,)),
-    PageSpec(
-        "risk_coverage",
-        "Risk-coverage",
-        "May I let it decide, and when?",
-        ":material/rule:",
-        "q",
-        (_FIX, _FILE),
-    ),
-    PageSpec(
-        "decisions",
-        "Decisions",
-        "Is acting on it worth it?",
-        ":material/balance:",
-        "i",
-        (_FIX, _FILE),
-    ),
-    PageSpec(
+    Room(
         "recalibrate",
         "Recalibrate",
-        "What fixes it?",
         ":material/tune:",
-        "f",
-        (("learning_curve", "See how many labels this needs"), _FILE),
+        (
+            PageSpec("recalibrate", "Methods", "What fixes it?", "f"),
+            PageSpec("learning_curve", "How many labels?", "How many labels do I need?", "u"),
+            PageSpec("arena", "Which wins elsewhere?", "Which recalibrator wins?", "a"),
+        ),
     ),
-    PageSpec(
-        "learning_curve",
-        "Learning curve",
-        "How many labels do I need?",
-        ":material/trending_down:",
-        "u",
-        (("recalibrate", "Compare the methods"),),
+    Room(
+        "decide",
+        "Decide",
+        ":material/alt_route:",
+        (
+            PageSpec("risk_coverage", "Risk-coverage", "May I let it decide, and when?", "q"),
+            PageSpec("decisions", "Costs", "Is acting on it worth it?", "i"),
+            PageSpec("prediction_sets", "Prediction sets", "Which classes are plausible?", "n"),
+            PageSpec("grades", "Grades", "Do the grades hold what they say?", "w"),
+        ),
     ),
-    PageSpec(
+    Room(
         "compare_models",
         "Compare models",
-        "Which model?",
-        ":material/compare_arrows:",
-        "b",
-        (("recalibrate", "Recalibrate one of them"), _FILE),
+        ":material/balance:",
+        (PageSpec("compare_models", "Compare models", "Which model?", "b"),),
     ),
-    PageSpec(
-        "arena",
-        "Arena",
-        "Which recalibrator wins?",
-        ":material/trophy:",
-        "a",
-        (("recalibrate", "Recalibrate these data"),),
+    Room(
+        "report",
+        "Report",
+        ":material/ios_share:",
+        (
+            PageSpec("report", "Report", "What do I put on file?", "h"),
+            PageSpec("figures", "Figures for print", "What do I print?", "p"),
+        ),
     ),
-    PageSpec("slices", "Slices", "For whom is it wrong?", ":material/groups:", "s", (_FIX, _FILE)),
-    PageSpec(
-        "over_time",
-        "Over time",
-        "Does it stay right?",
-        ":material/timeline:",
-        "t",
-        (("slices", "See for whom it is wrong"), _FIX),
-    ),
-    PageSpec("figures", "Figures", "What do I print?", ":material/dashboard:", "p", (_FILE,)),
-    PageSpec("report", "Report", "What do I put on file?", ":material/description:", "h", (_BACK,)),
-    PageSpec("learn", "Learn", "What does this mean?", ":material/school:", "l", (_BACK,)),
 )
+#: Panels that belong to no room: behind the file's name, and behind the help.
+PANELS = (
+    PageSpec("data", "Data", "Did it read my file right?", "d"),
+    PageSpec("learn", "Learn", "What does this mean?", "l"),
+)
+PAGES = (*(tab for room in ROOMS for tab in room.tabs), *PANELS)
+PAGES_BY_KEY = {page.key: page for page in PAGES}
+#: Pages of earlier versions, with the page and the settings that show the same.
+MOVED = {"explain": ("overview", {"plain": "true"})}
 #: The icon in the browser's tab. A material icon there would be fetched from the network.
 ICON = Path(__file__).with_name("icon.svg").read_text(encoding="utf-8")
 #: The logo above the navigation; its letters are readable on both themes.
 LOGO = Path(__file__).with_name("logo.svg").read_text(encoding="utf-8")
-PAGES_BY_KEY = {page.key: page for page in PAGES}
+_OPENED, _HERE, _LINKS = "calviz.tabs", "calviz.page", "calviz.links"
 
 
-def _streamlit_page(spec: PageSpec, **options: object) -> Page:
-    return st.Page(spec.file, title=spec.title, icon=spec.icon, help=spec.question, **options)  # type: ignore[arg-type]
+def room_of(page: str) -> Room | None:
+    """Return the room of a page; None for a panel."""
+    return next((room for room in ROOMS if any(tab.key == page for tab in room.tabs)), None)
 
 
 def draw_navigation() -> Page:
-    """Draw the navigation and return the page that was asked for."""
-    first, *others = PAGES
-    pages = [_streamlit_page(first, default=True, url_path="start")]
-    pages += [_streamlit_page(spec, url_path=spec.key) for spec in others]
-    # The first page is at "/", but people also type its name.
-    pages.append(_streamlit_page(first, url_path=first.key, visibility="hidden"))
-    # Expanded, as nobody finds a page behind "View more".
-    return st.navigation(pages, expanded=True)
+    """Draw the navigation; return the page that was asked for, whose key is `here()`.
+
+    The entry of a room leads to the tab that was open there last.
+    """
+    opened: dict[str, str] = st.session_state.setdefault(_OPENED, {})
+    page = _navigation(opened)
+    key = page.url_path or PAGES[0].key
+    if page.url_path == PAGES[0].key:
+        # The first page is at "/", but people also type its name.
+        st.switch_page(link(PAGES[0].key), query_params=st.query_params.to_dict())
+    if key in MOVED:
+        moved, settings = MOVED[key]
+        st.switch_page(link(moved), query_params=st.query_params.to_dict() | settings)
+    room = room_of(key)
+    if room is not None and opened.get(room.key, room.tabs[0].key) != key:
+        opened[room.key] = key
+        # The entry of this room is now the open tab.
+        page = _navigation(opened)
+    st.session_state[_HERE] = key
+    return page
 
 
-def link(key: str) -> str:
-    """Return the path that `st.page_link` and `st.switch_page` take to open a page."""
-    return PAGES_BY_KEY[key].file
+def here() -> str:
+    """Return the key of the page that is shown."""
+    key: str = st.session_state[_HERE]
+    return key
 
 
-#: The link when there is only one model, and so nothing to compare.
-_ONE_MODEL = (("data", "Open another model's file"),)
+def _navigation(opened: Mapping[str, str]) -> Page:
+    links: dict[str, Page] = {}
+    for room in ROOMS:
+        for tab in room.tabs:
+            visible = tab.key == opened.get(room.key, room.tabs[0].key)
+            first = tab is PAGES[0]
+            links[tab.key] = st.Page(
+                room.file,
+                title=room.title,
+                icon=room.icon,
+                url_path="start" if first else tab.key,
+                default=first,
+                visibility="visible" if visible else "hidden",
+            )
+    for panel, draw in zip(PANELS, (_data, _learn), strict=True):
+        links[panel.key] = st.Page(draw, title=panel.title, url_path=panel.key, visibility="hidden")
+    others = [
+        st.Page(ROOMS[0].file, title=ROOMS[0].title, url_path=path, visibility="hidden")
+        for path in (PAGES[0].key, *MOVED)
+    ]
+    st.session_state[_LINKS] = links
+    return st.navigation([*links.values(), *others], position="top")
 
 
-def draw_next_steps(page: str, settings: Settings, evaluation: Evaluation | None = None) -> None:
-    """Draw links to the pages that come next; on the overview they depend on findings and verdict.
+def _data() -> None:
+    from calviz.app import upload
+
+    upload.draw_page()
+
+
+def _learn() -> None:
+    from calviz.app import learn
+
+    learn.draw_page()
+
+
+def link(key: str) -> Page:
+    """Return what `st.page_link` and `st.switch_page` take to open a page."""
+    page: Page = st.session_state[_LINKS][key]
+    return page
+
+
+def draw_head(answer: str, *, sign: str = "") -> Callable[[str], object]:
+    """Draw the answer as the title of the page, and below it the tabs of its room, each a link that keeps the settings.
 
     Parameters
     ----------
-    page : str
-        The key of the page that is shown.
-    settings : Settings
-    evaluation : Evaluation, optional
-        With verdict and findings, where the page has them.
+    answer : str
+        In plain text.
+    sign : str
+        Markdown before it.
+
+    Returns
+    -------
+    callable
+        Replaces the answer by a better one, once it is known.
     """
-    steps = PAGES_BY_KEY[page].leads_to if page in PAGES_BY_KEY else ()
-    if evaluation:
-        steps = tuple(_after_overview(settings, evaluation))
-    if page == "compare_models" and len(settings.entry.loaded.models) < 2:
-        steps = _ONE_MODEL
-    if not steps:
-        return
-    with st.container(horizontal=True, gap="medium"):
-        for key, label in steps:
+    place = st.empty()
+
+    def say(words: str) -> None:
+        place.title(f"{sign} {md(keep_units_together(words), 300)}".strip(), anchor=False)
+
+    say(answer)
+    room = room_of(here())
+    if room is None or len(room.tabs) == 1:
+        return say
+    without = _without_use()
+    with st.container(horizontal=True, gap="medium", key="calviz.tabs"):
+        for tab in room.tabs:
+            if tab.key in without and tab.key != here():
+                continue
             st.page_link(
-                link(key),
-                label=label,
-                icon=":material/arrow_forward:",
+                link(tab.key),
+                label=f"**{tab.title}**" if tab.key == here() else tab.title,
                 query_params=st.query_params.to_dict(),
                 width="content",
             )
+    return say
 
 
-def _after_overview(settings: Settings, evaluation: Evaluation) -> Iterator[tuple[str, str]]:
-    about = {CHECKS[finding.code].about for finding in evaluation.findings}
-    if evaluation.verdict is not None and evaluation.verdict.beyond_noise:
-        yield _FIX
-    yield "reliability", "See every bin and its rows"
-    if "classes" in about:
-        yield "classwise", "See which classes"
-    if "slices" in about or settings.whole.groups:
-        yield "slices", "See for whom it is wrong"
-    if len(settings.entry.loaded.models) > 1:
-        yield "compare_models", f"Compare {len(settings.entry.loaded.models)} models"
+def _without_use() -> set[str]:
+    """Return the keys of the tabs that the current data cannot fill."""
+    data = current().whole
+    return set() if data.times is not None else {"over_time"}
+
+
+def open_tab(tabs: Mapping[str, Callable[[Settings], None]]) -> None:
+    """Draw the open tab of a room; errors end that tab only."""
+    with boundary():
+        tabs[here()](current())
 
 
 # ---- First requests and errors

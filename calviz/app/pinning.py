@@ -193,34 +193,31 @@ def sync_with_address(now: Settings) -> None:
 
 
 def draw_pinned(now: Settings) -> None:
-    """Draw what is pinned, or the button that pins the current state."""
+    """Draw what is pinned as a chip that unpins it, or the button that pins the current state."""
     pinned = current(now)
     if pinned is None:
         if reason := end_reason():
-            st.caption(f":material/info: {md(reason, 300)}")
+            st.caption(f":material/info: {md(reason, 300)}", width="content")
         st.button(
-            "Pin this",
+            "Pin",
             key="calviz.pin",
             icon=":material/keep:",
-            width="stretch",
-            help="Keeps model, split, slice, reduction, bins and map as they are. Change any of them, and the pinned state is drawn and "
-            "written beside the new one.",
+            help="Keeps model, split, slice, reduction, bins and map as they are. Change any of them, and the pinned state is drawn "
+            "and written beside the new one.",
             on_click=pin_this,
             args=(now,),
         )
         return
     difference = difference_of(pinned, now)
-    with st.container(border=True, gap="xsmall"):
-        words = (
-            md(difference, 300) if difference else "what is shown now; change a setting to see both"
-        )
-        st.markdown(f":material/keep: **Pinned:** {words}")
-        st.button(
-            "Unpin",
-            key="calviz.unpin",
-            icon=":material/close:",
-            on_click=unpin,
-        )
+    words = difference or "what is shown now; change a setting to see both"
+    st.button(
+        f"Pinned: {md(shorten(difference, 24))}" if difference else "Pinned",
+        key="calviz.unpin",
+        icon=":material/close:",
+        icon_position="right",
+        help=f"{md(words, 300)}. A click unpins it.",
+        on_click=unpin,
+    )
 
 
 def difference_of(pinned: Pinned, now: Settings) -> str:

@@ -1,4 +1,4 @@
-"""The page Arena: the contestants, the job that fits and judges them, and the leaderboard."""
+"""The tab of the arena: the contestants, the job that fits and judges them, and the leaderboard."""
 
 from __future__ import annotations
 

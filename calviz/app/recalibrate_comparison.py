@@ -318,7 +318,7 @@ class FigureKind:
     compute : callable
         ``compute(outcome, method, settings)`` returns the figure.
     binned : bool
-        Whether it depends on the bins of the sidebar.
+        Whether it depends on the bins of the bar.
     at_once : bool
         Whether the page shows it for every method without being asked.
     of_map : bool

@@ -1,4 +1,4 @@
-"""The page Learning curve: the choices, the job that fits the methods, and the curves."""
+"""The tab of learning curves: the choices, the job that fits the methods, and the curves."""
 
 from __future__ import annotations
 

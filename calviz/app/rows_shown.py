@@ -69,7 +69,7 @@ def draw_selection(settings: Settings, *, hint: str = "", rows: bool = True) -> 
             f"{md(name, 200)}, {counted(chosen.rows.size, 'row')}", anchor=False, width="content"
         )
         if screen.page_width() is not None:
-            # On a phone the sidebar, which holds the button that clears it, is collapsed.
+            # On a phone the chip that clears it is out of sight.
             st.button("Clear it", key="calviz.selected.clear.phone", on_click=selection.clear)
     if not chosen.rows.size:
         st.caption("None of the rows shown is among them.")

@@ -57,6 +57,12 @@ def host() -> str | None:
     return urlsplit(st.context.url or "").hostname
 
 
+def stays_here() -> str:
+    """Say where the data stay."""
+    place = "machine" if host() in LOOPBACK else "server"
+    return f"Your data stay on this {place}; nothing is sent anywhere."
+
+
 # ---- Figures
 
 
@@ -116,10 +122,14 @@ def draw_diagram(
     on_select: Any = "ignore",
     selected: tuple[int, int] | None = None,
     larger: bool = False,
+    height: int | None = None,
     drag: bool = False,
     beside: Sequence[ReliabilityOverlay] = (),
 ) -> Any:
-    """Draw the diagram; `on_select` is called for a click on a bin or, with `drag`, for a range that is dragged over."""
+    """Draw the diagram, in its usual height in pixels or another one (not on a phone).
+
+    `on_select` is called for a click on a bin or, with `drag`, for a range that is dragged over.
+    """
     width = page_width()
     drawing = figure.plot(
         theme=theme(), selected=selected, width=width, marks=marks(), beside=beside
@@ -127,7 +137,7 @@ def draw_diagram(
     if width is None:
         # The square of the diagram is as large as the height allows.
         extra = LARGER * larger + WIDER * (width_class() == "wide")
-        drawing.update_layout(height=(drawing.layout.height or 0) + extra)
+        drawing.update_layout(height=height or (drawing.layout.height or 0) + extra)
     if drag:
         drawing.update_layout(dragmode="select", selectdirection="h")
     return st.plotly_chart(
@@ -187,7 +197,7 @@ def marks() -> Marks:
     return "bars" if st.session_state.get(_MARKS) == "bars" else "points"
 
 
-#: The web font of the page. Saved pictures are drawn without it, as it exists nowhere else (`sidebar.draw_shortcuts`).
+#: The web font of the page. Saved pictures are drawn without it, as it exists nowhere else (`bar.draw_shortcuts`).
 PAGE_FONT = '"Source Sans"'
 _CAPTION, _FORMAT, _MARKS, _PRINT = "caption", "picture", "marks", "print"
 _FORMATS = {"png": "PNG", "svg": "SVG"}
@@ -196,7 +206,7 @@ _MARKS_WORDS: dict[Marks, str] = {"points": "points", "bars": "bars"}
 
 def draw_picture_options() -> None:
     """Draw the choices; they are part of the link."""
-    with st.popover("Pictures", icon=":material/image:", width="stretch"):
+    with st.popover("Pictures", icon=":material/image:"):
         st.toggle(
             "Caption above every figure",
             key=_CAPTION,
@@ -214,7 +224,7 @@ def draw_picture_options() -> None:
             "As a paper prints them",
             key=_PRINT,
             bind="query-params",
-            help="Without grey areas and grid. The page Figures puts several beside each other, in the size of a column, "
+            help="Without grey areas and grid. Report, Figures for print, puts several beside each other, in the size of a column, "
             "as SVG, PNG and PDF. Pointing at a figure and pressing c copies it.",
         )
         session.choose_one(
@@ -268,9 +278,9 @@ _LINK_KEY = "calviz.browser"
 _LINK_HTML = """<div><button type="button" class="link"><span></span></button>
 <button type="button" class="save">Save this view</button></div>"""
 _LINK_CSS = """
-div { display: flex; flex-direction: column; gap: 0.75rem; }
+div { display: flex; gap: 0.5rem; }
 button {
-  width: 100%; min-height: 2.5rem; padding: 0.25rem 0.75rem; cursor: pointer; font: inherit; font-size: 0.875rem;
+  min-height: 2.5rem; white-space: nowrap; padding: 0.25rem 0.75rem; cursor: pointer; font: inherit; font-size: 0.875rem;
   color: var(--st-text-color); background: var(--st-background-color);
   border: 1px solid var(--st-border-color); border-radius: var(--st-base-radius);
 }
@@ -375,6 +385,7 @@ def draw_link_buttons() -> None:
             "go": _requested_step(),
             "size": width_class(),
         },
+        width="content",
         default={"size": width_class(), "theme": ""},
         on_size_change=_nothing,
         on_theme_change=_nothing,
@@ -466,31 +477,33 @@ _FOCUS_RING = f"""
 label:has(:is(input[type="checkbox"], input[type="radio"]):focus-visible) {{
   outline: 2px solid {RING} !important; outline-offset: 2px; box-shadow: none !important;
 }}
-:is([data-testid="stMain"], .modebar-btn, [data-testid="stSidebarNavLink"]):focus-visible {{
+:is([data-testid="stMain"], .modebar-btn, [data-testid="stTopNavLink"]):focus-visible {{
   outline: 2px solid {RING} !important; outline-offset: -2px !important;
 }}
 .modebar-container:focus-within .modebar {{ opacity: 1 !important; }}
 """
 # Streamlit's margins of 80 pixels on either side, and of 16 pixels between the columns of `st.table`, would cut the last columns
 # of the tables in a window of 1,280 pixels.
-_SIDEBAR, _MARGIN, _SMALL_WINDOW = 300, 32, (800, 1400)
+_MARGIN, _SMALL_WINDOW = 32, (800, 1400)
 _MARGINS = f"""
 @media (min-width: {_SMALL_WINDOW[0]}px) and (max-width: {_SMALL_WINDOW[1]}px) {{
   [data-testid="stMainBlockContainer"] {{ padding-left: {_MARGIN}px; padding-right: {_MARGIN}px; }}
   [data-testid="stTable"] table :is(td, th):not(:first-child) {{ padding-left: 11px; }}
 }}
 """
-# Streamlit puts columns one above the other on a phone only. Beside the sidebar and the page's margins, two figures that share
-# less than `USUAL` pixels would lose their legends. Styles do it, because a figure that moves to another
-# container is drawn again from the domains of its last size.
+# Streamlit puts columns one above the other on a phone only. Two figures that share less than `USUAL` pixels would lose their legends.
+# Styles do it, because a figure that moves to another container is drawn again from the domains of its last size.
 _COLUMNS = '[data-testid="stHorizontalBlock"]:has([data-testid="stPlotlyChart"]) > [data-testid="stColumn"]'
-_STACKED = "min-width: calc(100% - 1.5rem);"
-_UPTO = USUAL + 2 * _MARGIN
-_NARROW = f"""
-@media (max-width: {_UPTO}px) {{ {_COLUMNS} {{ {_STACKED} }} }}
-@media (max-width: {_UPTO + _SIDEBAR}px) {{
-  [data-testid="stApp"]:has([data-testid="stSidebar"][data-collapsed="false"]) {_COLUMNS} {{ {_STACKED} }}
-}}
+_NARROW = f"@media (max-width: {USUAL + 2 * _MARGIN}px) {{ {_COLUMNS} {{ min-width: calc(100% - 1.5rem); }} }}"
+# Tabs are links, so that each has its address: a line below the open one, no icons.
+_TABS = """
+.st-key-calviz-tabs { border-bottom: 1px solid var(--st-border-color); }
+.st-key-calviz-tabs a > span:has([data-testid="stIconMaterial"]) { display: none; }
+.st-key-calviz-tabs a { background: none !important; border-radius: 0; padding: 0.25rem 0; border-bottom: 2px solid transparent; }
+.st-key-calviz-tabs a:has(strong) { border-bottom-color: var(--st-primary-color); }
+.st-key-calviz-tabs a:has(strong) p { color: var(--st-primary-color); }
+[data-testid="stMainBlockContainer"] { padding-top: 4.25rem; padding-bottom: 2rem; max-width: 1600px; }
+h1 { font-size: 1.75rem !important; padding: 0.25rem 0 !important; }
 """
 # Streamlit writes white on the primary colour in both themes, and the primary colour on the background. On dark, no colour has
 # a contrast of 4.5 to 1 to both; the background's colour on the primary colour has 6.3 to 1.
@@ -505,4 +518,4 @@ _DARK = """
 def draw_page_style() -> None:
     """Add the styles to the page; they take no room."""
     dark = st.context.theme.type == "dark"
-    st.html(f"<style>{_FOCUS_RING}{_MARGINS}{_NARROW}{_DARK if dark else ''}</style>")
+    st.html(f"<style>{_FOCUS_RING}{_MARGINS}{_NARROW}{_TABS}{_DARK if dark else ''}</style>")

@@ -17,7 +17,7 @@ from calviz.app.session import Settings, cached_results, md
 from calviz.core.blocks import BoolArray, IntArray
 from calviz.core.errors import CalvizError, NotAvailable
 from calviz.core.predictions import Dataset, Predictions
-from calviz.core.words import full_sentence, number, percent, shorten
+from calviz.core.words import counted, full_sentence, number, percent, shorten
 from calviz.figures.cumulative_plot import Cumulative, Estimate
 from calviz.figures.curve_estimates import RankedBy, ranking_values
 from calviz.figures.marks import Overlay, ReliabilityOverlay
@@ -400,17 +400,20 @@ def _widget_versions() -> dict[str, int]:
 
 
 def draw_selected(settings: Settings) -> None:
-    """Draw what is selected, or why the last selection ended."""
+    """Draw what is selected as a chip that ends the selection, or why the last selection ended."""
     chosen = current(settings)
     if chosen is None:
         if reason := end_reason():
-            st.caption(f":material/info: {md(reason, 300)}")
+            st.caption(f":material/info: {md(reason, 300)}", width="content")
         return
-    with st.container(border=True, gap="xsmall"):
-        st.markdown(f":material/select_all: **Selected:** {md(chosen.name, 200)}")
-        count = settings.row_count
-        st.caption(f"{chosen.rows.size:,} of {count}")
-        clear_button()
+    st.button(
+        f"{counted(chosen.rows.size, 'row')} selected",
+        key="calviz.selected.chip",
+        icon=":material/close:",
+        icon_position="right",
+        help=f"{md(chosen.name, 200)}: {chosen.rows.size:,} of {settings.row_count}. A click selects nothing, on every page.",
+        on_click=clear,
+    )
 
 
 def clear_button() -> None:

@@ -1,4 +1,4 @@
-"""The settings that the sidebar chose, the results that are computed and kept for them, and choices that the link keeps."""
+"""The settings that the bar chose, the results that are computed and kept for them, and choices that the link keeps."""
 
 from __future__ import annotations
 
@@ -224,7 +224,7 @@ def _rows(key: tuple[str, ...], _settings: Settings) -> _JudgedRows:
 
 
 def current() -> Settings:
-    """Return what the sidebar chose in this run (in a fragment: in the last full run)."""
+    """Return what the bar chose in this run (in a fragment: in the last full run)."""
     chosen: Settings = st.session_state[_CHOSEN]
     return chosen
 
@@ -247,7 +247,7 @@ def _free_memory(previous: Settings | None, chosen: Settings) -> None:
 
 
 def look_at_class(data: Dataset, index: int) -> None:
-    """Reduce to one class from the next drawing of the sidebar on; for callbacks."""
+    """Reduce to one class from the next drawing of the bar on; for callbacks."""
     name = distinct(data.class_names)[data.class_names[index]]
     two = {"reduction": "positive"}
     open_files.request_settings(
@@ -261,7 +261,7 @@ def look_at_default(data: Dataset) -> None:
 
 
 def look_at_slice(data: Dataset, where: Where) -> None:
-    """Show the rows of a slice from the next drawing of the sidebar on, all rows if `where` is empty; for callbacks."""
+    """Show the rows of a slice from the next drawing of the bar on, all rows if `where` is empty; for callbacks."""
     names = distinct(tuple(data.groups))
     requests = {column_key: no_condition for column_key, _, _, no_condition in CONDITIONS}
     for (column, value), (column_key, value_key, _, _) in zip(where, CONDITIONS, strict=False):

@@ -10,7 +10,6 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from calviz.app import screen
 from calviz.app.session import md
 from calviz.comparison.comparison_results import TIED_SIGN, ComparisonColumn
 from calviz.core.blocks import IntArray
@@ -27,7 +26,6 @@ from calviz.core.words import (
     in_lines,
     keep_units_together,
 )
-from calviz.figures.style import PALETTES
 from calviz.sample.metric_results import MetricResult
 from calviz.sample.sample import predicted_classes, reduce
 from calviz.verdicts.evaluation import Evaluation, Verdict, Written, name_of
@@ -35,8 +33,6 @@ from calviz.verdicts.evaluation import Evaluation, Verdict, Written, name_of
 if TYPE_CHECKING:
     from pandas.io.formats.style import Styler
 
-#: Width in pixels of a metric's name and value; they stand beside the picture on a phone too.
-_NAME_WIDTH = 168
 #: Findings shown at once; the others are folded away.
 AT_ONCE = 3
 #: Signs of the verdict's direction, in the colours of the figures: too high, too low.
@@ -51,61 +47,57 @@ _SIGNS = {
 _ICONS = {"info": ":material/info:", "warning": ":material/warning:", "error": ":material/error:"}
 
 
-def draw_verdict(judged: Verdict | None, sentence: str) -> None:
-    """Draw the verdict as the largest sentence of the page, with a sign of its direction."""
-    sign = _SIGNS.get(judged.direction, "") if judged else ""
-    st.header(f"{sign} {md(keep_units_together(sentence), 1_000)}".strip(), anchor=False)
+def sign_of(judged: Verdict | None) -> str:
+    """Return the sign of a verdict's direction, in the colours of the figures."""
+    return _SIGNS.get(judged.direction, "") if judged else ""
 
 
-def draw_findings(reported: Sequence[Finding]) -> None:
-    """Draw the findings, worst first, each with its code; those after the first few are folded away."""
+def draw_findings(reported: Sequence[Finding], *, codes: bool = True) -> None:
+    """Draw the findings, worst first, with or without their codes; those after the first few are folded away."""
     if not reported:
         st.caption("Nothing to report.")
     ranked = worst_first(reported)
-    _listed(ranked[:AT_ONCE])
+    _listed(ranked[:AT_ONCE], codes)
     if rest := ranked[AT_ONCE:]:
         with st.expander(counted(len(rest), "more finding"), icon=":material/expand_more:"):
-            _listed(rest)
+            _listed(rest, codes)
 
 
-def _listed(shown: Sequence[Finding]) -> None:
+def _listed(shown: Sequence[Finding], codes: bool) -> None:
     for finding in shown:
         message = md(keep_units_together(full_sentence(finding.message)), 1_000)
-        st.markdown(f"{_ICONS[finding.severity]} {message} :gray[{md(finding.code)}]")
+        code = f" :gray[{md(finding.code)}]" if codes else ""
+        st.markdown(f"{_ICONS[finding.severity]} {message}{code}")
 
 
-def draw_metric_cards(
+def draw_tiles(
     evaluation: Evaluation,
     keys: Sequence[str],
     *,
     pinned: Mapping[str, MetricResult] | None = None,
 ) -> None:
-    """Draw one line per metric: name and value, with a picture of interval and noise beside them and the `pinned` value below."""
-    with st.container(gap="xxsmall"):
-        for key in keys:
-            _card(evaluation[key], evaluation.rows, evaluation.verdict, (pinned or {}).get(key))
+    """Draw metrics beside each other: name and value, and below them interval or noise floor, and the `pinned` value."""
+    for place, key in zip(st.columns(len(keys), gap="small"), keys, strict=True):
+        with place.container(gap="xxsmall"):
+            _tile(evaluation[key], evaluation.rows, (pinned or {}).get(key))
 
 
-def _card(
-    result: MetricResult, rows: int, verdict: Verdict | None, pinned: MetricResult | None
-) -> None:
-    line = st.container(horizontal=True, gap="small", vertical_alignment="center")
-    number, beside = line.container(width=_NAME_WIDTH, gap="xxsmall"), line.container()
-    metric = METRICS[result.key]
+def _tile(result: MetricResult, rows: int, pinned: MetricResult | None) -> None:
     written = Written(result)
-    unit = f" ({written.unit_words})" if written.unit_words else ""
-    name = f"{name_of(result)}{unit}"
-    number.metric(name, written.value, help=tooltip(metric.key))
-    if pinned is not None and pinned.available:
-        number.caption(_pinned(pinned))
+    unit = f", {written.unit_words}" if written.unit_words else ""
+    st.metric(f"{name_of(result)}{unit}", written.value, help=tooltip(result.key))
+    floor = result.noise_floor
     if not result.available:
-        beside.caption(md(result.reason or "not available", 300))
-        return
-    if rows == 1:
-        beside.caption("n = 1: not meaningful")
-        return
-    noise = written.noise(tail=metric.tail, verdict=verdict)
-    beside.html(screen.picture_of_metric(result, PALETTES[screen.theme()], noise=noise))
+        words = result.reason or "not available"
+    elif rows == 1:
+        words = "n = 1: not meaningful"
+    elif METRICS[result.key].tail == "upper" and floor is not None:
+        words = f"noise alone: {written.of(floor.mean)}, rarely above {written.of(floor.q95)}"
+    else:
+        words = written.interval(result.interval)
+    st.caption(md(words, 300))
+    if pinned is not None and pinned.available:
+        st.caption(_pinned(pinned))
 
 
 def draw_metric_lines(

@@ -10,10 +10,10 @@ import streamlit as st
 from streamlit.runtime.memory_uploaded_file_manager import MemoryUploadedFileManager
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
-from calviz.app import navigation, open_files, tables_and_cards
+from calviz.app import navigation, open_files, reading_panel, screen, tables_and_cards
 from calviz.app.open_files import OpenFile, is_view, read_view
 from calviz.app.reading_panel import read_again, repair_words, with_repair
-from calviz.app.session import Settings, md
+from calviz.app.session import Settings, current, md
 from calviz.core.errors import CalvizError
 from calviz.core.predictions import Dataset
 from calviz.core.words import counted, decimals_for, file_size, shorten
@@ -244,3 +244,74 @@ TEMPLATES = (
         "cat,0.9,0.1,0.7,0.3\ndog,0.2,0.8,0.35,0.65\ncat,0.6,0.4,0.45,0.55\n",
     ),
 )
+
+
+def draw_page() -> None:
+    """Draw the panel Data: what was read from the file, and whether it was read right."""
+    chosen = current()
+    entry = chosen.entry
+    loaded = entry.loaded
+    data = chosen.whole
+
+    st.title("Data", anchor=False)
+
+    with navigation.boundary():
+        draw_uploader("Use your file: predictions and true labels")
+        st.caption(screen.stays_here())
+
+    with navigation.boundary(), st.container(horizontal=True, vertical_alignment="center"):
+        st.subheader(md(entry.title, 80), anchor=False, width="content")
+        if entry.sample is not None:
+            st.badge("Sample data", color="violet")
+        elif st.button("Close this file", type="tertiary", icon=":material/close:"):
+            open_files.close(entry.key)
+            st.rerun()
+        st.page_link(
+            navigation.link("overview"), label="See the verdict", icon=":material/arrow_forward:"
+        )
+
+    with navigation.boundary():
+        if entry.sample is not None:
+            st.caption(md(entry.sample.description))
+        st.markdown(f"**Recognised:** {md(loaded.recognition.sentence(), 2_000)}")
+        if entry.sample is None:
+            draw_numbers(chosen)
+        st.caption(f"{file_size(loaded.size)} · digest {md(entry.short_digest)}")
+        draw_repairs(entry)
+        if loaded.notices:
+            tables_and_cards.draw_findings(loaded.notices)
+        reading_panel.draw_other_ways(entry)
+
+    counts, rows = st.columns([2, 3], gap="large")
+    with counts, navigation.boundary():
+        st.subheader("Counts", anchor=False)
+        draw_counts(data)
+    with rows, navigation.boundary():
+        st.subheader("First rows, as they were understood", anchor=False)
+        draw_first_rows(data)
+
+    with navigation.boundary(), st.expander("Sample data sets", icon=":material/dataset:"):
+        for sample in open_files.samples().values():
+            with st.container(border=True):
+                st.markdown(f"**{md(sample.title)}**")
+                st.caption(md(sample.description))
+                if st.button("Look at it", key=f"calviz.sample.{sample.key}"):
+                    open_files.select(sample.key)
+                    st.rerun()
+
+    with navigation.boundary(), st.expander("Templates to download", icon=":material/download:"):
+        st.caption(
+            "One small CSV file for each layout that is read; TSV, Parquet and NPZ work as well."
+        )
+        for template in TEMPLATES:
+            with st.container(border=True):
+                st.markdown(f"**{template.title}**")
+                st.code(template.text, language=None)
+                st.download_button(
+                    "Download",
+                    template.text,
+                    template.file,
+                    "text/csv",
+                    key=f"calviz.template.{template.key}",
+                    on_click="ignore",
+                )

@@ -67,6 +67,10 @@ def app(file: Path | None, port: int | None, host: str, no_browser: bool) -> Non
     if file is not None:
         os.environ[OPEN_VARIABLE] = str(_readable(file))
     sys.argv = ["streamlit", "run", str(root / "app.py"), *_flags(root, host, port, no_browser)]
+    # Until a page has declared the navigation, streamlit knows only the scripts in `pages`: a link to a tab would not be found.
+    from streamlit.runtime.pages_manager import PagesManager
+
+    PagesManager.uses_pages_directory = False
     click.echo(f"calviz: open {_url(host, port)} in a browser; Ctrl+C ends it.")
     # In this process, so that Ctrl-C stops it and no child process is left behind.
     runpy.run_module("streamlit", run_name="__main__", alter_sys=True)

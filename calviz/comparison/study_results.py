@@ -18,6 +18,7 @@ from calviz.comparison.comparison_results import (
     remarks_on_values,
     why_no_differences,
 )
+from calviz.core.claims import claim
 from calviz.core.entry_specs import UNCALIBRATED
 from calviz.core.errors import OptionError, needs
 from calviz.core.events import DEFAULT_BINS, Scheme
@@ -287,6 +288,12 @@ def ranked_by(comparison: ModelComparison) -> tuple[str, ...]:
     return tuple(sorted(keys, key=lambda key: key != RANKED_BY))
 
 
+@claim(
+    "models-differ",
+    says="By Brier score, 'a' is best; b is not told apart from it; the other 2 are worse beyond noise",
+    chosen="the best model, and all pairs",
+    adjusted="max-T over the paired resamples of all pairs",
+)
 def headline(comparison: ModelComparison, metric: str) -> str:
     """Say in one sentence which model is best."""
     label = METRICS[metric].label

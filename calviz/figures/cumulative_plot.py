@@ -360,6 +360,14 @@ class Cumulative(Figure):
             )
         return text
 
+    @property
+    def headline(self) -> str:
+        """The largest gap in a few words."""
+        if self.ks == 0:
+            return "Cumulative score and hits agree everywhere"
+        ahead = "ahead of" if self.ks_signed > 0 else "behind"
+        return f"The scores run {ahead} the hits by up to {points_text(self.ks)}"
+
     def _after(self) -> str:
         """Say what remains of the gap over all rows."""
         rest = float(self.gap[-1])

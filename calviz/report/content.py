@@ -544,7 +544,7 @@ def check_grades(data: Dataset, column: str | None) -> None:
     elif not grade_columns(data):
         others = ", ".join(shortened(name) for name in data.groups)
         rest = (
-            f"if one of its group columns ({others}) holds grades, name it with --grades, or on the page Decisions"
+            f"if one of its group columns ({others}) holds grades, name it with --grades, or in the app under Decide, Grades"
             if others
             else "add one, such as 'grade'"
         )

@@ -281,7 +281,7 @@ QUESTIONS = (
         "For which classes is it too sure, or not sure enough?",
         ("wsmcs", "over_mcs", "under_mcs", "over_share", "under_share"),
         "These condition on the true class, so even a perfect model shows over- and underconfident classes: they count signs, "
-        "whether beyond noise or not. The Class-wise page and the findings report a class only if it lies outside "
+        "whether beyond noise or not. The tab Classes (MCS) and the findings report a class only if it lies outside "
         "the range of a calibrated model; base actions on the view by predicted class.",
     ),
     MetricQuestion(
@@ -312,8 +312,8 @@ QUESTIONS = (
     MetricQuestion(
         "On which tasks can I trust a language model, and above which confidence?",
         ("mcs", "ece", "accuracy", "coverage_at_risk"),
-        "Open its logs (lm-evaluation-harness, Inspect) together. The page Slices shows which tasks are off, adjusted for their number: one "
-        "temperature seldom fits all. The page Risk-coverage gives, for each task, the confidence above which the model is right often enough. "
+        "Open its logs (lm-evaluation-harness, Inspect) together. The tab Groups shows which tasks are off, adjusted for their number: one "
+        "temperature seldom fits all. The tab Risk-coverage gives, for each task, the confidence above which the model is right often enough. "
         "On the command line: calviz audit LOGS --by task --risk 0.1.",
     ),
     MetricQuestion(

@@ -220,7 +220,7 @@ def decidable(sample: Sample) -> Sample:
     elif sample.reduction.kind != "class":
         raise NotAvailable(
             f"decisions at a cutoff are about one of two classes, and these data have {data.n_classes:,}: look at one class "
-            "against the rest (on the page Decisions or under Reduction in the sidebar of the app, or --reduction class:NAME)."
+            "against the rest (in the app under View, or --reduction class:NAME)."
         )
     hits, n = int(np.count_nonzero(sample.scored.hit)), sample.data.n
     if hits in (0, n):

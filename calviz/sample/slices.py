@@ -168,7 +168,7 @@ MOST_VALUES = 1_000
 MOST_PAIRS = 20_000
 #: Columns with more values than this are not sliced by default.
 FEW_VALUES = 50
-#: The false discovery rate of the default slices. The findings, the Slices page and the report all start with these, so
+#: The false discovery rate of the default slices. The findings, the tab Groups and the report all start with these, so
 #: that they agree.
 USUAL_RATE = SLICES
 

@@ -28,7 +28,7 @@ from calviz.verdicts.size_checks import SINGLE_ROWS, not_asked
 
 
 def first_metrics(sample: Sample) -> tuple[str, ...]:
-    """Keys of the main metrics: the cards of the Overview page and of a report, by default."""
+    """Keys of the main metrics: those of the Overview and of a report, by default."""
     return "accuracy", sample.ece_key, "mcs", "nll", "brier"
 
 

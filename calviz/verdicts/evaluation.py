@@ -176,6 +176,32 @@ class Verdict:
     other_view: str | None = None
 
     @property
+    def headline(self) -> str:
+        """The verdict in at most 15 words, without interval and place."""
+        rows = counted(self.rows, "row")
+        if self.in_reverse:
+            return "Upside down: the scores rank in reverse"
+        if self.rows == 1:
+            return "One row cannot tell"
+        if self.direction == "undecided":
+            return f"{rows} {'are' if self.rows > 1 else 'is'} too few to tell"
+        if self.direction == "calibrated":
+            return f"No miscalibration found on {rows}"
+        top = self.reduction == "top-label"
+        score, observed = (percent(v, self.share_decimals) for v in (self.score, self.observed))
+        means = (
+            f"sure of {score}, right in {observed}"
+            if top
+            else f"mean score {score}, observed {observed}"
+        )
+        if self.direction not in ("over", "under"):
+            return f"Off in places: {means}"
+        size = points(abs(self.mcs), self.mcs_decimals)
+        if top:
+            return f"{'Over' if self.mcs > 0 else 'Under'}confident by {size} points: {means}"
+        return f"Forecasts {size} points too {'high' if self.mcs > 0 else 'low'}: {means}"
+
+    @property
     def mcs_decimals(self) -> int:
         """Number of decimals of `mcs` in points."""
         return mcs_decimals(self.interval)

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 from scipy.special import ndtr
 
+from calviz.core.claims import claim
 from calviz.core.entry_specs import CHECKS, Check
 from calviz.core.errors import Finding
 from calviz.core.words import (
@@ -32,6 +33,7 @@ from calviz.verdicts.joint_tests import MIN_ROWS, Evidence, collect_evidence
 from calviz.verdicts.sentence import nothing_found, strongest
 
 
+@claim("miscalibration")
 def miscalibration(sample: Sample) -> Iterator[Finding]:
     """Compare the sample as a whole with what a calibrated model would show."""
     evidence = sample.once(collect_evidence)
@@ -94,6 +96,8 @@ CHECKS.register(
 )
 
 
+@claim("classes")
+@claim("miscalibration")
 def disagreement(sample: Sample) -> Iterator[Finding]:
     """Compare the ECE with MCS, KS and the errors of the classes, each against its noise."""
     evidence = sample.once(collect_evidence)
@@ -226,6 +230,12 @@ CHECKS.register(
 DIFFERENCE, ALPHA = 0.02, 0.01
 
 
+@claim(
+    "splits-differ",
+    says="Accuracy differs between splits beyond noise, a 92 % against b 85 %",
+    chosen="the best and the worst split",
+    adjusted="Bonferroni over all pairs of splits at 1 %",
+)
 def split_accuracy(sample: Sample) -> Iterator[Finding]:
     """Compare the best split with the worst one."""
     splits = sample.data.splits

@@ -200,6 +200,7 @@ def reverse_words(sample: Sample) -> str:
     return "The confidence ranks the predictions in reverse: the most confident ones are the most often wrong."
 
 
+@claim("in-reverse")
 def ranks_in_reverse(sample: Sample) -> Iterator[Finding]:
     """Report an AUROC clearly below 1/2, and what to read or check."""
     test = sample.once(area_test)

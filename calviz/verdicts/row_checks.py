@@ -108,6 +108,12 @@ def dependence(residual: FloatArray, rate: FloatArray, cluster: IntArray) -> Dep
     )
 
 
+@claim(
+    "dependent-rows",
+    says="Rows with the same site are not independent",
+    chosen="the column of the strongest dependence",
+    adjusted="Bonferroni over columns at a sixth of 1 %",
+)
 def dependent_rows(sample: Sample) -> Iterator[Finding]:
     """Test repeated ids, group columns and copies of rows as clusters; report the strongest dependence."""
     candidates = list(_candidates(sample))

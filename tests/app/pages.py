@@ -2,10 +2,12 @@
 
 import re
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any, Self
 
 from streamlit.testing.v1 import AppTest
+from streamlit.util import calc_hash
 
 from calviz.app.session import md
 
@@ -15,9 +17,18 @@ PATIENCE = 300.0
 GOOD = b"label,p_cat,p_dog,p_fox\ncat,0.81,0.12,0.07\ndog,0.25,0.55,0.2\nfox,0.1,0.3,0.6\n"
 
 
-def whole_app() -> AppTest:
+class App(AppTest):
+    """The app, whose pages are opened by the path in their address, as tabs of a room share its script."""
+
+    def open(self, page: str) -> Self:
+        """Return the app on another page, after a run."""
+        self._page_hash = calc_hash("start" if page == "overview" else page)
+        return self.run()
+
+
+def whole_app() -> App:
     """Return the app as `streamlit run` starts it, before its first run."""
-    return AppTest.from_file(str(ROOT / "app.py"), default_timeout=PATIENCE)
+    return App(str(ROOT / "app.py"), default_timeout=PATIENCE)
 
 
 def app_of(script: Callable[[], None]) -> AppTest:
@@ -25,13 +36,13 @@ def app_of(script: Callable[[], None]) -> AppTest:
     return AppTest.from_function(script, default_timeout=PATIENCE)
 
 
-def open_page(query: str = "", page: str = "overview") -> AppTest:
+def open_page(query: str = "", page: str = "overview") -> App:
     """Return the app on a page that is opened by a link; `query` is the part after the question mark."""
     app = whole_app()
     for part in filter(None, query.split("&")):
         name, _, value = part.partition("=")
         app.query_params[name] = value
-    return app.switch_page(f"pages/{page}.py").run()
+    return app.open(page)
 
 
 def quiet(app: AppTest) -> AppTest:
@@ -47,13 +58,32 @@ def text_of(app: AppTest) -> str:
         *(app.markdown, app.caption, app.header, app.title, app.subheader),
         *(app.info, app.warning, app.error),
     )
-    text = "\n".join(e.value for kind in kinds for e in kind)
+    text = "\n".join([*(e.value for kind in kinds for e in kind), *chips(app)])
+    return plain(text)
+
+
+def plain(text: str) -> str:
+    """Return a text without escapes."""
     return re.sub(r"&#(\d+);", lambda m: chr(int(m[1])), text).replace("\u2060", "")
+
+
+def chips(app: AppTest) -> list[str]:
+    """Return the labels of what opens on a click: the chips of the bar."""
+
+    def walk(block: Any) -> Iterator[str]:
+        for child in block.children.values():
+            label = getattr(getattr(getattr(child, "proto", None), "popover", None), "label", "")
+            if label:
+                yield re.sub(r":gray\[(.*?)\]", r"\1", label)
+            if hasattr(child, "children"):
+                yield from walk(child)
+
+    return list(walk(app.main))
 
 
 def upload(app: AppTest, name: str, content: bytes) -> AppTest:
     """Open a file on the page Data."""
-    return drop(app.switch_page("pages/data.py").run(), name, content)
+    return drop(app.open("data"), name, content)
 
 
 def drop(app: AppTest, name: str, content: bytes, kind: str = "text/csv") -> AppTest:

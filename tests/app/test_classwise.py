@@ -17,7 +17,7 @@ def test_classes_of_confidence_only_data_have_no_range_and_say_so():
     lines = [f"{'ab'[i % 2]},{'ab'[i % 3 % 2]},0.{50 + i}" for i in range(40)]
     content = "\n".join(["true_label,pred_label,confidence", *lines]).encode()
     app = upload(open_page(page="data"), "mine.csv", content)
-    app.switch_page("pages/classwise.py").run()
+    app.open("classwise")
     # By predicted class, confidence alone says what a calibrated model would show.
     assert text_of(quiet(app)).count("is outside the range that a calibrated model would show") == 1
     app.segmented_control(key="classes_by").set_value("true-class").run()
@@ -33,7 +33,7 @@ def test_classes_of_confidence_only_data_have_no_range_and_say_so():
 @pytest.mark.slow
 def test_a_class_leads_to_its_own_diagram():
     app = upload(open_page(page="data"), "mine.csv", GOOD)
-    app.switch_page("pages/classwise.py").run()
+    app.open("classwise")
     assert "is outside the range that a calibrated model would show" in text_of(quiet(app))
     app.session_state["calviz.selected"] = Predicted("fox")
     app.run()
@@ -43,8 +43,8 @@ def test_a_class_leads_to_its_own_diagram():
     # The link names the class, and so opens on it.
     assert app.query_params["reduction"] == "class"
     assert app.query_params["class"] == "fox"
-    app.switch_page("pages/reliability.py").run()
-    assert "class 'fox' against the rest" in text_of(quiet(app))
+    app.open("reliability")
+    assert "View class fox" in text_of(quiet(app))
 
 
 @pytest.mark.slow

@@ -38,14 +38,14 @@ def test_clusters_weights_and_times_go_through_all_pages():
     assert "clusters 'patient_id', weights 'w', times 'date'" in words
     first = next(t.value for t in app.dataframe if "label" in t.value).iloc[0]
     assert (first["time"], first["weight"]) == ("2021-01-11", 1.0)
-    app.switch_page("pages/overview.py").run()
+    app.open("overview")
     assert "240 weighted rows in 24 clusters" in text_of(quiet(app))
-    app.switch_page("pages/over_time.py").run()
+    app.open("over_time")
     assert "over 6 periods" in text_of(quiet(app)) or "of 6 periods" in text_of(app)
     assert "fitted before each period on all rows until then" in text_of(app)
     for page in PAGES:
         if page.key not in ("arena", "learn"):
-            app.switch_page(page.file).run()
+            app.open(page.key)
             assert not app.exception, page.key
             words = text_of(app) + "".join(i.value for i in app.info)
             assert "does not take weights" not in words, page.key
@@ -54,19 +54,19 @@ def test_clusters_weights_and_times_go_through_all_pages():
 @pytest.mark.slow
 def test_classes_of_clustered_rows_have_no_empty_column_of_intervals():
     app = upload(open_page(page="data"), "visits.csv", "\n".join(lines()).encode())
-    app.switch_page("pages/classwise.py").run()
+    app.open("classwise")
     assert "interval" in first_table(quiet(app)).columns
-    app.switch_page("pages/data.py").run()
+    app.open("data")
     press(app, "Read it differently")
     give_role(app, "patient_id", "cluster")
-    app.switch_page("pages/classwise.py").run()
+    app.open("classwise")
     for view in ("predicted-class", "one-vs-rest", "true-class"):
         app.segmented_control(key="classes_by").set_value(view).run()
         assert first_table(quiet(app))["interval"].str.contains(" to ").all()
     # Three clusters are too few.
-    app.switch_page("pages/data.py").run()
+    app.open("data")
     give_role(app, "w", "cluster")
-    app.switch_page("pages/classwise.py").run()
+    app.open("classwise")
     app.segmented_control(key="classes_by").set_value("predicted-class").run()
     assert "interval" not in first_table(quiet(app)).columns
 
@@ -80,13 +80,13 @@ def test_rows_of_weight_zero_are_left_out_and_the_others_keep_their_numbers():
     press(app, "Read it differently")
     give_role(app, "w", "weight")
     assert "80 of 240 rows have the weight 0" in text_of(quiet(app))
-    app.switch_page("pages/overview.py").run()
+    app.open("overview")
     assert "160 weighted rows" in text_of(quiet(app))
     given = pd.read_csv(StringIO(table))
     numbered = 0
     for page in PAGES:
         if page.key not in ("arena", "learn", "data"):
-            app.switch_page(page.file).run()
+            app.open(page.key)
             assert not app.exception, page.key
             for shown in (t.value for t in app.dataframe):
                 if {"row", "label", "weight"} <= set(shown):

@@ -1,4 +1,4 @@
-"""The page that says the verdict in plain words."""
+"""The verdict in plain words."""
 
 import pytest
 
@@ -7,10 +7,10 @@ from tests.app.pages import open_page, quiet, text_of
 
 @pytest.mark.slow
 def test_the_page_has_the_numbers_of_the_overview():
-    app = quiet(open_page("data=breast_cancer", "explain"))
+    app = quiet(open_page("data=breast_cancer&plain=true"))
     text = text_of(app)
     assert [line[:3] for line in text.splitlines() if line[1:3] == ". "] == [
         f"{n}. " for n in range(1, 6)
     ]
-    verdict = app.switch_page("pages/overview.py").run().header[0].value
+    verdict = app.toggle(key="plain").set_value(False).run().title[0].value
     assert ("No fault was found" in text) == ("No miscalibration" in verdict)

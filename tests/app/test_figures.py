@@ -26,4 +26,4 @@ def test_chosen_panels_have_one_caption():
     app.multiselect(key="panels").set_value([]).run()
     assert "Choose at least one panel." in quiet(app).info[0].value
     # The same look on every page.
-    assert not quiet(app.switch_page("pages/reliability.py").run()).error
+    assert not quiet(app.open("reliability")).error

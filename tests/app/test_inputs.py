@@ -96,14 +96,14 @@ def test_hostile_names_come_to_the_page_as_text(session: Session) -> None:
     app = session.app
     assert HOSTILE_NAMES[0] in text_of(app)
     for page in ("data", "overview", "classwise"):
-        app.switch_page(f"pages/{page}.py").run()
+        app.open(page)
         assert not app.exception
         assert not app.error
         for element in (*app.markdown, *app.caption, *app.header, *app.title):
             if not getattr(element, "allow_html", False):
                 assert not re.search(r"<script|<img|!\[|\]\(http", element.value)
             assert not re.search("[\u202e\x1b]|x{1000}", element.value)
-    app.switch_page("pages/data.py").run()
+    app.open("data")
     session.refuses("<img src=x onerror=alert(1)>.csv", b"label,p_<b>x</b>,p_y\ny,=1+1,.5\n")
     assert not re.search("<img|<b>", app.error[0].value)
 
@@ -127,13 +127,13 @@ def test_logs_that_are_opened_together_are_one_data_set_and_other_files_are_thei
     assert "notes.txt" in text  # left out, not a log
     assert "results_1" not in text
     # On which task can it be believed, and from which confidence on?
-    app.switch_page("pages/risk_coverage.py").run()
+    app.open("risk_coverage")
     assert not app.exception
     table = next(f.value for f in app.dataframe if "task" in f.value.columns)
     assert sorted(table["task"]) == ["four_choices", "two_choices"]
     by_task = dict(zip(table["task"], table["hits"], strict=True))
     assert round(by_task["four_choices"], 1) == 33.3  # what the harness says
-    app.switch_page("pages/data.py").run()
+    app.open("data")
     # Read another way: each choice by itself.
     next(button for button in app.button if button.label == "Read it differently").click().run()
     next(box for box in app.selectbox if box.label == "Questions with choices").set_value("each")

@@ -63,10 +63,10 @@ def test_the_export_holds_all_metrics(form):
 @pytest.mark.slow
 def test_what_is_not_available_says_why():
     app = upload(open_page(page="data"), "mine.csv", FILES["confidence"])
-    app.switch_page("pages/metrics.py").run()
+    app.open("metrics")
     assert "it needs the probabilities of all classes" in text_of(quiet(app))
-    app.switch_page("pages/classwise.py").run()
+    app.open("classwise")
     quiet(app)
     assert len(app.info) == 1
-    app.switch_page("pages/risk_coverage.py").run()
+    app.open("risk_coverage")
     assert "Keeping" in text_of(quiet(app))

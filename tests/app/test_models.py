@@ -31,7 +31,7 @@ def _csv(ids: list[str], score: np.ndarray, labels: np.ndarray) -> bytes:
 
 def test_the_best_model_is_named_with_those_that_tie():
     app = _finished(open_page("data=breast_cancer", "compare_models"))
-    answer = app.subheader[0].value
+    answer = app.title[0].value
     assert "logistic regression" in answer
     assert "not told apart" in answer
     table = app.table[0].value
@@ -136,7 +136,7 @@ def test_full_and_confidence_only_models_are_compared_by_what_both_have():
     brier = next(name for name in table.columns if "Brier" in name)
     assert [v == "–" for v in table[brier]] == [True, False]
     assert [b.value for b in app.button_group if b.key == "models-by-confidence"] == ["accuracy"]
-    assert "not told apart" in app.subheader[0].value
+    assert "not told apart" in app.title[0].value
 
 
 def test_methods_of_every_model():
@@ -154,7 +154,7 @@ def test_the_page_says_how_many_labels_are_enough():
     app = _finished(
         open_page("data=breast_cancer&model=SVM margin&label-draws=5", "learning_curve")
     )
-    answer = app.subheader[0].value
+    answer = app.title[0].value
     assert "labels" in answer
     assert "uncalibrated" in answer
     assert "judged on the same 285 rows" in text_of(app)
@@ -170,7 +170,7 @@ def test_confidence_only_data_have_a_learning_curve():
     app = open_page(page="data")
     content = "\n".join(["confidence,correct", *lines, ""]).encode()
     drop(app, "top.csv", content)
-    app = _finished(app.switch_page("pages/learning_curve.py").run())
+    app = _finished(app.open("learning_curve"))
     assert "Platt scaling" in text_of(app)
     assert "judged on the same 60 rows" in text_of(app)
 
@@ -194,13 +194,13 @@ def test_what_zeros_are_read_as_is_one_choice_for_all_pages_that_fit():
     app = open_page(page="data")
     files = [(f"{w}.csv", _with_zeros(w), "text/csv") for w in (0.05, 0.1)]
     app.file_uploader[0].set_value(files[0]).run()
-    app = _finished(app.switch_page("pages/learning_curve.py").run())
+    app = _finished(app.open("learning_curve"))
     assert "In 60 rows a class has a probability of exactly 0" in text_of(app)
     app.segmented_control(key="zeros").set_value("own").run()
     app.number_input(key="zeros-as").set_value(0.02).run()
     assert "read as 0.02" in text_of(app)
     _finish(app, "Draw the curves")
-    app = _finished(app.switch_page("pages/compare_models.py").run())
+    app = _finished(app.open("compare_models"))
     app.file_uploader[0].set_value(files[1]).run()
     _finished(app)
     assert "In 120 rows a class has a probability of exactly 0, read as 0.02" in text_of(app)

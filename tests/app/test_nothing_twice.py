@@ -180,7 +180,7 @@ def test_an_audit_with_its_report_asks_other_libraries_once(monkeypatch, three, 
 def test_pages_and_the_report_of_the_same_settings_measure_once(measured):
     app = quiet(open_page("data=breast_cancer"))
     for page in ("metrics", "reliability", "report"):
-        quiet(app.switch_page(f"pages/{page}.py").run())
+        quiet(app.open(page))
     app.button(key="calviz.report.make").click().run()
     _finished(app)
     # Those of all classes say that two have none.

@@ -15,7 +15,7 @@ from tests.app.pages import GOOD, ROOT, drop, open_page, press, quiet, text_of, 
 def test_a_file_is_read_and_looked_at():
     app = quiet(upload(open_page(page="data"), "mine.csv", GOOD))
     assert "3 rows, 3 classes (cat, dog, fox)" in text_of(app)
-    app.switch_page("pages/overview.py").run()
+    app.open("overview")
     assert "mine.csv · 3 rows" in text_of(quiet(app))
 
 
@@ -114,11 +114,11 @@ def test_a_click_while_the_first_file_is_read_does_not_lose_it(tmp_path, monkeyp
     app.run()
     assert len(calls) == 2
     assert not app.exception
-    assert app.sidebar.selectbox[0].value == next(iter(app.session_state["calviz.files"]))
+    assert app.selectbox[0].value == next(iter(app.session_state["calviz.files"]))
 
 
 def test_the_page_over_time_names_columns_that_are_recognised():
-    page = (ROOT / "pages/over_time.py").read_text(encoding="utf-8")
+    page = (ROOT / "pages/diagnose.py").read_text(encoding="utf-8")
     names = re.split(", | or ", re.search("is called (.+), for example", page)[1])
     assert len(names) == 4
     for name in names:

@@ -7,7 +7,6 @@ import plotly.graph_objects as go
 import pytest
 
 from calviz.app import screen
-from calviz.app.navigation import PAGES
 from calviz.figures import hundred_squares as drawing
 from calviz.figures.marks import Sheet
 from calviz.figures.style import PALETTES
@@ -90,13 +89,6 @@ def test_a_bullet_says_in_words_what_it_shows():
         in image
     )
     assert PALETTES["dark"].blue in unquote(image)
-
-
-def test_every_page_but_the_first_leads_somewhere_that_exists():
-    known = {page.key for page in PAGES}
-    for page in PAGES[1:]:
-        assert page.leads_to
-        assert {key for key, _ in page.leads_to} <= known - {page.key}
 
 
 def test_a_wide_page_reserves_no_line_that_its_legend_does_not_need(monkeypatch):

@@ -31,7 +31,7 @@ def test_every_page_opens_on_a_profile(tmp_path):
     drop(app, "p.parquet", content, "application/octet-stream")
     seen = {}
     for page in PAGES:
-        app.switch_page(page.file).run()
+        app.open(page.key)
         assert not app.exception, page.key
         assert [e.value for e in app.error] == [], page.key
         seen[page.key] = text_of(app) + "\n".join(e.value for e in app.info)
@@ -52,7 +52,7 @@ def test_classes_of_a_profile_have_their_page(tmp_path):
     app = open_page(page="data")
     content = (tmp_path / "p.parquet").read_bytes()
     drop(app, "p.parquet", content, "application/octet-stream")
-    app.switch_page("pages/classwise.py").run()
+    app.open("classwise")
     assert not app.exception
     words = text_of(app)
     assert "3 of 3 classes against the rest" in words

@@ -37,10 +37,9 @@ def overconfident(n=600, splits=True):
 
 def opened(content, name="net.csv", **query):
     app = upload(open_page(page="data"), name, content)
-    app.switch_page("pages/recalibrate.py")
     for key, value in query.items():
         app.query_params[key] = value
-    return app.run()
+    return app.open("recalibrate")
 
 
 def compared(app):
@@ -70,15 +69,15 @@ def test_from_a_file_to_a_choice_and_a_calibrated_file():
 
     # What is chosen stays over a visit to another page, and so do the results.
     app.selectbox(key="method").set_value("temperature").run()
-    app.switch_page("pages/overview.py").run()
-    app.switch_page("pages/recalibrate.py").run()
+    app.open("overview")
+    app.open("recalibrate")
     assert app.multiselect(key="methods").value == ["temperature", "ets"]
     assert len(app.table[0].value) == 3
     # It is one choice for all pages that fit.
-    app.switch_page("pages/learning_curve.py").run()
+    app.open("learning_curve")
     assert app.multiselect(key="methods").value == ["temperature", "ets"]
-    app.switch_page("pages/overview.py").run()
-    app.switch_page("pages/recalibrate.py").run()
+    app.open("overview")
+    app.open("recalibrate")
     assert app.multiselect(key="methods").value == ["temperature", "ets"]
 
     app.selectbox(key="method").set_value("temperature").run()
@@ -158,15 +157,15 @@ def test_confidences_say_which_methods_apply_and_why_the_others_do_not():
 def test_pages_that_fit_often_begin_with_few_methods_until_a_person_chooses():
     app = opened(overconfident())
     many = app.multiselect(key="methods").value
-    app.switch_page("pages/learning_curve.py").run()
+    app.open("learning_curve")
     few = app.multiselect(key="methods").value
     assert 1 < len(few) < len(many)
     assert set(few) < set(many)
     # Nobody has touched it: each page has its own. "All" are more than the curves that can be told apart.
-    app.switch_page("pages/recalibrate.py").run()
+    app.open("recalibrate")
     assert app.multiselect(key="methods").value == many
     app.button(key="calviz.methods.All").click().run()
-    app.switch_page("pages/learning_curve.py").run()
+    app.open("learning_curve")
     assert len(app.multiselect(key="methods").value) > 8
     assert "This page has room for 8 methods. Left out here" in text_of(app)
 
@@ -278,7 +277,7 @@ def test_maps_are_capped_unless_the_papers_form_is_asked_for():
     linked = opened(overconfident(), methods=["isotonic"], uncapped="true")
     assert linked.toggle(key="uncapped").value is True
     # It is one choice for all pages that fit.
-    app.switch_page("pages/learning_curve.py").run()
+    app.open("learning_curve")
     assert app.toggle(key="uncapped").value is True
     # What has no cap is not asked for one.
     app = opened(overconfident())

@@ -24,9 +24,11 @@ def test_curves_are_drawn_over_the_bars():
 @pytest.mark.slow
 def test_a_link_restores_both_curves_and_is_copied_with_both():
     app = open_page("data=breast_cancer")
-    app.switch_page("pages/reliability.py")
     app.query_params["curves"] = ["kernel", "isotonic (CORP)"]
-    assert quiet(app.run()).segmented_control(key="curves").value == ["kernel", "isotonic"]
+    assert quiet(app.open("reliability")).segmented_control(key="curves").value == [
+        "kernel",
+        "isotonic",
+    ]
     # The browser copies its own address, which has both.
     assert app.run().query_params["curves"] == ["kernel", "isotonic (CORP)"]
 
@@ -59,13 +61,11 @@ def test_a_worst_bin_of_the_other_view_of_two_classes_is_not_that_of_the_bins_dr
     labels = rng.random(1_000) < 1 / (1 + np.exp(-(z - 0.8)))
     rows = [f"{int(y)},{1 / (1 + np.exp(-s)):.4f}" for y, s in zip(labels, z, strict=True)]
     file = "\n".join(["label,p", *rows]).encode()
-    app = quiet(
-        upload(open_page(page="data"), "high.csv", file).switch_page("pages/reliability.py").run()
-    )
-    assert "**Worst between " in text_of(app)
+    app = quiet(upload(open_page(page="data"), "high.csv", file).open("reliability"))
+    assert "\nWorst between " in text_of(app)
     app.button(key="calviz.other_view").click().run()
     words = text_of(quiet(app))
     assert "this page looks at the top label" in words
-    assert "**Probabilities of '1' too high by " in words.replace("\\", "")
+    assert "Probabilities of '1' too high by " in words.replace("\\", "")
     assert " Seen by the top label, " in words
     assert "Worst between " not in words

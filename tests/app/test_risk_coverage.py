@@ -23,12 +23,11 @@ def test_before_and_after_are_judged_on_rows_that_the_map_has_not_seen():
     words = text_of(quiet(app))
     assert "Temperature scaling is fitted on split 'calibration' (2,000 rows)" in words
     assert "both curves are of split 'test' (4,000 rows)" in words
-    assert words.count("miscalibration costs") == 2
     app.selectbox(key="split").set_value("calibration").run()
     assert "fitted on split 'test' (4,000 rows)" in text_of(quiet(app))
     # A file without splits is divided.
     upload(app, "mine.csv", b"confidence,correct\n" + b"0.9,1\n0.7,0\n0.8,1\n0.6,0\n" * 10)
-    app.switch_page("pages/risk_coverage.py").run()
+    app.open("risk_coverage")
     app.selectbox(key="recalibrated").set_value("isotonic").run()
     words = text_of(quiet(app))
     assert "fitted on 50 % of the rows, stratified, seed 0 (20 rows)" in words
@@ -41,7 +40,7 @@ def test_models_are_compared_where_their_rows_are_the_same():
     upload(app, "two.csv", GOOD.replace(b"0.81,0.12", b"0.71,0.22"))
     upload(app, "three.csv", GOOD.replace(b"fox,", b"dog,"))
     upload(app, "one.csv", GOOD)
-    app.switch_page("pages/risk_coverage.py").run()
+    app.open("risk_coverage")
     app.toggle(key="compare-models").set_value(True).run()
     words = text_of(quiet(app))
     assert "three is not drawn: " in words
@@ -56,21 +55,21 @@ def _two_models(query: str = "") -> AppTest:
 
 @pytest.mark.slow
 def test_other_models_and_the_column_beside_rows_are_two_choices():
-    app = _two_models().switch_page("pages/reliability.py").run()
+    app = _two_models().open("reliability")
     app.segmented_control(key="beside").set_value("tale").run()
-    app.switch_page("pages/risk_coverage.py").run()
+    app.open("risk_coverage")
     assert quiet(app).toggle(key="compare-models").value is False
     app.toggle(key="compare-models").set_value(True).run()
     assert app.query_params["compare-models"] == "true"
-    app.switch_page("pages/reliability.py").run()
+    app.open("reliability")
     assert quiet(app).segmented_control(key="beside").value == "tale"
-    app.switch_page("pages/risk_coverage.py").run()
+    app.open("risk_coverage")
     assert quiet(app).toggle(key="compare-models").value is True
 
 
 @pytest.mark.slow
 def test_an_older_link_still_compares_the_models(monkeypatch):
-    app = _two_models("beside=true").switch_page("pages/risk_coverage.py").run()
+    app = _two_models("beside=true").open("risk_coverage")
     assert quiet(app).toggle(key="compare-models").value is True
     assert app.query_params["compare-models"] == "true"
     assert "beside" not in app.query_params
@@ -82,14 +81,14 @@ def test_an_older_link_still_compares_the_models(monkeypatch):
         patch.setattr(open_files, "is_history_step", lambda: True)
         app.run()
     assert quiet(app).toggle(key="compare-models").value is True
-    app = _two_models("beside=tale").switch_page("pages/risk_coverage.py").run()
+    app = _two_models("beside=tale").open("risk_coverage")
     assert quiet(app).toggle(key="compare-models").value is False
 
 
 @pytest.mark.slow
 def test_too_few_rows_to_fit_on_is_one_sentence():
     app = upload(open_page(page="data"), "mine.csv", GOOD)
-    app.switch_page("pages/risk_coverage.py").run()
+    app.open("risk_coverage")
     app.selectbox(key="recalibrated").set_value("temperature").run()
     assert not app.exception
     assert "a recalibrator needs at least 10" in text_of(app)
@@ -97,7 +96,7 @@ def test_too_few_rows_to_fit_on_is_one_sentence():
 
 @pytest.mark.slow
 def test_costs_that_make_no_sense_are_one_sentence():
-    app = open_page("data=breast_cancer", "risk_coverage")
+    app = open_page("data=breast_cancer", "decisions")
     assert "miscalibration costs" in text_of(quiet(app))
     app.number_input(key="cost-wrong").set_value(-1.0).run()
     assert not app.exception
@@ -111,7 +110,7 @@ def test_the_table_of_few_rows_ends_with_all_of_them():
     ]
     text = "\n".join(["label,p_a,p_b", *rows])
     app = upload(open_page(page="data"), "few.csv", text.encode())
-    app = quiet(app.switch_page("pages/risk_coverage.py").run())
+    app = quiet(app.open("risk_coverage"))
     table = next(t.value for t in app.dataframe if "rows kept" in t.value.columns)
     assert table["rows kept"].tolist() == list(range(1, 8))
     assert table["kept"].tolist()[-1] == "100 %"

@@ -12,7 +12,7 @@ def test_texts_and_pictures_stand_beside_the_rows(tmp_path):
     (tmp_path / "0.png").write_bytes(PNG)
     rows = [f"{'cat' if i % 3 else 'dog'},0.9,0.1,tale <b>{i},{i}.png" for i in range(60)]
     content = ("label,p_cat,p_dog,tale,image\n" + "\n".join(rows)).encode()
-    app = upload(open_page(), "tales.csv", content).switch_page("pages/reliability.py").run()
+    app = upload(open_page(), "tales.csv", content).open("reliability")
     beside = app.segmented_control(key="beside")
     assert beside.options == ["tale", "id"]
     beside.set_value("tale").run()

@@ -18,7 +18,7 @@ from calviz.app.selection import (
     rows_of,
 )
 from calviz.sample.sample import Sample
-from tests.app.pages import open_page, quiet, text_of
+from tests.app.pages import open_page, plain, quiet, text_of
 
 NAMES = st.text(alphabet="ab0 ~!:-.,é%&=+#日\n", min_size=1, max_size=12)
 RULES = st.one_of(
@@ -82,16 +82,16 @@ def test_a_selection_goes_from_page_to_page_and_is_cleared_in_one_place():
     app = quiet(open_page("data=digits&model=MLP&selected=cell~3~8", "classwise"))
     assert "'3' taken for '8', 46 rows" in text_of(app)
     for page in ("overview", "slices"):
-        app.switch_page(f"pages/{page}.py").run()
+        app.open(page)
         text = text_of(quiet(app))
         assert "'3' taken for '8', 46 rows" in text
         # Chosen by the outcome: neither a test nor an interval.
         assert "no sign of miscalibration" in text
         assert app.query_params["selected"] == "cell~3~8"
     # The rows of a class mean something in another split too; those of other data do not.
-    app.sidebar.selectbox(key="split").set_value("all rows").run()
+    app.selectbox(key="split").set_value("all rows").run()
     assert app.query_params["selected"] == "cell~3~8"
-    app.button(key="calviz.selected.clear").click().run()
+    app.button(key="calviz.selected.chip").click().run()
     assert "selected" not in app.query_params
     assert "46 rows" not in text_of(quiet(app))
 
@@ -100,7 +100,7 @@ def test_a_selection_goes_from_page_to_page_and_is_cleared_in_one_place():
 def test_a_selection_ends_with_its_data_and_says_so():
     app = quiet(open_page("data=digits&selected=covered~kept~confidence~80", "risk_coverage"))
     assert "Kept at 80 % coverage, confidence ≥ " in text_of(app)
-    app.sidebar.selectbox(key="calviz.pick").set_value("breast_cancer").run()
+    app.selectbox(key="calviz.pick").set_value("breast_cancer").run()
     assert "ended: another data set is shown." in text_of(quiet(app))
     assert "selected" not in app.query_params
 
@@ -134,10 +134,10 @@ def test_a_pinned_state_stands_beside_the_present_one():
     app.button(key="calviz.pin").click().run()
     assert app.query_params["pinned"] == "b10~ftemperature"
     app.number_input(key="bins").set_value(15).run()
-    text = text_of(quiet(app))
-    assert "Pinned: 10 equal-width bins, after temperature scaling" in text.replace("**", "")
+    chip = quiet(app).button(key="calviz.unpin")
+    assert "10 equal-width bins, after temperature scaling" in plain(chip.help)
     # Accuracy is that of all rows, whatever the map; the ECE is that after it.
-    app.switch_page("pages/overview.py").run()
+    app.open("overview")
     assert "pinned 79.1" in text_of(quiet(app))
     app.button(key="calviz.unpin").click().run()
     assert "pinned" not in app.query_params

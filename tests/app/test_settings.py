@@ -1,4 +1,4 @@
-"""The settings of the sidebar and of a link: split, reduction, slice, bins."""
+"""The settings of the bar and of a link: split, reduction, slice, bins."""
 
 import re
 
@@ -12,11 +12,11 @@ def test_the_evaluation_split_is_the_one_whose_name_says_so():
     app = open_page()
     assert app.selectbox(key="split").value == "test"
     for page in ("recalibrate", "learning_curve"):
-        app.switch_page(f"pages/{page}.py").run()
-        assert "split test" in text_of(quiet(app))
-    app.switch_page("pages/overview.py").run()
+        app.open(page)
+        assert "Split test" in text_of(quiet(app))
+    app.open("overview")
     app.selectbox(key="split").set_value("all rows").run()
-    assert "all splits" in text_of(quiet(app))
+    assert "Split all rows" in text_of(quiet(app))
 
 
 @pytest.mark.slow
@@ -38,15 +38,13 @@ def test_a_link_without_a_reduction_shows_the_default_of_the_data(query, reducti
 @pytest.mark.slow
 def test_the_overview_says_what_the_other_view_of_two_classes_shows():
     entry = b"label,p\n" + b"1,0.6\n" * 300 + b"0,0.6\n" * 700 + b"1,0.1\n" * 2 + b"0,0.1\n" * 98
-    app = quiet(
-        upload(open_page(page="data"), "high.csv", entry).switch_page("pages/overview.py").run()
-    )
+    app = quiet(upload(open_page(page="data"), "high.csv", entry).open("overview"))
     assert "this page looks at the positive class" in text_of(app)
     assert "Seen by the top label, the predictions are overconfident by " in text_of(app)
     app.button(key="calviz.other_view").click().run()
     assert quiet(app).selectbox(key="reduction").value == "top-label"
     assert "Seen by the positive class, the forecasts are " in text_of(app)
-    quiet(app.switch_page("pages/reliability.py").run())
+    quiet(app.open("reliability"))
     assert "this page looks at the top label" in text_of(app)
     app.button(key="calviz.other_view").click().run()
     assert "this page looks at the positive class" in text_of(quiet(app))
@@ -76,10 +74,10 @@ def test_reductions(reduction):
     quiet(app)
     if reduction == "class":
         app.selectbox(key="class").set_value("7").run()
-        assert "class '7' against the rest" in text_of(quiet(app))
+        assert "View class 7" in text_of(quiet(app))
     else:
         app.number_input(key="r").set_value(3).run()
-        assert "top 3" in text_of(quiet(app))
+        assert "within-top-3" in text_of(quiet(app))
 
 
 @pytest.mark.slow
@@ -98,7 +96,7 @@ def test_a_slice_looks_at_some_rows():
     app = open_page()
     app.selectbox(key="slice").set_value("condition").run()
     app.selectbox(key="level").set_value("rotated").run()
-    assert "condition = rotated" in text_of(quiet(app))
+    assert "Rows condition = rotated" in text_of(quiet(app))
     app.selectbox(key="calviz.pick").set_value("breast_cancer").run()
     # The other data have no such column.
     assert "condition" not in text_of(quiet(app))
@@ -114,13 +112,13 @@ def test_a_slice_of_two_columns_is_said_on_every_page():
     lines = [f"{i % 2},0.{3 + i % 5},{'xy'[i % 3 > 0]},{'uv'[i % 7 > 2]}" for i in range(210)]
     content = "\n".join(["label,p,site,shift", *lines, ""]).encode()
     app = upload(open_page(page="data"), "groups.csv", content)
-    app.switch_page("pages/slices.py").run()
+    app.open("slices")
     slice_of(app, "site", "y", "shift", "v")
     assert "80 rows" in text_of(quiet(app))
     for page in ("overview", "recalibrate", "report"):
-        app.switch_page(f"pages/{page}.py").run()
-        assert "80 rows · site = y, shift = v" in text_of(quiet(app))
-    app.switch_page("pages/slices.py").run()
+        app.open(page)
+        assert "Rows site = y, shift = v" in text_of(quiet(app))
+    app.open("slices")
     assert "site = y, shift = v" in text_of(app)
     press(app, "Show all rows")
     assert app.selectbox(key="slice").value == "no slice"
@@ -141,10 +139,10 @@ def test_numbers_are_of_the_bins_that_are_drawn_on_every_page(scheme, name):
     app = quiet(open_page(f"scheme={scheme}" if scheme else "", "reliability"))
     drawn = re.search(r"\*\*ECE[^*]*? ([\d.]+) points", text_of(app))[1]
     largest = value(text_of(app))
-    app.switch_page("pages/metrics.py").run()
+    app.open("metrics")
     table = first_table(quiet(app)).set_index("metric")["value"].to_dict()
     assert 100 * table[f"ECE{name} (points)"] == pytest.approx(float(drawn), abs=0.051)
     assert 100 * table[f"MCE{name} (points)"] == pytest.approx(float(largest), abs=0.051)
-    app.switch_page("pages/overview.py").run()
+    app.open("overview")
     cards = {m.label: m.value for m in quiet(app).metric}
     assert next(v for k, v in cards.items() if k.startswith("ECE")) == drawn

@@ -18,7 +18,7 @@ def lines(scores_near_one):
 def test_a_slice_that_is_off_though_its_interval_contains_0_is_explained():
     # Three misses of 500 where half a miss is expected: p = 0.014 for a Poisson number, while the interval reaches 0.
     app = upload(open_page(page="data"), "mine.csv", "\n".join(lines(500)).encode())
-    app = quiet(app.switch_page("pages/slices.py").run())
+    app = quiet(app.open("slices"))
     assert "contains 0" not in text_of(app)
     app.number_input(key="fdr").set_value(20).run()
     assert "The interval of 1 slice that is off contains 0" in text_of(quiet(app))

@@ -1,4 +1,4 @@
-"""A server that notes what it writes, starts and connects to: ``python audited.py LOG run app.py ...``."""
+"""A server that notes what it writes, starts and connects to: ``python audited.py LOG app ...``."""
 
 import json
 import os
@@ -31,5 +31,5 @@ def watch(log: str) -> None:
 
 if __name__ == "__main__":
     watch(sys.argv[1])
-    sys.argv = ["streamlit", *sys.argv[2:]]
-    runpy.run_module("streamlit", run_name="__main__")
+    sys.argv = ["calviz", *sys.argv[2:]]
+    runpy.run_module("calviz", run_name="__main__", alter_sys=True)

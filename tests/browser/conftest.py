@@ -132,13 +132,13 @@ class Server:
 def _started(folder: Path, *, audit: bool = False, port: int | None = None) -> Iterator[Server]:
     port = port or _free_port()
     log = folder / "log.txt"
-    program = ["-m", "streamlit"]
+    program = ["-m", "calviz"]
     environment = {**os.environ, "HOME": str(folder)}
     if audit:
         (folder / "tmp").mkdir()
         program = [str(Path(__file__).with_name("audited.py")), str(folder / "audit.txt")]
         environment |= {"TMPDIR": str(folder / "tmp"), "PYTHONDONTWRITEBYTECODE": "1"}
-    command = [sys.executable, *program, "run", "app.py", "--server.port", str(port)]
+    command = [sys.executable, *program, "app", "--port", str(port), "--no-browser"]
     environment.pop("CALVIZ_OPEN", None)
     with log.open("wb") as out:
         process = subprocess.Popen(
@@ -214,6 +214,35 @@ class View:
         """Wait for a text to be visible."""
         self.page.get_by_text(text).first.wait_for(timeout=PATIENCE)
         return self
+
+    def go(self, room: str, tab: str = "") -> View:
+        """Open a room by its entry, and a tab of it."""
+        self.page.locator("[data-testid=stTopNavLink]", has_text=room).click()
+        if tab:
+            self.page.locator(".st-key-calviz-tabs a", has_text=tab).click()
+        return self.at(room, tab)
+
+    def at(self, room: str, tab: str = "") -> View:
+        """Wait until a room is open, at a tab of it."""
+        self.page.locator("[data-testid=stTopNavLink][aria-current=page]", has_text=room).wait_for()
+        if tab:
+            self.page.locator(".st-key-calviz-tabs a strong", has_text=tab).wait_for()
+        return self.settle()
+
+    def chip(self, name: str) -> View:
+        """Open or close the chip of a setting."""
+        self.page.locator(".st-key-calviz-bar button", has_text=name).first.click()
+        return self
+
+    def bins(self, number: int) -> View:
+        """Choose a number of bins in the bar."""
+        self.chip("Bins")
+        box = self.page.get_by_role("spinbutton", name="Number of bins")
+        box.fill(str(number))
+        self.page.keyboard.press("Enter")
+        self.page.wait_for_url(f"**bins={number}**")
+        self.page.keyboard.press("Escape")
+        return self.settle()
 
     @property
     def text(self) -> str:

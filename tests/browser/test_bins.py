@@ -10,7 +10,7 @@ from tests.browser import pointing
 
 def _click_bar(page, number):
     bar = page.locator(".js-plotly-plot .bars .point path").nth(number)
-    chosen = page.get_by_role("button", name="Clear", exact=True)
+    chosen = page.locator(".st-key-calviz-selected-chip button")
     bar.wait_for(state="attached")
 
     def click(box):
@@ -23,7 +23,7 @@ def test_a_click_lists_the_rows_of_the_bin_and_they_can_be_taken_home(view):
     tab = view(height=1100).open("/reliability?data=digits&model=MLP")
     page = tab.page
     _click_bar(page, 6)
-    page.get_by_role("button", name="Clear", exact=True).wait_for()
+    page.locator(".st-key-calviz-selected-chip button").wait_for()
     title = page.locator("[data-testid=stMain] h3").first.inner_text()
     assert title.startswith("Bin ")
     rows = int(title.split("], ")[1].split(" row")[0].replace(",", ""))
@@ -41,7 +41,7 @@ def test_a_click_lists_the_rows_of_the_bin_and_they_can_be_taken_home(view):
 
     number = title.split()[1]
     page.wait_for_url(f"**selected=bins~{number}**")
-    page.get_by_role("button", name="Clear", exact=True).click()
+    page.locator(".st-key-calviz-selected-chip button").click()
     page.get_by_text("Click a bin").wait_for()
     assert page.get_by_role("heading", name=re.compile(r"^Bin \d")).count() == 0
 
@@ -106,14 +106,14 @@ def test_a_drag_over_the_diagram_picks_a_range_that_the_link_keeps(view):
     page.wait_for_url(re.compile(r"selected=bins~1\d-1\d"))
     tab.expect("By predicted class").expect("By condition")
     # Another page has it too, and ends it for both.
-    page.get_by_role("link", name="Class-wise", exact=True).click()
+    tab.go("Diagnose", "Classes (MCS)")
     page.wait_for_url(re.compile(r"/classwise\?.*selected=bins~1"))
     page.get_by_role("heading", name=re.compile(r"^Bins 1\d to 1\d \(0\.")).wait_for()
-    page.get_by_role("button", name="Clear", exact=True).click()
+    page.locator(".st-key-calviz-selected-chip button").click()
     tab.expect("Click a bar, tick a class")
     page.wait_for_url(re.compile(r"^((?!selected).)*$"))
     # A click on the risk-coverage curve, a few pixels beside it, selects what is kept there.
-    page.get_by_role("link", name="Risk-coverage", exact=True).click()
+    tab.go("Decide", "Risk-coverage")
     tab.expect("Click a point of the curve").settle()
     page.locator(".js-plotly-plot .legendtext").first.wait_for()
     _click_curve(page, page.get_by_role("heading", name=re.compile(r"^Kept at 60 % coverage")))

@@ -64,7 +64,7 @@ def test_figures_are_whole_at_three_widths_in_both_themes(path, view):
     assert page.locator("[data-testid=stAlert]").count() == 0
 
 
-def test_a_legend_beside_the_sidebar_of_a_small_window_is_whole(view):
+def test_a_legend_of_a_small_window_is_whole(view):
     # Names of classes take a part of the width, and the legend has no more than the panel.
     tab = view(width=1000).open("/classwise?data=breast_cancer")
     settling.drawn_in(tab, "light")
@@ -85,7 +85,7 @@ def test_a_legend_beside_the_sidebar_of_a_small_window_is_whole(view):
         ),
     ],
 )
-def test_tables_beside_the_sidebar_fit_a_window_of_1280_pixels(link, view):
+def test_tables_fit_a_window_of_1280_pixels(link, view):
     tab = view(width=1280).open(link)
     page = tab.page
     page.locator(".dvn-scroller").first.wait_for(state="attached")
@@ -104,7 +104,7 @@ def test_tables_beside_the_sidebar_fit_a_window_of_1280_pixels(link, view):
 
 
 @pytest.mark.parametrize("path", ["/", "/explain", "/cumulative?data=digits"])
-def test_figures_beside_a_sidebar_on_a_small_window_are_whole(path, view):
+def test_figures_on_a_small_window_are_whole(path, view):
     tab = view(width=1024).open(path)
     # Wide enough to read: nothing that is drawn stands in half of a small page.
     tab.page.wait_for_function(

@@ -10,13 +10,15 @@ def test_keys_lead_to_pages_and_a_figure_is_copied(view):
     page.get_by_role("dialog", name="Keyboard shortcuts").wait_for()
     page.keyboard.press("Escape")
     # In a field, letters are letters.
+    tab.chip("Bins")
     page.get_by_role("spinbutton", name="Number of bins").focus()
     page.keyboard.type("gp")
     assert page.url.split("?")[0].endswith("/metrics")
+    page.keyboard.press("Escape")
     page.locator("h1").click()
     page.keyboard.type("gp")
     page.wait_for_url("**/figures**")
-    tab.expect("What do I print?").settle()
+    tab.at("Report", "Figures for print")
     page.wait_for_url("**/figures?**data=breast_cancer**")
     frame = page.frame_locator("iframe").first
     drawn = frame.locator("#sheet > svg")

@@ -1,4 +1,4 @@
-"""What a benchmark writes into benchmarks/RESULTS.md, and what it leaves there."""
+"""What a benchmark writes into benchmarks/results, and what it leaves there."""
 
 import importlib
 import sys
@@ -7,15 +7,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-RESULTS = """# Benchmarks
-
-## Loading
-
-| hot path | calviz |
-| --- | --- |
-| csv | 1 s |
-
-## Recalibrators
+RESULTS = """# Recalibrators
 
 An introduction, with | signs.
 
@@ -24,8 +16,6 @@ An introduction, with | signs.
 | temperature, W4 (10,000 x 100) | 23.3 ms |
 | vector, W4 (10,000 x 100) | 230 ms |
 | temperature, W2 (1,000,000 x 10) | 1 s |
-
-## Sentences
 """
 
 
@@ -42,18 +32,18 @@ def recalibrators(benchmarks):
     return benchmarks("recalibrators")
 
 
-def test_lines_of_another_run_stay_and_are_named(recalibrators, tmp_path):
-    file = tmp_path / "RESULTS.md"
-    file.write_text(RESULTS)
+def test_lines_of_another_run_stay_and_are_named(recalibrators, monkeypatch, tmp_path):
+    monkeypatch.setattr(sys.modules["_harness"], "RESULTS", tmp_path)
+    (tmp_path / "recalibrators.md").write_text(RESULTS)
     measured = recalibrators.Comparison("temperature, W4 (10,000 x 100)")
-    kept = recalibrators.unmeasured_lines("Recalibrators", [measured.title], file)
+    kept = recalibrators.unmeasured_lines("Recalibrators", [measured.title])
     assert list(kept.values()) == [
         ["| vector, W4 (10,000 x 100) | 230 ms |"],
         ["| temperature, W2 (1,000,000 x 10) | 1 s |"],
     ]
     # Of W4 some lines are new; of W2 none is.
     assert recalibrators.in_short(kept, [measured]) == ["vector, W4", "W2"]
-    assert recalibrators.unmeasured_lines("Nothing", [], file) == {}
+    assert recalibrators.unmeasured_lines("Nothing", []) == {}
 
 
 def test_the_lines_of_the_results_have_known_workloads(recalibrators):
@@ -64,9 +54,8 @@ def test_the_lines_of_the_results_have_known_workloads(recalibrators):
 
 def test_formats_that_are_not_measured_stay_in_their_order(benchmarks, monkeypatch, tmp_path):
     loading, harness = benchmarks("loading"), benchmarks("_harness")
-    file = tmp_path / "RESULTS.md"
-    monkeypatch.setattr(harness.unmeasured_lines, "__defaults__", (file,))
-    monkeypatch.setattr(harness.write_section, "__defaults__", (file,))
+    file = tmp_path / "loading.md"
+    monkeypatch.setattr(harness, "RESULTS", tmp_path)
 
     def make(folder, n, k, key):
         path = folder / key

@@ -1,9 +1,9 @@
-"""The sidebar: the data set, the settings, the link to them and the keyboard; and choices of a page that set the sidebar."""
+"""The bar below the navigation: the data set and the settings as chips that open on click; and choices of a page that set them."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from functools import cache
 from typing import Any, Literal
 
@@ -28,17 +28,14 @@ from calviz.core.predictions import Dataset
 from calviz.core.words import counted, distinct, keep_units_together, shorten
 from calviz.sample.sample import Where, rows_where
 
-#: The main action of the first page, in a colour that is readable on both themes.
-USE_YOUR_FILE = ":blue[:material/upload_file: **Use your file**]"
-
 _PICK = "calviz.pick"
-#: Characters of a title that fit the sidebar.
-_FITS = 28
+#: Characters of a title that fit a chip.
+_FITS = 24
 
 
-def draw_sidebar(page: str) -> None:
-    """Draw the sidebar of a page; while a link waits for its file, or a file for how to read it, there are no settings yet."""
-    with st.sidebar:
+def draw_bar(page: str) -> None:
+    """Draw the bar of a page; while a link waits for its file, or a file for how to read it, there are no settings yet."""
+    with st.container(horizontal=True, gap="xsmall", vertical_alignment="center", key="calviz.bar"):
         if open_files.waiting_link() is not None:
             st.caption("Waiting for the file of a link.")
             return
@@ -46,31 +43,35 @@ def draw_sidebar(page: str) -> None:
             st.caption("No file of yours is open yet.")
             return
         _data_set()
-        selected = st.container()
-        # The page Learn is not about the data; the widgets are drawn all the same, as they hold the settings.
-        quiet = page == "learn"
+        # A phone has room for one chip with all settings.
         with (
-            st.expander("Settings of the data", icon=":material/tune:") if quiet else st.container()
+            st.popover("Settings", icon=":material/tune:")
+            if screen.page_width() is not None
+            else nullcontext()
         ):
             chosen = draw_settings_choice()
         selection.sync_with_address(chosen, page)
         pinning.sync_with_address(chosen)
-        with selected:
-            selection.draw_selected(chosen)
+        selection.draw_selected(chosen)
         pinning.draw_pinned(chosen)
+        st.space("stretch")
         screen.draw_picture_options()
         screen.draw_link_buttons()
+
+
+def draw_foot() -> None:
+    """Draw what stands below every page: where the data stay, help, and the keyboard."""
+    with st.container(
+        horizontal=True, gap="medium", vertical_alignment="center", key="calviz.foot"
+    ):
+        st.caption(screen.stays_here(), width="content")
+        st.page_link(navigation.link("learn"), label="Learn: words and how it is computed")
         draw_shortcuts()
-        st.caption(stays_here())
-
-
-def stays_here() -> str:
-    """Say where the data stay."""
-    place = "machine" if screen.host() in screen.LOOPBACK else "server"
-    return f"Your data stay on this {place}; nothing is sent anywhere."
 
 
 def _data_set() -> None:
+    entry = open_files.current()
+    loaded = entry.loaded
     titles = distinct(tuple(open_files.titles().values()), _FITS)
     names = {key: titles[title] for key, title in open_files.titles().items()}
     # Two files of the same name are told apart by their digest.
@@ -78,26 +79,31 @@ def _data_set() -> None:
         key: f"{name} ({key[:6]})" if list(names.values()).count(name) > 1 else name
         for key, name in names.items()
     }
-    st.session_state[_PICK] = open_files.current_key()
-    st.selectbox(
-        "Data set",
-        list(names),
-        format_func=lambda key: names.get(key, key),
-        key=_PICK,
-        on_change=lambda: open_files.select(st.session_state[_PICK]),
-    )
-    entry = open_files.current()
-    loaded = entry.loaded
-    if entry.sample is not None:
-        st.badge("Sample data", color="violet")
-    facts = [counted(loaded.recognition.rows, "row")]
-    if loaded.first.n_classes:
-        facts.append(f"{loaded.first.n_classes:,} classes")
-    st.caption(f"{' · '.join(facts)} · digest {md(loaded.digest[:8])}")
-    st.page_link(navigation.link("data"), label=USE_YOUR_FILE)
-    if entry.title != shorten(entry.title, _FITS):
-        with st.popover("Full name", type="tertiary"):
+    rows = counted(loaded.recognition.rows, "row")
+    with st.popover(f"{md(shorten(entry.title, _FITS))} · {rows}", icon=":material/description:"):
+        st.session_state[_PICK] = open_files.current_key()
+        st.selectbox(
+            "Data set",
+            list(names),
+            format_func=lambda key: names.get(key, key),
+            key=_PICK,
+            on_change=lambda: open_files.select(st.session_state[_PICK]),
+        )
+        if entry.sample is not None:
+            st.badge("Sample data", color="violet")
+            st.caption(md(entry.sample.description))
+        facts = [rows]
+        if loaded.first.n_classes:
+            facts.append(f"{loaded.first.n_classes:,} classes")
+        st.caption(f"{' · '.join(facts)} · digest {md(loaded.digest[:8])}")
+        if entry.title != shorten(entry.title, _FITS):
             st.text(entry.title)
+        st.page_link(
+            navigation.link("data"),
+            label="How it was read: columns and roles",
+            icon=":material/table_view:",
+            query_params=st.query_params.to_dict(),
+        )
 
 
 def draw_notes() -> None:
@@ -137,7 +143,7 @@ def ask_how_to_read() -> None:
     """Ask how a file is read that could not be read as it is, in the place of a page with the results of other data."""
     reading_panel.draw_page()
     upload.draw_uploader("Another file: predictions and true labels")
-    st.caption(stays_here())
+    st.caption(screen.stays_here())
 
 
 # ---- Settings
@@ -153,21 +159,74 @@ _REDUCTION_HELP: Mapping[ReductionKind, str] = {
 
 
 def draw_settings_choice() -> session.Settings:
-    """Draw the widgets and keep what they choose as the current settings."""
+    """Draw the widgets, each behind its chip, and keep what they choose as the current settings."""
     entry = open_files.current()
     requests = open_files.take_requests()
+    # What a chip says is known before the widget behind it is drawn.
+    now = _Now(requests)
     models = tuple(entry.loaded.models)
     model = models[0]
     if len(models) > 1:
-        model = _choose("Model", "model", models, requests)
+        with _chip("model", "Model", now.get("model", model)):
+            model = _choose("Model", "model", models, requests)
     data = entry.loaded.models[model]
-    split = _split(data, entry.loaded.recognition.eval_split, requests)
-    reduction = _reduction(data, requests)
-    scheme, bins = _bins(requests)
-    where = _slice(data, requests)
+    split = None
+    if data.splits is not None:
+        usual = entry.loaded.recognition.eval_split
+        with _chip("split", "Split", now.get("split", usual or session.ALL_ROWS)):
+            split = _split(data, usual, requests)
+    with _chip("view", "View", now.view(data)):
+        reduction = _reduction(data, requests)
+    with _chip("bins", "Bins", now.bins()):
+        scheme, bins = _bins(requests)
+    where: Where = ()
+    if data.groups:
+        with _chip("rows", "Rows", now.rows()):
+            where = _slice(data, requests)
     chosen = session.Settings(entry, model, split, reduction, bins, scheme, where)
     session.set_current(chosen)
     return chosen
+
+
+class _Now:
+    """What the chips say: what a link or a button asks for, else what was chosen."""
+
+    def __init__(self, requests: Mapping[str, str]) -> None:
+        self.requests = requests
+
+    def get(self, key: str, default: str) -> str:
+        return self.requests.get(key) or str(st.session_state.get(key) or default)
+
+    def view(self, data: Dataset) -> str:
+        kind = self.get("reduction", Reduction.default(data).kind)
+        if kind in ("top-r", "within-top-r"):
+            return kind.replace("-r", f"-{self.get('r', '2')}")
+        named = self.get("class", "") if kind == "class" else ""
+        return f"class {named}" if named else kind
+
+    def bins(self) -> str:
+        scheme = self.get("scheme", "equal-width")
+        if scheme == "sturges":
+            return "Sturges"
+        count = self.get("bins", str(DEFAULT_BINS))
+        return count if scheme == "equal-width" else f"{count}, {scheme.replace('-', ' ')}"
+
+    def rows(self) -> str:
+        return (
+            ", ".join(
+                f"{column} = {self.get(value_key, '')}"
+                for column_key, value_key, _, none in session.CONDITIONS
+                if (column := self.get(column_key, none)) != none
+            )
+            or "all"
+        )
+
+
+def _chip(key: str, label: str, value: object) -> Any:
+    """A setting as a chip: its name in grey, its value, and the choice behind it; on a phone the choice alone."""
+    if screen.page_width() is not None:
+        return st.container()
+    return st.popover(f":gray[{label}] {md(shorten(value, 24))}", key=f"calviz.chip.{key}")
 
 
 def _choose(
@@ -306,7 +365,7 @@ _ONE_CLASS = "calviz.one_class"
 def choose_class(chosen: Settings, label: str, placeholder: str) -> None:
     """On a page about one class, ask which one if there are more than two.
 
-    This sets the reduction of the sidebar, so that link, title and other pages follow.
+    This sets the view of the bar, so that link, title and other pages follow.
     """
     data = chosen.whole
     if data.kind == "confidence" or data.n_classes == 2:
@@ -325,7 +384,7 @@ def choose_class(chosen: Settings, label: str, placeholder: str) -> None:
         filter_mode="contains",
         placeholder=placeholder,
         width=420,
-        help="One class against the rest, as the reduction in the sidebar says. Type to search.",
+        help="One class against the rest, as the view in the bar says. Type to search.",
     )
 
 
@@ -391,7 +450,6 @@ button {
   padding: 0.25rem 0.75rem; cursor: pointer; font: inherit; font-size: 0.875rem; color: var(--st-text-color);
   background: var(--st-background-color); border: 1px solid var(--st-border-color); border-radius: var(--st-base-radius);
 }
-button.open { width: 100%; min-height: 2.5rem; }
 button:hover, button:focus-visible { border-color: var(--st-primary-color); color: var(--st-primary-color); }
 button:focus-visible { outline: 2px solid var(--st-primary-color); outline-offset: 2px; }
 .status { font-size: 0.875rem; color: var(--st-text-color); }
@@ -480,12 +538,13 @@ export default function ({ parentElement, data }) {
     begun = 0;
     if (soon) {
       const page = data.pages.find((p) => p.key === key);
-      const ends = page && (page.first ? ["/", "/start"] : [`/${page.page}`]);
-      const link = page && [...document.querySelectorAll("[data-testid=stSidebarNavLink]")].find((one) => {
-        const path = new URL(one.href).pathname;
-        return page.first ? ends.includes(path) || path.endsWith("/start") : path.endsWith(ends[0]);
-      });
-      if (link) { event.preventDefault(); link.click(); }
+      if (page) {
+        event.preventDefault();
+        // Streamlit opens the page of the address after a step in the browser's history.
+        const base = window.location.pathname.split("/").slice(0, -1).join("/");
+        window.history.pushState(null, "", `${base}/${page.page}${window.location.search}`);
+        window.dispatchEvent(new PopStateEvent("popstate", { state: null }));
+      }
     } else if (key === "g") { begun = Date.now();
     } else if (key === "?") { event.preventDefault(); dialog.showModal();
     } else if (key === "c") {
@@ -511,7 +570,7 @@ _OTHERS = (
 def draw_shortcuts() -> None:
     """Draw the button that lists the shortcuts; they do nothing while somebody types."""
     pages = [
-        {"key": page.letter, "title": page.title, "page": page.key, "first": page is PAGES[0]}
+        {"key": page.letter, "title": page.title, "page": "" if page is PAGES[0] else page.key}
         for page in PAGES
     ]
     _component()(

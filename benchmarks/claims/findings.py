@@ -1,0 +1,91 @@
+"""Findings about classes, splits and dependent rows."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import numpy as np
+from scipy.special import softmax
+
+from benchmarks.claims import simulation
+from benchmarks.claims.files import labels_of
+from calviz.core.predictions import Predictions
+from calviz.sample.sample import Sample
+from calviz.verdicts.analysis import findings_of
+
+RESAMPLES = 199
+ABOUT_CLASSES = {"CAL012", "CAL013", "CAL020", "CAL023"}
+
+
+def codes(data: Predictions) -> set[str]:
+    """Codes of the findings about a file."""
+    return {f.code for f in findings_of(Sample(data, resamples=RESAMPLES))}
+
+
+def sharp(rng: np.random.Generator, n: int, k: int) -> np.ndarray:
+    """Draw the probabilities of a model with some confident and some unsure rows."""
+    return softmax(rng.normal(0, 2, (n, k)), axis=1)
+
+
+def calibrated_classes(rng: np.random.Generator, *, k: int, n: int) -> bool:
+    q = sharp(rng, n, k)
+    return bool(codes(Predictions(probs=q, labels=labels_of(q, rng))) & ABOUT_CLASSES)
+
+
+def moved_labels(rng: np.random.Generator, *, n: int = 2_000) -> bool:
+    """A fifth of the rows that are predicted to be class 0 of five get another label."""
+    q = sharp(rng, n, 5)
+    labels = labels_of(q, rng)
+    moved = (q.argmax(axis=1) == 0) & (rng.random(n) < 0.25)
+    labels[moved] = rng.integers(1, 5, int(moved.sum()))
+    return "CAL020" in codes(Predictions(probs=q, labels=labels))
+
+
+for k, n in ((2, 300), (5, 1_000), (30, 1_000)):
+    simulation(
+        "classes", "said of calibrated models", f"{k} classes, {n:,} rows", at_most=0.01, files=400
+    )(partial(calibrated_classes, k=k, n=n))
+simulation("classes", "said of a class off by a fifth", "5 classes, 2,000 rows", at_least=0.9)(
+    moved_labels
+)
+
+
+def splits(rng: np.random.Generator, *, parts: int, n: int, worse: float = 0.0) -> bool:
+    """Splits of equal accuracy, or one in which some predictions are replaced."""
+    q = sharp(rng, n, 5)
+    labels = labels_of(q, rng)
+    part = rng.integers(0, parts, n)
+    moved = (part == 0) & (rng.random(n) < worse)
+    labels[moved] = rng.integers(0, 5, int(moved.sum()))
+    return "CAL010" in codes(Predictions(probs=q, labels=labels, splits=part.astype(str)))
+
+
+for parts, n in ((2, 400), (5, 1_000), (10, 5_000)):
+    simulation(
+        "splits-differ",
+        "said of equal splits",
+        f"{parts} splits, {n:,} rows",
+        at_most=0.01,
+        files=400,
+    )(partial(splits, parts=parts, n=n))
+simulation("splits-differ", "said of one worse by 20 points", "3 splits, 2,000 rows", at_least=0.9)(
+    partial(splits, parts=3, n=2_000, worse=0.4)
+)
+
+
+def groups(rng: np.random.Generator, *, together: float) -> bool:
+    """100 groups of 30 rows; a share of the rows of a group hit or miss together."""
+    q = sharp(rng, 3_000, 3)
+    group = np.repeat(np.arange(100), 30)
+    u = np.where(rng.random(3_000) < together, rng.random(100)[group], rng.random(3_000))
+    labels = (u[:, None] > q.cumsum(axis=1)[:, :-1]).sum(axis=1)
+    data = Predictions(probs=q, labels=labels, groups={"site": group.astype(str)})
+    return "CAL022" in codes(data)
+
+
+simulation(
+    "dependent-rows", "said of independent rows", "100 groups of 30", at_most=0.01, files=400
+)(partial(groups, together=0.0))
+simulation("dependent-rows", "said of dependent rows", "half of each group together", at_least=0.9)(
+    partial(groups, together=0.5)
+)

@@ -1,0 +1,51 @@
+"""Models compared on the same rows: which is better, which are tied."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import numpy as np
+from scipy.special import softmax
+
+from benchmarks.claims import simulation
+from benchmarks.claims.files import labels_of
+from calviz.comparison.compare_models import compare_models
+from calviz.core.predictions import Predictions
+
+RESAMPLES = 499
+
+
+def someone_worse(
+    rng: np.random.Generator, *, metric: str, models: int, n: int, worse: float = 1.0
+) -> bool:
+    """Whether any of several equally good, noisy models is called worse; `worse` multiplies the logits of the first."""
+    q = rng.dirichlet(np.full(4, 0.6), n)
+    labels = labels_of(q, rng)
+    logits = np.log(np.maximum(q, 1e-300))
+    noise = 0.6 * rng.standard_normal((models, *q.shape))
+    views = {
+        f"m{i}": Predictions(
+            probs=softmax((logits + noise[i]) * (worse if i == 0 else 1.0), axis=1), labels=labels
+        )
+        for i in range(models)
+    }
+    seed = int(rng.integers(2**31))
+    compared = compare_models(views, [metric], resamples=RESAMPLES, seed=seed)
+    if worse != 1.0:
+        return "m0" not in compared.tied_with_best(metric)
+    pairs = [(a, b) for a in views for b in views if a < b]
+    found = (compared.difference(metric, a, b) for a, b in pairs)
+    return any(d is not None and d.verdict != "tied" for d in found)
+
+
+for metric in ("brier", "nll", "ece", "accuracy"):
+    for models, n in ((2, 300), (6, 1_000)):
+        simulation(
+            "models-differ",
+            "any of equal models called worse",
+            f"{metric}, {models} models, {n:,} rows",
+            at_most=0.05,
+        )(partial(someone_worse, metric=metric, models=models, n=n))
+simulation(
+    "models-differ", "said of logits x 2", "Brier score, 6 models, 1,000 rows", at_least=0.9
+)(partial(someone_worse, metric="brier", models=6, n=1_000, worse=2.0))

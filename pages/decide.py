@@ -1,0 +1,124 @@
+"""What may be decided by the probabilities: coverage and risk, costs, sets of plausible classes, grades."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import streamlit as st
+
+from calviz.app import (
+    bar,
+    decide_costs,
+    decide_coverage,
+    decide_cutoff,
+    navigation,
+    rows_shown,
+    screen,
+    session,
+    tables_and_cards,
+)
+from calviz.app.session import Settings, md
+from calviz.core.errors import NotAvailable
+from calviz.figures.roc import OutcomeHistogram
+from calviz.sample.cutoff_and_grades import decidable
+from calviz.sample.sample import Sample
+from calviz.verdicts.analysis import VALIDATION_METRICS
+
+#: Summaries below the risk-coverage curve.
+SUMMARIES = ("aurc", "e_aurc", "accuracy_at_90_coverage", "coverage_at_risk", "auroc_failure")
+
+
+def risk_coverage(chosen: Settings) -> None:
+    """Which predictions to keep, and what is wrong among them."""
+    navigation.draw_head("Keeping fewer predictions should raise accuracy")
+    with navigation.boundary():
+        method = session.choose_method(chosen)
+        decide_coverage.explore_risk_coverage(chosen, method)
+        rows_shown.draw_selection(
+            chosen,
+            hint="Click a point of the curve to select the rows that are kept there, on every page.",
+        )
+
+    with navigation.boundary():
+        with st.spinner("Resampling the summaries …", show_time=True):
+            evaluation = session.metrics(chosen, SUMMARIES, error_bars=True)
+        tables_and_cards.draw_metric_lines(
+            evaluation, SUMMARIES, notes={"coverage_at_risk": "5 % errors"}
+        )
+        intervals = (
+            ""
+            if chosen.sample.data.rows == 1
+            else " The interval of the accuracy at 90\u00a0% coverage resamples all rows; those of the table take the kept rows as given, "
+            "and so differ a little."
+        )
+        st.caption(f"These summaries rank by confidence, before recalibration.{intervals}")
+
+    with navigation.boundary():
+        if columns := decide_costs.trust_columns(chosen):
+            st.subheader("Where can it be believed?", anchor=False)
+            decide_costs.explore_trust_by_group(chosen, columns)
+
+
+def costs(chosen: Settings) -> None:
+    """What deciding by a cutoff, or referring the unsure rows, costs."""
+    navigation.draw_head("What calibration is worth shows in the costs of decisions")
+    with navigation.boundary():
+        method = session.choose_method(chosen)
+        st.subheader("Keep or refer", anchor=False)
+        decide_costs.explore_decision_costs(chosen, method)
+
+    with navigation.boundary():
+        st.subheader("Act or not, for one class", anchor=False)
+        sample = _of_one_class(chosen)
+        decide_cutoff.explore_cutoff(chosen, method)
+        rows_shown.draw_selection(chosen)
+
+        st.subheader("Where are hits and misses?", anchor=False)
+        with session.computing(chosen, "Counting …"):
+            figure = sample.view(OutcomeHistogram.compute, seed=sample.seed)
+        st.markdown(md(figure.describe().split(": ", 1)[-1], 1_000))
+        screen.chart(figure, key="decisions.histogram", filename="scores-by-outcome")
+
+        st.subheader("What validations report", anchor=False)
+        with st.spinner("Resampling the measures …", show_time=True):
+            decided = replace(chosen, reduction=sample.reduction)
+            evaluation = session.metrics(decided, VALIDATION_METRICS, error_bars=True)
+        tables_and_cards.draw_metric_lines(evaluation, VALIDATION_METRICS)
+        st.caption(
+            "Before recalibration; the flexible calibration curve is on the tab Reliability."
+        )
+
+
+def prediction_sets(chosen: Settings) -> None:
+    """Sets of plausible classes."""
+    navigation.draw_head("Sets of classes that hold the true one as often as they promise")
+    with navigation.boundary():
+        decide_costs.explore_prediction_sets(chosen)
+
+
+def grades(chosen: Settings) -> None:
+    """Grades of rising probability, and whether as much happens in each as it promises."""
+    navigation.draw_head("Does as much happen in each grade as it promises?")
+    with navigation.boundary():
+        decide_cutoff.explore_grades(_of_one_class(chosen))
+
+
+def _of_one_class(chosen: Settings) -> Sample:
+    """Ask for the class that is decided on; return its sample."""
+    bar.choose_class(
+        chosen, "Decide for or against the class", "choose the class that is decided on"
+    )
+    if bar.needs_class(chosen):
+        raise NotAvailable("a decision is for or against one class: choose it above.")
+    return decidable(chosen.sample)
+
+
+navigation.enter()
+navigation.open_tab(
+    {
+        "risk_coverage": risk_coverage,
+        "decisions": costs,
+        "prediction_sets": prediction_sets,
+        "grades": grades,
+    }
+)

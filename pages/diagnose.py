@@ -1,0 +1,427 @@
+"""Where the probabilities are off: by score, by class, by group, over time; and every number."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import streamlit as st
+
+from calviz.app import (
+    bar,
+    before_after,
+    diagnose_classes,
+    diagnose_confusion,
+    diagnose_groups,
+    diagnose_metrics,
+    interactive_reliability,
+    navigation,
+    pinning,
+    rows_shown,
+    screen,
+    selection,
+    session,
+    tables_and_cards,
+)
+from calviz.app.session import Settings, md
+from calviz.core.entry_specs import CHECKS
+from calviz.core.words import capitalised, full_sentence, keep_units_together
+from calviz.figures.calibration_map import NAMES
+from calviz.figures.class_bars import TITLES, headline
+from calviz.figures.cumulative_plot import Cumulative
+from calviz.sample.slices import FEWEST_CLUSTERS
+from calviz.verdicts.evaluation import alone
+
+#: Width of a panel in pixels; two fit in a row on a large screen.
+PANEL = 472
+#: Relative widths of a figure and of the words beside it.
+BESIDE = (3, 2)
+#: What each panel shows, for its alternative text.
+PANELS = {
+    "a": "Cumulative score and hits against the share of rows",
+    "b": "The same against the cumulative score",
+    "c": "Score and probability of a hit against the share of rows",
+    "d": "Probability of a hit against the score",
+    "gap": "Scores minus hits, summed up, against the share of rows",
+}
+#: What counts as a hit.
+HIT_WORDS = {
+    "top-label": "the predicted class is the true one",
+    "top-r": "the r-th class is the true one",
+    "within-top-r": "the true class is among the first r",
+    "class": "that class is the true one",
+    "positive": "the positive class is the true one",
+}
+ORDERS = {"beyond": "by what is outside", "value": "by the error", "class": "by class"}
+BY = {
+    "predicted-class": "by predicted class",
+    "one-vs-rest": "one-vs-rest",
+    "true-class": "by true class",
+}
+GREY = (
+    "Grey: the range of a perfectly calibrated model, adjusted for the number of classes; what lies within it is no "
+    "evidence of an error."
+)
+NOT_CENTRED = (
+    "It is not centred at 0, as the rows of one true class hold more wrong predictions than the rows "
+    "that the model gave to it."
+)
+NO_RANGE = (
+    "What a perfectly calibrated model would show cannot be said without the probabilities of all "
+    "classes. It is not 0: the rows of a hard class look overconfident even then, so that a long bar "
+    "alone is no evidence of an error."
+)
+NO_RANGE_OF_PROFILES = (
+    "A profile holds sums of the rows, from which what a perfectly calibrated model would show by true class is not known. It is "
+    "not 0: the rows of a hard class look overconfident even then, so that a long bar alone is no evidence of an error."
+)
+NO_RANGE_OF_CLUSTERS = (
+    "Rows of one cluster tend to be off together: how far that moves the error of a class is not known from the "
+    "probabilities, so that a long bar alone is no evidence of an error. Intervals, each class by itself, say how precisely "
+    f"its clusters measure it; with rows in fewer than {FEWEST_CLUSTERS} clusters a class has none."
+)
+
+
+def reliability(chosen: Settings) -> None:
+    """Bin by bin, and by a curve."""
+    say = navigation.draw_head("Where the scores are off")
+    with navigation.boundary():
+        bar.draw_other_view(chosen)
+
+    with navigation.boundary():
+        evaluation = session.evaluation(chosen)
+        judged = evaluation.verdict
+        worst = (f.message for f in evaluation.findings if CHECKS[f.code].about == "bins")
+        answer = next(worst, session.verdict(chosen))
+        # The findings may be about the other view of two classes, whose bins are not drawn here; then both views are described.
+        if judged is not None and judged.reduction != chosen.reduction.key:
+            answer = " ".join(filter(None, (judged.sentence, judged.other_view)))
+        if judged is not None:
+            say(judged.headline)
+        st.markdown(md(keep_units_together(full_sentence(answer)), 1_000))
+        # Chosen for this page: the errors of the bins that it draws.
+        keys = (chosen.sample.ece_key, "mce", "rmsce")
+        errors = session.metrics(chosen, keys, error_bars=True)
+        tables_and_cards.draw_metric_lines(
+            errors, keys, verdict=evaluation.verdict, pinned=pinning.values(chosen, keys)
+        )
+
+    interactive_reliability.explore_bins(chosen)
+    rows_shown.explore_notable_rows(chosen)
+    before_after.explore_before_and_after(chosen)
+
+    with navigation.boundary():
+        st.subheader("A curve instead of bins", anchor=False)
+        kind = session.choose_one(
+            "Fitted by",
+            NAMES,
+            default="spline",
+            key="curve",
+            help="ICI, E50, E90, Emax and ECI are distances from the spline, unless another curve is asked for. The band is that of "
+            "each score for itself.",
+        )
+        curve = session.calibration_curve(chosen, kind)
+        description = keep_units_together(curve.describe().split(": ", 1)[-1])
+        st.markdown(md(capitalised(description), 1_000))
+        screen.chart(
+            curve,
+            key="reliability.curve",
+            filename="calibration-curve",
+        )
+
+    with navigation.boundary():
+        st.subheader("Does the choice of bins matter?", anchor=False)
+        strip = session.bin_sensitivity(chosen)
+        st.markdown(md(keep_units_together(strip.reading()), 1_000))
+        screen.chart(
+            strip,
+            screen.as_wide_as_the_page(screen.plotted(strip)),
+            key="reliability.strip",
+            filename="ece-by-bins",
+        )
+        tables_and_cards.draw_figure_table(
+            strip.frame(),
+            f"{chosen.file_stem}-ece-by-bins.csv",
+            key="calviz.strip.download",
+            alt="ECE by number of bins",
+        )
+
+
+def cumulative(chosen: Settings) -> None:
+    """How far the sums of scores and hits differ, without bins."""
+    say = navigation.draw_head("How far the sums of scores and hits differ")
+    with navigation.boundary():
+        bar.draw_other_view(chosen)
+
+    with navigation.boundary():
+        estimate = st.segmented_control(
+            "Probability of a hit by",
+            ("smooth", "isotonic"),
+            default="smooth",
+            required=True,
+            key="estimate",
+            bind="query-params",
+            format_func={"smooth": "smoothing", "isotonic": "isotonic regression"}.get,
+            help="How the lower panels estimate it. The KS error does not depend on it.",
+        )
+        figure = session.cumulative(chosen, estimate)
+        alone = chosen.sample.data.rows == 1
+        verdict = session.evaluation(chosen).verdict
+        answer = session.verdict(chosen) if alone else figure.reading(verdict)
+        if not alone:
+            say(figure.headline)
+        st.markdown(md(keep_units_together(answer), 1_000))
+        with st.spinner("Resampling the errors …", show_time=True):
+            # Chosen for this page: the distances that its panels show.
+            keys = ("ks", "ks_signed", "kuiper")
+            evaluation = session.metrics(chosen, keys, error_bars=True)
+        tables_and_cards.draw_metric_lines(
+            evaluation, keys, verdict=verdict, pinned=pinning.values(chosen, keys)
+        )
+        rows_shown.draw_selection(chosen, rows=False)
+        st.caption(
+            f"A hit is a row where {md(HIT_WORDS[chosen.reduction.kind])}; the fractile is the share of the rows, lowest scores "
+            "first. From the lowest score upwards, the scores and the hits are summed up. For a "
+            "calibrated model the two sums stay together: the KS error is where they are furthest apart, the Kuiper error the "
+            "range of their difference, which is the largest error over any range of scores."
+        )
+        pinned = pinning.overlay(
+            chosen, lambda s: s.view(Cumulative.compute, estimate=estimate, band=False, seed=s.seed)
+        )
+        others = (
+            *selection.cumulative_overlay(chosen, estimate),
+            *([] if pinned is None else [pinned]),
+        )
+        if others:
+            st.caption(
+                f"{' and '.join(md(one.name, 200) for one in others)}: drawn in panel d and in the last panel, where one line is enough."
+            )
+        # Two panels in a row (on a phone one above the other); the last one has words beside it.
+        places = [place for _ in range(2) for place in st.columns(2, gap="medium")]
+        last, beside = st.columns(BESIDE, gap="medium", vertical_alignment="center")
+        for place, (panel, words) in zip((*places, last), PANELS.items(), strict=True):
+            with place:
+                screen.chart(
+                    figure,
+                    screen.plotted(
+                        figure,
+                        panels=[panel],
+                        width=screen.page_width() or PANEL,
+                        selected=selection.score_range(chosen),
+                        beside=others,
+                    ),
+                    key=f"cumulative.{panel}",
+                    filename=f"cumulative-{panel}",
+                    alt=f"{words}. {figure.describe()}",
+                )
+        beside.caption(
+            "The difference of the two curves of panel a: it rises where the scores are too high and falls where they are too low. "
+            "Its largest distance from 0 is the KS error, from its lowest to its highest point it is the Kuiper error."
+        )
+
+    with navigation.boundary():
+        st.subheader("The probability of a hit, without bins", anchor=False)
+        isotonic = session.isotonic_curve(chosen)
+        picture, words = st.columns(BESIDE, gap="medium", vertical_alignment="center")
+        with picture:
+            screen.chart(
+                isotonic,
+                key="cumulative.corp",
+                filename="corp",
+            )
+        words.caption(
+            f"{md(keep_units_together(isotonic.reading()), 1_000)} The curve is the increasing one that fits best (CORP). Grey: where it falls if the model is "
+            "calibrated, labels redrawn and fitted again. Coloured: how far it moves when rows are resampled."
+        )
+
+    with navigation.boundary():
+        st.subheader("What it costs those who decide", anchor=False)
+        cost = session.decision_loss(chosen)
+        picture, words = st.columns(BESIDE, gap="medium", vertical_alignment="center")
+        with picture:
+            screen.chart(
+                cost,
+                key="cumulative.decision",
+                filename="decision-loss",
+            )
+        words.caption(
+            f"{md(keep_units_together(cost.reading()), 1_000)} The stake is the most that a decision can gain or lose. Those who know their cutoff read "
+            "the loss there; those who do not, read the highest point."
+        )
+
+    with navigation.boundary():
+        tables_and_cards.draw_figure_table(
+            figure.frame(),
+            f"{chosen.file_stem}-cumulative.csv",
+            key="calviz.cumulative.download",
+            alt="The points of the panels",
+        )
+
+
+def classwise(chosen: Settings) -> None:
+    """Which classes are off, compared with what a calibrated model would show."""
+    say = navigation.draw_head("Which classes are off")
+    with navigation.boundary():
+        class_errors = diagnose_classes.find_class_views(chosen)
+        if class_errors is None:
+            st.stop()
+        shown = list(class_errors.views.values())
+        is_off = False
+        if chosen.sample.data.rows == 1:
+            st.markdown(md(session.verdict(chosen), 1_000))
+        else:
+            words, is_off = headline(shown)
+            if is_off:
+                say(words.rstrip("."))
+            else:
+                st.markdown(md(words, 1_000))
+        ranged = any(figure.band is not None for figure in shown)
+        # On a phone, the choices break into lines.
+        with st.container(horizontal=screen.page_width() is None, gap="medium"):
+            mode = st.segmented_control(
+                "View",
+                tuple(diagnose_classes.MODES),
+                default=class_errors.first,
+                required=True,
+                key="classes_by",
+                bind="query-params",
+                format_func=BY.get,
+            )
+            order = st.segmented_control(
+                "Sort",
+                tuple(o for o in ORDERS if o != "beyond" or ranged),
+                default="beyond" if ranged else "value",
+                required=True,
+                key="order",
+                bind="query-params",
+                format_func=ORDERS.get,
+            )
+        figure = class_errors.views.get(mode)
+        ranked = figure or shown[-1]
+        pinned = diagnose_classes.pinned_class_errors(chosen, ranked.mode)
+        st.markdown(f"**{TITLES[mode]}{' (MCS)' if mode == 'true-class' else ''}**")
+        if figure is None:
+            st.caption(md(full_sentence(class_errors.reasons[mode]), 1_000))
+        else:
+            if is_off:
+                st.markdown(md(figure.shares(), 1_000))
+            diagnose_classes.draw_bars(figure, order, chosen, pinned)
+            if figure.band is None:
+                reasons = {"clusters": NO_RANGE_OF_CLUSTERS, "profile": NO_RANGE_OF_PROFILES}
+                st.caption(reasons.get(figure.no_range or "", NO_RANGE))
+            else:
+                st.caption(f"{GREY} {NOT_CENTRED}" if mode == "true-class" else GREY)
+        frame = diagnose_classes.merged_views(chosen, class_errors)
+        diagnose_classes.drill_down(frame, chosen)
+        if chosen.whole.labels is not None:
+            rows_shown.draw_selection(
+                chosen,
+                hint="Click a bar, tick a class or click a cell of the matrix to select its rows, here and on every page.",
+            )
+        at = ranked.class_index[ranked.ranked(order)]
+        diagnose_classes.draw_table(frame, chosen, at.tolist(), ranked.mode, pinned)
+        diagnose_confusion.explore_confusion(chosen)
+
+
+def groups(chosen: Settings) -> None:
+    """For which groups of rows they are off."""
+    navigation.draw_head("For which groups it is off")
+    # All slices, whichever one the other pages show.
+    of_other_pages, chosen = chosen, replace(chosen, where=())
+
+    with navigation.boundary():
+        diagnose_groups.draw_slice_of_other_pages(of_other_pages)
+
+    with navigation.boundary():
+        if not chosen.whole.groups:
+            st.info(
+                "This file has no group column. Any column that is not a score, the label, a split or an "
+                "identifier is one, such as region, device or month.",
+                icon=":material/info:",
+            )
+        else:
+            question = diagnose_groups.ask_for_slices(chosen)
+            if not question.columns:
+                st.info("Choose a column.")
+            else:
+                st.markdown("**Rows per value**")
+                diagnose_groups.draw_sizes(chosen, question)
+                tested = diagnose_groups.measure_slices(chosen, question)
+                pinned = diagnose_groups.pinned_gaps(chosen, question, tested)
+                diagnose_groups.draw_answer(tested, pinned)
+                diagnose_groups.draw_slices_table(tested, chosen, pinned)
+                rows_shown.draw_selection(chosen)
+
+
+def time(chosen: Settings) -> None:
+    """Whether they stay right over time."""
+    navigation.draw_head("Whether it stays right over time")
+    with navigation.boundary():
+        rows_shown.draw_selection(chosen, rows=False)
+
+    with navigation.boundary():
+        if chosen.whole.times is None:
+            st.info(
+                "This file has no time column. A column of dates that is called date, time, timestamp or origination_date, for example, is "
+                "recognised as one; any other can be chosen on the page Data, under Read it differently.",
+                icon=":material/info:",
+            )
+        else:
+            diagnose_groups.explore_over_time(chosen)
+
+
+def metrics(chosen: Settings) -> None:
+    """Every metric with its interval, its noise floor and its meaning."""
+    navigation.draw_head("All metrics, with intervals and noise floors")
+    with navigation.boundary():
+        rows_shown.draw_selection(chosen, rows=False)
+
+    with navigation.boundary():
+        small = diagnose_metrics.is_small(chosen)
+        with st.container(horizontal=True, vertical_alignment="bottom"):
+            family = st.selectbox(
+                "Family",
+                (diagnose_metrics.ALL_FAMILIES, *diagnose_metrics.families()),
+                key="family",
+                bind="query-params",
+                filter_mode="contains",
+                width=280,
+            )
+            error_bars = st.toggle(
+                "Intervals and noise floors",
+                value=small,
+                # Two keys, as the two have different defaults.
+                key="error-bars" if small else "error-bars-large",
+                bind="query-params",
+                help="From 1,000 resamples each; on large data they take a while, family by family.",
+            )
+            export = st.container(width="content")
+        if chosen.sample.data.rows == 1:
+            st.caption("n = 1: the values are not meaningful, and there are no intervals.")
+        results = diagnose_metrics.explore_table(
+            chosen, family or diagnose_metrics.ALL_FAMILIES, error_bars=error_bars
+        )
+        noise, p_values = "", ""
+        if error_bars and chosen.sample.data.rows > 1:
+            noise = "Noise: what the metric would be if the model were perfectly calibrated, with the same number of rows. "
+            p_values = f" {alone(session.evaluation(chosen).verdict)}"
+        st.caption(
+            f"{noise}Points are percentage points. Proper scores, class-wise and selective metrics look at the "
+            f"whole prediction, the others at the {chosen.reduction_words}; ECE², debiased, has bins of equal mass.{p_values}"
+        )
+        with export.popover("Export", icon=":material/download:"):
+            diagnose_metrics.draw_export(results, chosen, chosen.file_stem)
+
+    diagnose_metrics.explore_conventions(chosen, chosen.file_stem, at_once=small)
+
+
+navigation.enter()
+navigation.open_tab(
+    {
+        "reliability": reliability,
+        "cumulative": cumulative,
+        "classwise": classwise,
+        "slices": groups,
+        "over_time": time,
+        "metrics": metrics,
+    }
+)
