@@ -181,18 +181,17 @@ class ReadingOptions:
                 value = (value,)
             if value is not None:
                 object.__setattr__(self, key, tuple(str(v) for v in value))
-        if self.kind not in (None, "probabilities", "logits", "confidence"):
-            raise OptionError(
-                f"the kind must be probabilities, logits or confidence, got '{self.kind}'."
-            )
+        for key, what, known in (
+            ("kind", "kind", (None, "probabilities", "logits", "confidence")),
+            ("weight_kind", "kind of weights", ("importance", "frequency")),
+            ("label_base", "label base", (None, 0, 1)),
+        ):
+            if (value := getattr(self, key)) not in known:
+                *others, last = (str(each) for each in known if each is not None)
+                allowed = f"{', '.join(others)} or {last}"
+                raise OptionError(f"the {what} must be {allowed}, got {value!r}.")
         if self.scores is not None and self.models is not None:
             raise OptionError("give the score columns of one model, or the models, not both.")
-        if self.weight_kind not in ("importance", "frequency"):
-            raise OptionError(
-                f"the kind of weights must be importance or frequency, got '{self.weight_kind}'."
-            )
-        if self.label_base not in (None, 0, 1):
-            raise OptionError(f"the label base must be 0 or 1, got {self.label_base!r}.")
         if self.choices is not None:
             choices = str(self.choices)
             if choices not in ("top", "each") and not re.fullmatch(
