@@ -358,9 +358,11 @@ class _Matching:
         return [order for j, order in enumerate(orders) if order not in orders[:j]]
 
     def _followed(self, orders: list[list[str]]) -> list[str]:
-        """The order that the labels follow; with few rows, or if they hardly tell, that of the columns."""
+        """The order that the labels follow; with few rows, that in which the event comes last, or a question."""
         if len(self.label.head) < FEWEST_ROWS:
-            return orders[0]
+            if len(orders) == 1 or event_of(self.names) is not None:
+                return orders[-1]
+            raise self._question(orders)
         gain = partial(self._evidence, two=orders[0])
         best, *others = sorted(orders, key=gain, reverse=True)
         margin = min((self._evidence(best, other) for other in others), default=CLEAR)

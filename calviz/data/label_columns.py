@@ -76,20 +76,24 @@ def named_by_an_unnamed_label(view: TableView, taken: set[str]) -> ColumnRoles |
         and not is_named_after_another(view, c)
     ]
     found: dict[str, tuple[ScoreColumns, ...]] = {}
+    doubtful: dict[str, tuple[ScoreColumns, ...]] = {}
     for column in candidates[:_MOST_CANDIDATES]:
         notices = len(view.notices)
         scores = named_by_labels(view, taken, column.name)
         del view.notices[notices:]
-        if scores and _may_be_true_class(view, column, scores[0]):
-            found[column.name] = scores
+        may_be = _may_be_true_class(view, column, scores[0]) if scores else False
+        if may_be is not False:
+            (found if may_be else doubtful)[column.name] = scores
     called = [n for n in found if view.table[n].words & column_names.LABEL_WORDS]
     texts = [n for n in found if view.table[n].type == "text"]
     names = called or texts or list(found)
-    if len(names) > 1:
-        first = span(found[names[0]][0].columns)
-        raise _several_labels(
-            names, f"the score columns '{first}' are named after the values of several columns"
-        )
+    if not names and not event_column(view, taken):
+        names = [n for n in doubtful if view.table[n].type == "text"]
+    if len(names) > 1 or (names and not found):
+        first = span((found or doubtful)[names[0]][0].columns)
+        several = "several columns" if len(names) > 1 else "a column, which hardly follow them"
+        what = f"the score columns '{first}' are named after the values of {several}"
+        raise _several_labels(names, what)
     if not names:
         return None
     text = f"the column '{short(names[0])}' is taken as the label: the score columns are named after its values"
@@ -102,17 +106,22 @@ def _has_few_values(column: Column) -> bool:
     return column.type == "number" and column.width is None and len(column.levels) <= _MOST_GRADES
 
 
-def _may_be_true_class(view: TableView, column: Column, scores: ScoreColumns) -> bool:
-    """Whether a column that nobody calls a label may be one: it follows the scores, but is not just the class of the largest."""
+def _may_be_true_class(view: TableView, column: Column, scores: ScoreColumns) -> bool | None:
+    """Whether a column that nobody calls a label may be one: it follows the scores, but is not just the class of the largest.
+
+    None if the values do not say it.
+    """
     correct = plain(column.name) in column_names.CORRECTS  # of OpenML: the true class
+    best, truth = view.best(scores), column.keys
     if column.words & column_names.NO_LABEL_WORDS and not correct:
         return False
-    best, truth = view.best(scores), column.keys
     if share_equal(best, truth) == 1:
         return False
     if column.words & column_names.LABEL_WORDS:
         return True
-    return column.type == "text" if len(truth) < FEWEST_ROWS else agree(best, truth)
+    if len(truth) < FEWEST_ROWS:
+        return column.type == "text" or None
+    return agree(best, truth) or _is_followed(view, column, scores) or None
 
 
 def ask_if_predicted(view: TableView, found: ColumnRoles, taken: set[str]) -> None:
@@ -129,15 +138,10 @@ def ask_if_predicted(view: TableView, found: ColumnRoles, taken: set[str]) -> No
     used, classes = {*taken, *found.used}, {*first.keys}
     texts = [c for c in view.table.columns if c.type == "text" and c.name not in used]
     others = [c for c in texts if len(c.classes) > 1 and c.classes <= classes]
-    if not others or share_equal(best := view.best(first), view.table[label].keys) < 1:
+    if not others or not np.array_equal(best := view.best(first), view.table[label].keys):
         return
-    names = [
-        c.name
-        for c in others
-        if not c.words & column_names.NO_LABEL_WORDS
-        and agree(best, c.keys)
-        and share_equal(best, c.keys) < 1
-    ]
+    possible = [c for c in others if not c.words & column_names.NO_LABEL_WORDS]
+    names = [c.name for c in possible if not np.array_equal(best, c.keys)]
     if names:
         what = f"'{short(label)}' is the class of the largest score in all rows, as a prediction is, and others may be the label"
         raise _several_labels([*names, label], what)
@@ -196,6 +200,8 @@ def label_column(view: TableView, scores: tuple[ScoreColumns, ...], used: set[st
     ]
     predicted = [c for c in free if _is_prediction(view, c, first)]
     free = [c for c in free if c.width in (None, first.width) and c not in predicted]
+    # One value in all rows is no label if other columns have several.
+    free = [c for c in free if not c.is_label_like or len(c.levels) > 1] or free
     classes = {class_key(name) for name in first.class_names}
     whole_numbers = [c for c in free if c.is_label_like]
     ways = (

@@ -235,7 +235,7 @@ def single_score(view: TableView, taken: set[str], label: str | None) -> ColumnR
     predicted = view.predicted({*taken, label or ""})
     if label is None and predicted is not None:
         worded = label_by_word(view, {*taken, predicted})
-        if worded is not None and agree(view.table[worded].keys, view.table[predicted].keys):
+        if worded is not None and view.table[worded].classes & view.table[predicted].classes:
             text = f"the column '{short(worded)}' is taken as the label, and '{short(predicted)}' as the prediction"
             view.note(Notice.LABEL_COLUMN, "info", text)
             label = worded
@@ -446,7 +446,12 @@ def _is_of_event(view: TableView, confidence: Confidence, label: str) -> bool:
     p = column.head[~np.isnan(column.head)].astype(np.float64)
     if p.size < FEWEST_ROWS or k < 2:
         few = p.size < FEWEST_ROWS and confidence.predicted is not None
-        return k <= 2 and not called_confidence and not (few and name in column_names.CONFIDENCES)
+        if few and (
+            name in column_names.CONFIDENCES
+            or not _threshold_agrees(view, column, confidence.predicted, 1)
+        ):
+            return False
+        return k <= 2 and not called_confidence
     below = float(np.mean(p < 1 / k - 1e-6))
     if k > 2:
         if below > BELOW_CHANCE:
@@ -461,14 +466,16 @@ def _is_of_event(view: TableView, confidence: Confidence, label: str) -> bool:
     raise _no_confidence(view, column, below, 2, label)
 
 
-def _threshold_agrees(view: TableView, score: Column, predicted: str | None) -> bool:
+def _threshold_agrees(
+    view: TableView, score: Column, predicted: str | None, fewest: int = FEWEST_ROWS
+) -> bool:
     """Whether the prediction is the event where the score is at least 1/2, in nearly all rows."""
     found = None if predicted is None else view.table[predicted].event
     if found is None:
         return False
     says, known = found
     at_least = score.head >= 0.5
-    return len(says) >= FEWEST_ROWS and float(np.mean((says == at_least)[known])) >= NEARLY_ALL
+    return len(says) >= fewest and float(np.mean((says == at_least)[known])) >= NEARLY_ALL
 
 
 def _no_confidence(view: TableView, score: Column, below: float, k: int, label: str) -> InputError:

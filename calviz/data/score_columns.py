@@ -172,7 +172,9 @@ def named_by_labels(
     notices = len(view.notices)
     called = _called_scores(view, taken, label)
     if called is not None and _names_labels(view, called, label):
-        # The names say it all: no value is read.
+        # The names say it all: no value is read. Columns such as cal_p0 beside p0 are other scores.
+        free = [c.name for c in view.numeric({*taken, *called.columns, *called.logits, label})]
+        mention_unused(view, called, [name for name in free if name.endswith(called.columns)])
         return (replace(called, labels=called.class_names),)
     del view.notices[notices:]
     numeric = view.numeric({*taken, label})
@@ -386,7 +388,8 @@ def _ask_if_models(view: TableView, columns: Sequence[str], label: str | None) -
             continue  # too few rows, or classes by number
         hit = values == event_of(known) if event_of(known) else values == max(known)
         heads = {c.name: c.head.astype(float) for c in scores if len(c.head) == len(hit)}
-        followed = [name for name, head in heads.items() if abs(follows(head, hit)) > CLEAR]
+        clear = CLEAR / 2 if named else CLEAR
+        followed = [name for name, head in heads.items() if abs(follows(head, hit)) > clear]
         models = tuple(columns) if alike and named and event_of(known) else tuple(followed)
         if len(models) < 2:
             continue
