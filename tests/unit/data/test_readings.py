@@ -209,6 +209,33 @@ def test_a_prediction_is_not_offered_as_the_label() -> None:
     np.testing.assert_array_equal(data.correct, p.argmax(1) == y)
 
 
+@pytest.mark.parametrize("names", [("true", "false"), ("fraud", "legit")])
+def test_with_few_rows_names_say_the_event_and_not_the_order_of_the_columns(
+    names: tuple[str, str],
+) -> None:
+    p, y = np.array([0.9, 0.2, 0.7, 0.4]), np.array([1, 0, 1, 0])
+    data = loaded({f"p_{names[0]}": p, f"p_{names[1]}": 1 - p, "label": y}).first
+    np.testing.assert_allclose(data.probs[:, 1], p)
+    np.testing.assert_array_equal(data.labels, y)
+    # Without such a word, the order of the columns and that of the alphabet differ.
+    asked({"p_M": p, "p_B": 1 - p, "label": y})
+
+
+def test_a_constant_column_is_no_label_beside_one_that_varies() -> None:
+    columns = {"out_False": 1 - P, "out_True": P, "out": Y.astype(bool), "POSITIVE_CLASS": "True"}
+    few = {
+        name: values if isinstance(values, str) else values[:25] for name, values in columns.items()
+    }
+    assert "POSITIVE_CLASS" not in [r.options.get("label") for r in asked(few).readings]
+    np.testing.assert_array_equal(loaded(columns).first.labels, Y)
+
+
+def test_other_scores_of_the_same_classes_are_named() -> None:
+    columns = {"p0": 1 - P, "p1": P, "cal_p0": 1 - P**2, "cal_p1": P**2, "label": Y}
+    notices = [n.message for n in loaded(columns).notices if n.code == "DATA003"]
+    assert notices == ["'p0 and p1' holds the scores; not used: cal_p0 and cal_p1"]
+
+
 def test_labels_1_and_2_beside_one_score_are_asked_about() -> None:
     columns = {"class": Y + 1, "probability": P}
     (reading,) = asked(columns).readings
