@@ -389,8 +389,10 @@ def _label_by_correct(view: TableView, taken: set[str], confidence: Confidence) 
     said = np.array([hit if known else None for hit, known in zip(*right, strict=True)])
     fits = []
     roles = (*taken, confidence.correct, confidence.predicted, confidence.score)
-    for column in view.table.columns[:_MOST_CANDIDATES]:
-        if column.name in roles or not column.is_label_like or len(column.classes) < 2:
+    free = [c for c in view.table.columns[:_MOST_CANDIDATES] if c.name not in roles]
+    for column in free:
+        as_long = len(column.head) == len(predicted)
+        if not (as_long and column.is_label_like and len(column.classes) > 1):
             continue
         pairs = zip(column.keys, predicted, strict=True)
         equal = np.array([None if None in pair else pair[0] == pair[1] for pair in pairs])
