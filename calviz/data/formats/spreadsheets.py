@@ -19,7 +19,7 @@ from xml.etree import ElementTree
 from calviz.core.errors import CalvizError, InputError, OptionError, Reading
 from calviz.core.limits import MAX_JSON, MAX_ROWS, check_expansion
 from calviz.data.format import FORMATS, ZIP_DAMAGE, Format, Source, Table, open_zip
-from calviz.data.formats.json_formats import table_of_cells
+from calviz.data.formats.table_formats import table_of_cells
 from calviz.data.loaded import Notice, damaged, no_rows, short
 from calviz.data.reshaping import reshaped
 from calviz.data.rows_in_memory import ArrowRows, columns_of
