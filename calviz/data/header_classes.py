@@ -22,6 +22,7 @@ from calviz.data.roles import (
     TableView,
     clearer,
     follows,
+    of_true,
 )
 
 #: Labels with more distinct values than this are not looked for in the header.
@@ -245,7 +246,10 @@ def with_labels(view: TableView, scores: ScoreColumns, label: str | None) -> Sco
     if label is None or scores.width < 2 or view.options.class_names or view.table.class_names:
         return plain
     column = view.table[label]
-    if column.width is not None or len(scores.columns) != scores.width:
+    heads = {
+        c.head.shape for c in (*view.columns(scores)[:1], column)
+    }  # arrays may differ in length
+    if column.width is not None or len(scores.columns) != scores.width or len(heads) > 1:
         return plain
     names = [class_key(name) for name in scores.class_names]
     if scores.labels:
@@ -358,11 +362,14 @@ class _Matching:
         return [order for j, order in enumerate(orders) if order not in orders[:j]]
 
     def _followed(self, orders: list[list[str]]) -> list[str]:
-        """The order that the labels follow; with few rows, that in which the event comes last, or a question."""
+        """The order that the labels follow; with few rows that of the columns, unless names or labels speak against it."""
         if len(self.label.head) < FEWEST_ROWS:
-            if len(orders) == 1 or event_of(self.names) is not None:
+            if event_of(self.names) is not None:
                 return orders[-1]
-            raise self._question(orders)
+            means = [np.nanmean(of_true(self.columns, self.label.keys, o)) for o in orders]
+            if max(means) > means[0]:
+                raise self._question(orders)
+            return orders[0]
         gain = partial(self._evidence, two=orders[0])
         best, *others = sorted(orders, key=gain, reverse=True)
         margin = min((self._evidence(best, other) for other in others), default=CLEAR)

@@ -321,17 +321,20 @@ def _stacked(columns: Sequence[Column]) -> FloatArray:
     return np.stack([c.head.astype(np.float64, copy=False) for c in columns], axis=1)
 
 
+def of_true(
+    columns: Sequence[Column], labels: npt.NDArray[Any], classes: Sequence[str]
+) -> FloatArray:
+    """The score of the true class in each row, shape (n,), if the columns are of these classes; NaN where the label is none of them."""
+    place = {class_key(name): j for j, name in enumerate(classes)}
+    at = np.array([-1 if value is None else place.get(value, -1) for value in labels])
+    return np.where(at >= 0, _stacked(columns)[np.arange(len(at)), at], np.nan)
+
+
 def clearer(
     columns: Sequence[Column], labels: npt.NDArray[Any], one: Sequence[str], two: Sequence[str]
 ) -> float:
     """How much better the labels follow the scores if the columns are of the classes `one` rather than `two`, in standard errors."""
-    scores = _stacked(columns)
-    gains = []
-    for classes in (one, two):
-        place = {class_key(name): j for j, name in enumerate(classes)}
-        at = np.array([place.get(v, -1) if v is not None else -1 for v in labels])
-        gains.append(np.where(at >= 0, scores[np.arange(len(at)), at], np.nan))
-    difference = gains[0] - gains[1]
+    difference = of_true(columns, labels, one) - of_true(columns, labels, two)
     difference = difference[~np.isnan(difference)]
     if difference.size < FEWEST_ROWS:
         return 0.0
