@@ -246,10 +246,7 @@ def with_labels(view: TableView, scores: ScoreColumns, label: str | None) -> Sco
     if label is None or scores.width < 2 or view.options.class_names or view.table.class_names:
         return plain
     column = view.table[label]
-    heads = {
-        c.head.shape for c in (*view.columns(scores)[:1], column)
-    }  # arrays may differ in length
-    if column.width is not None or len(scores.columns) != scores.width or len(heads) > 1:
+    if column.width is not None or len(scores.columns) != scores.width:
         return plain
     names = [class_key(name) for name in scores.class_names]
     if scores.labels:
@@ -363,6 +360,8 @@ class _Matching:
 
     def _followed(self, orders: list[list[str]]) -> list[str]:
         """The order that the labels follow; with few rows that of the columns, unless names or labels speak against it."""
+        if self.columns[0].head.shape != self.label.head.shape:
+            return orders[0]  # arrays may differ in length
         if len(self.label.head) < FEWEST_ROWS:
             if event_of(self.names) is not None:
                 return orders[-1]
@@ -388,6 +387,8 @@ class _Matching:
 
     def _evidence(self, one: list[str], two: list[str]) -> float:
         """How much more clearly the labels follow one order than another, in standard errors."""
+        if self.columns[0].head.shape != self.label.head.shape:
+            return 0.0
         return clearer(self.columns, self.label.keys, one, two)
 
     def _matched(self, order: list[str]) -> list[str]:
