@@ -1,8 +1,7 @@
-"""Opening files: the uploader, how a file is read, what was recognised in it, and templates."""
+"""Opening files: the uploader, what was read, and templates."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -18,7 +17,7 @@ from calviz.app.session import Settings, current, md
 from calviz.core.errors import CalvizError
 from calviz.core.predictions import Dataset
 from calviz.core.words import counted, decimals_for, file_size, shorten
-from calviz.data import Recognition, Together, are_logs
+from calviz.data import Together, are_logs
 from calviz.data.format import FORMATS
 
 _NUMBER = "calviz.uploader"
@@ -103,53 +102,7 @@ def draw_repairs(entry: OpenFile) -> None:
             read_again(entry.title, entry.source, replace(entry.options, repair=()))
 
 
-# ---- What was recognised
-
-_MOST_NAMES = 8
-
-
-def draw_recognition(recognition: Recognition) -> None:
-    """Draw every item that was recognised, in words."""
-    items = {
-        "Format": recognition.format,
-        "Rows": f"{recognition.rows:,}",
-        "Kind": recognition.kind,
-        "Label": " — ".join(part for part in (recognition.label, recognition.label_form) if part),
-        "Score columns": _names(recognition.scores)
-        + " of the first model" * (len(recognition.models) > 1),
-        "Classes": f"{len(recognition.class_names):,}: {_names(recognition.class_names, counted=False)}"
-        if recognition.class_names
-        else "not named",
-        "Models": _names(recognition.models),
-        "Split": _split(recognition),
-        "Identifiers": recognition.id_column or "none",
-        "Clusters": recognition.cluster_column or "none: rows count as independent",
-        "Weights": recognition.weight_column or "none: all rows count the same",
-        "Times": recognition.time_column or "none",
-        "Groups": _names(recognition.groups) or "none",
-    }
-    # A static table, because its cells wrap; they are markdown, so what the file says is escaped.
-    frame = pd.DataFrame(
-        {"item": list(items), "recognised as": [md(v, 600) for v in items.values()]}
-    )
-    st.table(frame, border="horizontal", hide_index=True, hide_header=True)
-
-
-def _names(names: Sequence[str], *, counted: bool = True) -> str:
-    """Return the first names and, if `counted`, how many there are in all."""
-    shown = [shorten(name, 32) for name in names[:_MOST_NAMES]]
-    if len(names) > _MOST_NAMES:
-        shown.append("…" + f" ({len(names):,} in all)" * counted)
-    return ", ".join(shown)
-
-
-def _split(recognition: Recognition) -> str:
-    if not recognition.split_counts:
-        return "none"
-    counts = ", ".join(
-        f"{shorten(k, 40) or '(empty)'} {v:,}" for k, v in recognition.split_counts.items()
-    )
-    return f"{recognition.split_column}: {counts}" if recognition.split_column else counts
+# ---- What was read
 
 
 def draw_numbers(chosen: Settings) -> None:
@@ -329,15 +282,11 @@ def draw_page() -> None:
             tables_and_cards.draw_findings(loaded.notices)
         reading_panel.draw_other_ways(entry)
 
-    items, counts = st.columns(2, gap="large")
-    with items, navigation.boundary():
-        st.subheader("Item by item", anchor=False)
-        draw_recognition(loaded.recognition)
+    counts, rows = st.columns([2, 3], gap="large")
     with counts, navigation.boundary():
         st.subheader("Counts", anchor=False)
         draw_counts(data)
-
-    with navigation.boundary():
+    with rows, navigation.boundary():
         st.subheader("First rows, as they were understood", anchor=False)
         draw_first_rows(data)
 

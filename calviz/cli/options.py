@@ -123,6 +123,7 @@ _READING = (
         type=click.Choice(["0", "1"]),
         help="Whether numeric labels count the classes from 0 or from 1.",
     ),
+    click.option("--sheet", metavar="NAME", help="Sheet of an Excel workbook."),
     click.option(
         "--choices",
         metavar="top|each|N",
@@ -143,46 +144,15 @@ def reading_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
     @wraps(command)
     def with_reading(
-        *args: Any,
-        label: str | None,
-        scores: tuple[str, ...] | None,
-        models: tuple[str, ...] | None,
-        kind: Any,
-        prediction_column: str | None,
-        correct_column: str | None,
-        split_column: str | None,
-        groups: tuple[str, ...],
-        id_column: str | None,
-        cluster_column: str | None,
-        weight_column: str | None,
-        weight_kind: Any,
-        time_column: str | None,
-        class_names: tuple[str, ...] | None,
-        label_base: str | None,
-        choices: str | None,
-        repair: tuple[str, ...],
-        **kwargs: Any,
+        *args: Any, groups: tuple[str, ...], label_base: str | None, **kwargs: Any
     ) -> Any:
         from calviz.data import ReadingOptions
 
+        others = [f.name for f in fields(ReadingOptions) if f.name not in ("groups", "label_base")]
         reading: ReadingOptions = ReadingOptions(
-            label=label,
-            scores=scores,
-            models=models,
-            kind=kind,
-            prediction_column=prediction_column,
-            correct_column=correct_column,
-            split_column=split_column,
             groups=tuple(g for g in groups if g) if groups else None,
-            id_column=id_column,
-            cluster_column=cluster_column,
-            weight_column=weight_column,
-            weight_kind=weight_kind,
-            time_column=time_column,
-            class_names=class_names,
             label_base=None if label_base is None else 1 if label_base == "1" else 0,
-            choices=choices,
-            repair=repair,
+            **{name: kwargs.pop(name) for name in others},
         )
         return command(*args, reading=reading, **kwargs)
 

@@ -16,7 +16,6 @@ from calviz.core.probabilities import RENORMALISE, RowsInRange
 from calviz.core.probabilities import softmax_probabilities as softmax
 from calviz.core.row_columns import Factor, Kind
 from calviz.data import labels, refusals
-from calviz.data.evidence import SUM_SLACK
 from calviz.data.format import Fetched, Table
 from calviz.data.label_columns import are_several
 from calviz.data.labels import as_numbers, joint_classes, one_dimensional
@@ -30,7 +29,7 @@ from calviz.data.loaded import (
     span,
 )
 from calviz.data.other_columns import OtherColumns, in_column, rows_taken
-from calviz.data.roles import ColumnRoles, Confidence, ScoreColumns
+from calviz.data.roles import SUM_SLACK, ColumnRoles, Confidence, ScoreColumns
 
 # ---- Check whether the logits and the probabilities in a file belong together.
 
@@ -145,27 +144,25 @@ class _Builder:
         self.kept: BoolArray | None = None
 
     def build(self) -> Built:
-        layout = self.layout
-        roles = (
+        layout, confidence = self.layout, self.layout.confidence
+        names = (
             layout.label,
+            layout.correct,
             layout.split,
             layout.id,
-            *layout.groups,
-            *layout.numbers,
-            *layout.kept,
-            layout.correct,
+            layout.cluster,
+            layout.weight,
         )
-        roles = (*roles, layout.cluster, layout.weight, layout.time)
-        singles = {c for c in roles if c is not None}
-        singles |= set(layout.one_hot)
+        singles = {*names, layout.time, *layout.groups, *layout.numbers, *layout.kept}
+        singles |= {*layout.one_hot}
         blocks = [s.columns for s in layout.scores]
         blocks += [s.logits for s in layout.scores if s.logits]
-        if layout.confidence is not None:
-            blocks = [(layout.confidence.score,)]
-            singles |= {c for c in (layout.confidence.correct, layout.confidence.predicted) if c}
-        fetched = self.table.fetch(blocks, sorted(singles))
-        if layout.confidence is not None:
-            return self._confidence(fetched, layout.confidence)
+        if confidence is not None:
+            blocks = [(confidence.score,)]
+            singles |= {confidence.correct, confidence.predicted}
+        fetched = self.table.fetch(blocks, sorted(name for name in singles if name is not None))
+        if confidence is not None:
+            return self._confidence(fetched, confidence)
         return self._predictions(fetched)
 
     # Full predictions
@@ -185,22 +182,16 @@ class _Builder:
         columns, groups = self._columns(fetched)
         names = self._class_names(first, k, decoded)
         models: dict[str, Dataset] = {}
-        kind: Kind = "probabilities"
         for scores, array in zip(self.layout.scores, arrays, strict=True):
-            model = scores.model or self.name
-            # Repairs change numbers that the reader has looked at.
-            filled = None if self.options.repair else fetched.filled(array)
-            indices = decoded.indices
-            fields = columns
-            if keep is not None:
-                array, indices = array[keep], indices[keep]
-                fields = rows_taken(columns, keep)
+            if scores.reversed:
+                array = np.ascontiguousarray(array[:, ::-1])
             logits = logits_beside[0] if scores.logits else None
-            predictions = self._model(
-                scores, array, filled, logits, indices, names, model, fields, keep
-            )
-            models[model], kind = predictions, predictions.kind
-        return self._built(models, kind, decoded.form, names, groups)
+            model = scores.model or self.name
+            models[model] = self._model(
+                scores, array, decoded.indices, names, model, columns, keep,
+                filled=fetched.filled(array), logits=logits,
+            )  # fmt: skip
+        return self._built(models, decoded.form, names, groups)
 
     def _has_several_labels(self, fetched: Fetched, first: ScoreColumns) -> bool:
         """Whether rows of a 2-D label of 0 and 1 have none or several classes, and the scores of a row do not sum to 1."""
@@ -232,39 +223,42 @@ class _Builder:
         self._check_lengths(fetched, len(block), shown[0])
         keep = self._rows_to_keep([scores], np.any(np.array(decoded) < 0, axis=0, keepdims=False))
         columns, groups = self._columns(fetched)
-        if keep is not None:
-            scores, columns = scores[keep], rows_taken(columns, keep)
-            decoded = [one[keep] for one in decoded]
         text = (
             f"multi-label: rows have none or several of the {len(names):,} labels, so each label is a model of its own "
             "with two classes"
         )
         self.notices.append(Notice.LABEL_VALUES.finding("info", text))
         models: dict[str, Dataset] = {}
-        kind: Kind = "probabilities"
         for j, name in enumerate(names):
             column = first.columns[j] if len(first.columns) == first.width else first.columns[0]
             one = replace(first, columns=(column,), class_names=(), width=1, logits=(), labels=())
-            predictions = self._model(
-                one, scores[:, [j]], None, None, decoded[j], ("0", "1"), name, columns, keep
+            models[name] = self._model(
+                one, scores[:, [j]], decoded[j], ("0", "1"), name, columns, keep
             )
-            models[name], kind = predictions, predictions.kind
-        return self._built(models, kind, "0 or 1 for each label", ("0", "1"), groups)
+        return self._built(models, "0 or 1 for each label", ("0", "1"), groups)
 
     def _model(
         self,
         scores: ScoreColumns,
         array: FloatArray,
-        filled: RowsInRange | None,
-        logits: FloatArray | None,
         indices: IntArray,
         names: tuple[str, ...],
         model: str,
         columns: dict[str, Any],
         keep: BoolArray | None,
+        filled: RowsInRange | None = None,
+        logits: FloatArray | None = None,
     ) -> Predictions:
-        rows = np.flatnonzero(keep) if keep is not None else None
+        """Make the predictions of one model, of the rows to keep."""
+        rows = None if keep is None else np.flatnonzero(keep)
         original: Callable[[int], int] = lambda row: row if rows is None else int(rows[row])  # noqa: E731
+        if keep is not None:
+            # Drop the same rows from the logits, unless the lengths disagree.
+            if logits is not None and len(logits) == len(keep):
+                logits = logits[keep]
+            array, indices, columns = array[keep], indices[keep], rows_taken(columns, keep)
+        if self.options.repair:
+            filled = None  # repairs change numbers that the reader has looked at
         scores, array = self._repaired(scores, array)
         problem = refusals.Problem(self.table, scores, array, original)
         problem.check_shape()
@@ -274,9 +268,7 @@ class _Builder:
         else:
             values = {"probs": array[:, 0] if scores.width == 1 else array}
         if logits is not None:
-            # Drop the same rows from the logits, unless the lengths disagree.
-            same_rows = keep is not None and len(logits) == len(keep)
-            values |= self._logits_beside(scores, array, logits[keep] if same_rows else logits)
+            values |= self._logits_beside(scores, array, logits)
         try:
             predictions = Predictions(
                 **values, labels=indices, class_names=names, name=model, filled=filled, **columns
@@ -291,17 +283,14 @@ class _Builder:
     ) -> dict[str, FloatArray]:
         """Return the logits that the file holds beside the probabilities, if the two agree."""
         probs, others = span(scores.columns), span(scores.logits)
-        if scores.kind == "logits":
-            text = f"'{probs}' holds the scores, read as logits; not used: {others}"
-            self.notices.append(Notice.SCORE_COLUMNS.finding("info", text))
-            return {}
-        if problem := disagreement(array, logits):
+        problem, text = "", f"'{probs}' holds the scores, read as logits; not used: {others}"
+        if scores.kind != "logits":
+            problem = disagreement(array, logits)
+            text = f"'{probs}' holds the scores; {others}, which agree with them, are their logits"
+        if problem:
             text = f"'{probs}' holds the scores; not used: {others}, {problem}"
-            self.notices.append(Notice.SCORE_COLUMNS.finding("warning", text))
-            return {}
-        text = f"'{probs}' holds the scores; {others}, which agree with them, are their logits"
-        self.notices.append(Notice.SCORE_COLUMNS.finding("info", text))
-        return {"logits": logits}
+        self.notices.append(Notice.SCORE_COLUMNS.finding("warning" if problem else "info", text))
+        return {} if problem or scores.kind == "logits" else {"logits": logits}
 
     def _repaired(self, scores: ScoreColumns, array: FloatArray) -> tuple[ScoreColumns, FloatArray]:
         repairs = self.options.repair
@@ -561,7 +550,7 @@ class _Builder:
             )
         except InputError as error:
             raise problem.explain(error) from None
-        return self._built({self.name: data}, "confidence", right.form, right.class_names, groups)
+        return self._built({self.name: data}, right.form, right.class_names, groups)
 
     def _right(self, fetched: Fetched, layout: Confidence) -> _Right:
         n, line = len(fetched.scores[0]), self.table.line
@@ -609,12 +598,7 @@ class _Builder:
         return _Right(none, none, "")
 
     def _built(
-        self,
-        models: dict[str, Dataset],
-        kind: Kind,
-        form: str,
-        names: tuple[str, ...],
-        groups: tuple[str, ...],
+        self, models: dict[str, Dataset], form: str, names: tuple[str, ...], groups: tuple[str, ...]
     ) -> Built:
         column = self.layout.weight
         if self.counts is not None and column is not None:
@@ -630,6 +614,7 @@ class _Builder:
                 "keep them, but they neither fit nor judge"
             )
             self.notices.append(Notice.WEIGHT_ZERO.finding("info", text))
+        kind = first.kind
         return Built(models, kind, form, names, groups, self.notices, self.offered, self.repairs)
 
 

@@ -11,18 +11,25 @@ from typing import Any, BinaryIO, Literal, get_args
 import numpy as np
 
 from calviz.core.errors import CalvizError, InputError
-from calviz.data import column_names
-from calviz.data.evidence import in_unit, is_label_like
 from calviz.data.format import Column, Source, Table, format_of
-from calviz.data.label_columns import named_label
+from calviz.data.label_columns import label_by_word, named_label
 from calviz.data.loaded import ReadingOptions, no_rows, short
-from calviz.data.other_columns import group_columns, identifier_column, split_column, time_column
 from calviz.data.questions import by_choices
 from calviz.data.reading import facts_in
-from calviz.data.recognition import recognise, with_array_names
-from calviz.data.roles import ColumnRoles, Confidence, ScoreColumns, TableView
+from calviz.data.recognition import (
+    columns_of_rows,
+    correct_column,
+    recognise,
+    with_array_names,
+    with_other_roles,
+)
+from calviz.data.roles import (
+    ColumnRoles,
+    Confidence,
+    ScoreColumns,
+    TableView,
+)
 from calviz.data.score_columns import find_scores
-from calviz.data.single_scores import correct_column
 
 #: What a column may be; "score" is of a class or the event, "model" the score of a model of its own.
 ColumnRole = Literal[
@@ -188,7 +195,7 @@ def first_rows(
     ({'truth': 'label', 'x1': 'score', 'x2': 'score'}, ('0.3', '0.6'))
     """
     options = options or ReadingOptions()
-    with np.errstate(all="ignore"), Source(source, name) as opened:
+    with np.errstate(all="ignore"), Source(source, name, options.sheet) as opened:
         try:
             table, used = by_choices(format_of(opened).open(opened), options)
             if not table.columns:
@@ -290,16 +297,19 @@ def _named(
     if predicted is not None:
         roles[predicted] = "prediction"
     roles |= {name: "group" for name in layout.groups if options.groups or _repeats(table[name])}
+    confidence = layout.confidence or Confidence("")
     single: dict[ColumnRole, str | None] = {
         "split": layout.split,
         "id": layout.id,
         "time": layout.time,
         "cluster": layout.cluster,
         "weight": layout.weight,
-        "correct": layout.correct,
+        "prediction": confidence.predicted,
+        "correct": layout.correct or confidence.correct,
+        "confidence": confidence.score,
         "label": layout.label,
     }
-    roles |= {name: role for role, name in single.items() if name is not None}
+    roles |= {name: role for role, name in single.items() if name}
     roles |= dict.fromkeys(layout.one_hot, "label")
     of_models = len(layout.scores) > 1 and all(s.width == 1 for s in layout.scores)
     for scores in layout.scores:
@@ -307,14 +317,6 @@ def _named(
         if len(scores.columns) == len(scores.class_names) and not of_models:
             named = dict(zip(scores.columns, scores.class_names, strict=True))
             classes |= {name: of for name, of in named.items() if of != name}
-    if layout.confidence is not None:
-        confidence = layout.confidence
-        parts: tuple[tuple[ColumnRole, str | None], ...] = (
-            ("prediction", confidence.predicted),
-            ("correct", confidence.correct),
-            ("confidence", confidence.score),
-        )
-        roles |= {name: role for role, name in parts if name is not None}
     return roles, classes
 
 
@@ -326,11 +328,8 @@ def _repeats(column: Column) -> bool:
 
 def _guessed(view: TableView) -> ColumnRoles:
     """Guess as much as can be said of a table whose columns fit no reading."""
-    options = view.options
-    split, identifier = split_column(view), identifier_column(view)
-    others = (split, identifier, options.weight_column, options.cluster_column, options.time_column)
-    taken = {name for name in others if name and name in view.table}
-    label = named_label(view, taken) or _label_by_word(view, taken)
+    taken = columns_of_rows(view)
+    label = named_label(view, taken) or label_by_word(view, taken)
     used = {*taken, label or ""}
     correct = correct_column(view, used)
     predicted = view.predicted({*used, correct or ""})
@@ -343,44 +342,18 @@ def _guessed(view: TableView) -> ColumnRoles:
     if not scores and len(fractions) == 1 and (correct or (label and predicted)):
         confidence = Confidence(fractions[0], correct=correct, predicted=predicted)
     elif not scores and fractions:
-        kind = options.kind_of_scores or "probabilities"
+        kind = view.options.kind_of_scores or "probabilities"
         scores = (ScoreColumns(fractions, (), kind, len(fractions)),)
-    used |= {c for each in scores for c in (*each.columns, *each.logits)}
+    found = ColumnRoles(scores, confidence, label, correct=correct)
     if label is None and correct is None:
-        free = [c.name for c in view.table.columns if c.name not in used and is_label_like(c)]
-        label = free[0] if len(free) == 1 else None
-    used |= {label or "", confidence.score if confidence else ""}
-    time = time_column(view, used)
-    groups, _ = group_columns(view, {*used, time or ""})
-    return ColumnRoles(
-        scores=scores,
-        confidence=confidence,
-        label=label,
-        correct=correct,
-        split=split,
-        id=identifier,
-        time=time,
-        groups=groups if options.groups is None else options.groups,
-        cluster=options.cluster_column or None,
-        weight=options.weight_column or None,
-    )
-
-
-def _label_by_word(view: TableView, taken: set[str]) -> str | None:
-    """The only column like a label whose name has a word for it."""
-    found = [
-        c.name
-        for c in view.table.columns
-        if c.name not in taken
-        and is_label_like(c)
-        and {*column_names.words(c.name)} & column_names.LABEL_WORDS
-        and not {*column_names.words(c.name)} & column_names.NO_LABEL_WORDS
-    ]
-    return found[0] if len(found) == 1 else None
+        used |= found.used
+        free = [c.name for c in view.table.columns if c.name not in used and c.is_label_like]
+        found = replace(found, label=free[0] if len(free) == 1 else None)
+    return with_other_roles(view, found, {*taken, predicted or ""})
 
 
 def _fractions(view: TableView, taken: set[str]) -> tuple[str, ...]:
     """The columns of fractions: those in [0, 1], or all others if there are none."""
-    free = [c for c in view.numeric(taken) if c.type == "number" and not is_label_like(c)]
-    inside = [c.name for c in free if in_unit(c.head)]
+    free = [c for c in view.numeric(taken) if c.type == "number" and not c.is_label_like]
+    inside = [c.name for c in free if c.in_unit]
     return tuple(inside or (c.name for c in free))

@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Literal, Self, cast
 import numpy as np
 import numpy.typing as npt
 
-from calviz.core.blocks import FloatArray
+from calviz.core.blocks import BoolArray, FloatArray
 from calviz.core.errors import Finding, InputError, needs
 from calviz.core.limits import (
     EXPANSION_FLOOR,
@@ -35,9 +35,11 @@ from calviz.core.limits import (
     check_expansion,
     size_text,
 )
-from calviz.core.probabilities import RowsInRange
+from calviz.core.probabilities import SCORE_SLACK, RowsInRange, from_0_to_1
 from calviz.core.registry import Registry
 from calviz.core.row_columns import Factor
+from calviz.data import column_names
+from calviz.data.labels import class_key, event_of, is_missing
 from calviz.data.loaded import damaged
 
 if TYPE_CHECKING:
@@ -59,6 +61,8 @@ class Source:
     source : str, PathLike, bytes or binary file object
     name : str, optional
         Name in messages; the file's own name if left out.
+    sheet : str, optional
+        The sheet of a workbook that is read.
 
     Attributes
     ----------
@@ -67,8 +71,12 @@ class Source:
     """
 
     def __init__(
-        self, source: str | os.PathLike[str] | bytes | BinaryIO, name: str | None = None
+        self,
+        source: str | os.PathLike[str] | bytes | BinaryIO,
+        name: str | None = None,
+        sheet: str | None = None,
     ) -> None:
+        self.sheet = sheet
         self.path: Path | None = None
         self.data: bytes | None = None
         self.while_read = ExitStack()
@@ -313,6 +321,74 @@ class Column:
     def numeric(self) -> bool:
         """Whether it holds numbers."""
         return self.type in ("number", "integer")
+
+    @cached_property
+    def words(self) -> frozenset[str]:
+        """The words of its name."""
+        return frozenset(column_names.words(self.name))
+
+    @property
+    def is_called_label(self) -> bool:
+        """Whether a word of its name is one for the true class, and none rules that out."""
+        words = self.words
+        return bool(words & column_names.LABEL_WORDS) and not words & column_names.NO_LABEL_WORDS
+
+    # What the first rows hold
+
+    @cached_property
+    def levels(self) -> frozenset[str]:
+        """The distinct values that are not missing, as text."""
+        return frozenset(str(v) for v in self.head.tolist()) - {"", "nan"}
+
+    @cached_property
+    def keys(self) -> npt.NDArray[Any]:
+        """The values as `class_key` spells them, shape (n,); None where one is missing."""
+        texts = [str(v) for v in self.head.tolist()]
+        known = {text: None if is_missing(text.strip()) else class_key(text) for text in {*texts}}
+        return np.array([known[text] for text in texts], dtype=object)
+
+    @cached_property
+    def classes(self) -> frozenset[str]:
+        """The distinct values that are not missing, as `class_key` spells them."""
+        return frozenset(self.keys) - {None}
+
+    @cached_property
+    def event(self) -> tuple[BoolArray, BoolArray] | None:
+        """Which rows hold the event, and which hold a label, shape (n,) each; None if there are no two classes with a known event."""
+        happened = event_of(self.classes)
+        known = np.array([v is not None for v in self.keys])
+        return None if happened is None else (self.keys == happened, known)
+
+    @cached_property
+    def in_unit(self) -> bool:
+        """Whether all numbers lie in [0, 1], ignoring NaN."""
+        head = self.head
+        if head.dtype.char in "fd" and head.size and from_0_to_1(head):
+            return True
+        if head.dtype.kind == "f":
+            head = head[~np.isnan(head)]
+        return bool(head.size and head.min() >= -SCORE_SLACK and head.max() <= 1 + SCORE_SLACK)
+
+    @cached_property
+    def is_zero_one(self) -> bool:
+        """Whether it holds only 0 and 1."""
+        if self.type == "boolean":
+            return True
+        values = self._values if self.numeric and self.width is None else np.empty(0)
+        return values.size > 0 and bool(np.isin(values, (0, 1)).all())
+
+    @cached_property
+    def is_label_like(self) -> bool:
+        """Whether it holds whole numbers or text, one value per row."""
+        if self.width is not None or self.type == "other":
+            return False
+        values = self._values if self.type == "number" else None
+        return values is None or (values.size > 0 and bool((values == np.floor(values)).all()))
+
+    @property
+    def _values(self) -> npt.NDArray[Any]:
+        """The numbers that are not missing."""
+        return self.head[~np.isnan(self.head)] if self.head.dtype.kind == "f" else self.head
 
 
 @dataclass(frozen=True, eq=False)

@@ -19,7 +19,8 @@ from calviz.core.errors import (
 )
 from calviz.core.predictions import Dataset, Predictions
 from calviz.data.column_names import by_prefix
-from calviz.data.labels import class_key, event_of, no_event_of
+from calviz.data.header_classes import without_common_words
+from calviz.data.labels import class_key, event_of, is_event_first, no_event_of
 from calviz.data.reading import of_table, one_model, options_of
 from calviz.data.reshaping import reshaped
 from calviz.data.rows_in_memory import ArrowRows, columns_of, flattened
@@ -54,6 +55,10 @@ def from_arrays(
         names: tuple[Any, ...] | None = tuple(class_names)
     else:
         names = _column_names(y_prob, scores)
+        if names is not None and pos_label is None:
+            differing = without_common_words([str(name) for name in names])
+            if is_event_first(differing):
+                scores, names = scores[:, ::-1], names[::-1]
     k = max(2, scores.shape[1]) if scores.ndim == 2 else 2
     labels = _Labels.of(y_true)
     if len(labels) != scores.shape[0]:

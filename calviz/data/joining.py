@@ -99,7 +99,9 @@ def join(
             keys = identifier_texts(fetched.columns[on])
             places = _places(keys, source.name, truth)
         except InputError as error:
-            raise error.in_file(source.name) from None
+            # The reading options are for the other file.
+            alone = "save the labels as a file of their own" if error.readings else error.remedy
+            raise error.but(readings=(), remedy=alone).in_file(source.name) from None
     identifiers = identifier_texts(table.fetch([], [on]).columns[on])
     _places(identifiers, file, table)
     rows = np.array([places.get(key, -1) for key in identifiers])

@@ -11,25 +11,22 @@ import numpy.typing as npt
 
 from calviz.core.errors import InputError, Reading
 from calviz.data import column_names
-from calviz.data.class_blocks import blocks_named_by, without_common_words
 from calviz.data.column_names import plain
-from calviz.data.evidence import (
+from calviz.data.format import Column
+from calviz.data.header_classes import blocks_named_by, without_common_words
+from calviz.data.labels import class_key, event_of, whole
+from calviz.data.loaded import Notice, ReadingForMap, short, span
+from calviz.data.roles import (
     CLEAR,
     FEWEST_ROWS,
-    arg_max,
+    ColumnRoles,
+    ScoreColumns,
+    TableView,
+    agree,
     follows,
-    in_unit,
-    is_label_like,
-    is_zero_one,
-    keys,
-    levels,
     share_equal,
     sum_to_one,
 )
-from calviz.data.format import Column
-from calviz.data.labels import class_key, event_of, whole
-from calviz.data.loaded import Notice, ReadingForMap, short, span
-from calviz.data.roles import Found, ScoreColumns, TableView
 from calviz.data.score_columns import by_known_words, is_named_after_another, named_by_labels
 
 #: With more columns than this that may be the label, the header is not searched for the values of each.
@@ -40,25 +37,28 @@ _MOST_GRADES = 12
 
 def named_label(view: TableView, taken: set[str]) -> str | None:
     """The column that is called like a label."""
-    if view.options.label is not None:
+    if view.options.label is not None or not view.table.named:
         return view.options.label
-    if not view.table.named:
-        return None
-    found = [view.named((name,), taken) for name in column_names.LABELS]
-    columns = [view.table[name] for name in found if name is not None]
-    named = next((c for c in columns if is_label_like(c) or c.width is not None), None)
-    if named is not None and named.type != "other":
-        return named.name
-    return None
+    names = [view.named((name,), taken) for name in column_names.LABELS]
+    columns = [view.table[name] for name in names if name is not None]
+    named = next((c for c in columns if c.is_label_like or c.width is not None), None)
+    return None if named is None or named.type == "other" else named.name
+
+
+def label_by_word(view: TableView, taken: set[str]) -> str | None:
+    """The only column like a label whose name has a word for it."""
+    free = (c for c in view.table.columns if c.name not in taken)
+    found = [c.name for c in free if c.is_called_label and c.is_label_like]
+    return found[0] if len(found) == 1 else None
 
 
 def event_column(view: TableView, taken: set[str]) -> str | None:
     """The column of 0 and 1 that is called like an event, such as a default or a death."""
     named = view.named(column_names.EVENTS, taken) if view.table.named else None
-    return named if named is not None and is_zero_one(view.table[named]) else None
+    return named if named is not None and view.table[named].is_zero_one else None
 
 
-def named_by_an_unnamed_label(view: TableView, taken: set[str]) -> Found | None:
+def named_by_an_unnamed_label(view: TableView, taken: set[str]) -> ColumnRoles | None:
     """Find columns that are named after the values of a column, which is then the label.
 
     Raises
@@ -72,78 +72,103 @@ def named_by_an_unnamed_label(view: TableView, taken: set[str]) -> Found | None:
         for c in view.table.columns
         if view.table.named
         and c.name not in taken | predictions
-        and (is_label_like(c) or _has_few_values(c))
+        and (c.is_label_like or _has_few_values(c))
         and not is_named_after_another(view, c)
     ]
     found: dict[str, tuple[ScoreColumns, ...]] = {}
+    doubtful: dict[str, tuple[ScoreColumns, ...]] = {}
     for column in candidates[:_MOST_CANDIDATES]:
         notices = len(view.notices)
         scores = named_by_labels(view, taken, column.name)
         del view.notices[notices:]
-        if scores and _may_be_true_class(view, column, scores[0]):
-            found[column.name] = scores
-    called = [n for n in found if {*column_names.words(n)} & column_names.LABEL_WORDS]
+        may_be = _may_be_true_class(view, column, scores[0]) if scores else False
+        if may_be is not False:
+            (found if may_be else doubtful)[column.name] = scores
+    called = [n for n in found if view.table[n].words & column_names.LABEL_WORDS]
     texts = [n for n in found if view.table[n].type == "text"]
-    names = next((some for some in (called, texts, list(found)) if some), [])
-    if len(names) > 1:
-        first = span(found[names[0]][0].columns)
-        raise _several_labels(
-            names, f"the score columns '{first}' are named after the values of several columns"
-        )
+    names = called or texts or list(found)
+    if not names and not event_column(view, taken):
+        names = [n for n in doubtful if view.table[n].type == "text"]
+    if len(names) > 1 or (names and not found):
+        first = span((found or doubtful)[names[0]][0].columns)
+        several = "several columns" if len(names) > 1 else "a column, which hardly follow them"
+        what = f"the score columns '{first}' are named after the values of {several}"
+        raise _several_labels(names, what)
     if not names:
         return None
     text = f"the column '{short(names[0])}' is taken as the label: the score columns are named after its values"
     view.note(Notice.LABEL_COLUMN, "info", text)
-    return Found(named_by_labels(view, taken, names[0]), label=names[0])
+    return ColumnRoles(named_by_labels(view, taken, names[0]), label=names[0])
 
 
 def _has_few_values(column: Column) -> bool:
     """Whether a column of numbers may be grades, such as 1.5 and 2.0."""
-    return column.type == "number" and column.width is None and len(levels(column)) <= _MOST_GRADES
+    return column.type == "number" and column.width is None and len(column.levels) <= _MOST_GRADES
 
 
-def _may_be_true_class(view: TableView, column: Column, scores: ScoreColumns) -> bool:
-    """Whether a column that nobody calls a label may be one: it follows the scores, but is not just the class of the largest."""
-    words = {*column_names.words(column.name)}
+def _may_be_true_class(view: TableView, column: Column, scores: ScoreColumns) -> bool | None:
+    """Whether a column that nobody calls a label may be one: it follows the scores, but is not just the class of the largest.
+
+    None if the values do not say it.
+    """
     correct = plain(column.name) in column_names.CORRECTS  # of OpenML: the true class
-    if words & column_names.NO_LABEL_WORDS and not correct:
+    best, truth = view.best(scores), column.keys
+    if column.words & column_names.NO_LABEL_WORDS and not correct:
         return False
-    best = arg_max([view.table[c] for c in scores.columns], scores.labels or scores.class_names)
-    truth = keys(column)
-    right = share_equal(best, truth)
-    if right == 1:
+    if share_equal(best, truth) == 1:
         return False
-    if words & column_names.LABEL_WORDS:
+    if column.words & column_names.LABEL_WORDS:
         return True
     if len(truth) < FEWEST_ROWS:
-        return column.type == "text"
-    chance = max((np.mean(best == v) * np.mean(truth == v) for v in {*truth} - {None}), default=1.0)
-    return bool(right > chance + CLEAR * np.sqrt(0.25 / len(truth)))
+        return column.type == "text" or None
+    return agree(best, truth) or _is_followed(view, column, scores) or None
 
 
-def note_agreement(view: TableView, found: Found, taken: set[str]) -> None:
+def ask_if_predicted(view: TableView, found: ColumnRoles, taken: set[str]) -> None:
+    """Ask whether a column called like a label is one, if it is the class of the largest score in all rows and another column may be the label.
+
+    Raises
+    ------
+    InputError
+        With a reading for each of the columns.
+    """
+    first, label = found.scores[0], found.label
+    if view.options.label is not None or label is None or not first.is_block:
+        return
+    used, classes = {*taken, *found.used}, {*first.keys}
+    texts = [c for c in view.table.columns if c.type == "text" and c.name not in used]
+    others = [c for c in texts if len(c.classes) > 1 and c.classes <= classes]
+    if not others or not np.array_equal(best := view.best(first), view.table[label].keys):
+        return
+    possible = [c for c in others if not c.words & column_names.NO_LABEL_WORDS]
+    names = [c.name for c in possible if not np.array_equal(best, c.keys)]
+    if names:
+        what = f"'{short(label)}' is the class of the largest score in all rows, as a prediction is, and others may be the label"
+        raise _several_labels([*names, label], what)
+
+
+def note_agreement(view: TableView, found: ColumnRoles, taken: set[str]) -> None:
     """Say what speaks for the classes of the columns: that they are the labels, and that the prediction is the class of the largest."""
     first = found.scores[0]
-    if len(first.columns) != first.width or first.width < 2 or first.kind == "logits":
+    if not first.is_block or first.kind == "logits":
         return
-    classes = first.labels or first.class_names
-    reasons = []
-    if found.label is not None and {*keys(view.table[found.label])} - {None} <= {
-        class_key(name) for name in classes
-    }:
+    classes, reasons = {*first.keys}, []
+    if found.label is not None and view.table[found.label].classes <= classes:
         reasons.append(f"class names are the values of '{short(found.label)}'")
-    predicted = view.predicted(taken | found.used)
-    if predicted is not None:
-        values = keys(view.table[predicted])
-        known = {*values} - {None}
-        share = share_equal(arg_max([view.table[c] for c in first.columns], classes), values)
-        if known <= {class_key(name) for name in classes} and len(values) >= FEWEST_ROWS:
-            if share < 0.5:
-                text = f"the class of the largest score is '{short(predicted)}' in only {share:.0%} of the rows: are the columns called by the right classes?"
-                view.note(Notice.SCORE_COLUMNS, "warning", text)
-                return
-            where = "all rows" if share == 1 else f"{share:.1%} of the rows"
-            reasons.append(f"the largest score agrees with '{short(predicted)}' in {where}")
+    name = view.predicted(taken | found.used)
+    predicted = None if name is None else view.table[name]
+    if (
+        predicted is not None
+        and len(predicted.head) >= FEWEST_ROWS
+        and predicted.classes <= classes
+    ):
+        said, share = short(predicted.name), share_equal(view.best(first), predicted.keys)
+        if share < 0.5:
+            text = f"the class of the largest score is '{said}' in only {share:.0%} of the rows: are the columns called by the right classes?"
+            view.note(Notice.SCORE_COLUMNS, "warning", text)
+            return
+        where = "all rows" if share == 1 else f"{share:.1%} of the rows"
+        reasons.append(f"the largest score agrees with '{said}' in {where}")
     if reasons and not by_known_words(first.columns):
         text = f"'{span(first.columns)}' are read as the probabilities of {span(first.class_names)}: {'; '.join(reasons)}"
         view.note(Notice.SCORE_COLUMNS, "info", text)
@@ -158,59 +183,53 @@ def _several_labels(names: Sequence[str], what: str) -> InputError:
 
 def label_column(view: TableView, scores: tuple[ScoreColumns, ...], used: set[str]) -> str | None:
     """Find the column with the true class: by its name, or as the only candidate; None if a map does not need one."""
+    table, first = view.table, scores[0]
     optional = isinstance(view.options, ReadingForMap)
-    named = view.named(column_names.LABELS, used) if view.table.named else None
-    if named is not None and view.table[named].type == "other":
-        if optional:
-            return None
-        raise InputError(f"cannot be the label: {view.table[named].note}", column=named)
-    if named is not None:
+    named = view.named(column_names.LABELS, used) if table.named else None
+    if named is not None and table[named].type != "other":
         return named
-    if optional and view.table.named:
+    if optional and table.named:
         return None
-    not_labels = (*column_names.PREDICTED, *column_names.CONFIDENCES, *column_names.CORRECTS)
-    predictions = [c.name for c in view.table.columns if _is_prediction(view, c, scores[0])]
+    if named is not None:
+        raise InputError(f"cannot be the label: {table[named].note}", column=named)
+    not_labels = {*column_names.PREDICTED, *column_names.CONFIDENCES, *column_names.CORRECTS}
     free = [
         c
-        for c in view.table.columns
-        if c.name not in {*used, *predictions}
-        and c.type != "other"
-        and (c.width is None or c.width == scores[0].width)
-        and plain(c.name) not in not_labels
+        for c in table.columns
+        if c.name not in used and c.type != "other" and plain(c.name) not in not_labels
     ]
-    classes = {class_key(name) for name in scores[0].class_names}
-    fitting = [
-        c
-        for c in free
-        if c.type == "text" and levels(c) and {class_key(v) for v in levels(c)} <= classes
-    ]
-    whole_numbers = [c for c in free if is_label_like(c)]
-    called = [
-        c
-        for c in whole_numbers
-        if {*column_names.words(c.name)} & column_names.LABEL_WORDS
-        and not {*column_names.words(c.name)} & column_names.NO_LABEL_WORDS
-    ]
-    only_whole = whole_numbers if len(whole_numbers) == 1 or not view.table.named else []
-    for candidates in (fitting, called, only_whole, free):
-        if len(candidates) == 1 or (candidates and not view.table.named):
-            column = candidates[-1] if not view.table.named else candidates[0]
-            if view.table.named and not _is_followed(view, column, scores[0]):
-                break
-            where = _where(view, column.name)
-            view.note(Notice.LABEL_COLUMN, "info", f"{where} taken as the label")
-            return column.name
+    predicted = [c for c in free if _is_prediction(view, c, first)]
+    free = [c for c in free if c.width in (None, first.width) and c not in predicted]
+    # One value in all rows is no label if other columns have several.
+    free = [c for c in free if not c.is_label_like or len(c.levels) > 1] or free
+    classes = {class_key(name) for name in first.class_names}
+    whole_numbers = [c for c in free if c.is_label_like]
+    ways = (
+        [c for c in free if c.type == "text" and c.levels and c.classes <= classes],
+        [c for c in whole_numbers if c.is_called_label],
+        whole_numbers,
+        free,
+    )
+    if table.named:
+        column = next((way[0] for way in ways if len(way) == 1), None)
+        if column is not None and not _is_followed(view, column, first):
+            column = None
+    else:
+        column = next((way[-1] for way in ways if way), None)
+    if column is not None:
+        text = f"{_where(view, column.name)} taken as the label"
+        view.note(Notice.LABEL_COLUMN, "info", text)
+        return column.name
     if optional:
         return None
-    plural = "s" if scores[0].width != 1 else ""
-    word = "probability" if scores[0].kind == "probabilities" else "logit"
-    what = f"{scores[0].width:,} {word} column{plural} found"
-    possible = [c for c in free if _can_be_label(c, scores[0])]
+    plural = "s" if first.width != 1 else ""
+    word = "probability" if first.kind == "probabilities" else "logit"
+    what = f"{first.width:,} {word} column{plural} found"
+    possible = [c for c in free if _can_be_label(c, first)]
+    possible = [c for c in possible if not c.words & column_names.PREDICTED_WORDS] or possible
     if not possible:
-        near = [
-            f"'{short(c.name)}' has {len(levels(c)):,} values" for c in free if is_label_like(c)
-        ]
-        near += [f"'{short(name)}' is the class of the largest score" for name in predictions]
+        near = [f"'{short(c.name)}' has {len(c.levels):,} values" for c in whole_numbers]
+        near += [f"'{short(c.name)}' is the class of the largest score" for c in predicted]
         stops = f" ({', '.join(near[:3])})" if near else ""
         raise InputError(
             f"there is no label column: {what}, but nothing to compare them with{stops}",
@@ -224,27 +243,22 @@ def label_column(view: TableView, scores: tuple[ScoreColumns, ...], used: set[st
 
 def _is_prediction(view: TableView, column: Column, scores: ScoreColumns) -> bool:
     """Whether a column of text is the class of the largest score in all rows."""
-    if column.type != "text" or scores.width < 2 or len(scores.columns) != scores.width:
+    if column.type != "text" or not scores.is_block:
         return False
-    columns = [view.table[name] for name in scores.columns]
-    return share_equal(arg_max(columns, scores.class_names), keys(column)) == 1
+    return share_equal(view.best(scores), column.keys) == 1
 
 
 def _can_be_label(column: Column, scores: ScoreColumns) -> bool:
     """Whether the values may be classes: no fractions, and no more of them than classes."""
     if column.width is not None:
         return True
-    if not is_label_like(column) or len(levels(column)) > max(2, scores.width):
+    values = column.classes if column.is_label_like else set()
+    if not values or len(column.levels) > max(2, scores.width):
         return False
-    named = [name for name in scores.class_names if whole(name) is None]
-    values = {class_key(v) for v in levels(column)}
+    named = {class_key(name) for name in scores.class_names if whole(name) is None}
     # Words that are none of the classes name something else.
-    return (
-        column.type != "text"
-        or len(named) < 2
-        or bool(values & {class_key(n) for n in named})
-        or (event_of(values) is not None and scores.width == 2)
-    )
+    is_event = event_of(values) is not None and scores.width == 2
+    return column.type != "text" or len(named) < 2 or bool(values & named) or is_event
 
 
 def _is_followed(view: TableView, column: Column, scores: ScoreColumns) -> bool:
@@ -253,17 +267,15 @@ def _is_followed(view: TableView, column: Column, scores: ScoreColumns) -> bool:
         return False
     if column.width is not None or len(column.head) < FEWEST_ROWS:
         return True
-    if {*column_names.words(column.name)} & column_names.LABEL_WORDS:
+    heads = [c.head for c in view.columns(scores)]
+    if column.words & column_names.LABEL_WORDS or any(h.shape != column.head.shape for h in heads):
         return True
-    values = keys(column)
-    hits = [np.array(values == v, dtype=bool) for v in {*values} - {None}]
-    heads = [view.table[c].head for c in scores.columns]
+    hits = [np.array(column.keys == value, dtype=bool) for value in column.classes]
     return any(
         abs(follows(head.astype(np.float64), hit)) > CLEAR
         for head in heads
-        if head.ndim == 1 and len(head) == len(values)
         for hit in hits[:_MOST_CANDIDATES]
-    ) or any(head.ndim != 1 or len(head) != len(values) for head in heads)
+    )
 
 
 def _where(view: TableView, name: str) -> str:
@@ -278,80 +290,68 @@ def _where(view: TableView, name: str) -> str:
 # ---- One label per class: one-hot, or several labels
 
 
-def with_one_hot(view: TableView, found: Found, taken: set[str]) -> Found:
+def with_one_hot(view: TableView, found: ColumnRoles, taken: set[str]) -> ColumnRoles:
     """Find the 0/1 columns that belong to the score columns, one each: one-hot labels, or several labels, of which each row has any number."""
-    first = found.scores[0]
+    first, label = found.scores[0], found.label
     if len(first.columns) != first.width:
         return found
-    if found.label is not None and first.width > 1 and not is_zero_one(view.table[found.label]):
+    if label is not None and first.width > 1 and not view.table[label].is_zero_one:
         return found
-    used = taken | (found.used - {found.label})
-    zero_one = [c for c in view.table.columns if c.name not in used and is_zero_one(c)]
+    names = _zero_one(view, taken | (found.used - {label}))
     if first.width == 1:
-        ends = (f"{first.columns[0]}{ending}" for ending in column_names.OUTCOME_ENDINGS)
-        plain_ends = {plain(end) for end in ends} | {f"y_{plain(n)}" for n in first.class_names}
-        outcome = next(
-            (c.name for c in zero_one if plain(c.name) in plain_ends and c.name != found.label),
-            None,
-        )
-        if outcome is not None and (found.label is None or not view.options.label):
-            return replace(found, label=None, one_hot=(outcome,))
-        return found
-    names = [c.name for c in zero_one]
-    columns = _outcomes_of(first, names) or next(
-        (
-            tuple(dict(zip(b.labels, b.columns, strict=True))[c] for c in first.class_names)
-            for b in blocks_named_by(first.class_names, names)
-        ),
-        (),
-    )
+        ends = {plain(f"{first.columns[0]}{ending}") for ending in column_names.OUTCOME_ENDINGS}
+        ends |= {f"y_{plain(name)}" for name in first.class_names}
+        outcome = next((name for name in names if plain(name) in ends and name != label), None)
+        if outcome is None or (label is not None and view.options.label):
+            return found
+        return replace(found, label=None, one_hot=(outcome,))
+    columns = _outcomes_of(first, names)
+    if not columns:
+        for block in blocks_named_by(first.class_names, names)[:1]:
+            place = dict(zip(block.labels, block.columns, strict=True))
+            columns = tuple(place[name] for name in first.class_names)
     if len(columns) != first.width:
         return found
     if len(columns) == 2 and all(c.endswith(column_names.OUTCOME) for c in columns):
         # Two complementary forecasts of one event: the first one counts.
-        view.note(
-            Notice.COMPLEMENT,
-            "info",
+        text = (
             f"'{short(first.columns[0])}' is taken as P(class 1), with its outcome '{short(columns[0])}'; "
-            f"'{short(first.columns[1])}' is its complement",
+            f"'{short(first.columns[1])}' is its complement"
         )
+        view.note(Notice.COMPLEMENT, "info", text)
         one = ScoreColumns((first.columns[0],), (), first.kind, 1, first.model)
         return replace(found, scores=(one, *found.scores[1:]), label=None, one_hot=(columns[0],))
     return _with_columns_of_labels(view, found, columns)
 
 
-def _with_columns_of_labels(view: TableView, found: Found, columns: tuple[str, ...]) -> Found:
+def _zero_one(view: TableView, taken: set[str]) -> list[str]:
+    return [c.name for c in view.table.columns if c.name not in taken and c.is_zero_one]
+
+
+def _with_columns_of_labels(
+    view: TableView, found: ColumnRoles, columns: tuple[str, ...]
+) -> ColumnRoles:
     """Take columns of 0 and 1 as one-hot labels, or as labels of their own if rows have none or several."""
     first = found.scores[0]
     labels = np.stack([view.table[c].head.astype(float) for c in columns], axis=1)
-    is_distribution = first.kind == "probabilities" and sum_to_one(
-        [view.table[c] for c in first.columns]
-    )
+    is_distribution = first.kind == "probabilities" and sum_to_one(view.columns(first))
     several = are_several(labels) and not is_distribution
     return replace(found, label=None, one_hot=columns, multilabel=several)
 
 
-def with_labels_of_their_own(view: TableView, taken: set[str]) -> Found | None:
+def with_labels_of_their_own(view: TableView, taken: set[str]) -> ColumnRoles | None:
     """Find columns of 0 and 1, and as many score columns that are named after them."""
     if not view.table.named or view.options.label is not None:
         return None
-    zero_one = [c.name for c in view.table.columns if c.name not in taken and is_zero_one(c)]
-    fractions = [
-        c.name
-        for c in view.numeric(taken)
-        if c.type == "number" and c.name not in zero_one and in_unit(c.head)
-    ]
+    zero_one = _zero_one(view, taken)
+    numbers = [c for c in view.numeric({*taken, *zero_one}) if c.type == "number" and c.in_unit]
     for names in (zero_one, without_common_words(zero_one) if len(zero_one) > 1 else ()):
-        for block in blocks_named_by(names, fractions):
+        for block in blocks_named_by(names, [c.name for c in numbers]):
             place = dict(zip(names, zero_one, strict=True))
-            scores = ScoreColumns(
-                block.columns,
-                block.labels,
-                view.options.kind_of_scores or "probabilities",
-                len(block.columns),
-            )
+            kind = view.options.kind_of_scores or "probabilities"
+            scores = ScoreColumns(block.columns, block.labels, kind, len(block.columns))
             columns = tuple(place[name] for name in block.labels)
-            return _with_columns_of_labels(view, Found((scores,)), columns)
+            return _with_columns_of_labels(view, ColumnRoles((scores,)), columns)
     return None
 
 

@@ -110,6 +110,16 @@ def no_event_of(classes: Iterable[str]) -> str | None:
     return next((w for w in (*(words - {happened or ""}), *pair) if w != happened), None)
 
 
+def is_event_first(classes: Sequence[str]) -> bool:
+    """Whether the first of two classes is the event, which comes last as the positive class.
+
+    >>> is_event_first(["Yes", "No"]), is_event_first(["no", "yes"]), is_event_first(["b", "a"])
+    (True, False, False)
+    """
+    spelled = [class_key(name) for name in classes]
+    return len(spelled) == len({*spelled}) == 2 and event_of(spelled) == spelled[0]
+
+
 def decode(
     values: npt.NDArray[Any] | Factor,
     k: int,
@@ -147,21 +157,16 @@ def decode(
     InputError
         If a label is none of the classes; names the row.
     """
-    if class_labels:
-        decoder = _Decoder(
-            Factor.of(values), k, class_names, columns, None, name, line, class_labels
-        )
-        codes, form, names, notice = decoder.by_given_labels(class_labels)
-        return Labels(codes[decoder.factor.codes], form, names, notice)
-    if (plain := _plain_indices(values, k, class_names, columns, base)) is not None:
+    if (
+        not class_labels
+        and (plain := _plain_indices(values, k, class_names, columns, base)) is not None
+    ):
         return Labels(plain, "class index", class_names or tuple(str(j) for j in range(k)))
-    factor = Factor.of(values)
     # In a numeric column NaN is a missing label, whatever the class names are.
     is_text = isinstance(values, Factor) or values.dtype.kind not in "fc"
-    names_of_classes = (*class_names, *columns) if is_text else ()
-    decoder = _Decoder(factor, k, class_names, columns, base, name, line, names_of_classes)
-    codes, form, names, notice = decoder.decode()
-    return Labels(codes[factor.codes], form, names, notice)
+    named = class_labels or ((*class_names, *columns) if is_text else ())
+    decoder = _Decoder(Factor.of(values), k, class_names, columns, base, name, line, named)
+    return decoder.by_given_labels(class_labels) if class_labels else decoder.decode()
 
 
 def _plain_indices(
@@ -185,98 +190,88 @@ def _plain_indices(
     return indices if np.array_equal(indices, values) else None
 
 
+@dataclass(eq=False)
 class _Decoder:
-    def __init__(
-        self,
-        factor: Factor,
-        k: int,
-        class_names: tuple[str, ...],
-        columns: tuple[str, ...],
-        base: int | None,
-        name: str,
-        line: Callable[[int], int | None],
-        named: tuple[str, ...],
-    ) -> None:
-        self.factor, self.k, self.base = factor, k, base
-        self.class_names, self.columns = class_names, columns
-        self.name, self.line = name, line
-        self.levels = [level.strip() for level in factor.levels]
-        class_words = {c.casefold() for c in named}
+    """The distinct labels of a column; `named` are classes that are none of the words for a missing label."""
+
+    factor: Factor
+    k: int
+    class_names: tuple[str, ...]
+    columns: tuple[str, ...]
+    base: int | None
+    name: str
+    line: Callable[[int], int | None]
+    named: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        self.levels = [level.strip() for level in self.factor.levels]
+        words = {c.casefold() for c in self.named}
         self.known = [
             j
             for j, level in enumerate(self.levels)
-            if not is_missing(level) or (level and level.casefold() in class_words)
+            if not is_missing(level) or (level and level.casefold() in words)
         ]
-        self.wholes = [whole(self.levels[j]) for j in self.known]
-
-    def decode(self) -> tuple[IntArray, str, tuple[str, ...], str]:
         if not self.known:
             raise InputError("holds no labels, only missing values", column=self.name)
+        self.texts = [self.levels[j] for j in self.known]
+        self.wholes = [whole(text) for text in self.texts]
+
+    def decode(self) -> Labels:
         names = self.class_names or tuple(str(j) for j in range(self.k))
-        if self.base is None:
-            by_name = self._by_name()
-            if by_name is not None:
-                return by_name
-        if all(w is not None for w in self.wholes):
-            return self._by_index([w for w in self.wholes if w is not None], names)
-        if self.base is not None and (by_name := self._by_name()) is not None:
-            return by_name  # the base does not apply to names
-        if self.k == 2:
-            pair = self._by_pair(names)
-            if pair is not None:
-                return pair
+        numbers = [number for number in self.wholes if number is not None]
+        are_numbers = len(numbers) == len(self.wholes)
+        # A base does not apply to names.
+        by_name = None if self.base is not None and are_numbers else self._by_name()
+        if by_name is not None:
+            return by_name
+        if are_numbers:
+            return self._by_index(numbers, names)
+        if self.k == 2 and (pair := self._by_pair(names)) is not None:
+            return pair
         raise self._unknown(names)
 
-    def by_given_labels(
-        self, labels: tuple[str, ...]
-    ) -> tuple[IntArray, str, tuple[str, ...], str]:
-        if not self.known:
-            raise InputError("holds no labels, only missing values", column=self.name)
+    def by_given_labels(self, labels: tuple[str, ...]) -> Labels:
         place = {class_key(label): j for j, label in enumerate(labels)}
-        codes = [place.get(class_key(self.levels[j]), -1) for j in self.known]
+        booleans = {"false": place.get("0", -1), "true": place.get("1", -1)} | place
+        codes = [booleans.get(class_key(text), -1) for text in self.texts]
         if -1 in codes:
             raise self._unknown(labels)
         are_words = any(whole(label) is None for label in labels)
-        return (
-            self._codes(codes),
-            "class name" if are_words else "class index",
-            self.class_names or labels,
-            "",
-        )
+        form = "class name" if are_words else "class index"
+        return self._labels(codes, form, self.class_names or labels)
 
-    def _codes(self, codes: Sequence[int]) -> IntArray:
+    def _labels(
+        self, codes: Sequence[int], form: str, names: tuple[str, ...], notice: str = ""
+    ) -> Labels:
         out = np.full(len(self.levels), -1, dtype=np.int32)
         out[self.known] = codes
-        return out
+        return Labels(out[self.factor.codes], form, names, notice)
 
-    def _by_name(self) -> tuple[IntArray, str, tuple[str, ...], str] | None:
+    def _by_name(self) -> Labels | None:
         if not self.class_names:
             return None
         index = {c: j for j, c in enumerate(self.columns)} if len(self.columns) == self.k else {}
         index |= {c: j for j, c in enumerate(self.class_names)}
-        texts = [self.levels[j] for j in self.known]
         # "1.0" means the class "1": whole numbers are often stored as floats.
         texts = [
-            t if t in index or w is None else str(w)
-            for t, w in zip(texts, self.wholes, strict=True)
+            text if text in index or number is None else str(number)
+            for text, number in zip(self.texts, self.wholes, strict=True)
         ]
         if all(t in index for t in texts):
             counted = self.class_names == tuple(str(j) for j in range(self.k))
             form = "class index" if counted else "class name"
-            return self._codes([index[t] for t in texts]), form, self.class_names, ""
+            return self._labels([index[t] for t in texts], form, self.class_names)
         folded = {c.casefold(): j for c, j in index.items()}
-        if len(folded) == len(index) and all(t.casefold() in folded for t in texts):
-            codes = self._codes([folded[t.casefold()] for t in texts])
-            notice = "labels and class names were matched without regard to upper and lower case"
-            return codes, "class name", self.class_names, notice
-        return None
+        if len(folded) < len(index) or any(t.casefold() not in folded for t in texts):
+            return None
+        notice = "labels and class names were matched without regard to upper and lower case"
+        codes = [folded[t.casefold()] for t in texts]
+        return self._labels(codes, "class name", self.class_names, notice)
 
-    def _by_index(
-        self, values: list[int], names: tuple[str, ...]
-    ) -> tuple[IntArray, str, tuple[str, ...], str]:
+    def _by_index(self, values: list[int], names: tuple[str, ...]) -> Labels:
         if self.k == 2 and -1 in values and set(values) <= {-1, 1} and self.base is None:
             notice = "labels -1 and +1 were read as class 0 and class 1"
-            return self._codes([(v + 1) // 2 for v in values]), "-1 and +1", names, notice
+            return self._labels([(v + 1) // 2 for v in values], "-1 and +1", names, notice)
         base = self.base or 0
         out_of_range = [
             (j, v) for j, v in zip(self.known, values, strict=True) if not 0 <= v - base < self.k
@@ -284,18 +279,17 @@ class _Decoder:
         if out_of_range:
             raise self._out_of_range(out_of_range, values, base)
         notice = ""
-        if self.class_names and {str(v) for v in values} & set(self.class_names):
-            shown = ", ".join(self.class_names[:5])
-            if self.class_names != tuple(str(j + base) for j in range(self.k)):
-                notice = (
-                    f"labels were read as positions counted from {base}, although the classes have "
-                    f"numbers as names ({shown})"
-                )
+        counted = tuple(str(j + base) for j in range(self.k))
+        if {str(v) for v in values} & set(self.class_names) and self.class_names != counted:
+            notice = (
+                f"labels were read as positions counted from {base}, although the classes have "
+                f"numbers as names ({', '.join(self.class_names[:5])})"
+            )
         form = "class index" if base == 0 else "class index, counted from 1"
-        return self._codes([v - base for v in values]), form, names, notice
+        return self._labels([v - base for v in values], form, names, notice)
 
-    def _by_pair(self, names: tuple[str, ...]) -> tuple[IntArray, str, tuple[str, ...], str] | None:
-        words = {class_key(self.levels[j]): self.levels[j] for j in self.known}
+    def _by_pair(self, names: tuple[str, ...]) -> Labels | None:
+        words = {class_key(text): text for text in self.texts}
         event = event_of(words)
         if event is None:
             return None
@@ -303,8 +297,8 @@ class _Decoder:
         if not self.class_names:
             names = (words.get(other, other), words.get(event, event))
         notice = f"the event is '{words.get(event, event)}' (class 1)"
-        codes = [int(class_key(self.levels[j]) == event) for j in self.known]
-        return self._codes(codes), f"{other} or {event}", names, notice
+        codes = [int(class_key(text) == event) for text in self.texts]
+        return self._labels(codes, f"{other} or {event}", names, notice)
 
     def _out_of_range(
         self, wrong: list[tuple[int, int]], values: list[int], base: int
@@ -312,21 +306,24 @@ class _Decoder:
         level, value = min(wrong, key=lambda w: self._first_row(w[0]))
         row = self._first_row(level)
         remedy = "correct the label, or check which columns are the scores"
+        readings = []
         if base == 0 and min(values) >= 1 and max(values) == self.k:
             remedy = "if the labels count from 1, say so (label base 1, --label-base 1)"
+            readings.append(Reading("the labels count the classes from 1", {"label_base": 1}))
         return InputError(
             f"label {value} but there are {self.k:,} classes ({base}..{self.k - 1 + base})",
             row=row + 1,
             line=self.line(row),
             column=self.name,
             remedy=remedy,
+            readings=readings,
         )
 
     def _unknown(self, names: tuple[str, ...]) -> InputError:
         if not self.class_names:
             if self.k == 2 and len(self.known) == 2:
-                raise self._which_event(*sorted(self.levels[j] for j in self.known))
-            examples = ", ".join(f"'{short(self.levels[j])}'" for j in self.known[:5])
+                raise self._which_event(*sorted(self.texts))
+            examples = ", ".join(f"'{short(text)}'" for text in self.texts[:5])
             return InputError(
                 f"the labels are text ({examples}{', …' if len(self.known) > 5 else ''}), but nothing says "
                 "which class each of them is",

@@ -147,6 +147,8 @@ class ReadingOptions:
         Beside a confidence: the column with the predicted class, and the one that says whether it was right.
     repair : tuple of str
         Keys of the repairs to apply ("renormalise", "drop-missing", "percent", ...).
+    sheet : str, optional
+        The sheet of an Excel workbook; if left out, the only one that holds a table of numbers.
     choices : str, optional
         How questions with choices (logs of language models, rows with different numbers of scores) become rows: "top", the top
         choice of each question; "each", one row per choice; or a number, only the questions with that many choices. If left out:
@@ -170,6 +172,7 @@ class ReadingOptions:
     correct_column: str | None = None
     repair: tuple[str, ...] = ()
     choices: str | None = None
+    sheet: str | None = None
 
     def __post_init__(self) -> None:
         for key in ("scores", "models", "groups", "class_names", "repair"):
@@ -178,18 +181,17 @@ class ReadingOptions:
                 value = (value,)
             if value is not None:
                 object.__setattr__(self, key, tuple(str(v) for v in value))
-        if self.kind not in (None, "probabilities", "logits", "confidence"):
-            raise OptionError(
-                f"the kind must be probabilities, logits or confidence, got '{self.kind}'."
-            )
+        for key, what, known in (
+            ("kind", "kind", (None, "probabilities", "logits", "confidence")),
+            ("weight_kind", "kind of weights", ("importance", "frequency")),
+            ("label_base", "label base", (None, 0, 1)),
+        ):
+            if (value := getattr(self, key)) not in known:
+                *others, last = (str(each) for each in known if each is not None)
+                allowed = f"{', '.join(others)} or {last}"
+                raise OptionError(f"the {what} must be {allowed}, got {value!r}.")
         if self.scores is not None and self.models is not None:
             raise OptionError("give the score columns of one model, or the models, not both.")
-        if self.weight_kind not in ("importance", "frequency"):
-            raise OptionError(
-                f"the kind of weights must be importance or frequency, got '{self.weight_kind}'."
-            )
-        if self.label_base not in (None, 0, 1):
-            raise OptionError(f"the label base must be 0 or 1, got {self.label_base!r}.")
         if self.choices is not None:
             choices = str(self.choices)
             if choices not in ("top", "each") and not re.fullmatch(

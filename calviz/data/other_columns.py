@@ -156,52 +156,56 @@ class OtherColumns:
 
     def build(self, fetched: Fetched) -> dict[str, Any]:
         """Return the columns as arguments of `Predictions`, by name."""
-        layout = self.layout
-        n = fetched.scores[0].shape[0]
+        layout, n = self.layout, fetched.scores[0].shape[0]
+        for_map = isinstance(self.options, ReadingForMap)
+
+        def one(name: str) -> npt.NDArray[Any] | Factor:
+            return one_dimensional(fetched.columns[name])
+
         groups: dict[str, Factor] = {}
         texts: dict[str, Factor] = {}
+        numbers = {name: as_numbers(one(name), name) for name in layout.numbers}
+        columns: dict[str, Any] = {"groups": groups, "texts": texts, "numbers": numbers}
         unused = [f"{short(name)} (too many fractions)" for name in layout.unused]
         for name in layout.groups:
-            if isinstance(self.options, ReadingForMap) and self._is_left_out(name, fetched, n):
+            if for_map and self._is_left_out(name, fetched, n):
                 continue
-            factor = Factor.of(one_dimensional(fetched.columns[name]))
-            varied = len(factor.levels) > 1 or n == 1
-            few = len(factor.levels) <= GROUP_LEVELS and (len(factor.levels) < n or n <= 2)
-            if layout.groups_chosen or (varied and few):
-                groups[name] = factor
-            elif isinstance(self.options, ReadingForMap):
-                texts[name] = factor
-            else:
-                count = len(factor.levels)
-                if count > 1 and self.table[name].type == "text":
-                    texts[name] = factor
+            factor, shown = Factor.of(one(name)), self._shown(name)
+            count = len(factor.levels)
+            few = count <= GROUP_LEVELS and (count < n or n <= 2)
+            if layout.groups_chosen or (few and (count > 1 or n == 1)):
+                groups[shown] = factor
+                continue
+            if for_map or (count > 1 and self.table[name].type == "text"):
+                texts[shown] = factor
+            if not for_map:
                 unused.append(f"{short(name)} ({count:,} value{'s' if count != 1 else ''})")
         if unused:
-            self.notices.append(
-                Notice.UNUSED_GROUPS.finding(
-                    "info",
-                    f"not used as groups because they have one value or too many: {', '.join(unused[:8])}"
-                    + (f" and {len(unused) - 8} more" if len(unused) > 8 else ""),
-                )
-            )
-        columns: dict[str, Any] = {
-            "groups": {self._shown(name): factor for name, factor in groups.items()},
-            "texts": {self._shown(name): factor for name, factor in texts.items()},
-        }
+            more = f" and {len(unused) - 8} more" if len(unused) > 8 else ""
+            text = f"not used as groups because they have one value or too many: {', '.join(unused[:8])}{more}"
+            self.notices.append(Notice.UNUSED_GROUPS.finding("info", text))
         if layout.split is not None:
-            columns["splits"] = Factor.of(one_dimensional(fetched.columns[layout.split]))
+            columns["splits"] = Factor.of(one(layout.split))
         if layout.id is not None:
-            ids = one_dimensional(fetched.columns[layout.id])
+            ids = one(layout.id)
             columns["ids"] = ids.values() if isinstance(ids, Factor) else ids
-        columns["numbers"] = {
-            name: as_numbers(one_dimensional(fetched.columns[name]), name)
-            for name in layout.numbers
-        }
         for name in layout.kept:
             if not self._is_left_out(name, fetched, n):
-                self._keep(name, one_dimensional(fetched.columns[name]), columns)
-        columns |= self._clusters_weights_times(fetched)
-        self._keep_times(columns, fetched)
+                self._keep(name, one(name), columns)
+        names = {"clusters": layout.cluster, "weights": layout.weight, "times": layout.time}
+        columns["column_names"] = {k: self._shown(name) for k, name in names.items() if name}
+        if layout.cluster is not None:
+            clusters = Factor.of(one(layout.cluster))
+            columns["clusters"] = in_column(layout.cluster, checked_clusters, clusters)
+        if layout.weight is not None:
+            weights = as_numbers(one(layout.weight), layout.weight).astype(np.float64)
+            weights = in_column(layout.weight, checked_weights, weights)
+            if self.options.weight_kind == "frequency":
+                self.counts = weights
+            else:
+                columns["weights"] = weights
+        if layout.time is not None:
+            self._add_times(layout.time, one(layout.time), columns)
         return columns
 
     def _is_left_out(self, name: str, fetched: Fetched, n: int) -> bool:
@@ -228,45 +232,20 @@ class OtherColumns:
         plain = name.removeprefix("group_")
         return plain if self.table.arrays and plain not in self.table else name
 
-    def _clusters_weights_times(self, fetched: Fetched) -> dict[str, Any]:
-        """Return clusters, weights and times of the rows; frequency weights are stored in `counts`."""
-        layout = self.layout
-        names = {"clusters": layout.cluster, "weights": layout.weight, "times": layout.time}
-        columns: dict[str, Any] = {
-            "column_names": {k: self._shown(name) for k, name in names.items() if name is not None}
-        }
-        if layout.cluster is not None:
-            clusters = Factor.of(one_dimensional(fetched.columns[layout.cluster]))
-            columns["clusters"] = in_column(layout.cluster, checked_clusters, clusters)
-        if layout.weight is not None:
-            values = one_dimensional(fetched.columns[layout.weight])
-            weights = as_numbers(values, layout.weight).astype(np.float64)
-            weights = in_column(layout.weight, checked_weights, weights)
-            if self.options.weight_kind == "frequency":
-                self.counts = weights
-            else:
-                columns["weights"] = weights
-        if layout.time is not None:
-            values = one_dimensional(fetched.columns[layout.time])
-            try:
-                columns["times"] = as_times(values, layout.time)
-            except InputError as error:
-                if self.options.time_column is not None:
-                    raise
-                text = f"'{short(layout.time)}' is not used as times: {error}"
-                self.notices.append(Notice.UNUSED_VALUES.finding("info", text))
-        return columns
-
-    def _keep_times(self, columns: dict[str, Any], fetched: Fetched) -> None:
-        """Add times to the texts, as the file has them, where they have offsets, cannot be used, or all columns are kept."""
-        name = self.layout.time
-        if name is None:
-            return
-        values = one_dimensional(fetched.columns[name])
+    def _add_times(
+        self, name: str, values: npt.NDArray[Any] | Factor, columns: dict[str, Any]
+    ) -> None:
+        """Add times, also as the file has them where they have offsets, cannot be used, or all columns are kept."""
+        try:
+            columns["times"] = as_times(values, name)
+        except InputError as error:
+            if self.options.time_column is not None:
+                raise
+            text = f"'{short(name)}' is not used as times: {error}"
+            self.notices.append(Notice.UNUSED_VALUES.finding("info", text))
         if isinstance(values, np.ndarray) and values.dtype.kind == "M":
             return
-        written = Factor.of(values)
-        keeps_all = isinstance(self.options, ReadingForMap)
+        written, keeps_all = Factor.of(values), isinstance(self.options, ReadingForMap)
         if keeps_all or "times" not in columns or have_offsets(written):
             columns["texts"][self._shown(name)] = written
 
@@ -281,20 +260,16 @@ def in_column(name: str, check: Callable[[Any], Any], values: Any) -> Any:
 
 def rows_taken(columns: dict[str, Any], keep: BoolArray) -> dict[str, Any]:
     """Return the columns of the rows of a mask, shape (n,)."""
-    taken = dict(columns)
-    taken["groups"] = {key: factor.take(keep) for key, factor in columns["groups"].items()}
-    taken["texts"] = {key: factor.take(keep) for key, factor in columns["texts"].items()}
-    taken["numbers"] = {key: column[keep] for key, column in columns["numbers"].items()}
-    for key in ("weights", "times"):
-        if key in columns:
-            taken[key] = columns[key][keep]
-    if "clusters" in columns:
-        taken["clusters"] = columns["clusters"].take(keep)
-    if "splits" in columns:
-        taken["splits"] = columns["splits"].take(keep)
-    if "ids" in columns:
-        taken["ids"] = columns["ids"][keep]
-    return taken
+
+    def taken(value: Any) -> Any:
+        if isinstance(value, dict):
+            return {key: taken(column) for key, column in value.items()}
+        return value.take(keep) if isinstance(value, Factor) else value[keep]
+
+    names = columns["column_names"]
+    return {k: taken(v) for k, v in columns.items() if k != "column_names"} | {
+        "column_names": names
+    }
 
 
 # ---- Recognition

@@ -125,6 +125,7 @@ class _Thrift:
 #: Columns decoded together: enough to fill cache lines, few compared with the whole array.
 _BATCH = 32
 _WORKERS = 2
+_FEW_ROWS = 20_000
 
 
 @dataclass(eq=False, kw_only=True)
@@ -141,7 +142,8 @@ class ParquetTable(arrow_tables.TypedTable):
     def _table(self, columns: list[str]) -> Any:
         texts = [name for name in columns if arrow_tables.is_text(self.schema.field(name).type)]
         with self._opened(texts) as file:
-            return file.read(columns=columns)
+            # Threads cost more than they gain with few rows.
+            return file.read(columns=columns, use_threads=self.rows > _FEW_ROWS)
 
     def _scores(self, group: tuple[str, ...]) -> FloatArray:
         out, lists = self._out(group)
@@ -266,7 +268,7 @@ class _ParquetHeads:
             return self._read.pop(name)
         names = self._blocks[self._block_of[name]] if name in self._block_of else [name]
         with arrow_tables.readable("Parquet"):
-            for batch in self._file.iter_batches(batch_size=SAMPLE_ROWS, columns=names):
+            for batch in self._file.iter_batches(SAMPLE_ROWS, columns=names, use_threads=False):
                 self._read |= {n: pa.chunked_array([batch.column(n)]) for n in names}
                 return self._read.pop(name)
         raise no_rows("there are columns but no rows of data")

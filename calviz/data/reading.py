@@ -27,7 +27,6 @@ from calviz.core.profile import (
 )
 from calviz.core.row_columns import Factor
 from calviz.data.building import Built, build
-from calviz.data.evidence import levels
 from calviz.data.format import FORMATS, Format, Source, Table, format_of, with_rows_of_all
 from calviz.data.joining import LabelFile, in_label_file, join
 from calviz.data.loaded import Loaded, Notice, ReadingForMap, ReadingOptions, Recognition, short
@@ -359,7 +358,7 @@ def read(
             return _read_logs(Logs.of_folder(Path(source), name), options)
         if isinstance(source, tuple):
             return _read_logs(Logs.of_files(source, name), options)
-        with Source(source, name) as opened:
+        with Source(source, name, options.sheet) as opened:
             return _read(opened, options, labels)
 
 
@@ -433,7 +432,7 @@ def _recognised(table: Table, options: ReadingOptions) -> ColumnRoles:
     if label is None or label.width is not None:
         return layout
     width = max((s.width for s in layout.scores), default=2)
-    seen, most = len(levels(label)), max(2, width)
+    seen, most = len(label.levels), max(2, width)
     if seen >= most or (seen > 1 and width > _FEW_CLASSES):
         return layout
     wider = with_rows_of_all(table)

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 
-from calviz.core.errors import InputError, OptionError
+import numpy as np
+
+from calviz.core.errors import InputError, OptionError, Reading
 from calviz.data import column_names
-from calviz.data.class_order import with_labels
-from calviz.data.column_names import plain
-from calviz.data.format import Table
+from calviz.data.column_names import is_of_first_class, plain
+from calviz.data.format import Column, Table
+from calviz.data.header_classes import with_event_last, with_labels
 from calviz.data.label_columns import (
+    ask_if_predicted,
     event_column,
+    label_by_word,
     label_column,
     named_by_an_unnamed_label,
     named_label,
@@ -18,6 +24,7 @@ from calviz.data.label_columns import (
     with_labels_of_their_own,
     with_one_hot,
 )
+from calviz.data.labels import EVENT_WORDS, class_key, event_of, no_event_of, whole
 from calviz.data.loaded import Notice, ReadingForMap, ReadingOptions, known_columns, short
 from calviz.data.other_columns import (
     cluster_and_weight_hints,
@@ -28,9 +35,22 @@ from calviz.data.other_columns import (
     split_column,
     time_column,
 )
-from calviz.data.roles import ColumnRoles, Found, TableView
-from calviz.data.score_columns import find_scores
-from calviz.data.single_scores import of_named_class, single_score
+from calviz.data.roles import (
+    BELOW_CHANCE,
+    CLEAR,
+    FEWEST_ROWS,
+    NEARLY_ALL,
+    ColumnRoles,
+    Confidence,
+    ScoreColumns,
+    TableView,
+    agree,
+    follows,
+    share_equal,
+    sum_to_one,
+    summing,
+)
+from calviz.data.score_columns import by_values, find_scores, only_with_words, single_by_name
 
 
 def recognise(table: Table, options: ReadingOptions) -> ColumnRoles:
@@ -45,96 +65,84 @@ def recognise(table: Table, options: ReadingOptions) -> ColumnRoles:
     """
     _check_options(table, options)
     view = TableView(table, options)
-    split, identifier = split_column(view), identifier_column(view)
-    cluster, weight = options.cluster_column or None, options.weight_column or None
-    roles = (split, identifier, options.label, weight, options.time_column, cluster)
-    taken = {c for c in roles if c}
-    if cluster == identifier:
-        # A column that defines clusters does not identify single rows.
-        identifier = None
-    found = _scores_and_label(view, taken)
-    used = taken | found.used
+    taken = columns_of_rows(view)
+    return with_other_roles(view, _scores_and_label(view, taken), taken)
+
+
+def columns_of_rows(view: TableView) -> set[str]:
+    """The columns that say something of the rows, and so hold neither scores nor labels."""
+    options = view.options
+    named = (options.label, options.weight_column, options.time_column, options.cluster_column)
+    names = {split_column(view), identifier_column(view), *named}
+    return {name for name in names if name and name in view.table}
+
+
+def with_other_roles(view: TableView, found: ColumnRoles, taken: set[str]) -> ColumnRoles:
+    """Add the roles of all columns but scores and labels."""
+    options, cluster = view.options, view.options.cluster_column or None
+    identifier, used = identifier_column(view), taken | found.used
     numbers = number_columns(view, used | set(options.groups or ()))
-    time = _time(view, used)
-    if time is not None:
-        used.add(time)
-    groups, unused, kept = _remaining(view, used, numbers)
-    return ColumnRoles(
-        scores=found.scores,
-        confidence=found.confidence,
-        label=found.label,
-        one_hot=found.one_hot,
-        multilabel=found.multilabel,
-        correct=found.correct,
-        split=split,
-        id=identifier,
+    # For a map, other columns are copied as they are.
+    for_map = isinstance(options, ReadingForMap)
+    time = options.time_column or None if for_map else time_column(view, used)
+    used |= {time} if time else set()
+    # The cluster column may also be sliced by, if it has few values.
+    cluster_only = {cluster} if cluster else set[str]()
+    groups, unused = group_columns(view, (used | set(numbers)) - cluster_only)
+    if options.groups is not None:
+        groups, unused = options.groups, ()
+    kept: tuple[str, ...] = ()
+    if for_map:
+        unused, kept = (), others(view, {*used, *numbers, *groups})
+    else:
+        view.notices.extend(cluster_and_weight_hints(view, used | cluster_only))
+    return replace(
+        found,
+        split=split_column(view),
+        # A column that defines clusters does not identify single rows.
+        id=None if identifier == cluster else identifier,
         groups=groups,
         groups_chosen=options.groups is not None,
         numbers=numbers,
         unused=unused,
         kept=kept,
         cluster=cluster,
-        weight=weight,
+        weight=options.weight_column or None,
         time=time,
         notices=tuple(view.notices),
     )
 
 
-# ---- Scores and label
-
-
-def _scores_and_label(view: TableView, taken: set[str]) -> Found:
+def _scores_and_label(view: TableView, taken: set[str]) -> ColumnRoles:
+    options = view.options
     named = named_label(view, taken)
     event = event_column(view, taken) if named is None else None
-    if view.options.kind == "confidence":
+    if options.kind == "confidence":
         return single_score(view, taken, named or event)
     scores = find_scores(view, taken, named or event)
-    found = Found(scores, label=named)
-    if event is not None and scores and scores[0].width <= 2:
-        found.label = event
-    chosen = view.options.scores or view.options.models
-    if named is None and not chosen and not isinstance(view.options, ReadingForMap):
+    found = ColumnRoles(scores, label=event if scores and scores[0].width <= 2 and event else named)
+    if not (named or options.scores or options.models or isinstance(options, ReadingForMap)):
         found = named_by_an_unnamed_label(view, taken) or found
     if not found.scores:
         own = with_labels_of_their_own(view, taken) if named is None else None
         found = own or single_score(view, taken, named or event)
     if found.confidence is not None:
         return found
-    if view.options.label is None and not found.one_hot:
+    if options.label is None and not found.one_hot:
         found = with_one_hot(view, found, taken)
-    if found.label is not None and found.label == event:
+    label, scores = found.label, found.scores
+    if label is not None and label == event:
         text = f"the column '{short(event)}' is taken as the label"
         view.note(Notice.LABEL_COLUMN, "info", text)
-    if found.label is None and not found.one_hot:
-        found.label = label_column(view, found.scores, taken | found.used)
-    if len(found.scores) == 1 and not view.options.models:
-        found.scores = (of_named_class(view, found.scores[0], found.label),)
-    found.scores = tuple(with_labels(view, s, found.label) for s in found.scores)
+    if label is None and not found.one_hot:
+        label = label_column(view, scores, taken | found.used)
+    if len(scores) == 1 and not options.models:
+        scores = (of_named_class(view, scores[0], label),)
+    scores = tuple(with_labels(view, s, label) for s in scores)
+    found = with_event_last(view, replace(found, scores=scores, label=label))
+    ask_if_predicted(view, found, taken)
     note_agreement(view, found, taken)
     return found
-
-
-def _time(view: TableView, used: set[str]) -> str | None:
-    """Return the column with the times; for a map, only a requested one, as other columns are copied as they are."""
-    if isinstance(view.options, ReadingForMap):
-        return view.options.time_column or None
-    return time_column(view, used)
-
-
-def _remaining(
-    view: TableView, used: set[str], numbers: tuple[str, ...]
-) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]:
-    """Return the groups, the columns that cannot be groups, and, for a map, the columns that are only copied."""
-    options = view.options
-    # The cluster column may also be sliced by, if it has few values.
-    cluster_only = {options.cluster_column} if options.cluster_column else set[str]()
-    groups, unused = group_columns(view, (used | set(numbers)) - cluster_only)
-    if options.groups is not None:
-        groups, unused = options.groups, ()
-    if isinstance(options, ReadingForMap):
-        return groups, (), others(view, {*used, *numbers, *groups})
-    view.notices.extend(cluster_and_weight_hints(view, used | cluster_only))
-    return groups, unused, ()
 
 
 # ---- Options
@@ -161,52 +169,425 @@ def with_array_names(table: Table, options: ReadingOptions) -> ReadingOptions:
     )
 
 
+#: Options that name a column, and what it is called in messages; those of the rows come last.
+_NAMED = {
+    "label": "label",
+    "split_column": "split column",
+    "id_column": "identifier column",
+    "prediction_column": "column of predictions",
+    "correct_column": "column that says what was right",
+    "cluster_column": "cluster column",
+    "weight_column": "weight column",
+    "time_column": "time column",
+}
+
+
 def _check_options(table: Table, options: ReadingOptions) -> None:
-    wanted = [
-        ("label", options.label),
-        ("split column", options.split_column),
-        ("identifier column", options.id_column),
-        ("cluster column", options.cluster_column),
-        ("weight column", options.weight_column),
-        ("time column", options.time_column),
-        ("column of predictions", options.prediction_column),
-        ("column that says what was right", options.correct_column),
-        *(("group", g) for g in options.groups or ()),
-        *(("score column", s) for s in options.scores or () if not s.endswith("*")),
-    ]
-    for what, name in wanted:
-        if name and name not in table:
+    """Refuse a column that is not there, that has two roles, or whose name says that it is the label or the score."""
+    single = [(what, name) for key, what in _NAMED.items() if (name := getattr(options, key))]
+    scores = [("score column", s) for s in options.scores or () if not s.endswith("*")]
+    for what, name in (*single, *(("group", g) for g in options.groups or () if g), *scores):
+        if name not in table:
             raise OptionError(
                 f"the {what} '{short(name)}' is not in the {table.holder}; {known_columns(table.names)}."
             )
         # Unusable score columns are reported by `score_columns`.
-        if name and what != "score column" and table[name].type == "other":
+        if what != "score column" and table[name].type == "other":
             raise InputError(f"cannot be the {what}: {table[name].note}", column=name)
-    _check_meanings(options)
-
-
-def _check_meanings(options: ReadingOptions) -> None:
-    """Refuse a column that is given two roles, or whose name says that it is the label or the score."""
+    if options.sheet is not None and not table.format.startswith("Excel"):
+        raise OptionError(f"the {table.holder} has no sheets; leave out the sheet.")
     of_rows = [
-        ("cluster column", options.cluster_column),
-        ("weight column", options.weight_column),
-        ("time column", options.time_column),
+        pair for pair in single if pair[0] in ("cluster column", "weight column", "time column")
     ]
-    named = [("label", options.label), *(("score column", s) for s in options.scores or ())]
-    for at, (what, name) in enumerate(of_rows):
-        if not name:
-            continue
-        for other, its_name in (*named, *of_rows[:at]):
+    others = [("label", options.label), *scores]
+    for what, name in of_rows:
+        for other, its_name in others:
             if name == its_name:
                 raise OptionError(
                     f"the column '{short(name)}' is named as the {other} and as the {what}; name another one for one of them."
                 )
-        called = plain(name)
+        others.append((what, name))
         for meaning, usual, chosen in (
             ("label", column_names.LABELS, options.label),
             ("score", column_names.PROBABILITIES, options.scores),
         ):
-            if called in usual and not chosen:
+            if plain(name) in usual and not chosen:
                 raise OptionError(
                     f"'{short(name)}' looks like the {meaning}; give the {meaning} column, or choose another {what}."
                 )
+
+
+# ---- A single score: the probability of the event, or the confidence that the prediction is right
+
+#: With more columns than this, the label is not looked for by what the prediction says of it.
+_MOST_CANDIDATES = 50
+
+
+def single_score(view: TableView, taken: set[str], label: str | None) -> ColumnRoles:
+    """Return a single score, as the probability of the event or as the confidence of the prediction, whichever the values support.
+
+    Raises
+    ------
+    InputError
+        If there is no score, or if it can be neither for sure.
+    """
+    kind = view.options.kind
+    predicted = view.predicted({*taken, label or ""})
+    if label is None and predicted is not None:
+        worded = label_by_word(view, {*taken, predicted})
+        if worded is not None and view.table[worded].classes & view.table[predicted].classes:
+            text = f"the column '{short(worded)}' is taken as the label, and '{short(predicted)}' as the prediction"
+            view.note(Notice.LABEL_COLUMN, "info", text)
+            label = worded
+    confidence = None if view.options.kind_of_scores else _confidence(view, taken, label)
+    if confidence is not None:
+        truth = label or _label_by_correct(view, taken, confidence)
+        if kind is None and truth is not None and _is_of_event(view, confidence, truth):
+            score = single_by_name(view, {*taken, confidence.correct or ""}, truth)
+            if score is None or score.columns[0] != confidence.score:
+                score = ScoreColumns((confidence.score,), (), "probabilities", 1)
+            return ColumnRoles((score,), label=truth, correct=confidence.correct)
+        return ColumnRoles(confidence=confidence, label=_true_class(view, taken, confidence, truth))
+    if kind == "confidence":
+        raise InputError(
+            "there is no confidence with something that says whether the prediction was right",
+            remedy="add a column 'correct', or the columns 'true_label' and 'pred_label'",
+        )
+    if (top := _top_of_pipeline(view, taken)) is not None:
+        return top
+    score = single_by_name(view, taken, label)
+    scores = (score,) if score is not None else by_values(view, taken, label)
+    if not scores:
+        raise no_scores(view, taken)
+    return ColumnRoles(scores, label=label)
+
+
+def of_named_class(view: TableView, score: ScoreColumns, label: str | None) -> ScoreColumns:
+    """Return a single score with the class that its name holds.
+
+    Raises
+    ------
+    InputError
+        If it is called like the opposite of the event, and nothing says which of the two it is.
+    """
+    truth = None if label is None else view.table[label]
+    if truth is None or score.width > 1 or view.options.class_names or truth.width is not None:
+        return score
+    name = score.columns[0]
+    words, texts = column_names.words(name), truth.levels
+    spelled = {class_key(text): text for text in texts}
+    if score.class_names and class_key(score.class_names[0]) in spelled:
+        return score
+    named = [
+        text for text in texts if whole(text) is None and {*column_names.words(text)} <= {*words}
+    ]
+    if not named and len(words) > 1 and words[-2] in column_names.BEFORE_NUMBERS:
+        named = [text for key, text in spelled.items() if key == words[-1]]
+    if len(named) == 1 and len(spelled) == 2:
+        key = class_key(named[0])
+        return replace(score, class_names=(named[0] if whole(key) is None else key,))
+    if score.class_names and is_of_first_class(score.class_names[0], ("0", "1")):
+        return score
+    if not view.options.scores:
+        _ask_if_of_the_other(view, view.table[name], truth)
+    _ask_if_opposite(view.table[name], truth, spelled)
+    return score
+
+
+def _follows(score: Column, truth: Column) -> float:
+    """How clearly the event of a label follows a score, in standard errors; 0 if one cannot tell."""
+    if truth.event is None or score.head.shape != truth.head.shape:
+        return 0.0
+    hit, known = truth.event
+    return follows(score.head[known].astype(np.float64), hit[known])
+
+
+def _ask_if_of_the_other(view: TableView, score: Column, truth: Column) -> None:
+    """Ask if another column is one minus the score, and the labels follow that one."""
+    if not score.in_unit or _follows(score, truth) > -CLEAR:
+        return
+    free = view.numeric({score.name, truth.name})
+    other = next((c for c in free if sum_to_one([score, c])), None)
+    if other is not None:
+        raise InputError(
+            f"'{short(score.name)}' and '{short(other.name)}' sum to 1, and the labels in '{short(truth.name)}' follow the second; "
+            "say which is the probability of the event",
+            readings=[Reading(f"'{c.name}'", {"scores": (c.name,)}) for c in (other, score)],
+        )
+
+
+def _ask_if_opposite(score: Column, truth: Column, classes: Mapping[str, str]) -> None:
+    """Ask if a score is called like the opposite of the event that the label records, such as survival beside died."""
+    happened, other = event_of(classes), no_event_of(classes)
+    if happened is None or other is None:
+        return
+    of_label = 1 if whole(happened) is None else _polarity(truth.name)
+    of_score = _polarity(score.name)
+    if not of_score or of_score == (of_label or 1):
+        return
+    if not of_label and (truth.event is None or _follows(score, truth) > CLEAR):
+        return  # a label without a meaning may record the opposite: then the values tell
+    one, two = (k if whole(k) is not None else classes.get(k, k) for k in (other, happened))
+    raise InputError(
+        f"'{short(score.name)}' sounds like the opposite of the event in '{short(truth.name)}'; say what it is",
+        readings=[
+            Reading(f"the probability of '{b}'", {"class_names": (a, b)})
+            for a, b in ((two, one), (one, two))
+        ],
+    )
+
+
+def _polarity(name: str) -> int:
+    """1 for a name with a word for an event, -1 for one with a word for its opposite, 0 for others."""
+    words = {*column_names.words(name)}
+    if words & (column_names.NO_EVENT_WORDS | column_names.NEGATIONS) or name.startswith("1-"):
+        return -1
+    return int(bool(words & (EVENT_WORDS | {*column_names.EVENTS, "mortality"})))
+
+
+def _confidence(view: TableView, taken: set[str], label: str | None) -> Confidence | None:
+    """The column that may be the confidence of a prediction, if something may say whether that was right."""
+    correct = correct_column(view, taken)
+    predicted = view.predicted({*taken, label or "", correct or ""})
+    known = correct is not None or (predicted is not None and label is not None)
+    if not known and not isinstance(view.options, ReadingForMap):
+        return None
+    others = {*taken, predicted or "", correct or "", label or ""}
+    chosen = [name for name in view.options.scores or () if name in view.table]
+    score = chosen[0] if chosen else view.named(column_names.CONFIDENCES, others)
+    if score is None and known:
+        usual = (view.named((name,), others) for name in column_names.PROBABILITIES)
+        named = [name for name in usual if name and view.table[name].type == "number"]
+        score = named[0] if named else only_with_words(view.numeric(others))
+    log = score is None and (score := view.named(column_names.LOG_CONFIDENCES, others)) is not None
+    if score is None or not view.table[score].numeric or view.table[score].width is not None:
+        return None
+    # A map needs no truth.
+    return Confidence(score, correct, predicted, log) if known else Confidence(score, log=log)
+
+
+def correct_column(view: TableView, taken: set[str]) -> str | None:
+    """The column that says whether each prediction was right: the chosen one, or by its name; one that holds classes is none."""
+    if view.options.correct_column is not None:
+        return view.options.correct_column
+    name = view.named(column_names.CORRECTS, taken)
+    if name is None or view.table[name].width is not None:
+        return None
+    column = view.table[name]
+    may_be = column.is_zero_one or (len(column.classes) <= 2 and event_of(column.classes))
+    return name if may_be else None
+
+
+def _label_by_correct(view: TableView, taken: set[str], confidence: Confidence) -> str | None:
+    """The column that equals the prediction where, and only where, that was right."""
+    if confidence.correct is None or confidence.predicted is None:
+        return None
+    right = view.table[confidence.correct].event
+    predicted = view.table[confidence.predicted].keys
+    if right is None:
+        return None
+    said = np.array([hit if known else None for hit, known in zip(*right, strict=True)])
+    fits = []
+    roles = (*taken, confidence.correct, confidence.predicted, confidence.score)
+    free = [c for c in view.table.columns[:_MOST_CANDIDATES] if c.name not in roles]
+    for column in free:
+        as_long = len(column.head) == len(predicted)
+        if not (as_long and column.is_label_like and len(column.classes) > 1):
+            continue
+        pairs = zip(column.keys, predicted, strict=True)
+        equal = np.array([None if None in pair else pair[0] == pair[1] for pair in pairs])
+        if share_equal(equal, said) >= NEARLY_ALL:
+            fits.append(column.name)
+    if len(fits) != 1:
+        return None
+    text = (
+        f"the column '{short(fits[0])}' is taken as the label: '{short(confidence.predicted)}' equals it where "
+        f"'{short(confidence.correct)}' says that it was right"
+    )
+    view.note(Notice.LABEL_COLUMN, "info", text)
+    return fits[0]
+
+
+def _true_class(
+    view: TableView, taken: set[str], confidence: Confidence, label: str | None
+) -> str | None:
+    """The column with the true class beside a prediction: one that shares values with it."""
+    roles = {confidence.score, confidence.correct or "", confidence.predicted or ""}
+    label = label or view.named(column_names.LABELS, taken | roles)
+    if label is None or confidence.predicted is None or view.options.label or confidence.correct:
+        return label
+    predicted = view.table[confidence.predicted].classes
+    if predicted & view.table[label].classes:
+        return label
+    sharing = [c.name for c in _texts(view, taken | roles) if predicted & c.classes]
+    return sharing[0] if len(sharing) == 1 else label
+
+
+def _texts(view: TableView, taken: set[str]) -> list[Column]:
+    columns = view.table.columns[:_MOST_CANDIDATES]
+    return [c for c in columns if c.type == "text" and c.name not in taken]
+
+
+def _is_of_event(view: TableView, confidence: Confidence, label: str) -> bool:
+    """Whether a score is the probability of the event rather than the confidence of the prediction, as the values say.
+
+    Raises
+    ------
+    InputError
+        If it can be neither for sure.
+    """
+    column, truth = view.table[confidence.score], view.table[label]
+    name = plain(column.name)
+    called_confidence = name in column_names.CONFIDENCES and name not in column_names.PROBABILITIES
+    if confidence.log or truth.width is not None or not column.in_unit:
+        return False
+    classes = truth.classes
+    if confidence.predicted is not None:
+        classes |= view.table[confidence.predicted].classes
+    k = len(classes)
+    p = column.head[~np.isnan(column.head)].astype(np.float64)
+    if p.size < FEWEST_ROWS or k < 2:
+        few = p.size < FEWEST_ROWS and confidence.predicted is not None
+        if few and (
+            name in column_names.CONFIDENCES
+            or not _threshold_agrees(view, column, confidence.predicted, 1)
+        ):
+            return False
+        return k <= 2 and not called_confidence
+    below = float(np.mean(p < 1 / k - 1e-6))
+    if k > 2:
+        if below > BELOW_CHANCE:
+            raise _no_confidence(view, column, below, k, label)
+        return False
+    agrees = below > 0 and _threshold_agrees(view, column, confidence.predicted)
+    if not called_confidence and (agrees or confidence.predicted is None):
+        return True
+    if below <= BELOW_CHANCE and not agrees:
+        # All scores are at least 1/2: only a name can tell the event from the prediction.
+        return False
+    raise _no_confidence(view, column, below, 2, label)
+
+
+def _threshold_agrees(
+    view: TableView, score: Column, predicted: str | None, fewest: int = FEWEST_ROWS
+) -> bool:
+    """Whether the prediction is the event where the score is at least 1/2, in nearly all rows."""
+    found = None if predicted is None else view.table[predicted].event
+    if found is None:
+        return False
+    says, known = found
+    at_least = score.head >= 0.5
+    return len(says) >= fewest and float(np.mean((says == at_least)[known])) >= NEARLY_ALL
+
+
+def _no_confidence(view: TableView, score: Column, below: float, k: int, label: str) -> InputError:
+    """Return the question what a score is: of one class or the event, or a confidence, as another column may be."""
+    numbers = view.numeric({label})
+    of_classes: dict[str, Any] = {"kind": "probabilities", "label": label}
+    readings = []
+    if k == 2:
+        chosen = of_classes | {"scores": (score.name,)}
+        readings.append(Reading("the probability of the event", chosen))
+    elif score.name in (block := summing(numbers) or ()) and len(block) == k:
+        # Of columns called b, c and d beside it, it is the class that is left.
+        values = view.table[label].classes
+        left = values - {class_key(name) for name in block}
+        if len(left) == 1:
+            names = tuple(n if class_key(n) in values else next(iter(left)) for n in block)
+            chosen = of_classes | {"scores": block, "class_names": names}
+            readings.append(Reading(f"the probability of one of {k} classes", chosen))
+    for other in numbers:
+        may_be = other is not score and other.type == "number" and other.in_unit
+        if may_be and float(np.mean(other.head < 1 / k - 1e-6)) <= BELOW_CHANCE:
+            chosen = {"kind": "confidence", "scores": (other.name,)}
+            readings.append(Reading(f"'{short(other.name)}' is the confidence", chosen))
+    readings = [*readings[:3], Reading("a confidence all the same", {"kind": "confidence"})]
+    return InputError(
+        f"'{short(score.name)}' lies below 1/{k} in {below:.0%} of the rows, which the confidence of a prediction "
+        f"among {k:,} classes cannot; say what it is",
+        readings=readings,
+    )
+
+
+def _top_of_pipeline(view: TableView, taken: set[str]) -> ColumnRoles | None:
+    """Find ``label`` and ``score`` of a Hugging Face pipeline, the predicted class and its probability, beside the true class."""
+    label, score = (view.plain.get(name) for name in ("label", "score"))
+    if label is None or score is None or {label, score} & taken or view.options.label == label:
+        return None
+    truth = view.options.label or view.named(column_names.LABELS, {*taken, label, score})
+    if truth is None:
+        guessed = view.table[label].keys
+        alike = [c.name for c in _texts(view, {*taken, label}) if agree(guessed, c.keys)]
+        truth = alike[0] if len(alike) == 1 else None
+    if truth is None or not view.table[score].numeric or view.table[score].width is not None:
+        return None
+    if view.table[label].type != "text" or view.table[truth].type != "text":
+        return None
+    text = f"'{label}' and '{score}' are read as the predicted class and its confidence, '{truth}' as the true class"
+    view.note(Notice.SCORE_COLUMNS, "info", text)
+    return ColumnRoles(confidence=Confidence(score, predicted=label), label=truth)
+
+
+def _mixed_scores(view: TableView) -> list[str]:
+    """Columns called like scores that hold text, but also numbers."""
+    return [
+        c.name
+        for c in view.table.columns
+        if c.type == "text"
+        and column_names.is_score_name(c.name)
+        and any(_is_number(str(v)) for v in c.head.tolist())
+    ]
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+def no_scores(view: TableView, taken: set[str]) -> InputError:
+    """Return the error about a file in which no column holds scores: what comes nearest, and what stops it."""
+    named = view.table.named
+    word = "array" if view.table.arrays and named else "column"
+    text = view.text_scores() or _mixed_scores(view)
+    if text:
+        column = view.table[text[0]]
+        values = [str(v) for v in column.head.tolist()]
+        odd = [row for row, value in enumerate(values) if value and not _is_number(value)]
+        if 0 < len(odd) < len(values) / 2:
+            return InputError(
+                f"'{short(values[odd[0]])}' is not a number",
+                row=odd[0] + 1,
+                line=view.table.line(odd[0]),
+                column=column.name,
+                remedy="correct it",
+            )
+        return InputError(
+            f"the {word} '{short(column.name)}' holds text, not numbers",
+            remedy="check the decimal sign and the separator",
+        )
+    confidence = view.named(column_names.CONFIDENCES, taken)
+    if confidence is not None:
+        return InputError(
+            "there is a confidence, but nothing says whether the prediction was right",
+            column=confidence,
+            remedy="add a column 'correct', or the columns 'true_label' and 'pred_label'",
+        )
+    names = view.table.names
+    listed = ", ".join(map(short, names[:10]))
+    present = f" (there {'is' if len(names) == 1 else 'are'}: {listed})" if names else ""
+    if not named:
+        return InputError(
+            f"there are no columns that add up to 1 in every row, as probabilities do{present}",
+            remedy="say which columns hold the scores, and whether they are logits",
+        )
+    return InputError(
+        f"there are no probability {word}s{present}",
+        remedy=(
+            "name the array 'probs' or 'logits', or say which one holds the scores"
+            if view.table.arrays
+            else "name them p_<class>, or say which columns hold the scores"
+        ),
+    )

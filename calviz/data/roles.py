@@ -1,15 +1,20 @@
-"""The role of every column of a file, and a table as recognition sees it."""
+"""The role of every column of a file, a table as recognition sees it, and what the first rows say for or against a reading."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import Literal
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
 
+import numpy as np
+import numpy.typing as npt
+
+from calviz.core.blocks import BoolArray, FloatArray
 from calviz.core.errors import Finding, Severity
 from calviz.data import column_names
 from calviz.data.column_names import is_of_first_class
-from calviz.data.evidence import is_label_like
 from calviz.data.format import Column, Table
+from calviz.data.labels import class_key
 from calviz.data.loaded import Notice, ReadingOptions
 
 ScoreKind = Literal["probabilities", "logits"]
@@ -35,6 +40,8 @@ class ScoreColumns:
         or one 2-D array.
     labels : tuple of str
         How the label column spells the class of each column, where names and positions do not say it.
+    reversed : bool
+        Whether the classes of an array are in the other order than in the file.
     """
 
     columns: tuple[str, ...]
@@ -44,6 +51,17 @@ class ScoreColumns:
     model: str = ""
     logits: tuple[str, ...] = ()
     labels: tuple[str, ...] = ()
+    reversed: bool = False
+
+    @property
+    def is_block(self) -> bool:
+        """Whether there is a column for each of several classes."""
+        return 2 <= len(self.columns) == self.width
+
+    @property
+    def keys(self) -> list[str]:
+        """The class of each column as `class_key` spells it."""
+        return [class_key(name) for name in self.labels or self.class_names]
 
     def holds_first_of(self, classes: tuple[str, ...]) -> bool:
         """Whether the only column is that of the first of two classes, not of the second as usual."""
@@ -61,13 +79,14 @@ class Confidence:
     log: bool = False
 
 
-@dataclass
-class Found:
-    """The scores of all models or the confidence, and what says which class is true.
+@dataclass(frozen=True)
+class ColumnRoles:
+    """The role of every column.
 
     Attributes
     ----------
     scores : tuple of ScoreColumns
+        The scores of all models.
     confidence : Confidence or None
     label : str or None
     one_hot : tuple of str
@@ -76,31 +95,12 @@ class Found:
         Whether each class has a label of its own.
     correct : str or None
         A column that is missing where the label is not known.
-    """
-
-    scores: tuple[ScoreColumns, ...] = ()
-    confidence: Confidence | None = None
-    label: str | None = None
-    one_hot: tuple[str, ...] = ()
-    multilabel: bool = False
-    correct: str | None = None
-
-    @property
-    def used(self) -> set[str]:
-        """The columns that have a role."""
-        columns = {c for s in self.scores for c in (*s.columns, *s.logits)}
-        columns |= {c for c in (self.label, self.correct, *self.one_hot) if c}
-        if self.confidence is not None:
-            roles = (self.confidence.score, self.confidence.correct, self.confidence.predicted)
-            columns |= {c for c in roles if c is not None}
-        return columns
-
-
-@dataclass(frozen=True)
-class ColumnRoles:
-    """The role of every column; `numbers` are carried along with the scores, `unused` ones hold too many distinct fractions to slice by.
-
-    `kept` columns, which a map leaves as they are, have no other role. With `multilabel`, each class has a label of its own.
+    numbers : tuple of str
+        Columns that are carried along with the scores.
+    unused : tuple of str
+        Columns that hold too many distinct fractions to slice by.
+    kept : tuple of str
+        Columns without another role, which a map leaves as they are.
     """
 
     scores: tuple[ScoreColumns, ...] = ()
@@ -119,7 +119,15 @@ class ColumnRoles:
     time: str | None = None
     unused: tuple[str, ...] = ()
     kept: tuple[str, ...] = ()
-    notices: tuple[Finding, ...] = field(default=())
+    notices: tuple[Finding, ...] = ()
+
+    @property
+    def used(self) -> set[str]:
+        """The columns of scores and labels."""
+        roles = [self.label, self.correct, *self.one_hot]
+        if (confidence := self.confidence) is not None:
+            roles += [confidence.score, confidence.correct, confidence.predicted]
+        return {c for c in roles if c} | {c for s in self.scores for c in (*s.columns, *s.logits)}
 
 
 class TableView:
@@ -148,16 +156,24 @@ class TableView:
         if self.options.prediction_column is not None:
             return self.options.prediction_column
         named = self.named(column_names.PREDICTED, taken)
-        if named is not None and is_label_like(self.table[named]):
+        if named is not None and self.table[named].is_label_like:
             return named
         worded = [
             c.name
             for c in self.table.columns
-            if c.name not in taken
-            and {*column_names.words(c.name)} & column_names.PREDICTED_WORDS
-            and is_label_like(c)
+            if c.name not in taken and c.words & column_names.PREDICTED_WORDS and c.is_label_like
         ]
         return worded[0] if len(worded) == 1 else None
+
+    def columns(self, scores: ScoreColumns) -> list[Column]:
+        """The columns of scores."""
+        return [self.table[name] for name in scores.columns]
+
+    def best(self, scores: ScoreColumns) -> npt.NDArray[Any]:
+        """The class of the largest score in each row, as `class_key` spells it, shape (n,)."""
+        values = np.nan_to_num(_stacked(self.columns(scores)), nan=-np.inf)
+        out: npt.NDArray[Any] = np.array(scores.keys, dtype=object)[values.argmax(axis=1)]
+        return out
 
     def numeric(self, taken: set[str]) -> list[Column]:
         """Numeric columns with one value per row that are not taken."""
@@ -181,3 +197,146 @@ class TableView:
     def note(self, kind: Notice, severity: Severity, message: str) -> None:
         """Add a notice."""
         self.notices.append(kind.finding(severity, message))
+
+
+# ---- What the first rows say: ranges, sums, and whether columns agree
+
+#: Rounded rows whose sum is this far from 1 are still recognised as probabilities.
+SUM_SLACK = 0.02
+#: Number of columns examined together.
+_BLOCK = 1_024
+#: With fewer rows than this, two columns agree or differ by accident.
+FEWEST_ROWS = 20
+#: A label follows a score, or its reverse, from this many standard errors on.
+CLEAR = 4.0
+#: A share of rows in which two columns agree, but for rounding and ties.
+NEARLY_ALL = 0.98
+#: A confidence is none if more than this share of the rows lies below 1/K.
+BELOW_CHANCE = 0.1
+
+
+def is_one(sums: npt.NDArray[np.float64]) -> bool:
+    """Whether nearly all sums, shape (n,), are 1 up to rounding."""
+    return bool(are_one(sums[:, None])[0])
+
+
+def are_one(sums: npt.NDArray[np.float64]) -> npt.NDArray[np.bool_]:
+    """Whether nearly all sums in each column of an array of shape (n, m) are 1, shape (m,); NaN is ignored."""
+    fits = np.count_nonzero(np.abs(sums - 1) <= SUM_SLACK, axis=0)
+    rows = np.count_nonzero(~np.isnan(sums), axis=0)
+    nearly_all: npt.NDArray[np.bool_] = (rows > 0) & (fits > 0.9 * rows)
+    return nearly_all
+
+
+def sum_to_one(columns: Sequence[Column]) -> bool:
+    """Whether columns in [0, 1] sum to 1 in nearly all rows."""
+    if len({c.head.size for c in columns}) != 1 or not all(c.in_unit for c in columns):
+        return False
+    total = np.zeros(columns[0].head.size)
+    for column in columns:
+        total += column.head
+    return is_one(total)
+
+
+def summing(numeric: Sequence[Column]) -> tuple[str, ...] | None:
+    """Find the columns whose rows sum to 1: all columns in [0, 1], all but one, or consecutive ones."""
+    unit = [c for c in numeric if c.in_unit and c.head.size]
+    if len(unit) < 2 or len({c.head.size for c in unit}) > 1:  # arrays may differ in length
+        return None
+    # The usual case needs no copy of all first rows.
+    if sum_to_one(unit) and not all(c.is_zero_one for c in unit):
+        return tuple(c.name for c in unit)
+    heads = np.stack([c.head.astype(np.float64, copy=False) for c in unit], axis=1)
+    if len(unit) > 2 and (j := _superfluous(heads)) is not None:
+        return tuple(c.name for i, c in enumerate(unit) if i != j)
+    sums = np.concatenate([np.zeros((heads.shape[0], 1)), np.cumsum(heads, axis=1)], axis=1)
+    runs = [
+        (stop - start, start, stop)
+        for start in range(min(len(unit), 64))
+        for stop in {*range(start + 2, min(start + 64, len(unit)) + 1), len(unit)}
+        if stop - start >= 2 and is_one(sums[:, stop] - sums[:, start])
+    ]
+    if not runs:
+        return None
+    _, start, stop = max(runs)
+    return tuple(c.name for c in unit[start:stop])
+
+
+def _superfluous(heads: npt.NDArray[np.float64]) -> int | None:
+    """Index of the first column without which the rows of an (n, m) array sum to 1; None if there is none."""
+    total = heads.sum(axis=1, keepdims=True)
+    for start in range(0, heads.shape[1], _BLOCK):
+        fits = are_one(total - heads[:, start : start + _BLOCK])
+        if fits.any():
+            return start + int(fits.argmax())
+    return None
+
+
+def follows(score: FloatArray, hit: BoolArray) -> float:
+    """How clearly hits have larger scores than misses: the rank-sum statistic in standard errors, 0 with too few rows.
+
+    Mann & Whitney 1947, with midranks for ties.
+    """
+    fine = ~np.isnan(score)
+    score, hit = score[fine], hit[fine]
+    hits, misses = int(hit.sum()), int((~hit).sum())
+    if hits + misses < FEWEST_ROWS or not hits or not misses:
+        return 0.0
+    _, place, count = np.unique(score, return_inverse=True, return_counts=True)
+    last = np.cumsum(count)
+    ranks = (last - (count - 1) / 2)[place]
+    n = hits + misses
+    ties = float((count**3 - count).sum()) / (n * (n - 1))
+    variance = hits * misses / 12 * (n + 1 - ties)
+    centre = ranks[hit].sum() - hits * (n + 1) / 2
+    return float(centre / np.sqrt(variance)) if variance > 0 else 0.0
+
+
+def share_equal(one: npt.NDArray[Any], two: npt.NDArray[Any]) -> float:
+    """Share of the rows with the same value, of those with both; 0 with too few rows."""
+    one, two = _where_both(one, two)
+    return float(np.mean(one == two)) if len(one) >= FEWEST_ROWS else 0.0
+
+
+def agree(one: npt.NDArray[Any], two: npt.NDArray[Any]) -> bool:
+    """Whether two columns of classes have the same value in clearly more rows than independent ones would (Cohen 1960), if there are enough rows."""
+    one, two = _where_both(one, two)
+    if len(one) < FEWEST_ROWS:
+        return False
+    chance = sum(np.mean(one == value) * np.mean(two == value) for value in {*two})
+    return bool(np.mean(one == two) > chance + CLEAR * np.sqrt(0.25 / len(one)))
+
+
+def _where_both(
+    one: npt.NDArray[Any], two: npt.NDArray[Any]
+) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
+    """The rows in which both columns have a value; none if they are of different lengths, as arrays of a file may be."""
+    if len(one) != len(two):
+        return one[:0], two[:0]
+    both = np.array([a is not None and b is not None for a, b in zip(one, two, strict=True)], bool)
+    return one[both], two[both]
+
+
+def _stacked(columns: Sequence[Column]) -> FloatArray:
+    return np.stack([c.head.astype(np.float64, copy=False) for c in columns], axis=1)
+
+
+def of_true(
+    columns: Sequence[Column], labels: npt.NDArray[Any], classes: Sequence[str]
+) -> FloatArray:
+    """The score of the true class in each row, shape (n,), if the columns are of these classes; NaN where the label is none of them."""
+    place = {class_key(name): j for j, name in enumerate(classes)}
+    at = np.array([-1 if value is None else place.get(value, -1) for value in labels])
+    return np.where(at >= 0, _stacked(columns)[np.arange(len(at)), at], np.nan)
+
+
+def clearer(
+    columns: Sequence[Column], labels: npt.NDArray[Any], one: Sequence[str], two: Sequence[str]
+) -> float:
+    """How much better the labels follow the scores if the columns are of the classes `one` rather than `two`, in standard errors."""
+    difference = of_true(columns, labels, one) - of_true(columns, labels, two)
+    difference = difference[~np.isnan(difference)]
+    if difference.size < FEWEST_ROWS:
+        return 0.0
+    error = difference.std(ddof=1) / np.sqrt(difference.size)
+    return float(difference.mean() / error) if error > 0 else 0.0

@@ -10,35 +10,33 @@ import numpy as np
 
 from calviz.core.errors import InputError, OptionError, Reading
 from calviz.data import column_names
-from calviz.data.class_blocks import (
+from calviz.data.column_names import plain
+from calviz.data.format import Column
+from calviz.data.header_classes import (
     ClassBlock,
     blocks_named_by,
     further_classes,
     without_common_words,
 )
-from calviz.data.column_names import plain
-from calviz.data.evidence import (
+from calviz.data.labels import class_key, event_of, is_missing
+from calviz.data.loaded import Notice, known_columns, span
+from calviz.data.roles import (
     CLEAR,
     FEWEST_ROWS,
-    event,
+    ScoreColumns,
+    ScoreKind,
+    TableView,
     follows,
-    in_unit,
-    is_label_like,
-    is_zero_one,
-    keys,
-    levels,
     sum_to_one,
     summing,
 )
-from calviz.data.format import Column
-from calviz.data.labels import class_key, is_missing
-from calviz.data.loaded import Notice, known_columns, span
-from calviz.data.roles import ScoreColumns, ScoreKind, TableView
 
 #: The end of a name that is a cast, such as ``prob_0::float`` or ``prob_0:FLOAT64``.
 _SQL_CAST = re.compile(
     r":?\s*(float\d*|double( precision)?|numeric|decimal|real|text)(\(.*\))?", re.IGNORECASE
 )
+#: Columns that may be the label of models, looked at at most.
+_MOST_CANDIDATES = 50
 #: Beginnings of names that mark a score even if the column holds whole numbers (0 and 1, percentages).
 _STRONG = ("p", "y_prob", "y_score", "score", "risk", "logit", "log")
 
@@ -94,26 +92,20 @@ def chosen(view: TableView) -> tuple[ScoreColumns, ...]:
 
 def _named_by_options(view: TableView, entries: tuple[str, ...]) -> tuple[str, ...]:
     """The columns of names and prefixes (``p_*``); raises if one is not there, or holds no numbers."""
-    names: dict[str, None] = {}
+    names: list[str] = []
     for entry in entries:
-        if not entry.endswith("*"):
-            names[entry] = None
-            continue
-        fitting = [
-            c.name for c in view.table.columns if c.name.startswith(entry[:-1]) and c.numeric
-        ]
-        if not fitting:
+        columns = [c for c in view.table.columns if c.name.startswith(entry[:-1]) and c.numeric]
+        if entry.endswith("*") and not columns:
             raise OptionError(
                 f"no column of numbers begins with '{entry[:-1]}'; {known_columns(view.table.names)}."
             )
-        names |= dict.fromkeys(name for name in fitting if name != view.options.label)
-    for name in names:
-        column = view.table[name]
+        prefixed = [c.name for c in columns if c.name != view.options.label]
+        names += prefixed if entry.endswith("*") else [entry]
+    for column in (view.table[name] for name in names):
         if not column.numeric:
-            raise InputError(
-                f"cannot hold scores: {column.note or f'it holds {column.type}'}", column=name
-            )
-    return tuple(names)
+            what = column.note or f"it holds {column.type}"
+            raise InputError(f"cannot hold scores: {what}", column=column.name)
+    return tuple(dict.fromkeys(names))
 
 
 # ---- Names that say it
@@ -130,17 +122,16 @@ def _models_with_colons(
         model, colon, name = column.name.partition(":")
         if colon and model.strip() and name.strip() and not _SQL_CAST.fullmatch(name):
             models.setdefault(model.strip(), {})[name.strip()] = column.name
-    class_sets = {frozenset(classes) for classes in models.values()}
-    if len(class_sets) != 1 or len(models) * len(next(iter(class_sets))) < 2:
+    first = next(iter(models.values()), {})
+    alike = all({*classes} == {*first} for classes in models.values())
+    if not alike or len(models) * len(first) < 2:
         return ()
-    classes_in_order = next(iter(models.values()))
-    if len(models) < 2 and len(classes_in_order) < 2:
-        return ()
+    names = _names_by_values(view, tuple(first), label)
     return tuple(
         _columns(
             view,
-            tuple(classes[name] for name in classes_in_order),
-            _names_by_values(view, tuple(classes_in_order), label),
+            tuple(classes[name] for name in first),
+            names,
             "logits" if "logit" in model.lower() else "probabilities",
             model,
         )
@@ -154,19 +145,17 @@ def _named_arrays(view: TableView, taken: set[str], label: str | None) -> tuple[
         return ()
     arrays = view.arrays(taken)
     usual = {"probabilities": column_names.PROBABILITIES, "logits": column_names.LOGITS}
-    candidates = {
-        kind: [c for c in arrays if plain(c.name) in usual[kind]] for kind in _kinds(view)
-    }
-    used = next((candidates[kind][0] for kind in candidates if candidates[kind]), None)
+    found = {kind: [c for c in arrays if plain(c.name) in usual[kind]] for kind in _kinds(view)}
+    used = next((columns[0] for columns in found.values() if columns), None)
     if used is None:
         for column in view.table.columns:
             usual_name = plain(column.name) in (*column_names.PROBABILITIES, *column_names.LOGITS)
             if column.type == "other" and usual_name and column.name not in taken:
                 raise InputError(f"cannot hold the scores: {column.note}", column=column.name)
         return ()
-    scores, logits = array(view, used), candidates["logits"]
-    others = [c.name for kind in candidates for c in candidates[kind] if c is not used]
-    further = [c for c in logits if c is not used]
+    scores = array(view, used)
+    others = [c.name for columns in found.values() for c in columns if c is not used]
+    further = [c for c in found["logits"] if c is not used]
     if scores.kind == "probabilities" and len(further) == 1 and further[0].width == scores.width:
         scores = replace(scores, logits=(further[0].name,))
         others.remove(further[0].name)
@@ -183,11 +172,13 @@ def named_by_labels(
     notices = len(view.notices)
     called = _called_scores(view, taken, label)
     if called is not None and _names_labels(view, called, label):
-        # The names say it all: no value is read.
+        # The names say it all: no value is read. Columns such as cal_p0 beside p0 are other scores.
+        free = [c.name for c in view.numeric({*taken, *called.columns, *called.logits, label})]
+        mention_unused(view, called, [name for name in free if name.endswith(called.columns)])
         return (replace(called, labels=called.class_names),)
     del view.notices[notices:]
     numeric = view.numeric({*taken, label})
-    names, values = [c.name for c in numeric], levels(view.table[label])
+    names, values = [c.name for c in numeric], view.table[label].levels
     # A word for missing labels may be a class.
     known = {v for v in values if not is_missing(v.strip())}
     blocks = blocks_named_by(values, names) or blocks_named_by(known, names)
@@ -195,13 +186,10 @@ def named_by_labels(
     usable = [scores for block in blocks if (scores := _usable(view, block, numeric, fit))]
     if not usable:
         return ()
-    first = usable[0]
-    alike = [b for b in usable if b.labels == first.labels or {*b.labels} == {*first.labels}]
-    probabilities = [b for b in alike if b.kind == "probabilities"]
-    logits = [b for b in alike if b.kind == "logits"]
-    preferred = (
-        logits if view.options.kind_of_scores == "logits" and logits else probabilities or logits
-    )
+    alike = [b for b in usable if {*b.labels} == {*usable[0].labels}]
+    of_kind = {kind: [b for b in alike if b.kind == kind] for kind in _kinds(view)}
+    logits = of_kind["logits"]
+    preferred = next(blocks for blocks in of_kind.values() if blocks)
     if len(preferred) > 1:
         preferred = [b for b in preferred if _followed(view, b, label)] or preferred[:1]
     used, *others = preferred
@@ -229,11 +217,10 @@ def named_by_labels(
 
 def _followed(view: TableView, scores: ScoreColumns, label: str) -> bool:
     """Whether the label follows the scores of at least one class."""
-    values = keys(view.table[label])
-    spelled = [class_key(text) for text in scores.labels]
+    keys, columns = view.table[label].keys, view.columns(scores)
     return any(
-        follows(view.table[c].head.astype(float), np.array(values == text, dtype=bool)) > CLEAR
-        for c, text in zip(scores.columns, spelled, strict=True)
+        follows(column.head.astype(float), np.array(keys == key, dtype=bool)) > CLEAR
+        for column, key in zip(columns, scores.keys, strict=True)
     )
 
 
@@ -253,10 +240,10 @@ def _usable(
     """The columns of a block as scores, if their values may be; those that `fit` may be further classes."""
     by_name = {c.name: c for c in numeric}
     columns = [by_name[name] for name in block.columns]
-    if all(map(is_zero_one, columns)) and not by_known_words(block.columns):
+    if all(c.is_zero_one for c in columns) and not by_known_words(block.columns):
         return None  # one-hot labels
     kind = _kind_by_words(block.columns)
-    unit = all(in_unit(c.head) for c in columns)
+    unit = all(c.in_unit for c in columns)
     if kind != "logits":
         wider = _wider(block, numeric, fit)
         plainly = bool(kind) or by_known_words(block.columns)
@@ -316,7 +303,7 @@ def _names_labels(view: TableView, scores: ScoreColumns, label: str | None) -> b
     """Whether all labels are among the class names."""
     if label is None or view.table[label].width is not None:
         return False
-    return {*keys(view.table[label])} - {None} <= {class_key(name) for name in scores.class_names}
+    return view.table[label].classes <= {class_key(name) for name in scores.class_names}
 
 
 def _called_scores(view: TableView, taken: set[str], label: str | None) -> ScoreColumns | None:
@@ -355,7 +342,7 @@ def is_outcome(view: TableView, column: Column) -> bool:
     """
     name = plain(column.name)
     ends = any(name.endswith(end) for end in column_names.OUTCOME_ENDINGS)
-    return ends and (is_named_after_another(view, column) or is_label_like(column))
+    return ends and (is_named_after_another(view, column) or column.is_label_like)
 
 
 def is_named_after_another(view: TableView, column: Column) -> bool:
@@ -383,26 +370,38 @@ def mention_unused(view: TableView, used: ScoreColumns, others: Sequence[str]) -
 
 
 def _ask_if_models(view: TableView, columns: Sequence[str], label: str | None) -> None:
-    """Raise the question whether columns are models: each may be the probability of the event, and together they are no distribution."""
-    if label is None or view.table[label].width is not None:
-        return
-    found = event(view.table[label])
+    """Raise the question whether columns are models: each may be the probability of the event, and together they are no distribution.
+
+    Columns without common words are asked about if the labels follow at least two of them.
+    """
     scores = [view.table[name] for name in columns]
-    if found is None or sum_to_one(scores) or not all(in_unit(c.head) for c in scores):
+    if sum_to_one(scores) or not all(c.in_unit for c in scores):
         return
-    numbers = {class_key(name) for name in without_common_words(columns)}
-    if numbers == {*keys(view.table[label])} - {None}:
-        return  # classes by number
-    if len(found[0]) < FEWEST_ROWS:
-        return
-    listed = ", ".join(f"'{name}'" for name in columns[:5])
-    raise InputError(
-        f"each of {listed} may be the probability of the event, as the rows do not sum to 1: are they models?",
-        readings=[
-            Reading(f"{len(columns)} models", {"models": tuple(columns)}),
-            *(Reading(f"only '{name}'", {"scores": (name,)}) for name in columns[:3]),
-        ],
-    )
+    alike = without_common_words(columns) != tuple(columns)
+    named = [] if label is None else [view.table[label]]
+    possible = named or [c for c in view.table.columns if c.is_label_like and c not in scores]
+    for truth in possible[:_MOST_CANDIDATES]:
+        values = truth.keys if truth.width is None else np.empty(0)
+        known = {*values} - {None}
+        numbers = {class_key(name) for name in without_common_words(columns)}
+        if len(known) != 2 or len(values) < FEWEST_ROWS or numbers == known:
+            continue  # too few rows, or classes by number
+        hit = values == event_of(known) if event_of(known) else values == max(known)
+        heads = {c.name: c.head.astype(float) for c in scores if len(c.head) == len(hit)}
+        clear = CLEAR / 2 if named else CLEAR
+        followed = [name for name, head in heads.items() if abs(follows(head, hit)) > clear]
+        models = tuple(columns) if alike and named and event_of(known) else tuple(followed)
+        if len(models) < 2:
+            continue
+        chosen = {} if named else {"label": truth.name}
+        listed = ", ".join(f"'{name}'" for name in models[:5])
+        raise InputError(
+            f"each of {listed} may be the probability of the event, as the rows do not sum to 1: are they models?",
+            readings=[
+                Reading(f"{len(models)} models", {"models": models, **chosen}),
+                *(Reading(f"only '{name}'", {"scores": (name,), **chosen}) for name in models[:3]),
+            ],
+        )
 
 
 # ---- A single score
@@ -413,27 +412,26 @@ def single_by_name(view: TableView, taken: set[str], label: str | None) -> Score
     if not view.table.named:
         return None
     candidates = [c for c in view.numeric(taken) if c.name != label]
-    for names, kind in (
+    usual: tuple[tuple[tuple[str, ...], ScoreKind], ...] = (
         (column_names.PROBABILITIES, "probabilities"),
         (column_names.LOGITS, "logits"),
-    ):
+    )
+    for names, declared in usual:
         for column in candidates:
             key = plain(column.name)
             weak = key in column_names.PREDICTED or not key.startswith(_STRONG)
-            if key in names and not (weak and is_label_like(column)):
-                if any(
-                    c.name.startswith(f"{column.name}.") and sum_to_one([column, c])
-                    for c in candidates
-                ):
-                    return None  # two columns of one name, which pandas numbers
-                declared: ScoreKind = "logits" if kind == "logits" else "probabilities"
-                # As for a chosen column, the name of a class says which of two labels is the event.
-                class_name = column_names.by_prefix(column.name)[0]
-                named = (class_name,) if class_name in column_names.EVENT else ()
-                scores = _columns(view, (column.name,), named, declared)
-                logits = [c.name for c in candidates if plain(c.name) in column_names.LOGITS]
-                mention_unused(view, scores, [name for name in logits if name != column.name])
-                return scores
+            if key not in names or (weak and column.is_label_like):
+                continue
+            copies = [c for c in candidates if c.name.startswith(f"{column.name}.")]
+            if any(sum_to_one([column, c]) for c in copies):
+                return None  # two columns of one name, which pandas numbers
+            # As for a chosen column, the name of a class says which of two labels is the event.
+            class_name = column_names.by_prefix(column.name)[0]
+            named = (class_name,) if class_name in column_names.EVENT else ()
+            scores = _columns(view, (column.name,), named, declared)
+            logits = [c.name for c in candidates if plain(c.name) in column_names.LOGITS]
+            mention_unused(view, scores, [name for name in logits if name != column.name])
+            return scores
     if view.text_scores():
         return None
     for pattern, kind in column_names.PREFIXES:
@@ -441,10 +439,9 @@ def single_by_name(view: TableView, taken: set[str], label: str | None) -> Score
             match = pattern.fullmatch(column.name)
             if match is None or column.type != "number" or is_outcome(view, column):
                 continue
-            is_logit = kind == "logits" and "logit" in column.name.lower()
             if _complement(column, candidates) is not None:
                 return None  # two classes
-            if is_logit or in_unit(column.head):
+            if column.in_unit or (kind == "logits" and "logit" in column.name.lower()):
                 declared = "logits" if kind == "logits" else "probabilities"
                 return _columns(view, (column.name,), (match["name"],), declared)
     return None
@@ -452,16 +449,15 @@ def single_by_name(view: TableView, taken: set[str], label: str | None) -> Score
 
 def _complement(column: Column, others: Sequence[Column]) -> Column | None:
     """The column that is one minus another, with the same words around a class."""
-    return next(
-        (
-            c
-            for c in others
-            if c is not column
-            and sum_to_one([column, c])
-            and without_common_words([column.name, c.name]) != (column.name, c.name)
-        ),
-        None,
-    )
+    for other in others:
+        names = (column.name, other.name)
+        if (
+            other is not column
+            and sum_to_one([column, other])
+            and without_common_words(names) != names
+        ):
+            return other
+    return None
 
 
 def by_values(view: TableView, taken: set[str], label: str | None) -> tuple[ScoreColumns, ...]:
@@ -470,8 +466,7 @@ def by_values(view: TableView, taken: set[str], label: str | None) -> tuple[Scor
     numeric, arrays = view.numeric(not_scores), view.arrays(not_scores)
     if len(arrays) == 1:
         return (array(view, arrays[0]),)
-    columns = summing(numeric)
-    one = only_with_words(numeric)
+    columns, one = summing(numeric), only_with_words(numeric)
     if columns is not None and one is not None and one not in columns:
         return (_columns(view, (one,), (), "probabilities"),)
     if columns is not None:
@@ -480,22 +475,20 @@ def by_values(view: TableView, taken: set[str], label: str | None) -> tuple[Scor
     numeric = [c for c in numeric if plain(c.name) not in column_names.CONFIDENCES]
     if view.text_scores():
         return ()
-    scores = [c for c in numeric if c.type == "number" and in_unit(c.head)]
+    scores = [c for c in numeric if c.type == "number" and c.in_unit]
     if len(scores) == 2:
         # In an array of floats, the label is one of them.
-        scores = [c for c in scores if not is_label_like(c)] or scores
+        scores = [c for c in scores if not c.is_label_like] or scores
     if len(scores) > 1 and view.table.named:
-        alike = [c for c in scores if not is_label_like(c)]
-        if len(alike) > 1 and without_common_words([c.name for c in alike]) != tuple(
-            c.name for c in alike
-        ):
+        alike = [c for c in scores if not c.is_label_like]
+        if len(alike) > 1:
             _ask_if_models(view, [c.name for c in alike], label)
     rest = [c for c in view.table.columns if c not in scores and c.name not in taken]
-    if len(scores) == 1 and (label is not None or any(is_label_like(c) for c in rest)):
+    if len(scores) == 1 and (label is not None or any(c.is_label_like for c in rest)):
         return (_columns(view, (scores[0].name,), (), "probabilities"),)
     if len(scores) == 0:
         # Scores that are all 0 or 1 in the sample look like labels; they are told apart by the name of the label.
-        two = [c for c in numeric if in_unit(c.head)]
+        two = [c for c in numeric if c.in_unit]
         if label is not None and len(two) == 1:
             return (_columns(view, (two[0].name,), (), "probabilities"),)
     return ()
@@ -510,9 +503,7 @@ def _names_by_values(
     names = class_names(columns)
     called = {class_key(name) for name in columns}
     labelled = label is not None and view.table[label].width is None
-    if names != columns or (
-        labelled and {class_key(v) for v in levels(view.table[label or ""])} <= called
-    ):
+    if names != columns or (labelled and view.table[label or ""].classes <= called):
         return names
     return without_common_words(columns)
 
@@ -523,10 +514,10 @@ def only_with_words(numeric: Sequence[Column]) -> str | None:
         c.name
         for c in numeric
         if c.type == "number"
-        and in_unit(c.head)
-        and {*column_names.words(c.name)} & column_names.SCORE_WORDS
+        and c.in_unit
+        and c.words & column_names.SCORE_WORDS
         and plain(c.name) not in column_names.CONFIDENCES
-        and not is_label_like(c)
+        and not c.is_label_like
     ]
     return found[0] if len(found) == 1 else None
 
@@ -552,7 +543,7 @@ def array(view: TableView, column: Column) -> ScoreColumns:
     logits = plain(column.name) in column_names.LOGITS or "logit" in column.name.lower()
     if plain(column.name) == "predictions" and "label_ids" in view.plain:
         # Result of Trainer.predict of Hugging Face: the raw outputs of the model.
-        logits = not in_unit(column.head)
+        logits = not column.in_unit
     kind: ScoreKind = "logits" if logits else "probabilities"
     width = column.width or 1
     return ScoreColumns((column.name,), column.fields, view.options.kind_of_scores or kind, width)

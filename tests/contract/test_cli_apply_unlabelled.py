@@ -150,7 +150,9 @@ def test_classes_that_a_file_without_labels_does_not_name_are_those_of_the_map(
         (["0", "1"], ["p_1", "p_2"], [1, 2], True),
         (["0", "1"], ["p"], ["no", "yes"], True),
         (["0", "1"], ["p_cat", "p_dog"], ["cat", "dog"], False),
-        (["0", "1"], ["p_1", "p_0"], [0, 1], False),
+        (["0", "1"], ["p_1", "p_0"], [0, 1], True),
+        (["1", "0"], ["p_1", "p_0"], [0, 1], True),
+        (["1", "0"], ["p_0", "p_1"], [0, 1], False),
         (["0", "1"], ["p_0"], [0, 1], False),
         (["0", "1", "2"], ["p_2", "p_1", "p_0"], [0, 1, 2], False),
         (["1", "2", "3"], ["p_3", "p_2", "p_1"], [1, 2, 3], False),
@@ -186,7 +188,12 @@ def test_the_order_of_the_classes_counts_and_labels_do_not(
             ["cat", "dog"],  # labels that are numbers of classes are written by name
         )
     last = [name for name in written.columns if name.startswith("p")][-1]
-    expected = scaling.transform(pairs)[:, 1]
+    by_name = map_classes == ["0", "1"] and columns == ["p_1", "p_0"]
+    expected = (
+        scaling.transform(pairs[:, ::-1])[:, 0 if last == "p_0" else 1]
+        if by_name
+        else scaling.transform(pairs)[:, 1]
+    )
     assert written[last].to_numpy() == pytest.approx(expected, abs=1e-12)
 
 

@@ -38,24 +38,38 @@ def sheet(rows: Iterable[Iterable[object]]) -> str:
     return "".join(lines)
 
 
-def workbook(rows: str, name: str = "Sheet1", **members: str) -> bytes:
-    """A workbook with one sheet of these rows, as XML; `members` replaces files in it."""
+def workbook(
+    rows: str, name: str = "Sheet1", *, second: str | None = None, **members: str
+) -> bytes:
+    """A workbook with a sheet of these rows, as XML, and a second sheet called "two"; `members` replaces files in it."""
     main = 'xmlns="http://schemas.openxmlformats.org/spreadsheetml/2006/main"'
     office = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
     package = "http://schemas.openxmlformats.org/package/2006"
 
     def relation(key: str, kind: str, target: str) -> str:
-        inner = f'<Relationship Id="{key}" Type="{office}/{kind}" Target="{target}"/>'
-        return f'<Relationships xmlns="{package}/relationships">{inner}</Relationships>'
+        return f'<Relationship Id="{key}" Type="{office}/{kind}" Target="{target}"/>'
 
-    sheets = f'<sheets><sheet name="{name}" sheetId="1" r:id="b"/></sheets>'
+    def relations(*inner: str) -> str:
+        return f'<Relationships xmlns="{package}/relationships">{"".join(inner)}</Relationships>'
+
+    named = {name: ("b", "sheet1", rows)} | (
+        {} if second is None else {"two": ("c", "sheet2", second)}
+    )
+    inner = [f'<sheet name="{n}" sheetId="1" r:id="{key}"/>' for n, (key, _, _) in named.items()]
+    parts = [
+        relation(key, "worksheet", f"worksheets/{part}.xml") for key, part, _ in named.values()
+    ]
     files = {
         "[Content_Types].xml": f'<Types xmlns="{package}/content-types"/>',
-        "_rels/.rels": relation("a", "officeDocument", "xl/workbook.xml"),
-        "xl/workbook.xml": f'<workbook {main} xmlns:r="{office}">{sheets}</workbook>',
-        "xl/_rels/workbook.xml.rels": relation("b", "worksheet", "worksheets/sheet1.xml"),
-        "xl/worksheets/sheet1.xml": f"<worksheet {main}><sheetData>{rows}</sheetData></worksheet>",
-    } | members
+        "_rels/.rels": relations(relation("a", "officeDocument", "xl/workbook.xml")),
+        "xl/workbook.xml": f'<workbook {main} xmlns:r="{office}"><sheets>{"".join(inner)}</sheets></workbook>',
+        "xl/_rels/workbook.xml.rels": relations(*parts),
+    }
+    for _, part, cells in named.values():
+        files[f"xl/worksheets/{part}.xml"] = (
+            f"<worksheet {main}><sheetData>{cells}</sheetData></worksheet>"
+        )
+    files |= members
     stream = io.BytesIO()
     with zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as archive:
         for member, text in files.items():

@@ -29,7 +29,6 @@ from calviz.core.row_columns import Factor
 from calviz.data.any_size.sums import probability_columns
 from calviz.data.column_names import is_score_name
 from calviz.data.csv_table import CsvTable, open_csv
-from calviz.data.evidence import keys
 from calviz.data.format import SAMPLE_ROWS, Source
 from calviz.data.labels import class_key, decode, names_of_one, whole
 from calviz.data.loaded import ReadingForMap, ReadingOptions, known_columns
@@ -471,7 +470,7 @@ def _of_scores(
             "rows have none or several of the labels, and a profile needs one label per row",
             remedy="name one of them and its scores (label=, scores=)",
         )
-    if roles.correct is not None and None in keys(table[roles.correct]):
+    if roles.correct is not None and None in table[roles.correct].keys:
         raise InputError(
             "rows without it have no known label, and a profile cannot leave them out",
             column=roles.correct,
@@ -549,7 +548,8 @@ def _labelled_classes(
     if scores.labels and column.numeric:
         return tuple(whole(text) for text in scores.labels), names
     if column.type == "boolean" and k == 2:
-        return (False, True), names if len(names) == k else ("0", "1")
+        first = len(names) == k and class_key(names[0]) == "true"
+        return (first, not first), names if len(names) == k else ("0", "1")
     values = table.fetch((), [label]).columns[label]
     if len(names) != k:
         # A single score column does not name both classes.

@@ -16,7 +16,12 @@ from calviz.core.errors import Finding, InputError, shortened
 from calviz.core.limits import MAX_JSON, check_expansion
 from calviz.data.building import PERCENT_WORDS, are_percentages
 from calviz.data.format import FORMATS, ZIP_DAMAGE, Format, Source, open_zip, without_bom
-from calviz.data.formats.json_formats import check_room, first_character, parsed_json, parsed_object
+from calviz.data.formats.table_formats import (
+    check_room,
+    first_character,
+    parsed_json,
+    parsed_object,
+)
 from calviz.data.loaded import Notice, damaged
 from calviz.data.questions import Answer, lines, open_log
 

@@ -1,4 +1,4 @@
-"""Excel workbooks: the first sheet that holds rows.
+"""Excel workbooks: the only sheet that holds a table of numbers, or the one that is named.
 
 A reader of our own, because those in Rust (fastexcel, python-calamine) reserve the grid that the place of one cell declares: a file of
 1 KB ends the process.
@@ -16,10 +16,10 @@ from pathlib import PurePosixPath
 from typing import Any
 from xml.etree import ElementTree
 
-from calviz.core.errors import InputError
+from calviz.core.errors import CalvizError, InputError, OptionError, Reading
 from calviz.core.limits import MAX_JSON, MAX_ROWS, check_expansion
 from calviz.data.format import FORMATS, ZIP_DAMAGE, Format, Source, Table, open_zip
-from calviz.data.formats.json_formats import table_of_cells
+from calviz.data.formats.table_formats import table_of_cells
 from calviz.data.loaded import Notice, damaged, no_rows, short
 from calviz.data.reshaping import reshaped
 from calviz.data.rows_in_memory import ArrowRows, columns_of
@@ -29,16 +29,28 @@ _HEAD = re.compile(rb"PK\x03\x04.{26}(?:\[Content_Types\]\.xml|docProps/|_rels/|
 _ROOM, _PLACE = 8, 8
 
 
+#: The values of a row by 0-based column.
+_Row = dict[int, Any]
+
+
 def open_workbook(source: Source) -> Table:
-    """Read the first sheet that is not empty; see `Format.open`."""
+    """Read the sheet that `Source.sheet` names, or the only one that holds a table; see `Format.open`.
+
+    Raises
+    ------
+    InputError
+        If several sheets hold tables; its `readings` choose one.
+    OptionError
+        If there is no sheet of that name.
+    """
     try:
         archive = open_zip(source)
         unpacked = sum(entry.file_size for entry in archive.infolist())
         check_expansion("the workbook", unpacked, source.size)
         MAX_JSON.check(_ROOM * unpacked, f"a workbook counts {_ROOM} times its unpacked size")
         book = _Workbook(archive)
-        name, rows = next(((n, rows) for n in book.sheets if (rows := book.rows(n))), ("", []))
-    except InputError:
+        name, rows = _chosen({n: book.rows(n) for n in book.sheets}, source.sheet)
+    except CalvizError:
         raise
     except (*ZIP_DAMAGE, ElementTree.ParseError, TypeError):
         raise damaged("it is no Excel workbook with sheets of cells") from None
@@ -50,7 +62,7 @@ def open_workbook(source: Source) -> Table:
     named, data = _table([[row.get(j) for j in range(width)] for row in rows])
     notices = []
     if others := [f"'{short(other)}'" for other in book.sheets if other != name]:
-        text = f"the sheet '{short(name)}' is read, and not {', '.join(others[:8])}: save another one as CSV to read it"
+        text = f"the sheet '{short(name)}' is read, and not {', '.join(others[:8])}: name another one to read it (--sheet, sheet=)"
         notices.append(Notice.LEFT_OUT.finding("info", text))
     return reshaped(
         ArrowRows(
@@ -59,6 +71,36 @@ def open_workbook(source: Source) -> Table:
             named=named,
             notices=notices,
             data=data,
+        )
+    )
+
+
+def _chosen(sheets: Mapping[str, list[_Row]], named: str | None) -> tuple[str, list[_Row]]:
+    """The name and the rows of the sheet that is named, or of the only one with a table, or else of the first one with rows."""
+    if named is not None:
+        if named not in sheets:
+            known = ", ".join(f"'{short(name)}'" for name in sheets)
+            raise OptionError(f"there is no sheet '{short(named)}'; known: {known}.")
+        return named, sheets[named]
+    tables = [name for name, rows in sheets.items() if _has_numbers(rows)]
+    if len(tables) > 1:
+        raise InputError(
+            f"{len(tables)} sheets hold tables; say which one has the predictions",
+            readings=[Reading(f"the sheet '{short(n)}'", {"sheet": n}) for n in tables[:8]],
+        )
+    filled = [name for name, rows in sheets.items() if rows]
+    name = next(iter([*tables, *filled]), "")
+    return name, sheets.get(name, [])
+
+
+def _has_numbers(rows: Sequence[_Row]) -> bool:
+    """Whether there are rows below the first one that fill at least two columns, one of them with numbers only."""
+    columns = {j for row in rows[1:] for j in row}
+    return (
+        len(columns) > 1
+        and len(rows) > 2
+        and any(
+            all(isinstance(row.get(j, 0), bool | int | float) for row in rows[1:]) for j in columns
         )
     )
 
@@ -114,7 +156,7 @@ class _Workbook:
         is_1904 = settings is not None and settings.get("date1904") in ("1", "true")
         self.first_day = datetime(1904, 1, 1) if is_1904 else _FIRST_DAY
 
-    def rows(self, name: str) -> list[dict[int, Any]]:
+    def rows(self, name: str) -> list[_Row]:
         """The rows of a sheet that hold something: values by 0-based column."""
         rows = []
         with self.archive.open(self.sheets[name]) as stream:
@@ -225,11 +267,11 @@ def _column(place: str) -> int:
 FORMATS.register(
     Format(
         key="xlsx",
-        label="Excel (first sheet)",
+        label="Excel",
         suffixes=(".xlsx", ".xlsm"),
         matches=lambda head: _HEAD.match(head) is not None,
         open=open_workbook,
-        summary="Columns as in CSV, below a row of their names.",
+        summary="One sheet: columns as in CSV, below a row of their names.",
         package="pyarrow",
     )
 )

@@ -1,11 +1,307 @@
-"""CSV, Arrow and Parquet registered; pyarrow is imported when it is used."""
+"""Tables: CSV, Arrow and Parquet, for which pyarrow is imported when it is used, and JSON of rows, of columns, and line by line."""
 
 from __future__ import annotations
 
+import io
+import json
+import re
+from typing import Any
+
+import numpy as np
+
+from calviz.core.errors import InputError
+from calviz.core.limits import MAX_COLUMNS, MAX_JSON, MAX_ROWS, check_expansion
 from calviz.data.csv_table import open_csv
-from calviz.data.format import FORMATS, Format, Source, Table
+from calviz.data.format import FORMATS, Format, Source, Table, without_bom
+from calviz.data.questions import questions_of, table_of
 from calviz.data.reshaping import reshaped
-from calviz.data.rows_in_memory import flat
+from calviz.data.rows_in_memory import ArrowRows, columns_of, flat, flattened
+
+_KEY = re.compile(rb'"([^"\\]*(?:\\.[^"\\]*)*)"\s*:', re.DOTALL)
+_KEY_BLOCK = 1 << 20
+#: NUL, and surrogates, which polars turns into NUL; polars panics if a name contains NUL.
+_ODD_ESCAPE = re.compile(rb"\\u(?:0000|[dD][89a-fA-F])")
+#: Text that Python's own parser has to read counts this many times against the limit.
+_ROOM = 8
+
+
+def open_json(source: Source) -> Table:
+    """Parse the objects; see `Format.open`."""
+    is_list = first_character(source.head(8192)) == b"["
+    with source.open() as stream:
+        data = stream.read(MAX_JSON.value // (_ROOM if is_list else 1) + 1)
+    data = without_bom(data)
+    if is_list:
+        check_room(data)
+    MAX_JSON.check(len(data), "there is more text")
+    lines, named = None, True
+    if is_list:
+        _check_keys(data)
+        table, named = _of_rows(parsed_json(data))
+    else:
+        text_lines = data.split(b"\n")
+        line_indices = [j for j, text in enumerate(text_lines) if text.strip()]
+        lines = np.array(line_indices, dtype=np.int64) + 1
+        del text_lines
+        MAX_ROWS.check(len(line_indices), f"the file has {len(line_indices):,} lines")
+        # One object over many lines, or a single line, may be a whole table.
+        first = data.lstrip().split(b"\n", 1)[0].rstrip()
+        whole = _whole_table(data) if len(line_indices) == 1 or not first.endswith(b"}") else None
+        is_list = whole is not None
+        if not is_list:
+            _check_keys(data)
+        table = whole if is_list else _parsed_lines(data)
+        lines = None if is_list else lines
+    table = flattened(table)
+    tool = "JSON" if is_list else "JSON Lines"
+    if (questions := questions_of(table)) is not None:
+        return table_of(questions, tool)
+    return reshaped(
+        ArrowRows(
+            format=tool,
+            columns=columns_of(table, "the objects have"),
+            named=named,
+            data=table,
+            lines=lines,
+        )
+    )
+
+
+def first_character(head: bytes) -> bytes:
+    """Return the first character that is not white space: ``{`` or ``[`` in JSON."""
+    return without_bom(head).lstrip()[:1]
+
+
+def _check_keys(data: bytes) -> None:
+    """Raise InputError if the objects share too few keys: the table would be mostly empty."""
+    names: set[bytes] = set()
+    rows = data.count(b"{")
+    for start in range(0, len(data), _KEY_BLOCK):
+        names.update(_KEY.findall(data, start, start + _KEY_BLOCK))
+        check_expansion("a table of all keys", 8 * len(names) * rows, len(data))
+
+
+def check_room(data: bytes, more: int = 0) -> None:
+    """Raise InputError if Python's parser, which needs twenty times the size of the text, would need too much memory."""
+    MAX_JSON.check(
+        _ROOM * (len(data) + more), f"JSON that is not one object per line counts {_ROOM} times"
+    )
+
+
+def _loads(text: bytes) -> Any:
+    # Given bytes, Python's parser would guess the encoding, and accept lone surrogates.
+    value = json.loads(text.decode())
+    if b"\\u" in text:
+        # A lone surrogate ("\ud800") cannot be shown or saved.
+        repaired = json.dumps(value, ensure_ascii=False).encode("utf-8", "replace")
+        value = json.loads(repaired)
+    return value
+
+
+def _parsed_lines(data: bytes) -> Any:
+    import polars as pl
+
+    try:
+        if _ODD_ESCAPE.search(data):
+            raise ValueError
+        frame = pl.read_ndjson(io.BytesIO(data), infer_schema_length=None)
+        if frame.width and not any(t == pl.Null for t in frame.dtypes):
+            return frame.to_arrow()
+    except (pl.exceptions.PolarsError, ValueError, OverflowError):
+        pass
+    # Python's parser accepts NaN and mixed types, and names the line of an error.
+    check_room(data)
+    rows: list[Any] = []
+    for number, line in enumerate(data.split(b"\n"), start=1):
+        if line.strip():
+            rows.append(parsed_object(line, number))
+    return _from_objects(rows)
+
+
+def _reason(error: Exception) -> str:
+    if isinstance(error, json.JSONDecodeError):
+        return error.msg
+    if isinstance(error, RecursionError):
+        return "nested too deeply"
+    # Python refuses to parse integers of more than 4,300 digits.
+    return "not UTF-8 text" if isinstance(error, UnicodeDecodeError) else "a number is too long"
+
+
+def _whole_table(data: bytes) -> Any:
+    """Parse one object that holds a whole table; None if it holds something else, such as one row."""
+    check_room(data)
+    try:
+        value = _loads(data)
+    except (ValueError, RecursionError):
+        return None
+    if not isinstance(value, dict):
+        return None
+    values = list(value.values())
+    rows, names, schema = value.get("data"), value.get("columns"), value.get("schema")
+    if isinstance(rows, list) and isinstance(
+        names, list
+    ):  # W&B's tables, and pandas' orient "split"
+        return _with_index(
+            table_of_cells([_name(name) for name in names], rows), value.get("index")
+        )
+    if isinstance(rows, list) and isinstance(schema, dict) and "fields" in schema:  # orient "table"
+        return _without_range(_of_rows(rows)[0], schema.get("primaryKey"))
+    if len(values) > 1 and all(isinstance(v, list) for v in values):
+        if len({len(v) for v in values}) != 1:
+            lengths = ", ".join(f"'{key:.40}' {len(v):,}" for key, v in list(value.items())[:5])
+            raise InputError(f"the lists differ in length: {lengths}")
+        return _of_columns(value)
+    if len(values) > 1 and all(isinstance(v, dict) and v for v in values):
+        if any(v.keys() != values[0].keys() for v in values):
+            return None
+        return _of_objects(value)
+    return None
+
+
+def _name(name: Any) -> str:
+    return "_".join(map(str, name)) if isinstance(name, list) else str(name)
+
+
+def _of_objects(value: dict[str, dict[str, Any]]) -> Any:
+    """Return a table of objects of objects, as pandas writes a frame by columns (its default) or by rows (orient "index").
+
+    Rows are what is numbered; if both are or neither is, there are more rows than columns.
+    """
+    outer, inner = list(value), list(next(iter(value.values())))
+    numbered, inner_numbered = (all(map(str.isdecimal, keys)) for keys in (outer, inner))
+    by_rows = len(outer) > len(inner) if numbered == inner_numbered else numbered
+    if by_rows:
+        columns = {name: [row[name] for row in value.values()] for name in inner}
+        return _with_index(_of_columns(columns), outer)
+    return _with_index(_of_columns({name: list(v.values()) for name, v in value.items()}), inner)
+
+
+def _with_index(table: Any, index: Any) -> Any:
+    """Add the index of a frame as a column in front, unless it only numbers the rows."""
+    count = table.num_rows
+    if not isinstance(index, list) or len(index) != count or "index" in table.column_names:
+        return table
+    if [str(key) for key in index] == [str(row) for row in range(count)]:
+        return table
+    return table.add_column(0, "index", _array("index", [_name(key) for key in index]))
+
+
+def _without_range(table: Any, key: Any) -> Any:
+    """Leave out the index that pandas writes into each row, if it only numbers the rows."""
+    if key != ["index"] or "index" not in table.column_names:
+        return table
+    index = table.column("index").to_pylist()
+    return table.drop_columns("index") if index == list(range(len(index))) else table
+
+
+def parsed_object(line: bytes, number: int) -> dict[str, Any]:
+    """Parse one line as a JSON object; raise InputError, naming the line, if it is not one."""
+    try:
+        value = _loads(line)
+    except (ValueError, RecursionError) as error:
+        reason = _reason(error)
+        raise InputError(
+            f"this is not a JSON object ({reason})",
+            line=number,
+            remedy='write one object per line, such as {"label": 0, "probs": [0.9, 0.1]}',
+        ) from None
+    if not isinstance(value, dict):
+        raise InputError(f"expected a JSON object, got {type(value).__name__}", line=number)
+    return value
+
+
+def parsed_json(data: bytes) -> Any:
+    """Parse text as one JSON value; raise InputError, naming the line, if it is not valid."""
+    try:
+        return _loads(without_bom(data))
+    except (ValueError, RecursionError) as error:
+        reason = _reason(error)
+        line = error.lineno if isinstance(error, json.JSONDecodeError) else None
+        raise InputError(f"the text is not valid JSON ({reason})", line=line) from None
+
+
+def _of_rows(rows: list[Any]) -> tuple[Any, bool]:
+    """Return a table of rows that are all objects, or all lists; also return whether its columns have names."""
+    if all(isinstance(row, dict) for row in rows):
+        return _from_objects(rows), True
+    if not all(isinstance(row, list) for row in rows):
+        raise InputError("the JSON array holds values other than objects")
+    return table_of_cells([f"column {j + 1}" for j in range(len(rows[0]))], rows), False
+
+
+def table_of_cells(names: list[str], rows: list[Any]) -> Any:
+    """Return a table of rows that are lists, as long as there are names."""
+    for number, row in enumerate(rows, start=1):
+        if not isinstance(row, list) or len(row) != len(names):
+            held = f"holds {len(row):,} values" if isinstance(row, list) else f"is {row!r:.40}"
+            raise InputError(f"it {held}, expected a list of {len(names):,} values", row=number)
+    MAX_COLUMNS.check(len(names), f"the rows have {len(names):,} values")
+    if len(set(names)) < len(names):
+        repeated = next(name for name in names if names.count(name) > 1)
+        raise InputError(
+            f"there are two columns called '{repeated[:80]}'",
+            remedy="give each column a name of its own",
+        )
+    return _of_columns({name: [row[j] for row in rows] for j, name in enumerate(names)})
+
+
+def _from_objects(rows: list[dict[str, Any]]) -> Any:
+    names = list(dict.fromkeys(key for row in rows for key in row))
+    return _of_columns({name: [row.get(name) for row in rows] for name in names})
+
+
+def _of_columns(columns: dict[str, list[Any]]) -> Any:
+    import pyarrow as pa
+
+    return pa.table({name: _array(name, values) for name, values in columns.items()})
+
+
+def _array(name: str, values: list[Any]) -> Any:
+    import pyarrow as pa
+
+    try:
+        return pa.array(values)
+    except (pa.ArrowException, OverflowError, UnicodeEncodeError):
+        lists_or_objects = [v for v in values if isinstance(v, list | dict)]
+        if lists_or_objects:
+            _name_odd_row(name, values)
+            raise InputError("its values differ in kind from row to row", column=name) from None
+        return pa.array([None if v is None else _written(v) for v in values])
+
+
+def _written(value: Any) -> str:
+    if isinstance(value, float) and value.is_integer():
+        return str(int(value))
+    return str(value)
+
+
+def _name_odd_row(name: str, values: list[Any]) -> None:
+    for row, value in enumerate(values):
+        if value is not None and not isinstance(value, list | dict):
+            raise InputError(f"is {value!r:.40}, expected a list", row=row + 1, column=name)
+        inner = value.items() if isinstance(value, dict) else enumerate(value or ())
+        for key, cell in inner:
+            if cell is not None and not isinstance(cell, int | float):
+                raise InputError(
+                    f"{cell!r:.40} is not a number", row=row + 1, column=f"{name}[{key}]"
+                )
+
+
+FORMATS.register(
+    Format(
+        key="jsonl",
+        label="JSON Lines",
+        suffixes=(".jsonl", ".ndjson", ".json", ".jsonl.gz", ".ndjson.gz"),
+        matches=lambda head: first_character(head) in (b"{", b"["),
+        open=open_json,
+        text=True,
+        summary='One object per line: {"label": "cat", "probs": {"cat": 0.9, "dog": 0.1}}; or a frame as pandas writes it, a table of Weights & Biases.',
+        package="pyarrow",
+    )
+)
+
+
+# ---- CSV, Arrow, Parquet
 
 
 def _open_arrow(source: Source) -> Table:

@@ -12,11 +12,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from calviz.core.errors import InputError
+import calviz
+from calviz.core.errors import InputError, OptionError
 from calviz.core.row_columns import Factor
-from calviz.data import read
+from calviz.data import LabelFile, ReadingOptions, first_rows, read
 from calviz.data.format import Source, Table, format_of
 from calviz.data.formats.weka_formats import open_arff
+from tests.inputs.command_line import run
 from tests.inputs.table_files import sheet, workbook
 
 FILES = Path(__file__).parents[2] / "inputs/exports"
@@ -277,6 +279,48 @@ def test_the_first_sheet_of_a_workbook():
     assert table.format == "Excel, sheet 'test'"
     (notice,) = table.notices
     assert "'notes'" in notice.message
+
+
+def two_sheets(second: list[list[object]]) -> bytes:
+    """A workbook whose first sheet has seven rows of a label and a score."""
+    first = [["label", "score"], *([row % 2, float(f"0.{row}5")] for row in range(1, 8))]
+    return workbook(sheet(first), "one", second=sheet(second))
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        [],
+        [["made by", "somebody"], ["on", 3]],
+        [["a note"], ["of two rows"]],
+        [["model"], [1], [2]],
+    ],
+)
+def test_the_only_sheet_with_a_table_is_read(rows):
+    loaded = read(two_sheets(rows), name="x.xlsx")
+    assert (loaded.first.n, loaded.recognition.format) == (7, "Excel, sheet 'one'")
+
+
+def test_of_several_sheets_with_tables_one_is_chosen(tmp_path):
+    other = [["label", "score"], *([row % 2, 0.5] for row in range(9))]
+    path = tmp_path / "x.xlsx"
+    path.write_bytes(two_sheets(other))
+    with pytest.raises(InputError, match="2 sheets hold tables") as caught:
+        read(path)
+    rows = [read(path, options=ReadingOptions(**r.options)).first.n for r in caught.value.readings]
+    assert rows == [7, 9]
+    assert calviz.load(path, sheet="two").n == 9
+    assert "9 rows" in run("audit", path, "--sheet", "two").output
+    asked = run("audit", path).output
+    assert all(f"--sheet {name}" in asked for name in ("one", "two")), asked
+    assert first_rows(path, options=ReadingOptions(sheet="two")).cells["score"][0] == "0.5"
+    with pytest.raises(OptionError, match="there is no sheet 'three'; known: 'one', 'two'"):
+        read(path, options=ReadingOptions(sheet="three"))
+    with pytest.raises(OptionError, match="has no sheets"):
+        read(b"label,p\n0,0.5\n1,0.6\n", name="x.csv", options=ReadingOptions(sheet="two"))
+    path.with_name("p.csv").write_text("id,p\n1,0.5\n")
+    with pytest.raises(InputError, match="save the labels as a file of their own"):
+        read(path.with_name("p.csv"), labels=LabelFile(path, "id"))
 
 
 def test_a_sheet_that_is_a_huge_grid_of_few_cells_is_refused_before_it_is_read():

@@ -246,8 +246,8 @@ def test_the_lists_of_labels_and_scores_of_a_pipeline_are_read():
         },
     ]
     p = read("\n".join(map(json.dumps, rows)).encode(), name="x.jsonl").first
-    assert p.class_names == ("pos", "neg")
-    assert p.probs[:, 0].tolist() == [0.9, 0.4]
+    assert p.class_names == ("neg", "pos")
+    assert p.probs[:, 1].tolist() == [0.9, 0.4]
 
 
 @pytest.mark.parametrize("name", ["letters", "stated"])

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import io
+import json
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,7 +16,7 @@ import calviz
 from calviz.core.errors import InputError
 from calviz.core.predictions import ConfidencePredictions, Predictions
 from calviz.data import Loaded, ReadingOptions, read
-from calviz.data.class_blocks import blocks_named_by, without_common_words
+from calviz.data.header_classes import blocks_named_by, without_common_words
 from tests.inputs.command_line import run
 
 N = 300
@@ -65,6 +67,54 @@ def test_the_event_is_what_a_risk_model_predicts(words: str) -> None:
         np.testing.assert_allclose(data.probs[:, 1], P[order])
 
 
+#: How a header and the labels write no event and event.
+PAIRED = {
+    "p_0,p_1": (0, 1),
+    "p_no,p_yes": ("no", "yes"),
+    "class_No,class_Yes": (0, 1),
+    "p_False,p_True": (False, True),
+    "p_legit,p_fraud": (0, 1),
+    "legit,fraud": (False, True),
+    "p_-1,p_1": (-1, 1),
+}
+
+
+@pytest.mark.parametrize("header", PAIRED)
+def test_the_positive_class_is_the_event_in_every_order_of_columns(
+    header: str, tmp_path: Path
+) -> None:
+    none, event_ = header.split(",")
+    columns = {none: 1 - P, event_: P, "label": [PAIRED[header][y] for y in Y]}
+    for order in (columns, dict(reversed(columns.items()))):
+        frame = pd.DataFrame(order)
+        frame.to_parquet(tmp_path / "x.parquet")
+        made = calviz.profile(tmp_path / "x.parquet").predictions()
+        np.testing.assert_allclose(np.average(made.labels == 1, weights=made.weights), Y.mean())
+        texts = frame.drop(columns="label")
+        for data in (
+            loaded(order).first,
+            read(tmp_path / "x.parquet").first,
+            Predictions.from_frame(frame),
+            Predictions.from_arrays(frame["label"], texts),
+        ):
+            np.testing.assert_array_equal(data.labels, Y)
+            np.testing.assert_allclose(data.probs[:, 1], P)
+    # The order that somebody gives stays.
+    one = loaded(columns, scores=(event_, none)).first
+    np.testing.assert_allclose(one.probs[:, 0], P)
+
+
+def test_nested_probabilities_have_the_event_last_too() -> None:
+    rows = [
+        {"label": int(y), "probs": [{"label": "1", "prob": p}, {"label": "0", "prob": 1 - p}]}
+        for y, p in zip(Y, P.tolist(), strict=True)
+    ]
+    data = read("\n".join(map(json.dumps, rows)).encode(), name="x.jsonl").first
+    assert data.class_names == ("0", "1")
+    np.testing.assert_array_equal(data.labels, Y)
+    np.testing.assert_allclose(data.probs[:, 1], P)
+
+
 def test_a_pair_of_unknown_words_is_asked_about() -> None:
     columns = {"diagnosis": np.where(Y, "M", "B"), "prob": P}
     error = asked(columns)
@@ -86,6 +136,110 @@ def test_two_models_with_one_score_each_are_asked_about_and_read_as_models() -> 
             assert isinstance(data, Predictions)
             np.testing.assert_allclose(data.probs[:, 1], columns[column])
             np.testing.assert_array_equal(data.labels, Y)
+
+
+@pytest.mark.parametrize("label", ["label", "admitted"])
+@pytest.mark.parametrize("words", [(0, 1), ("no", "yes"), ("B", "M")])
+def test_models_without_a_common_word_are_asked_about(label: str, words: tuple[Any, Any]) -> None:
+    rng = np.random.default_rng(0)
+    scores = {"mlp": P, "forest": np.clip(P * 0.7 + 0.1, 0, 1), "humidity": rng.random(N).round(3)}
+    columns = {**scores, label: [words[y] for y in Y]}
+    error = asked(columns)
+    assert [r.options.get("models") for r in error.readings] == [("mlp", "forest"), None, None]
+    chosen = dict(error.readings[0].options)
+    if words == ("B", "M"):
+        with pytest.raises(InputError) as caught:
+            loaded(columns, **chosen)
+        chosen |= next(r.options for r in caught.value.readings if "'M'" in r.label)
+    found = loaded(columns, **chosen)
+    assert list(found.models) == ["mlp", "forest"]
+    for name, data in found.models.items():
+        assert isinstance(data, Predictions)
+        np.testing.assert_allclose(data.probs[:, 1], scores[name])
+        np.testing.assert_array_equal(data.labels, Y)
+
+
+def test_a_confidence_below_chance_of_several_classes_may_be_another_column_or_a_class() -> None:
+    p, y = classes(4)
+    names = np.array(list("abcd"))
+    said = {"true_label": names[y], "pred_label": names[p.argmax(1)]}
+    columns = {**said, "prob": p[np.arange(N), y], "margin": p.max(1)}
+    other, same = (loaded(columns, **r.options).first for r in asked(columns).readings)
+    assert isinstance(other, ConfidencePredictions)
+    assert isinstance(same, ConfidencePredictions)
+    np.testing.assert_allclose(other.confidence, p.max(1))
+    np.testing.assert_allclose(same.confidence, columns["prob"])
+    columns = {**said, "b": p[:, 1], "prob": p[:, 0], "d": p[:, 3], "c": p[:, 2]}
+    data = loaded(columns, **asked(columns).readings[0].options).first
+    assert data.class_names == ("b", "a", "d", "c")
+    np.testing.assert_array_equal(np.array([1, 0, 3, 2])[data.labels], y)
+
+
+def test_a_column_called_class_that_is_the_largest_score_in_all_rows_is_no_label_without_a_question() -> (
+    None
+):
+    p, y = classes(3)
+    names = np.array(["setosa", "versicolor", "virginica"])
+    scores = {f"posterior.{name}": p[:, j] for j, name in enumerate(names)}
+    columns = {**scores, "class": names[p.argmax(1)], "Species": names[y]}
+    true, _ = (loaded(columns, **r.options).first for r in asked(columns).readings)
+    np.testing.assert_array_equal(true.labels, y)
+    del columns["Species"]
+    np.testing.assert_array_equal(loaded(columns).first.labels, p.argmax(1))
+
+
+@pytest.mark.parametrize("header", ["cls_true,cls_pred,conf", "species,Label,Score"])
+def test_the_true_class_beside_a_prediction_and_its_confidence_is_found(header: str) -> None:
+    p, y = classes(4)
+    names = np.array(list("abcd"))
+    other = np.random.default_rng(3).choice(names, N)
+    columns = dict(zip(header.split(","), (names[y], names[p.argmax(1)], p.max(1)), strict=True))
+    data = loaded({"neighbour": other, **columns}).first
+    assert isinstance(data, ConfidencePredictions)
+    np.testing.assert_allclose(data.confidence, p.max(1))
+    np.testing.assert_array_equal(data.correct, p.argmax(1) == y)
+
+
+def test_a_prediction_is_not_offered_as_the_label() -> None:
+    p, y = classes(2)
+    columns = {"Purchase": np.array(["CH", "MM"])[y], "prediction_label": np.array(["CH", "MM"])[p.argmax(1)], "prediction_score": p.max(1)}  # fmt: skip
+    (reading,) = asked(columns).readings
+    data = loaded(columns, **reading.options).first
+    assert isinstance(data, ConfidencePredictions)
+    np.testing.assert_array_equal(data.correct, p.argmax(1) == y)
+
+
+@pytest.mark.parametrize("names", [("true", "false"), ("fraud", "legit")])
+def test_with_few_rows_names_say_the_event_and_not_the_order_of_the_columns(
+    names: tuple[str, str],
+) -> None:
+    p, y = np.array([0.9, 0.2, 0.7, 0.4]), np.array([1, 0, 1, 0])
+    data = loaded({f"p_{names[0]}": p, f"p_{names[1]}": 1 - p, "label": y}).first
+    np.testing.assert_allclose(data.probs[:, 1], p)
+    np.testing.assert_array_equal(data.labels, y)
+    # Without such a word, the order of the columns and that of the alphabet differ.
+    asked({"p_M": p, "p_B": 1 - p, "label": y})
+
+
+def test_a_constant_column_is_no_label_beside_one_that_varies() -> None:
+    columns = {"out_False": 1 - P, "out_True": P, "out": Y.astype(bool), "POSITIVE_CLASS": "True"}
+    few = {
+        name: values if isinstance(values, str) else values[:25] for name, values in columns.items()
+    }
+    assert "POSITIVE_CLASS" not in [r.options.get("label") for r in asked(few).readings]
+    np.testing.assert_array_equal(loaded(columns).first.labels, Y)
+
+
+def test_other_scores_of_the_same_classes_are_named() -> None:
+    columns = {"p0": 1 - P, "p1": P, "cal_p0": 1 - P**2, "cal_p1": P**2, "label": Y}
+    notices = [n.message for n in loaded(columns).notices if n.code == "DATA003"]
+    assert notices == ["'p0 and p1' holds the scores; not used: cal_p0 and cal_p1"]
+
+
+def test_labels_1_and_2_beside_one_score_are_asked_about() -> None:
+    columns = {"class": Y + 1, "probability": P}
+    (reading,) = asked(columns).readings
+    np.testing.assert_array_equal(loaded(columns, **reading.options).first.labels, Y)
 
 
 def test_classes_that_do_not_sum_to_1_are_no_models() -> None:

@@ -365,7 +365,7 @@ def test_logits_beside_probabilities_when_rows_are_dropped_or_the_kind_is_said()
     text = BOTH.format("logit", 2) + ",.5,.5,1,1\n"
     data = loaded(text, repair=("drop-missing",)).first
     assert data.logits.tolist() == [[1.0986123, 0], [2, 2]]  # type: ignore[union-attr]
-    file = loaded(BOTH.format("logit", 3), kind="logits")
+    file = loaded(BOTH.format("logit", 3), kind="logits", label_base=0)
     assert file.recognition.scores == ("logit_b", "logit_a")
     assert file.first.class_names == ("b", "a")
     assert notices(file, "DATA003")[0].endswith("not used: p_a and p_b")
