@@ -297,7 +297,7 @@ BESIDES, MISFIT = 1.92, 0.05
 #: Share of wrong labels up to which they are mentioned where logits explain as much: test sets have 0.2 to 10 % (Northcutt et al. 2021).
 PLAUSIBLE = 0.1
 #: Lower limit of probabilities before logarithms; number of probabilities that are used, and of rows at least.
-LEAST_PROBABILITY, MOST_ENTRIES, FEWEST_ROWS = 1e-16, 1 << 18, 2_000
+LEAST_PROBABILITY, MOST_ENTRIES, FEWEST_ROWS = 1e-16, 1 << 17, 2_000
 #: Number of steps, twice the gain at which they end, and the largest logarithm of a factor.
 MOST_STEPS, ACCURATE, LARGEST = 12, 0.01, 4.0
 #: Number of rows that are named.
