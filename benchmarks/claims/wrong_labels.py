@@ -8,7 +8,7 @@ import numpy as np
 from scipy.special import softmax
 
 from benchmarks.claims import simulation
-from calviz.core.predictions import Predictions
+from calviz.core.predictions import ConfidencePredictions, Predictions
 from calviz.sample.sample import Sample
 from calviz.verdicts.joint_tests import collect_evidence
 from calviz.verdicts.row_checks import label_errors_found, wrong_labels
@@ -26,6 +26,7 @@ def drawn(
     sharpen: float = 1.0,
     wrong: float = 0.0,
     uneven: float = 0.0,
+    confidence_only: bool = False,
 ) -> Sample:
     """Draw labels from normal logits, replace some by another class, and multiply the logits, by factors that differ if `uneven`."""
     z = rng.normal(0, scale, (n, k))
@@ -33,7 +34,12 @@ def drawn(
     replaced = rng.random(n) < wrong
     labels = np.where(replaced, (labels + rng.integers(1, k, n)) % k, labels)
     factor = sharpen + uneven * rng.random((n, 1))
-    data = Predictions(probs=softmax(factor * z, axis=1), labels=labels)
+    data: Predictions | ConfidencePredictions = Predictions(
+        probs=softmax(factor * z, axis=1), labels=labels
+    )
+    if confidence_only:
+        top = data.probs.argmax(axis=1)
+        data = ConfidencePredictions(confidence=data.probs.max(axis=1), correct=top == labels)
     return Sample(data, seed=int(rng.integers(2**31)), resamples=RESAMPLES)
 
 
@@ -98,3 +104,10 @@ simulation(
     "logits x 1 to 2, 20 classes, 10,000 rows",
     at_most=0.02,
 )(partial(named, n=10_000, options=BASE["20 classes"] | {"uneven": 1.0}))
+for case in ("5 classes", "100 classes"):
+    simulation(
+        "wrong-labels",
+        "named where there are none",
+        f"confidence only, logits x 1.5, {case}, 2,000 rows",
+        at_most=0.01,
+    )(partial(named, n=2_000, options=BASE[case] | {"sharpen": 1.5, "confidence_only": True}))

@@ -303,7 +303,7 @@ BESIDES, MISFIT = 1.92, 0.05
 #: Share of wrong labels up to which they are mentioned where logits explain as much: test sets have 0.2 to 10 % (Northcutt et al. 2021).
 PLAUSIBLE = 0.1
 #: Lower limit of probabilities before logarithms; number of probabilities that are used, and of rows at least.
-LEAST_PROBABILITY, MOST_ENTRIES, FEWEST_ROWS = 1e-16, 1 << 18, 2_000
+LEAST_PROBABILITY, MOST_ENTRIES, FEWEST_ROWS = 1e-16, 1 << 17, 2_000
 #: Number of steps, twice the gain at which they end, and the largest logarithm of a factor.
 MOST_STEPS, ACCURATE, LARGEST = 12, 0.01, 4.0
 #: Number of rows that are named.
@@ -363,7 +363,8 @@ def label_errors(sample: Sample) -> LabelErrors:
 
     With a share e of the labels drawn at random, class k has the probability ``(1 - e) p_k + e / K``, and ``e (K - 1) / K`` of the labels
     are wrong. With logits too large by a factor 1 / b it is the softmax of ``b log p``. Each is compared with the
-    model that contains both. Confidence-only data have the classes right and wrong, and a replaced label counts as wrong.
+    model that contains both. Confidence-only data have the classes right and wrong, a replaced label counts as
+    wrong, and a factor is any logistic recalibration.
 
     References
     ----------
@@ -386,6 +387,8 @@ def label_errors(sample: Sample) -> LabelErrors:
         return LabelErrors(wrong * share, of_share=of_share)
     scaled = fit_temperature(Scores(fit.logs, "logits", "logits"), labels)
     of_factor = -float(fit.of_label.sum()) - labels.size * scaled.loss
+    if not isinstance(data, Predictions):
+        of_factor = max(of_factor, fit.of_line())
     of_both, (own_share, b) = max(
         (of_share, (share, 1.0)),
         (of_factor, (0.0, 1 / scaled.value)),
@@ -424,6 +427,17 @@ class _LabelFit:
                 if step < 1e-3 * share:
                     break
         return share, float((np.log(given + share * more) - self.of_label).sum())
+
+    def of_line(self) -> float:
+        """Gain of a logistic recalibration of two classes, as a factor of many logits moves the log-odds of the largest by a constant too."""
+        from calviz.core.curve_fits import penalised_logistic
+
+        z = self.logs[:, 1] - self.logs[:, 0]
+        x, hits = np.stack([np.ones(z.size), z], axis=1), self.labels[:, None].astype(np.float64)
+        start, penalty = np.zeros((1, 2)), np.full(2, 1e-6)
+        t = penalised_logistic(x, z, np.ones_like(hits), hits, penalty, start, 1e-3)[0]
+        margin = z + x @ t
+        return float((hits[:, 0] * margin - np.logaddexp(0, margin) - self.of_label).sum())
 
     def best_of_both(self, factor: float) -> tuple[float, tuple[float, float]]:
         """Gain of the best share with the best factor, and both, by Fisher's method of scoring in log b from one factor."""

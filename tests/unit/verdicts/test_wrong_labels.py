@@ -131,6 +131,6 @@ def test_rates_of_the_simulations():
     where = "5 classes, 2,000 rows"
     there = SIMULATIONS[f"wrong-labels: named, 3 % wrong labels, {where}"].outcomes(20, seed=7)
     assert np.mean(there) >= too_few(0.95, 20)
-    for sharpen in ("1", "2"):
-        none = SIMULATIONS[f"wrong-labels: named where there are none, logits x {sharpen}, {where}"]
+    for case in ("logits x 1, 5", "logits x 2, 5", "confidence only, logits x 1.5, 100"):
+        none = SIMULATIONS[f"wrong-labels: named where there are none, {case} classes, 2,000 rows"]
         assert not np.any(none.outcomes(20, seed=7))
