@@ -347,7 +347,7 @@ def _after_permutations(
             raise NotAvailable(
                 "changes are not tested: clusters extend over several periods, so the periods are not independent."
             )
-        units = Units.of(rng, of_token, np.bincount(token, part.weights))
+        units = Units.of(rng, of_token, np.bincount(token, part.weights).astype(np.float64))
         unit = units.number[token]
     weighted = Weighted(part, dict.fromkeys((metric, GAP)))
     if metric not in weighted.metrics:
