@@ -18,7 +18,7 @@ from calviz.comparison.fitting import fit_and_apply, scores_of, with_probabiliti
 from calviz.comparison.paired_differences import pair
 from calviz.comparison.rows import LEAST_ROWS, Rows
 from calviz.comparison.study_results import EVERY, Every, OverTime, Period
-from calviz.core.blocks import FloatArray, IntArray, checkpoint, one_blas_thread
+from calviz.core.blocks import FloatArray, IntArray, checkpoint, one_blas_thread, quotient
 from calviz.core.claims import claim
 from calviz.core.entry_specs import METRICS, RANKED_BY, RECALIBRATORS, is_of_steps
 from calviz.core.errors import CalvizError, NotAvailable, OptionError, check_choice, check_whole
@@ -288,11 +288,15 @@ def _with_changes(
     try:
         values = _after_permutations(sample, divided, large, metric)
         statistics = in_spreads(np.concatenate(list(values.values())))
-        _check_attainable(statistics.max(axis=0), large.size)
+        what = "rows" if sample.data.clusters is None else "clusters"
+        _check_attainable(statistics.max(axis=0), large.size, what)
     except NotAvailable as error:
         return replace(result, untested=str(error))
     p, adjusted = (one.reshape(len(values), -1) for one in max_t(statistics))
-    expected = {key: np.nanmean(some, axis=1) for key, some in values.items()}
+    expected = {
+        key: quotient(np.nansum(some, axis=1), np.isfinite(some).sum(axis=1))
+        for key, some in values.items()
+    }
     by_gap = adjusted[-1] < adjusted[0]
     return replace(
         result,
@@ -313,12 +317,13 @@ def _with_changes(
     )
 
 
-def _check_attainable(largest: FloatArray, periods: int) -> None:
+def _check_attainable(largest: FloatArray, periods: int, what: str) -> None:
     """Raise an error if no observation could be significant: in too many draws the largest statistic, shape (B + 1,), is the largest possible."""
     most = largest.max()
     if most > 0 and np.mean(largest >= most * (1 - 1e-9)) > LEVEL:
         raise NotAvailable(
-            f"there are too many periods ({periods:,}) for these rows to tell changes from chance: choose longer ones, or take more rows."
+            f"there are too many periods ({periods:,}) for these {what} to tell changes from chance: choose longer ones, or take more "
+            f"{what}."
         )
 
 
@@ -367,7 +372,10 @@ def _after_permutations(
         dealt_out = GroupWeights(draws, _membership(codes, large.size))
         for key, some in weighted.values(dealt_out).items():
             values.setdefault(key, []).append(some.reshape(len(columns), -1).T)
-    return {key: np.concatenate(some, axis=1) for key, some in values.items()}
+    every = {key: np.concatenate(some, axis=1) for key, some in values.items()}
+    if not np.isfinite(every[metric][:, 0]).any():
+        raise NotAvailable("changes are not tested: no period has a value.")
+    return every
 
 
 def _membership(codes: IntArray, periods: int) -> csr_array:

@@ -212,8 +212,16 @@ def test_what_no_permutation_could_show_is_said():
     data = with_rows(data, clusters=2 * month + np.arange(data.n) % 2)
     series = over_time(data, "nll", every="month", method=None, min_rows=5)
     answer = OverTimeLine.compute(series).answer()
-    assert answer.startswith("There are too many periods (2) for these rows to tell changes")
+    assert answer.startswith("There are too many periods (2) for these clusters to tell changes")
     assert not series.changed
+    # Without misses there is no ranking; with one, most periods have none.
+    for hits, words in (
+        (np.ones(data.n), "no period has a value"),
+        (np.arange(data.n) > 0, "No change"),
+    ):
+        some = calviz.Predictions(probs=data.probs, labels=hits.astype(int), times=data.times)
+        series = over_time(some, "auroc", every="month", method=None, min_rows=5)
+        assert words in OverTimeLine.compute(series).answer()
 
 
 def test_clusters_are_dealt_out_whole():
