@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, Self
+from typing import Any, Literal
 
 import numpy as np
 
@@ -27,12 +27,11 @@ from calviz.recalibrators.maps import (
     Numbers,
     Program,
     Sizes,
-    check_map,
     damaged,
     fields,
+    learned,
     plain,
     read_fields,
-    saved_parameters,
 )
 
 #: Held-out gains, in standard errors, from which the mixture is used in part, and in full. They may be slightly below 0, because
@@ -55,8 +54,6 @@ SEED = 0
     key="auto",
     label="Automatic mixture",
     family="Automatic",
-    accuracy_preserving=False,
-    needs="probabilities",
     confidence_only=True,
     reference="calviz; weights as in bootstrap model averaging (Buckland et al. 1997, section 2.2; Rubin 1981), held-out "
     "losses as in stacking (Wolpert 1992)",
@@ -102,24 +99,15 @@ class AutomaticRecalibrator(BaseRecalibrator):
     generalization, Neural Networks 5.
     """
 
-    weights_: FloatArray
-    parts_: list[BaseRecalibrator]
-    evidence_: dict[str, Any]
+    weights_: FloatArray = learned()
+    parts_: list[BaseRecalibrator] = learned()
+    evidence_: dict[str, Any] = learned()
 
-    def __init__(
-        self,
-        *,
-        combine: Literal["mixture", "one"] = "mixture",
-        caution: float = 0.0,
-        folds: int = 5,
-        floor: FloorChoice = "auto",
-        input: Input = "probabilities",
-    ) -> None:
-        self.combine = combine
-        self.caution = caution
-        self.folds = folds
-        self.floor = floor
-        self.input = input
+    combine: Literal["mixture", "one"] = "mixture"
+    caution: float = 0.0
+    folds: int = 5
+    floor: FloorChoice = "auto"
+    input: Input = "probabilities"
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
@@ -288,11 +276,8 @@ class AutomaticRecalibrator(BaseRecalibrator):
         self.parts_ = []
         for key in self._keys:
             checkpoint(f"fitting {RECALIBRATORS[key].label} on all rows")
-            part = self._make(RECALIBRATORS[key]).fit(array, labels, weights)
-            self.parts_.append(part)
-            for sentence in part.warnings_:
-                if sentence not in self._notes:
-                    self._warn(sentence)
+            self.parts_.append(self._make(RECALIBRATORS[key]).fit(array, labels, weights))
+        self._warn_of_parts(*self.parts_)
 
     def _make(self, spec: RecalibratorSpec) -> Any:
         part = spec.make_with(input=self.input, floor=self.floor)
@@ -356,23 +341,16 @@ class AutomaticRecalibrator(BaseRecalibrator):
             "evidence": plain(self.evidence_),
         }
 
-    @classmethod
-    def from_dict(cls, record: Mapping[str, Any]) -> Self:
-        """Rebuild a fitted mixture from the output of `to_dict`."""
-        check_map(record)
-        self = cls(**saved_parameters(cls, record))
-        self._check_parameters()
-        self._restore_common(record)
-        read = read_fields(_SAVED, record["fitted"], cls.key, {})
+    def _read(self, saved: Any) -> None:
+        read = read_fields(_SAVED, saved, self.key, {})
         self.weights_, self.evidence_ = read["weights"], read["evidence"]
         self.parts_ = [rebuilt(part) for part in read["parts"]]
         for part in self.parts_:
             check_part(self, part, self.input)
         if len(self.parts_) != self.weights_.size:
             raise damaged(
-                cls.key, f"it has {self.weights_.size} 'weights' for {len(self.parts_)} maps"
+                self.key, f"it has {self.weights_.size} 'weights' for {len(self.parts_)} maps"
             )
-        return self
 
     def _program(self, name: str) -> Program:
         return Program.mean(

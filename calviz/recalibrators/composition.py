@@ -36,7 +36,6 @@ from calviz.recalibrators.maps import (
     damaged,
     earlier_values,
     halfway,
-    saved_parameters,
     steps_merged,
 )
 from calviz.recalibrators.per_class import OneVsRest
@@ -46,19 +45,8 @@ from calviz.recalibrators.temperature_scaling import EnsembleTemperatureScaling,
 _BLOCK_BYTES = 1 << 24
 
 
-class Composition(BaseRecalibrator):
-    """A parametric map followed by a non-parametric one on its probabilities (Zhang 2020, section 3.4).
-
-    Parameters
-    ----------
-    first, second : str
-        Keys of a parametric and of a non-parametric recalibrator.
-    floor : float, "auto" or None
-        Zero floor of the first part, if it has one, as in `TemperatureScaling`.
-    cap : bool
-        Cap of the second part, if it has one, as in `IsotonicRecalibrator`.
-    input : {"probabilities", "logits"}
-        What X holds.
+class Chain(BaseRecalibrator):
+    """Base of the methods with two parts, which `_make` returns: the second maps the probabilities of the first.
 
     Attributes
     ----------
@@ -68,32 +56,9 @@ class Composition(BaseRecalibrator):
 
     needs = "probabilities"
 
-    added_later = earlier_values(cap=False)
-
-    def __init__(
-        self,
-        *,
-        first: str = "temperature",
-        second: str = "isotonic",
-        floor: FloorChoice = "auto",
-        cap: bool = True,
-        input: Input = "probabilities",
-    ) -> None:
-        self.first = first
-        self.second = second
-        self.floor = floor
-        self.cap = cap
-        self.input = input
-
-    @property
-    def key(self) -> str:  # type: ignore[override]
-        """Registry key, ``first+second``."""
-        return f"{self.first}+{self.second}"
-
-    @property
-    def accuracy_preserving(self) -> bool:  # type: ignore[override]
-        """Whether both parts keep the predicted class."""
-        return composed(self.key).accuracy_preserving
+    def _make(self) -> tuple[Any, Any]:
+        """Return the two parts, unfitted."""
+        raise NotImplementedError
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
@@ -102,14 +67,6 @@ class Composition(BaseRecalibrator):
 
     def _takes_logarithms(self) -> bool:
         return False
-
-    def _make(self) -> tuple[Any, Any]:
-        composed(self.key)
-        first, second = RECALIBRATORS[self.first], RECALIBRATORS[self.second]
-        return (
-            first.make_with(input=self.input, floor=self.floor),
-            second.make_with(input="probabilities", cap=self.cap),
-        )
 
     @property
     def takes_weights(self) -> bool:
@@ -123,10 +80,7 @@ class Composition(BaseRecalibrator):
         # In single precision, like probabilities made from logits (see `Scores.dtype`).
         between = self.first_.transform(scores.array).astype(np.float32)
         self.second_ = second.fit(between, labels, weights)
-        for part in (self.first_, self.second_):
-            for sentence in part.warnings_:
-                if sentence not in self._notes:
-                    self._warn(sentence)
+        self._warn_of_parts(self.first_, self.second_)
 
     def _transform(self, scores: Scores, out: FloatArray) -> None:
         for rows in row_blocks(scores.array, block_bytes=_BLOCK_BYTES):
@@ -138,35 +92,75 @@ class Composition(BaseRecalibrator):
         between = self.first_.transform(scores.array.astype(np.float64))
         return np.asarray(self.second_.intervals(between)).astype(scores.array.dtype)
 
+    def _saved(self) -> dict[str, Any]:
+        return {"first": self.first_.to_dict(), "second": self.second_.to_dict()}
+
+    def _read(self, saved: Any) -> None:
+        if not isinstance(saved, Mapping) or set(saved) != {"first", "second"}:
+            raise damaged(self.key, "its parts must be first, second")
+        for name, made in zip(("first", "second"), self._make(), strict=True):
+            part = type(made).from_dict(saved[name])
+            check_part(self, part, made.input)
+            setattr(self, f"{name}_", part)
+
+    def _program(self, name: str) -> Program:
+        first: Program = self.first_._program(f"{name}_first")
+        return first.then(self.second_._program(f"{name}_second"))
+
+
+class Composition(Chain):
+    """A parametric map followed by a non-parametric one on its probabilities (Zhang 2020, section 3.4).
+
+    Parameters
+    ----------
+    first, second : str
+        Keys of a parametric and of a non-parametric recalibrator.
+    floor : float, "auto" or None
+        Zero floor of the first part, if it has one, as in `TemperatureScaling`.
+    cap : bool
+        Cap of the second part, if it has one, as in `IsotonicRecalibrator`.
+    input : {"probabilities", "logits"}
+        What X holds.
+    """
+
+    first: str = "temperature"
+    second: str = "isotonic"
+    floor: FloorChoice = "auto"
+    cap: bool = True
+    input: Input = "probabilities"
+    added_later = earlier_values(cap=False)
+
+    @property
+    def key(self) -> str:  # type: ignore[override]
+        """Registry key, ``first+second``."""
+        return f"{self.first}+{self.second}"
+
+    @property
+    def accuracy_preserving(self) -> bool:  # type: ignore[override]
+        """Whether both parts keep the predicted class."""
+        return composed(self.key).accuracy_preserving
+
+    def _make(self) -> tuple[Any, Any]:
+        composed(self.key)
+        first, second = RECALIBRATORS[self.first], RECALIBRATORS[self.second]
+        return (
+            first.make_with(input=self.input, floor=self.floor),
+            second.make_with(input="probabilities", cap=self.cap),
+        )
+
     def describe(self) -> dict[str, Any]:
         """Return the fitted parameters of both parts."""
         return {self.first: self.first_.describe(), self.second: self.second_.describe()}
-
-    def _saved(self) -> dict[str, Any]:
-        return {"first": self.first_.to_dict(), "second": self.second_.to_dict()}
 
     @classmethod
     def from_dict(cls, record: Mapping[str, Any]) -> Self:
         """Rebuild a fitted composition from the output of `to_dict`."""
         check_map(record)
-        self = cls(**saved_parameters(cls, record))
-        self._check_parameters()
+        self = cls._restore(record)
+        # Its key is that of its parameters.
         if self.key != record["method"]:
             raise damaged(self.key, f"its method is '{record['method']}'")
-        self._restore_common(record)
-        parts = record["fitted"]
-        if not isinstance(parts, Mapping) or set(parts) != {"first", "second"}:
-            raise damaged(self.key, "its parts must be first, second")
-        first, second = self._make()
-        for name, made in (("first", first), ("second", second)):
-            part = type(made).from_dict(parts[name])
-            check_part(self, part, made.input)
-            setattr(self, f"{name}_", part)
         return self
-
-    def _program(self, name: str) -> Program:
-        first: Program = self.first_._program(f"{name}_first")
-        return first.then(self.second_._program(f"{name}_second"))
 
 
 def composed(
@@ -246,9 +240,8 @@ class BinMeans(OneVsRest):
     epsilon = 0.0
     rows_needed = 0
 
-    def __init__(self, *, bins: int = 15, input: Input = "probabilities") -> None:
-        self.bins = bins
-        self.input = input
+    bins: int = 15
+    input: Input = "probabilities"
 
     def _fit_column(self, k: int, column: FloatArray, hit_rows: IntArray) -> Piecewise:
         ordered = np.sort(column)
@@ -270,14 +263,12 @@ class BinMeans(OneVsRest):
     key="scaling-binning",
     label="Scaling-binning",
     family="Composition",
-    accuracy_preserving=False,
-    needs="probabilities",
     confidence_only=True,
     reference="Kumar et al. 2019",
     formula=r"\hat p_k \propto \mathrm{mean}\{g_k(p) : g_k(p) \in B_m\}",
     left_out=always("a variant of histogram binning."),
 )
-class ScalingBinning(Composition):
+class ScalingBinning(Chain):
     """A parametric map (Platt scaling), then equal-mass bins that hold the mean of its outputs: the calibration error of such a map can be measured reliably.
 
     Parameters
@@ -292,18 +283,10 @@ class ScalingBinning(Composition):
         What X holds.
     """
 
-    def __init__(
-        self,
-        *,
-        base: str = "platt",
-        bins: int = 15,
-        floor: FloorChoice = "auto",
-        input: Input = "probabilities",
-    ) -> None:
-        self.base = base
-        self.bins = bins
-        self.floor = floor
-        self.input = input
+    base: str = "platt"
+    bins: int = 15
+    floor: FloorChoice = "auto"
+    input: Input = "probabilities"
 
     def _make(self) -> tuple[Any, Any]:
         spec = RECALIBRATORS[self.base]

@@ -14,7 +14,7 @@ from calviz.core.entry_specs import FloorChoice, Input, recalibrator
 from calviz.core.probabilities import Scores, softmax
 from calviz.core.temperature import fit_temperature
 from calviz.recalibrators.base import BaseRecalibrator, always
-from calviz.recalibrators.maps import Numbers, array_source, fields
+from calviz.recalibrators.maps import Numbers, array_source, learned
 from calviz.recalibrators.temperature_scaling import bound_warning
 
 
@@ -22,7 +22,6 @@ from calviz.recalibrators.temperature_scaling import bound_warning
     key="gp",
     label="Gaussian-process calibration",
     family="Non-parametric",
-    accuracy_preserving=False,
     needs="log-probabilities",
     reference="Wenger et al. 2020",
     formula=r"\mathrm{softmax}(f(\log p_1), \dots, f(\log p_K)),\ f \sim \mathrm{GP}",
@@ -52,29 +51,14 @@ class GaussianProcess(BaseRecalibrator):
         Posterior mean and standard deviation of the departure from the prior mean, on a grid of ``-log(1 - log(p) / T)``.
     """
 
-    fitted = fields(
-        scale_=Numbers(above=0),
-        grid_=Numbers(("M",), ascending=True),
-        latent_=Numbers(("M",)),
-        deviation_=Numbers(("M",), least=0),
-    )
-    scale_: float
-    grid_: FloatArray
-    latent_: FloatArray
-    deviation_: FloatArray
-
-    def __init__(
-        self,
-        *,
-        inducing: int = 10,
-        max_pairs: int = 500_000,
-        floor: FloorChoice = "auto",
-        input: Input = "probabilities",
-    ) -> None:
-        self.inducing = inducing
-        self.max_pairs = max_pairs
-        self.floor = floor
-        self.input = input
+    inducing: int = 10
+    max_pairs: int = 500_000
+    floor: FloorChoice = "auto"
+    input: Input = "probabilities"
+    scale_: float = learned(Numbers(above=0))
+    grid_: FloatArray = learned(Numbers(("M",), ascending=True))
+    latent_: FloatArray = learned(Numbers(("M",)))
+    deviation_: FloatArray = learned(Numbers(("M",), least=0))
 
     def _fit_weighted(self, scores: Scores, labels: IntArray, weights: FloatArray | None) -> None:
         n, k = scores.shape

@@ -51,8 +51,6 @@ def _many_histograms(facts: FitFacts) -> str:
     key="histogram",
     label="Histogram binning",
     family="Non-parametric",
-    accuracy_preserving=False,
-    needs="probabilities",
     confidence_only=True,
     reference="Zadrozny and Elkan 2001; Guo et al. 2017, section 4.1",
     formula=r"\hat p_k \propto \mathrm{acc}(B_m),\ p_k \in B_m",
@@ -78,20 +76,11 @@ class HistogramBinning(OneVsRest):
     An equal-width bin without calibration rows has its centre as its value.
     """
 
+    bins: int = 15
+    scheme: Literal["equal-width", "equal-mass"] = "equal-width"
+    cap: bool = True
+    input: Input = "probabilities"
     added_later = earlier_values(cap=False)
-
-    def __init__(
-        self,
-        *,
-        bins: int = 15,
-        scheme: Literal["equal-width", "equal-mass"] = "equal-width",
-        cap: bool = True,
-        input: Input = "probabilities",
-    ) -> None:
-        self.bins = bins
-        self.scheme = scheme
-        self.cap = cap
-        self.input = input
 
     def _fit(self, scores: Scores, labels: IntArray) -> None:
         if self.scheme == "equal-mass":
@@ -182,8 +171,6 @@ def binned_by_class(scores: Scores, labels: IntArray, bins: int) -> tuple[FloatA
     key="bbq",
     label="Bayesian binning into quantiles (BBQ)",
     family="Non-parametric",
-    accuracy_preserving=False,
-    needs="probabilities",
     confidence_only=True,
     reference="Naeini et al. 2015; Guo et al. 2017, section 4.1",
     formula=r"\hat p_k \propto \sum_M P(M \mid D)\, \theta_M(p_k)",
@@ -203,8 +190,7 @@ class BayesianBinning(OneVsRest):
     so that all weights add up to Kish's effective sample size: unequal weights are less evidence.
     """
 
-    def __init__(self, *, input: Input = "probabilities") -> None:
-        self.input = input
+    input: Input = "probabilities"
 
     def _fit_column(self, k: int, column: FloatArray, hit_rows: IntArray) -> Piecewise:
         score, hit = ordered_events(column, hit_rows)

@@ -34,7 +34,7 @@ from calviz.recalibrators.maps import (
     arrays_source,
     damaged,
     earlier_values,
-    fields,
+    learned,
     steps_merged,
     supported,
 )
@@ -45,8 +45,6 @@ from calviz.recalibrators.per_class import ADDED, EPSILON, OneMap, OneVsRest
     key="isotonic",
     label="Isotonic regression, one-vs-rest (IROvA)",
     family="Non-parametric",
-    accuracy_preserving=False,
-    needs="probabilities",
     confidence_only=True,
     reference="Zadrozny and Elkan 2002; Guo et al. 2017, section 4.1; Zhang et al. 2020, section 3.3",
     formula=r"\hat p_k \propto g_k(p_k),\ g_k \text{ increasing}",
@@ -74,11 +72,9 @@ class IsotonicRecalibrator(OneVsRest):
         The map of each class; with two classes, that of class 1 alone.
     """
 
+    cap: bool = True
+    input: Input = "probabilities"
     added_later = earlier_values(cap=False)
-
-    def __init__(self, *, cap: bool = True, input: Input = "probabilities") -> None:
-        self.cap = cap
-        self.input = input
 
     def _fit_column(self, k: int, column: FloatArray, hit_rows: IntArray) -> Piecewise:
         positives = Positives.of(column[hit_rows])
@@ -95,8 +91,6 @@ class IsotonicRecalibrator(OneVsRest):
     key="centered-isotonic",
     label="Centered isotonic regression",
     family="Non-parametric",
-    accuracy_preserving=False,
-    needs="probabilities",
     confidence_only=True,
     reference="Oron & Flournoy 2017",
     formula=r"\hat p_k \propto g_k(p_k),\ g_k(\bar p_B) = \frac{H_B + 1/2}{n_B + 1}",
@@ -123,9 +117,8 @@ class CenteredIsotonicRecalibrator(OneVsRest):
         The map of each class; with two classes, that of class 1 alone.
     """
 
-    def __init__(self, *, smooth: bool = True, input: Input = "probabilities") -> None:
-        self.smooth = smooth
-        self.input = input
+    smooth: bool = True
+    input: Input = "probabilities"
 
     def _fit_column(self, k: int, column: FloatArray, hit_rows: IntArray) -> Piecewise:
         positives = Positives.of(column[hit_rows])
@@ -152,7 +145,6 @@ _RUN_BYTES = 1 << 23
     label="Isotonic regression, multiclass (IRM)",
     family="Non-parametric",
     accuracy_preserving=True,
-    needs="probabilities",
     reference="Zhang et al. 2020, section 3.3.2 and eq. 4",
     formula=r"\hat p_k = \frac{g(p_k) + \epsilon p_k}{\sum_j g(p_j) + \epsilon p_j}",
     left_out=close_to_simpler,
@@ -179,16 +171,11 @@ class MulticlassIsotonic(OneMap):
     map_ : Piecewise
     """
 
-    fitted = fields(map_=ProbabilityMap(rising=True))
-
+    epsilon: float = EPSILON
+    cap: bool = True
+    input: Input = "probabilities"
+    map_: Piecewise = learned(ProbabilityMap(rising=True))
     added_later = earlier_values(cap=False)
-
-    def __init__(
-        self, *, epsilon: float = EPSILON, cap: bool = True, input: Input = "probabilities"
-    ) -> None:
-        self.epsilon = epsilon
-        self.cap = cap
-        self.input = input
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
@@ -479,8 +466,6 @@ def through(x: FloatArray, y: FloatArray) -> Piecewise:
     key="venn-abers",
     label="Venn-Abers prediction",
     family="Non-parametric",
-    accuracy_preserving=False,
-    needs="probabilities",
     confidence_only=True,
     reference="Vovk et al. 2015, section 2 and algorithms 1 to 4",
     formula=r"\hat p_k \propto \frac{p_1}{1 - p_0 + p_1},\ p_0 = g_{(s, 0)}(s),\ p_1 = g_{(s, 1)}(s)",
@@ -511,14 +496,12 @@ class VennAbers(OneVsRest):
     differs from a calibration score by rounding only counts as equal to it.
     """
 
-    fitted = fields(lower_=OnePerMap(ProbabilityMap()), upper_=OnePerMap(ProbabilityMap()))
+    input: Input = "probabilities"
     #: Nothing needs to be added: no probability is 0.
     epsilon = 0.0
-    lower_: list[Piecewise]
-    upper_: list[Piecewise]
-
-    def __init__(self, *, input: Input = "probabilities") -> None:
-        self.input = input
+    lower_: list[Piecewise] = learned(OnePerMap(ProbabilityMap()))
+    upper_: list[Piecewise] = learned(OnePerMap(ProbabilityMap()))
+    maps_: list[Piecewise] = learned()
 
     def _fit(self, scores: Scores, labels: IntArray) -> None:
         self._pairs = [Pair(UNCHANGED, UNCHANGED)] * scores.shape[1]
@@ -545,7 +528,8 @@ class VennAbers(OneVsRest):
         pair = self._pairs[k] = venn_abers(*ordered_rows(column, hit, weights))
         return pair.merged()
 
-    def _restored(self) -> None:
+    def _read(self, saved: Any) -> None:
+        super()._read(saved)
         pairs = [Pair(*pair) for pair in zip(self.lower_, self.upper_, strict=True)]
         if not all(pair.is_ordered for pair in pairs):
             raise damaged(self.key, "'lower_' must not exceed 'upper_'")

@@ -23,7 +23,7 @@ from calviz.core.errors import InputError, OptionError
 from calviz.core.probabilities import Scores
 from calviz.recalibrators.base import each_class_alone
 from calviz.recalibrators.logistic_fits import log_parts
-from calviz.recalibrators.maps import Numbers, OnePerMap, arrays_source, damaged, fields
+from calviz.recalibrators.maps import Numbers, OnePerMap, arrays_source, damaged, learned
 from calviz.recalibrators.per_class import LogOddsMaps
 
 
@@ -31,8 +31,6 @@ from calviz.recalibrators.per_class import LogOddsMaps
     key="logit-spline",
     label="Logistic spline",
     family="Parametric",
-    accuracy_preserving=False,
-    needs="probabilities",
     confidence_only=True,
     reference="Lucena 2018, section 3; Green & Silverman 1994, section 2.1",
     formula=r"\sigma(z + g(z)),\ g = \arg\min \mathrm{NLL} + \frac{\lambda}{2} \int g''(z)^2\, dz",
@@ -66,33 +64,16 @@ class LogisticSpline(LogOddsMaps):
         Penalty strengths; 0 stands for a straight line.
     """
 
-    fitted = fields(
-        knots_=OnePerMap(Numbers(("M",), ascending=True)),
-        values_=OnePerMap(Numbers(("M",))),
-        bends_=OnePerMap(Numbers(("M",))),
-        strengths_=Numbers(("C",), least=0),
-    )
-    knots_: list[FloatArray]
-    values_: list[FloatArray]
-    bends_: list[FloatArray]
-    strengths_: FloatArray
-
-    def __init__(
-        self,
-        *,
-        knots: int = 20,
-        folds: int = 5,
-        own_rows: float = 5.0,
-        strength: float | None = None,
-        floor: FloorChoice = "auto",
-        input: Input = "probabilities",
-    ) -> None:
-        self.knots = knots
-        self.folds = folds
-        self.own_rows = own_rows
-        self.strength = strength
-        self.floor = floor
-        self.input = input
+    knots: int = 20
+    folds: int = 5
+    own_rows: float = 5.0
+    strength: float | None = None
+    floor: FloorChoice = "auto"
+    input: Input = "probabilities"
+    knots_: list[FloatArray] = learned(OnePerMap(Numbers(("M",), ascending=True)))
+    values_: list[FloatArray] = learned(OnePerMap(Numbers(("M",))))
+    bends_: list[FloatArray] = learned(OnePerMap(Numbers(("M",))))
+    strengths_: FloatArray = learned(Numbers(("C",), least=0))
 
     def _fit_weighted(self, scores: Scores, labels: IntArray, weights: FloatArray | None) -> None:
         n, k = scores.shape
@@ -138,7 +119,8 @@ class LogisticSpline(LogOddsMaps):
         self.bends_ = [s.bends for s in splines]
         self.strengths_ = np.array([s.strength if np.isfinite(s.strength) else 0 for s in splines])
 
-    def _restored(self) -> None:
+    def _read(self, saved: Any) -> None:
+        super()._read(saved)
         parts = zip(self.knots_, self.values_, self.bends_, self.strengths_, strict=True)
         splines = [LogitSpline(t, v, c, float(s) or np.inf) for t, v, c, s in parts]
         for spline in splines:

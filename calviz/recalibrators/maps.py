@@ -6,9 +6,9 @@ Each method declares in `fitted` what the fields of its saved maps may hold; all
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Protocol, Self
+from typing import TYPE_CHECKING, Any, Literal, Protocol, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -252,6 +252,11 @@ def damaged(key: str, what: str) -> InputError:
 def fields(**declared: Field) -> Mapping[str, Field]:
     """Return what the fields of a saved map may hold, by name."""
     return declared
+
+
+def learned(saved: Field | None = None, *, init: Literal[False] = False) -> Any:
+    """Declare an attribute that `fit` sets, and what it may hold in a saved map; without `saved` it is not part of one."""
+    return field(init=init, metadata={} if saved is None else {"saved": saved})
 
 
 def read_fields(

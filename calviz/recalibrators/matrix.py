@@ -12,7 +12,7 @@ from calviz.core.errors import NotAvailable, OptionError
 from calviz.core.probabilities import Scores, softmax
 from calviz.core.temperature import fit_temperature
 from calviz.recalibrators.base import BaseRecalibrator, follows_noise
-from calviz.recalibrators.maps import Numbers, array_source, fields
+from calviz.recalibrators.maps import Numbers, array_source, learned
 from calviz.recalibrators.softmax_fits import (
     GRID,
     SHORT_PASSES,
@@ -28,7 +28,6 @@ from calviz.recalibrators.softmax_losses import LinearProblem, MatrixProblem, Pe
     key="vector",
     label="Vector scaling",
     family="Parametric",
-    accuracy_preserving=False,
     needs="logits",
     reference="Guo et al. 2017, section 4.2",
     formula=r"\mathrm{softmax}(w \circ z + b)",
@@ -57,13 +56,10 @@ class VectorScaling(BaseRecalibrator):
     is multiplied by a different factor in each class.
     """
 
-    fitted = fields(weights_=Numbers(("K",)), intercepts_=Numbers(("K",)))
-    weights_: FloatArray
-    intercepts_: FloatArray
-
-    def __init__(self, *, floor: FloorChoice = "auto", input: Input = "probabilities") -> None:
-        self.floor = floor
-        self.input = input
+    floor: FloorChoice = "auto"
+    input: Input = "probabilities"
+    weights_: FloatArray = learned(Numbers(("K",)))
+    intercepts_: FloatArray = learned(Numbers(("K",)))
 
     def _fit_weighted(self, scores: Scores, labels: IntArray, weights: FloatArray | None) -> None:
         k = scores.shape[1]
@@ -152,40 +148,22 @@ class LinearMaps(BaseRecalibrator):
     Where the n rows are separable, or a parameter is 100 times that of temperature scaling, the penalty of every parameter is at least 1 / n, and holds it near temperature scaling.
     """
 
-    fitted = fields(
-        weights_=Numbers(("K", "K")),
-        intercepts_=Numbers(("K",)),
-        strengths_=Numbers((2,), least=0),
-    )
+    regularisation: Literal["l2", "odir"] = "l2"
+    l2: float = 0.0
+    off_diagonal: float | None = None
+    intercept: float | None = None
+    folds: int = 3
+    max_seconds: float = 60.0
+    floor: FloorChoice = "auto"
+    input: Input = "probabilities"
     #: W, shape (K, K): row k holds the weights of all scores for class k.
-    weights_: FloatArray
+    weights_: FloatArray = learned(Numbers(("K", "K")))
     #: b, shape (K,).
-    intercepts_: FloatArray
+    intercepts_: FloatArray = learned(Numbers(("K",)))
     #: Penalty strengths that were used.
-    strengths_: FloatArray
+    strengths_: FloatArray = learned(Numbers((2,), least=0))
     #: Whether penalties are for scores divided by their spread, so that rescaling the logits changes nothing.
     in_units_of_scores: ClassVar[bool] = True
-
-    def __init__(
-        self,
-        *,
-        regularisation: Literal["l2", "odir"] = "l2",
-        l2: float = 0.0,
-        off_diagonal: float | None = None,
-        intercept: float | None = None,
-        folds: int = 3,
-        max_seconds: float = 60.0,
-        floor: FloorChoice = "auto",
-        input: Input = "probabilities",
-    ) -> None:
-        self.regularisation = regularisation
-        self.l2 = l2
-        self.off_diagonal = off_diagonal
-        self.intercept = intercept
-        self.folds = folds
-        self.max_seconds = max_seconds
-        self.floor = floor
-        self.input = input
 
     def _fit_weighted(self, scores: Scores, labels: IntArray, weights: FloatArray | None) -> None:
         n, k = scores.shape
@@ -316,7 +294,6 @@ class LinearMaps(BaseRecalibrator):
     key="matrix-odir",
     label="Matrix scaling (ODIR)",
     family="Parametric",
-    accuracy_preserving=False,
     needs="logits",
     reference="Guo et al. 2017, section 4.2; Kull et al. 2019 (ODIR)",
     formula=r"\mathrm{softmax}(W z + b)",
@@ -328,7 +305,6 @@ class LinearMaps(BaseRecalibrator):
     key="matrix",
     label="Matrix scaling",
     family="Parametric",
-    accuracy_preserving=False,
     needs="logits",
     reference="Guo et al. 2017, section 4.2",
     formula=r"\mathrm{softmax}(W z + b)",
@@ -371,7 +347,6 @@ class MatrixScaling(LinearMaps):
     key="dirichlet-odir",
     label="Dirichlet calibration (ODIR)",
     family="Parametric",
-    accuracy_preserving=False,
     needs="log-probabilities",
     reference="Kull et al. 2019; Kull et al. 2019 (ODIR)",
     formula=r"\mathrm{softmax}(W \log p + b)",
@@ -383,7 +358,6 @@ class MatrixScaling(LinearMaps):
     key="dirichlet",
     label="Dirichlet calibration",
     family="Parametric",
-    accuracy_preserving=False,
     needs="log-probabilities",
     reference="Kull et al. 2019",
     formula=r"\mathrm{softmax}(W \log p + b)",

@@ -26,7 +26,7 @@ from calviz.recalibrators.maps import (
     Piecewise,
     ProbabilityMap,
     arrays_source,
-    fields,
+    learned,
 )
 
 #: Multiple of the original probability that is added before normalising (Zhang 2020, section 3.3.2): without it a row
@@ -43,14 +43,12 @@ class OneVsRest(BaseRecalibrator):
     With two classes only class 1 has a map, and class 0 gets the remaining probability.
     """
 
-    #: Each of these attributes is a list with one `Piecewise` per map.
-    fitted = fields(maps_=OnePerMap(ProbabilityMap()))
     #: Multiple of the original probability that is added before normalising.
     epsilon: ClassVar[float] = EPSILON
     #: With fewer calibration rows of a class a warning says so; 0 for no warning.
     rows_needed: ClassVar[int] = 10
     #: One map per class; with two classes, the map of class 1 alone.
-    maps_: list[Piecewise]
+    maps_: list[Piecewise] = learned(OnePerMap(ProbabilityMap()))
 
     def _fit_column(self, k: int, column: FloatArray, hit_rows: IntArray) -> Piecewise:
         """Fit the map of class k to its probabilities, shape (n,), which may be overwritten; `hit_rows` are the rows labelled k."""
@@ -174,8 +172,7 @@ def {name}_of(p):
 class OneMap(BaseRecalibrator):
     """Base of the methods whose fit is one piecewise function, `map_`."""
 
-    fitted = fields(map_=ProbabilityMap())
-    map_: Piecewise
+    map_: Piecewise = learned(ProbabilityMap())
 
     def _described(self) -> dict[str, Any]:
         """Return the number of points of the map, and the range of its values."""

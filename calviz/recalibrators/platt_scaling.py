@@ -20,7 +20,7 @@ from calviz.recalibrators.logistic_fits import (
     log_parts,
     weighted_logistic,
 )
-from calviz.recalibrators.maps import Numbers, Sizes, array_source, fields
+from calviz.recalibrators.maps import Numbers, Sizes, array_source, learned
 from calviz.recalibrators.per_class import LogOddsMaps, sigmoid
 
 
@@ -30,9 +30,10 @@ class LogisticMaps(LogOddsMaps):
     Where the rows of a class are separable, perhaps but for ties, the labels of its fit are smoothed as in Platt scaling.
     """
 
-    fitted = fields(coefficients_=Numbers(("D", "C")))
     #: Shape (D, C): one column per class, or a single one with two classes; the last row holds the intercepts.
-    coefficients_: FloatArray
+    coefficients_: FloatArray = learned(Numbers(("D", "C")))
+    floor: FloorChoice = "auto"
+    input: Input = "probabilities"
     names: ClassVar[tuple[str, ...]]
     kind: ClassVar[FeatureKind]
     start: ClassVar[tuple[float, ...]]
@@ -100,8 +101,6 @@ class LogisticMaps(LogOddsMaps):
     key="platt",
     label="Platt scaling",
     family="Parametric",
-    accuracy_preserving=False,
-    needs="probabilities",
     confidence_only=True,
     reference="Platt 1999; Guo et al. 2017, section 4.1",
     formula=r"\sigma(a z + b),\ z = \log\frac{p}{1 - p}",
@@ -133,10 +132,6 @@ class PlattScaling(LogisticMaps):
     start = (1.0, 0.0)
     smooth = True
 
-    def __init__(self, *, floor: FloorChoice = "auto", input: Input = "probabilities") -> None:
-        self.floor = floor
-        self.input = input
-
     def _margin(self, name: str) -> str:
         return f"{name}_w[0] * (log_p - log_rest) + {name}_w[1]"
 
@@ -145,8 +140,6 @@ class PlattScaling(LogisticMaps):
     key="affine",
     label="Affine scaling",
     family="Parametric",
-    accuracy_preserving=False,
-    needs="probabilities",
     confidence_only=True,
     reference="Berta et al. 2026; Platt 1999",
     formula=r"\sigma(a z + b),\ z = \log\frac{p}{1 - p}",
@@ -175,8 +168,6 @@ class AffineScaling(PlattScaling):
     key="beta",
     label="Beta calibration",
     family="Parametric",
-    accuracy_preserving=False,
-    needs="probabilities",
     confidence_only=True,
     reference="Kull et al. 2017",
     formula=r"\sigma\left(a \log p - b \log(1 - p) + c\right),\ a, b \ge 0",
@@ -203,10 +194,6 @@ class BetaCalibration(LogisticMaps):
     start = (1.0, 1.0, 0.0)
     non_negative = 2
 
-    def __init__(self, *, floor: FloorChoice = "auto", input: Input = "probabilities") -> None:
-        self.floor = floor
-        self.input = input
-
     def _margin(self, name: str) -> str:
         return f"{name}_w[0] * log_p - {name}_w[1] * log_rest + {name}_w[2]"
 
@@ -222,8 +209,6 @@ def _without_offset(facts: FitFacts) -> str:
     key="linear",
     label="Linear scaling",
     family="Parametric",
-    accuracy_preserving=False,
-    needs="probabilities",
     confidence_only=True,
     reference="Berta et al. 2026; Guo et al. 2017, section 4.2",
     formula=r"\sigma(a z),\ z = \log\frac{p}{1 - p}",
@@ -250,10 +235,6 @@ class LinearScaling(LogisticMaps):
     start = (1.0, 0.0)
     intercept = False
 
-    def __init__(self, *, floor: FloorChoice = "auto", input: Input = "probabilities") -> None:
-        self.floor = floor
-        self.input = input
-
     def _margin(self, name: str) -> str:
         return f"{name}_w[0] * (log_p - log_rest)"
 
@@ -262,8 +243,6 @@ class LinearScaling(LogisticMaps):
     key="quadratic",
     label="Quadratic scaling",
     family="Parametric",
-    accuracy_preserving=False,
-    needs="probabilities",
     confidence_only=True,
     reference="Berta et al. 2026",
     formula=r"\sigma(a + b z + c z^2),\ z = \log\frac{p}{1 - p}",
@@ -292,12 +271,7 @@ class QuadraticScaling(LogisticMaps):
     names = ("b", "c", "a")
     kind = "quadratic"
     start = (1.0, 0.0, 0.0)
-    fitted = fields(**LogisticMaps.fitted, range_=Numbers((2, "C"), ascending=True))
-    range_: FloatArray
-
-    def __init__(self, *, floor: FloorChoice = "auto", input: Input = "probabilities") -> None:
-        self.floor = floor
-        self.input = input
+    range_: FloatArray = learned(Numbers((2, "C"), ascending=True))
 
     def _set_maps(self, maps: LogisticFit, scores: Scores, labels: IntArray) -> None:
         super()._set_maps(maps, scores, labels)

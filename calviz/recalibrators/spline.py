@@ -24,8 +24,6 @@ from calviz.recalibrators.per_class import OneMap, OneVsRest
     key="spline",
     label="Spline calibration",
     family="Non-parametric",
-    accuracy_preserving=False,
-    needs="probabilities",
     reference="Gupta et al. 2021, section 4 and appendix C",
     formula=r"\hat p_{(1)} = h'(s^{-1}(p_{(1)}))",
 )
@@ -61,28 +59,15 @@ class SplineRecalibrator(OneMap):
     map_ : Piecewise
     """
 
+    mode: Literal["top-label", "within-top-r"] = "top-label"
+    r: int = 2
+    knots: int = 6
+    run_out: RunOut = "natural"
+    bounded: bool = False
+    cap: bool = True
+    floor: FloorChoice = "auto"
+    input: Input = "probabilities"
     added_later = earlier_values(cap=False)
-
-    def __init__(
-        self,
-        *,
-        mode: Literal["top-label", "within-top-r"] = "top-label",
-        r: int = 2,
-        knots: int = 6,
-        run_out: RunOut = "natural",
-        bounded: bool = False,
-        cap: bool = True,
-        floor: FloorChoice = "auto",
-        input: Input = "probabilities",
-    ) -> None:
-        self.mode = mode
-        self.r = r
-        self.knots = knots
-        self.run_out = run_out
-        self.bounded = bounded
-        self.cap = cap
-        self.floor = floor
-        self.input = input
 
     @property
     def _rank(self) -> int:
@@ -212,8 +197,6 @@ def _draw_together(rest: FloatArray, new: FloatArray, k: int) -> None:
     key="spline-classwise",
     label="Spline calibration, class-wise",
     family="Non-parametric",
-    accuracy_preserving=False,
-    needs="probabilities",
     confidence_only=True,
     reference="Gupta et al. 2021, section 4, appendix C and table 5",
     formula=r"\hat p_k \propto h_k'(s_k^{-1}(p_k))",
@@ -237,22 +220,12 @@ class ClasswiseSpline(OneVsRest):
         What X holds.
     """
 
+    knots: int = 6
+    run_out: RunOut = "natural"
+    bounded: bool = False
+    cap: bool = True
+    input: Input = "probabilities"
     added_later = earlier_values(cap=False)
-
-    def __init__(
-        self,
-        *,
-        knots: int = 6,
-        run_out: RunOut = "natural",
-        bounded: bool = False,
-        cap: bool = True,
-        input: Input = "probabilities",
-    ) -> None:
-        self.knots = knots
-        self.run_out = run_out
-        self.bounded = bounded
-        self.cap = cap
-        self.input = input
 
     def _fit(self, scores: Scores, labels: IntArray) -> None:
         super()._fit(scores, labels)

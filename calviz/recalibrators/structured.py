@@ -15,7 +15,7 @@ from calviz.core.errors import NotAvailable, OptionError
 from calviz.core.probabilities import Scores, softmax
 from calviz.core.temperature import fit_temperature, tempered
 from calviz.recalibrators.base import BaseRecalibrator, is_number
-from calviz.recalibrators.maps import Numbers, array_source, fields
+from calviz.recalibrators.maps import Numbers, array_source, learned
 from calviz.recalibrators.matrix import present_classes
 from calviz.recalibrators.softmax_fits import StrengthSearch, fit_penalised, seconds_of_a_pass
 from calviz.recalibrators.softmax_losses import (
@@ -43,31 +43,15 @@ class StructuredMaps(BaseRecalibrator):
     block by `_linear`.
     """
 
-    fitted = fields(
-        temperature_=Numbers(above=0),
-        rows_=Numbers(least=1, whole=True),
-        weights_=Numbers(("K",)),
-        intercepts_=Numbers(("K",)),
-        strength_=Numbers(above=0),
-        searched_=Numbers(("M", 2)),
-    )
-    temperature_: float
-    rows_: int
-    weights_: FloatArray
-    intercepts_: FloatArray
-    strength_: float
-    searched_: FloatArray
-
-    def __init__(
-        self,
-        *,
-        strength: Strength = 1.0,
-        floor: FloorChoice = "auto",
-        input: Input = "probabilities",
-    ) -> None:
-        self.strength = strength
-        self.floor = floor
-        self.input = input
+    strength: Strength = 1.0
+    floor: FloorChoice = "auto"
+    input: Input = "probabilities"
+    temperature_: float = learned(Numbers(above=0))
+    rows_: int = learned(Numbers(least=1, whole=True))
+    weights_: FloatArray = learned(Numbers(("K",)))
+    intercepts_: FloatArray = learned(Numbers(("K",)))
+    strength_: float = learned(Numbers(above=0))
+    searched_: FloatArray = learned(Numbers(("M", 2)))
 
     def _problem(
         self, scores: Scores, labels: IntArray, weights: FloatArray | None
@@ -190,7 +174,6 @@ def _slow_or_close_to_platt(facts: FitFacts) -> str:
     key="svs",
     label="Structured vector scaling",
     family="Parametric",
-    accuracy_preserving=False,
     needs="logits",
     reference="Berta et al. 2026",
     formula=r"\mathrm{softmax}((1 + v) \circ \log q + c), \quad q = \tfrac{n}{n + 1} \mathrm{softmax}(z / T) + \tfrac{1}{(n + 1) K}",
@@ -264,7 +247,6 @@ _PASSES, _SHORT_PASSES = 20, 5
     key="sms",
     label="Structured matrix scaling",
     family="Parametric",
-    accuracy_preserving=False,
     needs="logits",
     reference="Berta et al. 2026",
     formula=r"\mathrm{softmax}((I + D) \log q + c), \quad q = \tfrac{n}{n + 1} \mathrm{softmax}(z / T) + \tfrac{1}{(n + 1) K}",
@@ -298,7 +280,7 @@ class StructuredMatrixScaling(StructuredMaps):
     K (diagonal of D, and c) or by K (K - 1) (off-diagonal of D): the more classes, the less they mix.
     """
 
-    fitted = fields(**{**StructuredMaps.fitted, "weights_": Numbers(("K", "K"))})
+    weights_: FloatArray = learned(Numbers(("K", "K")))
 
     def __init__(
         self,

@@ -22,7 +22,7 @@ from calviz.core.errors import OptionError
 from calviz.core.probabilities import Scores, softmax
 from calviz.core.temperature import RANGE, Temperature, fit_temperature, tempered
 from calviz.recalibrators.base import BaseRecalibrator, always, close_to_simpler
-from calviz.recalibrators.maps import Numbers, array_source, fields
+from calviz.recalibrators.maps import Numbers, array_source, learned
 
 
 @recalibrator(
@@ -69,19 +69,10 @@ class TemperatureScaling(BaseRecalibrator):
         T.
     """
 
-    fitted = fields(temperature_=Numbers(above=0))
-    temperature_: float
-
-    def __init__(
-        self,
-        *,
-        loss: Literal["nll", "mse"] = "nll",
-        floor: FloorChoice = "auto",
-        input: Input = "probabilities",
-    ) -> None:
-        self.loss = loss
-        self.floor = floor
-        self.input = input
+    loss: Literal["nll", "mse"] = "nll"
+    floor: FloorChoice = "auto"
+    input: Input = "probabilities"
+    temperature_: float = learned(Numbers(above=0))
 
     def _fit_weighted(self, scores: Scores, labels: IntArray, weights: FloatArray | None) -> None:
         optimum = fit_temperature(scores, labels, self.loss, weights)
@@ -158,22 +149,12 @@ class EnsembleTemperatureScaling(BaseRecalibrator):
         Weights of the tempered, the original and the uniform probabilities; they sum to 1.
     """
 
-    fitted = fields(temperature_=Numbers(above=0), weights_=Numbers((3,), least=-1e-12, total=1))
-    temperature_: float
-    weights_: FloatArray
-
-    def __init__(
-        self,
-        *,
-        loss: Literal["mse", "nll"] = "mse",
-        joint: bool = False,
-        floor: FloorChoice = "auto",
-        input: Input = "probabilities",
-    ) -> None:
-        self.loss = loss
-        self.joint = joint
-        self.floor = floor
-        self.input = input
+    loss: Literal["mse", "nll"] = "mse"
+    joint: bool = False
+    floor: FloorChoice = "auto"
+    input: Input = "probabilities"
+    temperature_: float = learned(Numbers(above=0))
+    weights_: FloatArray = learned(Numbers((3,), least=-1e-12, total=1))
 
     def _fit_weighted(self, scores: Scores, labels: IntArray, weights: FloatArray | None) -> None:
         optimum = fit_temperature(scores, labels, self.loss, weights)
@@ -372,7 +353,6 @@ def faces(size: int) -> list[list[int]]:
     key="cwmcs-ts",
     label="Class-wise temperature scaling (cwMCS-TS)",
     family="Parametric",
-    accuracy_preserving=False,
     needs="logits",
     reference="Ao et al. 2023, eq. 9 and 10",
     formula=r"\mathrm{softmax}(z / T_k),\ T_k = T (1 + \gamma\, \mathrm{MCS}_k / \max_j |\mathrm{MCS}_j|)",
@@ -407,27 +387,13 @@ class ClasswiseTemperature(BaseRecalibrator):
     the paper does not cover, likelihood, means and ECE are weighted.
     """
 
-    fitted = fields(
-        temperature_=Numbers(above=0),
-        gamma_=Numbers(least=-1, most=1),
-        temperatures_=Numbers(("K",), above=0),
-    )
-    temperature_: float
-    gamma_: float
-    temperatures_: FloatArray
-
-    def __init__(
-        self,
-        *,
-        normalize: Literal["max", "iqr-max"] = "max",
-        temperature: float | None = None,
-        floor: FloorChoice = "auto",
-        input: Input = "probabilities",
-    ) -> None:
-        self.normalize = normalize
-        self.temperature = temperature
-        self.floor = floor
-        self.input = input
+    normalize: Literal["max", "iqr-max"] = "max"
+    temperature: float | None = None
+    floor: FloorChoice = "auto"
+    input: Input = "probabilities"
+    temperature_: float = learned(Numbers(above=0))
+    gamma_: float = learned(Numbers(least=-1, most=1))
+    temperatures_: FloatArray = learned(Numbers(("K",), above=0))
 
     def _fit_weighted(self, scores: Scores, labels: IntArray, weights: FloatArray | None) -> None:
         self.temperature_ = self._common_temperature(scores, labels, weights)
