@@ -22,9 +22,8 @@ from calviz.core.entry_specs import FloorChoice, Input, recalibrator
 from calviz.core.errors import InputError, OptionError
 from calviz.core.probabilities import Scores
 from calviz.recalibrators.base import each_class_alone
-from calviz.recalibrators.logistic_fits import log_parts
 from calviz.recalibrators.maps import Numbers, OnePerMap, arrays_source, damaged, learned
-from calviz.recalibrators.per_class import LogOddsMaps
+from calviz.recalibrators.per_class import LogOddsMaps, log_parts
 
 
 @recalibrator(

@@ -15,11 +15,8 @@ from calviz.core.blocks import (
     for_row_blocks,
     rows_by_class,
 )
-from calviz.core.probabilities import Scores, ZeroFloor, row_sums
+from calviz.core.probabilities import Scores, ZeroFloor, complement, row_sums
 from calviz.recalibrators.base import BaseRecalibrator
-from calviz.recalibrators.logistic_fits import (
-    log_parts,
-)
 from calviz.recalibrators.maps import (
     UNCHANGED,
     OnePerMap,
@@ -242,6 +239,21 @@ def {name}_of(p):
     out = 1 / (1 + np.exp(-margin)) + {_LEAST!r} * p
     return out / out.sum(axis=1, keepdims=True)
 """
+
+
+def log_parts(
+    scores: Scores, rows: slice, dtype: type | None = None
+) -> tuple[FloatArray, FloatArray]:
+    """Return log p and log(1 - p) of every class, shape (b, K); with two classes, of class 1 alone, shape (b, 1)."""
+    if scores.shape[1] == 2:
+        log_probs = Scores(scores.array, scores.given, "log-probabilities", scores.floor)
+        block = log_probs.block(rows, dtype)
+        return block[:, 1:], block[:, :1]
+    probs = Scores(scores.array, scores.given, "probabilities").block(rows, dtype)
+    rest = complement(probs)
+    for part in (probs, rest):
+        np.log(scores.raise_zeros(part), out=part)
+    return probs, rest
 
 
 def sigmoid(margin: FloatArray) -> FloatArray:
