@@ -8,7 +8,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from calviz.core.blocks import BoolArray, FloatArray, IntArray, row_blocks
+from calviz.core.blocks import FloatArray, IntArray, row_blocks
 from calviz.core.entry_specs import (
     RECALIBRATORS,
     FloorChoice,
@@ -19,7 +19,6 @@ from calviz.core.entry_specs import (
     suggested,
 )
 from calviz.core.errors import OptionError
-from calviz.core.events import equal_mass_edges, weighted_mass_edges
 from calviz.core.probabilities import Scores
 from calviz.recalibrators.base import (
     BaseRecalibrator,
@@ -28,17 +27,14 @@ from calviz.recalibrators.base import (
     close_to_simpler,
     follows_noise,
 )
+from calviz.recalibrators.histogram import BinMeans
 from calviz.recalibrators.isotonic import IsotonicRecalibrator, MulticlassIsotonic
 from calviz.recalibrators.maps import (
-    Piecewise,
     Program,
     check_map,
     damaged,
     earlier_values,
-    halfway,
-    steps_merged,
 )
-from calviz.recalibrators.per_class import OneVsRest
 from calviz.recalibrators.temperature_scaling import EnsembleTemperatureScaling, TemperatureScaling
 
 #: Size of a block: large, because each block goes through the input checks of both parts.
@@ -223,40 +219,6 @@ for _listed in (
 
 
 # ---- Scaling-binning
-
-
-class BinMeans(OneVsRest):
-    """Replaces the probability of every class by the mean probability of its equal-mass bin.
-
-    Parameters
-    ----------
-    bins : int
-    input : {"probabilities", "logits"}
-    """
-
-    key = "bin-means"
-    needs = "probabilities"
-    #: Nothing needs to be added: bin means of positive probabilities are positive.
-    epsilon = 0.0
-    rows_needed = 0
-
-    bins: int = 15
-    input: Input = "probabilities"
-
-    def _fit_column(self, k: int, column: FloatArray, hit_rows: IntArray) -> Piecewise:
-        ordered = np.sort(column)
-        edges = equal_mass_edges(ordered, self.bins, is_sorted=True)
-        bin_of = np.searchsorted(edges[1:-1], column)
-        mean = np.bincount(bin_of, weights=column) / np.bincount(bin_of)
-        return steps_merged(halfway(ordered, edges[1:-1]), mean)
-
-    def _weighted_column(
-        self, k: int, column: FloatArray, hit: BoolArray, weights: FloatArray
-    ) -> Piecewise:
-        edges = weighted_mass_edges(column, weights, self.bins)
-        bin_of = np.searchsorted(edges[1:-1], column)
-        mean = np.bincount(bin_of, weights * column) / np.bincount(bin_of, weights)
-        return steps_merged(halfway(np.sort(column), edges[1:-1]), mean)
 
 
 @recalibrator(

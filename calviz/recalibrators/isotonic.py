@@ -22,7 +22,7 @@ from calviz.core.blocks import (
 )
 from calviz.core.entry_specs import Input, recalibrator
 from calviz.core.errors import OptionError
-from calviz.core.events import ROUNDING, Ordered, ordered_events, ordered_rows, tied_scores
+from calviz.core.events import ROUNDING, Ordered, tied_scores
 from calviz.core.probabilities import Scores, row_sums
 from calviz.recalibrators.base import always, close_to_simpler, each_class_alone, follows_noise
 from calviz.recalibrators.maps import (
@@ -38,7 +38,7 @@ from calviz.recalibrators.maps import (
     steps_merged,
     supported,
 )
-from calviz.recalibrators.per_class import ADDED, EPSILON, OneMap, OneVsRest
+from calviz.recalibrators.per_class import ADDED, EPSILON, OneMap, OneVsRest, hits_of, in_order
 
 
 @recalibrator(
@@ -76,15 +76,10 @@ class IsotonicRecalibrator(OneVsRest):
     input: Input = "probabilities"
     added_later = earlier_values(cap=False)
 
-    def _fit_column(self, k: int, column: FloatArray, hit_rows: IntArray) -> Piecewise:
-        positives = Positives.of(column[hit_rows])
-        column.sort()
-        return isotonic_map(ScoresAroundPositives.of(column, positives), cap=self.cap)
-
-    def _weighted_column(
-        self, k: int, column: FloatArray, hit: BoolArray, weights: FloatArray
+    def _fit_column(
+        self, k: int, column: FloatArray, hit_rows: IntArray, weights: FloatArray | None
     ) -> Piecewise:
-        return through_pieces(weighted_pieces(column, hit, weights), cap=self.cap)
+        return through_pieces(pieces_of(column, hit_rows, weights), cap=self.cap)
 
 
 @recalibrator(
@@ -120,20 +115,15 @@ class CenteredIsotonicRecalibrator(OneVsRest):
     smooth: bool = True
     input: Input = "probabilities"
 
-    def _fit_column(self, k: int, column: FloatArray, hit_rows: IntArray) -> Piecewise:
-        positives = Positives.of(column[hit_rows])
-        column.sort()
-        pieces = constant_pieces(ScoresAroundPositives.of(column, positives))
-        return centred_map(pieces, column, smooth=self.smooth)
-
-    def _weighted_column(
-        self, k: int, column: FloatArray, hit: BoolArray, weights: FloatArray
+    def _fit_column(
+        self, k: int, column: FloatArray, hit_rows: IntArray, weights: FloatArray | None
     ) -> Piecewise:
-        order = np.argsort(column, kind="stable")
-        pieces = weighted_pieces(column, hit, weights)
-        # Tied scores count as the largest of them.
-        ordered = tied_scores(column[order]).astype(np.float64)
-        return centred_map(pieces, ordered, smooth=self.smooth, weights=weights[order])
+        pieces = pieces_of(column, hit_rows, weights)
+        if weights is not None:
+            order = np.argsort(column, kind="stable")
+            # Tied scores count as the largest of them.
+            column, weights = tied_scores(column[order]).astype(np.float64), weights[order]
+        return centred_map(pieces, column, smooth=self.smooth, weights=weights)
 
 
 #: Size of a run of probabilities that is sorted at once: large, because each run costs one search per positive.
@@ -182,21 +172,20 @@ class MulticlassIsotonic(OneMap):
         if self.epsilon < 0:
             raise OptionError(f"'epsilon' must be 0 or more, got {self.epsilon!r}.")
 
-    def _fit(self, scores: Scores, labels: IntArray) -> None:
+    def _fit_weighted(self, scores: Scores, labels: IntArray, weights: FloatArray | None) -> None:
         whole = scores.whole()
-        n = whole.shape[0]
-        positives = Positives.of(whole[np.arange(n), labels])
-        runs = (
-            ScoresAroundPositives.of(np.sort(whole[rows], axis=None), positives)
-            for rows in row_blocks(whole, block_bytes=_RUN_BYTES)
-        )
-        self.map_ = isotonic_map(reduce(ScoresAroundPositives.merged, runs), cap=self.cap)
-
-    def _fit_weighted(self, scores: Scores, labels: IntArray, weights: FloatArray) -> None:
-        whole = scores.whole()
-        hit = labels[:, None] == np.arange(whole.shape[1])
-        pairs = whole.ravel(), hit.ravel(), np.repeat(weights, whole.shape[1])
-        self.map_ = through_pieces(weighted_pieces(*pairs), cap=self.cap)
+        n, k = whole.shape
+        if weights is None:
+            positives = Positives.of(whole[np.arange(n), labels])
+            runs = (
+                ScoresAroundPositives.of(np.sort(whole[rows], axis=None), positives)
+                for rows in row_blocks(whole, block_bytes=_RUN_BYTES)
+            )
+            pieces = constant_pieces(reduce(ScoresAroundPositives.merged, runs))
+        else:
+            hit = labels[:, None] == np.arange(k)
+            pieces = weighted_pieces(whole.ravel(), hit.ravel(), np.repeat(weights, k))
+        self.map_ = through_pieces(pieces, cap=self.cap)
 
     def _apply(self, block: FloatArray) -> FloatArray:
         out = self.map_(block)
@@ -344,24 +333,6 @@ class ConstantPieces:
         )
 
 
-def isotonic_map(between: ScoresAroundPositives, *, cap: bool = False) -> Piecewise:
-    """Isotonic regression, as a piecewise linear map through the ends of its constant pieces.
-
-    Parameters
-    ----------
-    between : ScoresAroundPositives
-    cap : bool
-        Whether to limit the outermost pieces to what their rows support (see `supported`), but not beyond the next piece.
-
-    Returns
-    -------
-    Piecewise
-        Interpolated between pieces and constant beyond the outermost scores; without `cap` it equals scikit-learn's
-        ``IsotonicRegression(out_of_bounds="clip")`` up to rounding.
-    """
-    return through_pieces(constant_pieces(between), cap=cap)
-
-
 def constant_pieces(between: ScoresAroundPositives) -> ConstantPieces:
     """Isotonic regression of the hits: constant pieces whose values are their shares of hits."""
     at = between.positives.at
@@ -384,6 +355,15 @@ def constant_pieces(between: ScoresAroundPositives) -> ConstantPieces:
     return pooled(ConstantPieces(hits / weight, weight, hits, first, last), weight)
 
 
+def pieces_of(column: FloatArray, hit_rows: IntArray, weights: FloatArray | None) -> ConstantPieces:
+    """Isotonic regression of the hits on a column of scores, which is sorted if there are no row weights."""
+    if weights is not None:
+        return weighted_pieces(column, hits_of(hit_rows, column.size), weights)
+    positives = Positives.of(column[hit_rows])
+    column.sort()
+    return constant_pieces(ScoresAroundPositives.of(column, positives))
+
+
 def weighted_pieces(score: FloatArray, hit: BoolArray, weights: FloatArray) -> ConstantPieces:
     """Isotonic regression of hits on scores with row weights above 0; all of shape (n,), in any order."""
     order = np.argsort(score, kind="stable")
@@ -404,7 +384,20 @@ def pooled(pieces: ConstantPieces, weight: FloatArray, rounding: float = 0.0) ->
 
 
 def through_pieces(pieces: ConstantPieces, *, cap: bool = False) -> Piecewise:
-    """Piecewise linear map through the ends of constant pieces; see `isotonic_map`."""
+    """Piecewise linear map through the ends of constant pieces.
+
+    Parameters
+    ----------
+    pieces : ConstantPieces
+    cap : bool
+        Whether to limit the outermost pieces to what their rows support (see `supported`), but not beyond the next piece.
+
+    Returns
+    -------
+    Piecewise
+        Interpolated between pieces and constant beyond the outermost scores; without `cap` it equals scikit-learn's
+        ``IsotonicRegression(out_of_bounds="clip")`` up to rounding.
+    """
     value = pieces.value
     if cap:
         limited = supported(value, pieces.rows)
@@ -503,29 +496,18 @@ class VennAbers(OneVsRest):
     upper_: list[Piecewise] = learned(OnePerMap(ProbabilityMap()))
     maps_: list[Piecewise] = learned()
 
-    def _fit(self, scores: Scores, labels: IntArray) -> None:
-        self._pairs = [Pair(UNCHANGED, UNCHANGED)] * scores.shape[1]
-        super()._fit(scores, labels)
-        self._keep_pairs(scores.shape[1])
-
-    def _fit_weighted(self, scores: Scores, labels: IntArray, weights: FloatArray) -> None:
-        self._pairs = [Pair(UNCHANGED, UNCHANGED)] * scores.shape[1]
+    def _fit_weighted(self, scores: Scores, labels: IntArray, weights: FloatArray | None) -> None:
+        k = scores.shape[1]
+        self._pairs = [Pair(UNCHANGED, UNCHANGED)] * k
         super()._fit_weighted(scores, labels, weights)
-        self._keep_pairs(scores.shape[1])
-
-    def _keep_pairs(self, k: int) -> None:
         pairs = self._pairs[k - len(self.maps_) :]
         del self._pairs
         self.lower_, self.upper_ = [p.lower for p in pairs], [p.upper for p in pairs]
 
-    def _fit_column(self, k: int, column: FloatArray, hit_rows: IntArray) -> Piecewise:
-        pair = self._pairs[k] = venn_abers(ordered_events(column, hit_rows))
-        return pair.merged()
-
-    def _weighted_column(
-        self, k: int, column: FloatArray, hit: BoolArray, weights: FloatArray
+    def _fit_column(
+        self, k: int, column: FloatArray, hit_rows: IntArray, weights: FloatArray | None
     ) -> Piecewise:
-        pair = self._pairs[k] = venn_abers(*ordered_rows(column, hit, weights))
+        pair = self._pairs[k] = venn_abers(*in_order(column, hit_rows, weights))
         return pair.merged()
 
     def _read(self, saved: Any) -> None:

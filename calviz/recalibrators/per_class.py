@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any, ClassVar
 
 import numpy as np
@@ -15,6 +14,7 @@ from calviz.core.blocks import (
     for_row_blocks,
     rows_by_class,
 )
+from calviz.core.events import Ordered, ordered_events, ordered_rows
 from calviz.core.probabilities import Scores, ZeroFloor, complement, row_sums
 from calviz.recalibrators.base import BaseRecalibrator
 from calviz.recalibrators.maps import (
@@ -47,51 +47,31 @@ class OneVsRest(BaseRecalibrator):
     #: One map per class; with two classes, the map of class 1 alone.
     maps_: list[Piecewise] = learned(OnePerMap(ProbabilityMap()))
 
-    def _fit_column(self, k: int, column: FloatArray, hit_rows: IntArray) -> Piecewise:
+    def _fit_column(
+        self, k: int, column: FloatArray, hit_rows: IntArray, weights: FloatArray | None
+    ) -> Piecewise:
         """Fit the map of class k to its probabilities, shape (n,), which may be overwritten; `hit_rows` are the rows labelled k."""
         raise NotImplementedError
 
-    def _weighted_column(
-        self, k: int, column: FloatArray, hit: BoolArray, weights: FloatArray
-    ) -> Piecewise:
-        """Fit the map of class k to its probabilities, hits, and row weights above 0, shape (n,) each."""
-        raise NotImplementedError
-
-    @property
-    def takes_weights(self) -> bool:
-        """Whether `fit` supports unequal row weights."""
-        return type(self)._weighted_column is not OneVsRest._weighted_column
-
-    def _fit(self, scores: Scores, labels: IntArray) -> None:
+    def _fit_weighted(self, scores: Scores, labels: IntArray, weights: FloatArray | None) -> None:
         hit_rows = rows_by_class(labels, scores.shape[1])
         counts = np.array([rows.size for rows in hit_rows])
-        self._fit_maps(scores, counts, lambda k, p: self._fit_column(k, p, hit_rows[k]))
-        if small := np.count_nonzero((counts > 0) & (counts < self.rows_needed)):
-            self._warn(
-                f"{small} of {counts.size} classes have fewer than {self.rows_needed} calibration rows: "
-                "their maps follow single rows."
-            )
-
-    def _fit_weighted(self, scores: Scores, labels: IntArray, weights: FloatArray) -> None:
-        counts = np.bincount(labels, minlength=scores.shape[1])
-        self._fit_maps(
-            scores, counts, lambda k, p: self._weighted_column(k, p, labels == k, weights)
-        )
-
-    def _fit_maps(
-        self, scores: Scores, counts: IntArray, fit: Callable[[int, FloatArray], Piecewise]
-    ) -> None:
-        """Fit the map of each class that has rows, from its number and its probabilities."""
         start = 1 if counts.size == 2 else 0
-        maps: list[Piecewise] = [UNCHANGED] * (counts.size - start)
+        maps = [UNCHANGED] * (counts.size - start)
 
         def work(k: int, column: FloatArray) -> None:
             if counts[k]:
-                maps[k - start] = fit(k, column)
+                maps[k - start] = self._fit_column(k, column, hit_rows[k], weights)
 
         for_columns(scores.whole(), work, start=start, wide=True)
         self.maps_ = maps
         self._warn_absent(counts, "their probabilities are only normalised")
+        small = np.count_nonzero((counts > 0) & (counts < self.rows_needed))
+        if small and weights is None:
+            self._warn(
+                f"{small} of {counts.size} classes have fewer than {self.rows_needed} calibration rows: "
+                "their maps follow single rows."
+            )
 
     def _transform(self, scores: Scores, out: FloatArray) -> None:
         start = 1 if scores.shape[1] == 2 else 0
@@ -164,6 +144,22 @@ def {name}_of(p):
     out += {ADDED.source("added")}
     return out / out.sum(axis=1, keepdims=True)
 """
+
+
+def hits_of(hit_rows: IntArray, n: int) -> BoolArray:
+    """Return whether each of n rows is among these, shape (n,)."""
+    hit = np.zeros(n, dtype=np.bool_)
+    hit[hit_rows] = True
+    return hit
+
+
+def in_order(
+    column: FloatArray, hit_rows: IntArray, weights: FloatArray | None
+) -> tuple[Ordered, FloatArray | None]:
+    """Sort a column of probabilities, which is overwritten, with its hits and row weights."""
+    if weights is None:
+        return ordered_events(column, hit_rows), None
+    return ordered_rows(column, hits_of(hit_rows, column.size), weights)
 
 
 class OneMap(BaseRecalibrator):

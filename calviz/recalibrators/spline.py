@@ -13,11 +13,11 @@ from scipy.optimize import nnls
 from calviz.core.blocks import RUN, BoolArray, FloatArray, IntArray, ends_of_ties, for_row_blocks
 from calviz.core.entry_specs import FloorChoice, Input, recalibrator
 from calviz.core.errors import OptionError
-from calviz.core.events import BinaryEvents, Ordered, ordered_events, ordered_rows
+from calviz.core.events import BinaryEvents, Ordered, ordered_rows
 from calviz.core.probabilities import Scores, row_sums, smallest_normal
 from calviz.recalibrators.base import each_class_alone
-from calviz.recalibrators.maps import UNCHANGED, Piecewise, array_source, earlier_values, thinned
-from calviz.recalibrators.per_class import OneMap, OneVsRest
+from calviz.recalibrators.maps import Piecewise, array_source, earlier_values, thinned
+from calviz.recalibrators.per_class import OneMap, OneVsRest, in_order
 
 
 @recalibrator(
@@ -80,12 +80,14 @@ class SplineRecalibrator(OneMap):
     def _effect_of_zeros(self) -> str:
         return ""
 
-    def _fit(self, scores: Scores, labels: IntArray) -> None:
+    def _fit_weighted(self, scores: Scores, labels: IntArray, weights: FloatArray | None) -> None:
         # Only the sorted events are kept: the unsorted ones would need as much memory again.
-        self._fit_map(BinaryEvents(*self._events(scores, labels)).ordered, None)
-
-    def _fit_weighted(self, scores: Scores, labels: IntArray, weights: FloatArray) -> None:
-        self._fit_map(*ordered_rows(*self._events(scores, labels), weights))
+        if weights is None:
+            ordered, own = BinaryEvents(*self._events(scores, labels)).ordered, None
+        else:
+            ordered, own = ordered_rows(*self._events(scores, labels), weights)
+        curve = spline_map(ordered, self.knots, self.run_out, bounded=self.bounded, weights=own)
+        self.map_ = curve.within(1 / (2 * (labels.size + 1))) if self.cap else curve
 
     def _events(self, scores: Scores, labels: IntArray) -> tuple[FloatArray, BoolArray]:
         """Return the score to recalibrate of each row, and whether its label is among these classes, shape (n,) each."""
@@ -110,11 +112,6 @@ class SplineRecalibrator(OneMap):
                 "the label: the map is all but constant."
             )
         return score, hit
-
-    def _fit_map(self, ordered: Ordered, weights: FloatArray | None) -> None:
-        curve = spline_map(ordered, self.knots, self.run_out, bounded=self.bounded, weights=weights)
-        n = ordered.score.size
-        self.map_ = curve.within(1 / (2 * (n + 1))) if self.cap else curve
 
     def _apply(self, block: FloatArray) -> FloatArray:
         rows = np.arange(block.shape[0])[:, None]
@@ -227,31 +224,13 @@ class ClasswiseSpline(OneVsRest):
     input: Input = "probabilities"
     added_later = earlier_values(cap=False)
 
-    def _fit(self, scores: Scores, labels: IntArray) -> None:
-        super()._fit(scores, labels)
-        self._limit_maps(*scores.shape)
-
-    def _fit_weighted(self, scores: Scores, labels: IntArray, weights: FloatArray) -> None:
-        super()._fit_weighted(scores, labels, weights)
-        self._limit_maps(*scores.shape)
-
-    def _limit_maps(self, n: int, k: int) -> None:
-        if self.cap:
-            margin = 1 / (k * (n + 1))
-            self.maps_ = [m if m is UNCHANGED else m.within(margin) for m in self.maps_]
-
-    def _fit_column(self, k: int, column: FloatArray, hit_rows: IntArray) -> Piecewise:
-        return spline_map(
-            ordered_events(column, hit_rows), self.knots, self.run_out, bounded=self.bounded
-        )
-
-    def _weighted_column(
-        self, k: int, column: FloatArray, hit: BoolArray, weights: FloatArray
+    def _fit_column(
+        self, k: int, column: FloatArray, hit_rows: IntArray, weights: FloatArray | None
     ) -> Piecewise:
-        ordered, ordered_weights = ordered_rows(column, hit, weights)
-        return spline_map(
-            ordered, self.knots, self.run_out, bounded=self.bounded, weights=ordered_weights
-        )
+        ordered, own = in_order(column, hit_rows, weights)
+        curve = spline_map(ordered, self.knots, self.run_out, bounded=self.bounded, weights=own)
+        margin = 1 / (self.classes_.size * (column.size + 1))
+        return curve.within(margin) if self.cap else curve
 
 
 # ---- Least-squares splines (Gupta 2021, appendix C)

@@ -115,7 +115,7 @@ def test_bbq_is_its_definition(decimals, n):
     ends = np.searchsorted(ordered, score[hit], side="right")
     hits = np.cumsum(np.bincount(ends, minlength=n + 1))
     new = rng.random(200)
-    result = averaged_binnings(ordered, hits)(new)
+    result = averaged_binnings(ordered, hits, np.arange(ordered.size + 1.0))(new)
     np.testing.assert_allclose(result, brute_force(score, hit, new), atol=1e-9)
 
 

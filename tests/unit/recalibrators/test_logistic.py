@@ -175,7 +175,10 @@ def test_a_search_on_some_rows_first_ends_in_the_same_place():
     p, y = binary(n=30_000)
     x = features(p[:, 1], "platt")
     solution = fit_logistic(
-        Scores(p, "probabilities", "probabilities", 1e-9), y, PlattScaling._features, np.array([1.0, 0.0])
+        Scores(p, "probabilities", "probabilities", 1e-9),
+        y,
+        PlattScaling._features,
+        np.array([1.0, 0.0]),
     )
     np.testing.assert_allclose(solution.parameters[:, 0], best(x, y), rtol=1e-5)
     assert solution.converged
