@@ -64,7 +64,12 @@ def proportional(counts: IntArray | FloatArray, rows: int) -> IntArray:
     return shares
 
 
-# ---- Effective sample size (Kish 1965)
+# ---- Row weights, and their effective sample size (Kish 1965)
+
+
+def row_weights(weights: FloatArray | None, rows: int) -> FloatArray:
+    """Weights of rows, shape (n,); without any, all are 1, which takes no memory."""
+    return np.broadcast_to(1.0, rows) if weights is None else weights
 
 
 def effective_number(weights: FloatArray) -> float:

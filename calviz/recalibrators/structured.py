@@ -427,7 +427,7 @@ class StructuredProblem(MatrixProblem):
     most_dense = 700
 
     @property
-    def in_blocks(self) -> bool:
+    def in_blocks(self) -> bool:  # type: ignore[override]
         """Whether the Hessian is computed class by class: never."""
         return False
 
@@ -441,7 +441,7 @@ class StructuredProblem(MatrixProblem):
         return self._dense(*self._sampled(x)) if self.dense else self._along_directions(x)
 
     def _along_directions(self, x: FloatArray) -> Inverse:
-        part = self._part(_ROWS)
+        part = self.some(_ROWS)
         part.dtype = np.float32
         inputs, p = part._inputs_and_probabilities(x, slice(0, part.n))
         k, m = self.k, part.n
