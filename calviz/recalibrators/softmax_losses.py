@@ -112,6 +112,18 @@ class LinearProblem:
         """Return an approximate inverse Hessian."""
         raise NotImplementedError
 
+    def blocks(self, x: FloatArray) -> FloatArray:
+        """Return what `by_class` takes, if the Hessian is computed class by class."""
+        raise NotImplementedError
+
+    def by_class(self, blocks: FloatArray, *, out: FloatArray | None = None) -> Inverse:
+        """Return the inverse Hessian of the classes apart, from their `blocks`."""
+        raise NotImplementedError
+
+    def hessian(self, x: FloatArray) -> Product:
+        """Return the product with the Hessian at a point, if that may be computed class by class."""
+        raise NotImplementedError
+
     def every(self, step: int) -> Self:
         """Return the problem on every `step`-th row."""
         if self.rows is not None:
