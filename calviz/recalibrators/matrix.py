@@ -8,7 +8,7 @@ import numpy as np
 
 from calviz.core.blocks import FloatArray, IntArray, checkpoint, row_blocks
 from calviz.core.entry_specs import ANY_CLASSES, FitFacts, FloorChoice, Input, LeftOut, recalibrator
-from calviz.core.errors import NotAvailable, OptionError
+from calviz.core.errors import OptionError
 from calviz.core.probabilities import Scores, softmax
 from calviz.core.temperature import fit_temperature
 from calviz.recalibrators.base import BaseRecalibrator, follows_noise
@@ -19,7 +19,7 @@ from calviz.recalibrators.softmax_fits import (
     Minimum,
     StrengthSearch,
     fit_linear,
-    seconds_of_a_pass,
+    refuse_if_slow,
 )
 from calviz.recalibrators.softmax_losses import LinearProblem, MatrixProblem, Penalty, VectorProblem
 
@@ -248,22 +248,12 @@ class LinearMaps(BaseRecalibrator):
         return off_diagonal, intercept
 
     def _refuse_if_slow(self, problem: MatrixProblem, start: FloatArray) -> None:
-        passes = _PASSES
-        if self.regularisation == "odir":
-            searched = (self.off_diagonal is None) + (self.intercept is None)
+        passes, alternative = _PASSES, ""
+        searched = (self.off_diagonal is None) + (self.intercept is None)
+        if self.regularisation == "odir" and searched:
             passes += searched * len(GRID) * (self.folds - 1) * SHORT_PASSES // 2
-        seconds = seconds_of_a_pass(problem, start) * passes
-        if seconds > self.max_seconds:
-            raise NotAvailable(
-                f"fitting {problem.k * (problem.k + 1):,} parameters to {problem.n:,} rows would take "
-                f"about {seconds:,.0f} seconds, above the limit of {self.max_seconds:,.0f}; raise "
-                "'max_seconds'"
-                + (
-                    ", or give 'off_diagonal' and 'intercept' to skip their search."
-                    if self.regularisation == "odir" and passes > _PASSES
-                    else "."
-                )
-            )
+            alternative = ", or give 'off_diagonal' and 'intercept' to skip their search"
+        refuse_if_slow(problem, start, passes, self.max_seconds, alternative)
 
     def _apply(self, block: FloatArray) -> FloatArray:
         out = block @ self.weights_.T.astype(block.dtype)

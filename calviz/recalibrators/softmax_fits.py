@@ -10,6 +10,7 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 
 from calviz.core.blocks import BoolArray, FloatArray, IntArray, checkpoint
+from calviz.core.errors import NotAvailable
 from calviz.recalibrators.softmax_losses import (
     Inverse,
     LinearProblem,
@@ -165,14 +166,21 @@ def fit_penalised(problem: LinearProblem, start: FloatArray) -> Minimum:
     return Minimum(minimum.x, minimum.value, minimum.converged, passes)
 
 
-def seconds_of_a_pass(problem: LinearProblem, x: FloatArray) -> float:
-    """Estimate the seconds of one evaluation of the loss on all rows, from some of them."""
+def refuse_if_slow(
+    problem: LinearProblem, x: FloatArray, passes: int, most: float, alternative: str
+) -> None:
+    """Raise NotAvailable, which also names an alternative, if so many passes over all rows would take longer than `most` seconds."""
     rows = min(problem.n, 2_000)
     part = problem.every(max(1, problem.n // rows))
     # Thread time, because wall-clock time says little on a busy machine.
     began = time.thread_time()
     part.likelihood(x)
-    return (time.thread_time() - began) * problem.n / rows
+    seconds = (time.thread_time() - began) * problem.n / rows * passes
+    if seconds > most:
+        raise NotAvailable(
+            f"fitting {problem.k * (problem.k + 1):,} parameters to {problem.n:,} rows would take about {seconds:,.0f} seconds, "
+            f"above the limit of {most:,.0f}; raise 'max_seconds'{alternative}."
+        )
 
 
 # ---- Penalty strengths

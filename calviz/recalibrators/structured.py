@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from typing import Any, Literal, TypeAlias
+from typing import Any, ClassVar, Literal, TypeAlias
 
 import numpy as np
 from scipy.linalg import eigh
 
 from calviz.core.blocks import FloatArray, IntArray, checkpoint, for_row_blocks
 from calviz.core.entry_specs import ANY_CLASSES, FitFacts, FloorChoice, Input, recalibrator
-from calviz.core.errors import NotAvailable, OptionError
+from calviz.core.errors import OptionError
 from calviz.core.probabilities import Scores, softmax
 from calviz.core.temperature import fit_temperature, tempered
 from calviz.recalibrators.base import BaseRecalibrator, is_number
 from calviz.recalibrators.maps import Numbers, array_source, learned
 from calviz.recalibrators.matrix import present_classes
-from calviz.recalibrators.softmax_fits import StrengthSearch, fit_penalised, seconds_of_a_pass
+from calviz.recalibrators.softmax_fits import StrengthSearch, fit_penalised, refuse_if_slow
 from calviz.recalibrators.softmax_losses import (
     Inverse,
     LinearProblem,
@@ -33,13 +32,15 @@ Strength: TypeAlias = float | Literal["cv"]
 #: Multipliers that cross-validation tries, strongest first, and its number of folds.
 MULTIPLES = tuple(2.0**power for power in range(4, -5, -1))
 FOLDS = 5
+#: Distance of log(1/T) from 0 where the likelihood has no optimum.
+FURTHEST = 16.0
 
 
 class StructuredMaps(BaseRecalibrator):
     """Base of structured vector and matrix scaling (Berta et al. 2026): a map of M, shape (n, K), near the identity.
 
     M holds the logarithms of the probabilities after temperature scaling, mixed with the uniform distribution
-    (`MixedTemperature`). A subclass defines its parameters x by `_problem`, `_rates`, `_start` and `_set_map`, and how they map a
+    (`_mixed`). A subclass defines its parameters x by `_problem`, `_rates`, `_start` and `_set_map`, and how they map a
     block by `_linear`.
     """
 
@@ -90,12 +91,14 @@ class StructuredMaps(BaseRecalibrator):
         if not scores.as_given and working_type(scores.array) is np.float64:
             # The search for T takes several passes over the rows: on small data, logarithms are taken only once.
             scores = Scores(scores.whole(), scores.wanted, scores.wanted)
-        mixed, warning = fit_mixed_temperature(scores, labels, weights)
-        if warning:
-            self._warn(warning)
-        self.temperature_, self.rows_ = mixed.temperature, mixed.rows
-        logs = Scores(mixed.whole(scores), "logits", "logits")
-        del scores
+        self._fit_temperature(scores, labels, weights)
+        mixed: FloatArray = np.empty(scores.shape, dtype=scores.dtype)
+
+        def mix(rows: slice) -> None:
+            mixed[rows] = self._mixed(scores.block(rows))
+
+        for_row_blocks(scores.array, mix)
+        logs = Scores(mixed, "logits", "logits")
         present, logs, present_labels = present_classes(logs, labels, counts)
         problem, start = self._problem(logs, present_labels, weights), self._start(present.size)
         rates = self._rates(present.size, classes)
@@ -124,12 +127,35 @@ class StructuredMaps(BaseRecalibrator):
         if not minimum.converged:
             self._warn(f"not converged after {minimum.passes} passes.")
 
-    @property
-    def _mixed(self) -> MixedTemperature:
-        return MixedTemperature(self.temperature_, int(self.rows_))
+    def _fit_temperature(
+        self, scores: Scores, labels: IntArray, weights: FloatArray | None
+    ) -> None:
+        """Set T, by maximum likelihood before mixing; where that has no end, log(1/T) is `FURTHEST` from 0, or further for tiny or huge scores."""
+        optimum = fit_temperature(scores, labels, weights=weights)
+        self.temperature_, self.rows_ = optimum.value, labels.size
+        if optimum.bound == "low":
+            self.temperature_ = min(optimum.value, math.exp(-FURTHEST))
+            self._warn(
+                "the calibration rows are separable: before the map is fitted, the scores are made as sharp as possible."
+            )
+        elif optimum.bound == "high":
+            self.temperature_ = max(optimum.value, math.exp(FURTHEST))
+            self._warn(
+                "the scores say nothing about the labels of the calibration rows: before the map is fitted, they are made nearly uniform."
+            )
+
+    def _mixed(self, block: FloatArray) -> FloatArray:
+        """Return M, ``log(n / (n + 1) softmax(z / T) + 1 / ((n + 1) K))``, for a block of scores, in place.
+
+        The mixture acts like one more row without information: no class is ever ruled out.
+        """
+        tempered(block, self.temperature_)
+        block *= block.dtype.type(self.rows_ / (self.rows_ + 1))
+        block += block.dtype.type(1 / ((self.rows_ + 1) * block.shape[1]))
+        return np.log(block, out=block)
 
     def _apply(self, block: FloatArray) -> FloatArray:
-        out = self._linear(self._mixed.logs(block))
+        out = self._linear(self._mixed(block))
         out += self.intercepts_.astype(block.dtype)
         return softmax(out)
 
@@ -146,11 +172,17 @@ class StructuredMaps(BaseRecalibrator):
             }
         return description
 
-    def _arrays(self, name: str) -> str:
-        """Return source that defines the arrays of the map."""
+    #: Source of `_linear`, in ``w`` and ``logs``.
+    _product: ClassVar[str]
+
+    def _source(self, name: str) -> str:
+        n = self.rows_
+        mixed = f"np.log({n / (n + 1)!r} * softmax(z / {self.temperature_!r}) + {1 / (n + 1)!r} / z.shape[1])"
+        product = self._product.format(w=f"{name}_w", logs=mixed)
         return (
             f"{name}_w = {array_source(self.weights_)}\n"
             f"{name}_b = {array_source(self.intercepts_)}\n\n\n"
+            f"def {name}_of(z):\n    return softmax({product} + {name}_b)\n"
         )
 
 
@@ -209,6 +241,8 @@ class StructuredVectorScaling(StructuredMaps):
     log-probabilities give the same map.
     """
 
+    _product = "{w} * {logs}"
+
     def _problem(
         self, scores: Scores, labels: IntArray, weights: FloatArray | None
     ) -> VectorProblem:
@@ -233,10 +267,6 @@ class StructuredVectorScaling(StructuredMaps):
             "weights": self.weights_.tolist(),
             "intercepts": self.intercepts_.tolist(),
         }
-
-    def _source(self, name: str) -> str:
-        mixed = self._mixed.source()
-        return f"{self._arrays(name)}def {name}_of(z):\n    return softmax({name}_w * {mixed} + {name}_b)\n"
 
 
 #: Passes over the rows that a fit is assumed to need: the final one, and one in cross-validation.
@@ -293,6 +323,8 @@ class StructuredMatrixScaling(StructuredMaps):
         super().__init__(strength=strength, floor=floor, input=input)
         self.max_seconds = max_seconds
 
+    _product = "{logs} @ {w}.T"
+
     def _problem(
         self, scores: Scores, labels: IntArray, weights: FloatArray | None
     ) -> StructuredProblem:
@@ -315,14 +347,8 @@ class StructuredMatrixScaling(StructuredMaps):
         passes = _PASSES
         if self.strength == "cv":
             passes += len(MULTIPLES) * (FOLDS - 1) * _SHORT_PASSES
-        seconds = seconds_of_a_pass(problem, start) * passes
-        if seconds > self.max_seconds:
-            k = problem.k
-            alternative = ", or give a number as 'strength'" if self.strength == "cv" else ""
-            raise NotAvailable(
-                f"fitting {k * (k + 1):,} parameters to {problem.n:,} rows would take about {seconds:,.0f} seconds, "
-                f"above the limit of {self.max_seconds:,.0f}; raise 'max_seconds'{alternative}."
-            )
+        alternative = ", or give a number as 'strength'" if self.strength == "cv" else ""
+        refuse_if_slow(problem, start, passes, self.max_seconds, alternative)
 
     def _linear(self, block: FloatArray) -> FloatArray:
         return block @ self.weights_.T.astype(block.dtype)
@@ -334,82 +360,6 @@ class StructuredMatrixScaling(StructuredMaps):
             "largest_off_diagonal": float(np.abs(off).max()),
             "intercepts": self.intercepts_.tolist(),
         }
-
-    def _source(self, name: str) -> str:
-        mixed = self._mixed.source()
-        return f"{self._arrays(name)}def {name}_of(z):\n    return softmax({mixed} @ {name}_w.T + {name}_b)\n"
-
-
-# ---- Mixed temperature scaling
-
-
-#: Distance of log(1/T) from 0 where the likelihood has no optimum.
-FURTHEST = 16.0
-
-
-@dataclass(frozen=True)
-class MixedTemperature:
-    """``log(n / (n + 1) softmax(z / T) + 1 / ((n + 1) K))``: no class is ever ruled out.
-
-    Attributes
-    ----------
-    temperature : float
-        T.
-    rows : int
-        n, the number of calibration rows: the mixture acts like one more row without information.
-    """
-
-    temperature: float
-    rows: int
-
-    def logs(self, block: FloatArray) -> FloatArray:
-        """Return the logarithms of the mixed probabilities of a block of logits, shape (b, K), in place."""
-        tempered(block, self.temperature)
-        block *= block.dtype.type(self.rows / (self.rows + 1))
-        block += block.dtype.type(1 / ((self.rows + 1) * block.shape[1]))
-        return np.log(block, out=block)
-
-    def whole(self, scores: Scores) -> FloatArray:
-        """Return the mixed logarithms of all rows, shape (n, K), in the dtype of the scores, as when the map is applied."""
-        out: FloatArray = np.empty(scores.shape, dtype=scores.dtype)
-
-        def work(rows: slice) -> None:
-            out[rows] = self.logs(scores.block(rows))
-
-        for_row_blocks(scores.array, work)
-        return out
-
-    def source(self) -> str:
-        """Return Python source of the mixed logarithms of the logits `z`."""
-        n = self.rows
-        return f"np.log({n / (n + 1)!r} * softmax(z / {self.temperature!r}) + {1 / (n + 1)!r} / z.shape[1])"
-
-
-def fit_mixed_temperature(
-    scores: Scores, labels: IntArray, weights: FloatArray | None = None
-) -> tuple[MixedTemperature, str]:
-    """Fit T by maximum likelihood (before mixing); return the mixture, and a warning about T ("" if there is none).
-
-    Where the loss decreases without end towards one side, log(1/T) is `FURTHEST` from 0 (or further, if the scores are very small
-    or large).
-
-    Parameters
-    ----------
-    scores : Scores
-        Logits, or log-probabilities, shape (n, K).
-    labels : ndarray of int, shape (n,)
-    weights : ndarray, shape (n,), optional
-        Row weights, with a mean of 1.
-    """
-    optimum = fit_temperature(scores, labels, weights=weights)
-    value, warning = optimum.value, ""
-    if optimum.bound == "low":
-        value = min(value, math.exp(-FURTHEST))
-        warning = "the calibration rows are separable: before the map is fitted, the scores are made as sharp as possible."
-    elif optimum.bound == "high":
-        value = max(value, math.exp(FURTHEST))
-        warning = "the scores say nothing about the labels of the calibration rows: before the map is fitted, they are made nearly uniform."
-    return MixedTemperature(value, labels.size), warning
 
 
 # ---- The loss of structured matrix scaling
