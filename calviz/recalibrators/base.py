@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import math
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from dataclasses import fields as dataclass_fields
 from pathlib import Path
@@ -51,7 +51,6 @@ from calviz.core.temperature import automatic_floor, true_zeros
 from calviz.recalibrators.maps import (
     MAP_VERSION,
     Field,
-    MapSource,
     Program,
     Sizes,
     check_map,
@@ -322,24 +321,21 @@ class BaseRecalibrator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     # ---------------------------------------------------------------- checks
 
     def _check_parameters(self) -> None:
+        kinds: dict[Any, tuple[Callable[[Any], bool], str]] = {
+            bool: (lambda v: isinstance(v, bool | np.bool_), "true or false"),
+            int: (lambda v: is_whole(v, 1), "a whole number above 0"),
+            float: (is_number, "a finite number"),
+            float | None: (lambda v: v is None or is_number(v), "a finite number"),
+            str: (lambda v: isinstance(v, str), "text"),
+        }
         for parameter in parameters_of(type(self).__init__):
             value = getattr(self, parameter.name)
             if parameter.choices and value not in parameter.choices:
                 allowed = ", ".join(str(choice) for choice in parameter.choices)
                 raise OptionError(f"'{parameter.name}' must be one of {allowed}; got {value!r}.")
-            if parameter.annotation is bool and not isinstance(value, bool | np.bool_):
-                raise OptionError(f"'{parameter.name}' must be true or false, got {value!r}.")
-            if parameter.annotation is int and not is_whole(value, 1):
-                raise OptionError(
-                    f"'{parameter.name}' must be a whole number above 0, got {value!r}."
-                )
-            optional = parameter.annotation == float | None
-            if (
-                parameter.annotation is float or (optional and value is not None)
-            ) and not is_number(value):
-                raise OptionError(f"'{parameter.name}' must be a finite number, got {value!r}.")
-            if parameter.annotation is str and not isinstance(value, str):
-                raise OptionError(f"'{parameter.name}' must be text, got {value!r}.")
+            fits, kind = kinds.get(parameter.annotation, (lambda v: True, ""))
+            if not fits(value):
+                raise OptionError(f"'{parameter.name}' must be {kind}, got {value!r}.")
         check_floor(getattr(self, "floor", None))
 
     def _check_scores(self, X: Any, y: Any = None, *, reset: bool) -> FloatArray:
@@ -496,8 +492,7 @@ class BaseRecalibrator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     def _program(self, name: str) -> Program:
         """Return the functions that `snippet` writes; their names begin with `name`."""
-        source = MapSource(name, self.needs, self.input, self._floor, self._source(name))
-        return Program.one(source)
+        return Program.one(name, self.needs, self.input, self._floor, self._source(name))
 
 
 def keep_predicted_classes(before: FloatArray, after: FloatArray) -> None:

@@ -32,7 +32,7 @@ from calviz.recalibrators.maps import (
     steps_merged,
     supported,
 )
-from calviz.recalibrators.per_class import OneVsRest, in_order
+from calviz.recalibrators.per_class import Column, OneVsRest
 
 #: Largest number of classes with which a histogram per class is suggested.
 FEW_CLASSES = 20
@@ -95,18 +95,15 @@ class HistogramBinning(OneVsRest):
         ]
         self._warn_absent(present, "their probabilities are only normalised")
 
-    def _fit_column(
-        self, k: int, column: FloatArray, hit_rows: IntArray, weights: FloatArray | None
-    ) -> Piecewise:
+    def _fit_column(self, column: Column) -> Piecewise:
         if self.scheme == "equal-mass":
-            edges, inner = mass_edges(column, self.bins, weights)
+            edges, inner = mass_edges(column, self.bins)
         else:
-            edges = equal_width_edges(self.bins, column.dtype)
+            edges = equal_width_edges(self.bins, column.score.dtype)
             inner = edges[1:-1]
-        bin_of = np.searchsorted(edges[1:-1], column)
-        own = np.broadcast_to(1.0, column.size) if weights is None else weights
+        bin_of, own, hit = np.searchsorted(edges[1:-1], column.score), column.own, column.hit_rows
         rows = np.bincount(bin_of, own, minlength=edges.size - 1)
-        hits = np.bincount(bin_of[hit_rows], own[hit_rows], minlength=edges.size - 1)
+        hits = np.bincount(bin_of[hit], own[hit], minlength=edges.size - 1)
         return steps_merged(inner.astype(np.float64), self._share(edges, rows, hits))
 
     def _share(
@@ -120,15 +117,13 @@ class HistogramBinning(OneVsRest):
         return np.where(rows > 0, share, (wide[1:] + wide[:-1]) / 2)
 
 
-def mass_edges(
-    column: FloatArray, bins: int, weights: FloatArray | None
-) -> tuple[FloatArray, FloatArray]:
+def mass_edges(column: Column, bins: int) -> tuple[FloatArray, FloatArray]:
     """Return the edges of bins of equal mass, shape (M + 1,), and the inner ones moved half-way to the next score."""
-    ordered = np.sort(column)
-    if weights is None:
+    ordered = np.sort(column.score)
+    if column.weights is None:
         edges = equal_mass_edges(ordered, bins, is_sorted=True)
     else:
-        edges = weighted_mass_edges(column, weights, bins)
+        edges = weighted_mass_edges(column.score, column.weights, bins)
     return edges, halfway(ordered, edges[1:-1])
 
 
@@ -181,13 +176,11 @@ class BinMeans(OneVsRest):
     bins: int = 15
     input: Input = "probabilities"
 
-    def _fit_column(
-        self, k: int, column: FloatArray, hit_rows: IntArray, weights: FloatArray | None
-    ) -> Piecewise:
-        edges, inner = mass_edges(column, self.bins, weights)
-        bin_of = np.searchsorted(edges[1:-1], column)
-        own = np.broadcast_to(1.0, column.size) if weights is None else weights
-        return steps_merged(inner, np.bincount(bin_of, own * column) / np.bincount(bin_of, own))
+    def _fit_column(self, column: Column) -> Piecewise:
+        edges, inner = mass_edges(column, self.bins)
+        bin_of, own = np.searchsorted(edges[1:-1], column.score), column.own
+        mean = np.bincount(bin_of, own * column.score) / np.bincount(bin_of, own)
+        return steps_merged(inner, mean)
 
 
 # ---- Bayesian binning into quantiles
@@ -218,14 +211,11 @@ class BayesianBinning(OneVsRest):
 
     input: Input = "probabilities"
 
-    def _fit_column(
-        self, k: int, column: FloatArray, hit_rows: IntArray, weights: FloatArray | None
-    ) -> Piecewise:
-        ordered, own = in_order(column, hit_rows, weights)
-        if own is None:
-            own = np.broadcast_to(1.0, column.size)
-        else:
-            own = own * (effective_number(own) / own.sum())
+    def _fit_column(self, column: Column) -> Piecewise:
+        ordered, weights = column.in_order()
+        own = column.own
+        if weights is not None:
+            own = weights * (effective_number(weights) / weights.sum())
         rows, hits = (np.append(0.0, np.cumsum(values)) for values in (own, own * ordered.hit))
         return averaged_binnings(ordered.score, hits, rows)
 
@@ -330,7 +320,7 @@ def _all_cuts(
     whole = max(1, round(below[-1]))
     size, larger = (part[model] for part in divmod(whole, counts))
     cuts: IntArray = m * size + np.minimum(m, larger)
-    if below[-1] < n:  # Kish's number of rows whose weights differ
+    if below[-1] != n:  # rows whose weights differ
         # Tolerates the rounding of the sums.
         cuts = np.searchsorted(below, cuts * (below[-1] / whole) * (1 - 1e-12))
         cuts = np.clip(cuts, 1, n)

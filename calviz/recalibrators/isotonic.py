@@ -17,6 +17,7 @@ from calviz.core.blocks import (
     ends_of_ties,
     for_row_blocks,
     row_blocks,
+    row_weights,
     run_totals,
     runs,
 )
@@ -38,7 +39,7 @@ from calviz.recalibrators.maps import (
     steps_merged,
     supported,
 )
-from calviz.recalibrators.per_class import ADDED, EPSILON, OneMap, OneVsRest, hits_of, in_order
+from calviz.recalibrators.per_class import ADDED, EPSILON, Column, OneMap, OneVsRest
 
 
 @recalibrator(
@@ -76,10 +77,8 @@ class IsotonicRecalibrator(OneVsRest):
     input: Input = "probabilities"
     added_later = earlier_values(cap=False)
 
-    def _fit_column(
-        self, k: int, column: FloatArray, hit_rows: IntArray, weights: FloatArray | None
-    ) -> Piecewise:
-        return through_pieces(pieces_of(column, hit_rows, weights), cap=self.cap)
+    def _fit_column(self, column: Column) -> Piecewise:
+        return through_pieces(pieces_of(column), cap=self.cap)
 
 
 @recalibrator(
@@ -115,15 +114,13 @@ class CenteredIsotonicRecalibrator(OneVsRest):
     smooth: bool = True
     input: Input = "probabilities"
 
-    def _fit_column(
-        self, k: int, column: FloatArray, hit_rows: IntArray, weights: FloatArray | None
-    ) -> Piecewise:
-        pieces = pieces_of(column, hit_rows, weights)
+    def _fit_column(self, column: Column) -> Piecewise:
+        pieces, score, weights = pieces_of(column), column.score, column.weights
         if weights is not None:
-            order = np.argsort(column, kind="stable")
             # Tied scores count as the largest of them.
-            column, weights = tied_scores(column[order]).astype(np.float64), weights[order]
-        return centred_map(pieces, column, smooth=self.smooth, weights=weights)
+            ordered, weights = column.in_order()
+            score = ordered.score.astype(np.float64)
+        return centred_map(pieces, score, smooth=self.smooth, weights=weights)
 
 
 #: Size of a run of probabilities that is sorted at once: large, because each run costs one search per positive.
@@ -355,13 +352,13 @@ def constant_pieces(between: ScoresAroundPositives) -> ConstantPieces:
     return pooled(ConstantPieces(hits / weight, weight, hits, first, last), weight)
 
 
-def pieces_of(column: FloatArray, hit_rows: IntArray, weights: FloatArray | None) -> ConstantPieces:
-    """Isotonic regression of the hits on a column of scores, which is sorted if there are no row weights."""
-    if weights is not None:
-        return weighted_pieces(column, hits_of(hit_rows, column.size), weights)
-    positives = Positives.of(column[hit_rows])
-    column.sort()
-    return constant_pieces(ScoresAroundPositives.of(column, positives))
+def pieces_of(column: Column) -> ConstantPieces:
+    """Isotonic regression of the hits of a class on its scores, which are sorted if there are no row weights."""
+    if column.weights is not None:
+        return weighted_pieces(column.score, column.hit, column.weights)
+    positives = Positives.of(column.score[column.hit_rows])
+    column.score.sort()
+    return constant_pieces(ScoresAroundPositives.of(column.score, positives))
 
 
 def weighted_pieces(score: FloatArray, hit: BoolArray, weights: FloatArray) -> ConstantPieces:
@@ -504,10 +501,8 @@ class VennAbers(OneVsRest):
         del self._pairs
         self.lower_, self.upper_ = [p.lower for p in pairs], [p.upper for p in pairs]
 
-    def _fit_column(
-        self, k: int, column: FloatArray, hit_rows: IntArray, weights: FloatArray | None
-    ) -> Piecewise:
-        pair = self._pairs[k] = venn_abers(*in_order(column, hit_rows, weights))
+    def _fit_column(self, column: Column) -> Piecewise:
+        pair = self._pairs[column.k] = venn_abers(*column.in_order())
         return pair.merged()
 
     def _read(self, saved: Any) -> None:
@@ -634,18 +629,9 @@ def venn_abers(ordered: Ordered, weights: FloatArray | None = None) -> Pair:
         kept = np.flatnonzero(weights)
         score, hit, weights = score[kept], hit[kept], weights[kept]
     ends = ends_of_ties(score)
-    if weights is None:
-        rows, hits = np.zeros((2, ends.size + 1), dtype=np.int32)
-        rows[1:] = ends
-        hits[1:] = np.cumsum(hit, dtype=np.int32)[ends - 1]
-        misses = rows - hits
-    else:
-        starts = np.append(0, ends[:-1])
-        hits, misses = (
-            np.append(0, np.cumsum(np.add.reduceat(weights * event, starts)))
-            for event in (hit, ~hit)
-        )
-        rows = hits + misses
+    own = row_weights(weights, score.size)
+    rows, hits = (np.append(0.0, np.cumsum(v)[ends - 1]) for v in (own, own * hit))
+    misses = rows - hits
     upper, p1 = with_a_hit(rows, hits)
     # Mirrored: from the highest score down, and misses for hits.
     lower, p0 = with_a_hit(rows[-1] - rows[::-1], misses[-1] - misses[::-1])
@@ -670,14 +656,12 @@ def venn_abers(ordered: Ordered, weights: FloatArray | None = None) -> Pair:
     return Pair(steps_merged(below, 1 - p0[::-1]), steps_merged(above, p1))
 
 
-def with_a_hit(
-    rows: IntArray | FloatArray, hits: IntArray | FloatArray
-) -> tuple[IntArray, FloatArray]:
+def with_a_hit(rows: FloatArray, hits: FloatArray) -> tuple[IntArray, FloatArray]:
     """Isotonic regression at each group of equal scores with one hit added there: where the value changes, and to what.
 
     Parameters
     ----------
-    rows, hits : ndarray of int, shape (G + 1,)
+    rows, hits : ndarray, shape (G + 1,)
         Cumulative rows and hits (or sums of weights) before each group, in ascending order of scores, and in total.
 
     Returns
@@ -688,15 +672,13 @@ def with_a_hit(
         The values, ascending; the last one is 1.
     """
     corner = _corners(rows, hits)[1:]
-    # Integers are compared exactly; their products need 64 bits.
-    exact = np.result_type(rows.dtype, np.int64)
-    # Corners of the minorant after the added hit.
-    cw, ch = (part[corner].astype(exact) + 1 for part in (rows, hits))
+    # Corners of the minorant after the added hit. Whole numbers, and their products, are compared exactly.
+    cw, ch = rows[corner] + 1, hits[corner] + 1
     dw, dh = np.diff(cw, append=0), np.diff(ch, append=0)
     first, value, least = [], [], -1.0
     for part in runs(0, rows.size):
         checkpoint()
-        x, y = rows[part].astype(exact), hits[part].astype(exact)
+        x, y = rows[part], hits[part]
         # Find, for every point, the first corner to which the slope is at most that of the edge after it: slopes fall until there.
         low = np.searchsorted(corner, np.arange(part.start, part.stop), side="right")
         low = np.minimum(low, cw.size - 1)
@@ -715,7 +697,7 @@ def with_a_hit(
     return np.concatenate(first), np.concatenate(value)
 
 
-def _corners(rows: IntArray | FloatArray, hits: IntArray | FloatArray) -> IntArray:
+def _corners(rows: FloatArray, hits: FloatArray) -> IntArray:
     """Return the corners of the greatest convex minorant of hits against rows, shape (G + 1,) each, from the corners of its parts."""
 
     def pooled(at: IntArray) -> IntArray:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -12,6 +13,7 @@ from calviz.core.blocks import (
     IntArray,
     for_columns,
     for_row_blocks,
+    row_weights,
     rows_by_class,
 )
 from calviz.core.events import Ordered, ordered_events, ordered_rows
@@ -34,6 +36,46 @@ EPSILON = 1e-9
 ADDED = ZeroFloor(1e-15, clips=False)
 
 
+@dataclass(frozen=True, eq=False)
+class Column:
+    """What the map of one class is fitted to.
+
+    Attributes
+    ----------
+    k : int
+        The class.
+    score : ndarray, shape (n,)
+        Its probabilities, which may be overwritten.
+    hit_rows : ndarray of int, shape (m,)
+        The rows with this label, ascending.
+    weights : ndarray, shape (n,), optional
+        Row weights above 0 with a mean of 1; None if all are equal.
+    """
+
+    k: int
+    score: FloatArray
+    hit_rows: IntArray
+    weights: FloatArray | None
+
+    @property
+    def own(self) -> FloatArray:
+        """The row weights, 1 if all are equal."""
+        return row_weights(self.weights, self.score.size)
+
+    @property
+    def hit(self) -> BoolArray:
+        """Whether each row has this label."""
+        hit = np.zeros(self.score.size, dtype=np.bool_)
+        hit[self.hit_rows] = True
+        return hit
+
+    def in_order(self) -> tuple[Ordered, FloatArray | None]:
+        """Return scores and hits in ascending order, and the row weights in that order; the scores are overwritten."""
+        if self.weights is None:
+            return ordered_events(self.score, self.hit_rows), None
+        return ordered_rows(self.score, self.hit, self.weights)
+
+
 class OneVsRest(BaseRecalibrator):
     """Base of the methods with one map per class, a function of the probability of that class.
 
@@ -47,10 +89,8 @@ class OneVsRest(BaseRecalibrator):
     #: One map per class; with two classes, the map of class 1 alone.
     maps_: list[Piecewise] = learned(OnePerMap(ProbabilityMap()))
 
-    def _fit_column(
-        self, k: int, column: FloatArray, hit_rows: IntArray, weights: FloatArray | None
-    ) -> Piecewise:
-        """Fit the map of class k to its probabilities, shape (n,), which may be overwritten; `hit_rows` are the rows labelled k."""
+    def _fit_column(self, column: Column) -> Piecewise:
+        """Fit the map of a class."""
         raise NotImplementedError
 
     def _fit_weighted(self, scores: Scores, labels: IntArray, weights: FloatArray | None) -> None:
@@ -61,7 +101,7 @@ class OneVsRest(BaseRecalibrator):
 
         def work(k: int, column: FloatArray) -> None:
             if counts[k]:
-                maps[k - start] = self._fit_column(k, column, hit_rows[k], weights)
+                maps[k - start] = self._fit_column(Column(k, column, hit_rows[k], weights))
 
         for_columns(scores.whole(), work, start=start, wide=True)
         self.maps_ = maps
@@ -144,22 +184,6 @@ def {name}_of(p):
     out += {ADDED.source("added")}
     return out / out.sum(axis=1, keepdims=True)
 """
-
-
-def hits_of(hit_rows: IntArray, n: int) -> BoolArray:
-    """Return whether each of n rows is among these, shape (n,)."""
-    hit = np.zeros(n, dtype=np.bool_)
-    hit[hit_rows] = True
-    return hit
-
-
-def in_order(
-    column: FloatArray, hit_rows: IntArray, weights: FloatArray | None
-) -> tuple[Ordered, FloatArray | None]:
-    """Sort a column of probabilities, which is overwritten, with its hits and row weights."""
-    if weights is None:
-        return ordered_events(column, hit_rows), None
-    return ordered_rows(column, hits_of(hit_rows, column.size), weights)
 
 
 class OneMap(BaseRecalibrator):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from itertools import pairwise
 from typing import Any, Literal
 
@@ -17,7 +17,7 @@ from calviz.core.events import BinaryEvents, Ordered, ordered_rows
 from calviz.core.probabilities import Scores, row_sums, smallest_normal
 from calviz.recalibrators.base import each_class_alone
 from calviz.recalibrators.maps import Piecewise, array_source, earlier_values, thinned
-from calviz.recalibrators.per_class import OneMap, OneVsRest, in_order
+from calviz.recalibrators.per_class import Column, OneMap, OneVsRest
 
 
 @recalibrator(
@@ -224,12 +224,10 @@ class ClasswiseSpline(OneVsRest):
     input: Input = "probabilities"
     added_later = earlier_values(cap=False)
 
-    def _fit_column(
-        self, k: int, column: FloatArray, hit_rows: IntArray, weights: FloatArray | None
-    ) -> Piecewise:
-        ordered, own = in_order(column, hit_rows, weights)
+    def _fit_column(self, column: Column) -> Piecewise:
+        ordered, own = column.in_order()
         curve = spline_map(ordered, self.knots, self.run_out, bounded=self.bounded, weights=own)
-        margin = 1 / (self.classes_.size * (column.size + 1))
+        margin = 1 / (self.classes_.size * (column.score.size + 1))
         return curve.within(margin) if self.cap else curve
 
 
@@ -269,18 +267,13 @@ def spline_map(
     ends = ends_of_ties(score)
     knots = max(2, min(knots, ends.size))
     fit = fit_bounded if bounded else fit_spline
-    if weights is None:
-        upto = None
-        points = _gaps(ordered, bounded=bounded)
-    else:
-        upto = np.cumsum(weights) / weights.sum()
-        points = _weighted_gaps(ordered, weights, upto, ends, bounded=bounded)
+    total = n if weights is None else weights.sum()
+    upto = None if weights is None else np.append(0.0, np.cumsum(weights) / total)
 
     def fractile(rank: IntArray) -> FloatArray:
-        if upto is None:
-            return rank / n
-        return np.where(rank > 0, upto[np.maximum(rank, 1) - 1], 0.0)
+        return rank / n if upto is None else upto[rank]
 
+    points = _gaps(ordered, weights, fractile, total, bounded=bounded)
     cubics = fit(points, knots, run_out)
     groups = np.arange(ends.size) if ends.size <= MAX_POINTS else _some_points(score, ends)
     starts = np.where(groups > 0, ends[groups - 1], 0)
@@ -304,8 +297,15 @@ def _some_points(score: FloatArray, ends: IntArray) -> IntArray:
     return np.union1d(even, np.minimum(spread, ends.size - 1))
 
 
-def _gaps(ordered: Ordered, *, bounded: bool) -> Points:
-    """Cumulative hits minus cumulative scores (or the hits alone) at the fractiles 1/n, 2/n, ..., 1.
+def _gaps(
+    ordered: Ordered,
+    weights: FloatArray | None,
+    fractile: Callable[[IntArray], FloatArray],
+    total: float,
+    *,
+    bounded: bool,
+) -> Points:
+    """Cumulative hits minus cumulative scores (or the hits alone) at the fractile of each rank; weights apply to the sums and to the fit.
 
     Inside a group of ties the order is arbitrary: the sums are interpolated linearly up to its end.
     """
@@ -314,27 +314,19 @@ def _gaps(ordered: Ordered, *, bounded: bool) -> Points:
     while start < n:
         stop = min(start + RUN, n)
         stop += int(np.searchsorted(score[stop:], score[stop - 1], side="right"))
-        part = score[start:stop]
-        gap = np.subtract(hit[start:stop], 0 if bounded else part, dtype=np.float64)
+        rows = slice(start, stop)
+        gap = np.subtract(hit[rows], 0 if bounded else score[rows], dtype=np.float64)
+        if weights is not None:
+            gap *= weights[rows]
         np.cumsum(gap, out=gap)
         gap += before
-        ranks, ends = np.arange(1, part.size + 1), ends_of_ties(part)
-        if ends.size < part.size:
-            gap = np.interp(ranks, np.append(0, ends), np.append(before, gap[ends - 1]))
+        places, ends = fractile(np.arange(start, stop + 1)), ends_of_ties(score[rows])
+        if ends.size < gap.size:
+            known = places[np.append(0, ends)]
+            gap = np.interp(places[1:], known, np.append(before, gap[ends - 1]))
         before = float(gap[-1])
-        yield (ranks + start) / n, gap / n
+        yield places[1:], gap / total, *(() if weights is None else (weights[rows],))
         start = stop
-
-
-def _weighted_gaps(
-    ordered: Ordered, weights: FloatArray, upto: FloatArray, ends: IntArray, *, bounded: bool
-) -> Points:
-    """Weighted form of `_gaps`, at the cumulative shares of the weights, shape (n,); the weights apply to the sums and to the fit."""
-    score, hit = ordered
-    gap = np.subtract(hit, 0 if bounded else score, dtype=np.float64)
-    gap = np.cumsum(weights * gap)
-    gap = np.interp(upto, np.append(0, upto[ends - 1]), np.append(0, gap[ends - 1]))
-    yield upto, gap / weights.sum(), weights
 
 
 def fit_spline(points: Points, knots: int, run_out: RunOut) -> FloatArray:
