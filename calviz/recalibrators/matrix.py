@@ -11,7 +11,7 @@ from calviz.core.blocks import FloatArray, IntArray, checkpoint, for_row_blocks,
 from calviz.core.entry_specs import ANY_CLASSES, FitFacts, FloorChoice, Input, LeftOut, recalibrator
 from calviz.core.errors import OptionError
 from calviz.core.probabilities import Scores, softmax
-from calviz.core.temperature import fit_temperature, tempered
+from calviz.core.temperature import Temperature, fit_temperature, tempered
 from calviz.recalibrators.base import BaseRecalibrator, follows_noise, is_number
 from calviz.recalibrators.maps import Numbers, array_source, learned
 from calviz.recalibrators.softmax_fits import (
@@ -73,20 +73,14 @@ class VectorScaling(BaseRecalibrator):
     def _fit_weighted(self, scores: Scores, labels: IntArray, weights: FloatArray | None) -> None:
         k = scores.shape[1]
         counts = np.bincount(labels, minlength=k)
-        step = max(1, scores.shape[0] // 20_000)
-        warm = fit_temperature(scores.every(step), labels[::step])
+        warm = _warm_temperature(scores, labels)
         # Starting at 1/T makes the search independent of scale: logits times 100 take the same steps.
         present, present_scores, present_labels = present_classes(scores, labels, counts)
         start = np.stack([np.full(present.size, 1 / warm.value), np.zeros(present.size)])
         problem = VectorProblem(present_scores.whole(), present_labels, weights=weights)
-        least = separated_below(warm.loss)
-        minimum = fit_linear(problem, start, least=least)
-        separable = runs_away(problem, minimum.x, start)
-        if separable:
-            strength = np.full(start.shape, 1 / problem.n)
-            strength[0] *= warm.value**2
-            problem.penalty = Penalty(strength, start)
-            minimum = fit_linear(problem, start)
+        strength = np.full(start.shape, 1 / problem.n)
+        strength[0] *= warm.value**2
+        minimum, separable = _fitted_or_held(problem, start, warm, strength)
         self.weights_, self.intercepts_ = np.full(k, 1 / warm.value), np.zeros(k)
         self.weights_[present] = minimum.x[0]
         self.intercepts_[present] = minimum.x[1] - minimum.x[1].mean()
@@ -181,8 +175,7 @@ class LinearMaps(BaseRecalibrator):
         if present.size * (present.size + 1) <= MatrixProblem.most_dense:
             # With so few classes, logarithms cost as much as the matrix product: take them only once. The copy is small.
             present_scores = Scores(present_scores.whole(), "logits", "logits")
-        step = max(1, n // 20_000)
-        warm = fit_temperature(scores.every(step), labels[::step])
+        warm = _warm_temperature(scores, labels)
         scale = 1 / _spread(present_scores) if self.in_units_of_scores else 1.0
         present_count = present.size
         start = np.zeros((present_count, present_count + 1))
@@ -192,12 +185,9 @@ class LinearMaps(BaseRecalibrator):
         self._refuse_if_slow(problem, start)
         strengths = self._strengths(problem, start)
         problem.penalty = self._penalty(present_count, strengths)
-        least = separated_below(warm.loss)
         checkpoint("fitting the map")
-        minimum = fit_linear(problem, start, least=least)
-        if separable := runs_away(problem, minimum.x, start):
-            problem.penalty = Penalty(np.maximum(problem.penalty.weights, 1 / n), start)
-            minimum = fit_linear(problem, start)
+        at_least = np.maximum(problem.penalty.weights, 1 / n)
+        minimum, separable = _fitted_or_held(problem, start, warm, at_least)
         self.weights_, self.intercepts_ = np.eye(k) / warm.value, np.zeros(k)
         self.weights_[np.ix_(present, present)] = minimum.x[:, :-1] * scale
         self.intercepts_[present] = minimum.x[:, -1]
@@ -271,15 +261,9 @@ class LinearMaps(BaseRecalibrator):
 
     def _described(self) -> dict[str, Any]:
         """Return the strengths, the diagonal, the largest off-diagonal weight, and the intercepts."""
-        off = self.weights_ - np.diag(np.diag(self.weights_))
         unit = {"strengths_unit": STRENGTHS_UNIT} if self.in_units_of_scores else {}
-        return {
-            "strengths": self.strengths_.tolist(),
-            **unit,
-            "diagonal": np.diag(self.weights_).tolist(),
-            "largest_off_diagonal": float(np.abs(off).max()),
-            "intercepts": self.intercepts_.tolist(),
-        }
+        described = _matrix_described(self.weights_, self.intercepts_)
+        return {"strengths": self.strengths_.tolist(), **unit, **described}
 
     def _source(self, name: str) -> str:
         return (
@@ -703,12 +687,7 @@ class StructuredMatrixScaling(StructuredMaps):
         return block @ self.weights_.T.astype(block.dtype)
 
     def _described(self) -> dict[str, Any]:
-        off = self.weights_ - np.diag(np.diag(self.weights_))
-        return super()._described() | {
-            "diagonal": np.diag(self.weights_).tolist(),
-            "largest_off_diagonal": float(np.abs(off).max()),
-            "intercepts": self.intercepts_.tolist(),
-        }
+        return super()._described() | _matrix_described(self.weights_, self.intercepts_)
 
 
 # ---- Shared parts
@@ -728,15 +707,37 @@ def present_classes(
     return present, Scores(array, "logits", "logits"), np.searchsorted(present, labels)
 
 
-def separated_below(loss: float) -> float:
-    """Return the mean loss below which calibration rows count as separable, given the loss of a single temperature."""
-    return max(1e-3 * loss, 1e-6)
+def _warm_temperature(scores: Scores, labels: IntArray) -> Temperature:
+    """Fit a temperature to some of the rows, to start from."""
+    step = max(1, labels.size // 20_000)
+    return fit_temperature(scores.every(step), labels[::step])
 
 
-def runs_away(problem: LinearProblem, x: FloatArray, start: FloatArray) -> bool:
-    """Whether the rows are separable, perhaps but for ties: less than 1 nat of loss is left over all rows, or parameters are far above those at the start."""
-    largest = max(1.0, float(np.abs(start).max()))
-    return problem.n * problem.likelihood(x)[0] < 1 or bool(np.abs(x).max() > FURTHEST * largest)
+def _fitted_or_held(
+    problem: LinearProblem, start: FloatArray, warm: Temperature, strength: FloatArray
+) -> tuple[Minimum, bool]:
+    """Fit a map; where the rows are separable, perhaps but for ties, fit it again with penalties of this strength that hold it at the start.
+
+    They are separable if less than 1 nat of loss is left over all rows, or if parameters are far above those at the start. The
+    second result is whether they are.
+    """
+    minimum = fit_linear(problem, start, least=max(1e-3 * warm.loss, 1e-6))
+    furthest = FURTHEST * max(1.0, float(np.abs(start).max()))
+    nats_left = problem.n * problem.likelihood(minimum.x)[0]
+    if nats_left >= 1 and np.abs(minimum.x).max() <= furthest:
+        return minimum, False
+    problem.penalty = Penalty(strength, start)
+    return fit_linear(problem, start), True
+
+
+def _matrix_described(weights: FloatArray, intercepts: FloatArray) -> dict[str, Any]:
+    """Return the diagonal, the largest off-diagonal weight, and the intercepts."""
+    off = weights - np.diag(np.diag(weights))
+    return {
+        "diagonal": np.diag(weights).tolist(),
+        "largest_off_diagonal": float(np.abs(off).max()),
+        "intercepts": intercepts.tolist(),
+    }
 
 
 def _spread(scores: Scores) -> float:
