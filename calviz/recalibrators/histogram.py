@@ -32,7 +32,7 @@ from calviz.recalibrators.maps import (
     steps_merged,
     supported,
 )
-from calviz.recalibrators.per_class import Column, OneVsRest
+from calviz.recalibrators.per_class import OneClass, OneVsRest
 
 #: Largest number of classes with which a histogram per class is suggested.
 FEW_CLASSES = 20
@@ -95,7 +95,7 @@ class HistogramBinning(OneVsRest):
         ]
         self._warn_absent(present, "their probabilities are only normalised")
 
-    def _fit_column(self, column: Column) -> Piecewise:
+    def _fit_column(self, column: OneClass) -> Piecewise:
         if self.scheme == "equal-mass":
             edges, inner = mass_edges(column, self.bins)
         else:
@@ -117,7 +117,7 @@ class HistogramBinning(OneVsRest):
         return np.where(rows > 0, share, (wide[1:] + wide[:-1]) / 2)
 
 
-def mass_edges(column: Column, bins: int) -> tuple[FloatArray, FloatArray]:
+def mass_edges(column: OneClass, bins: int) -> tuple[FloatArray, FloatArray]:
     """Return the edges of bins of equal mass, shape (M + 1,), and the inner ones moved half-way to the next score."""
     ordered = np.sort(column.score)
     if column.weights is None:
@@ -176,7 +176,7 @@ class BinMeans(OneVsRest):
     bins: int = 15
     input: Input = "probabilities"
 
-    def _fit_column(self, column: Column) -> Piecewise:
+    def _fit_column(self, column: OneClass) -> Piecewise:
         edges, inner = mass_edges(column, self.bins)
         bin_of, own = np.searchsorted(edges[1:-1], column.score), column.own
         mean = np.bincount(bin_of, own * column.score) / np.bincount(bin_of, own)
@@ -211,12 +211,16 @@ class BayesianBinning(OneVsRest):
 
     input: Input = "probabilities"
 
-    def _fit_column(self, column: Column) -> Piecewise:
+    def _fit_column(self, column: OneClass) -> Piecewise:
         ordered, weights = column.in_order()
-        own = column.own
-        if weights is not None:
+        hits, rows = np.zeros((2, ordered.hit.size + 1))
+        if weights is None:
+            np.cumsum(ordered.hit, out=hits[1:])
+            rows[:] = np.arange(rows.size)
+        else:
             own = weights * (effective_number(weights) / weights.sum())
-        rows, hits = (np.append(0.0, np.cumsum(values)) for values in (own, own * ordered.hit))
+            np.cumsum(own * ordered.hit, out=hits[1:])
+            np.cumsum(own, out=rows[1:])
         return averaged_binnings(ordered.score, hits, rows)
 
 

@@ -39,7 +39,7 @@ from calviz.recalibrators.maps import (
     steps_merged,
     supported,
 )
-from calviz.recalibrators.per_class import ADDED, EPSILON, Column, OneMap, OneVsRest
+from calviz.recalibrators.per_class import ADDED, EPSILON, OneClass, OneMap, OneVsRest
 
 
 @recalibrator(
@@ -77,7 +77,7 @@ class IsotonicRecalibrator(OneVsRest):
     input: Input = "probabilities"
     added_later = earlier_values(cap=False)
 
-    def _fit_column(self, column: Column) -> Piecewise:
+    def _fit_column(self, column: OneClass) -> Piecewise:
         return through_pieces(pieces_of(column), cap=self.cap)
 
 
@@ -114,7 +114,7 @@ class CenteredIsotonicRecalibrator(OneVsRest):
     smooth: bool = True
     input: Input = "probabilities"
 
-    def _fit_column(self, column: Column) -> Piecewise:
+    def _fit_column(self, column: OneClass) -> Piecewise:
         pieces, score, weights = pieces_of(column), column.score, column.weights
         if weights is not None:
             # Tied scores count as the largest of them.
@@ -352,7 +352,7 @@ def constant_pieces(between: ScoresAroundPositives) -> ConstantPieces:
     return pooled(ConstantPieces(hits / weight, weight, hits, first, last), weight)
 
 
-def pieces_of(column: Column) -> ConstantPieces:
+def pieces_of(column: OneClass) -> ConstantPieces:
     """Isotonic regression of the hits of a class on its scores, which are sorted if there are no row weights."""
     if column.weights is not None:
         return weighted_pieces(column.score, column.hit, column.weights)
@@ -501,7 +501,7 @@ class VennAbers(OneVsRest):
         del self._pairs
         self.lower_, self.upper_ = [p.lower for p in pairs], [p.upper for p in pairs]
 
-    def _fit_column(self, column: Column) -> Piecewise:
+    def _fit_column(self, column: OneClass) -> Piecewise:
         pair = self._pairs[column.k] = venn_abers(*column.in_order())
         return pair.merged()
 

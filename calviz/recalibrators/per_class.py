@@ -37,7 +37,7 @@ ADDED = ZeroFloor(1e-15, clips=False)
 
 
 @dataclass(frozen=True, eq=False)
-class Column:
+class OneClass:
     """What the map of one class is fitted to.
 
     Attributes
@@ -89,7 +89,7 @@ class OneVsRest(BaseRecalibrator):
     #: One map per class; with two classes, the map of class 1 alone.
     maps_: list[Piecewise] = learned(OnePerMap(ProbabilityMap()))
 
-    def _fit_column(self, column: Column) -> Piecewise:
+    def _fit_column(self, column: OneClass) -> Piecewise:
         """Fit the map of a class."""
         raise NotImplementedError
 
@@ -101,7 +101,7 @@ class OneVsRest(BaseRecalibrator):
 
         def work(k: int, column: FloatArray) -> None:
             if counts[k]:
-                maps[k - start] = self._fit_column(Column(k, column, hit_rows[k], weights))
+                maps[k - start] = self._fit_column(OneClass(k, column, hit_rows[k], weights))
 
         for_columns(scores.whole(), work, start=start, wide=True)
         self.maps_ = maps

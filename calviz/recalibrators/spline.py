@@ -17,7 +17,7 @@ from calviz.core.events import BinaryEvents, Ordered, ordered_rows
 from calviz.core.probabilities import Scores, row_sums, smallest_normal
 from calviz.recalibrators.base import each_class_alone
 from calviz.recalibrators.maps import Piecewise, array_source, earlier_values, thinned
-from calviz.recalibrators.per_class import Column, OneMap, OneVsRest
+from calviz.recalibrators.per_class import OneClass, OneMap, OneVsRest
 
 
 @recalibrator(
@@ -224,7 +224,7 @@ class ClasswiseSpline(OneVsRest):
     input: Input = "probabilities"
     added_later = earlier_values(cap=False)
 
-    def _fit_column(self, column: Column) -> Piecewise:
+    def _fit_column(self, column: OneClass) -> Piecewise:
         ordered, own = column.in_order()
         curve = spline_map(ordered, self.knots, self.run_out, bounded=self.bounded, weights=own)
         margin = 1 / (self.classes_.size * (column.score.size + 1))

@@ -270,12 +270,7 @@ def squared_error_weights(gram: FloatArray, true_probs: FloatArray) -> FloatArra
     """
     best, least = np.zeros(true_probs.size), np.inf
     for face in faces(true_probs.size):
-        size = len(face)
-        system = np.zeros((size + 1, size + 1))
-        system[:size, :size] = gram[np.ix_(face, face)]
-        system[size, :size] = system[:size, size] = 1
-        # Least squares, because components may coincide (T = 1).
-        solution = np.linalg.lstsq(system, np.append(true_probs[face], 1.0))[0][:size]
+        solution = _with_sum(1.0, gram[np.ix_(face, face)], true_probs[face])
         if solution.min() < -1e-12 or abs(solution.sum() - 1) > 1e-9:
             continue
         w = np.zeros(true_probs.size)
@@ -314,16 +309,21 @@ def _interior_weights(true_probs: FloatArray, weights: FloatArray) -> FloatArray
     for _ in range(100):
         ratio = true_probs / np.maximum(true_probs @ w, np.finfo(float).tiny)[:, None]
         weighted = ratio.T * (weights / weights.sum())
-        system = np.zeros((size + 1, size + 1))
-        system[:size, :size] = weighted @ ratio
-        system[size, :size] = system[:size, size] = 1
-        step = np.linalg.lstsq(system, np.append(weighted.sum(axis=1), 0.0))[0][:size]
+        step = _with_sum(0.0, weighted @ ratio, weighted.sum(axis=1))
         falling = step < 0
         longest = np.min(w[falling] / -step[falling]) if falling.any() else np.inf
         w = w + min(1.0, 0.99 * longest) * step
         if np.abs(step).max() < 1e-10 or longest < 1e-9:
             break
     return np.asarray(np.maximum(w, 0) / np.maximum(w, 0).sum())
+
+
+def _with_sum(total: float, matrix: FloatArray, right: FloatArray) -> FloatArray:
+    """Return the x with this sum at which ``x' A x / 2 - r' x`` is stationary, from A and r."""
+    system = np.ones((right.size + 1, right.size + 1))
+    system[:-1, :-1], system[-1, -1] = matrix, 0
+    # Least squares, because components may coincide (T = 1).
+    return np.asarray(np.linalg.lstsq(system, np.append(right, total))[0][:-1])
 
 
 def faces(size: int) -> list[list[int]]:
