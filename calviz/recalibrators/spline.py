@@ -418,17 +418,18 @@ def _normal_equations(points: Points, parts: FloatArray) -> tuple[FloatArray, Fl
 
 def slopes(cubics: FloatArray, t: FloatArray) -> FloatArray:
     """Return the derivative of a spline at points in [0, 1]."""
-    count = cubics.shape[0]
-    j = np.clip((t * count).astype(np.intp), 0, count - 1)
-    u = t - j / count
-    c = cubics[j]
+    c, u = _cubic_at(cubics, t)
     return np.asarray(c[:, 1] + u * (2 * c[:, 2] + 3 * u * c[:, 3]))
 
 
 def values(cubics: FloatArray, t: FloatArray) -> FloatArray:
     """Return the values of a spline at points in [0, 1]."""
+    c, u = _cubic_at(cubics, t)
+    return np.asarray(c[:, 0] + u * (c[:, 1] + u * (c[:, 2] + u * c[:, 3])))
+
+
+def _cubic_at(cubics: FloatArray, t: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return the coefficients at points in [0, 1], shape (n, 4), and the distances from their left knots."""
     count = cubics.shape[0]
     j = np.clip((t * count).astype(np.intp), 0, count - 1)
-    u = t - j / count
-    c = cubics[j]
-    return np.asarray(c[:, 0] + u * (c[:, 1] + u * (c[:, 2] + u * c[:, 3])))
+    return cubics[j], t - j / count
