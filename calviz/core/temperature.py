@@ -8,7 +8,14 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from calviz.core.blocks import FloatArray, IntArray, row_blocks, row_weights, sum_over_blocks
+from calviz.core.blocks import (
+    FloatArray,
+    IntArray,
+    row_blocks,
+    row_weights,
+    sum_over_blocks,
+    weighted_sum,
+)
 from calviz.core.probabilities import (
     EPSILON,
     Scores,
@@ -232,10 +239,7 @@ def _sums(
     """Sum the loss and its two derivatives over the rows of a block, whose classes lie along `axis`."""
 
     def totals(*parts: FloatArray) -> FloatArray:
-        # Of equal rows, a sum takes less time than the product with their broadcast weight.
-        return np.array(
-            [part.sum() if weights.strides == (0,) else weights @ part for part in parts]
-        )
+        return np.array([weighted_sum(weights, part) for part in parts])
 
     places = (labels, np.arange(labels.size)) if axis == 0 else (np.arange(labels.size), labels)
     label_scores = z[places].astype(np.float64)

@@ -18,6 +18,7 @@ from calviz.core.blocks import (
     row_blocks,
     row_weights,
     sum_over_blocks,
+    weighted_sum,
 )
 from calviz.core.entry_specs import ANY_CLASSES, FloorChoice, Input, recalibrator
 from calviz.core.errors import OptionError
@@ -222,7 +223,7 @@ def _by_squared_error(
             warm[true_class],
             plain[true_class],
         )
-        return np.array([weights[rows] @ values.astype(np.float64) for values in per_row])
+        return np.array([weighted_sum(weights[rows], values) for values in per_row])
 
     a, b, c, d, e = (sum_over_blocks(scores.array, work) / n).tolist()
     u = 1 / k
