@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 import runpy
 import shutil
@@ -86,9 +87,8 @@ def app(
         *_flags(root, host, port, no_browser, names),
     ]
     # Until a page has declared the navigation, streamlit knows only the scripts in `pages`: a link to a tab would not be found.
-    from streamlit.runtime.pages_manager import PagesManager
-
-    PagesManager.uses_pages_directory = False
+    pages = importlib.import_module("streamlit.runtime.pages_manager")
+    pages.PagesManager.uses_pages_directory = False
     click.echo(f"calviz: open {_url(host, port)} in a browser; Ctrl+C ends it.")
     # In this process, so that Ctrl-C stops it and no child process is left behind.
     runpy.run_module("streamlit", run_name="__main__", alter_sys=True)

@@ -631,10 +631,10 @@ class RecalibratorFacts:
     key: str
     label: str
     family: Family
-    accuracy_preserving: bool
-    needs: Needs
     reference: str
     formula: str
+    accuracy_preserving: bool = False
+    needs: Needs = "probabilities"
     confidence_only: bool = False
     summary: str = ""
     preset: Mapping[str, Any] = field(default_factory=dict, hash=False)

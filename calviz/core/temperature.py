@@ -8,7 +8,14 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from calviz.core.blocks import FloatArray, IntArray, row_blocks, sum_over_blocks
+from calviz.core.blocks import (
+    FloatArray,
+    IntArray,
+    row_blocks,
+    row_weights,
+    sum_over_blocks,
+    weighted_sum,
+)
 from calviz.core.probabilities import (
     EPSILON,
     Scores,
@@ -92,6 +99,7 @@ def fit_temperature(
         levels.insert(0, levels[0] // 10)
     if n > 2 * FIRST_ROWS and levels[0] > FIRST_ROWS:
         levels.insert(0, FIRST_ROWS)
+    own = row_weights(weights, n)
     scale = _scale(scores.every(max(1, n // FIRST_ROWS)))
     low, high = 1 / (scale * RANGE), RANGE / scale
     beta = 1 / scale
@@ -100,8 +108,7 @@ def fit_temperature(
     bend = 0.0
     for i, rows in enumerate(levels):
         step = max(1, n // rows)
-        thinned_weights = None if weights is None else weights[::step]
-        problem = _TemperatureProblem(scores.every(step), labels[::step], loss, thinned_weights)
+        problem = _TemperatureProblem(scores.every(step), labels[::step], loss, own[::step])
         problem.bend = bend
         if i == 0:
             beta = problem.best_of_grid(low, high) if loss == "mse" else 1.0 / scale
@@ -109,9 +116,9 @@ def fit_temperature(
         bend = problem.bend
     bound: Literal["low", "high"] | None = None
     # At a bound, the loss still decreases towards it.
-    if beta >= high or _undetermined(scores, labels, weights, beta):
+    if beta >= high or _undetermined(scores, labels, own, beta):
         bound = "low"
-        smoothed = _TemperatureProblem(scores, labels, "nll", weights)
+        smoothed = _TemperatureProblem(scores, labels, "nll", own)
         smoothed.smoothing = scores.shape[1] / (smoothed.total + scores.shape[1])
         beta = smoothed.minimise(1 / scale, low, high)[0]
     elif beta <= low:
@@ -119,14 +126,12 @@ def fit_temperature(
     return Temperature(1 / beta, bound, derivatives.value, passes)
 
 
-def _undetermined(
-    scores: Scores, labels: IntArray, weights: FloatArray | None, beta: float
-) -> bool:
+def _undetermined(scores: Scores, labels: IntArray, weights: FloatArray, beta: float) -> bool:
     """Whether the rows are separable but for ties: nearly all are certain, and the standard error of log T is above 1."""
     n, k = scores.shape
     step = max(1, n // (10 * FIRST_ROWS))
-    own = None if weights is None else weights[::step]
-    at = _TemperatureProblem(scores.every(step), labels[::step], "nll", own).at(beta)
+    part = _TemperatureProblem(scores.every(step), labels[::step], "nll", weights[::step])
+    at = part.at(beta)
     return at.value < math.log(k) / 2 and n * at.curvature * beta**2 < 1
 
 
@@ -145,8 +150,8 @@ class _TemperatureProblem:
         self.scores = scores
         self.labels = labels
         self.loss = loss
-        self.weights = weights
-        self.total = scores.shape[0] if weights is None else float(weights.sum())
+        self.weights = row_weights(weights, labels.size)
+        self.total = float(self.weights.sum())
         # The rounding of single entries averages out over many rows; with few rows double precision is cheap.
         self.dtype = np.float64 if scores.array.size <= 100_000 else scores.array.dtype.type
         #: Derivative of the curvature in 1/T, from the last two points, or from a search on fewer rows.
@@ -162,9 +167,8 @@ class _TemperatureProblem:
             block = self.scores.read_only_block(rows, self.dtype)
             raw = np.ascontiguousarray(block.T) if few_classes else block
             z = raw - raw.max(axis=0 if few_classes else 1, keepdims=True)
-            block_weights = None if self.weights is None else self.weights[rows]
-            axis = 0 if few_classes else 1
-            return _sums(z, self.labels[rows], beta, self.loss, axis, block_weights, self.smoothing)
+            axis, own = 0 if few_classes else 1, self.weights[rows]
+            return _sums(z, self.labels[rows], beta, self.loss, axis, own, self.smoothing)
 
         total = sum_over_blocks(self.scores.array, work, block_bytes=_BLOCK_BYTES)
         return Derivatives(*(total / self.total).tolist())
@@ -174,9 +178,8 @@ class _TemperatureProblem:
         grid = np.geomspace(low, high, 41)
         # Valleys are wide: few rows, in their own dtype, are enough to tell them apart.
         step = max(1, 2 * self.scores.shape[0] // FIRST_ROWS)
-        thinned_weights = None if self.weights is None else self.weights[::step]
         thinned = _TemperatureProblem(
-            self.scores.every(step), self.labels[::step], self.loss, thinned_weights
+            self.scores.every(step), self.labels[::step], self.loss, self.weights[::step]
         )
         thinned.dtype = self.scores.array.dtype.type
         return float(grid[int(np.argmin([thinned.at(b).value for b in grid]))])
@@ -230,13 +233,13 @@ def _sums(
     beta: float,
     loss: Loss,
     axis: int,
-    weights: FloatArray | None,
-    smoothing: float = 0.0,
+    weights: FloatArray,
+    smoothing: float,
 ) -> FloatArray:
     """Sum the loss and its two derivatives over the rows of a block, whose classes lie along `axis`."""
 
     def totals(*parts: FloatArray) -> FloatArray:
-        return np.array([part.sum() if weights is None else weights @ part for part in parts])
+        return np.array([weighted_sum(weights, part) for part in parts])
 
     places = (labels, np.arange(labels.size)) if axis == 0 else (np.arange(labels.size), labels)
     label_scores = z[places].astype(np.float64)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, Self
+from typing import Any, Literal
 
 import numpy as np
 
-from calviz.core.blocks import BoolArray, FloatArray, IntArray, checkpoint
+from calviz.core.blocks import BoolArray, FloatArray, IntArray, checkpoint, row_weights
 from calviz.core.entry_specs import (
     RECALIBRATORS,
     UNCALIBRATED,
@@ -27,12 +27,11 @@ from calviz.recalibrators.maps import (
     Numbers,
     Program,
     Sizes,
-    check_map,
     damaged,
     fields,
+    learned,
     plain,
     read_fields,
-    saved_parameters,
 )
 
 #: Held-out gains, in standard errors, from which the mixture is used in part, and in full. They may be slightly below 0, because
@@ -55,8 +54,6 @@ SEED = 0
     key="auto",
     label="Automatic mixture",
     family="Automatic",
-    accuracy_preserving=False,
-    needs="probabilities",
     confidence_only=True,
     reference="calviz; weights as in bootstrap model averaging (Buckland et al. 1997, section 2.2; Rubin 1981), held-out "
     "losses as in stacking (Wolpert 1992)",
@@ -102,24 +99,14 @@ class AutomaticRecalibrator(BaseRecalibrator):
     generalization, Neural Networks 5.
     """
 
-    weights_: FloatArray
-    parts_: list[BaseRecalibrator]
-    evidence_: dict[str, Any]
-
-    def __init__(
-        self,
-        *,
-        combine: Literal["mixture", "one"] = "mixture",
-        caution: float = 0.0,
-        folds: int = 5,
-        floor: FloorChoice = "auto",
-        input: Input = "probabilities",
-    ) -> None:
-        self.combine = combine
-        self.caution = caution
-        self.folds = folds
-        self.floor = floor
-        self.input = input
+    combine: Literal["mixture", "one"] = "mixture"
+    caution: float = 0.0
+    folds: int = 5
+    floor: FloorChoice = "auto"
+    input: Input = "probabilities"
+    weights_: FloatArray = learned()
+    parts_: list[BaseRecalibrator] = learned()
+    evidence_: dict[str, Any] = learned()
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
@@ -145,99 +132,73 @@ class AutomaticRecalibrator(BaseRecalibrator):
             return
         order = order_of_rows(scores.block(slice(None)), labels)
         rows = order[rows_to_choose_on(labels.size)]
-        specs = self._candidates(array.shape[1])
-        chosen_weights = None if weights is None else weights[rows] / weights[rows].mean()
-        tried, held_out = self._held_out(specs, array[rows], labels[rows], chosen_weights)
-        self._choose(tried, held_out, chosen_weights)
+        own = row_weights(weights, labels.size)[rows]
+        own = own / own.mean()
+        tried, held_out = self._held_out(array[rows], labels[rows], own)
+        self._choose(tried, held_out, own)
         self._fit_parts(array, labels, weights)
 
     def _candidates(self, classes: int) -> list[RecalibratorSpec]:
         """Return the uncalibrated model, and every method that is tried with this number of classes."""
-        return [
-            RECALIBRATORS[UNCALIBRATED],
-            *(s for s in RECALIBRATORS if s.mixed_up_to >= classes),
-        ]
+        return [s for s in RECALIBRATORS if s.key == UNCALIBRATED or s.mixed_up_to >= classes]
 
     def _held_out(
-        self,
-        specs: list[RecalibratorSpec],
-        array: FloatArray,
-        labels: IntArray,
-        weights: FloatArray | None,
+        self, array: FloatArray, labels: IntArray, weights: FloatArray
     ) -> tuple[list[RecalibratorSpec], list[HeldOut]]:
         """Return the methods that could be fitted on all folds, and their held-out probabilities for each division into folds."""
         rng = np.random.default_rng(SEED)
+        specs = self._candidates(array.shape[1])
         self._seconds = dict.fromkeys((s.key for s in specs), 0.0)
         self._failed: dict[str, str] = {}
-        divisions: list[list[tuple[IntArray, dict[str, FloatArray]]]] = []
+        divisions = []
         for _ in range(divisions_of(labels.size)):
             fold_of = shuffled_folds(labels, min(self.folds, labels.size), rng)
-            divisions.append(
-                [
-                    self._fold_probabilities(specs, array, labels, fold_of == f, weights)
-                    for f in range(fold_of.max() + 1)
-                ]
-            )
+            folds = []
+            for fold in range(fold_of.max() + 1):
+                held_out, others = np.flatnonzero(fold_of == fold), fold_of != fold
+                fitting = array[others], labels[others], weights[others]
+                folds.append((held_out, self._mapped(specs, fitting, array[held_out])))
+            divisions.append(folds)
         tried = [s for s in specs if s.key not in self._failed]
-        held_out = [
+        return tried, [
             HeldOut.of([(rows, [probs[s.key] for s in tried]) for rows, probs in folds], labels)
             for folds in divisions
         ]
-        return tried, held_out
 
-    def _fold_probabilities(
-        self,
-        specs: list[RecalibratorSpec],
-        array: FloatArray,
-        labels: IntArray,
-        held_out: BoolArray,
-        weights: FloatArray | None,
-    ) -> tuple[IntArray, dict[str, FloatArray]]:
-        """Return the rows of a fold, and their probabilities by each method, fitted to the other rows."""
+    def _mapped(
+        self, specs: list[RecalibratorSpec], fitting: tuple[Any, ...], array: FloatArray
+    ) -> dict[str, FloatArray]:
+        """Return the probabilities of some rows by each method that has not failed, fitted to others: scores, labels and weights."""
         probs: dict[str, FloatArray] = {}
-        for spec in specs:
-            if spec.key in self._failed:
-                continue
+        for spec in [s for s in specs if s.key not in self._failed]:
             checkpoint(f"cross-validating {spec.label}")
             started = time.perf_counter()
             try:
-                others = None if weights is None else weights[~held_out]
-                fitted = self._make(spec).fit(array[~held_out], labels[~held_out], others)
-                probs[spec.key] = fitted.transform(array[held_out])
+                probs[spec.key] = self._make(spec).fit(*fitting).transform(array)
             except CalvizError as error:
                 self._failed[spec.key] = str(error)
             self._seconds[spec.key] += time.perf_counter() - started
-        return np.flatnonzero(held_out), probs
+        return probs
 
     def _choose(
-        self,
-        tried: list[RecalibratorSpec],
-        held_out: list[HeldOut],
-        row_weights: FloatArray | None,
+        self, tried: list[RecalibratorSpec], held_out: list[HeldOut], row_weights: FloatArray
     ) -> None:
         """Set the weights of the methods, scaled by how much of their mixture is used, and `evidence_`."""
         rng = np.random.default_rng(SEED)
         losses = np.mean([division.losses for division in held_out], axis=0)
-        if row_weights is None:
-            row_weights = np.ones(losses.shape[1])
-        # They have a mean of 1, so that plain means of weighted losses are weighted means.
+        # Weights have a mean of 1, so that plain means of weighted losses are weighted means.
         losses *= row_weights[:, None]
         shares = best_shares(losses, rng)
         weights = self._weights(shares)
-        row_gains = np.mean(
-            [
-                division.gains(
-                    [
-                        self._weights(
-                            best_shares(losses[:, division.fold != f], rng, FEW_RESAMPLES)
-                        )
-                        for f in division.folds
-                    ]
-                )
-                for division in held_out
-            ],
-            axis=0,
-        )
+
+        def weights_without(rows: BoolArray) -> FloatArray:
+            return self._weights(best_shares(losses[:, ~rows], rng, FEW_RESAMPLES))
+
+        gains = [
+            division.gains([weights_without(division.fold == f) for f in division.folds])
+            for division in held_out
+        ]
+        row_gains = np.mean(gains, axis=0)
         gain = row_gains @ row_weights / row_weights.size
         error = (row_weights * (row_gains - gain[:, None])).std(axis=1) / np.sqrt(row_weights.size)
         needed = RAMP[0] + extra_standard_errors(row_weights.size) + self.caution
@@ -288,11 +249,8 @@ class AutomaticRecalibrator(BaseRecalibrator):
         self.parts_ = []
         for key in self._keys:
             checkpoint(f"fitting {RECALIBRATORS[key].label} on all rows")
-            part = self._make(RECALIBRATORS[key]).fit(array, labels, weights)
-            self.parts_.append(part)
-            for sentence in part.warnings_:
-                if sentence not in self._notes:
-                    self._warn(sentence)
+            self.parts_.append(self._make(RECALIBRATORS[key]).fit(array, labels, weights))
+        self._warn_of_parts(*self.parts_)
 
     def _make(self, spec: RecalibratorSpec) -> Any:
         part = spec.make_with(input=self.input, floor=self.floor)
@@ -356,23 +314,16 @@ class AutomaticRecalibrator(BaseRecalibrator):
             "evidence": plain(self.evidence_),
         }
 
-    @classmethod
-    def from_dict(cls, record: Mapping[str, Any]) -> Self:
-        """Rebuild a fitted mixture from the output of `to_dict`."""
-        check_map(record)
-        self = cls(**saved_parameters(cls, record))
-        self._check_parameters()
-        self._restore_common(record)
-        read = read_fields(_SAVED, record["fitted"], cls.key, {})
+    def _read(self, saved: Any) -> None:
+        read = read_fields(_SAVED, saved, self.key, {})
         self.weights_, self.evidence_ = read["weights"], read["evidence"]
         self.parts_ = [rebuilt(part) for part in read["parts"]]
         for part in self.parts_:
             check_part(self, part, self.input)
         if len(self.parts_) != self.weights_.size:
             raise damaged(
-                cls.key, f"it has {self.weights_.size} 'weights' for {len(self.parts_)} maps"
+                self.key, f"it has {self.weights_.size} 'weights' for {len(self.parts_)} maps"
             )
-        return self
 
     def _program(self, name: str) -> Program:
         return Program.mean(
@@ -411,9 +362,9 @@ def order_of_rows(probs: FloatArray, labels: IntArray) -> IntArray:
     return np.lexsort([np.round(key.astype(np.float64), 6) for key in keys])
 
 
-def rows_to_choose_on(rows: int, most: int = MOST_ROWS) -> IntArray:
-    """Return at most `most` evenly spaced positions among this many ordered rows."""
-    return np.linspace(0, rows - 1, min(rows, most)).astype(np.intp)
+def rows_to_choose_on(rows: int) -> IntArray:
+    """Return at most `MOST_ROWS` evenly spaced positions among this many ordered rows."""
+    return np.linspace(0, rows - 1, min(rows, MOST_ROWS)).astype(np.intp)
 
 
 def divisions_of(rows: int) -> int:
@@ -458,14 +409,11 @@ class HeldOut:
         Inner products of the probabilities of every pair of methods, which the Brier score of a mixture needs.
     fold : ndarray of int, shape (n,)
         The fold that each row was held out in.
-    least : float
-        What smaller probabilities count as in the log loss, as in the metric `nll`.
     """
 
     true_probs: FloatArray
     products: FloatArray
     fold: IntArray
-    least: float = LOG_FLOOR
 
     @classmethod
     def of(
@@ -490,7 +438,7 @@ class HeldOut:
                 for j in range(i + 1):
                     inner = np.vecdot(block, probs[j]).astype(np.float64)
                     products[rows, i, j] = products[rows, j, i] = inner
-        return cls(true_probs, products, fold, LOG_FLOOR)
+        return cls(true_probs, products, fold)
 
     @property
     def folds(self) -> range:
@@ -500,7 +448,7 @@ class HeldOut:
     @property
     def losses(self) -> FloatArray:
         """Log loss and Brier score (summed over the classes) of every row and method, shape (2, n, M)."""
-        nll = -np.log(np.maximum(self.true_probs, self.least))
+        nll = -np.log(np.maximum(self.true_probs, LOG_FLOOR))
         brier = np.einsum("nmm->nm", self.products) - 2 * self.true_probs + 1
         return np.stack([nll, brier])
 
@@ -517,7 +465,7 @@ class HeldOut:
         squares = np.einsum(
             "nij,ni,nj->n", self.products, weights_of_rows, weights_of_rows, optimize=True
         )
-        of_mixture = np.stack([-np.log(np.maximum(mixed, self.least)), squares - 2 * mixed + 1])
+        of_mixture = np.stack([-np.log(np.maximum(mixed, LOG_FLOOR)), squares - 2 * mixed + 1])
         return np.asarray(self.losses[:, :, 0] - of_mixture)
 
 
@@ -571,7 +519,7 @@ class _Evidence:
 
     def read(self, value: Any, sizes: Sizes) -> dict[str, Any]:
         """Return the evidence as it is."""
-        number = Numbers(least=0)
+        number, whole = Numbers(least=0), "lacks what the choice was based on"
         try:
             number.read(value["rows"], {})
             Numbers(least=0, most=1).read(value["taken"], {})
@@ -581,13 +529,12 @@ class _Evidence:
                 number.read(gain["standard_error"], {})
             for method in value["methods"].values():
                 number.read(method["seconds"], {})
-            is_whole = set(value["gain"]) in ({*()}, {*_NAMES}) and isinstance(
+            if set(value["gain"]) not in ({*()}, {*_NAMES}) or not isinstance(
                 value["failed"], dict
-            )
+            ):
+                raise DamagedField(whole)
         except (KeyError, TypeError, AttributeError):
-            is_whole = False
-        if not is_whole:
-            raise DamagedField("lacks what the choice was based on")
+            raise DamagedField(whole) from None
         return dict(value)
 
 

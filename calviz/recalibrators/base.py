@@ -8,10 +8,11 @@ from __future__ import annotations
 import json
 import math
 import os
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from dataclasses import fields as dataclass_fields
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, dataclass_transform
 
 import numpy as np
 import numpy.typing as npt
@@ -50,11 +51,11 @@ from calviz.core.temperature import automatic_floor, true_zeros
 from calviz.recalibrators.maps import (
     MAP_VERSION,
     Field,
-    MapSource,
     Program,
     Sizes,
     check_map,
     damaged,
+    learned,
     plain,
     read_fields,
     saved_parameters,
@@ -62,11 +63,12 @@ from calviz.recalibrators.maps import (
 )
 
 
+@dataclass_transform(kw_only_default=True, field_specifiers=(learned,))
 class BaseRecalibrator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """Base of scikit-learn transformers from scores, shape (n, K), to calibrated probabilities, shape (n, K).
 
-    A subclass sets `fitted`, and implements `_fit`, `_apply` and `_source`; the decorator that registers it sets `key`, `needs` and
-    `accuracy_preserving`.
+    A subclass is a dataclass: it declares its parameters, with their defaults, and by `learned` what `fit` sets. It implements
+    `_fit_weighted`, `_apply` and `_source`; the decorator that registers it sets `key`, `needs` and `accuracy_preserving`.
 
     Attributes
     ----------
@@ -75,7 +77,7 @@ class BaseRecalibrator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     needs : {"probabilities", "logits", "log-probabilities"}
         The form of the scores that `_fit` and `_apply` receive.
     fitted : mapping of str to Field, or tuple of str
-        Names of the attributes that `_fit` sets, and what each may hold in a saved map; together with the parameters
+        Names of the attributes that are saved, and what each may hold, as declared by `learned`; together with the parameters
         they define the map.
     added_later : mapping of str to object
         Parameters that maps of earlier versions lack, with the value that such a map is read with: what was done before the parameter
@@ -103,6 +105,26 @@ class BaseRecalibrator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     #: Whether smaller positive probabilities are raised to `floor_` too, so that order is kept (see `ZeroFloor`).
     floor_clips_: bool
     warnings_: tuple[str, ...]
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        if "__annotations__" not in vars(cls):  # nothing is declared
+            return
+        for name in cls.__annotations__:
+            if name.endswith("_") and name not in vars(
+                cls
+            ):  # by scikit-learn's convention, `fit` sets it
+                setattr(cls, name, learned())
+        # A constructor that the class defines itself is kept.
+        dataclass(kw_only=True, eq=False, repr=False, match_args=False)(cls)
+        declared = dataclass_fields(cls)
+        saved = {f.name: f.metadata["saved"] for f in declared if "saved" in f.metadata}
+        if saved and "fitted" not in vars(cls):
+            cls.fitted = saved
+        for parameter in declared:
+            # A default is that of the constructor, not an attribute of the class.
+            if parameter.name in vars(cls):
+                delattr(cls, parameter.name)
 
     def fit(
         self, X: npt.ArrayLike, y: npt.ArrayLike, sample_weight: npt.ArrayLike | None = None
@@ -274,6 +296,12 @@ class BaseRecalibrator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     def _warn(self, sentence: str) -> None:
         self._notes.append(sentence)
 
+    def _warn_of_parts(self, *parts: BaseRecalibrator) -> None:
+        """Repeat the warnings of the fitted parts of this map, each once."""
+        for sentence in dict.fromkeys(s for part in parts for s in part.warnings_):
+            if sentence not in self._notes:
+                self._warn(sentence)
+
     def _warn_absent(self, counts: IntArray, consequence: str) -> None:
         absent = np.flatnonzero(counts == 0)
         if absent.size:
@@ -298,24 +326,21 @@ class BaseRecalibrator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     # ---------------------------------------------------------------- checks
 
     def _check_parameters(self) -> None:
+        kinds: dict[Any, tuple[Callable[[Any], bool], str]] = {
+            bool: (lambda v: isinstance(v, bool | np.bool_), "true or false"),
+            int: (lambda v: is_whole(v, 1), "a whole number above 0"),
+            float: (is_number, "a finite number"),
+            float | None: (lambda v: v is None or is_number(v), "a finite number"),
+            str: (lambda v: isinstance(v, str), "text"),
+        }
         for parameter in parameters_of(type(self).__init__):
             value = getattr(self, parameter.name)
             if parameter.choices and value not in parameter.choices:
                 allowed = ", ".join(str(choice) for choice in parameter.choices)
                 raise OptionError(f"'{parameter.name}' must be one of {allowed}; got {value!r}.")
-            if parameter.annotation is bool and not isinstance(value, bool | np.bool_):
-                raise OptionError(f"'{parameter.name}' must be true or false, got {value!r}.")
-            if parameter.annotation is int and not is_whole(value, 1):
-                raise OptionError(
-                    f"'{parameter.name}' must be a whole number above 0, got {value!r}."
-                )
-            optional = parameter.annotation == float | None
-            if (
-                parameter.annotation is float or (optional and value is not None)
-            ) and not is_number(value):
-                raise OptionError(f"'{parameter.name}' must be a finite number, got {value!r}.")
-            if parameter.annotation is str and not isinstance(value, str):
-                raise OptionError(f"'{parameter.name}' must be text, got {value!r}.")
+            fits, kind = kinds.get(parameter.annotation, (lambda v: True, ""))
+            if not fits(value):
+                raise OptionError(f"'{parameter.name}' must be {kind}, got {value!r}.")
         check_floor(getattr(self, "floor", None))
 
     def _check_scores(self, X: Any, y: Any = None, *, reset: bool) -> FloatArray:
@@ -443,30 +468,23 @@ class BaseRecalibrator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     def _restore(cls, record: Mapping[str, Any]) -> Self:
         self = cls(**saved_parameters(cls, record))
         self._check_parameters()
-        self._restore_common(record)
-        for name, value in read_fields(
-            cls.fitted, record["fitted"], cls.key, self._sizes()
-        ).items():
-            setattr(self, name, value)
-        self._restored()
+        self.n_features_in_ = int(record["classes"])
+        self.classes_ = np.arange(self.n_features_in_)
+        # Maps saved by earlier versions lack "floor_clips": their floors always clipped.
+        self.floor_, self.floor_clips_ = float(record["floor"]), record.get("floor_clips", True)
+        self.warnings_ = tuple(record.get("warnings", ()))
+        self._read(record["fitted"])
         return self
+
+    def _read(self, saved: Any) -> None:
+        """Set the fitted attributes, from the output of `_saved`, check how they fit together, and rebuild what is derived from them."""
+        for name, value in read_fields(self.fitted, saved, self.key, self._sizes()).items():
+            setattr(self, name, value)
 
     def _sizes(self) -> Sizes:
         """Return the lengths of the axes that `fitted` names by letters."""
         k = int(self.classes_.size)
         return {"K": k, "C": 1 if k == 2 else k}
-
-    def _restore_common(self, record: Mapping[str, Any]) -> None:
-        """Set the attributes that every fitted map has, whatever its method."""
-        k = int(record["classes"])
-        self.classes_, self.n_features_in_ = np.arange(k), k
-        # Maps saved by earlier versions lack "floor_clips": their floors always clipped.
-        self.floor_ = float(record["floor"])
-        self.floor_clips_ = record.get("floor_clips", True)
-        self.warnings_ = tuple(record.get("warnings", ()))
-
-    def _restored(self) -> None:
-        """Check how the attributes that were read fit together, and rebuild what is derived from them."""
 
     def snippet(self) -> str:
         """Return Python source that reproduces `transform` (to 1e-6) and needs only NumPy.
@@ -479,8 +497,7 @@ class BaseRecalibrator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     def _program(self, name: str) -> Program:
         """Return the functions that `snippet` writes; their names begin with `name`."""
-        source = MapSource(name, self.needs, self.input, self._floor, self._source(name))
-        return Program.one(source)
+        return Program.one(name, self.needs, self.input, self._floor, self._source(name))
 
 
 def keep_predicted_classes(before: FloatArray, after: FloatArray) -> None:
@@ -661,7 +678,6 @@ def check_part(whole: BaseRecalibrator, part: BaseRecalibrator, given: Input) ->
     label="Uncalibrated",
     family="Uncalibrated",
     accuracy_preserving=True,
-    needs="probabilities",
     confidence_only=True,
     reference="none; Guo et al. 2017, table 1, column 'uncalibrated'",
     formula=r"\hat p = p",
@@ -680,8 +696,7 @@ class Identity(BaseRecalibrator):
     _needs_two_classes = False
     _limits_logits = False
 
-    def __init__(self, *, input: Input = "probabilities") -> None:
-        self.input = input
+    input: Input = "probabilities"
 
     def _fit_weighted(self, scores: Scores, labels: IntArray, weights: FloatArray | None) -> None:
         pass

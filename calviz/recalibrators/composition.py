@@ -8,7 +8,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from calviz.core.blocks import BoolArray, FloatArray, IntArray, row_blocks
+from calviz.core.blocks import FloatArray, IntArray, row_blocks
 from calviz.core.entry_specs import (
     RECALIBRATORS,
     FloorChoice,
@@ -19,7 +19,6 @@ from calviz.core.entry_specs import (
     suggested,
 )
 from calviz.core.errors import OptionError
-from calviz.core.events import equal_mass_edges, weighted_mass_edges
 from calviz.core.probabilities import Scores
 from calviz.recalibrators.base import (
     BaseRecalibrator,
@@ -28,37 +27,22 @@ from calviz.recalibrators.base import (
     close_to_simpler,
     follows_noise,
 )
+from calviz.recalibrators.histogram import BinMeans
 from calviz.recalibrators.isotonic import IsotonicRecalibrator, MulticlassIsotonic
 from calviz.recalibrators.maps import (
-    Piecewise,
     Program,
     check_map,
     damaged,
     earlier_values,
-    halfway,
-    saved_parameters,
-    steps_merged,
 )
-from calviz.recalibrators.per_class import OneVsRest
 from calviz.recalibrators.temperature_scaling import EnsembleTemperatureScaling, TemperatureScaling
 
 #: Size of a block: large, because each block goes through the input checks of both parts.
 _BLOCK_BYTES = 1 << 24
 
 
-class Composition(BaseRecalibrator):
-    """A parametric map followed by a non-parametric one on its probabilities (Zhang 2020, section 3.4).
-
-    Parameters
-    ----------
-    first, second : str
-        Keys of a parametric and of a non-parametric recalibrator.
-    floor : float, "auto" or None
-        Zero floor of the first part, if it has one, as in `TemperatureScaling`.
-    cap : bool
-        Cap of the second part, if it has one, as in `IsotonicRecalibrator`.
-    input : {"probabilities", "logits"}
-        What X holds.
+class Chain(BaseRecalibrator):
+    """Base of the methods with two parts, which `_make` returns: the second maps the probabilities of the first.
 
     Attributes
     ----------
@@ -68,32 +52,9 @@ class Composition(BaseRecalibrator):
 
     needs = "probabilities"
 
-    added_later = earlier_values(cap=False)
-
-    def __init__(
-        self,
-        *,
-        first: str = "temperature",
-        second: str = "isotonic",
-        floor: FloorChoice = "auto",
-        cap: bool = True,
-        input: Input = "probabilities",
-    ) -> None:
-        self.first = first
-        self.second = second
-        self.floor = floor
-        self.cap = cap
-        self.input = input
-
-    @property
-    def key(self) -> str:  # type: ignore[override]
-        """Registry key, ``first+second``."""
-        return f"{self.first}+{self.second}"
-
-    @property
-    def accuracy_preserving(self) -> bool:  # type: ignore[override]
-        """Whether both parts keep the predicted class."""
-        return composed(self.key).accuracy_preserving
+    def _make(self) -> tuple[Any, Any]:
+        """Return the two parts, unfitted."""
+        raise NotImplementedError
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
@@ -102,14 +63,6 @@ class Composition(BaseRecalibrator):
 
     def _takes_logarithms(self) -> bool:
         return False
-
-    def _make(self) -> tuple[Any, Any]:
-        composed(self.key)
-        first, second = RECALIBRATORS[self.first], RECALIBRATORS[self.second]
-        return (
-            first.make_with(input=self.input, floor=self.floor),
-            second.make_with(input="probabilities", cap=self.cap),
-        )
 
     @property
     def takes_weights(self) -> bool:
@@ -123,10 +76,7 @@ class Composition(BaseRecalibrator):
         # In single precision, like probabilities made from logits (see `Scores.dtype`).
         between = self.first_.transform(scores.array).astype(np.float32)
         self.second_ = second.fit(between, labels, weights)
-        for part in (self.first_, self.second_):
-            for sentence in part.warnings_:
-                if sentence not in self._notes:
-                    self._warn(sentence)
+        self._warn_of_parts(self.first_, self.second_)
 
     def _transform(self, scores: Scores, out: FloatArray) -> None:
         for rows in row_blocks(scores.array, block_bytes=_BLOCK_BYTES):
@@ -138,35 +88,75 @@ class Composition(BaseRecalibrator):
         between = self.first_.transform(scores.array.astype(np.float64))
         return np.asarray(self.second_.intervals(between)).astype(scores.array.dtype)
 
+    def _saved(self) -> dict[str, Any]:
+        return {"first": self.first_.to_dict(), "second": self.second_.to_dict()}
+
+    def _read(self, saved: Any) -> None:
+        if not isinstance(saved, Mapping) or set(saved) != {"first", "second"}:
+            raise damaged(self.key, "its parts must be first, second")
+        for name, made in zip(("first", "second"), self._make(), strict=True):
+            part = type(made).from_dict(saved[name])
+            check_part(self, part, made.input)
+            setattr(self, f"{name}_", part)
+
+    def _program(self, name: str) -> Program:
+        first: Program = self.first_._program(f"{name}_first")
+        return first.then(self.second_._program(f"{name}_second"))
+
+
+class Composition(Chain):
+    """A parametric map followed by a non-parametric one on its probabilities (Zhang 2020, section 3.4).
+
+    Parameters
+    ----------
+    first, second : str
+        Keys of a parametric and of a non-parametric recalibrator.
+    floor : float, "auto" or None
+        Zero floor of the first part, if it has one, as in `TemperatureScaling`.
+    cap : bool
+        Cap of the second part, if it has one, as in `IsotonicRecalibrator`.
+    input : {"probabilities", "logits"}
+        What X holds.
+    """
+
+    first: str = "temperature"
+    second: str = "isotonic"
+    floor: FloorChoice = "auto"
+    cap: bool = True
+    input: Input = "probabilities"
+    added_later = earlier_values(cap=False)
+
+    @property
+    def key(self) -> str:  # type: ignore[override]
+        """Registry key, ``first+second``."""
+        return f"{self.first}+{self.second}"
+
+    @property
+    def accuracy_preserving(self) -> bool:  # type: ignore[override]
+        """Whether both parts keep the predicted class."""
+        return composed(self.key).accuracy_preserving
+
+    def _make(self) -> tuple[Any, Any]:
+        composed(self.key)
+        first, second = RECALIBRATORS[self.first], RECALIBRATORS[self.second]
+        return (
+            first.make_with(input=self.input, floor=self.floor),
+            second.make_with(input="probabilities", cap=self.cap),
+        )
+
     def describe(self) -> dict[str, Any]:
         """Return the fitted parameters of both parts."""
         return {self.first: self.first_.describe(), self.second: self.second_.describe()}
-
-    def _saved(self) -> dict[str, Any]:
-        return {"first": self.first_.to_dict(), "second": self.second_.to_dict()}
 
     @classmethod
     def from_dict(cls, record: Mapping[str, Any]) -> Self:
         """Rebuild a fitted composition from the output of `to_dict`."""
         check_map(record)
-        self = cls(**saved_parameters(cls, record))
-        self._check_parameters()
+        self = cls._restore(record)
+        # Its key is that of its parameters.
         if self.key != record["method"]:
             raise damaged(self.key, f"its method is '{record['method']}'")
-        self._restore_common(record)
-        parts = record["fitted"]
-        if not isinstance(parts, Mapping) or set(parts) != {"first", "second"}:
-            raise damaged(self.key, "its parts must be first, second")
-        first, second = self._make()
-        for name, made in (("first", first), ("second", second)):
-            part = type(made).from_dict(parts[name])
-            check_part(self, part, made.input)
-            setattr(self, f"{name}_", part)
         return self
-
-    def _program(self, name: str) -> Program:
-        first: Program = self.first_._program(f"{name}_first")
-        return first.then(self.second_._program(f"{name}_second"))
 
 
 def composed(
@@ -231,53 +221,16 @@ for _listed in (
 # ---- Scaling-binning
 
 
-class BinMeans(OneVsRest):
-    """Replaces the probability of every class by the mean probability of its equal-mass bin.
-
-    Parameters
-    ----------
-    bins : int
-    input : {"probabilities", "logits"}
-    """
-
-    key = "bin-means"
-    needs = "probabilities"
-    #: Nothing needs to be added: bin means of positive probabilities are positive.
-    epsilon = 0.0
-    rows_needed = 0
-
-    def __init__(self, *, bins: int = 15, input: Input = "probabilities") -> None:
-        self.bins = bins
-        self.input = input
-
-    def _fit_column(self, k: int, column: FloatArray, hit_rows: IntArray) -> Piecewise:
-        ordered = np.sort(column)
-        edges = equal_mass_edges(ordered, self.bins, is_sorted=True)
-        bin_of = np.searchsorted(edges[1:-1], column)
-        mean = np.bincount(bin_of, weights=column) / np.bincount(bin_of)
-        return steps_merged(halfway(ordered, edges[1:-1]), mean)
-
-    def _weighted_column(
-        self, k: int, column: FloatArray, hit: BoolArray, weights: FloatArray
-    ) -> Piecewise:
-        edges = weighted_mass_edges(column, weights, self.bins)
-        bin_of = np.searchsorted(edges[1:-1], column)
-        mean = np.bincount(bin_of, weights * column) / np.bincount(bin_of, weights)
-        return steps_merged(halfway(np.sort(column), edges[1:-1]), mean)
-
-
 @recalibrator(
     key="scaling-binning",
     label="Scaling-binning",
     family="Composition",
-    accuracy_preserving=False,
-    needs="probabilities",
     confidence_only=True,
     reference="Kumar et al. 2019",
     formula=r"\hat p_k \propto \mathrm{mean}\{g_k(p) : g_k(p) \in B_m\}",
     left_out=always("a variant of histogram binning."),
 )
-class ScalingBinning(Composition):
+class ScalingBinning(Chain):
     """A parametric map (Platt scaling), then equal-mass bins that hold the mean of its outputs: the calibration error of such a map can be measured reliably.
 
     Parameters
@@ -292,18 +245,10 @@ class ScalingBinning(Composition):
         What X holds.
     """
 
-    def __init__(
-        self,
-        *,
-        base: str = "platt",
-        bins: int = 15,
-        floor: FloorChoice = "auto",
-        input: Input = "probabilities",
-    ) -> None:
-        self.base = base
-        self.bins = bins
-        self.floor = floor
-        self.input = input
+    base: str = "platt"
+    bins: int = 15
+    floor: FloorChoice = "auto"
+    input: Input = "probabilities"
 
     def _make(self) -> tuple[Any, Any]:
         spec = RECALIBRATORS[self.base]

@@ -2,33 +2,38 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from scipy.linalg import cholesky, solve_triangular
 from scipy.optimize import minimize
 
-from calviz.core.blocks import FloatArray, IntArray, effective_number, row_blocks, sum_over_blocks
+from calviz.core.blocks import (
+    FloatArray,
+    IntArray,
+    effective_number,
+    row_blocks,
+    row_weights,
+    sum_over_blocks,
+)
 from calviz.core.entry_specs import FloorChoice, Input, recalibrator
 from calviz.core.probabilities import Scores, softmax
 from calviz.core.temperature import fit_temperature
-from calviz.recalibrators.base import BaseRecalibrator, always
-from calviz.recalibrators.maps import Numbers, array_source, fields
-from calviz.recalibrators.temperature_scaling import bound_warning
+from calviz.recalibrators.base import always
+from calviz.recalibrators.maps import Numbers, array_source, learned
+from calviz.recalibrators.temperature_scaling import Tempered
 
 
 @recalibrator(
     key="gp",
     label="Gaussian-process calibration",
     family="Non-parametric",
-    accuracy_preserving=False,
     needs="log-probabilities",
     reference="Wenger et al. 2020",
     formula=r"\mathrm{softmax}(f(\log p_1), \dots, f(\log p_K)),\ f \sim \mathrm{GP}",
     left_out=always("it takes longest of all."),
 )
-class GaussianProcess(BaseRecalibrator):
+class GaussianProcess(Tempered):
     """A latent function shared by all classes, with a Gaussian-process prior centred on temperature scaling, under a softmax likelihood.
 
     Inference is sparse and variational: inducing points, no sampling. The map uses the posterior mean of the function. The paper does
@@ -52,29 +57,14 @@ class GaussianProcess(BaseRecalibrator):
         Posterior mean and standard deviation of the departure from the prior mean, on a grid of ``-log(1 - log(p) / T)``.
     """
 
-    fitted = fields(
-        scale_=Numbers(above=0),
-        grid_=Numbers(("M",), ascending=True),
-        latent_=Numbers(("M",)),
-        deviation_=Numbers(("M",), least=0),
-    )
-    scale_: float
-    grid_: FloatArray
-    latent_: FloatArray
-    deviation_: FloatArray
-
-    def __init__(
-        self,
-        *,
-        inducing: int = 10,
-        max_pairs: int = 500_000,
-        floor: FloorChoice = "auto",
-        input: Input = "probabilities",
-    ) -> None:
-        self.inducing = inducing
-        self.max_pairs = max_pairs
-        self.floor = floor
-        self.input = input
+    inducing: int = 10
+    max_pairs: int = 500_000
+    floor: FloorChoice = "auto"
+    input: Input = "probabilities"
+    scale_: float = learned(Numbers(above=0))
+    grid_: FloatArray = learned(Numbers(("M",), ascending=True))
+    latent_: FloatArray = learned(Numbers(("M",)))
+    deviation_: FloatArray = learned(Numbers(("M",), least=0))
 
     def _fit_weighted(self, scores: Scores, labels: IntArray, weights: FloatArray | None) -> None:
         n, k = scores.shape
@@ -84,23 +74,19 @@ class GaussianProcess(BaseRecalibrator):
             self._warn(
                 f"fitted on one row in {step} ({thinned_labels.size:,} of {n:,}), to limit the time it takes."
             )
-        thinned_weights = None if weights is None else weights[::step]
-        if thinned_weights is not None:
-            thinned_weights = thinned_weights * (
-                effective_number(thinned_weights) / thinned_weights.sum()
-            )
-        warm = fit_temperature(thinned_scores, thinned_labels, weights=thinned_weights)
-        if warning := bound_warning(warm):
-            self._warn(warning)
+        own = None if weights is None else weights[::step]
+        if own is not None:
+            own = own * (effective_number(own) / own.sum())
+        warm = fit_temperature(thinned_scores, thinned_labels, weights=own)
+        self._warn_of_bound(warm)
         self.scale_ = 1 / warm.value
         x = thinned_scores.block(slice(0, thinned_labels.size), np.float32)
         x *= np.float32(self.scale_)
-        latent = LatentProblem(x, thinned_labels, self.inducing, thinned_weights).fit(
-            max_passes=300
-        )
-        self.grid_, self.latent_, self.deviation_ = latent.grid, latent.mean, latent.deviation
-        if not latent.converged:
-            self._warn(f"not converged after {latent.passes} passes.")
+        problem = LatentProblem(x, thinned_labels, self.inducing, own)
+        self.grid_ = problem.grid
+        self.latent_, self.deviation_, converged = problem.fit(max_passes=300)
+        if not converged:
+            self._warn(f"not converged after {problem.passes} passes.")
 
     def _latent(self, log_p: FloatArray) -> FloatArray:
         x = log_p * self.scale_
@@ -149,27 +135,6 @@ def warp(x: FloatArray) -> FloatArray:
     return -np.log1p(-np.minimum(x, 0))
 
 
-@dataclass(frozen=True, eq=False)
-class LatentFit:
-    """The posterior of the latent function, on a grid.
-
-    Attributes
-    ----------
-    grid : ndarray, shape (G,)
-        Warped arguments, ascending.
-    mean, deviation : ndarray, shape (G,)
-        Posterior mean and standard deviation of the departure from the prior mean.
-    converged : bool
-    passes : int
-    """
-
-    grid: FloatArray
-    mean: FloatArray
-    deviation: FloatArray
-    converged: bool
-    passes: int
-
-
 class LatentProblem:
     """Evidence lower bound of a sparse variational Gaussian process (Wenger 2020).
 
@@ -193,8 +158,9 @@ class LatentProblem:
     def __init__(
         self, x: FloatArray, labels: IntArray, inducing: int, weights: FloatArray | None = None
     ) -> None:
-        self.x, self.labels, self.inducing, self.weights = x, labels, inducing, weights
-        self.n = x.shape[0] if weights is None else float(weights.sum())
+        self.x, self.labels, self.inducing = x, labels, inducing
+        self.weights = row_weights(weights, labels.size)
+        self.n = float(self.weights.sum())
         low = min(float(warp(np.asarray(x.min(), dtype=np.float64))), -1e-3)
         self.grid = np.linspace(low, 0.0, GRID)
         self.points = np.linspace(low, 0.0, inducing)
@@ -207,15 +173,7 @@ class LatentProblem:
         self.passes = 0
 
     def _count_labels(self) -> FloatArray:
-        place = self.place[np.arange(self.labels.size), self.labels]
-        left = place.astype(np.intp)
-        right = place - left
-        on_left = 1 - right
-        if self.weights is not None:
-            on_left, right = on_left * self.weights, right * self.weights
-        counts = np.asarray(np.bincount(left, weights=on_left, minlength=GRID), np.float64)
-        counts[1:] += np.bincount(left, weights=right, minlength=GRID)[:-1]
-        return counts
+        return _on_grid(self.place[np.arange(self.labels.size), self.labels], self.weights)
 
     def responsibilities(self, raised: FloatArray) -> tuple[float, FloatArray]:
         """Return the sum over the rows of log sum exp(x + raised), and the probabilities added up on the grid."""
@@ -225,28 +183,18 @@ class LatentProblem:
         self.passes += 1
 
         def work(rows: slice) -> FloatArray:
-            place = self.place[rows]
+            place, own = self.place[rows], self.weights[rows]
             left = place.astype(np.int32)
-            right = place - left
             u = self.x[rows] + left_of[left]
-            u += right * rise[left]
+            u += (place - left) * rise[left]
             top = u.max(axis=1)
             u -= top[:, None]
             np.maximum(u, -80, out=u)
             np.exp(u, out=u)
             total = u.sum(axis=1)
-            logs = np.log(total)
-            u /= total[:, None]
-            if self.weights is not None:
-                weights = self.weights[rows]
-                logs, top, u = logs * weights, top * weights, u * weights[:, None]
-            flat = left.ravel()
-            on_right = (u * right).ravel()
-            sums = np.zeros(GRID + 1)
-            sums[:GRID] = np.bincount(flat, weights=u.ravel() - on_right, minlength=GRID)
-            sums[1:GRID] += np.bincount(flat, weights=on_right, minlength=GRID)[:-1]
-            sums[-1] = float(logs.sum(dtype=np.float64) + top.sum(dtype=np.float64))
-            return sums
+            u *= (own / total).astype(u.dtype)[:, None]
+            loss = own @ np.add(np.log(total), top, dtype=np.float64)
+            return np.append(_on_grid(place.ravel(), u.ravel()), loss)
 
         total = sum_over_blocks(self.x, work, block_bytes=_BLOCK_BYTES)
         return float(total[-1]), total[:-1]
@@ -264,17 +212,21 @@ class LatentProblem:
         a = solve_triangular(factor, kernel(self.points, self.grid), lower=True).T
         return a, np.maximum(scale - np.vecdot(a, a), 0)
 
+    def posterior(self, theta: FloatArray) -> tuple[FloatArray, ...]:
+        """Return mean and Cholesky factor of the inducing values, their features, and the function's spread and variance, on the grid."""
+        m = self.inducing
+        lower = np.zeros((m, m))
+        lower[np.tril_indices(m)] = theta[m:-2]
+        lower[np.diag_indices(m)] = np.exp(lower[np.diag_indices(m)])
+        a, remaining = self.features(theta[-2], theta[-1])
+        spread = a @ lower
+        return theta[:m], lower, a, spread, remaining + np.vecdot(spread, spread)
+
     def negative_bound(self, theta: FloatArray) -> tuple[float, FloatArray]:
         """Return the negative evidence lower bound per row, and its gradient."""
         m = self.inducing
-        mean, lower = theta[:m], np.zeros((m, m))
-        triangle = np.tril_indices(m)
-        lower[triangle] = theta[m:-2]
-        diagonal = np.diag_indices(m)
-        lower[diagonal] = np.exp(lower[diagonal])
-        a, remaining = self.features(theta[-2], theta[-1])
-        spread = a @ lower
-        variance = remaining + np.vecdot(spread, spread)
+        mean, lower, a, spread, variance = self.posterior(theta)
+        triangle, diagonal = np.tril_indices(m), np.diag_indices(m)
         latent = a @ mean
         logs, r = self.responsibilities(latent + variance / 2)
         kl = 0.5 * (np.vdot(lower, lower) + mean @ mean - m) - np.log(lower[diagonal]).sum()
@@ -298,8 +250,8 @@ class LatentProblem:
             gradient[i] = (moved[0] - moved[1]) / 2e-5 + (theta[i] - centre) / 4
         return value / self.n, gradient / self.n
 
-    def fit(self, max_passes: int) -> LatentFit:
-        """Maximise the bound."""
+    def fit(self, max_passes: int) -> tuple[FloatArray, FloatArray, bool]:
+        """Maximise the bound; return the posterior mean and standard deviation on the grid, and whether the search converged."""
         m = self.inducing
         theta = np.zeros(m + m * (m + 1) // 2 + 2)
         # Start from a narrow distribution: that of the prior would swamp the softmax.
@@ -315,15 +267,14 @@ class LatentProblem:
             bounds=bounds,
             options={"maxfun": max_passes, "maxiter": max_passes, "ftol": 1e-6, "gtol": 1e-6},
         )
-        lower = np.zeros((m, m))
-        lower[np.tril_indices(m)] = minimum.x[m:-2]
-        lower[np.diag_indices(m)] = np.exp(lower[np.diag_indices(m)])
-        a, remaining = self.features(minimum.x[-2], minimum.x[-1])
-        spread = a @ lower
-        return LatentFit(
-            self.grid,
-            a @ minimum.x[:m],
-            np.sqrt(remaining + np.vecdot(spread, spread)),
-            bool(minimum.success),
-            self.passes,
-        )
+        mean, _, a, _, variance = self.posterior(minimum.x)
+        return a @ mean, np.sqrt(variance), bool(minimum.success)
+
+
+def _on_grid(place: FloatArray, values: FloatArray) -> FloatArray:
+    """Return the sums of values at places between points of the grid, each divided between its two neighbours, shape (G,)."""
+    left = place.astype(np.intp)
+    on_right = values * (place - left)
+    sums = np.asarray(np.bincount(left, values - on_right, GRID), np.float64)
+    sums[1:] += np.bincount(left, on_right, GRID)[:-1]
+    return sums

@@ -9,19 +9,17 @@ from typing import Literal, Self
 import numpy as np
 
 from calviz.core.blocks import (
-    BoolArray,
     FloatArray,
     IntArray,
     checkpoint,
     effective_number,
+    quotient,
     sum_over_blocks,
 )
 from calviz.core.entry_specs import FitFacts, Input, recalibrator
 from calviz.core.events import (
     equal_mass_edges,
     equal_width_edges,
-    ordered_events,
-    ordered_rows,
     weighted_mass_edges,
 )
 from calviz.core.probabilities import Scores
@@ -34,7 +32,7 @@ from calviz.recalibrators.maps import (
     steps_merged,
     supported,
 )
-from calviz.recalibrators.per_class import OneVsRest
+from calviz.recalibrators.per_class import OneClass, OneVsRest
 
 #: Largest number of classes with which a histogram per class is suggested.
 FEW_CLASSES = 20
@@ -51,8 +49,6 @@ def _many_histograms(facts: FitFacts) -> str:
     key="histogram",
     label="Histogram binning",
     family="Non-parametric",
-    accuracy_preserving=False,
-    needs="probabilities",
     confidence_only=True,
     reference="Zadrozny and Elkan 2001; Guo et al. 2017, section 4.1",
     formula=r"\hat p_k \propto \mathrm{acc}(B_m),\ p_k \in B_m",
@@ -78,69 +74,57 @@ class HistogramBinning(OneVsRest):
     An equal-width bin without calibration rows has its centre as its value.
     """
 
+    bins: int = 15
+    scheme: Literal["equal-width", "equal-mass"] = "equal-width"
+    cap: bool = True
+    input: Input = "probabilities"
     added_later = earlier_values(cap=False)
 
-    def __init__(
-        self,
-        *,
-        bins: int = 15,
-        scheme: Literal["equal-width", "equal-mass"] = "equal-width",
-        cap: bool = True,
-        input: Input = "probabilities",
-    ) -> None:
-        self.bins = bins
-        self.scheme = scheme
-        self.cap = cap
-        self.input = input
-
-    def _fit(self, scores: Scores, labels: IntArray) -> None:
-        if self.scheme == "equal-mass":
-            super()._fit(scores, labels)
+    def _fit_weighted(self, scores: Scores, labels: IntArray, weights: FloatArray | None) -> None:
+        if self.scheme == "equal-mass" or weights is not None:
+            super()._fit_weighted(scores, labels, weights)
             return
         count = scores.shape[1]
         rows, hits = binned_by_class(scores, labels, self.bins)
-        edges = equal_width_edges(self.bins, scores.array.dtype).astype(np.float64)
-        centres = (edges[1:] + edges[:-1]) / 2
-        share = np.where(rows > 0, self._share(hits, np.maximum(rows, 1)), centres)
-        present = hits.sum(axis=1) > 0
-        first = 1 if count == 2 else 0
+        edges = equal_width_edges(self.bins, scores.array.dtype)
+        present = hits.sum(axis=1).astype(np.intp)
+        share = self._share(edges, rows, hits)
         self.maps_ = [
-            steps_merged(edges[1:-1], share[k]) if present[k] else UNCHANGED
-            for k in range(first, count)
+            steps_merged(edges[1:-1].astype(np.float64), share[k]) if present[k] else UNCHANGED
+            for k in range(1 if count == 2 else 0, count)
         ]
-        self._warn_absent(
-            hits.sum(axis=1).astype(np.intp), "their probabilities are only normalised"
-        )
+        self._warn_absent(present, "their probabilities are only normalised")
 
-    def _fit_column(self, k: int, column: FloatArray, hit_rows: IntArray) -> Piecewise:
-        ordered = np.sort(column)
-        edges = equal_mass_edges(ordered, self.bins, is_sorted=True)
-        rows = np.bincount(np.searchsorted(edges[1:-1], column), minlength=edges.size - 1)
-        hits = np.bincount(np.searchsorted(edges[1:-1], column[hit_rows]), minlength=edges.size - 1)
-        return steps_merged(halfway(ordered, edges[1:-1]), self._share(hits, rows))
-
-    def _weighted_column(
-        self, k: int, column: FloatArray, hit: BoolArray, weights: FloatArray
-    ) -> Piecewise:
+    def _fit_column(self, column: OneClass) -> Piecewise:
         if self.scheme == "equal-mass":
-            edges = weighted_mass_edges(column, weights, self.bins)
-            inner = halfway(np.sort(column), edges[1:-1])
+            edges, inner = mass_edges(column, self.bins)
         else:
-            edges = equal_width_edges(self.bins, column.dtype)
-            inner = edges[1:-1].astype(np.float64)
-        bin_of = np.searchsorted(edges[1:-1], column)
-        rows, hits = (
-            np.bincount(bin_of, values, minlength=edges.size - 1)
-            for values in (weights, weights * hit)
-        )
-        centres = (edges[1:].astype(np.float64) + edges[:-1]) / 2
-        divisors = np.where(rows > 0, rows, 1.0)
-        return steps_merged(inner, np.where(rows > 0, self._share(hits, divisors), centres))
+            edges = equal_width_edges(self.bins, column.score.dtype)
+            inner = edges[1:-1]
+        bin_of, own, hit = np.searchsorted(edges[1:-1], column.score), column.own, column.hit_rows
+        rows = np.bincount(bin_of, own, minlength=edges.size - 1)
+        hits = np.bincount(bin_of[hit], own[hit], minlength=edges.size - 1)
+        return steps_merged(inner.astype(np.float64), self._share(edges, rows, hits))
 
-    def _share(self, hits: IntArray | FloatArray, rows: IntArray | FloatArray) -> FloatArray:
-        """Share of hits of each bin; all `rows` must be above 0."""
-        share = hits / rows
-        return supported(share, rows) if self.cap else share
+    def _share(
+        self, edges: FloatArray, rows: FloatArray | IntArray, hits: FloatArray | IntArray
+    ) -> FloatArray:
+        """Return the value of each bin, shape (..., M) like its rows and hits: the share of hits, or the centre of an empty bin."""
+        share = quotient(hits, rows)
+        if self.cap:
+            share = supported(share, rows)
+        wide = edges.astype(np.float64)
+        return np.where(rows > 0, share, (wide[1:] + wide[:-1]) / 2)
+
+
+def mass_edges(column: OneClass, bins: int) -> tuple[FloatArray, FloatArray]:
+    """Return the edges of bins of equal mass, shape (M + 1,), and the inner ones moved half-way to the next score."""
+    ordered = np.sort(column.score)
+    if column.weights is None:
+        edges = equal_mass_edges(ordered, bins, is_sorted=True)
+    else:
+        edges = weighted_mass_edges(column.score, column.weights, bins)
+    return edges, halfway(ordered, edges[1:-1])
 
 
 def binned_by_class(scores: Scores, labels: IntArray, bins: int) -> tuple[FloatArray, FloatArray]:
@@ -175,6 +159,30 @@ def binned_by_class(scores: Scores, labels: IntArray, bins: int) -> tuple[FloatA
     return per_bin, hits.reshape(count, bins)
 
 
+class BinMeans(OneVsRest):
+    """Replaces the probability of every class by the mean probability of its equal-mass bin.
+
+    Parameters
+    ----------
+    bins : int
+    input : {"probabilities", "logits"}
+    """
+
+    key = "bin-means"
+    needs = "probabilities"
+    #: Nothing needs to be added: bin means of positive probabilities are positive.
+    epsilon = 0.0
+    rows_needed = 0
+    bins: int = 15
+    input: Input = "probabilities"
+
+    def _fit_column(self, column: OneClass) -> Piecewise:
+        edges, inner = mass_edges(column, self.bins)
+        bin_of, own = np.searchsorted(edges[1:-1], column.score), column.own
+        mean = np.bincount(bin_of, own * column.score) / np.bincount(bin_of, own)
+        return steps_merged(inner, mean)
+
+
 # ---- Bayesian binning into quantiles
 
 
@@ -182,8 +190,6 @@ def binned_by_class(scores: Scores, labels: IntArray, bins: int) -> tuple[FloatA
     key="bbq",
     label="Bayesian binning into quantiles (BBQ)",
     family="Non-parametric",
-    accuracy_preserving=False,
-    needs="probabilities",
     confidence_only=True,
     reference="Naeini et al. 2015; Guo et al. 2017, section 4.1",
     formula=r"\hat p_k \propto \sum_M P(M \mid D)\, \theta_M(p_k)",
@@ -203,28 +209,18 @@ class BayesianBinning(OneVsRest):
     so that all weights add up to Kish's effective sample size: unequal weights are less evidence.
     """
 
-    def __init__(self, *, input: Input = "probabilities") -> None:
-        self.input = input
+    input: Input = "probabilities"
 
-    def _fit_column(self, k: int, column: FloatArray, hit_rows: IntArray) -> Piecewise:
-        score, hit = ordered_events(column, hit_rows)
-        # Cuts are only at the ends of groups of ties, so the order within a group does not matter.
-        hits = np.zeros(column.size + 1, dtype=np.int32)
-        np.cumsum(hit, out=hits[1:])
-        del hit
-        return averaged_binnings(score, hits)
-
-    def _weighted_column(
-        self, k: int, column: FloatArray, hit: BoolArray, weights: FloatArray
-    ) -> Piecewise:
-        ordered, ordered_weights = ordered_rows(column, hit, weights)
-        ordered_weights = ordered_weights * (
-            effective_number(ordered_weights) / ordered_weights.sum()
-        )
-        rows, hits = (
-            np.append(0.0, np.cumsum(values))
-            for values in (ordered_weights, ordered_weights * ordered.hit)
-        )
+    def _fit_column(self, column: OneClass) -> Piecewise:
+        ordered, weights = column.in_order()
+        hits, rows = np.zeros((2, ordered.hit.size + 1))
+        if weights is None:
+            np.cumsum(ordered.hit, out=hits[1:])
+            rows[:] = np.arange(rows.size)
+        else:
+            own = weights * (effective_number(weights) / weights.sum())
+            np.cumsum(own * ordered.hit, out=hits[1:])
+            np.cumsum(own, out=rows[1:])
         return averaged_binnings(ordered.score, hits, rows)
 
 
@@ -238,19 +234,15 @@ _STIRLING = (-691 / 360_360, 1 / 1_188, -1 / 1_680, 1 / 1_260, -1 / 360, 1 / 12)
 _NEGLIGIBLE = 1e-10
 
 
-def averaged_binnings(
-    ordered: FloatArray, hits: IntArray | FloatArray, below: FloatArray | None = None
-) -> Piecewise:
+def averaged_binnings(ordered: FloatArray, hits: FloatArray, below: FloatArray) -> Piecewise:
     """The posterior mean of the hit rate, as a step function of the score.
 
     Parameters
     ----------
     ordered : ndarray, shape (n,)
         Scores, ascending.
-    hits : ndarray, shape (n + 1,)
-        ``hits[i]`` is the number of hits among the first i of them.
-    below : ndarray, shape (n + 1,), optional
-        ``below[i]`` is the sum of the (scaled) weights of the first i of them; i by default.
+    hits, below : ndarray, shape (n + 1,)
+        Sums of the (scaled) weights of the hits among the first i of them, and of all of these.
 
     Notes
     -----
@@ -258,7 +250,7 @@ def averaged_binnings(
     the bin and whose weight is `PRIOR_ROWS` / bins, so that its marginal likelihood is a product of ratios of
     gamma functions. Many binnings are stored in one long array: each needs only its cuts and sums.
     """
-    counts = np.array(bin_counts(ordered.size if below is None else max(1, round(below[-1]))))
+    counts = np.array(bin_counts(max(1, round(below[-1]))))
     groups = np.split(counts, np.flatnonzero(np.diff(np.cumsum(counts) // _BINS_AT_A_TIME)) + 1)
     score = np.concatenate([_Bins.of(ordered, hits, group, below).evidence() for group in groups])
     weight = np.exp(score - score.max())
@@ -287,19 +279,13 @@ class _Bins:
 
     model: IntArray
     start: IntArray
-    rows: IntArray | FloatArray
-    won: IntArray | FloatArray
+    rows: FloatArray
+    won: FloatArray
     alpha: FloatArray
     beta: FloatArray
 
     @classmethod
-    def of(
-        cls,
-        ordered: FloatArray,
-        hits: IntArray | FloatArray,
-        counts: IntArray,
-        below: FloatArray | None,
-    ) -> Self:
+    def of(cls, ordered: FloatArray, hits: FloatArray, counts: IntArray, below: FloatArray) -> Self:
         checkpoint()
         cuts, model, sizes = _all_cuts(ordered, counts, below)
         # Bins start and end at ranks; the first of a binning starts at 0, its last ends at n.
@@ -310,10 +296,8 @@ class _Bins:
         centre = np.clip((before + border) / 2, 1e-6, 1 - 1e-6)
         prior = PRIOR_ROWS / sizes[model]
         won = hits[cuts] - hits[start]
-        rows: IntArray | FloatArray = cuts - start
-        if below is not None:
-            # By rounding, the rows may fall below the hits in the last digit.
-            rows = np.maximum(below[cuts] - below[start], won)
+        # By rounding, the rows may fall below the hits in the last digit.
+        rows = np.maximum(below[cuts] - below[start], won)
         return cls(model, start, rows, won, prior * centre, prior * (1 - centre))
 
     def evidence(self) -> FloatArray:
@@ -327,7 +311,7 @@ class _Bins:
 
 
 def _all_cuts(
-    ordered: FloatArray, counts: IntArray, below: FloatArray | None
+    ordered: FloatArray, counts: IntArray, below: FloatArray
 ) -> tuple[IntArray, IntArray, IntArray]:
     """Return the ends of the bins of binnings with the given numbers of bins, the binning of each bin, and the bins per binning.
 
@@ -337,10 +321,10 @@ def _all_cuts(
     model = np.repeat(np.arange(counts.size), counts)
     m = np.arange(model.size) - np.repeat(np.cumsum(counts) - counts, counts) + 1
     n = ordered.size
-    whole = n if below is None else max(1, round(below[-1]))
+    whole = max(1, round(below[-1]))
     size, larger = (part[model] for part in divmod(whole, counts))
     cuts: IntArray = m * size + np.minimum(m, larger)
-    if below is not None:
+    if below[-1] != n:  # rows whose weights differ
         # Tolerates the rounding of the sums.
         cuts = np.searchsorted(below, cuts * (below[-1] / whole) * (1 - 1e-12))
         cuts = np.clip(cuts, 1, n)
@@ -358,7 +342,7 @@ def _border(ordered: FloatArray, rank: IntArray) -> FloatArray:
     return np.where(rank == ordered.size, 1.0, (below + above) / 2)
 
 
-def log_rising(a: FloatArray, m: IntArray | FloatArray) -> FloatArray:
+def log_rising(a: FloatArray, m: FloatArray) -> FloatArray:
     """``log(Gamma(a + m) / Gamma(a))`` for a > 0, to 12 digits and several times faster than by SciPy's ``gammaln``."""
     ends = np.stack([a, a + m])
     # The product x (x + 1) ... (x + 7), in pairs from both ends, shifts the argument to x + 8, where Stirling's series is accurate.

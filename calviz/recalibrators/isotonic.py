@@ -17,12 +17,13 @@ from calviz.core.blocks import (
     ends_of_ties,
     for_row_blocks,
     row_blocks,
+    row_weights,
     run_totals,
     runs,
 )
 from calviz.core.entry_specs import Input, recalibrator
 from calviz.core.errors import OptionError
-from calviz.core.events import ROUNDING, Ordered, ordered_events, ordered_rows, tied_scores
+from calviz.core.events import ROUNDING, Ordered, tied_scores
 from calviz.core.probabilities import Scores, row_sums
 from calviz.recalibrators.base import always, close_to_simpler, each_class_alone, follows_noise
 from calviz.recalibrators.maps import (
@@ -34,19 +35,17 @@ from calviz.recalibrators.maps import (
     arrays_source,
     damaged,
     earlier_values,
-    fields,
+    learned,
     steps_merged,
     supported,
 )
-from calviz.recalibrators.per_class import ADDED, EPSILON, OneMap, OneVsRest
+from calviz.recalibrators.per_class import ADDED, EPSILON, OneClass, OneMap, OneVsRest
 
 
 @recalibrator(
     key="isotonic",
     label="Isotonic regression, one-vs-rest (IROvA)",
     family="Non-parametric",
-    accuracy_preserving=False,
-    needs="probabilities",
     confidence_only=True,
     reference="Zadrozny and Elkan 2002; Guo et al. 2017, section 4.1; Zhang et al. 2020, section 3.3",
     formula=r"\hat p_k \propto g_k(p_k),\ g_k \text{ increasing}",
@@ -74,29 +73,18 @@ class IsotonicRecalibrator(OneVsRest):
         The map of each class; with two classes, that of class 1 alone.
     """
 
+    cap: bool = True
+    input: Input = "probabilities"
     added_later = earlier_values(cap=False)
 
-    def __init__(self, *, cap: bool = True, input: Input = "probabilities") -> None:
-        self.cap = cap
-        self.input = input
-
-    def _fit_column(self, k: int, column: FloatArray, hit_rows: IntArray) -> Piecewise:
-        positives = Positives.of(column[hit_rows])
-        column.sort()
-        return isotonic_map(ScoresAroundPositives.of(column, positives), cap=self.cap)
-
-    def _weighted_column(
-        self, k: int, column: FloatArray, hit: BoolArray, weights: FloatArray
-    ) -> Piecewise:
-        return through_pieces(weighted_pieces(column, hit, weights), cap=self.cap)
+    def _fit_column(self, column: OneClass) -> Piecewise:
+        return through_pieces(pieces_of(column), cap=self.cap)
 
 
 @recalibrator(
     key="centered-isotonic",
     label="Centered isotonic regression",
     family="Non-parametric",
-    accuracy_preserving=False,
-    needs="probabilities",
     confidence_only=True,
     reference="Oron & Flournoy 2017",
     formula=r"\hat p_k \propto g_k(p_k),\ g_k(\bar p_B) = \frac{H_B + 1/2}{n_B + 1}",
@@ -123,24 +111,16 @@ class CenteredIsotonicRecalibrator(OneVsRest):
         The map of each class; with two classes, that of class 1 alone.
     """
 
-    def __init__(self, *, smooth: bool = True, input: Input = "probabilities") -> None:
-        self.smooth = smooth
-        self.input = input
+    smooth: bool = True
+    input: Input = "probabilities"
 
-    def _fit_column(self, k: int, column: FloatArray, hit_rows: IntArray) -> Piecewise:
-        positives = Positives.of(column[hit_rows])
-        column.sort()
-        pieces = constant_pieces(ScoresAroundPositives.of(column, positives))
-        return centred_map(pieces, column, smooth=self.smooth)
-
-    def _weighted_column(
-        self, k: int, column: FloatArray, hit: BoolArray, weights: FloatArray
-    ) -> Piecewise:
-        order = np.argsort(column, kind="stable")
-        pieces = weighted_pieces(column, hit, weights)
-        # Tied scores count as the largest of them.
-        ordered = tied_scores(column[order]).astype(np.float64)
-        return centred_map(pieces, ordered, smooth=self.smooth, weights=weights[order])
+    def _fit_column(self, column: OneClass) -> Piecewise:
+        pieces, score, weights = pieces_of(column), column.score, column.weights
+        if weights is not None:
+            # Tied scores count as the largest of them.
+            ordered, weights = column.in_order()
+            score = ordered.score.astype(np.float64)
+        return centred_map(pieces, score, smooth=self.smooth, weights=weights)
 
 
 #: Size of a run of probabilities that is sorted at once: large, because each run costs one search per positive.
@@ -152,7 +132,6 @@ _RUN_BYTES = 1 << 23
     label="Isotonic regression, multiclass (IRM)",
     family="Non-parametric",
     accuracy_preserving=True,
-    needs="probabilities",
     reference="Zhang et al. 2020, section 3.3.2 and eq. 4",
     formula=r"\hat p_k = \frac{g(p_k) + \epsilon p_k}{\sum_j g(p_j) + \epsilon p_j}",
     left_out=close_to_simpler,
@@ -179,37 +158,31 @@ class MulticlassIsotonic(OneMap):
     map_ : Piecewise
     """
 
-    fitted = fields(map_=ProbabilityMap(rising=True))
-
+    epsilon: float = EPSILON
+    cap: bool = True
+    input: Input = "probabilities"
+    map_: Piecewise = learned(ProbabilityMap(rising=True))
     added_later = earlier_values(cap=False)
-
-    def __init__(
-        self, *, epsilon: float = EPSILON, cap: bool = True, input: Input = "probabilities"
-    ) -> None:
-        self.epsilon = epsilon
-        self.cap = cap
-        self.input = input
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
         if self.epsilon < 0:
             raise OptionError(f"'epsilon' must be 0 or more, got {self.epsilon!r}.")
 
-    def _fit(self, scores: Scores, labels: IntArray) -> None:
+    def _fit_weighted(self, scores: Scores, labels: IntArray, weights: FloatArray | None) -> None:
         whole = scores.whole()
-        n = whole.shape[0]
-        positives = Positives.of(whole[np.arange(n), labels])
-        runs = (
-            ScoresAroundPositives.of(np.sort(whole[rows], axis=None), positives)
-            for rows in row_blocks(whole, block_bytes=_RUN_BYTES)
-        )
-        self.map_ = isotonic_map(reduce(ScoresAroundPositives.merged, runs), cap=self.cap)
-
-    def _fit_weighted(self, scores: Scores, labels: IntArray, weights: FloatArray) -> None:
-        whole = scores.whole()
-        hit = labels[:, None] == np.arange(whole.shape[1])
-        pairs = whole.ravel(), hit.ravel(), np.repeat(weights, whole.shape[1])
-        self.map_ = through_pieces(weighted_pieces(*pairs), cap=self.cap)
+        n, k = whole.shape
+        if weights is None:
+            positives = Positives.of(whole[np.arange(n), labels])
+            runs = (
+                ScoresAroundPositives.of(np.sort(whole[rows], axis=None), positives)
+                for rows in row_blocks(whole, block_bytes=_RUN_BYTES)
+            )
+            pieces = constant_pieces(reduce(ScoresAroundPositives.merged, runs))
+        else:
+            hit = labels[:, None] == np.arange(k)
+            pieces = weighted_pieces(whole.ravel(), hit.ravel(), np.repeat(weights, k))
+        self.map_ = through_pieces(pieces, cap=self.cap)
 
     def _apply(self, block: FloatArray) -> FloatArray:
         out = self.map_(block)
@@ -357,24 +330,6 @@ class ConstantPieces:
         )
 
 
-def isotonic_map(between: ScoresAroundPositives, *, cap: bool = False) -> Piecewise:
-    """Isotonic regression, as a piecewise linear map through the ends of its constant pieces.
-
-    Parameters
-    ----------
-    between : ScoresAroundPositives
-    cap : bool
-        Whether to limit the outermost pieces to what their rows support (see `supported`), but not beyond the next piece.
-
-    Returns
-    -------
-    Piecewise
-        Interpolated between pieces and constant beyond the outermost scores; without `cap` it equals scikit-learn's
-        ``IsotonicRegression(out_of_bounds="clip")`` up to rounding.
-    """
-    return through_pieces(constant_pieces(between), cap=cap)
-
-
 def constant_pieces(between: ScoresAroundPositives) -> ConstantPieces:
     """Isotonic regression of the hits: constant pieces whose values are their shares of hits."""
     at = between.positives.at
@@ -397,6 +352,15 @@ def constant_pieces(between: ScoresAroundPositives) -> ConstantPieces:
     return pooled(ConstantPieces(hits / weight, weight, hits, first, last), weight)
 
 
+def pieces_of(column: OneClass) -> ConstantPieces:
+    """Isotonic regression of the hits of a class on its scores, which are sorted if there are no row weights."""
+    if column.weights is not None:
+        return weighted_pieces(column.score, column.hit, column.weights)
+    positives = Positives.of(column.score[column.hit_rows])
+    column.score.sort()
+    return constant_pieces(ScoresAroundPositives.of(column.score, positives))
+
+
 def weighted_pieces(score: FloatArray, hit: BoolArray, weights: FloatArray) -> ConstantPieces:
     """Isotonic regression of hits on scores with row weights above 0; all of shape (n,), in any order."""
     order = np.argsort(score, kind="stable")
@@ -417,7 +381,20 @@ def pooled(pieces: ConstantPieces, weight: FloatArray, rounding: float = 0.0) ->
 
 
 def through_pieces(pieces: ConstantPieces, *, cap: bool = False) -> Piecewise:
-    """Piecewise linear map through the ends of constant pieces; see `isotonic_map`."""
+    """Piecewise linear map through the ends of constant pieces.
+
+    Parameters
+    ----------
+    pieces : ConstantPieces
+    cap : bool
+        Whether to limit the outermost pieces to what their rows support (see `supported`), but not beyond the next piece.
+
+    Returns
+    -------
+    Piecewise
+        Interpolated between pieces and constant beyond the outermost scores; without `cap` it equals scikit-learn's
+        ``IsotonicRegression(out_of_bounds="clip")`` up to rounding.
+    """
     value = pieces.value
     if cap:
         limited = supported(value, pieces.rows)
@@ -479,8 +456,6 @@ def through(x: FloatArray, y: FloatArray) -> Piecewise:
     key="venn-abers",
     label="Venn-Abers prediction",
     family="Non-parametric",
-    accuracy_preserving=False,
-    needs="probabilities",
     confidence_only=True,
     reference="Vovk et al. 2015, section 2 and algorithms 1 to 4",
     formula=r"\hat p_k \propto \frac{p_1}{1 - p_0 + p_1},\ p_0 = g_{(s, 0)}(s),\ p_1 = g_{(s, 1)}(s)",
@@ -511,41 +486,27 @@ class VennAbers(OneVsRest):
     differs from a calibration score by rounding only counts as equal to it.
     """
 
-    fitted = fields(lower_=OnePerMap(ProbabilityMap()), upper_=OnePerMap(ProbabilityMap()))
+    input: Input = "probabilities"
     #: Nothing needs to be added: no probability is 0.
     epsilon = 0.0
-    lower_: list[Piecewise]
-    upper_: list[Piecewise]
+    lower_: list[Piecewise] = learned(OnePerMap(ProbabilityMap()))
+    upper_: list[Piecewise] = learned(OnePerMap(ProbabilityMap()))
+    maps_: list[Piecewise] = learned()
 
-    def __init__(self, *, input: Input = "probabilities") -> None:
-        self.input = input
-
-    def _fit(self, scores: Scores, labels: IntArray) -> None:
-        self._pairs = [Pair(UNCHANGED, UNCHANGED)] * scores.shape[1]
-        super()._fit(scores, labels)
-        self._keep_pairs(scores.shape[1])
-
-    def _fit_weighted(self, scores: Scores, labels: IntArray, weights: FloatArray) -> None:
-        self._pairs = [Pair(UNCHANGED, UNCHANGED)] * scores.shape[1]
+    def _fit_weighted(self, scores: Scores, labels: IntArray, weights: FloatArray | None) -> None:
+        k = scores.shape[1]
+        self._pairs = [Pair(UNCHANGED, UNCHANGED)] * k
         super()._fit_weighted(scores, labels, weights)
-        self._keep_pairs(scores.shape[1])
-
-    def _keep_pairs(self, k: int) -> None:
         pairs = self._pairs[k - len(self.maps_) :]
         del self._pairs
         self.lower_, self.upper_ = [p.lower for p in pairs], [p.upper for p in pairs]
 
-    def _fit_column(self, k: int, column: FloatArray, hit_rows: IntArray) -> Piecewise:
-        pair = self._pairs[k] = venn_abers(ordered_events(column, hit_rows))
+    def _fit_column(self, column: OneClass) -> Piecewise:
+        pair = self._pairs[column.k] = venn_abers(*column.in_order())
         return pair.merged()
 
-    def _weighted_column(
-        self, k: int, column: FloatArray, hit: BoolArray, weights: FloatArray
-    ) -> Piecewise:
-        pair = self._pairs[k] = venn_abers(*ordered_rows(column, hit, weights))
-        return pair.merged()
-
-    def _restored(self) -> None:
+    def _read(self, saved: Any) -> None:
+        super()._read(saved)
         pairs = [Pair(*pair) for pair in zip(self.lower_, self.upper_, strict=True)]
         if not all(pair.is_ordered for pair in pairs):
             raise damaged(self.key, "'lower_' must not exceed 'upper_'")
@@ -668,18 +629,9 @@ def venn_abers(ordered: Ordered, weights: FloatArray | None = None) -> Pair:
         kept = np.flatnonzero(weights)
         score, hit, weights = score[kept], hit[kept], weights[kept]
     ends = ends_of_ties(score)
-    if weights is None:
-        rows, hits = np.zeros((2, ends.size + 1), dtype=np.int32)
-        rows[1:] = ends
-        hits[1:] = np.cumsum(hit, dtype=np.int32)[ends - 1]
-        misses = rows - hits
-    else:
-        starts = np.append(0, ends[:-1])
-        hits, misses = (
-            np.append(0, np.cumsum(np.add.reduceat(weights * event, starts)))
-            for event in (hit, ~hit)
-        )
-        rows = hits + misses
+    own = row_weights(weights, score.size)
+    rows, hits = (np.append(0.0, np.cumsum(v)[ends - 1]) for v in (own, own * hit))
+    misses = rows - hits
     upper, p1 = with_a_hit(rows, hits)
     # Mirrored: from the highest score down, and misses for hits.
     lower, p0 = with_a_hit(rows[-1] - rows[::-1], misses[-1] - misses[::-1])
@@ -704,14 +656,12 @@ def venn_abers(ordered: Ordered, weights: FloatArray | None = None) -> Pair:
     return Pair(steps_merged(below, 1 - p0[::-1]), steps_merged(above, p1))
 
 
-def with_a_hit(
-    rows: IntArray | FloatArray, hits: IntArray | FloatArray
-) -> tuple[IntArray, FloatArray]:
+def with_a_hit(rows: FloatArray, hits: FloatArray) -> tuple[IntArray, FloatArray]:
     """Isotonic regression at each group of equal scores with one hit added there: where the value changes, and to what.
 
     Parameters
     ----------
-    rows, hits : ndarray of int, shape (G + 1,)
+    rows, hits : ndarray, shape (G + 1,)
         Cumulative rows and hits (or sums of weights) before each group, in ascending order of scores, and in total.
 
     Returns
@@ -722,15 +672,13 @@ def with_a_hit(
         The values, ascending; the last one is 1.
     """
     corner = _corners(rows, hits)[1:]
-    # Integers are compared exactly; their products need 64 bits.
-    exact = np.result_type(rows.dtype, np.int64)
-    # Corners of the minorant after the added hit.
-    cw, ch = (part[corner].astype(exact) + 1 for part in (rows, hits))
+    # Corners of the minorant after the added hit. Whole numbers, and their products, are compared exactly.
+    cw, ch = rows[corner] + 1, hits[corner] + 1
     dw, dh = np.diff(cw, append=0), np.diff(ch, append=0)
     first, value, least = [], [], -1.0
     for part in runs(0, rows.size):
         checkpoint()
-        x, y = rows[part].astype(exact), hits[part].astype(exact)
+        x, y = rows[part], hits[part]
         # Find, for every point, the first corner to which the slope is at most that of the edge after it: slopes fall until there.
         low = np.searchsorted(corner, np.arange(part.start, part.stop), side="right")
         low = np.minimum(low, cw.size - 1)
@@ -749,7 +697,7 @@ def with_a_hit(
     return np.concatenate(first), np.concatenate(value)
 
 
-def _corners(rows: IntArray | FloatArray, hits: IntArray | FloatArray) -> IntArray:
+def _corners(rows: FloatArray, hits: FloatArray) -> IntArray:
     """Return the corners of the greatest convex minorant of hits against rows, shape (G + 1,) each, from the corners of its parts."""
 
     def pooled(at: IntArray) -> IntArray:

@@ -9,6 +9,7 @@ import numpy as np
 from scipy.special import expit
 
 from calviz.core.blocks import (
+    BoolArray,
     FloatArray,
     IntArray,
     checkpoint,
@@ -19,20 +20,17 @@ from calviz.core.blocks import (
 )
 from calviz.core.curve_fits import Basis, bends_of, natural_spline, penalised_logistic
 from calviz.core.entry_specs import FloorChoice, Input, recalibrator
-from calviz.core.errors import InputError, OptionError
+from calviz.core.errors import OptionError
 from calviz.core.probabilities import Scores
 from calviz.recalibrators.base import each_class_alone
-from calviz.recalibrators.logistic_fits import log_parts
-from calviz.recalibrators.maps import Numbers, OnePerMap, arrays_source, damaged, fields
-from calviz.recalibrators.per_class import LogOddsMaps
+from calviz.recalibrators.maps import Numbers, OnePerMap, arrays_source, damaged, learned
+from calviz.recalibrators.per_class import LogOddsMaps, log_parts
 
 
 @recalibrator(
     key="logit-spline",
     label="Logistic spline",
     family="Parametric",
-    accuracy_preserving=False,
-    needs="probabilities",
     confidence_only=True,
     reference="Lucena 2018, section 3; Green & Silverman 1994, section 2.1",
     formula=r"\sigma(z + g(z)),\ g = \arg\min \mathrm{NLL} + \frac{\lambda}{2} \int g''(z)^2\, dz",
@@ -66,33 +64,16 @@ class LogisticSpline(LogOddsMaps):
         Penalty strengths; 0 stands for a straight line.
     """
 
-    fitted = fields(
-        knots_=OnePerMap(Numbers(("M",), ascending=True)),
-        values_=OnePerMap(Numbers(("M",))),
-        bends_=OnePerMap(Numbers(("M",))),
-        strengths_=Numbers(("C",), least=0),
-    )
-    knots_: list[FloatArray]
-    values_: list[FloatArray]
-    bends_: list[FloatArray]
-    strengths_: FloatArray
-
-    def __init__(
-        self,
-        *,
-        knots: int = 20,
-        folds: int = 5,
-        own_rows: float = 5.0,
-        strength: float | None = None,
-        floor: FloorChoice = "auto",
-        input: Input = "probabilities",
-    ) -> None:
-        self.knots = knots
-        self.folds = folds
-        self.own_rows = own_rows
-        self.strength = strength
-        self.floor = floor
-        self.input = input
+    knots: int = 20
+    folds: int = 5
+    own_rows: float = 5.0
+    strength: float | None = None
+    floor: FloorChoice = "auto"
+    input: Input = "probabilities"
+    knots_: list[FloatArray] = learned(OnePerMap(Numbers(("M",), ascending=True)))
+    values_: list[FloatArray] = learned(OnePerMap(Numbers(("M",))))
+    bends_: list[FloatArray] = learned(OnePerMap(Numbers(("M",))))
+    strengths_: FloatArray = learned(Numbers(("C",), least=0))
 
     def _fit_weighted(self, scores: Scores, labels: IntArray, weights: FloatArray | None) -> None:
         n, k = scores.shape
@@ -106,19 +87,20 @@ class LogisticSpline(LogOddsMaps):
 
         def work(at: int, column: FloatArray) -> None:
             if counts[at + start]:
-                splines[at] = logit_spline(
-                    column,
-                    labels == at + start,
-                    weights,
-                    knots=self.knots,
-                    folds=self.folds,
-                    own_rows=self.own_rows,
-                    strength=self.strength,
-                )
+                splines[at] = self._spline(column, labels == at + start, weights)
 
         for_columns(log_odds, work, wide=True)
         self._set_splines(splines)
         self._warn_absent(counts, "their probabilities are only normalised")
+
+    def _spline(self, z: FloatArray, hit: BoolArray, weights: FloatArray | None) -> LogitSpline:
+        """Fit a penalised spline to log-odds z and hits, shape (n,) each."""
+        cells = LogOddsCells.of(z, hit, min(self.folds, z.size), weights)
+        basis = Basis.of(cells.z, cells.rows.sum(axis=1), self.knots)
+        problem = _SplineProblem(cells, basis.at(cells.z), basis.bent, self.own_rows)
+        strength = problem.best_strength() if self.strength is None else self.strength
+        values = basis.at_knots @ problem.fitted(strength)
+        return LogitSpline.through(basis.knots, values, float(strength))
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
@@ -138,14 +120,12 @@ class LogisticSpline(LogOddsMaps):
         self.bends_ = [s.bends for s in splines]
         self.strengths_ = np.array([s.strength if np.isfinite(s.strength) else 0 for s in splines])
 
-    def _restored(self) -> None:
+    def _read(self, saved: Any) -> None:
+        super()._read(saved)
         parts = zip(self.knots_, self.values_, self.bends_, self.strengths_, strict=True)
         splines = [LogitSpline(t, v, c, float(s) or np.inf) for t, v, c, s in parts]
-        for spline in splines:
-            try:
-                spline.check()
-            except InputError as error:
-                raise damaged(self.key, str(error).rstrip(".")) from None
+        if not all(spline.fits_together for spline in splines):
+            raise damaged(self.key, "its knots and values do not fit together")
         self._set_splines(splines)
 
     def _margins(self, log_p: FloatArray, log_rest: FloatArray) -> FloatArray:
@@ -242,45 +222,15 @@ class LogitSpline:
         added = natural_spline(self.knots, self.values[:, None], self.bends[:, None], z.ravel())
         return np.asarray(z + added.reshape(z.shape))
 
-    def check(self) -> None:
-        """Raise InputError unless the arrays fit together."""
+    @property
+    def fits_together(self) -> bool:
+        """Whether there are as many values and bends as distinct, ascending knots, and at least two."""
         sizes = {self.knots.size, self.values.size, self.bends.size}
-        if len(sizes) > 1 or self.knots.size < 2 or not (np.diff(self.knots) > 0).all():
-            raise InputError("its knots and values do not fit together")
+        return len(sizes) == 1 and self.knots.size >= 2 and bool((np.diff(self.knots) > 0).all())
 
 
 #: g = 0.
 STRAIGHT = LogitSpline(np.array([-1.0, 1.0]), np.zeros(2), np.zeros(2), float(np.inf))
-
-
-def logit_spline(
-    z: FloatArray,
-    hit: IntArray,
-    weights: FloatArray | None = None,
-    *,
-    knots: int,
-    folds: int,
-    own_rows: float,
-    strength: float | None,
-) -> LogitSpline:
-    """Fit a penalised spline to log-odds z and hits, shape (n,) each; row weights, shape (n,), have a mean of 1.
-
-    Parameters
-    ----------
-    knots, folds : int
-    own_rows : float
-        Weight of the original log-odds, in rows: this many rows are added, spread over the others, with hits as they predict.
-    strength : float, optional
-        Penalty strength; found by cross-validation by default.
-    """
-    cells = LogOddsCells.of(z, hit, min(folds, z.size), weights)
-    basis = Basis.of(cells.z, cells.rows.sum(axis=1), knots)
-    x = basis.at(cells.z)
-    problem = _SplineProblem(cells, x, basis.bent, own_rows)
-    if strength is None:
-        strength = problem.best_strength()
-    theta = problem.fitted(strength)
-    return LogitSpline.through(basis.knots, basis.at_knots @ theta, float(strength))
 
 
 @dataclass(frozen=True, eq=False)
@@ -301,37 +251,24 @@ class LogOddsCells:
 
     @classmethod
     def of(
-        cls, z: FloatArray, hit: IntArray, folds: int, weights: FloatArray | None = None
+        cls, z: FloatArray, hit: IntArray | BoolArray, folds: int, weights: FloatArray | None = None
     ) -> Self:
         """Make from log-odds, hits and weights above 0, shape (n,) each; rows are dealt to the folds in the order of log-odds and hit."""
         if weights is None:
             return cls._of_unweighted(z, hit, folds)
-        n = z.size
         order = np.lexsort((hit, z))
-        z, hit = z[order], hit[order]
-        ordered_weights = weights[order]
-        cell = np.append(0, np.cumsum(z[1:] > z[:-1]))
-        if cell[-1] >= CELLS:
-            # Half of the cells by rank, half by value: no cell is wide, and none has many rows.
-            by_rank = np.arange(n) * (CELLS // 2) // n
-            by_value = ((z - z[0]) * (CELLS // 2 / (z[-1] - z[0]))).astype(np.intp)
-            cell_of_row = np.append(0, np.cumsum((np.diff(by_rank) > 0) | (np.diff(by_value) > 0)))
-            # Equal log-odds stay together.
-            start = np.append(True, z[1:] > z[:-1])
-            cell = np.append(0, np.cumsum(np.diff(cell_of_row[start]) > 0))[np.cumsum(start) - 1]
-        place = cell * folds + np.arange(n) % folds
-        shape = (int(cell[-1]) + 1, folds)
-        size = shape[0] * folds
+        z, hit, own = z[order], hit[order], weights[order]
+        starts = cls._starts(z)
+        cell = np.repeat(np.arange(starts.size), np.diff(starts, append=z.size))
+        place, shape = cell * folds + np.arange(z.size) % folds, (starts.size, folds)
         rows, hits = (
-            np.bincount(place, v, minlength=size).reshape(shape).astype(np.float64)
-            for v in (ordered_weights, ordered_weights * hit)
+            np.bincount(place, v, minlength=starts.size * folds).reshape(shape).astype(np.float64)
+            for v in (own, own * hit)
         )
-        return cls(
-            np.bincount(cell, ordered_weights * z) / np.bincount(cell, ordered_weights), rows, hits
-        )
+        return cls(np.bincount(cell, own * z) / np.bincount(cell, own), rows, hits)
 
     @classmethod
-    def _of_unweighted(cls, z: FloatArray, hit: IntArray, folds: int) -> Self:
+    def _of_unweighted(cls, z: FloatArray, hit: IntArray | BoolArray, folds: int) -> Self:
         """Make the same cells for unweighted rows; the sorted log-odds are all the memory that it takes."""
         ordered, hit_z = np.sort(z), np.sort(z[hit.astype(np.bool_)])
         starts = cls._starts(ordered)

@@ -6,9 +6,9 @@ Each method declares in `fitted` what the fields of its saved maps may hold; all
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Protocol, Self
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -111,14 +111,6 @@ class Piecewise:
     def to_dict(self) -> dict[str, list[float]]:
         """Return plain values, for JSON."""
         return {"x": self.x.tolist(), "y": self.y.tolist()}
-
-    @classmethod
-    def from_dict(cls, record: Any) -> Self:
-        """Rebuild a map from the output of `to_dict`."""
-        x, y = (np.asarray(record[key], dtype=np.float64) for key in ("x", "y"))
-        if x.ndim != 1 or y.ndim != 1 or y.size - x.size not in (0, 1) or y.size == 0:
-            raise ValueError("the points of a piecewise map do not fit together.")
-        return cls(x, y)
 
 
 #: A map that changes nothing.
@@ -253,6 +245,11 @@ def fields(**declared: Field) -> Mapping[str, Field]:
     return declared
 
 
+def learned(saved: Field | None = None, *, init: Literal[False] = False) -> Any:
+    """Declare an attribute that `fit` sets, and what it may hold in a saved map; without `saved` it is not part of one."""
+    return field(init=init, metadata={} if saved is None else {"saved": saved})
+
+
 def read_fields(
     declared: Mapping[str, Field] | tuple[str, ...], record: Any, key: str, sizes: Sizes
 ) -> dict[str, Any]:
@@ -385,12 +382,9 @@ class ProbabilityMap:
             raise DamagedField("must hold the points x and y of a map")
         x = Numbers(("M",), ascending=True).read(value["x"], {})
         y = Numbers(("N",), least=0, most=1, ascending=self.rising).read(value["y"], {})
-        try:
-            return Piecewise.from_dict({"x": x, "y": y})
-        except ValueError:
-            raise DamagedField(
-                f"must hold points that fit together, got {x.size} x and {y.size} y"
-            ) from None
+        if y.size - x.size not in (0, 1) or y.size == 0:
+            raise DamagedField(f"must hold points that fit together, got {x.size} x and {y.size} y")
+        return Piecewise(x, y)
 
 
 @dataclass(frozen=True)
@@ -463,73 +457,58 @@ def softmax(z):
 
 
 @dataclass(frozen=True)
-class MapSource:
-    """The source of one map of a program.
-
-    Attributes
-    ----------
-    name : str
-        Name of its function of the scores.
-    needs, given : str
-        The form of the scores that `body` needs, and the form in which they are given.
-    floor : ZeroFloor
-        Zero floor that is applied before taking logarithms of probabilities.
-    body : str
-        Source that defines ``<name>_of``, a function from scores in the form `needs` to probabilities.
-    """
-
-    name: str
-    needs: Needs
-    given: Input
-    floor: ZeroFloor
-    body: str
-
-    def text(self) -> str:
-        """Return the source of the function of the scores."""
-        if self.given == self.needs:
-            form = "scores"
-        elif self.needs == "probabilities":
-            form = "softmax(scores)"
-        elif self.given == "logits":
-            form = "np.log(np.maximum(softmax(scores), 1e-300))"
-        else:
-            form = f"np.log({self.floor.source('scores')})"
-        return f"{self.body.rstrip()}\n\n\ndef {self.name}(scores):\n    return {self.name}_of({form})\n"
-
-
-@dataclass(frozen=True)
 class Program:
     """A program that applies a single map, a chain of maps, or a weighted mean of maps.
 
     Attributes
     ----------
-    maps : tuple of MapSource
-        The maps, with distinct names.
+    functions : tuple of str
+        The source of a function of the scores for each map, with distinct names.
     call : str
-        Expression in ``scores`` that calls their functions.
+        Expression in ``scores`` that calls them.
     """
 
-    maps: tuple[MapSource, ...]
+    functions: tuple[str, ...]
     call: str
 
     @classmethod
-    def one(cls, source: MapSource) -> Program:
-        """Make a program of a single map."""
-        return cls((source,), f"{source.name}(scores)")
+    def one(cls, name: str, needs: Needs, given: Input, floor: ZeroFloor, body: str) -> Program:
+        """Make a program of a single map.
+
+        Parameters
+        ----------
+        name : str
+            Name of its function of the scores.
+        needs, given : str
+            The form of the scores that `body` needs, and the form in which they are given.
+        floor : ZeroFloor
+            Zero floor that is applied before taking logarithms of probabilities.
+        body : str
+            Source that defines ``<name>_of``, a function from scores in the form `needs` to probabilities.
+        """
+        if given == needs:
+            form = "scores"
+        elif needs == "probabilities":
+            form = "softmax(scores)"
+        elif given == "logits":
+            form = "np.log(np.maximum(softmax(scores), 1e-300))"
+        else:
+            form = f"np.log({floor.source('scores')})"
+        source = f"{body.rstrip()}\n\n\ndef {name}(scores):\n    return {name}_of({form})\n"
+        return cls((source,), f"{name}(scores)")
 
     def then(self, second: Program) -> Program:
         """Chain: apply these maps, then `second` to their probabilities."""
-        return Program(
-            (*self.maps, *second.maps), second.call.replace("(scores)", f"({self.call})")
-        )
+        call = second.call.replace("(scores)", f"({self.call})")
+        return Program((*self.functions, *second.functions), call)
 
     @classmethod
     def mean(cls, weighted: Sequence[tuple[float, Program]]) -> Program:
         """Weighted mean of the probabilities of several programs; the weights sum to 1."""
         if len(weighted) == 1:
             return weighted[0][1]
-        maps = tuple(source for _, program in weighted for source in program.maps)
-        return cls(maps, " + ".join(f"{w!r} * {program.call}" for w, program in weighted))
+        functions = tuple(source for _, program in weighted for source in program.functions)
+        return cls(functions, " + ".join(f"{w!r} * {program.call}" for w, program in weighted))
 
     def text(self, key: str, given: Input) -> str:
         """Return the source of the program, for the method with this key and scores that are given in this form."""
@@ -541,7 +520,7 @@ class Program:
                 "import numpy as np",
                 "",
                 _SOFTMAX,
-                *(source.text() + "\n" for source in self.maps),
+                *(source + "\n" for source in self.functions),
                 "def recalibrate(scores):",
                 "    scores = np.asarray(scores, dtype=float)",
                 f"    return {self.call}",
@@ -575,19 +554,8 @@ def arrays_source(values: list[Any]) -> str:
 BATCH_ROWS = 1 << 17
 
 
-class Map(Protocol):
-    """A fitted recalibrator."""
-
-    classes_: Any
-    n_features_in_: int
-
-    def transform(self, X: Any) -> FloatArray:
-        """Return calibrated probabilities, shape (n, K) like X."""
-        ...
-
-
 def transform_frame(
-    fitted: Map, frame: Any, scores: Sequence[str], names: Sequence[str] | None = None
+    fitted: Any, frame: Any, scores: str | Sequence[str], names: Sequence[str] | None
 ) -> Any:
     """Return the frame with added columns of calibrated probabilities; see `BaseRecalibrator.transform_frame`.
 
@@ -622,7 +590,7 @@ def transform_frame(
     return _mapped_reader(fitted, reader, columns, new)
 
 
-def _check_columns(fitted: Map, columns: list[str], new: list[str], existing: list[str]) -> None:
+def _check_columns(fitted: Any, columns: list[str], new: list[str], existing: list[str]) -> None:
     missing = [name for name in columns if name not in existing]
     if missing:
         raise InputError(f"there is no column '{shortened(missing[0])}'")
@@ -636,7 +604,7 @@ def _check_columns(fitted: Map, columns: list[str], new: list[str], existing: li
         raise OptionError("'names' must be one name for each column of scores, all different.")
 
 
-def _calibrated_columns(fitted: Map, columns: list[Any]) -> list[FloatArray]:
+def _calibrated_columns(fitted: Any, columns: list[Any]) -> list[FloatArray]:
     """Return the calibrated columns of columns of scores, shape (n,) each."""
     if len(columns) == 1:
         (p,) = columns
@@ -646,7 +614,7 @@ def _calibrated_columns(fitted: Map, columns: list[Any]) -> list[FloatArray]:
     return list((fitted.transform(table) if len(table) else table).T)
 
 
-def _mapped_polars(fitted: Map, frame: Any, columns: list[str], new: list[str]) -> Any:
+def _mapped_polars(fitted: Any, frame: Any, columns: list[str], new: list[str]) -> Any:
     import polars as pl
 
     def add_columns(batch: pl.DataFrame) -> pl.DataFrame:
@@ -667,7 +635,7 @@ def _mapped_polars(fitted: Map, frame: Any, columns: list[str], new: list[str]) 
     )
 
 
-def _mapped_spark(fitted: Map, frame: Any, columns: list[str], new: list[str]) -> Any:
+def _mapped_spark(fitted: Any, frame: Any, columns: list[str], new: list[str]) -> Any:
     fields = [field for field in frame.schema.fields if field.name not in new]
     schema = type(frame.schema)(fields)
     for name in new:
@@ -680,7 +648,7 @@ def _mapped_spark(fitted: Map, frame: Any, columns: list[str], new: list[str]) -
     return frame.mapInArrow(add_columns, schema)
 
 
-def _mapped_reader(fitted: Map, reader: Any, columns: list[str], new: list[str]) -> Any:
+def _mapped_reader(fitted: Any, reader: Any, columns: list[str], new: list[str]) -> Any:
     import pyarrow as pa
 
     other_fields = [field for field in reader.schema if field.name not in new]
@@ -689,7 +657,7 @@ def _mapped_reader(fitted: Map, reader: Any, columns: list[str], new: list[str])
     return pa.RecordBatchReader.from_batches(schema, batches)
 
 
-def _mapped_batch(fitted: Map, batch: Any, columns: list[str], new: list[str]) -> Any:
+def _mapped_batch(fitted: Any, batch: Any, columns: list[str], new: list[str]) -> Any:
     import pyarrow as pa
 
     calibrated = _calibrated_columns(

@@ -1,34 +1,42 @@
-"""Vector scaling, matrix scaling and Dirichlet calibration: linear maps of logits or log-probabilities."""
+"""Linear maps of logits or log-probabilities: vector and matrix scaling, Dirichlet calibration, and structured scaling, shrunk towards the identity."""
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Literal
+import math
+from typing import Any, ClassVar, Literal, TypeAlias
 
 import numpy as np
 
-from calviz.core.blocks import FloatArray, IntArray, checkpoint, row_blocks
+from calviz.core.blocks import FloatArray, IntArray, checkpoint, for_row_blocks, row_blocks
 from calviz.core.entry_specs import ANY_CLASSES, FitFacts, FloorChoice, Input, LeftOut, recalibrator
-from calviz.core.errors import NotAvailable, OptionError
+from calviz.core.errors import OptionError
 from calviz.core.probabilities import Scores, softmax
-from calviz.core.temperature import fit_temperature
-from calviz.recalibrators.base import BaseRecalibrator, follows_noise
-from calviz.recalibrators.maps import Numbers, array_source, fields
+from calviz.core.temperature import Temperature, fit_temperature, tempered
+from calviz.recalibrators.base import BaseRecalibrator, follows_noise, is_number
+from calviz.recalibrators.maps import Numbers, array_source, learned
 from calviz.recalibrators.softmax_fits import (
     GRID,
     SHORT_PASSES,
     Minimum,
     StrengthSearch,
     fit_linear,
-    seconds_of_a_pass,
+    fit_penalised,
+    refuse_if_slow,
 )
-from calviz.recalibrators.softmax_losses import LinearProblem, MatrixProblem, Penalty, VectorProblem
+from calviz.recalibrators.softmax_losses import (
+    LinearProblem,
+    MatrixProblem,
+    Penalty,
+    StructuredProblem,
+    VectorProblem,
+    working_type,
+)
 
 
 @recalibrator(
     key="vector",
     label="Vector scaling",
     family="Parametric",
-    accuracy_preserving=False,
     needs="logits",
     reference="Guo et al. 2017, section 4.2",
     formula=r"\mathrm{softmax}(w \circ z + b)",
@@ -57,31 +65,22 @@ class VectorScaling(BaseRecalibrator):
     is multiplied by a different factor in each class.
     """
 
-    fitted = fields(weights_=Numbers(("K",)), intercepts_=Numbers(("K",)))
-    weights_: FloatArray
-    intercepts_: FloatArray
-
-    def __init__(self, *, floor: FloorChoice = "auto", input: Input = "probabilities") -> None:
-        self.floor = floor
-        self.input = input
+    floor: FloorChoice = "auto"
+    input: Input = "probabilities"
+    weights_: FloatArray = learned(Numbers(("K",)))
+    intercepts_: FloatArray = learned(Numbers(("K",)))
 
     def _fit_weighted(self, scores: Scores, labels: IntArray, weights: FloatArray | None) -> None:
         k = scores.shape[1]
         counts = np.bincount(labels, minlength=k)
-        step = max(1, scores.shape[0] // 20_000)
-        warm = fit_temperature(scores.every(step), labels[::step])
+        warm = _warm_temperature(scores, labels)
         # Starting at 1/T makes the search independent of scale: logits times 100 take the same steps.
         present, present_scores, present_labels = present_classes(scores, labels, counts)
         start = np.stack([np.full(present.size, 1 / warm.value), np.zeros(present.size)])
         problem = VectorProblem(present_scores.whole(), present_labels, weights=weights)
-        least = separated_below(warm.loss)
-        minimum = fit_linear(problem, start, least=least)
-        separable = runs_away(problem, minimum.x, start)
-        if separable:
-            strength = np.full(start.shape, 1 / problem.n)
-            strength[0] *= warm.value**2
-            problem.penalty = Penalty(strength, start)
-            minimum = fit_linear(problem, start)
+        strength = np.full(start.shape, 1 / problem.n)
+        strength[0] *= warm.value**2
+        minimum, separable = _fitted_or_held(problem, start, warm, strength)
         self.weights_, self.intercepts_ = np.full(k, 1 / warm.value), np.zeros(k)
         self.weights_[present] = minimum.x[0]
         self.intercepts_[present] = minimum.x[1] - minimum.x[1].mean()
@@ -152,40 +151,22 @@ class LinearMaps(BaseRecalibrator):
     Where the n rows are separable, or a parameter is 100 times that of temperature scaling, the penalty of every parameter is at least 1 / n, and holds it near temperature scaling.
     """
 
-    fitted = fields(
-        weights_=Numbers(("K", "K")),
-        intercepts_=Numbers(("K",)),
-        strengths_=Numbers((2,), least=0),
-    )
+    regularisation: Literal["l2", "odir"] = "l2"
+    l2: float = 0.0
+    off_diagonal: float | None = None
+    intercept: float | None = None
+    folds: int = 3
+    max_seconds: float = 60.0
+    floor: FloorChoice = "auto"
+    input: Input = "probabilities"
     #: W, shape (K, K): row k holds the weights of all scores for class k.
-    weights_: FloatArray
+    weights_: FloatArray = learned(Numbers(("K", "K")))
     #: b, shape (K,).
-    intercepts_: FloatArray
+    intercepts_: FloatArray = learned(Numbers(("K",)))
     #: Penalty strengths that were used.
-    strengths_: FloatArray
+    strengths_: FloatArray = learned(Numbers((2,), least=0))
     #: Whether penalties are for scores divided by their spread, so that rescaling the logits changes nothing.
     in_units_of_scores: ClassVar[bool] = True
-
-    def __init__(
-        self,
-        *,
-        regularisation: Literal["l2", "odir"] = "l2",
-        l2: float = 0.0,
-        off_diagonal: float | None = None,
-        intercept: float | None = None,
-        folds: int = 3,
-        max_seconds: float = 60.0,
-        floor: FloorChoice = "auto",
-        input: Input = "probabilities",
-    ) -> None:
-        self.regularisation = regularisation
-        self.l2 = l2
-        self.off_diagonal = off_diagonal
-        self.intercept = intercept
-        self.folds = folds
-        self.max_seconds = max_seconds
-        self.floor = floor
-        self.input = input
 
     def _fit_weighted(self, scores: Scores, labels: IntArray, weights: FloatArray | None) -> None:
         n, k = scores.shape
@@ -194,8 +175,7 @@ class LinearMaps(BaseRecalibrator):
         if present.size * (present.size + 1) <= MatrixProblem.most_dense:
             # With so few classes, logarithms cost as much as the matrix product: take them only once. The copy is small.
             present_scores = Scores(present_scores.whole(), "logits", "logits")
-        step = max(1, n // 20_000)
-        warm = fit_temperature(scores.every(step), labels[::step])
+        warm = _warm_temperature(scores, labels)
         scale = 1 / _spread(present_scores) if self.in_units_of_scores else 1.0
         present_count = present.size
         start = np.zeros((present_count, present_count + 1))
@@ -205,12 +185,9 @@ class LinearMaps(BaseRecalibrator):
         self._refuse_if_slow(problem, start)
         strengths = self._strengths(problem, start)
         problem.penalty = self._penalty(present_count, strengths)
-        least = separated_below(warm.loss)
         checkpoint("fitting the map")
-        minimum = fit_linear(problem, start, least=least)
-        if separable := runs_away(problem, minimum.x, start):
-            problem.penalty = Penalty(np.maximum(problem.penalty.weights, 1 / n), start)
-            minimum = fit_linear(problem, start)
+        at_least = np.maximum(problem.penalty.weights, 1 / n)
+        minimum, separable = _fitted_or_held(problem, start, warm, at_least)
         self.weights_, self.intercepts_ = np.eye(k) / warm.value, np.zeros(k)
         self.weights_[np.ix_(present, present)] = minimum.x[:, :-1] * scale
         self.intercepts_[present] = minimum.x[:, -1]
@@ -270,22 +247,12 @@ class LinearMaps(BaseRecalibrator):
         return off_diagonal, intercept
 
     def _refuse_if_slow(self, problem: MatrixProblem, start: FloatArray) -> None:
-        passes = _PASSES
-        if self.regularisation == "odir":
-            searched = (self.off_diagonal is None) + (self.intercept is None)
+        passes, alternative = _PASSES, ""
+        searched = (self.off_diagonal is None) + (self.intercept is None)
+        if self.regularisation == "odir" and searched:
             passes += searched * len(GRID) * (self.folds - 1) * SHORT_PASSES // 2
-        seconds = seconds_of_a_pass(problem, start) * passes
-        if seconds > self.max_seconds:
-            raise NotAvailable(
-                f"fitting {problem.k * (problem.k + 1):,} parameters to {problem.n:,} rows would take "
-                f"about {seconds:,.0f} seconds, above the limit of {self.max_seconds:,.0f}; raise "
-                "'max_seconds'"
-                + (
-                    ", or give 'off_diagonal' and 'intercept' to skip their search."
-                    if self.regularisation == "odir" and passes > _PASSES
-                    else "."
-                )
-            )
+            alternative = ", or give 'off_diagonal' and 'intercept' to skip their search"
+        refuse_if_slow(problem, start, passes, self.max_seconds, alternative)
 
     def _apply(self, block: FloatArray) -> FloatArray:
         out = block @ self.weights_.T.astype(block.dtype)
@@ -294,15 +261,9 @@ class LinearMaps(BaseRecalibrator):
 
     def _described(self) -> dict[str, Any]:
         """Return the strengths, the diagonal, the largest off-diagonal weight, and the intercepts."""
-        off = self.weights_ - np.diag(np.diag(self.weights_))
         unit = {"strengths_unit": STRENGTHS_UNIT} if self.in_units_of_scores else {}
-        return {
-            "strengths": self.strengths_.tolist(),
-            **unit,
-            "diagonal": np.diag(self.weights_).tolist(),
-            "largest_off_diagonal": float(np.abs(off).max()),
-            "intercepts": self.intercepts_.tolist(),
-        }
+        described = _matrix_described(self.weights_, self.intercepts_)
+        return {"strengths": self.strengths_.tolist(), **unit, **described}
 
     def _source(self, name: str) -> str:
         return (
@@ -316,7 +277,6 @@ class LinearMaps(BaseRecalibrator):
     key="matrix-odir",
     label="Matrix scaling (ODIR)",
     family="Parametric",
-    accuracy_preserving=False,
     needs="logits",
     reference="Guo et al. 2017, section 4.2; Kull et al. 2019 (ODIR)",
     formula=r"\mathrm{softmax}(W z + b)",
@@ -328,7 +288,6 @@ class LinearMaps(BaseRecalibrator):
     key="matrix",
     label="Matrix scaling",
     family="Parametric",
-    accuracy_preserving=False,
     needs="logits",
     reference="Guo et al. 2017, section 4.2",
     formula=r"\mathrm{softmax}(W z + b)",
@@ -371,7 +330,6 @@ class MatrixScaling(LinearMaps):
     key="dirichlet-odir",
     label="Dirichlet calibration (ODIR)",
     family="Parametric",
-    accuracy_preserving=False,
     needs="log-probabilities",
     reference="Kull et al. 2019; Kull et al. 2019 (ODIR)",
     formula=r"\mathrm{softmax}(W \log p + b)",
@@ -383,7 +341,6 @@ class MatrixScaling(LinearMaps):
     key="dirichlet",
     label="Dirichlet calibration",
     family="Parametric",
-    accuracy_preserving=False,
     needs="log-probabilities",
     reference="Kull et al. 2019",
     formula=r"\mathrm{softmax}(W \log p + b)",
@@ -398,6 +355,339 @@ class DirichletCalibration(LinearMaps):
     """
 
     in_units_of_scores = False
+
+
+# ---- Structured vector and matrix scaling
+
+
+#: Multiplier of all penalties: a number, or "cv" to find it by cross-validation.
+Strength: TypeAlias = float | Literal["cv"]
+#: Multipliers that cross-validation tries, strongest first, and its number of folds.
+MULTIPLES = tuple(2.0**power for power in range(4, -5, -1))
+FOLDS = 5
+#: Distance of log(1/T) from 0 where the likelihood has no optimum.
+LOG_REACH = 16.0
+
+
+class StructuredMaps(BaseRecalibrator):
+    """Base of structured vector and matrix scaling (Berta et al. 2026): a map of M, shape (n, K), near the identity.
+
+    M holds the logarithms of the probabilities after temperature scaling, mixed with the uniform distribution
+    (`_mixed`). A subclass defines its parameters x by `_problem`, `_rates`, `_start` and `_set_map`, and how they map a
+    block by `_linear`.
+    """
+
+    strength: Strength = 1.0
+    floor: FloorChoice = "auto"
+    input: Input = "probabilities"
+    temperature_: float = learned(Numbers(above=0))
+    rows_: int = learned(Numbers(least=1, whole=True))
+    weights_: FloatArray = learned(Numbers(("K",)))
+    intercepts_: FloatArray = learned(Numbers(("K",)))
+    strength_: float = learned(Numbers(above=0))
+    searched_: FloatArray = learned(Numbers(("M", 2)))
+
+    def _problem(
+        self, scores: Scores, labels: IntArray, weights: FloatArray | None
+    ) -> LinearProblem:
+        """Return the mean loss of the map without its penalty; `scores` hold M, and row weights have shape (n,)."""
+        raise NotImplementedError
+
+    def _rates(self, k: int, classes: int) -> FloatArray:
+        """Return the penalty on the square of each parameter, multiplied by the number of rows; `k` of all `classes` have rows."""
+        raise NotImplementedError
+
+    def _start(self, k: int) -> FloatArray:
+        """Return the parameters of the identity."""
+        raise NotImplementedError
+
+    def _set_map(self, x: FloatArray, present: IntArray, classes: int) -> None:
+        """Set `weights_` and `intercepts_`; classes without rows keep those of the identity."""
+        raise NotImplementedError
+
+    def _refuse_if_slow(self, problem: LinearProblem, start: FloatArray) -> None:
+        """Raise NotAvailable if the fit would take too long."""
+
+    def _linear(self, block: FloatArray) -> FloatArray:
+        """Multiply a block of M by the weights, without intercepts and softmax."""
+        raise NotImplementedError
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        value = self.strength
+        if value != "cv" and not (is_number(value) and value > 0):
+            raise OptionError(f"'strength' must be a number above 0 or \"cv\", got {value!r}.")
+
+    def _fit_weighted(self, scores: Scores, labels: IntArray, weights: FloatArray | None) -> None:
+        classes = scores.shape[1]
+        counts = np.bincount(labels, minlength=classes)
+        if not scores.as_given and working_type(scores.array) is np.float64:
+            # The search for T takes several passes over the rows: on small data, logarithms are taken only once.
+            scores = Scores(scores.whole(), scores.wanted, scores.wanted)
+        self._fit_temperature(scores, labels, weights)
+        mixed: FloatArray = np.empty(scores.shape, dtype=scores.dtype)
+
+        def mix(rows: slice) -> None:
+            mixed[rows] = self._mixed(scores.block(rows))
+
+        for_row_blocks(scores.array, mix)
+        logs = Scores(mixed, "logits", "logits")
+        present, logs, present_labels = present_classes(logs, labels, counts)
+        problem, start = self._problem(logs, present_labels, weights), self._start(present.size)
+        rates = self._rates(present.size, classes)
+
+        def penalty(part: LinearProblem, strength: float) -> Penalty:
+            return Penalty(strength * rates / part.n, start)
+
+        problem.penalty = penalty(problem, 1.0)
+        self._refuse_if_slow(problem, start)
+        if self.strength == "cv":
+            search = StrengthSearch(problem, start, FOLDS, penalty)
+            self.strength_ = search.best(MULTIPLES, "strength of the penalties")
+            self.searched_ = np.array(list(zip(MULTIPLES, search.losses, strict=False)))
+            if self.strength_ in (MULTIPLES[0], MULTIPLES[-1]):
+                extreme = "greatest" if self.strength_ == MULTIPLES[0] else "least"
+                self._warn(
+                    f"the chosen strength, {self.strength_:g}, is the {extreme} of those that are tried."
+                )
+        else:
+            self.strength_, self.searched_ = float(self.strength), np.zeros((0, 2))
+        problem.penalty = penalty(problem, self.strength_)
+        checkpoint("fitting the map")
+        minimum = fit_penalised(problem, start)
+        self._set_map(minimum.x, present, classes)
+        self._warn_absent(counts, "they keep the common temperature and no offset")
+        if not minimum.converged:
+            self._warn(f"not converged after {minimum.passes} passes.")
+
+    def _fit_temperature(
+        self, scores: Scores, labels: IntArray, weights: FloatArray | None
+    ) -> None:
+        """Set T, by maximum likelihood before mixing; where that has no end, log(1/T) is `LOG_REACH` from 0, or further for tiny or huge scores."""
+        optimum = fit_temperature(scores, labels, weights=weights)
+        self.temperature_, self.rows_ = optimum.value, labels.size
+        if optimum.bound == "low":
+            self.temperature_ = min(optimum.value, math.exp(-LOG_REACH))
+            self._warn(
+                "the calibration rows are separable: before the map is fitted, the scores are made as sharp as possible."
+            )
+        elif optimum.bound == "high":
+            self.temperature_ = max(optimum.value, math.exp(LOG_REACH))
+            self._warn(
+                "the scores say nothing about the labels of the calibration rows: before the map is fitted, they are made nearly uniform."
+            )
+
+    def _mixed(self, block: FloatArray) -> FloatArray:
+        """Return M, ``log(n / (n + 1) softmax(z / T) + 1 / ((n + 1) K))``, for a block of scores, in place.
+
+        The mixture acts like one more row without information: no class is ever ruled out.
+        """
+        tempered(block, self.temperature_)
+        block *= block.dtype.type(self.rows_ / (self.rows_ + 1))
+        block += block.dtype.type(1 / ((self.rows_ + 1) * block.shape[1]))
+        return np.log(block, out=block)
+
+    def _apply(self, block: FloatArray) -> FloatArray:
+        out = self._linear(self._mixed(block))
+        out += self.intercepts_.astype(block.dtype)
+        return softmax(out)
+
+    def _described(self) -> dict[str, Any]:
+        """Return the temperature, the share of the uniform distribution, the strength, and its cross-validated losses."""
+        description: dict[str, Any] = {
+            "temperature": self.temperature_,
+            "uniform_share": 1 / (self.rows_ + 1),
+            "strength": self.strength_,
+        }
+        if self.searched_.size:
+            description["cross_validated_nll"] = {
+                f"{s:g}": nll for s, nll in self.searched_.tolist()
+            }
+        return description
+
+    #: Source of `_linear`, in ``w`` and ``logs``.
+    _product: ClassVar[str]
+
+    def _source(self, name: str) -> str:
+        n = self.rows_
+        mixed = f"np.log({n / (n + 1)!r} * softmax(z / {self.temperature_!r}) + {1 / (n + 1)!r} / z.shape[1])"
+        product = self._product.format(w=f"{name}_w", logs=mixed)
+        return (
+            f"{name}_w = {array_source(self.weights_)}\n"
+            f"{name}_b = {array_source(self.intercepts_)}\n\n\n"
+            f"def {name}_of(z):\n    return softmax({product} + {name}_b)\n"
+        )
+
+
+#: The same for a few passes with a full matrix, of structured scaling.
+QUICK_MATRIX = 2_000_000_000
+
+
+def _close_to_platt(facts: FitFacts) -> str:
+    """Why structured scaling is left out: its penalties suit any number of rows, but it is made for more than two classes."""
+    return "for two classes it comes close to Platt scaling." if facts.classes == 2 else ""
+
+
+def _slow_or_close_to_platt(facts: FitFacts) -> str:
+    """Why structured matrix scaling is left out: each pass costs rows times the square of the classes."""
+    if facts.rows * facts.classes**2 > QUICK_MATRIX:
+        return f"fitting its {facts.parameters:,} parameters takes long."
+    return _close_to_platt(facts)
+
+
+@recalibrator(
+    key="svs",
+    label="Structured vector scaling",
+    family="Parametric",
+    needs="logits",
+    reference="Berta et al. 2026",
+    formula=r"\mathrm{softmax}((1 + v) \circ \log q + c), \quad q = \tfrac{n}{n + 1} \mathrm{softmax}(z / T) + \tfrac{1}{(n + 1) K}",
+    left_out=_close_to_platt,
+    mixed_up_to=ANY_CLASSES,
+)
+class StructuredVectorScaling(StructuredMaps):
+    """Temperature scaling, followed by a factor and an offset for every class that stay near 1 and 0 unless the data say otherwise.
+
+    Parameters
+    ----------
+    strength : float or "cv"
+        Multiplier of the penalties. "cv": the one of 16, 8, ..., 1/16 with the lowest negative log-likelihood in 5-fold
+        cross-validation (of the map only; T is fitted to all rows).
+    floor, input
+        As in `TemperatureScaling`.
+
+    Attributes
+    ----------
+    temperature_ : float
+        T, fitted by maximum likelihood.
+    rows_ : int
+        n, the number of calibration rows.
+    weights_, intercepts_ : ndarray, shape (K,)
+        1 + v and c.
+    strength_ : float
+    searched_ : ndarray, shape (m, 2)
+        Strengths that were tried, and their cross-validated negative log-likelihood; empty for a given strength.
+
+    Notes
+    -----
+    v and c minimise the mean negative log-likelihood plus ``strength * K / n * (sum v^2 + sum c^2)``. Logits and their
+    log-probabilities give the same map.
+    """
+
+    _product = "{w} * {logs}"
+
+    def _problem(
+        self, scores: Scores, labels: IntArray, weights: FloatArray | None
+    ) -> VectorProblem:
+        return VectorProblem(scores.array, labels, weights=weights)
+
+    def _rates(self, k: int, classes: int) -> FloatArray:
+        return np.full((2, k), float(classes))
+
+    def _start(self, k: int) -> FloatArray:
+        return np.stack([np.ones(k), np.zeros(k)])
+
+    def _set_map(self, x: FloatArray, present: IntArray, classes: int) -> None:
+        self.weights_, self.intercepts_ = self._start(classes)
+        self.weights_[present], self.intercepts_[present] = x
+
+    def _linear(self, block: FloatArray) -> FloatArray:
+        block *= self.weights_.astype(block.dtype)
+        return block
+
+    def _described(self) -> dict[str, Any]:
+        return super()._described() | {
+            "weights": self.weights_.tolist(),
+            "intercepts": self.intercepts_.tolist(),
+        }
+
+
+#: Passes over the rows that a structured fit is assumed to need: the final one, and one in cross-validation.
+_STRUCTURED_PASSES, _STRUCTURED_SHORT = 20, 5
+
+
+@recalibrator(
+    key="sms",
+    label="Structured matrix scaling",
+    family="Parametric",
+    needs="logits",
+    reference="Berta et al. 2026",
+    formula=r"\mathrm{softmax}((I + D) \log q + c), \quad q = \tfrac{n}{n + 1} \mathrm{softmax}(z / T) + \tfrac{1}{(n + 1) K}",
+    left_out=_slow_or_close_to_platt,
+    mixed_up_to=100,
+)
+class StructuredMatrixScaling(StructuredMaps):
+    """Temperature scaling, followed by a linear map of all log-probabilities that stays near the identity unless the data say otherwise.
+
+    Parameters
+    ----------
+    strength : float or "cv"
+        As in `StructuredVectorScaling`.
+    max_seconds : float
+        A fit that is estimated to take longer is refused, and the estimate is given.
+    floor, input
+        As in `TemperatureScaling`.
+
+    Attributes
+    ----------
+    temperature_, rows_, strength_, searched_
+        As in `StructuredVectorScaling`.
+    weights_ : ndarray, shape (K, K)
+        I + D: row k holds the weights of all log-probabilities for class k.
+    intercepts_ : ndarray, shape (K,)
+        c.
+
+    Notes
+    -----
+    D and c minimise the mean negative log-likelihood plus ``strength / n`` times the sum of all squared parameters, each multiplied by
+    K (diagonal of D, and c) or by K (K - 1) (off-diagonal of D): the more classes, the less they mix.
+    """
+
+    weights_: FloatArray = learned(Numbers(("K", "K")))
+
+    def __init__(
+        self,
+        *,
+        strength: Strength = 1.0,
+        max_seconds: float = 60.0,
+        floor: FloorChoice = "auto",
+        input: Input = "probabilities",
+    ) -> None:
+        super().__init__(strength=strength, floor=floor, input=input)
+        self.max_seconds = max_seconds
+
+    _product = "{logs} @ {w}.T"
+
+    def _problem(
+        self, scores: Scores, labels: IntArray, weights: FloatArray | None
+    ) -> StructuredProblem:
+        return StructuredProblem(scores, labels, Penalty(np.zeros(())), weights=weights)
+
+    def _rates(self, k: int, classes: int) -> FloatArray:
+        rates = np.full((k, k + 1), float(classes * (classes - 1)))
+        rates[np.arange(k), np.arange(k)] = rates[:, -1] = classes
+        return rates
+
+    def _start(self, k: int) -> FloatArray:
+        return np.eye(k, k + 1)
+
+    def _set_map(self, x: FloatArray, present: IntArray, classes: int) -> None:
+        self.weights_, self.intercepts_ = np.eye(classes), np.zeros(classes)
+        self.weights_[np.ix_(present, present)] = x[:, :-1]
+        self.intercepts_[present] = x[:, -1]
+
+    def _refuse_if_slow(self, problem: LinearProblem, start: FloatArray) -> None:
+        passes = _STRUCTURED_PASSES
+        if self.strength == "cv":
+            passes += len(MULTIPLES) * (FOLDS - 1) * _STRUCTURED_SHORT
+        alternative = ", or give a number as 'strength'" if self.strength == "cv" else ""
+        refuse_if_slow(problem, start, passes, self.max_seconds, alternative)
+
+    def _linear(self, block: FloatArray) -> FloatArray:
+        return block @ self.weights_.T.astype(block.dtype)
+
+    def _described(self) -> dict[str, Any]:
+        return super()._described() | _matrix_described(self.weights_, self.intercepts_)
 
 
 # ---- Shared parts
@@ -417,15 +707,37 @@ def present_classes(
     return present, Scores(array, "logits", "logits"), np.searchsorted(present, labels)
 
 
-def separated_below(loss: float) -> float:
-    """Return the mean loss below which calibration rows count as separable, given the loss of a single temperature."""
-    return max(1e-3 * loss, 1e-6)
+def _warm_temperature(scores: Scores, labels: IntArray) -> Temperature:
+    """Fit a temperature to some of the rows, to start from."""
+    step = max(1, labels.size // 20_000)
+    return fit_temperature(scores.every(step), labels[::step])
 
 
-def runs_away(problem: LinearProblem, x: FloatArray, start: FloatArray) -> bool:
-    """Whether the rows are separable, perhaps but for ties: less than 1 nat of loss is left over all rows, or parameters are far above those at the start."""
-    largest = max(1.0, float(np.abs(start).max()))
-    return problem.n * problem.likelihood(x)[0] < 1 or bool(np.abs(x).max() > FURTHEST * largest)
+def _fitted_or_held(
+    problem: LinearProblem, start: FloatArray, warm: Temperature, strength: FloatArray
+) -> tuple[Minimum, bool]:
+    """Fit a map; where the rows are separable, perhaps but for ties, fit it again with penalties of this strength that hold it at the start.
+
+    They are separable if less than 1 nat of loss is left over all rows, or if parameters are far above those at the start. The
+    second result is whether they are.
+    """
+    minimum = fit_linear(problem, start, least=max(1e-3 * warm.loss, 1e-6))
+    furthest = FURTHEST * max(1.0, float(np.abs(start).max()))
+    nats_left = problem.n * problem.likelihood(minimum.x)[0]
+    if nats_left >= 1 and np.abs(minimum.x).max() <= furthest:
+        return minimum, False
+    problem.penalty = Penalty(strength, start)
+    return fit_linear(problem, start), True
+
+
+def _matrix_described(weights: FloatArray, intercepts: FloatArray) -> dict[str, Any]:
+    """Return the diagonal, the largest off-diagonal weight, and the intercepts."""
+    off = weights - np.diag(np.diag(weights))
+    return {
+        "diagonal": np.diag(weights).tolist(),
+        "largest_off_diagonal": float(np.abs(off).max()),
+        "intercepts": intercepts.tolist(),
+    }
 
 
 def _spread(scores: Scores) -> float:

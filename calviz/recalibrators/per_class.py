@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -13,20 +13,19 @@ from calviz.core.blocks import (
     IntArray,
     for_columns,
     for_row_blocks,
+    row_weights,
     rows_by_class,
 )
-from calviz.core.probabilities import Scores, ZeroFloor, row_sums
+from calviz.core.events import Ordered, ordered_events, ordered_rows
+from calviz.core.probabilities import Scores, ZeroFloor, complement, row_sums
 from calviz.recalibrators.base import BaseRecalibrator
-from calviz.recalibrators.logistic_fits import (
-    log_parts,
-)
 from calviz.recalibrators.maps import (
     UNCHANGED,
     OnePerMap,
     Piecewise,
     ProbabilityMap,
     arrays_source,
-    fields,
+    learned,
 )
 
 #: Multiple of the original probability that is added before normalising (Zhang 2020, section 3.3.2): without it a row
@@ -37,66 +36,82 @@ EPSILON = 1e-9
 ADDED = ZeroFloor(1e-15, clips=False)
 
 
+@dataclass(frozen=True, eq=False)
+class OneClass:
+    """What the map of one class is fitted to.
+
+    Attributes
+    ----------
+    k : int
+        The class.
+    score : ndarray, shape (n,)
+        Its probabilities, which may be overwritten.
+    hit_rows : ndarray of int, shape (m,)
+        The rows with this label, ascending.
+    weights : ndarray, shape (n,), optional
+        Row weights above 0 with a mean of 1; None if all are equal.
+    """
+
+    k: int
+    score: FloatArray
+    hit_rows: IntArray
+    weights: FloatArray | None
+
+    @property
+    def own(self) -> FloatArray:
+        """The row weights, 1 if all are equal."""
+        return row_weights(self.weights, self.score.size)
+
+    @property
+    def hit(self) -> BoolArray:
+        """Whether each row has this label."""
+        hit = np.zeros(self.score.size, dtype=np.bool_)
+        hit[self.hit_rows] = True
+        return hit
+
+    def in_order(self) -> tuple[Ordered, FloatArray | None]:
+        """Return scores and hits in ascending order, and the row weights in that order; the scores are overwritten."""
+        if self.weights is None:
+            return ordered_events(self.score, self.hit_rows), None
+        return ordered_rows(self.score, self.hit, self.weights)
+
+
 class OneVsRest(BaseRecalibrator):
     """Base of the methods with one map per class, a function of the probability of that class.
 
     With two classes only class 1 has a map, and class 0 gets the remaining probability.
     """
 
-    #: Each of these attributes is a list with one `Piecewise` per map.
-    fitted = fields(maps_=OnePerMap(ProbabilityMap()))
     #: Multiple of the original probability that is added before normalising.
     epsilon: ClassVar[float] = EPSILON
     #: With fewer calibration rows of a class a warning says so; 0 for no warning.
     rows_needed: ClassVar[int] = 10
     #: One map per class; with two classes, the map of class 1 alone.
-    maps_: list[Piecewise]
+    maps_: list[Piecewise] = learned(OnePerMap(ProbabilityMap()))
 
-    def _fit_column(self, k: int, column: FloatArray, hit_rows: IntArray) -> Piecewise:
-        """Fit the map of class k to its probabilities, shape (n,), which may be overwritten; `hit_rows` are the rows labelled k."""
+    def _fit_column(self, column: OneClass) -> Piecewise:
+        """Fit the map of a class."""
         raise NotImplementedError
 
-    def _weighted_column(
-        self, k: int, column: FloatArray, hit: BoolArray, weights: FloatArray
-    ) -> Piecewise:
-        """Fit the map of class k to its probabilities, hits, and row weights above 0, shape (n,) each."""
-        raise NotImplementedError
-
-    @property
-    def takes_weights(self) -> bool:
-        """Whether `fit` supports unequal row weights."""
-        return type(self)._weighted_column is not OneVsRest._weighted_column
-
-    def _fit(self, scores: Scores, labels: IntArray) -> None:
+    def _fit_weighted(self, scores: Scores, labels: IntArray, weights: FloatArray | None) -> None:
         hit_rows = rows_by_class(labels, scores.shape[1])
         counts = np.array([rows.size for rows in hit_rows])
-        self._fit_maps(scores, counts, lambda k, p: self._fit_column(k, p, hit_rows[k]))
-        if small := np.count_nonzero((counts > 0) & (counts < self.rows_needed)):
-            self._warn(
-                f"{small} of {counts.size} classes have fewer than {self.rows_needed} calibration rows: "
-                "their maps follow single rows."
-            )
-
-    def _fit_weighted(self, scores: Scores, labels: IntArray, weights: FloatArray) -> None:
-        counts = np.bincount(labels, minlength=scores.shape[1])
-        self._fit_maps(
-            scores, counts, lambda k, p: self._weighted_column(k, p, labels == k, weights)
-        )
-
-    def _fit_maps(
-        self, scores: Scores, counts: IntArray, fit: Callable[[int, FloatArray], Piecewise]
-    ) -> None:
-        """Fit the map of each class that has rows, from its number and its probabilities."""
         start = 1 if counts.size == 2 else 0
-        maps: list[Piecewise] = [UNCHANGED] * (counts.size - start)
+        maps = [UNCHANGED] * (counts.size - start)
 
         def work(k: int, column: FloatArray) -> None:
             if counts[k]:
-                maps[k - start] = fit(k, column)
+                maps[k - start] = self._fit_column(OneClass(k, column, hit_rows[k], weights))
 
         for_columns(scores.whole(), work, start=start, wide=True)
         self.maps_ = maps
         self._warn_absent(counts, "their probabilities are only normalised")
+        small = np.count_nonzero((counts > 0) & (counts < self.rows_needed))
+        if small and weights is None:
+            self._warn(
+                f"{small} of {counts.size} classes have fewer than {self.rows_needed} calibration rows: "
+                "their maps follow single rows."
+            )
 
     def _transform(self, scores: Scores, out: FloatArray) -> None:
         start = 1 if scores.shape[1] == 2 else 0
@@ -174,8 +189,7 @@ def {name}_of(p):
 class OneMap(BaseRecalibrator):
     """Base of the methods whose fit is one piecewise function, `map_`."""
 
-    fitted = fields(map_=ProbabilityMap())
-    map_: Piecewise
+    map_: Piecewise = learned(ProbabilityMap())
 
     def _described(self) -> dict[str, Any]:
         """Return the number of points of the map, and the range of its values."""
@@ -245,6 +259,21 @@ def {name}_of(p):
     out = 1 / (1 + np.exp(-margin)) + {_LEAST!r} * p
     return out / out.sum(axis=1, keepdims=True)
 """
+
+
+def log_parts(
+    scores: Scores, rows: slice, dtype: type | None = None
+) -> tuple[FloatArray, FloatArray]:
+    """Return log p and log(1 - p) of every class, shape (b, K); with two classes, of class 1 alone, shape (b, 1)."""
+    if scores.shape[1] == 2:
+        log_probs = Scores(scores.array, scores.given, "log-probabilities", scores.floor)
+        block = log_probs.block(rows, dtype)
+        return block[:, 1:], block[:, :1]
+    probs = Scores(scores.array, scores.given, "probabilities").block(rows, dtype)
+    rest = complement(probs)
+    for part in (probs, rest):
+        np.log(scores.raise_zeros(part), out=part)
+    return probs, rest
 
 
 def sigmoid(margin: FloatArray) -> FloatArray:

@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Generic, TypeVar
 
 import numpy as np
 
 from calviz.core.blocks import BoolArray, FloatArray, IntArray, checkpoint
+from calviz.core.errors import NotAvailable
 from calviz.recalibrators.softmax_losses import (
     Inverse,
     LinearProblem,
-    MatrixProblem,
     Penalty,
     Product,
-    VectorProblem,
     rounding_of,
 )
 
@@ -31,32 +30,26 @@ _EASY, _HARD = 50, 4
 _CLASSWISE_PASSES = 15
 #: A hard fit ends when the possible gain is below this, in nats over all rows: far below a standard error of its parameters.
 _NATS = 0.1
+#: Largest number of passes of an easy fit.
+_MOST_PASSES = 300
 #: Large data are first fitted to a part of their rows: at least about this many.
 _WARM_ROWS = 8_000
 
 
-def fit_linear(
-    problem: LinearProblem,
-    start: FloatArray,
-    *,
-    tolerance: float | None = None,
-    max_passes: int = 300,
-    least: float = -np.inf,
-) -> Minimum:
+def fit_linear(problem: LinearProblem, start: FloatArray, *, least: float = -np.inf) -> Minimum:
     """Minimise the loss of a problem; with many rows first on a part of them, and with the Hessian recomputed on the way.
 
     Parameters
     ----------
-    problem, start, tolerance, max_passes
-        As in `minimise`; the default tolerance is that of the working precision.
+    problem, start
+        As in `minimise`.
     least : float
         Mean loss below which the data count as separable, and the search ends.
     """
-    if tolerance is None:
-        tolerance = TOLERANCE if problem.dtype is np.float64 else TOLERANCE_SINGLE
+    tolerance = TOLERANCE if problem.dtype is np.float64 else TOLERANCE_SINGLE
     warm = warm_start(problem, start, least)
     tolerances = (*problem.phases, tolerance) if warm is start else (1e-4, tolerance)
-    return _in_phases(problem, warm, tolerances, max_passes, least)
+    return _in_phases(problem, warm, tolerances, _MOST_PASSES, least)
 
 
 def warm_start(problem: LinearProblem, start: FloatArray, least: float = -np.inf) -> FloatArray:
@@ -76,57 +69,49 @@ def _in_phases(
     max_passes: int,
     least: float,
 ) -> Minimum:
-    passes = 0
     minimum = Minimum(start, np.inf, False, 0)
-    exact = problem.dtype
-    in_blocks = isinstance(problem, MatrixProblem) and problem.in_blocks
-    hard = False
+    exact, hard = problem.dtype, False
+
+    def search(tolerance: float, passes: int) -> Minimum:
+        # Nothing else keeps an inverse, which may be as large as the data.
+        inverse = problem.inverse(minimum.x)
+        how: Any = {"least": least, "rounding": rounding_of(problem.dtype)}
+        found = minimise(
+            problem.at, minimum.x, inverse, tolerance=tolerance, max_passes=passes, **how
+        )
+        return replace(found, passes=minimum.passes + found.passes)
+
     for tolerance in tolerances:
         # Single precision is enough on the way; the last phase has the precision of the data.
         problem.dtype = exact if tolerance < TOLERANCE_SINGLE else np.float32
-        accuracy: dict[str, Any] = {"least": least, "rounding": rounding_of(problem.dtype)}
-        if isinstance(problem, VectorProblem) and problem.classwise_hessian:
-            minimum = minimise(
-                problem.at,
-                minimum.x,
-                problem.inverse(minimum.x),
-                # The gain that such a Hessian predicts is less than the possible gain.
-                tolerance=0.1 * tolerance,
-                max_passes=min(_CLASSWISE_PASSES, max_passes),
-                **accuracy,
-            )
-            passes += minimum.passes
+        if problem.classwise_hessian:
+            # The gain that such a Hessian predicts is less than the possible gain.
+            minimum = search(0.1 * tolerance, min(_CLASSWISE_PASSES, max_passes))
             # If not converged, some classes move together, and their common curvature is needed.
             problem.classwise_hessian = minimum.converged
             if minimum.converged:
                 continue
         if not hard:
-            pass_limit = min(_EASY, max_passes) if in_blocks else max_passes - passes
-            # Nothing else keeps an inverse, which may be as large as the data.
-            minimum = minimise(
-                problem.at,
-                minimum.x,
-                problem.inverse(minimum.x),
-                tolerance=tolerance,
-                max_passes=pass_limit,
-                **accuracy,
+            easy = problem.in_blocks
+            minimum = search(
+                tolerance, min(_EASY, max_passes) if easy else max_passes - minimum.passes
             )
-            passes += minimum.passes
-            hard = in_blocks and not minimum.converged
-        if hard and isinstance(problem, MatrixProblem):
-            minimum = truncated_newton(
+            hard = easy and not minimum.converged
+        if hard:
+            found = truncated_newton(
                 problem.at,
                 minimum.x,
                 problem.inverse,
                 problem.hessian,
                 tolerance=max(tolerance, _NATS / problem.n),
-                max_passes=_HARD * max_passes - passes,
-                **accuracy,
+                max_passes=_HARD * max_passes - minimum.passes,
+                least=least,
+                rounding=rounding_of(problem.dtype),
             )
-            passes += minimum.passes
+            minimum = replace(found, passes=minimum.passes + found.passes)
         if not minimum.converged or minimum.value < least:
             break
-    return Minimum(minimum.x, minimum.value, minimum.converged, passes)
+    return minimum
 
 
 #: With more entries than this, the tolerance of the mean loss is this many nats: calibrated probabilities are then accurate to about 1e-5.
@@ -175,21 +160,27 @@ def fit_penalised(problem: LinearProblem, start: FloatArray) -> Minimum:
                 break
         if minimum.converged:
             break
-        if isinstance(problem, VectorProblem):
-            # Some classes move together, and their common curvature is needed.
-            problem.classwise_hessian = False
+        # Some classes move together, and their common curvature is needed.
+        problem.classwise_hessian = False
     problem.dtype = exact
     return Minimum(minimum.x, minimum.value, minimum.converged, passes)
 
 
-def seconds_of_a_pass(problem: LinearProblem, x: FloatArray) -> float:
-    """Estimate the seconds of one evaluation of the loss on all rows, from some of them."""
+def refuse_if_slow(
+    problem: LinearProblem, x: FloatArray, passes: int, most: float, alternative: str
+) -> None:
+    """Raise NotAvailable, which also names an alternative, if so many passes over all rows would take longer than `most` seconds."""
     rows = min(problem.n, 2_000)
     part = problem.every(max(1, problem.n // rows))
     # Thread time, because wall-clock time says little on a busy machine.
     began = time.thread_time()
     part.likelihood(x)
-    return (time.thread_time() - began) * problem.n / rows
+    seconds = (time.thread_time() - began) * problem.n / rows * passes
+    if seconds > most:
+        raise NotAvailable(
+            f"fitting {problem.k * (problem.k + 1):,} parameters to {problem.n:,} rows would take about {seconds:,.0f} seconds, "
+            f"above the limit of {most:,.0f}; raise 'max_seconds'{alternative}."
+        )
 
 
 # ---- Penalty strengths
@@ -234,11 +225,7 @@ class StrengthSearch(Generic[S]):
         self.folds = min(folds, problem.labels.size)  # no fold is empty
         self.fold_of = _folds_in_order(problem.labels, self.folds)
         # One Hessian serves all folds and strengths: it is only a preconditioner.
-        self.blocks = (
-            problem.blocks(start)
-            if isinstance(problem, MatrixProblem) and problem.in_blocks
-            else None
-        )
+        self.blocks = problem.blocks(start) if problem.in_blocks else None
         self.reached = [start] * self.folds
         self.losses: list[float] = []
 
@@ -250,7 +237,7 @@ class StrengthSearch(Generic[S]):
             self.problem.penalty = self.penalty(self.problem, strengths)
             # The inverses for the previous strength are as large as the data: free them before making new ones.
             shared = inverse = None
-            if self.blocks is not None and isinstance(self.problem, MatrixProblem):
+            if self.blocks is not None:
                 shared = self.problem.by_class(self.blocks)
             losses.append(0.0)
             for fold in range(self.folds):
@@ -304,6 +291,8 @@ def _folds_in_order(labels: IntArray, folds: int) -> IntArray:
 Function = Callable[[FloatArray], tuple[float, FloatArray]]
 #: Steps, the change of the gradient along each, and 1 over their inner product.
 CurvaturePairs = list[tuple[FloatArray, FloatArray, float]]
+#: Number of past steps that correct a preconditioner.
+_MEMORY = 12
 
 
 @dataclass(frozen=True, eq=False)
@@ -333,7 +322,6 @@ def minimise(
     *,
     tolerance: float,
     max_passes: int = 200,
-    memory: int = 12,
     least: float = -np.inf,
     rounding: float = 1e-14,
     pairs: CurvaturePairs | None = None,
@@ -352,8 +340,6 @@ def minimise(
     tolerance : float
         The search ends when the quadratic model predicts a smaller decrease than this.
     max_passes : int
-    memory : int
-        Number of past steps that correct the preconditioner.
     least : float
         Value below which the search ends.
     rounding : float
@@ -367,41 +353,24 @@ def minimise(
     pair_dtype : type
         The dtype in which steps are kept.
     """
-    x: FloatArray = np.array(start, dtype=np.float64)
-    value, gradient = function(x)
-    passes = 1
     pairs = [] if pairs is None else pairs
-    while passes < max_passes:
-        checkpoint()
-        if value < least:
-            return Minimum(x, value, True, passes)
-        direction = -_two_loops(gradient, pairs, inverse)
-        slope = float(np.vdot(gradient, direction))
-        if slope >= 0:
+
+    def direction(x: FloatArray, gradient: FloatArray) -> tuple[FloatArray, int]:
+        step = -_two_loops(gradient, pairs, inverse)
+        if pairs and np.vdot(gradient, step) >= 0:
             # Rounding errors have made the pairs useless: start again from the preconditioner.
-            if not pairs:
-                return Minimum(x, value, True, passes)
             pairs.clear()
-            continue
-        if -slope / 2 < tolerance:
-            return Minimum(x + direction if last_step else x, value, True, passes)
-        step = descend(
-            function, x, value, direction, slope, most=max_passes - passes, rounding=rounding
-        )
-        passes += step.passes
-        if not step.lower:
-            return Minimum(x, value, passes < max_passes, passes)
-        trial, new_value, new_gradient = step.x, step.value, step.gradient
-        moved, turned = trial - x, new_gradient - gradient
-        bend = float(np.vdot(moved, turned))
-        if (
-            bend
-            > 1e-12 * float(np.vdot(turned, turned)) ** 0.5 * float(np.vdot(moved, moved)) ** 0.5
-        ):
+            step = -inverse(gradient)
+        return step, 0
+
+    def learn(moved: FloatArray, turned: FloatArray) -> None:
+        bend, size = float(np.vdot(moved, turned)), np.vdot(turned, turned) * np.vdot(moved, moved)
+        if bend > 1e-12 * float(size) ** 0.5:
             pairs.append((moved.astype(pair_dtype), turned.astype(pair_dtype), 1 / bend))
-            del pairs[:-memory]
-        x, value, gradient = trial, new_value, new_gradient
-    return Minimum(x, value, False, passes)
+            del pairs[:-_MEMORY]
+
+    limits: Any = {"tolerance": tolerance, "max_passes": max_passes, "rounding": rounding}
+    return _search(function, start, direction, learn, least=least, last_step=last_step, **limits)
 
 
 def _two_loops(gradient: FloatArray, pairs: CurvaturePairs, inverse: Inverse) -> FloatArray:
@@ -433,7 +402,7 @@ def truncated_newton(
     least: float = -np.inf,
     rounding: float = 1e-14,
 ) -> Minimum:
-    """Minimise functions whose curvature changes too much on the way for L-BFGS.
+    """Minimise functions whose curvature changes too much on the way for L-BFGS, by conjugate gradients in each step.
 
     Parameters
     ----------
@@ -444,90 +413,78 @@ def truncated_newton(
     max_passes : int
         Largest number of evaluations of the function and products with the Hessian together.
     """
+
+    def direction(x: FloatArray, gradient: FloatArray) -> tuple[FloatArray, int]:
+        # The inverse first, because making it takes more memory than keeping it.
+        precondition, product = inverse(x), hessian(x)
+        step, residual = np.zeros_like(gradient), -gradient
+        turned = precondition(residual)
+        along, size = turned, float(np.vdot(residual, turned))
+        first, products = size, 0
+        while products < _PRODUCTS and size > _RESIDUAL**2 * first:
+            checkpoint()
+            products += 1
+            bent = product(along)
+            length = size / float(np.vdot(along, bent))
+            step += length * along
+            residual = residual - length * bent
+            turned = precondition(residual)
+            before, size = size, float(np.vdot(residual, turned))
+            along = turned + size / before * along
+        return step, products
+
+    limits: Any = {"tolerance": tolerance, "max_passes": max_passes, "rounding": rounding}
+    return _search(function, start, direction, lambda *_: None, least=least, **limits)
+
+
+def _search(
+    function: Function,
+    start: FloatArray,
+    direction: Callable[[FloatArray, FloatArray], tuple[FloatArray, int]],
+    learn: Callable[[FloatArray, FloatArray], None],
+    *,
+    tolerance: float,
+    max_passes: int,
+    least: float,
+    rounding: float,
+    last_step: bool = False,
+) -> Minimum:
+    """Descend along directions (from a point and its gradient; with the passes that they took), until little can be gained.
+
+    `learn` is told each step, and the change of the gradient along it; other parameters are those of `minimise`.
+    """
     x: FloatArray = np.array(start, dtype=np.float64)
     value, gradient = function(x)
     passes = 1
-    while passes < max_passes and value >= least:
-        # The inverse first, because making it takes more memory than keeping it.
-        direction, products = _step(gradient, inverse(x), hessian(x))
-        passes += products
-        slope = float(np.vdot(gradient, direction))
-        if -slope / 2 < tolerance:
+    while passes < max_passes:
+        checkpoint()
+        if value < least:
             return Minimum(x, value, True, passes)
-        step = descend(
-            function, x, value, direction, slope, most=max_passes - passes, rounding=rounding
-        )
-        passes += step.passes
-        if not step.lower:
+        step, spent = direction(x, gradient)
+        passes += spent
+        slope = float(np.vdot(gradient, step))
+        if slope >= 0:
+            return Minimum(x, value, True, passes)
+        if -slope / 2 < tolerance:
+            return Minimum(x + step if last_step else x, value, True, passes)
+        length, lower = 1.0, False
+        while True:
+            trial = x + length * step
+            new_value, new_gradient = function(trial)
+            passes += 1
+            # Armijo's rule.
+            lower = new_value <= value + 1e-4 * length * slope
+            # The predicted decrease is below the rounding of the value: this is the minimum.
+            lost = abs(length * slope) < rounding * (abs(value) + 1e-3)
+            if lower or lost or passes >= max_passes:
+                break
+            checkpoint()
+            # The minimum of the parabola through both values and the slope.
+            bend = new_value - value - length * slope
+            shorter = -slope * length**2 / (2 * bend) if np.isfinite(bend) else 0.0
+            length = float(np.clip(shorter, 0.1 * length, 0.5 * length))
+        if not lower:
             return Minimum(x, value, passes < max_passes, passes)
-        x, value, gradient = step.x, step.value, step.gradient
+        learn(trial - x, new_gradient - gradient)
+        x, value, gradient = trial, new_value, new_gradient
     return Minimum(x, value, value < least, passes)
-
-
-def _step(gradient: FloatArray, precondition: Inverse, hessian: Product) -> tuple[FloatArray, int]:
-    """Return an approximate Newton step, and the number of products that it took."""
-    step = np.zeros_like(gradient)
-    residual = -gradient
-    turned = precondition(residual)
-    along, size = turned, float(np.vdot(residual, turned))
-    first, products = size, 0
-    while products < _PRODUCTS and size > _RESIDUAL**2 * first:
-        checkpoint()
-        products += 1
-        bent = hessian(along)
-        length = size / float(np.vdot(along, bent))
-        step += length * along
-        residual = residual - length * bent
-        turned = precondition(residual)
-        before, size = size, float(np.vdot(residual, turned))
-        along = turned + size / before * along
-    return step, products
-
-
-@dataclass(frozen=True, eq=False)
-class Descent:
-    """Result of a search along a direction.
-
-    Attributes
-    ----------
-    x, gradient : ndarray
-    value : float
-    lower : bool
-        Whether the decrease was sufficient; if not, this is the minimum up to rounding, or `most` evaluations were spent.
-    passes : int
-        Number of evaluations of the function.
-    """
-
-    x: FloatArray
-    value: float
-    gradient: FloatArray
-    lower: bool
-    passes: int
-
-
-def descend(
-    function: Function,
-    x: FloatArray,
-    value: float,
-    direction: FloatArray,
-    slope: float,
-    *,
-    most: int,
-    rounding: float,
-) -> Descent:
-    """Backtracking search along a direction: shorten the step until the decrease is sufficient (Armijo's rule)."""
-    length, passes = 1.0, 0
-    while True:
-        checkpoint()
-        trial = x + length * direction
-        new_value, gradient = function(trial)
-        passes += 1
-        lower = new_value <= value + 1e-4 * length * slope
-        # The predicted decrease is below the rounding of the value: this is the minimum.
-        lost = abs(length * slope) < rounding * (abs(value) + 1e-3)
-        if lower or lost or passes >= most:
-            return Descent(trial, new_value, gradient, lower, passes)
-        # The minimum of the parabola through both values and the slope.
-        bend = new_value - value - length * slope
-        shorter = -slope * length**2 / (2 * bend) if np.isfinite(bend) else 0.0
-        length = float(np.clip(shorter, 0.1 * length, 0.5 * length))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from copy import copy
 from dataclasses import dataclass
 from typing import ClassVar, Self
 
@@ -10,8 +11,8 @@ import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve, eigh
 from scipy.linalg.blas import sspmv
 
-from calviz.core.blocks import FloatArray, IntArray, row_blocks, sum_over_blocks
-from calviz.core.probabilities import Scores, raise_to, row_sums
+from calviz.core.blocks import FloatArray, IntArray, row_blocks, row_weights, sum_over_blocks
+from calviz.core.probabilities import Scores, raise_to, row_sums, softmax
 
 #: An approximate inverse Hessian, applied to a vector.
 Inverse = Callable[[FloatArray], FloatArray]
@@ -46,70 +47,147 @@ HESSIAN_ROWS = 4_000
 BLOCK_BYTES = 1 << 18
 
 
-class SoftmaxProblem:
-    """The rows of a problem, their weights, and the penalty on its parameters; a subclass defines the mean loss.
+class LinearProblem:
+    """The mean loss of ``softmax`` of linear scores, with a penalty on the parameters; a subclass says which linear scores.
+
+    Parameters
+    ----------
+    scores : Scores
+    labels : ndarray of int, shape (n,)
+    penalty : Penalty
+    scale : float
+        Factor of the scores.
+    weights : ndarray, shape (n,), optional
+        Row weights; all 1 by default.
 
     Attributes
     ----------
-    labels : ndarray of int, shape (n,)
     n, k : int
         Rows and classes.
-    penalty : Penalty
     rows : ndarray of int, shape (n,), optional
         The rows to use, or None for all; they are taken block by block, never copied as a whole.
-    weights : ndarray, shape (n,), optional
-        Row weights; None if all are equal.
     dtype : type
         The precision of the computation.
+    phases : tuple of float
+        Tolerances at which recomputing the Hessian is worthwhile.
+    classwise_hessian : bool
+        Whether the Hessian treats the classes as independent.
+    in_blocks : bool
+        Whether the Hessian is computed class by class, and the rest is learned on the way.
     """
+
+    phases: tuple[float, ...]
+    classwise_hessian: bool = False
+    in_blocks: bool = False
+    rows: IntArray | None = None
 
     def __init__(
         self,
-        scores: FloatArray,
+        scores: Scores,
         labels: IntArray,
         penalty: Penalty,
-        rows: IntArray | None,
-        weights: FloatArray | None,
+        scale: float = 1.0,
+        weights: FloatArray | None = None,
     ) -> None:
-        self.labels, self.penalty, self.rows, self.weights = labels, penalty, rows, weights
-        self.n, self.k = labels.size, int(scores.shape[1])
-        self.dtype = working_type(scores)
-
-    def likelihood(self, x: FloatArray) -> tuple[float, FloatArray]:
-        """Return the mean loss and its gradient, without the penalty."""
-        raise NotImplementedError
+        self.scores, self.labels, self.penalty, self.scale = scores, labels, penalty, scale
+        self.n, self.k = labels.size, scores.shape[1]
+        self.weights = row_weights(weights, self.n)
+        self.dtype = working_type(scores.array)
 
     def at(self, x: FloatArray) -> tuple[float, FloatArray]:
         """Return the penalised mean loss and its gradient."""
         return self.penalty.add(x, *self.likelihood(x))
 
-    def _restricted(
-        self,
-        labels: IntArray,
-        weights: FloatArray | None,
-        *,
-        step: int = 1,
-        rows: IntArray | None = None,
-    ) -> Self:
-        """Return the problem on every `step`-th of the stored scores, or on those at `rows`, with these labels and weights."""
+    def likelihood(self, x: FloatArray) -> tuple[float, FloatArray]:
+        """Return the mean loss and its gradient, without the penalty."""
+        parameters: FloatArray = x.astype(self.dtype)
+        total = self._mean(lambda rows: self._sums(parameters, rows))
+        return float(total[-1]), total[:-1].reshape(x.shape)
+
+    def _sums(self, x: FloatArray, rows: slice) -> FloatArray:
+        """Return the gradient, summed over a block of rows, and at the end the loss."""
+        raise NotImplementedError
+
+    def inverse(self, x: FloatArray) -> Inverse:
+        """Return an approximate inverse Hessian."""
+        raise NotImplementedError
+
+    def blocks(self, x: FloatArray) -> FloatArray:
+        """Return what `by_class` takes, if the Hessian is computed class by class."""
+        raise NotImplementedError
+
+    def by_class(self, blocks: FloatArray, *, out: FloatArray | None = None) -> Inverse:
+        """Return the inverse Hessian of the classes apart, from their `blocks`."""
+        raise NotImplementedError
+
+    def hessian(self, x: FloatArray) -> Product:
+        """Return the product with the Hessian at a point, if that may be computed class by class."""
         raise NotImplementedError
 
     def every(self, step: int) -> Self:
         """Return the problem on every `step`-th row."""
         if self.rows is not None:
             return self.of_rows(np.arange(0, self.n, step))
-        weights = None if self.weights is None else self.weights[::step]
-        return self._restricted(self.labels[::step], weights, step=step)
+        return self._part(slice(None, None, step), self.scores.every(step), None)
 
     def of_rows(self, rows: IntArray) -> Self:
         """Return the problem on some of these rows."""
-        weights = None if self.weights is None else self.weights[rows]
-        stored = rows if self.rows is None else self.rows[rows]
-        return self._restricted(self.labels[rows], weights, rows=stored)
+        return self._part(rows, self.scores, rows if self.rows is None else self.rows[rows])
 
-    def _stored(self, rows: slice) -> slice | IntArray:
-        """Return where the scores of a run of these rows are stored."""
-        return rows if self.rows is None else self.rows[rows]
+    def _part(self, chosen: slice | IntArray, scores: Scores, rows: IntArray | None) -> Self:
+        part = copy(self)
+        part.labels, part.weights = self.labels[chosen], self.weights[chosen]
+        part.n, part.scores, part.rows = part.labels.size, scores, rows
+        part.dtype = working_type(scores.array)
+        return part
+
+    def some(self, rows: int) -> Self:
+        """Return the problem on about this many of the rows, evenly spaced, in the same precision."""
+        part = self.every(max(1, self.n // rows))
+        part.dtype = self.dtype
+        return part
+
+    def _inputs(self, rows: slice) -> FloatArray:
+        """Return the scores of a block, for reading only."""
+        stored = rows if self.rows is None else self.rows[rows]
+        known = self.scores.as_given
+        z = self.scores.array[stored] if known else self.scores.block(stored)
+        z = np.asarray(z, dtype=self.dtype)
+        return z if self.scale == 1 else z * self.dtype(self.scale)
+
+    def _own(self, rows: slice) -> FloatArray:
+        """Return the row weights of a block, as a column."""
+        return self.weights[rows, None].astype(self.dtype)
+
+    def _mean(self, work: Callable[[slice], FloatArray]) -> FloatArray:
+        array = self.scores.array[: self.n]
+        return sum_over_blocks(array, work, block_bytes=self._block_bytes) / self.n
+
+    @property
+    def _block_bytes(self) -> int:
+        return BLOCK_BYTES
+
+    def _residuals(self, u: FloatArray, rows: slice) -> tuple[FloatArray, float]:
+        """Turn the linear scores of a block into residuals, in place, each row multiplied by a factor.
+
+        Returns
+        -------
+        share : ndarray, shape (b, 1)
+            The row weights divided by these factors.
+        loss : float
+            The weighted sum of -log p of the labels.
+        """
+        of_labels = np.arange(u.shape[0]), self.labels[rows]
+        u -= u.max(axis=1, keepdims=True)
+        label_scores = u[of_labels]
+        raise_to(-80, u)
+        np.exp(u, out=u)
+        total = row_sums(u)
+        loss = self.weights[rows] @ np.subtract(np.log(total), label_scores, dtype=np.float64)
+        # Terms that nearly cancel are subtracted before they are added up over the rows, because single precision would lose the
+        # difference of the two sums.
+        u[of_labels] -= total
+        return self._own(rows) / total[:, None], float(loss)
 
 
 # ---- Vector scaling
@@ -119,7 +197,7 @@ class SoftmaxProblem:
 TOGETHER = 200
 
 
-class VectorProblem(SoftmaxProblem):
+class VectorProblem(LinearProblem):
     """Mean NLL of ``softmax(w * z + b)``; parameters have shape (2, K): w, then b."""
 
     def __init__(
@@ -127,82 +205,42 @@ class VectorProblem(SoftmaxProblem):
         z: FloatArray,
         labels: IntArray,
         penalty: Penalty | None = None,
-        rows: IntArray | None = None,
         weights: FloatArray | None = None,
     ) -> None:
-        if penalty is None:
-            penalty = Penalty(np.zeros((2, z.shape[1])))
-        super().__init__(z, labels, penalty, rows, weights)
-        self.z = z
-        #: Tolerances at which recomputing the Hessian is worthwhile.
-        self.phases: tuple[float, ...] = (1e-3, 1e-5) if self.k <= TOGETHER else ()
-        #: Whether the Hessian treats the classes as independent.
+        no_penalty = Penalty(np.zeros((2, z.shape[1])))
+        super().__init__(
+            Scores(z, "logits", "logits"), labels, penalty or no_penalty, weights=weights
+        )
         self.classwise_hessian = self.k > TOGETHER
+        self.phases = () if self.classwise_hessian else (1e-3, 1e-5)
 
-    def _restricted(
-        self,
-        labels: IntArray,
-        weights: FloatArray | None,
-        *,
-        step: int = 1,
-        rows: IntArray | None = None,
-    ) -> Self:
-        return type(self)(self.z[::step], labels, self.penalty, rows, weights)
+    def _sums(self, x: FloatArray, rows: slice) -> FloatArray:
+        z, u = self._inputs_and_scores(x, rows)
+        share, loss = self._residuals(u, rows)
+        by_offset = share[:, 0] @ u
+        u *= z
+        return np.concatenate([share[:, 0] @ u, by_offset, [loss]])
 
-    def likelihood(self, x: FloatArray) -> tuple[float, FloatArray]:
-        """Return the mean loss and its gradient, without the penalty."""
-        k = self.k
-
-        def work(rows: slice) -> FloatArray:
-            z, e, total, loss = self._exponentials(x, rows)
-            # Residuals, times the row sums: terms that nearly cancel are subtracted before they are added up over the rows, because
-            # single precision would lose the difference of the two sums.
-            e[np.arange(total.size), self.labels[rows]] -= total
-            weight = 1 / total
-            if self.weights is not None:
-                weight *= self.weights[rows].astype(weight.dtype)
-            sums = np.empty(2 * k + 1)
-            sums[k : 2 * k] = weight @ e
-            e *= z
-            sums[:k] = weight @ e
-            sums[-1] = loss
-            return sums
-
-        total = sum_over_blocks(self.z[: self.n], work) / self.n
-        return float(total[-1]), total[:-1].reshape(2, k)
-
-    def _scores(self, rows: slice) -> FloatArray:
-        z: FloatArray = np.asarray(self.z[self._stored(rows)], dtype=self.dtype)
-        return z
-
-    def _exponentials(
-        self, x: FloatArray, rows: slice
-    ) -> tuple[FloatArray, FloatArray, FloatArray, float]:
-        """Return the scores of a block, numerators of its probabilities, their row sums, and the sum of -log p of the labels."""
+    def _inputs_and_scores(self, x: FloatArray, rows: slice) -> tuple[FloatArray, FloatArray]:
         w, b = x.astype(self.dtype)
-        z = self._scores(rows)
-        e = z * w
-        e += b
-        weights = None if self.weights is None else self.weights[rows]
-        total, loss = exponentiate(e, self.labels[rows], weights)
-        return z, e, total, loss
+        z = self._inputs(rows)
+        u = z * w
+        u += b
+        return z, u
 
     def inverse(self, x: FloatArray) -> Inverse:
         """Return an approximate inverse Hessian: from some of the rows, or class by class (see `classwise_hessian`)."""
         if self.classwise_hessian:
             return self._by_class(x)
-        part = self.every(max(1, self.n // max(HESSIAN_ROWS, 6 * self.k)))
-        part.dtype = self.dtype
-        w, b = x.astype(self.dtype)
-        k = self.k
+        part, k = self.some(max(HESSIAN_ROWS, 6 * self.k)), self.k
         h = np.zeros((2 * k, 2 * k))
         diagonal = np.zeros((3, k))
-        block_bytes = max(BLOCK_BYTES, k * k * self.z.itemsize)
-        for rows in row_blocks(self.z[: part.n], block_bytes=block_bytes):
-            z, labels = part._scores(rows), part.labels
-            p, _ = probabilities(z * w + b, labels[rows])
+        array = part.scores.array[: part.n]
+        for rows in row_blocks(array, block_bytes=max(BLOCK_BYTES, k * k * array.itemsize)):
+            z, u = part._inputs_and_scores(x, rows)
+            p = softmax(u)
             pz = p * z
-            weighted = p if part.weights is None else p * part.weights[rows, None].astype(p.dtype)
+            weighted = p * part._own(rows)
             weighted_z = weighted * z
             diagonal += (
                 np.einsum("ij,ij->j", weighted_z, z),
@@ -227,22 +265,19 @@ class VectorProblem(SoftmaxProblem):
 
         Where no group of classes moves together, this is nearly the whole Hessian, and costs one pass.
         """
-        k = self.k
 
         def work(rows: slice) -> FloatArray:
-            z, p, total, _ = self._exponentials(x, rows)
-            p /= total[:, None]
+            z, u = self._inputs_and_scores(x, rows)
+            p = softmax(u)
             p -= p * p
-            ones = np.ones(p.shape[0], dtype=p.dtype)
-            if self.weights is not None:
-                ones *= self.weights[rows].astype(p.dtype)
-            sums = np.empty((3, k))
+            own = self._own(rows)[:, 0]
+            sums = np.empty((3, self.k))
             for power in range(3):
-                sums[power] = ones @ p
+                sums[power] = own @ p
                 p *= z
             return sums
 
-        constant, mixed, square = sum_over_blocks(self.z[: self.n], work) / self.n
+        constant, mixed, square = self._mean(work)
         square, constant = (square, constant) + 2 * self.penalty.weights
         # A class about which no row is uncertain has no curvature.
         constant = constant + 1e-9 * (1 + constant.max())
@@ -262,23 +297,11 @@ _ROWS_PER_CLASS = 100
 _HESSIAN_BYTES = 1 << 19
 
 
-class MatrixProblem(SoftmaxProblem):
+class MatrixProblem(LinearProblem):
     """Mean NLL of ``softmax(W z + b)``; parameters have shape (K, K + 1): W, with b as the last column."""
 
     #: Up to this many parameters the whole Hessian is computed.
     most_dense: ClassVar[int] = 2_600
-
-    def __init__(
-        self,
-        scores: Scores,
-        labels: IntArray,
-        penalty: Penalty,
-        scale: float = 1.0,
-        rows: IntArray | None = None,
-        weights: FloatArray | None = None,
-    ) -> None:
-        super().__init__(scores.array, labels, penalty, rows, weights)
-        self.scores, self.scale = scores, scale
 
     @property
     def dense(self) -> bool:
@@ -286,59 +309,29 @@ class MatrixProblem(SoftmaxProblem):
         return self.k * (self.k + 1) <= self.most_dense
 
     @property
-    def in_blocks(self) -> bool:
+    def in_blocks(self) -> bool:  # type: ignore[override]
         """Whether the Hessian is computed class by class."""
         return not self.dense and self.k <= BLOCKS
 
     @property
-    def phases(self) -> tuple[float, ...]:
+    def phases(self) -> tuple[float, ...]:  # type: ignore[override]
         """Tolerances at which recomputing the Hessian is worthwhile."""
         if self.dense:
             return (1e-3,)
         return (1e-6,) if self.in_blocks else ()
 
-    def _restricted(
-        self,
-        labels: IntArray,
-        weights: FloatArray | None,
-        *,
-        step: int = 1,
-        rows: IntArray | None = None,
-    ) -> Self:
-        scores = self.scores.every(step)
-        return type(self)(scores, labels, self.penalty, self.scale, rows, weights)
-
-    def _inputs(self, rows: slice) -> FloatArray:
-        z: FloatArray = self.scores.block(self._stored(rows)).astype(self.dtype, copy=False)
-        if self.scale != 1:
-            z *= self.dtype(self.scale)
-        return z
-
-    def likelihood(self, x: FloatArray) -> tuple[float, FloatArray]:
-        """Return the mean loss and its gradient, without the penalty."""
-        turned: FloatArray = np.ascontiguousarray(x[:, :-1].T.astype(self.dtype))
-        b: FloatArray = x[:, -1].astype(self.dtype)
-        k = self.k
-
-        def work(rows: slice) -> FloatArray:
-            z = self._inputs(rows)
-            u = z @ turned
-            u += b
-            weights = None if self.weights is None else self.weights[rows]
-            p, loss = probabilities(u, self.labels[rows], weights)
-            p[np.arange(p.shape[0]), self.labels[rows]] -= 1
-            if weights is not None:
-                p *= weights[:, None].astype(p.dtype)
-            sums = np.empty(k * (k + 1) + 1)
-            gradient = sums[:-1].reshape(k, k + 1)
-            gradient[:, :-1] = p.T @ z
-            gradient[:, -1] = np.ones(p.shape[0], dtype=p.dtype) @ p
-            sums[-1] = loss
-            return sums
-
-        array = self.scores.array[: self.n]
-        total = sum_over_blocks(array, work, block_bytes=self._block_bytes) / self.n
-        return float(total[-1]), total[:-1].reshape(k, k + 1)
+    def _sums(self, x: FloatArray, rows: slice) -> FloatArray:
+        z = self._inputs(rows)
+        u = z @ x[:, :-1].T
+        u += x[:, -1]
+        share, loss = self._residuals(u, rows)
+        u *= share
+        sums = np.empty(x.size + 1)
+        gradient = sums[:-1].reshape(x.shape)
+        gradient[:, :-1] = u.T @ z
+        gradient[:, -1] = np.ones(u.shape[0], dtype=u.dtype) @ u
+        sums[-1] = loss
+        return sums
 
     @property
     def _block_bytes(self) -> int:
@@ -358,31 +351,23 @@ class MatrixProblem(SoftmaxProblem):
             return self.by_class(blocks, out=blocks)
         return self._kronecker(*self._sampled(x))
 
-    def _part(self, rows: int) -> Self:
-        """Return the problem on about this many of the rows, in the same precision."""
-        part = self.every(max(1, self.n // rows))
-        part.dtype = self.dtype
-        return part
-
     def _sampled(self, x: FloatArray) -> tuple[FloatArray, FloatArray]:
-        part = self._part(max(HESSIAN_ROWS, 4 * self.k))
+        part = self.some(max(HESSIAN_ROWS, 4 * self.k))
         return part._inputs_and_probabilities(x, slice(0, part.n))
 
     def _inputs_and_probabilities(
         self, x: FloatArray, rows: slice
     ) -> tuple[FloatArray, FloatArray]:
         """Return inputs, with a 1 at the end, and probabilities of some rows; inputs are multiplied by the root of the row weights."""
-        labels = self.labels[rows]
-        inputs: FloatArray = np.ones((labels.size, self.k + 1), dtype=self.dtype)
-        inputs[:, :-1] = self._inputs(rows)
-        p, _ = probabilities(inputs @ x.T.astype(self.dtype), labels)
-        if self.weights is not None:
-            inputs *= np.sqrt(self.weights[rows])[:, None].astype(self.dtype)
+        z = self._inputs(rows)
+        inputs = np.concatenate([z, np.ones((z.shape[0], 1), dtype=self.dtype)], axis=1)
+        p = softmax(inputs @ x.T.astype(self.dtype))
+        inputs *= np.sqrt(self._own(rows))
         return inputs, p
 
     def hessian(self, x: FloatArray) -> Product:
         """Return the product with the Hessian at a point; single precision is enough for a search direction."""
-        single = self._part(self.n)
+        single = self.some(self.n)
         single.dtype = np.float32
         p = np.empty((self.n, self.k), dtype=np.float32)
         for rows in row_blocks(p, block_bytes=BLOCK_BYTES):
@@ -397,15 +382,13 @@ class MatrixProblem(SoftmaxProblem):
                 u += b
                 u -= np.vecdot(p[rows], u)[:, None]
                 u *= p[rows]
-                if single.weights is not None:
-                    u *= single.weights[rows, None].astype(u.dtype)
+                u *= single._own(rows)
                 out = np.empty(v.shape, dtype=np.float32)
                 out[:, :-1] = u.T @ z
                 out[:, -1] = np.ones(u.shape[0], dtype=u.dtype) @ u
                 return out
 
-            total = sum_over_blocks(p, work, block_bytes=self._block_bytes)
-            return total / self.n + 2 * self.penalty.weights * v
+            return single._mean(work) + 2 * self.penalty.weights * v
 
         return product
 
@@ -429,7 +412,7 @@ class MatrixProblem(SoftmaxProblem):
     def blocks(self, x: FloatArray) -> FloatArray:
         """Return the lower triangle of each class's block of the Hessian, without the penalty, shape (K, D (D + 1) / 2)."""
         # Few rows are uncertain about any one class: with fewer rows some directions would have no curvature at all.
-        part = self._part(max(HESSIAN_ROWS, _ROWS_PER_CLASS * self.k))
+        part = self.some(max(HESSIAN_ROWS, _ROWS_PER_CLASS * self.k))
         part.dtype = np.float32
         lower = np.tril_indices(self.k + 1)
         blocks = np.zeros((self.k, lower[0].size), dtype=np.float32)
@@ -496,33 +479,94 @@ class MatrixProblem(SoftmaxProblem):
         return solve
 
 
-LinearProblem = VectorProblem | MatrixProblem
-
-# ---- Softmax and precision
+# ---- The loss of structured matrix scaling
 
 
-def probabilities(
-    u: FloatArray, labels: IntArray, weights: FloatArray | None = None
-) -> tuple[FloatArray, float]:
-    """Softmax of a block, in place, and the (weighted) sum of -log p of the labels."""
-    total, loss = exponentiate(u, labels, weights)
-    u /= total[:, None]
-    return u, loss
+#: Number of directions of the off-diagonal weights of each class with exact curvature, besides diagonal and offset.
+DIRECTIONS = 2
+#: Number of rows from which its curvatures are estimated.
+_STRUCTURED_ROWS = 2_500
 
 
-def exponentiate(
-    u: FloatArray, labels: IntArray, weights: FloatArray | None = None
-) -> tuple[FloatArray, float]:
-    """Turn a block into numerators of its softmax, in place; return their row sums, and the (weighted) sum of -log p of the labels."""
-    u -= u.max(axis=1, keepdims=True)
-    of_label = u[np.arange(labels.size), labels]
-    label_sum = of_label.sum(dtype=np.float64)
-    raise_to(-80, u)
-    np.exp(u, out=u)
-    total = row_sums(u)
-    if weights is not None:
-        return total, float(weights @ (np.log(total) - of_label).astype(np.float64))
-    return total, float(np.log(total).sum(dtype=np.float64) - label_sum)
+class StructuredProblem(MatrixProblem):
+    """`MatrixProblem` with one strength for all off-diagonal weights, which grows with the number of classes (Berta et al. 2026)."""
+
+    most_dense = 700
+
+    @property
+    def in_blocks(self) -> bool:  # type: ignore[override]
+        """Whether the Hessian is computed class by class: never."""
+        return False
+
+    def inverse(self, x: FloatArray) -> Inverse:
+        """Return an approximate inverse Hessian, from some rows: exact with few classes; with more, exact in a few directions per class.
+
+        Log-probabilities of a row rise and fall together, so nearly all that the likelihood says about the off-diagonal weights of
+        a class is along the first principal directions of its inputs. There, and for diagonal and offsets, the Hessian is
+        computed jointly for all classes; elsewhere the penalty dominates, and the diagonal is enough.
+        """
+        return self._dense(*self._sampled(x)) if self.dense else self._along_directions(x)
+
+    def _along_directions(self, x: FloatArray) -> Inverse:
+        part = self.some(_STRUCTURED_ROWS)
+        part.dtype = np.float32
+        inputs, p = part._inputs_and_probabilities(x, slice(0, part.n))
+        k, m = self.k, part.n
+        z, diagonal = inputs[:, :-1], np.arange(k)
+        strengths = 2 * self.penalty.weights
+        # u: (K, directions, K), orthonormal, and 0 on the diagonal.
+        doubt = 1 - np.vecdot(p, p)
+        principal = eigh((z * doubt[:, None]).T @ z, subset_by_index=[k - DIRECTIONS, k - 1])[1]
+        u = np.repeat(principal[None], k, axis=0)
+        u[diagonal, diagonal] = 0
+        u = np.linalg.qr(u)[0].transpose(0, 2, 1)
+        # Derivatives of the score of class k along its diagonal weight, its offset and its directions.
+        features = [z, np.ones_like(z), *(z @ u[:, a].T for a in range(DIRECTIONS))]
+        weighted = [p * feature for feature in features]
+        h = np.empty((len(features), k, len(features), k))
+        for a, weighted_feature in enumerate(weighted):
+            for b in range(a, len(features)):
+                block = -(weighted_feature.T @ weighted[b]).astype(np.float64)
+                block[diagonal, diagonal] += np.einsum("ij,ij->j", weighted_feature, features[b])
+                h[a, :, b] = block / m
+                h[b, :, a] = block.T / m
+        flat = h.reshape(len(features) * k, -1)
+        along = np.broadcast_to(strengths[0, 1], (DIRECTIONS, k))
+        flat[np.diag_indices(flat.shape[0])] += np.concatenate(
+            [strengths[diagonal, diagonal], strengths[:, -1], *along]
+        )
+        solve_few = dense_inverse(flat)
+        # Elsewhere: the diagonal of the Hessian, minus the part that the directions explain.
+        spread = p * (1 - p)
+        rest = (spread.T @ (z * z)).astype(np.float64)
+        for a in range(DIRECTIONS):
+            explained = np.einsum("ij,ij->j", spread, features[2 + a] ** 2)
+            rest -= explained[:, None] * u[:, a] ** 2
+        rest = np.maximum(rest / m, 0) + strengths[:, :-1]
+
+        def off_directions(v: FloatArray) -> FloatArray:
+            v = v - np.einsum("kaj,ka->kj", u, np.einsum("kaj,kj->ka", u, v))
+            v[diagonal, diagonal] = 0
+            return v
+
+        def solve(g: FloatArray) -> FloatArray:
+            of_weights = g[:, :-1]
+            projected = [
+                of_weights[diagonal, diagonal],
+                g[:, -1],
+                *np.einsum("kaj,kj->ak", u, of_weights),
+            ]
+            solved = solve_few(np.concatenate(projected)).reshape(len(features), k)
+            out = np.empty_like(g)
+            out[:, :-1] = off_directions(off_directions(of_weights) / rest)
+            out[:, :-1] += np.einsum("kaj,ak->kj", u, solved[2:])
+            out[diagonal, diagonal], out[:, -1] = solved[0], solved[1]
+            return out
+
+        return solve
+
+
+# ---- Linear systems and precision
 
 
 def dense_inverse(h: FloatArray) -> Callable[[FloatArray], FloatArray]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from itertools import pairwise
 from typing import Any, Literal
 
@@ -13,19 +13,17 @@ from scipy.optimize import nnls
 from calviz.core.blocks import RUN, BoolArray, FloatArray, IntArray, ends_of_ties, for_row_blocks
 from calviz.core.entry_specs import FloorChoice, Input, recalibrator
 from calviz.core.errors import OptionError
-from calviz.core.events import BinaryEvents, Ordered, ordered_events, ordered_rows
+from calviz.core.events import BinaryEvents, Ordered, ordered_rows
 from calviz.core.probabilities import Scores, row_sums, smallest_normal
 from calviz.recalibrators.base import each_class_alone
-from calviz.recalibrators.maps import UNCHANGED, Piecewise, array_source, earlier_values, thinned
-from calviz.recalibrators.per_class import OneMap, OneVsRest
+from calviz.recalibrators.maps import Piecewise, array_source, earlier_values, thinned
+from calviz.recalibrators.per_class import OneClass, OneMap, OneVsRest
 
 
 @recalibrator(
     key="spline",
     label="Spline calibration",
     family="Non-parametric",
-    accuracy_preserving=False,
-    needs="probabilities",
     reference="Gupta et al. 2021, section 4 and appendix C",
     formula=r"\hat p_{(1)} = h'(s^{-1}(p_{(1)}))",
 )
@@ -61,28 +59,15 @@ class SplineRecalibrator(OneMap):
     map_ : Piecewise
     """
 
+    mode: Literal["top-label", "within-top-r"] = "top-label"
+    r: int = 2
+    knots: int = 6
+    run_out: RunOut = "natural"
+    bounded: bool = False
+    cap: bool = True
+    floor: FloorChoice = "auto"
+    input: Input = "probabilities"
     added_later = earlier_values(cap=False)
-
-    def __init__(
-        self,
-        *,
-        mode: Literal["top-label", "within-top-r"] = "top-label",
-        r: int = 2,
-        knots: int = 6,
-        run_out: RunOut = "natural",
-        bounded: bool = False,
-        cap: bool = True,
-        floor: FloorChoice = "auto",
-        input: Input = "probabilities",
-    ) -> None:
-        self.mode = mode
-        self.r = r
-        self.knots = knots
-        self.run_out = run_out
-        self.bounded = bounded
-        self.cap = cap
-        self.floor = floor
-        self.input = input
 
     @property
     def _rank(self) -> int:
@@ -95,12 +80,14 @@ class SplineRecalibrator(OneMap):
     def _effect_of_zeros(self) -> str:
         return ""
 
-    def _fit(self, scores: Scores, labels: IntArray) -> None:
+    def _fit_weighted(self, scores: Scores, labels: IntArray, weights: FloatArray | None) -> None:
         # Only the sorted events are kept: the unsorted ones would need as much memory again.
-        self._fit_map(BinaryEvents(*self._events(scores, labels)).ordered, None)
-
-    def _fit_weighted(self, scores: Scores, labels: IntArray, weights: FloatArray) -> None:
-        self._fit_map(*ordered_rows(*self._events(scores, labels), weights))
+        if weights is None:
+            ordered, own = BinaryEvents(*self._events(scores, labels)).ordered, None
+        else:
+            ordered, own = ordered_rows(*self._events(scores, labels), weights)
+        curve = spline_map(ordered, self.knots, self.run_out, bounded=self.bounded, weights=own)
+        self.map_ = curve.within(1 / (2 * (labels.size + 1))) if self.cap else curve
 
     def _events(self, scores: Scores, labels: IntArray) -> tuple[FloatArray, BoolArray]:
         """Return the score to recalibrate of each row, and whether its label is among these classes, shape (n,) each."""
@@ -125,11 +112,6 @@ class SplineRecalibrator(OneMap):
                 "the label: the map is all but constant."
             )
         return score, hit
-
-    def _fit_map(self, ordered: Ordered, weights: FloatArray | None) -> None:
-        curve = spline_map(ordered, self.knots, self.run_out, bounded=self.bounded, weights=weights)
-        n = ordered.score.size
-        self.map_ = curve.within(1 / (2 * (n + 1))) if self.cap else curve
 
     def _apply(self, block: FloatArray) -> FloatArray:
         rows = np.arange(block.shape[0])[:, None]
@@ -212,8 +194,6 @@ def _draw_together(rest: FloatArray, new: FloatArray, k: int) -> None:
     key="spline-classwise",
     label="Spline calibration, class-wise",
     family="Non-parametric",
-    accuracy_preserving=False,
-    needs="probabilities",
     confidence_only=True,
     reference="Gupta et al. 2021, section 4, appendix C and table 5",
     formula=r"\hat p_k \propto h_k'(s_k^{-1}(p_k))",
@@ -237,48 +217,18 @@ class ClasswiseSpline(OneVsRest):
         What X holds.
     """
 
+    knots: int = 6
+    run_out: RunOut = "natural"
+    bounded: bool = False
+    cap: bool = True
+    input: Input = "probabilities"
     added_later = earlier_values(cap=False)
 
-    def __init__(
-        self,
-        *,
-        knots: int = 6,
-        run_out: RunOut = "natural",
-        bounded: bool = False,
-        cap: bool = True,
-        input: Input = "probabilities",
-    ) -> None:
-        self.knots = knots
-        self.run_out = run_out
-        self.bounded = bounded
-        self.cap = cap
-        self.input = input
-
-    def _fit(self, scores: Scores, labels: IntArray) -> None:
-        super()._fit(scores, labels)
-        self._limit_maps(*scores.shape)
-
-    def _fit_weighted(self, scores: Scores, labels: IntArray, weights: FloatArray) -> None:
-        super()._fit_weighted(scores, labels, weights)
-        self._limit_maps(*scores.shape)
-
-    def _limit_maps(self, n: int, k: int) -> None:
-        if self.cap:
-            margin = 1 / (k * (n + 1))
-            self.maps_ = [m if m is UNCHANGED else m.within(margin) for m in self.maps_]
-
-    def _fit_column(self, k: int, column: FloatArray, hit_rows: IntArray) -> Piecewise:
-        return spline_map(
-            ordered_events(column, hit_rows), self.knots, self.run_out, bounded=self.bounded
-        )
-
-    def _weighted_column(
-        self, k: int, column: FloatArray, hit: BoolArray, weights: FloatArray
-    ) -> Piecewise:
-        ordered, ordered_weights = ordered_rows(column, hit, weights)
-        return spline_map(
-            ordered, self.knots, self.run_out, bounded=self.bounded, weights=ordered_weights
-        )
+    def _fit_column(self, column: OneClass) -> Piecewise:
+        ordered, own = column.in_order()
+        curve = spline_map(ordered, self.knots, self.run_out, bounded=self.bounded, weights=own)
+        margin = 1 / (self.classes_.size * (column.score.size + 1))
+        return curve.within(margin) if self.cap else curve
 
 
 # ---- Least-squares splines (Gupta 2021, appendix C)
@@ -317,18 +267,13 @@ def spline_map(
     ends = ends_of_ties(score)
     knots = max(2, min(knots, ends.size))
     fit = fit_bounded if bounded else fit_spline
-    if weights is None:
-        upto = None
-        points = _gaps(ordered, bounded=bounded)
-    else:
-        upto = np.cumsum(weights) / weights.sum()
-        points = _weighted_gaps(ordered, weights, upto, ends, bounded=bounded)
+    total = n if weights is None else weights.sum()
+    upto = None if weights is None else np.append(0.0, np.cumsum(weights) / total)
 
     def fractile(rank: IntArray) -> FloatArray:
-        if upto is None:
-            return rank / n
-        return np.where(rank > 0, upto[np.maximum(rank, 1) - 1], 0.0)
+        return rank / n if upto is None else upto[rank]
 
+    points = _gaps(ordered, weights, fractile, total, bounded=bounded)
     cubics = fit(points, knots, run_out)
     groups = np.arange(ends.size) if ends.size <= MAX_POINTS else _some_points(score, ends)
     starts = np.where(groups > 0, ends[groups - 1], 0)
@@ -352,8 +297,15 @@ def _some_points(score: FloatArray, ends: IntArray) -> IntArray:
     return np.union1d(even, np.minimum(spread, ends.size - 1))
 
 
-def _gaps(ordered: Ordered, *, bounded: bool) -> Points:
-    """Cumulative hits minus cumulative scores (or the hits alone) at the fractiles 1/n, 2/n, ..., 1.
+def _gaps(
+    ordered: Ordered,
+    weights: FloatArray | None,
+    fractile: Callable[[IntArray], FloatArray],
+    total: float,
+    *,
+    bounded: bool,
+) -> Points:
+    """Cumulative hits minus cumulative scores (or the hits alone) at the fractile of each rank; weights apply to the sums and to the fit.
 
     Inside a group of ties the order is arbitrary: the sums are interpolated linearly up to its end.
     """
@@ -362,27 +314,19 @@ def _gaps(ordered: Ordered, *, bounded: bool) -> Points:
     while start < n:
         stop = min(start + RUN, n)
         stop += int(np.searchsorted(score[stop:], score[stop - 1], side="right"))
-        part = score[start:stop]
-        gap = np.subtract(hit[start:stop], 0 if bounded else part, dtype=np.float64)
+        rows = slice(start, stop)
+        gap = np.subtract(hit[rows], 0 if bounded else score[rows], dtype=np.float64)
+        if weights is not None:
+            gap *= weights[rows]
         np.cumsum(gap, out=gap)
         gap += before
-        ranks, ends = np.arange(1, part.size + 1), ends_of_ties(part)
-        if ends.size < part.size:
-            gap = np.interp(ranks, np.append(0, ends), np.append(before, gap[ends - 1]))
+        places, ends = fractile(np.arange(start, stop + 1)), ends_of_ties(score[rows])
+        if ends.size < gap.size:
+            known = places[np.append(0, ends)]
+            gap = np.interp(places[1:], known, np.append(before, gap[ends - 1]))
         before = float(gap[-1])
-        yield (ranks + start) / n, gap / n
+        yield places[1:], gap / total, *(() if weights is None else (weights[rows],))
         start = stop
-
-
-def _weighted_gaps(
-    ordered: Ordered, weights: FloatArray, upto: FloatArray, ends: IntArray, *, bounded: bool
-) -> Points:
-    """Weighted form of `_gaps`, at the cumulative shares of the weights, shape (n,); the weights apply to the sums and to the fit."""
-    score, hit = ordered
-    gap = np.subtract(hit, 0 if bounded else score, dtype=np.float64)
-    gap = np.cumsum(weights * gap)
-    gap = np.interp(upto, np.append(0, upto[ends - 1]), np.append(0, gap[ends - 1]))
-    yield upto, gap / weights.sum(), weights
 
 
 def fit_spline(points: Points, knots: int, run_out: RunOut) -> FloatArray:
@@ -474,17 +418,18 @@ def _normal_equations(points: Points, parts: FloatArray) -> tuple[FloatArray, Fl
 
 def slopes(cubics: FloatArray, t: FloatArray) -> FloatArray:
     """Return the derivative of a spline at points in [0, 1]."""
-    count = cubics.shape[0]
-    j = np.clip((t * count).astype(np.intp), 0, count - 1)
-    u = t - j / count
-    c = cubics[j]
+    c, u = _cubic_at(cubics, t)
     return np.asarray(c[:, 1] + u * (2 * c[:, 2] + 3 * u * c[:, 3]))
 
 
 def values(cubics: FloatArray, t: FloatArray) -> FloatArray:
     """Return the values of a spline at points in [0, 1]."""
+    c, u = _cubic_at(cubics, t)
+    return np.asarray(c[:, 0] + u * (c[:, 1] + u * (c[:, 2] + u * c[:, 3])))
+
+
+def _cubic_at(cubics: FloatArray, t: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return the coefficients at points in [0, 1], shape (n, 4), and the distances from their left knots."""
     count = cubics.shape[0]
     j = np.clip((t * count).astype(np.intp), 0, count - 1)
-    u = t - j / count
-    c = cubics[j]
-    return np.asarray(c[:, 0] + u * (c[:, 1] + u * (c[:, 2] + u * c[:, 3])))
+    return cubics[j], t - j / count

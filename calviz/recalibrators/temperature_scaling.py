@@ -14,15 +14,35 @@ from calviz.core.blocks import (
     IntArray,
     checkpoint,
     for_row_blocks,
+    quotient,
     row_blocks,
+    row_weights,
     sum_over_blocks,
+    weighted_sum,
 )
 from calviz.core.entry_specs import ANY_CLASSES, FloorChoice, Input, recalibrator
 from calviz.core.errors import OptionError
 from calviz.core.probabilities import Scores, softmax
 from calviz.core.temperature import RANGE, Temperature, fit_temperature, tempered
 from calviz.recalibrators.base import BaseRecalibrator, always, close_to_simpler
-from calviz.recalibrators.maps import Numbers, array_source, fields
+from calviz.recalibrators.maps import Numbers, array_source, learned
+
+
+class Tempered(BaseRecalibrator):
+    """Base of the methods that begin with temperature scaling."""
+
+    def _warn_of_bound(self, optimum: Temperature) -> None:
+        """Warn if the temperature is at a bound of its range."""
+        if optimum.bound == "low":
+            self._warn(
+                f"the calibration rows are separable: any sharper map fits better. T = {optimum.value:.3g} is that of labels smoothed "
+                "as in Platt scaling."
+            )
+        if optimum.bound == "high":
+            self._warn(
+                f"T = {optimum.value:.3g} is the upper bound of its range ({RANGE:,.0f} times above the scale "
+                "of the scores): the scores say nothing about the labels of the calibration rows."
+            )
 
 
 @recalibrator(
@@ -49,7 +69,7 @@ from calviz.recalibrators.maps import Numbers, array_source, fields
     preselected=True,
     mixed_up_to=ANY_CLASSES,
 )
-class TemperatureScaling(BaseRecalibrator):
+class TemperatureScaling(Tempered):
     """All logits divided by one number T: above 1 it makes the model less confident, below 1 more.
 
     Parameters
@@ -69,25 +89,15 @@ class TemperatureScaling(BaseRecalibrator):
         T.
     """
 
-    fitted = fields(temperature_=Numbers(above=0))
-    temperature_: float
-
-    def __init__(
-        self,
-        *,
-        loss: Literal["nll", "mse"] = "nll",
-        floor: FloorChoice = "auto",
-        input: Input = "probabilities",
-    ) -> None:
-        self.loss = loss
-        self.floor = floor
-        self.input = input
+    loss: Literal["nll", "mse"] = "nll"
+    floor: FloorChoice = "auto"
+    input: Input = "probabilities"
+    temperature_: float = learned(Numbers(above=0))
 
     def _fit_weighted(self, scores: Scores, labels: IntArray, weights: FloatArray | None) -> None:
         optimum = fit_temperature(scores, labels, self.loss, weights)
         self.temperature_ = optimum.value
-        if warning := bound_warning(optimum):
-            self._warn(warning)
+        self._warn_of_bound(optimum)
 
     def _apply(self, block: FloatArray) -> FloatArray:
         return tempered(block, self.temperature_)
@@ -99,21 +109,6 @@ class TemperatureScaling(BaseRecalibrator):
 
     def _source(self, name: str) -> str:
         return f"def {name}_of(z):\n    return softmax(z / {self.temperature_!r})\n"
-
-
-def bound_warning(optimum: Temperature) -> str | None:
-    """Return a warning if the temperature is at a bound of its range, else None."""
-    if optimum.bound == "low":
-        return (
-            f"the calibration rows are separable: any sharper map fits better. T = {optimum.value:.3g} is that of labels smoothed "
-            "as in Platt scaling."
-        )
-    if optimum.bound == "high":
-        return (
-            f"T = {optimum.value:.3g} is the upper bound of its range ({RANGE:,.0f} times above the scale "
-            "of the scores): the scores say nothing about the labels of the calibration rows."
-        )
-    return None
 
 
 # ---- Ensemble temperature scaling
@@ -135,7 +130,7 @@ _REACH = math.log(4)
     preselected=True,
     mixed_up_to=ANY_CLASSES,
 )
-class EnsembleTemperatureScaling(BaseRecalibrator):
+class EnsembleTemperatureScaling(Tempered):
     """A mixture of the tempered, the original and the uniform probabilities; more expressive than a single temperature.
 
     T is fitted first and then the weights, as in the paper: for the squared error this is a quadratic programme in
@@ -158,61 +153,35 @@ class EnsembleTemperatureScaling(BaseRecalibrator):
         Weights of the tempered, the original and the uniform probabilities; they sum to 1.
     """
 
-    fitted = fields(temperature_=Numbers(above=0), weights_=Numbers((3,), least=-1e-12, total=1))
-    temperature_: float
-    weights_: FloatArray
-
-    def __init__(
-        self,
-        *,
-        loss: Literal["mse", "nll"] = "mse",
-        joint: bool = False,
-        floor: FloorChoice = "auto",
-        input: Input = "probabilities",
-    ) -> None:
-        self.loss = loss
-        self.joint = joint
-        self.floor = floor
-        self.input = input
+    loss: Literal["mse", "nll"] = "mse"
+    joint: bool = False
+    floor: FloorChoice = "auto"
+    input: Input = "probabilities"
+    temperature_: float = learned(Numbers(above=0))
+    weights_: FloatArray = learned(Numbers((3,), least=-1e-12, total=1))
 
     def _fit_weighted(self, scores: Scores, labels: IntArray, weights: FloatArray | None) -> None:
+        best_weights = _by_squared_error if self.loss == "mse" else _by_likelihood
+        own = row_weights(weights, labels.size)
         optimum = fit_temperature(scores, labels, self.loss, weights)
-        if warning := bound_warning(optimum):
-            self._warn(warning)
+        self._warn_of_bound(optimum)
         self.temperature_ = optimum.value
-        self.weights_, value = self._weights(scores, labels, self.temperature_, weights)
+        self.weights_, value = best_weights(scores, labels, self.temperature_, own)
         if self.joint:
-            self._refine(scores, labels, value, weights)
+            start = math.log(self.temperature_)
+            joint = minimize_scalar(
+                lambda t: best_weights(scores, labels, math.exp(t), own)[1],
+                bounds=(start - _REACH, start + _REACH),
+                method="bounded",
+                options={"xatol": 1e-5},
+            )
+            if joint.fun < value:
+                self.temperature_ = math.exp(joint.x)
+                self.weights_, _ = best_weights(scores, labels, self.temperature_, own)
         if self.weights_[2] > 1 - 1e-9:
             self._warn(
                 "the uniform distribution alone fits best: the scores say nothing about the labels."
             )
-
-    def _weights(
-        self,
-        scores: Scores,
-        labels: IntArray,
-        temperature: float,
-        weights: FloatArray | None,
-    ) -> tuple[FloatArray, float]:
-        """Return the best weights at a temperature, and their loss (the squared error up to a constant)."""
-        if self.loss == "mse":
-            return _by_squared_error(scores, labels, temperature, weights)
-        return _by_likelihood(scores, labels, temperature, weights)
-
-    def _refine(
-        self, scores: Scores, labels: IntArray, value: float, weights: FloatArray | None
-    ) -> None:
-        start = math.log(self.temperature_)
-        optimum = minimize_scalar(
-            lambda t: self._weights(scores, labels, math.exp(t), weights)[1],
-            bounds=(start - _REACH, start + _REACH),
-            method="bounded",
-            options={"xatol": 1e-5},
-        )
-        if optimum.fun < value:
-            self.temperature_ = math.exp(optimum.x)
-            self.weights_, _ = self._weights(scores, labels, self.temperature_, weights)
 
     def _effect_of_zeros(self) -> str:
         # The squared error is bounded, and the uniform component lifts zeros.
@@ -239,8 +208,9 @@ class EnsembleTemperatureScaling(BaseRecalibrator):
 
 
 def _by_squared_error(
-    scores: Scores, labels: IntArray, temperature: float, weights: FloatArray | None
+    scores: Scores, labels: IntArray, temperature: float, weights: FloatArray
 ) -> tuple[FloatArray, float]:
+    """Return the best weights of the components at a temperature, and the squared error up to a constant."""
     n, k = scores.shape
 
     def work(rows: slice) -> FloatArray:
@@ -253,9 +223,7 @@ def _by_squared_error(
             warm[true_class],
             plain[true_class],
         )
-        if weights is not None:
-            return np.array([weights[rows] @ values.astype(np.float64) for values in per_row])
-        return np.array([values.sum(dtype=np.float64) for values in per_row])
+        return np.array([weighted_sum(weights[rows], values) for values in per_row])
 
     a, b, c, d, e = (sum_over_blocks(scores.array, work) / n).tolist()
     u = 1 / k
@@ -265,8 +233,9 @@ def _by_squared_error(
 
 
 def _by_likelihood(
-    scores: Scores, labels: IntArray, temperature: float, weights: FloatArray | None
+    scores: Scores, labels: IntArray, temperature: float, weights: FloatArray
 ) -> tuple[FloatArray, float]:
+    """Return the best weights of the components at a temperature, and the negative log-likelihood."""
     true_probs = np.empty((scores.shape[0], 3))
     true_probs[:, 2] = 1 / scores.shape[1]
     for rows in row_blocks(scores.array):
@@ -302,12 +271,7 @@ def squared_error_weights(gram: FloatArray, true_probs: FloatArray) -> FloatArra
     """
     best, least = np.zeros(true_probs.size), np.inf
     for face in faces(true_probs.size):
-        size = len(face)
-        system = np.zeros((size + 1, size + 1))
-        system[:size, :size] = gram[np.ix_(face, face)]
-        system[size, :size] = system[:size, size] = 1
-        # Least squares, because components may coincide (T = 1).
-        solution = np.linalg.lstsq(system, np.append(true_probs[face], 1.0))[0][:size]
+        solution = _with_sum(1.0, gram[np.ix_(face, face)], true_probs[face])
         if solution.min() < -1e-12 or abs(solution.sum() - 1) > 1e-9:
             continue
         w = np.zeros(true_probs.size)
@@ -325,39 +289,42 @@ def likelihood_weights(true_probs: FloatArray, weights: FloatArray | None = None
     is concave, so the best face has the maximum.
     """
     count = true_probs.shape[1]
+    own = row_weights(weights, true_probs.shape[0])
     best, highest = np.full(count, 1 / count), -np.inf
     for face in faces(count):
         w = np.zeros(count)
-        w[face] = _interior_weights(true_probs[:, face], weights)
+        w[face] = _interior_weights(true_probs[:, face], own)
         with np.errstate(divide="ignore"):
-            logs = np.log(true_probs @ w)
-            value = float(logs.sum() if weights is None else weights @ logs)
+            value = float(own @ np.log(true_probs @ w))
         # A larger face wins only if it is better by more than rounding.
         if value > highest + 1e-12 * abs(highest) or not np.isfinite(highest):
             best, highest = w, value
     return best
 
 
-def _interior_weights(true_probs: FloatArray, weights: FloatArray | None) -> FloatArray:
+def _interior_weights(true_probs: FloatArray, weights: FloatArray) -> FloatArray:
     size = true_probs.shape[1]
     w = np.full(size, 1 / size)
     if size == 1:
         return w
     for _ in range(100):
         ratio = true_probs / np.maximum(true_probs @ w, np.finfo(float).tiny)[:, None]
-        gradient = np.average(ratio, axis=0, weights=weights)
-        weighted = ratio if weights is None else ratio * weights[:, None]
-        system = np.zeros((size + 1, size + 1))
-        total = true_probs.shape[0] if weights is None else weights.sum()
-        system[:size, :size] = weighted.T @ ratio / total
-        system[size, :size] = system[:size, size] = 1
-        step = np.linalg.lstsq(system, np.append(gradient, 0.0))[0][:size]
+        weighted = ratio.T * (weights / weights.sum())
+        step = _with_sum(0.0, weighted @ ratio, weighted.sum(axis=1))
         falling = step < 0
         longest = np.min(w[falling] / -step[falling]) if falling.any() else np.inf
         w = w + min(1.0, 0.99 * longest) * step
         if np.abs(step).max() < 1e-10 or longest < 1e-9:
             break
     return np.asarray(np.maximum(w, 0) / np.maximum(w, 0).sum())
+
+
+def _with_sum(total: float, matrix: FloatArray, right: FloatArray) -> FloatArray:
+    """Return the x with this sum at which ``x' A x / 2 - r' x`` is stationary, from A and r."""
+    system = np.ones((right.size + 1, right.size + 1))
+    system[:-1, :-1], system[-1, -1] = matrix, 0
+    # Least squares, because components may coincide (T = 1).
+    return np.asarray(np.linalg.lstsq(system, np.append(right, total))[0][:-1])
 
 
 def faces(size: int) -> list[list[int]]:
@@ -372,13 +339,12 @@ def faces(size: int) -> list[list[int]]:
     key="cwmcs-ts",
     label="Class-wise temperature scaling (cwMCS-TS)",
     family="Parametric",
-    accuracy_preserving=False,
     needs="logits",
     reference="Ao et al. 2023, eq. 9 and 10",
     formula=r"\mathrm{softmax}(z / T_k),\ T_k = T (1 + \gamma\, \mathrm{MCS}_k / \max_j |\mathrm{MCS}_j|)",
     left_out=always("it aims at the errors by class, and may change predictions to reduce them."),
 )
-class ClasswiseTemperature(BaseRecalibrator):
+class ClasswiseTemperature(Tempered):
     """A temperature per class: higher for classes that stay overconfident after temperature scaling, lower for underconfident ones.
 
     Parameters
@@ -407,32 +373,24 @@ class ClasswiseTemperature(BaseRecalibrator):
     the paper does not cover, likelihood, means and ECE are weighted.
     """
 
-    fitted = fields(
-        temperature_=Numbers(above=0),
-        gamma_=Numbers(least=-1, most=1),
-        temperatures_=Numbers(("K",), above=0),
-    )
-    temperature_: float
-    gamma_: float
-    temperatures_: FloatArray
-
-    def __init__(
-        self,
-        *,
-        normalize: Literal["max", "iqr-max"] = "max",
-        temperature: float | None = None,
-        floor: FloorChoice = "auto",
-        input: Input = "probabilities",
-    ) -> None:
-        self.normalize = normalize
-        self.temperature = temperature
-        self.floor = floor
-        self.input = input
+    normalize: Literal["max", "iqr-max"] = "max"
+    temperature: float | None = None
+    floor: FloorChoice = "auto"
+    input: Input = "probabilities"
+    temperature_: float = learned(Numbers(above=0))
+    gamma_: float = learned(Numbers(least=-1, most=1))
+    temperatures_: FloatArray = learned(Numbers(("K",), above=0))
 
     def _fit_weighted(self, scores: Scores, labels: IntArray, weights: FloatArray | None) -> None:
-        self.temperature_ = self._common_temperature(scores, labels, weights)
-        direction = self._direction(self._miscalibration(scores, labels, weights))
-        self.gamma_, _ = best_gamma(scores, labels, self.temperature_, direction, weights)
+        own = row_weights(weights, labels.size)
+        if self.temperature is None:
+            optimum = fit_temperature(scores, labels, weights=weights)
+            self._warn_of_bound(optimum)
+            self.temperature_ = optimum.value
+        else:
+            self.temperature_ = float(self.temperature)
+        direction = self._direction(self._miscalibration(scores, labels, own))
+        self.gamma_, _ = best_gamma(scores, labels, self.temperature_, direction, own)
         self.temperatures_ = self.temperature_ * (1 + self.gamma_ * direction)
         counts = np.bincount(labels, minlength=scores.shape[1])
         self._warn_absent(counts, "they keep the common temperature")
@@ -442,20 +400,8 @@ class ClasswiseTemperature(BaseRecalibrator):
         if self.temperature is not None and self.temperature <= 0:
             raise OptionError(f"'temperature' must be above 0, got {self.temperature!r}.")
 
-    def _common_temperature(
-        self, scores: Scores, labels: IntArray, weights: FloatArray | None
-    ) -> float:
-        if self.temperature is not None:
-            return float(self.temperature)
-        optimum = fit_temperature(scores, labels, weights=weights)
-        if warning := bound_warning(optimum):
-            self._warn(warning)
-        return optimum.value
-
-    def _miscalibration(
-        self, scores: Scores, labels: IntArray, weights: FloatArray | None
-    ) -> FloatArray:
-        gap = np.empty(scores.shape[0])
+    def _miscalibration(self, scores: Scores, labels: IntArray, weights: FloatArray) -> FloatArray:
+        gap = np.empty(labels.size)
 
         def work(rows: slice) -> None:
             block = tempered(scores.block(rows), self.temperature_)
@@ -463,11 +409,9 @@ class ClasswiseTemperature(BaseRecalibrator):
             gap[rows] = block[np.arange(winner.size), winner] - (winner == labels[rows])
 
         for_row_blocks(scores.array, work)
-        if weights is not None:
-            gap *= weights
         size = scores.shape[1]
-        total, rows = (np.bincount(labels, values, minlength=size) for values in (gap, weights))
-        return np.asarray(total / np.where(rows > 0, rows, 1))
+        total, rows = (np.bincount(labels, v, size) for v in (weights * gap, weights))
+        return quotient(total, rows, otherwise=0.0)
 
     def _direction(self, mcs: FloatArray) -> FloatArray:
         if self.normalize == "iqr-max":
@@ -511,11 +455,11 @@ def best_gamma(
     gamma around the best few, on all rows. Among ties, the gamma nearest to 0.
     """
     n, k = scores.shape
+    own = row_weights(weights, n)
 
     def error_of(indices: IntArray, step: int = 1) -> FloatArray:
         inverse = 1 / (temperature * (1 + GRID[indices, None] * direction))
-        thinned_weights = None if weights is None else weights[::step]
-        return ece_of_temperatures(scores.every(step), labels[::step], inverse, thinned_weights)
+        return ece_of_temperatures(scores.every(step), labels[::step], inverse, own[::step])
 
     candidates = np.arange(GRID.size)
     if n * k * GRID.size > _EXHAUSTIVE:
@@ -533,14 +477,12 @@ def ece_of_temperatures(
     scores: Scores, labels: IntArray, inverse: FloatArray, weights: FloatArray | None = None
 ) -> FloatArray:
     """Top-label ECE (15 equal-width bins) for each row of `inverse`, shape (G, K), of 1/T_k; row weights have shape (n,)."""
-    n = scores.shape[0] if weights is None else weights.sum()
-    dtype = scores.array.dtype
+    own, dtype = row_weights(weights, labels.size), scores.array.dtype
     inverse = inverse.astype(dtype)
     edges = (np.arange(1, BINS) / BINS).astype(dtype)
 
     def work(rows: slice) -> FloatArray:
         z, block_labels = scores.block(rows), labels[rows]
-        block_weights = None if weights is None else weights[rows]
         sums = np.empty((inverse.shape[0], BINS))
         ones = np.ones(z.shape[1], dtype=dtype)
         a = np.empty_like(z)
@@ -554,12 +496,10 @@ def ece_of_temperatures(
             np.exp(a, out=a)
             confidence = 1 / (a @ ones)
             # Summing the gap itself needs one sum per bin, not one of confidences and one of hits.
-            gap = confidence - (winner == block_labels)
-            if block_weights is not None:
-                gap = gap * block_weights
+            gap = own[rows] * (confidence - (winner == block_labels))
             bin_of = np.searchsorted(edges, confidence, side="left")
             sums[g] = np.bincount(bin_of, weights=gap, minlength=BINS)
         return sums
 
     total = sum_over_blocks(scores.array, work, block_bytes=_BLOCK_BYTES)
-    return np.asarray(np.abs(total).sum(axis=1) / n)
+    return np.asarray(np.abs(total).sum(axis=1) / own.sum())

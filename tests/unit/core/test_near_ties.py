@@ -7,7 +7,12 @@ from scipy.special import expit, softmax
 import calviz
 from calviz.core.entry_specs import RECALIBRATORS
 from calviz.core.events import BinaryEvents, Ordered, ends_of_near_ties, one_score_per_tie
-from calviz.recalibrators.isotonic import Positives, ScoresAroundPositives, isotonic_map
+from calviz.recalibrators.isotonic import (
+    Positives,
+    ScoresAroundPositives,
+    constant_pieces,
+    through_pieces,
+)
 from calviz.sample.sample import Sample
 from calviz.sample.step_views import steps
 from tests.inputs.simulated import draw_labels
@@ -83,7 +88,9 @@ def test_isotonic_gives_a_near_tie_its_mean():
     score = np.array([0.2, 0.6, 0.6 * (1 - 4e-16), 0.6 * (1 + 4e-16), 0.9])
     for hit in np.eye(3, dtype=bool):
         hits = np.concatenate([[False], hit, [True]])
-        fitted = isotonic_map(ScoresAroundPositives.of(np.sort(score), Positives.of(score[hits])))
+        fitted = through_pieces(
+            constant_pieces(ScoresAroundPositives.of(np.sort(score), Positives.of(score[hits])))
+        )
         assert fitted(np.array([0.6])) == pytest.approx(1 / 3, abs=1e-9)
 
 
@@ -91,7 +98,9 @@ def test_isotonic_keeps_the_order_of_many_close_scores():
     # Steps of half of rounding: a chain, whose ends are far apart.
     score = 0.5 + 0.25e-12 * np.arange(400)
     hit = np.arange(400) >= 200
-    fitted = isotonic_map(ScoresAroundPositives.of(score, Positives.of(score[hit])))
+    fitted = through_pieces(
+        constant_pieces(ScoresAroundPositives.of(score, Positives.of(score[hit])))
+    )
     np.testing.assert_array_equal(fitted(score), hit)
 
 

@@ -11,6 +11,7 @@ from calviz.core.entry_specs import RECALIBRATORS, UNCALIBRATED
 from calviz.core.errors import InputError, OptionError
 from calviz.recalibrators.auto import (
     FEW_ROWS,
+    MOST_ROWS,
     RAMP,
     AutomaticRecalibrator,
     HeldOut,
@@ -87,7 +88,7 @@ def test_the_order_of_rows_is_that_of_their_scores():
     other = order_of_rows(p[shuffled][:, renamed], np.argsort(renamed)[labels[shuffled]])
     np.testing.assert_array_equal(shuffled[other], order)
     np.testing.assert_array_equal(rows_to_choose_on(300), np.arange(300))
-    assert rows_to_choose_on(3_000, most=300).size == 300
+    assert rows_to_choose_on(3 * MOST_ROWS).size == MOST_ROWS
 
 
 def test_few_rows_leave_the_model_alone_and_say_so():

@@ -16,7 +16,14 @@ from calviz.recalibrators.histogram import (
     binned_by_class,
     log_rising,
 )
-from calviz.recalibrators.maps import Piecewise, halfway, steps_merged, thinned
+from calviz.recalibrators.maps import (
+    DamagedField,
+    Piecewise,
+    ProbabilityMap,
+    halfway,
+    steps_merged,
+    thinned,
+)
 from calviz.recalibrators.platt_scaling import PlattScaling
 from tests.inputs.simulated import simulate, softmax
 
@@ -115,7 +122,7 @@ def test_bbq_is_its_definition(decimals, n):
     ends = np.searchsorted(ordered, score[hit], side="right")
     hits = np.cumsum(np.bincount(ends, minlength=n + 1))
     new = rng.random(200)
-    result = averaged_binnings(ordered, hits)(new)
+    result = averaged_binnings(ordered, hits, np.arange(ordered.size + 1.0))(new)
     np.testing.assert_allclose(result, brute_force(score, hit, new), atol=1e-9)
 
 
@@ -217,8 +224,8 @@ def test_pieces():
     line = thinned(x, np.sin(6 * x), 1e-4)
     assert line.x.size < 300
     np.testing.assert_allclose(line(x), np.sin(6 * x), atol=1e-4)
-    with pytest.raises(ValueError, match="fit together"):
-        Piecewise.from_dict({"x": [1, 2], "y": [1]})
+    with pytest.raises(DamagedField, match="fit together"):
+        ProbabilityMap().read({"x": [1, 2], "y": [1]}, {})
 
 
 @pytest.mark.parametrize("steps", [False, True])

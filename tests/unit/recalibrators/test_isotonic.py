@@ -8,13 +8,16 @@ from calviz.recalibrators.isotonic import (
     MulticlassIsotonic,
     Positives,
     ScoresAroundPositives,
-    isotonic_map,
+    constant_pieces,
+    through_pieces,
 )
 from tests.inputs.simulated import simulate, softmax
 
 
 def fitted_map(score, hit):
-    return isotonic_map(ScoresAroundPositives.of(np.sort(score), Positives.of(score[hit])))
+    return through_pieces(
+        constant_pieces(ScoresAroundPositives.of(np.sort(score), Positives.of(score[hit])))
+    )
 
 
 def test_pooling_by_hand():

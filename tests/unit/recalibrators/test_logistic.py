@@ -4,9 +4,14 @@ from scipy.optimize import minimize
 from sklearn.calibration import _SigmoidCalibration
 
 from calviz.core.probabilities import Scores
-from calviz.recalibrators import logistic_fits as per_class_logistic
-from calviz.recalibrators.logistic_fits import _LogisticProblem, beta_parts, fit_logistic, log_odds
-from calviz.recalibrators.platt_scaling import AffineScaling, BetaCalibration, PlattScaling
+from calviz.recalibrators import platt_scaling
+from calviz.recalibrators.platt_scaling import (
+    AffineScaling,
+    BetaCalibration,
+    LogisticProblem,
+    PlattScaling,
+    fit_logistic,
+)
 from tests.inputs.simulated import simulate, softmax
 
 
@@ -149,7 +154,7 @@ def test_beta_is_betacals():
 @pytest.mark.parametrize("few", [2, 8])
 def test_several_classes_are_each_against_the_rest(cls, few, monkeypatch):
     # With 2, the last ones are fitted apart from the others.
-    monkeypatch.setattr(per_class_logistic, "_FEW", few)
+    monkeypatch.setattr(platt_scaling, "_FEW", few)
     z, y = simulate(900, 4, temperature=1.8, seed=6)
     p = softmax(z)
     kind = "platt" if cls is AffineScaling else "beta"
@@ -170,7 +175,10 @@ def test_a_search_on_some_rows_first_ends_in_the_same_place():
     p, y = binary(n=30_000)
     x = features(p[:, 1], "platt")
     solution = fit_logistic(
-        Scores(p, "probabilities", "probabilities", 1e-9), y, log_odds, np.array([1.0, 0.0])
+        Scores(p, "probabilities", "probabilities", 1e-9),
+        y,
+        PlattScaling._features,
+        np.array([1.0, 0.0]),
     )
     np.testing.assert_allclose(solution.parameters[:, 0], best(x, y), rtol=1e-5)
     assert solution.converged
@@ -181,11 +189,11 @@ def test_float32_reaches_the_optimum():
     p, y = binary(n=1_200_000)
     narrow = p.astype(np.float32)
     scores = Scores(narrow, "probabilities", "probabilities", 1e-9)
-    solution = fit_logistic(scores, y, beta_parts, np.array([1.0, 1.0, 0.0]))
+    solution = fit_logistic(scores, y, BetaCalibration._features, np.array([1.0, 1.0, 0.0]))
     exact = fit_logistic(
         Scores(narrow[::1].astype(np.float64), "probabilities", "probabilities", 1e-9),
         y,
-        beta_parts,
+        BetaCalibration._features,
         np.array([1.0, 1.0, 0.0]),
     )
     np.testing.assert_allclose(solution.parameters, exact.parameters, rtol=1e-3)
@@ -210,7 +218,7 @@ def test_two_classes_are_summed_as_many_are(steep):
     p = np.random.default_rng(0).random(400)
     y = (np.random.default_rng(1).random(400) < p).astype(np.intp)
     scores = Scores(np.stack([1 - p, p], axis=1), "probabilities", "probabilities")
-    problem = _LogisticProblem(scores, y, beta_parts, np.array([1.0, 1.0, 0.0]))
+    problem = LogisticProblem(scores, y, BetaCalibration._features, 3)
     theta = steep * np.array([[1.2], [0.7], [-0.3]])
     fast = problem.at(theta)
     problem.stored_features = None

@@ -16,7 +16,6 @@ from calviz.recalibrators.logit_spline import (
     LogitSpline,
     LogOddsCells,
     _SplineProblem,
-    logit_spline,
 )
 
 KNOTS = np.array([-3.0, -1.2, -1.0, 0.5, 0.6, 4.0])
@@ -102,7 +101,9 @@ def _rough_gradient(c, h):
 @pytest.mark.parametrize("own_rows", [0.0, 20.0])
 def test_the_optimum_is_scipys(strength, own_rows):
     z, y = wavy(600)
-    solution = logit_spline(z, y, knots=7, folds=5, own_rows=own_rows, strength=strength)
+    solution = LogisticSpline(knots=7, folds=5, own_rows=own_rows, strength=strength)._spline(
+        z, y, None
+    )
     wanted = penalised(z, y, solution.knots, strength, own_rows)
     np.testing.assert_allclose(solution.values, wanted, atol=2e-4)
 
@@ -111,7 +112,7 @@ def test_without_an_own_row_and_under_the_strongest_penalty_it_is_a_logistic_reg
     from sklearn.linear_model import LogisticRegression
 
     z, y = wavy(500)
-    solution = logit_spline(z, y, knots=10, folds=5, own_rows=0.0, strength=np.inf)
+    solution = LogisticSpline(knots=10, folds=5, own_rows=0.0, strength=np.inf)._spline(z, y, None)
     line = LogisticRegression(C=np.inf, tol=1e-12).fit(z[:, None], y)
     at = np.array([-3.0, 0.0, 5.0])
     np.testing.assert_allclose(solution(at), line.intercept_ + line.coef_[0] * at, atol=1e-4)
@@ -169,9 +170,9 @@ def test_where_rows_are_few_it_stays_near_the_scores():
 
 def test_cells_change_nothing_that_can_be_seen(monkeypatch):
     z, y = wavy(6_000, seed=3)
-    rough = logit_spline(z, y, knots=20, folds=5, own_rows=5.0, strength=1.0)
+    rough = LogisticSpline(knots=20, folds=5, own_rows=5.0, strength=1.0)._spline(z, y, None)
     monkeypatch.setattr(fitting, "CELLS", 100_000)
-    exact = logit_spline(z, y, knots=20, folds=5, own_rows=5.0, strength=1.0)
+    exact = LogisticSpline(knots=20, folds=5, own_rows=5.0, strength=1.0)._spline(z, y, None)
     at = np.linspace(*np.quantile(z, [0.001, 0.999]), 400)
     shares = [1 / (1 + np.exp(-value(at))) for value in (rough, exact)]
     assert np.abs(shares[0] - shares[1]).max() < 5e-4

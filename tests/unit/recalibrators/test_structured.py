@@ -11,14 +11,13 @@ from calviz.core.errors import NotAvailable, OptionError
 from calviz.core.probabilities import Scores
 from calviz.recalibrators import softmax_losses
 from calviz.recalibrators.base import load_map
-from calviz.recalibrators.matrix import VectorScaling
-from calviz.recalibrators.softmax_fits import fit_penalised, minimise
-from calviz.recalibrators.softmax_losses import Penalty, VectorProblem
-from calviz.recalibrators.structured import (
+from calviz.recalibrators.matrix import (
     StructuredMatrixScaling,
-    StructuredProblem,
     StructuredVectorScaling,
+    VectorScaling,
 )
+from calviz.recalibrators.softmax_fits import fit_penalised, minimise
+from calviz.recalibrators.softmax_losses import Penalty, StructuredProblem, VectorProblem
 from tests.inputs.simulated import draw_labels, softmax
 
 BOTH = pytest.mark.parametrize("method", [StructuredVectorScaling, StructuredMatrixScaling])

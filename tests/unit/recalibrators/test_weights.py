@@ -144,7 +144,7 @@ def test_structured_maps_minimise_their_penalised_weighted_loss(key):
     p, y, counts = rows(3)
     w = counts / counts.mean()
     own = RECALIBRATORS[key].make().fit(p, y, sample_weight=w)
-    logs = own._mixed.logs(np.log(p))
+    logs = own._mixed(np.log(p))
     start = own._start(3)
     rates = own._rates(3, 3)
 
