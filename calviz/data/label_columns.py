@@ -135,6 +135,8 @@ def ask_if_predicted(view: TableView, found: ColumnRoles, taken: set[str]) -> No
     first, label = found.scores[0], found.label
     if view.options.label is not None or label is None or not first.is_block:
         return
+    if view.table[label].words & (column_names.LABEL_WORDS - {"class"}):
+        return  # a prediction may be called class, but hardly label or truth
     used, classes = {*taken, *found.used}, {*first.keys}
     texts = [c for c in view.table.columns if c.type == "text" and c.name not in used]
     others = [c for c in texts if len(c.classes) > 1 and c.classes <= classes]
