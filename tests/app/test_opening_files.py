@@ -61,7 +61,7 @@ def test_a_link_waits_for_its_file_and_gives_it_its_settings():
 def test_a_link_that_waits_can_be_left():
     app = open_page("data=0123456789abcdef")
     next(b for b in app.button if "sample" in b.label).click().run()
-    assert len(quiet(app).metric) == 5
+    assert len(quiet(app).metric) == 3
 
 
 @pytest.mark.parametrize(
