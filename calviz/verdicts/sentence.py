@@ -135,7 +135,7 @@ def _judge(
     "ece-below",
     says="ECE is below 4.5 points with 95 % confidence",
     chosen="nothing; said if nothing is found",
-    adjusted="the larger of the upper ends of ECE and |MCS|",
+    adjusted="the larger of the upper ends of the ECE and of the absolute MCS",
 )
 def nothing_found(evidence: Evidence, sample: Sample) -> str:
     """Begin the sentence for a sample without an error beyond noise: the rows, and how large the error may still be."""
