@@ -23,6 +23,8 @@ from benchmarks.claims import SIMULATIONS, Simulation, every_claim, every_simula
 from calviz.core.blocks import one_blas_thread
 
 Outcomes = dict[str, dict[int, float | None]]
+#: Files of a case from which its own rate is told in the summary.
+ENOUGH = 150
 
 
 def read(samples: Path | None, seed: int) -> Outcomes:
@@ -105,26 +107,30 @@ def tables(chosen: list[Simulation], found: Outcomes) -> str:
 
 
 def summary(chosen: list[Simulation], found: Outcomes) -> str:
-    """One line per claim: sentence, selection, adjustment, range of the measured rates beside what is required."""
+    """One line per claim: sentence, selection, adjustment, and its rates over all cases together."""
     lines = ["| sentence | chosen | adjusted | measured |", "| --- | --- | --- | --- |"]
     for key, claim in every_claim().items():
-        rates: dict[tuple[str, str], list[float]] = defaultdict(list)
+        rates: dict[tuple[str, str], list[list[float]]] = defaultdict(list)
         for one in chosen:
             values = [value for value in found[one.key].values() if value is not None]
             if one.claim == key and values:
-                rates[one.measures, one.required].append(mean_and_error(values)[0])
+                rates[one.measures, one.required].append(values)
         measured = "; ".join(
-            f"{measures}: {span(values)}" + (f" ({required})" if required else "")
-            for (measures, required), values in rates.items()
+            f"{measures}: {pooled(cases)}" + (f" ({required})" if required else "")
+            for (measures, required), cases in rates.items()
         )
         lines.append(f"| {claim.says} | {claim.chosen} | {claim.adjusted} | {measured} |")
     return "\n".join(lines)
 
 
-def span(rates: list[float]) -> str:
-    """One rate, or the range of several."""
-    low, high = (f"{100 * rate:.1f}" for rate in (min(rates), max(rates)))
-    return f"{low} %" if low == high else f"{low} to {high} %"
+def pooled(cases: list[list[float]]) -> str:
+    """The mean over all files, and the range over those cases that have enough files to tell it."""
+    every = [value for values in cases for value in values]
+    mean = f"{100 * mean_and_error(every)[0]:.1f} % of {len(every):,}"
+    large = [100 * mean_and_error(values)[0] for values in cases if len(values) >= ENOUGH]
+    if len(large) < 2 or max(large) - min(large) < 0.05:
+        return mean
+    return f"{mean}, by case {min(large):.1f} to {max(large):.1f}"
 
 
 def main() -> None:
