@@ -122,6 +122,19 @@ class SliceGaps(Figure):
             f"{shorten(r.off[0].name, 80)}: {self.sentence(r.off[0])}."
         )
 
+    @property
+    @claim("slices")
+    def headline(self) -> str:
+        """`answer` in at most 15 words."""
+        r = self.result
+        if not r.off:
+            return self.answer().rstrip(".")
+        verb = "are" if len(r.off) > 1 else "is"
+        return (
+            f"{len(r.off):,} of {counted(len(r.slices), 'slice')} {verb} off beyond chance, most surely "
+            f"{shorten(r.off[0].name, 30)}"
+        )
+
     def sentence(self, one: Slice) -> str:
         """Describe the gap of one slice in words."""
         size = points(abs(one.gap))
