@@ -31,6 +31,7 @@ from calviz.figures.cumulative_plot import Cumulative
 from calviz.sample.slices import FEWEST_CLUSTERS
 from calviz.verdicts.evaluation import alone
 
+CANNOT_TELL = "One row cannot tell"
 #: Width of a panel in pixels; two fit in a row on a large screen.
 PANEL = 472
 #: Relative widths of a figure and of the words beside it.
@@ -299,8 +300,11 @@ def classwise(chosen: Settings) -> None:
             )
         figure = class_errors.views.get(mode)
         ranked = figure or shown[-1]
-        if figure is not None and figure.band is not None:
-            say(figure.headline)
+        if chosen.sample.data.rows == 1:
+            say(CANNOT_TELL)
+        elif judged := [f for f in (figure, *shown) if f is not None and f.band is not None]:
+            # If the chosen view shows none outside, the title is about one that does.
+            say(next((f for f in judged if (f.over | f.under).any()), judged[0]).headline)
         pinned = diagnose_classes.pinned_class_errors(chosen, ranked.mode)
         st.markdown(f"**{TITLES[mode]}{' (MCS)' if mode == 'true-class' else ''}**")
         if figure is None:

@@ -147,7 +147,6 @@ def ask_how_to_read() -> None:
     """Ask how a file is read that could not be read as it is, in the place of a page with the results of other data."""
     reading_panel.draw_page()
     upload.draw_uploader("Another file: predictions and true labels")
-    st.caption(screen.stays_here())
 
 
 # ---- Settings

@@ -77,7 +77,8 @@ def explore_risk_coverage(settings: Settings, method: str, say: Callable[[str], 
             figure, after = result.curves[ranking]
         point_of = _slider(figure)
         choice = point_of(figure)
-        say(choice.headline)
+        if figure.n > 1:
+            say(choice.headline)
         st.markdown(f"**{md(keep_units_together(choice.sentence), 1_000)}**")
         _of_selected(settings, ranking, choice)
         if result is not None and after is not None:

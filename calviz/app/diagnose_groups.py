@@ -27,7 +27,15 @@ from calviz.comparison.over_time import MIN_ROWS, over_time, values_of
 from calviz.comparison.study_results import EVERY, Every, OverTime
 from calviz.core.blocks import FloatArray, IntArray
 from calviz.core.entry_specs import METRICS, RANKED_BY, RECALIBRATORS
-from calviz.core.words import counted, p_number, points, share_cell, shorten, signed_points
+from calviz.core.words import (
+    counted,
+    p_number,
+    points,
+    share_cell,
+    shorten,
+    signed_points,
+    told_apart,
+)
 from calviz.figures.hundred_squares import Bullet
 from calviz.figures.marks import Overlay
 from calviz.figures.metric_over_time import OverTimeLine
@@ -301,9 +309,12 @@ def _selected_position(shown: Sequence[Slice]) -> int | None:
 
 def _styled(tested: Slices, pinned: Overlay[FloatArray] | None) -> Styler:
     """Return the first slices; columns sort as numbers and are written as texts."""
+    shown = tested.slices[:MOST]
+    limit = {"wide": 46, "usual": 24}.get(screen.width_class(), 22)
+    names = told_apart((s.name for s in shown), limit)
     frame = pd.DataFrame(
         {
-            "slice": shorten(s.name, 100),
+            "slice": name,
             "rows": s.rows,
             "score": s.score,
             "hits": s.hits,
@@ -315,7 +326,7 @@ def _styled(tested: Slices, pinned: Overlay[FloatArray] | None) -> Styler:
             "ECE": s.ece,
             "noise": s.ece_noise,
         }
-        for s in tested.slices[:MOST]
+        for s, name in zip(shown, names, strict=True)
     )
     gaps = [Bullet(s.gap, (s.interval.low, s.interval.high)) for s in tested.slices[:MOST]]
     frame.insert(5, screen.PICTURE_COLUMN, screen.picture_column(gaps, width=_PICTURE))

@@ -503,7 +503,7 @@ _TABS = """
 .st-key-calviz-tabs a:has(strong) p { color: var(--st-primary-color); }
 [data-testid="stMainBlockContainer"] { padding-top: 4.25rem; padding-bottom: 2rem; max-width: 1600px; }
 h1 { font-size: 1.75rem !important; padding: 0.25rem 0 !important; }
-[data-testid="stMarkdownContainer"]:not([data-testid="stMetricValue"] *) :is(p, li) { font-size: 0.875rem; line-height: 1.375rem; }
+[data-testid="stMain"] [data-testid="stMarkdownContainer"]:not([data-testid="stMetricValue"] *) :is(p, li) { font-size: 0.875rem; line-height: 1.375rem; }
 @media (max-width: 500px) { h1 { font-size: 1.375rem !important; } .st-key-calviz-tabs { gap: 0.25rem 1rem; } }
 """
 # Streamlit writes white on the primary colour in both themes, and the primary colour on the background. On dark, no colour has

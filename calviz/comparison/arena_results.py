@@ -482,10 +482,10 @@ def headline(board: Leaderboard) -> str:
 def short_headline(board: Leaderboard) -> str:
     """Return the first method by each score, in at most 15 words."""
     firsts = dict.fromkeys(board.ranking(score)[0].method for score in SCORES)
-    return (
-        f"{' and '.join(shorten(name, 40) for name in firsts)} {'ranks' if len(firsts) == 1 else 'rank'} first on "
-        f"{counted(data_sets(board), 'data set')}"
-    )
+    labels = {spec.key: spec.label for spec in RECALIBRATORS}
+    names = " and ".join(shorten(labels.get(name, name), 40) for name in firsts)
+    verb = "ranks" if len(firsts) == 1 else "rank"
+    return f"{names} {verb} first on {counted(data_sets(board), 'data set')}"
 
 
 def blocks_words(c: CriticalDifference) -> str:

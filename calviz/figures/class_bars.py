@@ -23,6 +23,7 @@ from calviz.core.words import (
     plotly_text,
     points,
     shorten,
+    told_apart,
 )
 from calviz.figures.figure import NAME_LENGTH, Figure, ends_or_nan, facts, named
 from calviz.figures.marks import (
@@ -530,8 +531,14 @@ class _Bars:
     def left(self) -> int:
         """Width of the longest name with its number of rows, in pixels."""
         f = self.figure
-        names = (f"{shorten(f.class_name[i], _NAME)}  n = {f.rows[i]:,}" for i in self.shown)
+        pairs = zip(self.names, self.shown, strict=True)
+        names = (f"{name}  n = {f.rows[i]:,}" for name, i in pairs)
         return name_room(names, _BESIDE)
+
+    @cached_property
+    def names(self) -> list[str]:
+        """Short names of the drawn classes."""
+        return told_apart((self.figure.class_name[i] for i in self.shown), _NAME)
 
     @property
     def cut(self) -> bool:
@@ -687,8 +694,8 @@ class _Bars:
     def axes(self, across: list[float], down: list[float]) -> dict[str, Any]:
         f, p = self.figure, self.sheet.palette
         names = [
-            f'{plotly_text(f.class_name[i], _NAME)}  <span style="color:{p.muted}">n = {f.rows[i]:,}</span>'
-            for i in self.shown
+            f'{plotly_text(name)}  <span style="color:{p.muted}">n = {f.rows[i]:,}</span>'
+            for name, i in zip(self.names, self.shown, strict=True)
         ]
         last = float(self.y[-1]) if self.y.size else 0
         return {
