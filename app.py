@@ -19,7 +19,8 @@ navigation.pause_imports()
 navigation.configure_page()
 st.logo(navigation.LOGO)
 screen.draw_page_style()
-page = navigation.draw_navigation({"data": upload.draw_page, "learn": draw_learn})
+panels = {"data": upload.draw_page, "learn": draw_learn}
+page = navigation.draw_navigation(panels)
 with navigation.boundary():
     open_files.follow_address(navigation.here())
     jobs.empty_when_session_ends(open_files.files(), jobs.all_jobs())
@@ -32,6 +33,7 @@ with navigation.boundary():
         bar.ask_how_to_read()
     else:
         bar.draw_notes()
+        page = navigation.follow_data(page, panels)
         page.run()
     bar.draw_foot()
 navigation.resume_imports()

@@ -15,7 +15,9 @@ def compare(chosen: Settings) -> None:
     with navigation.boundary():
         picked = models_compared.choose_models(chosen.entry)
         if len(picked.models) < 2:
-            st.info("Choose two models or more, or open another file.", icon=":material/info:")
+            say("Compare models: it takes two on the same rows")
+            if picked.offered > 1:
+                st.info("Choose two models or more, or open another file.", icon=":material/info:")
         elif (comparison := models_compared.find_comparison(picked, chosen)) is not None:
             metric = models_compared.choose_metric(comparison)
             if metric is not None:

@@ -30,42 +30,42 @@ SUMMARIES = ("aurc", "e_aurc", "accuracy_at_90_coverage", "coverage_at_risk", "a
 
 def risk_coverage(chosen: Settings) -> None:
     """Which predictions to keep, and what is wrong among them."""
-    navigation.draw_head("Keeping fewer predictions should raise accuracy")
+    say = navigation.draw_head("Keeping fewer predictions should raise accuracy")
     with navigation.boundary():
         method = session.choose_method(chosen)
-        decide_coverage.explore_risk_coverage(chosen, method)
+        decide_coverage.explore_risk_coverage(chosen, method, say)
         rows_shown.draw_selection(
             chosen,
             hint="Click a point of the curve to select the rows that are kept there, on every page.",
         )
 
     with navigation.boundary():
+        if columns := decide_costs.trust_columns(chosen):
+            st.subheader("Where can it be believed?", anchor=False)
+            decide_costs.explore_trust_by_group(chosen, columns)
+
+    with navigation.boundary(), st.expander("Summaries: AURC and others"):
         with st.spinner("Resampling the summaries …", show_time=True):
             evaluation = session.metrics(chosen, SUMMARIES, error_bars=True)
         tables_and_cards.draw_metric_lines(
             evaluation, SUMMARIES, notes={"coverage_at_risk": "5 % errors"}
         )
-        intervals = (
-            ""
+        st.caption(
+            "These summaries rank by confidence, before recalibration.",
+            help=None
             if chosen.sample.data.rows == 1
-            else " The interval of the accuracy at 90\u00a0% coverage resamples all rows; those of the table take the kept rows as given, "
-            "and so differ a little."
+            else "The interval of the accuracy at 90\u00a0% coverage resamples all rows; those of the table take the kept rows as given, "
+            "and so differ a little.",
         )
-        st.caption(f"These summaries rank by confidence, before recalibration.{intervals}")
-
-    with navigation.boundary():
-        if columns := decide_costs.trust_columns(chosen):
-            st.subheader("Where can it be believed?", anchor=False)
-            decide_costs.explore_trust_by_group(chosen, columns)
 
 
 def costs(chosen: Settings) -> None:
     """What deciding by a cutoff, or referring the unsure rows, costs."""
-    navigation.draw_head("What calibration is worth shows in the costs of decisions")
+    say = navigation.draw_head("What calibration is worth shows in the costs of decisions")
     with navigation.boundary():
         method = session.choose_method(chosen)
         st.subheader("Keep or refer", anchor=False)
-        decide_costs.explore_decision_costs(chosen, method)
+        decide_costs.explore_decision_costs(chosen, method, say)
 
     with navigation.boundary():
         st.subheader("Act or not, for one class", anchor=False)
@@ -73,34 +73,34 @@ def costs(chosen: Settings) -> None:
         decide_cutoff.explore_cutoff(chosen, method)
         rows_shown.draw_selection(chosen)
 
-        st.subheader("Where are hits and misses?", anchor=False)
-        with session.computing(chosen, "Counting …"):
-            figure = sample.view(OutcomeHistogram.compute, seed=sample.seed)
-        st.markdown(md(figure.describe().split(": ", 1)[-1], 1_000))
-        screen.chart(figure, key="decisions.histogram", filename="scores-by-outcome")
+        with st.expander("Where are hits and the other rows?"):
+            with session.computing(chosen, "Counting …"):
+                figure = sample.view(OutcomeHistogram.compute, seed=sample.seed)
+            st.markdown(md(figure.describe().split(": ", 1)[-1], 1_000))
+            screen.chart(figure, key="decisions.histogram", filename="scores-by-outcome")
 
-        st.subheader("What validations report", anchor=False)
-        with st.spinner("Resampling the measures …", show_time=True):
-            decided = replace(chosen, reduction=sample.reduction)
-            evaluation = session.metrics(decided, VALIDATION_METRICS, error_bars=True)
-        tables_and_cards.draw_metric_lines(evaluation, VALIDATION_METRICS)
-        st.caption(
-            "Before recalibration; the flexible calibration curve is on the tab Reliability."
-        )
+        with st.expander("What validations report"):
+            with st.spinner("Resampling the measures …", show_time=True):
+                decided = replace(chosen, reduction=sample.reduction)
+                evaluation = session.metrics(decided, VALIDATION_METRICS, error_bars=True)
+            tables_and_cards.draw_metric_lines(evaluation, VALIDATION_METRICS)
+            st.caption(
+                "Before recalibration; the flexible calibration curve is on the tab Reliability."
+            )
 
 
 def prediction_sets(chosen: Settings) -> None:
     """Sets of plausible classes."""
-    navigation.draw_head("Sets of classes that hold the true one as often as they promise")
+    say = navigation.draw_head("Sets of classes that hold the true one as often as they promise")
     with navigation.boundary():
-        decide_costs.explore_prediction_sets(chosen)
+        decide_costs.explore_prediction_sets(chosen, say)
 
 
 def grades(chosen: Settings) -> None:
     """Grades of rising probability, and whether as much happens in each as it promises."""
-    navigation.draw_head("Does as much happen in each grade as it promises?")
+    say = navigation.draw_head("Does as much happen in each grade as it promises?")
     with navigation.boundary():
-        decide_cutoff.explore_grades(_of_one_class(chosen))
+        decide_cutoff.explore_grades(_of_one_class(chosen), say)
 
 
 def _of_one_class(chosen: Settings) -> Sample:

@@ -31,6 +31,7 @@ from calviz.figures.cumulative_plot import Cumulative
 from calviz.sample.slices import FEWEST_CLUSTERS
 from calviz.verdicts.evaluation import alone
 
+CANNOT_TELL = "One row cannot tell"
 #: Width of a panel in pixels; two fit in a row on a large screen.
 PANEL = 472
 #: Relative widths of a figure and of the words beside it.
@@ -90,14 +91,18 @@ def reliability(chosen: Settings) -> None:
     with navigation.boundary():
         evaluation = session.evaluation(chosen)
         judged = evaluation.verdict
-        worst = (f.message for f in evaluation.findings if CHECKS[f.code].about == "bins")
-        answer = next(worst, session.verdict(chosen))
+        worst = next((f for f in evaluation.findings if CHECKS[f.code].about == "bins"), None)
+        answer, title = session.verdict(chosen), "" if worst is None else worst.short
         # The findings may be about the other view of two classes, whose bins are not drawn here; then both views are described.
         if judged is not None and judged.reduction != chosen.reduction.key:
-            answer = " ".join(filter(None, (judged.sentence, judged.other_view)))
+            answer, title = " ".join(filter(None, (judged.sentence, judged.other_view))), ""
         if judged is not None:
-            say(judged.headline)
-        st.markdown(md(keep_units_together(full_sentence(answer)), 1_000))
+            say(title or judged.headline)
+        details = full_sentence(worst.message) if worst is not None and title else None
+        st.markdown(
+            md(keep_units_together(full_sentence(answer)), 1_000),
+            help=details and md(details, 1_000),
+        )
         # Chosen for this page: the errors of the bins that it draws.
         keys = (chosen.sample.ece_key, "mce", "rmsce")
         errors = session.metrics(chosen, keys, error_bars=True)
@@ -128,8 +133,7 @@ def reliability(chosen: Settings) -> None:
             filename="calibration-curve",
         )
 
-    with navigation.boundary():
-        st.subheader("Does the choice of bins matter?", anchor=False)
+    with navigation.boundary(), st.expander("Does the choice of bins matter?"):
         strip = session.bin_sensitivity(chosen)
         st.markdown(md(keep_units_together(strip.reading()), 1_000))
         screen.chart(
@@ -179,10 +183,10 @@ def cumulative(chosen: Settings) -> None:
         )
         rows_shown.draw_selection(chosen, rows=False)
         st.caption(
-            f"A hit is a row where {md(HIT_WORDS[chosen.reduction.kind])}; the fractile is the share of the rows, lowest scores "
-            "first. From the lowest score upwards, the scores and the hits are summed up. For a "
-            "calibrated model the two sums stay together: the KS error is where they are furthest apart, the Kuiper error the "
-            "range of their difference, which is the largest error over any range of scores."
+            "From the lowest score upwards, scores and hits are summed up. For a calibrated model the two sums stay together.",
+            help=f"A hit is a row where {md(HIT_WORDS[chosen.reduction.kind])}; the fractile is the share of the rows, lowest scores "
+            "first. The KS error is where the sums are furthest apart, the Kuiper error the range of their difference, which is the "
+            "largest error over any range of scores.",
         )
         pinned = pinning.overlay(
             chosen, lambda s: s.view(Cumulative.compute, estimate=estimate, band=False, seed=s.seed)
@@ -229,8 +233,9 @@ def cumulative(chosen: Settings) -> None:
                 filename="corp",
             )
         words.caption(
-            f"{md(keep_units_together(isotonic.reading()), 1_000)} The curve is the increasing one that fits best (CORP). Grey: where it falls if the model is "
-            "calibrated, labels redrawn and fitted again. Coloured: how far it moves when rows are resampled."
+            "The increasing curve that fits best (CORP). Grey: where it falls if the model is calibrated. Coloured: how far it moves "
+            "when rows are resampled.",
+            help=md(keep_units_together(isotonic.reading()), 1_000),
         )
 
     with navigation.boundary():
@@ -244,8 +249,9 @@ def cumulative(chosen: Settings) -> None:
                 filename="decision-loss",
             )
         words.caption(
-            f"{md(keep_units_together(cost.reading()), 1_000)} The stake is the most that a decision can gain or lose. Those who know their cutoff read "
-            "the loss there; those who do not, read the highest point."
+            md(keep_units_together(cost.reading()), 1_000),
+            help="The stake is the most that a decision can gain or lose. Those who know their cutoff read the loss there; those who do "
+            "not, read the highest point.",
         )
 
     with navigation.boundary():
@@ -270,10 +276,7 @@ def classwise(chosen: Settings) -> None:
             st.markdown(md(session.verdict(chosen), 1_000))
         else:
             words, is_off = headline(shown)
-            if is_off:
-                say(words.rstrip("."))
-            else:
-                st.markdown(md(words, 1_000))
+            st.markdown(md(words, 1_000))
         ranged = any(figure.band is not None for figure in shown)
         # On a phone, the choices break into lines.
         with st.container(horizontal=screen.page_width() is None, gap="medium"):
@@ -297,6 +300,11 @@ def classwise(chosen: Settings) -> None:
             )
         figure = class_errors.views.get(mode)
         ranked = figure or shown[-1]
+        if chosen.sample.data.rows == 1:
+            say(CANNOT_TELL)
+        elif judged := [f for f in (figure, *shown) if f is not None and f.band is not None]:
+            # If the chosen view shows none outside, the title is about one that does.
+            say(next((f for f in judged if (f.over | f.under).any()), judged[0]).headline)
         pinned = diagnose_classes.pinned_class_errors(chosen, ranked.mode)
         st.markdown(f"**{TITLES[mode]}{' (MCS)' if mode == 'true-class' else ''}**")
         if figure is None:
@@ -324,7 +332,7 @@ def classwise(chosen: Settings) -> None:
 
 def groups(chosen: Settings) -> None:
     """For which groups of rows they are off."""
-    navigation.draw_head("For which groups it is off")
+    say = navigation.draw_head("For which groups it is off")
     # All slices, whichever one the other pages show.
     of_other_pages, chosen = chosen, replace(chosen, where=())
 
@@ -343,36 +351,38 @@ def groups(chosen: Settings) -> None:
             if not question.columns:
                 st.info("Choose a column.")
             else:
-                st.markdown("**Rows per value**")
-                diagnose_groups.draw_sizes(chosen, question)
                 tested = diagnose_groups.measure_slices(chosen, question)
                 pinned = diagnose_groups.pinned_gaps(chosen, question, tested)
-                diagnose_groups.draw_answer(tested, pinned)
+                say(diagnose_groups.draw_answer(tested, pinned))
                 diagnose_groups.draw_slices_table(tested, chosen, pinned)
                 rows_shown.draw_selection(chosen)
+                with st.expander("Rows per value"):
+                    diagnose_groups.draw_sizes(chosen, question)
 
 
 def time(chosen: Settings) -> None:
     """Whether they stay right over time."""
-    navigation.draw_head("Whether it stays right over time")
+    say = navigation.draw_head("Whether it stays right over time")
     with navigation.boundary():
         rows_shown.draw_selection(chosen, rows=False)
 
     with navigation.boundary():
         if chosen.whole.times is None:
             st.info(
-                "This file has no time column. A column of dates that is called date, time, timestamp or origination_date, for example, is "
-                "recognised as one; any other can be chosen on the page Data, under Read it differently.",
+                "This file has no time column. A column of dates that is called date, time or timestamp, for example, is recognised as "
+                "one; any other can be chosen behind the file's name, under *How it was read*.",
                 icon=":material/info:",
             )
         else:
-            diagnose_groups.explore_over_time(chosen)
+            diagnose_groups.explore_over_time(chosen, say)
 
 
 def metrics(chosen: Settings) -> None:
     """Every metric with its interval, its noise floor and its meaning."""
-    navigation.draw_head("All metrics, with intervals and noise floors")
+    say = navigation.draw_head("All metrics, with intervals and noise floors")
     with navigation.boundary():
+        if judged := session.evaluation(chosen).verdict:
+            say(judged.headline)
         rows_shown.draw_selection(chosen, rows=False)
 
     with navigation.boundary():
@@ -402,11 +412,12 @@ def metrics(chosen: Settings) -> None:
         )
         noise, p_values = "", ""
         if error_bars and chosen.sample.data.rows > 1:
-            noise = "Noise: what the metric would be if the model were perfectly calibrated, with the same number of rows. "
+            noise = "Noise: what a perfectly calibrated model would show with so many rows. "
             p_values = f" {alone(session.evaluation(chosen).verdict)}"
         st.caption(
-            f"{noise}Points are percentage points. Proper scores, class-wise and selective metrics look at the "
-            f"whole prediction, the others at the {chosen.reduction_words}; ECE², debiased, has bins of equal mass.{p_values}"
+            f"{noise}Points are percentage points.",
+            help="Proper scores, class-wise and selective metrics look at the whole prediction, the others at the "
+            f"{chosen.reduction_words}; ECE², debiased, has bins of equal mass.{p_values}",
         )
         with export.popover("Export", icon=":material/download:"):
             diagnose_metrics.draw_export(results, chosen, chosen.file_stem)

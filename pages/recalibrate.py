@@ -53,7 +53,9 @@ def methods(chosen: Settings) -> None:
                 recalibrate_comparison.mark_link()
             if status.result is None and status.state != "running":
                 rule = guideline(choice.data, choice.rows.fit.rows)
-                st.info(md(rule.reason, 1_000), icon=":material/lightbulb:")
+                st.info(md(rule.short, 1_000), icon=":material/lightbulb:")
+                with st.expander("Details"):
+                    st.markdown(md(rule.reason, 1_000))
 
     with navigation.boundary():
         if choice is not None and status.result is not None:
@@ -65,12 +67,10 @@ def methods(chosen: Settings) -> None:
             comparison = outcome.comparison
             advice = comparison.advice_keeping_classes if keep_classes else comparison.advice
             say(advice.headline.rstrip("."))
-            with st.container(border=True):
-                st.markdown(
-                    "\n".join(
-                        f"- {md(keep_units_together(reason), 1_000)}" for reason in advice.reasons
-                    )
-                )
+            decided, *others = (md(keep_units_together(r), 1_000) for r in advice.reasons)
+            st.markdown(decided)
+            with st.expander("Details: the rule, what it changes, and what wins elsewhere"):
+                st.markdown("\n".join(f"- {reason}" for reason in others))
             recalibrate_results.draw_table(outcome)
             selected_place = st.container()
             st.subheader("Take it home", anchor=False)
@@ -80,13 +80,15 @@ def methods(chosen: Settings) -> None:
             recalibrate_downloads.draw_downloads(outcome, method, chosen)
             recalibrate_results.draw_calibrated_rows(outcome, method, chosen)
             recalibrate_results.draw_diagrams(outcome, chosen)
-            recalibrate_results.draw_maps(outcome, chosen)
-            recalibrate_results.draw_before_and_after(outcome, method, chosen)
+            with st.expander("What the maps do"):
+                recalibrate_results.draw_maps(outcome, chosen)
+            with st.expander("Before and after"):
+                recalibrate_results.draw_before_and_after(outcome, method, chosen)
 
 
 def labels(chosen: Settings) -> None:
     """How many labels a recalibrator needs."""
-    navigation.draw_head("How many labels recalibration needs")
+    say = navigation.draw_head("How many labels recalibration needs")
     with navigation.boundary():
         rows_shown.say_not_followed(chosen, "The curve is measured on all rows that judge")
         st.caption(
@@ -95,12 +97,12 @@ def labels(chosen: Settings) -> None:
         )
 
     with navigation.boundary():
-        recalibrate_learning_curve.explore_learning_curve(chosen)
+        recalibrate_learning_curve.explore_learning_curve(chosen, say)
 
 
 def elsewhere(chosen: Settings) -> None:
     """Every recalibrator on many data sets."""
-    navigation.draw_head("Which recalibrator wins on many data sets")
+    say = navigation.draw_head("Which recalibrator wins on many data sets")
     with navigation.boundary():
         st.caption(
             "One data set says little about a method. Here every recalibrator is fitted on the calibration rows of each model, judged "
@@ -109,7 +111,7 @@ def elsewhere(chosen: Settings) -> None:
         rows_shown.say_not_followed(chosen, "Methods are judged on all rows that no fit has seen")
 
     with navigation.boundary():
-        recalibrate_arena.explore_arena(chosen)
+        recalibrate_arena.explore_arena(chosen, say)
 
 
 navigation.enter()

@@ -28,8 +28,8 @@ from calviz.core.words import counted, distinct, keep_units_together, shorten
 from calviz.sample.sample import Where, rows_where
 
 _PICK = "calviz.pick"
-#: Characters of a title that fit a chip.
-_FITS = 24
+#: Characters of a title that fit a chip, and one beside another on a phone.
+_FITS, _FITS_PHONE = 24, 16
 
 
 def draw_bar(page: str) -> None:
@@ -43,18 +43,20 @@ def draw_bar(page: str) -> None:
             return
         _data_set()
         # A phone has room for one chip with all settings.
-        with (
-            st.popover("Settings", icon=":material/tune:")
-            if screen.page_width() is not None
-            else nullcontext()
-        ):
+        phone = screen.page_width() is not None
+        with st.popover("Settings", icon=":material/tune:") if phone else nullcontext():
             chosen = draw_settings_choice()
+            if phone:
+                st.markdown("**Pictures**")
+                screen.draw_picture_choices()
         selection.sync_with_address(chosen, page)
         pinning.sync_with_address(chosen)
         selection.draw_selected(chosen)
         pinning.draw_pinned(chosen)
-        st.space("stretch")
-        screen.draw_picture_options()
+        if not phone:
+            st.space("stretch")
+            with st.popover("Pictures", icon=":material/image:"):
+                screen.draw_picture_choices()
         screen.draw_link_buttons()
 
 
@@ -79,7 +81,10 @@ def _data_set() -> None:
         for key, name in names.items()
     }
     rows = counted(loaded.recognition.rows, "row")
-    with st.popover(f"{md(shorten(entry.title, _FITS))} · {rows}", icon=":material/description:"):
+    chip = f"{md(shorten(entry.title, _FITS))} · {rows}"
+    if screen.page_width() is not None:
+        chip = md(shorten(entry.title, _FITS_PHONE))
+    with st.popover(chip, icon=":material/description:"):
         st.session_state[_PICK] = open_files.current_key()
         st.selectbox(
             "Data set",
@@ -142,7 +147,6 @@ def ask_how_to_read() -> None:
     """Ask how a file is read that could not be read as it is, in the place of a page with the results of other data."""
     reading_panel.draw_page()
     upload.draw_uploader("Another file: predictions and true labels")
-    st.caption(screen.stays_here())
 
 
 # ---- Settings

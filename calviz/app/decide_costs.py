@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -88,7 +88,8 @@ def explore_trust_by_group(chosen: Settings, columns: list[str]) -> None:
         f" {len(levels.few):,} with fewer than {LEAST_ROWS} rows left out." if levels.few else ""
     )
     st.caption(
-        f"Too high, too low: beyond chance, with all values tested together. {capitalised(levels.guarantee(risk / 100))}{left_out}"
+        f"Too high, too low: beyond chance, with all values tested together.{left_out}",
+        help=capitalised(levels.guarantee(risk / 100)),
     )
 
 
@@ -106,17 +107,19 @@ _COSTS = {
 
 
 @st.fragment
-def explore_decision_costs(settings: Settings, method: str) -> None:
-    """Draw the costs to set, their consequences in words, the curve and the rules; a fragment."""
+def explore_decision_costs(settings: Settings, method: str, say: Callable[[str], object]) -> None:
+    """Draw the costs to set, their consequences in words, the curve and the rules; a fragment. `say` replaces the title."""
     with navigation.boundary():
         costs = _costs()
         figures, fit_words, judged_words = decisions(settings, method, costs)
         figure, *others = figures
+        say(figure.headline)
         for one in figures:
             name = f"**{md(capitalised(one.name), 60)}:** " if others else ""
             st.markdown(f"{name}{md(keep_units_together(one.reading()), 1_000)}")
         _of_selected(settings, figure, costs)
-        st.caption(_rows_words(costs, fit_words, judged_words))
+        where, how = _rows_words(costs, fit_words, judged_words)
+        st.caption(md(where, 1_000), help=md(how, 1_000))
         screen.chart(
             figure,
             screen.as_wide_as_the_page(screen.plotted(figure, others=others)),
@@ -193,7 +196,8 @@ def _of_selected(settings: Settings, figure: Decision, costs: Costs) -> None:
     )
 
 
-def _rows_words(costs: Costs, fit_words: str, judged_words: str) -> str:
+def _rows_words(costs: Costs, fit_words: str, judged_words: str) -> tuple[str, str]:
+    """Say which rows the costs are counted on, and what face value means."""
     face = (
         "At face value a prediction is kept where its expected cost, (1 − confidence) × wrong + confidence × right, "
         "is not above that of a referral: "
@@ -213,7 +217,7 @@ def _rows_words(costs: Costs, fit_words: str, judged_words: str) -> str:
             f"The best threshold is chosen on the same {judged_words} that costs are counted on, as there is no other split: its own cost "
             "is a little too low; the interval of the difference allows for the choice."
         )
-    return md(f"{face} {where}", 1_000)
+    return where, face
 
 
 def _costs_table(figures: tuple[Decision, ...], settings: Settings) -> None:
@@ -263,8 +267,8 @@ _METHODS: dict[SetMethod, str] = {"lac": "LAC (smallest)", "aps": "APS (adaptive
 
 
 @st.fragment
-def explore_prediction_sets(settings: Settings) -> None:
-    """Draw the choice of method and coverage, and what the sets hold; a fragment."""
+def explore_prediction_sets(settings: Settings, say: Callable[[str], object]) -> None:
+    """Draw the choice of method and coverage, and what the sets hold; a fragment. `say` replaces the title."""
     with navigation.boundary():
         with st.container(horizontal=True, gap="medium", vertical_alignment="top"):
             method: SetMethod = session.choose_one(
@@ -295,14 +299,16 @@ def explore_prediction_sets(settings: Settings) -> None:
         except CalvizError as error:  # too few rows to choose a threshold on
             st.caption(md(f"No sets: {error}", 1_000))
             return
+        say(sets.headline)
         st.markdown(md(keep_units_together(sets.reading()), 1_000))
         fit = rows_words(sets.fit)
         st.caption(
             md(
-                f"Split-conformal: {sets.what_is_chosen} chosen on {fit}, and judged on {sets.evaluation.how}. The coverage is guaranteed for "
-                "exchangeable new rows, however good the probabilities are; better probabilities make the sets smaller.",
+                f"Split-conformal: {sets.what_is_chosen} chosen on {fit}, and judged on {sets.evaluation.how}.",
                 1_000,
-            )
+            ),
+            help="The coverage is guaranteed for exchangeable new rows, however good the probabilities are; better probabilities make "
+            "the sets smaller.",
         )
         _sets_table((sets.overall, *sets.classes))
 

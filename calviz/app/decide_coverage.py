@@ -50,7 +50,7 @@ _BY = {"share": "share kept", "threshold": "threshold", "error": "error rate all
 
 
 @st.fragment
-def explore_risk_coverage(settings: Settings, method: str) -> None:
+def explore_risk_coverage(settings: Settings, method: str, say: Callable[[str], object]) -> None:
     """Draw the curve, the slider and its sentence; a fragment, so that the slider reacts at once.
 
     Parameters
@@ -58,6 +58,8 @@ def explore_risk_coverage(settings: Settings, method: str) -> None:
     settings : Settings
     method : str
         The recalibrator whose curve is added, or `NOT_RECALIBRATED`.
+    say : callable
+        Replaces the title.
     """
     with navigation.boundary():
         rankings = rankings_of(settings.whole)
@@ -75,6 +77,8 @@ def explore_risk_coverage(settings: Settings, method: str) -> None:
             figure, after = result.curves[ranking]
         point_of = _slider(figure)
         choice = point_of(figure)
+        if figure.n > 1:
+            say(choice.headline)
         st.markdown(f"**{md(keep_units_together(choice.sentence), 1_000)}**")
         _of_selected(settings, ranking, choice)
         if result is not None and after is not None:
@@ -86,7 +90,8 @@ def explore_risk_coverage(settings: Settings, method: str) -> None:
         others += _pinned(settings, ranking)
         _clickable(figure, ranking, x=x, y=y, at=choice.coverage or None, others=others)
         _select(ranking, choice)
-        draw_coverage_table(figure, after, settings)
+        with st.expander("Accuracy by share kept, as a table", icon=":material/table:"):
+            draw_coverage_table(figure, after, settings)
 
 
 def _ranking_and_axes(rankings: tuple[RankedBy, ...]) -> tuple[RankedBy, XAxis, YAxis]:

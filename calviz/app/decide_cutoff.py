@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -41,6 +42,8 @@ from calviz.figures.roc import Roc
 from calviz.sample.cutoff_and_grades import (
     COUNTS_AS,
     CUTOFF,
+    LEAST_GRADES,
+    MOST_GRADES,
     CutoffCounts,
     Grades,
     at_cutoff,
@@ -107,7 +110,7 @@ def explore_cutoff(settings: Settings, method: str) -> None:
                     drawing = screen.plotted(roc, panel=panel, at=cells[0], beside=beside)
                     screen.chart(roc, drawing, key=f"decisions.{panel}", filename=panel)
         st.caption(
-            f"Dot: the cutoff of {cutoff:.3g}. Dashed: scores that do not tell hits from misses."
+            f"Dot: the cutoff of {cutoff:.3g}. Dashed: scores that do not tell hits from the other rows."
         )
         _net_benefit(deciding_samples, settings, cutoff, pinned)
 
@@ -181,7 +184,7 @@ def _tables(samples: dict[str, Sample], cells: list[CutoffCounts]) -> None:
         head = "" if len(cells) == 1 else f", {shorten(name, 40)}"
         rows = c.whole
         confusion[f"hits{head}"] = [whole(rows["tp"]), whole(rows["fn"])]
-        confusion[f"misses{head}"] = [whole(rows["fp"]), whole(rows["tn"])]
+        confusion[f"no hits{head}"] = [whole(rows["fp"]), whole(rows["tn"])]
         net = net_benefit_of(c.tp, c.fp, c.n, c.params["cutoff"])
         shares[f"value{head}"] = [*(_share(v[0]) for v in c.shares().values()), decimal(float(net))]
         shares[f"95 % interval{head}"] = [
@@ -345,13 +348,16 @@ _COLOURS_IN_THE_DARK = {
 }
 
 
-def explore_grades(sample: Sample) -> None:
-    """Draw a table of the grades in a group column; nothing if no column of the file could hold grades."""
+def explore_grades(sample: Sample, say: Callable[[str], object]) -> None:
+    """Draw a table of the grades in a group column; `say` replaces the title."""
     columns = possible_grade_columns(sample.data)
     if not columns:
+        st.info(
+            f"No column of this file could hold grades: it takes {LEAST_GRADES} to {MOST_GRADES} values, such as A, B, C.",
+            icon=":material/info:",
+        )
         return
     recognised = grade_columns(sample.data)
-    st.subheader("Does each grade hold what it says?", anchor=False)
     column = st.selectbox(
         "Column of rating grades",
         (*recognised, *(name for name in columns if name not in recognised)),
@@ -366,6 +372,7 @@ def explore_grades(sample: Sample) -> None:
     if column is None:
         return
     tested = sample.view(grades, column=column)
+    say(tested.headline)
     st.markdown(md(keep_units_together(tested.reading()), 1_000))
     _grades_table(tested)
     st.caption(

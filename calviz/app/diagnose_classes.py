@@ -25,7 +25,7 @@ from calviz.app.session import Settings, look_at_class, md
 from calviz.core.blocks import FloatArray
 from calviz.core.errors import NotAvailable
 from calviz.core.predictions import Dataset, Predictions
-from calviz.core.words import counted, decimal, decimals_for, distinct, number
+from calviz.core.words import counted, decimal, decimals_for, number, told_apart
 from calviz.figures.class_bars import ClassBars, Mode, Order
 from calviz.figures.hundred_squares import Bullet
 from calviz.figures.marks import Overlay
@@ -240,6 +240,10 @@ def draw_table(
         if name in columns
     }
     table = tables_and_cards.with_signs(shown.loc[order, columns], decimals)
+    # Names have the room that a wide page leaves.
+    longest = max(map(len, shown["class"]), default=0)
+    width = min(80 + 6 * max(0, longest - 9), 240 if screen.width_class() == "wide" else 120)
+    name = st.column_config.TextColumn(width=width, pinned=True)
     st.dataframe(
         table,
         hide_index=True,
@@ -250,7 +254,7 @@ def draw_table(
         selection_default=tables_and_cards.ticked([] if index is None else [order.index(index)]),
         placeholder="–",
         alt="All classes",
-        column_config=_COLUMNS | {"value": _VALUE_COLUMNS[mode]},
+        column_config=_COLUMNS | {"class": name, "value": _VALUE_COLUMNS[mode]},
     )
     if mode != "true-class" and "accuracy" in columns:
         errors = ", ECE and KS" if "ks" in columns else " and ECE"
@@ -270,7 +274,7 @@ def _of_view(frame: pd.DataFrame, mode: Mode) -> pd.DataFrame:
     """Return the columns of a view: the error that is drawn, with its picture and ranges, then the columns of all views."""
     prefix = _PREFIXES[mode]
     value, *ends = (frame[prefix + name] for name in _DRAWN_COLUMNS[mode])
-    columns: dict[str, Any] = {"class": list(distinct(tuple(frame["class"]), 40).values())}
+    columns: dict[str, Any] = {"class": told_apart(frame["class"], 34)}
     if mode == "predicted-class":
         columns["predicted_rows"] = frame["predicted_rows"]
     shown = pd.DataFrame(columns, index=frame.index)

@@ -16,6 +16,7 @@ from calviz.core.words import (
     full_sentence,
     keep_units_together,
     percent_numbers,
+    told_apart,
 )
 from calviz.figures.confusion import SHOWN, By, Confusion
 
@@ -118,6 +119,7 @@ def _pairs(figure: Confusion, classes: list[int], settings: Settings) -> None:
     shown = cells[:PAIRS]
     key = f"{selection.widget_key(_TABLE)}.{hash((settings.rows_key, *classes))}"
     pairs = list(zip(names[figure.true[shown]], names[figure.predicted[shown]], strict=True))
+    told = np.asarray(told_apart(names, 24), dtype=object)
     rule = selection.current_rule()
     ticked = [i for i, (true, taken) in enumerate(pairs) if rule == CellRule(true, taken)]
 
@@ -128,8 +130,8 @@ def _pairs(figure: Confusion, classes: list[int], settings: Settings) -> None:
     st.dataframe(
         pd.DataFrame(
             {
-                "true": names[figure.true[shown]],
-                "taken for": names[figure.predicted[shown]],
+                "true": told[figure.true[shown]],
+                "taken for": told[figure.predicted[shown]],
                 "rows": figure.rows[shown],
                 "share": percent_numbers(figure.share("true")[shown]),
                 "confidence": figure.confidence[shown],

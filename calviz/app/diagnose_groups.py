@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -27,7 +27,15 @@ from calviz.comparison.over_time import MIN_ROWS, over_time, values_of
 from calviz.comparison.study_results import EVERY, Every, OverTime
 from calviz.core.blocks import FloatArray, IntArray
 from calviz.core.entry_specs import METRICS, RANKED_BY, RECALIBRATORS
-from calviz.core.words import counted, p_number, points, share_cell, shorten, signed_points
+from calviz.core.words import (
+    counted,
+    p_number,
+    points,
+    share_cell,
+    shorten,
+    signed_points,
+    told_apart,
+)
 from calviz.figures.hundred_squares import Bullet
 from calviz.figures.marks import Overlay
 from calviz.figures.metric_over_time import OverTimeLine
@@ -185,10 +193,10 @@ def pinned_gaps(
     return pinning.overlay(settings, gaps, as_now=("bins", "scheme", "where"))
 
 
-def draw_answer(tested: Slices, pinned: Overlay[FloatArray] | None = None) -> None:
-    """Draw the result as a sentence and a figure; a click on a mark selects the rows of its slice."""
+def draw_answer(tested: Slices, pinned: Overlay[FloatArray] | None = None) -> str:
+    """Draw the result as a sentence and a figure; a click on a mark selects the rows of its slice. Return a title."""
     figure = SliceGaps.compute(tested)
-    st.subheader(md(figure.answer(), 500), anchor=False)
+    st.markdown(md(figure.answer(), 500))
     key = selection.widget_key(_MARKS)
 
     def clicked() -> None:
@@ -219,8 +227,9 @@ def draw_answer(tested: Slices, pinned: Overlay[FloatArray] | None = None) -> No
             else "The most surely off first."
         )
         st.caption(
-            f"{order_words} Lines are 95 % intervals, each for itself; filled marks are off beyond chance with all slices "
-            f"looked at together. Dashed: all rows ({points(tested.gap)} points).{_why_off_despite_interval(tested)}"
+            f"{order_words} Lines: 95 % intervals. Filled: off beyond chance, all slices looked at together. Dashed: all rows "
+            f"({points(tested.gap)} points).",
+            help=f"Each interval is for itself.{_why_off_despite_interval(tested)}",
         )
     notes = (
         [
@@ -234,6 +243,7 @@ def draw_answer(tested: Slices, pinned: Overlay[FloatArray] | None = None) -> No
     notes += [f"left out: {reason}" for reason in tested.skipped]
     if notes:
         st.caption(md("; ".join(notes), 600) + ".")
+    return figure.headline
 
 
 def _why_off_despite_interval(tested: Slices) -> str:
@@ -299,9 +309,12 @@ def _selected_position(shown: Sequence[Slice]) -> int | None:
 
 def _styled(tested: Slices, pinned: Overlay[FloatArray] | None) -> Styler:
     """Return the first slices; columns sort as numbers and are written as texts."""
+    shown = tested.slices[:MOST]
+    limit = {"wide": 46, "usual": 24}.get(screen.width_class(), 22)
+    names = told_apart((s.name for s in shown), limit)
     frame = pd.DataFrame(
         {
-            "slice": shorten(s.name, 100),
+            "slice": name,
             "rows": s.rows,
             "score": s.score,
             "hits": s.hits,
@@ -313,7 +326,7 @@ def _styled(tested: Slices, pinned: Overlay[FloatArray] | None) -> Styler:
             "ECE": s.ece,
             "noise": s.ece_noise,
         }
-        for s in tested.slices[:MOST]
+        for s, name in zip(shown, names, strict=True)
     )
     gaps = [Bullet(s.gap, (s.interval.low, s.interval.high)) for s in tested.slices[:MOST]]
     frame.insert(5, screen.PICTURE_COLUMN, screen.picture_column(gaps, width=_PICTURE))
@@ -404,8 +417,8 @@ _AUTOMATIC, _NONE = "as suits the data", "none"
 AT_ONCE = 500_000
 
 
-def explore_over_time(settings: Settings) -> None:
-    """Draw the choices, the running job, and the periods."""
+def explore_over_time(settings: Settings, say: Callable[[str], object]) -> None:
+    """Draw the choices, the running job, and the periods; `say` replaces the title."""
     with st.container(horizontal=True, gap="medium", vertical_alignment="bottom"):
         keys = METRICS.in_table("fits")
         metric = st.selectbox(
@@ -455,7 +468,7 @@ def explore_over_time(settings: Settings) -> None:
         patience=2.0,
     )
     if status.result is not None:
-        _draw_periods(status.result, settings)
+        say(_draw_periods(status.result, settings))
 
 
 def _measure_periods(
@@ -470,9 +483,9 @@ def _measure_periods(
     )
 
 
-def _draw_periods(result: OverTime, settings: Settings) -> None:
+def _draw_periods(result: OverTime, settings: Settings) -> str:
     figure = OverTimeLine.compute(result)
-    st.subheader(md(figure.answer(), 1_000), anchor=False)
+    st.markdown(md(figure.answer(), 1_000))
     if figure.past():
         st.markdown(md(figure.past(), 1_000))
     subsets = tuple(_metric_of_selected(result, settings))
@@ -510,8 +523,8 @@ def _draw_periods(result: OverTime, settings: Settings) -> None:
         )
         st.caption(f"{other.name}: their own value, on which no test is run{few}.")
     st.caption(
-        f"By {result.every}, each period with its own interval and noise floor.{tested}{small} "
-        "Recalibration on the past sees no row of the period that it is judged on."
+        f"By {result.every}, each period with its own interval and noise floor.{small}",
+        help=f"Recalibration on the past sees no row of the period that it is judged on.{tested}",
     )
     tables_and_cards.draw_figure_table(
         result.frame(),
@@ -519,6 +532,7 @@ def _draw_periods(result: OverTime, settings: Settings) -> None:
         key="calviz.over_time.download",
         alt=f"{figure.label} by {result.every}",
     )
+    return figure.headline
 
 
 def _metric_of_selected(result: OverTime, settings: Settings) -> Iterator[Overlay[FloatArray]]:

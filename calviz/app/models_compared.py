@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, get_args
 
@@ -62,15 +62,24 @@ class ChosenModels:
         All rows.
     key : tuple of str
         Identifies them, for caches.
+    offered : int
+        Number of models to choose from.
     """
 
     models: Mapping[str, Dataset]
     key: tuple[str, ...]
+    offered: int = 0
 
 
 def choose_models(entry: OpenFile) -> ChosenModels:
     """Draw the list of models; models of another task are not preselected."""
     offered = {m.name: m for m in all_models(entry)}
+    if len(offered) == 1:
+        st.info(
+            "Choose two models or more. One is open: open the predictions of another for the same rows below, or put both into one file, "
+            "with columns such as `mlp:cat, mlp:dog, forest:cat, forest:dog`.",
+            icon=":material/info:",
+        )
     shown = distinct(tuple(offered), 60)
     likely = list(usual_models(entry).models)
     renewed = _choose_new(list(offered), likely)
@@ -86,7 +95,7 @@ def choose_models(entry: OpenFile) -> ChosenModels:
         help="All models of this file and of the other files that are open.",
     )
     _another_file(len(offered))
-    return _chosen_models(offered[name] for name in chosen)
+    return replace(_chosen_models(offered[name] for name in chosen), offered=len(offered))
 
 
 def usual_models(entry: OpenFile) -> ChosenModels:
@@ -216,7 +225,7 @@ def choose_metric(comparison: ModelComparison) -> str | None:
 
 
 def draw_metrics(comparison: ModelComparison) -> None:
-    """Draw all metrics of all models: best bold, second underlined, ties marked."""
+    """Draw all metrics of all models: best bold, second in italics, ties marked."""
     columns = [
         column
         for column in comparison.columns(comparison.directions)
@@ -321,9 +330,9 @@ def draw_differences(comparison: ModelComparison, metric: str) -> None:
                         filename=f"models-{key}",
                     )
         st.caption(
-            "◆ the model compared with; ● better and ■ worse beyond noise, ○ tied, with all pairs of models taken into "
-            "account: the chance that any of several equal models is called better is 5\u00a0%. "
-            f"{BASIS_WORDS} {NOISELESS_WORDS} Every resample draws the same rows for all models."
+            "◆ the model compared with; ● better and ■ worse beyond noise, ○ tied, with all pairs of models taken into account.",
+            help="The chance that any of several equal models is called better is 5\u00a0%. "
+            f"{BASIS_WORDS} {NOISELESS_WORDS} Every resample draws the same rows for all models.",
         )
         _table(comparison, reference)
 

@@ -145,6 +145,7 @@ ICON = Path(__file__).with_name("icon.svg").read_text(encoding="utf-8")
 #: The logo above the navigation; its letters are readable on both themes.
 LOGO = Path(__file__).with_name("logo.svg").read_text(encoding="utf-8")
 _OPENED, _HERE, _LINKS = "calviz.tabs", "calviz.page", "calviz.links"
+_DECIDES = "calviz.tabs.decide"
 
 
 def room_of(page: str) -> Room | None:
@@ -167,12 +168,28 @@ def draw_navigation(panels: Mapping[str, Callable[[], None]]) -> Page:
         moved, settings = MOVED[key]
         st.switch_page(link(moved), query_params=st.query_params.to_dict() | settings)
     room = room_of(key)
-    if room is not None and opened.get(room.key, room.tabs[0].key) != key:
+    if room is not None and opened.get(room.key, _first_tab(room)) != key:
         opened[room.key] = key
         # The entry of this room is now the open tab.
         page = _navigation(opened, panels)
     st.session_state[_HERE] = key
     return page
+
+
+def follow_data(page: Page, panels: Mapping[str, Callable[[], None]]) -> Page:
+    """Draw the navigation again if the tabs that rooms open with are others for the current data; return the page."""
+    data = current().whole
+    decides = "decisions" if data.kind != "confidence" and data.n_classes == 2 else "risk_coverage"
+    if st.session_state.get(_DECIDES, "risk_coverage") == decides:
+        return page
+    st.session_state[_DECIDES] = decides
+    return draw_navigation(panels)
+
+
+def _first_tab(room: Room) -> str:
+    """Return the tab that a room opens with: with two classes, Decide opens with the costs."""
+    first = room.tabs[0].key
+    return str(st.session_state.get(_DECIDES, first)) if room.key == "decide" else first
 
 
 def here() -> str:
@@ -185,7 +202,7 @@ def _navigation(opened: Mapping[str, str], panels: Mapping[str, Callable[[], Non
     links: dict[str, Page] = {}
     for room in ROOMS:
         for tab in room.tabs:
-            visible = tab.key == opened.get(room.key, room.tabs[0].key)
+            visible = tab.key == opened.get(room.key, _first_tab(room))
             first = tab is PAGES[0]
             links[tab.key] = st.Page(
                 room.file,

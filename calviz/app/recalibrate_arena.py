@@ -29,6 +29,7 @@ from calviz.comparison.arena_results import (
     data_sets,
     headline,
     rated_words,
+    short_headline,
 )
 from calviz.comparison.arena_sources import LoadedSource, results_in
 from calviz.comparison.leaderboards import (
@@ -72,7 +73,7 @@ class ArenaOutcome:
     problems: tuple[str, ...] = ()
 
 
-def explore_arena(settings: Settings) -> None:
+def explore_arena(settings: Settings, say: Callable[[str], object]) -> None:
     """Draw the choice of contestants, the job and the leaderboard."""
     way = session.choose_one("What competes", _WAYS, default="open", key="arena-of")
     if way == "kept":
@@ -106,7 +107,7 @@ def explore_arena(settings: Settings) -> None:
             ),
         )
     if isinstance(status.result, ArenaOutcome):
-        draw_arena(status.result.arena, status.result.problems)
+        draw_arena(status.result.arena, status.result.problems, say)
 
 
 def _judge_work(saved: SavedResults) -> Work:
@@ -308,22 +309,23 @@ _ALL = "all"
 SHORT = {"brier": "Brier"}
 
 
-def draw_arena(arena: Arena, problems: Sequence[str] = ()) -> None:
-    """Draw the chosen leaderboard and its downloads."""
+def draw_arena(arena: Arena, problems: Sequence[str], say: Callable[[str], object]) -> None:
+    """Draw the chosen leaderboard and its downloads; `say` replaces the title."""
     for problem in problems:
         st.warning(md(problem, 600), icon=":material/warning:")
-    _board(arena)
+    _board(arena, say)
     _downloads(arena, tuple(problems))
 
 
 @st.fragment
-def _board(arena: Arena) -> None:
+def _board(arena: Arena, say: Callable[[str], object]) -> None:
     with navigation.boundary():
         board = _chosen(arena)
         if board is None:
             st.info("No experiment is in both ranges.", icon=":material/info:")
             return
-        st.subheader(md(headline(board), 1_000), anchor=False)
+        say(short_headline(board))
+        st.markdown(md(headline(board), 1_000))
         sets = data_sets(board)
         if sets < FEW:
             st.warning(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -25,8 +26,8 @@ AT_ONCE = 500_000
 WIDTH = 474
 
 
-def explore_learning_curve(settings: Settings) -> None:
-    """Draw the choices, the running job, and the curves."""
+def explore_learning_curve(settings: Settings, say: Callable[[str], object]) -> None:
+    """Draw the choices, the running job, and the curves; `say` replaces the title."""
     data = settings.whole
     with st.container(horizontal=True, gap="medium", vertical_alignment="top"):
         rows = fitting_choices.choose_fit_rows(settings)
@@ -74,7 +75,7 @@ def explore_learning_curve(settings: Settings) -> None:
     )
     curve: LearningCurve | None = status.result
     if curve is not None and curve.methods:
-        _show(curve, settings)
+        _show(curve, settings, say)
     elif curve is not None and status.state != "stopped":
         st.warning(_failures(curve) or "No fit was finished.", icon=":material/warning:")
 
@@ -117,7 +118,7 @@ def stopped_words(job: Job) -> str:
 
 
 @st.fragment
-def _show(curve: LearningCurve, settings: Settings) -> None:
+def _show(curve: LearningCurve, settings: Settings, say: Callable[[str], object]) -> None:
     available = [key for key in METRICS.in_table("fits") if curve.uncalibrated[key].available]
     metric = session.choose_one(
         "Judge by",
@@ -126,7 +127,8 @@ def _show(curve: LearningCurve, settings: Settings) -> None:
         key="labels-by",
     )
     figure = LearningCurves.compute(curve, metric=metric or available[0])
-    st.subheader(md(figure.answer(), 1_000), anchor=False)
+    say(figure.headline)
+    st.markdown(md(figure.answer(), 1_000))
     for warning in figure.warnings():
         st.warning(md(warning, 1_000), icon=":material/warning:")
     st.markdown("\n".join(f"- {md(figure.sentence(n), 400)}" for n in figure.needed()))
@@ -144,10 +146,11 @@ def _show(curve: LearningCurve, settings: Settings) -> None:
                     filename=f"learning-curve-{one.metric}",
                 )
     st.caption(
-        f"{curve.rows_words(lambda how: md(how, 100))} It does not include the noise of "
+        f"Binned metrics: {curve.bins_words}.",
+        help=f"{curve.rows_words(lambda how: md(how, 100))} It does not include the noise of "
         "the evaluation rows, and it is too narrow at its right end, where the draws overlap; all rows "
         "are one draw. The gain of a method is how much better it is with all labels than the uncalibrated "
-        f"model. Binned metrics: {curve.bins_words}."
+        "model.",
     )
     failed = _failures(curve)
     if failed:

@@ -36,7 +36,7 @@ from calviz.comparison.comparison_results import (
     marks_words,
     refit_words,
 )
-from calviz.core.entry_specs import METRICS, UNCALIBRATED
+from calviz.core.entry_specs import METRICS, RECALIBRATORS, UNCALIBRATED
 from calviz.core.errors import CalvizError
 from calviz.core.words import counted, csv_bytes, decimal, decimals_for, percent, seconds_text
 from calviz.figures.hundred_squares import Bullet, words
@@ -83,11 +83,13 @@ def draw_table(outcome: ComparisonOutcome) -> None:
     st.table(
         _styled(frame.copy(), comparison, shown, _pictures(outcome, lead)), border="horizontal"
     )
+    if mixture := mixture_words(comparison)[0]:
+        st.caption(md(mixture, 600))
     st.caption(
-        f"{marks_words()} Change: from the uncalibrated model, with its 95\u00a0% "
-        "interval; of errors that noise makes larger, without that noise, so that it may not be the difference of the "
+        f"{marks_words()} Change: from the uncalibrated model, with its 95\u00a0% interval.",
+        help="The change of errors that noise makes larger is without that noise, so that it may not be the difference of the "
         f"values; {AGAINST_WORDS}; {refit_words(comparison.refits)}. Best in: {BEST_IN_WORDS}. Points are "
-        f"percentage points. Binned metrics: {comparison.bins_words}."
+        f"percentage points. Binned metrics: {comparison.bins_words}.",
     )
     for remark in comparison.remarks(shown):
         _draw_remark(comparison, remark)
@@ -124,11 +126,37 @@ def _has(outcome: ComparisonOutcome, key: str) -> bool:
     return result is not None and result.available
 
 
+def mixture_words(comparison: Comparison) -> tuple[str, bool]:
+    """Say in one line what the automatic mixture became here; also whether it is one of the compared methods, unchanged."""
+    m = comparison.methods.get("auto")
+    shares = {} if m is None else m.params.get("chosen", {})
+    if m is None or not m.ok or not shares:
+        return "", False
+    taken = m.params.get("taken", 1)
+    alone = len(shares) == 1
+    named = [
+        RECALIBRATORS[key].label if alone else f"{percent(w, 0)} {RECALIBRATORS[key].label}"
+        for key, w in sorted(shares.items(), key=lambda pair: -pair[1])
+    ]
+    became = "the uncalibrated model" if taken == 0 else f"{', '.join(named)}{' alone' * alone}"
+    part = f", of which {percent(taken, 0)} is taken" if 0 < taken < 1 else ""
+    twin = next(iter(shares), "") if taken else UNCALIBRATED
+    same = (alone or not taken) and taken in (0, 1) and twin in comparison.methods
+    return (
+        f"{m.label} averages the methods that are best on held-out rows; here: {became}{part}.",
+        same,
+    )
+
+
 def methods_by_rank(outcome: ComparisonOutcome, lead: str) -> list[MethodResult]:
-    """Return the uncalibrated model, then the others from best to worst, then those that failed."""
+    """Return the uncalibrated model, then the others from best to worst, then those that failed.
+
+    An automatic mixture that is one of the others is left out.
+    """
     ranking = {key: i for i, key in enumerate(outcome.comparison.ranking(lead))}
+    _, same = mixture_words(outcome.comparison)
     return sorted(
-        outcome.comparison,
+        (m for m in outcome.comparison if not (same and m.key == "auto")),
         key=lambda m: (m.key != UNCALIBRATED, not m.ok, ranking.get(m.key, len(ranking))),
     )
 
@@ -193,12 +221,12 @@ def _styled(
     columns: Sequence[ComparisonColumn],
     pictures: Mapping[str, str],
 ) -> Any:
-    """Return the table with the best in bold and the second underlined; all texts are escaped."""
+    """Return the table with the best in bold and the second in italics; all texts are escaped."""
     row_of = {label: row for row, label in enumerate(frame.index)}
     marked_cells: dict[Mark, list[Cell]] = {"best": [], "second": []}
     for number, column in enumerate(columns):
         for m in comparison.ready:
-            if (mark := column.mark(m.key)) is not None:
+            if m.label in row_of and (mark := column.mark(m.key)) is not None:
                 marked_cells[mark].append((row_of[m.label], number))
     if _AGAINST in frame:
         # The verdict goes into the cell of its change, as the table is wide.
@@ -330,7 +358,6 @@ def draw_diagrams(outcome: ComparisonOutcome, settings: Settings) -> None:
 
 def draw_maps(outcome: ComparisonOutcome, settings: Settings) -> None:
     """Draw what each method does to the scores."""
-    st.subheader("What the maps do", anchor=False)
     st.caption(
         "Score before against score after, on the evaluation rows. Dashed: no change. Circles: what was "
         "observed, where a map should lead. A band and points: rows of the same score come out "
@@ -391,7 +418,6 @@ def _as_table(frames: dict[str, pd.DataFrame], kind: str) -> None:
 def draw_before_and_after(outcome: ComparisonOutcome, method: str, settings: Settings) -> None:
     """Draw further figures of the uncalibrated model and of one method."""
     label = outcome.comparison[method].label
-    st.subheader("Before and after", anchor=False)
     view = session.choose_one("Look at", VIEWS, default="reliability", key="before-after")
     if view == "reliability":
         before, then = (

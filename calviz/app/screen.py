@@ -204,36 +204,35 @@ _FORMATS = {"png": "PNG", "svg": "SVG"}
 _MARKS_WORDS: dict[Marks, str] = {"points": "points", "bars": "bars"}
 
 
-def draw_picture_options() -> None:
+def draw_picture_choices() -> None:
     """Draw the choices; they are part of the link."""
-    with st.popover("Pictures", icon=":material/image:"):
-        st.toggle(
-            "Caption above every figure",
-            key=_CAPTION,
-            bind="query-params",
-            help="Data set, what the figure shows, digest and today's date.",
-        )
-        session.choose_one(
-            "Reliability diagrams as",
-            _MARKS_WORDS,
-            default="points",
-            key=_MARKS,
-            help="Points with their intervals on the range of a calibrated model; or bars, as Guo et al. 2017 draw them.",
-        )
-        st.toggle(
-            "As a paper prints them",
-            key=_PRINT,
-            bind="query-params",
-            help="Without grey areas and grid. Report, Figures for print, puts several beside each other, in the size of a column, "
-            "as SVG, PNG and PDF. Pointing at a figure and pressing c copies it.",
-        )
-        session.choose_one(
-            "Save figures as",
-            _FORMATS,
-            default="png",
-            key=_FORMAT,
-            help="With the camera that appears above a figure. PNG at three times the size on screen.",
-        )
+    st.toggle(
+        "Caption above every figure",
+        key=_CAPTION,
+        bind="query-params",
+        help="Data set, what the figure shows, digest and today's date.",
+    )
+    session.choose_one(
+        "Reliability diagrams as",
+        _MARKS_WORDS,
+        default="points",
+        key=_MARKS,
+        help="Points with their intervals on the range of a calibrated model; or bars, as Guo et al. 2017 draw them.",
+    )
+    st.toggle(
+        "As a paper prints them",
+        key=_PRINT,
+        bind="query-params",
+        help="Without grey areas and grid. Report, Figures for print, puts several beside each other, in the size of a column, "
+        "as SVG, PNG and PDF. Pointing at a figure and pressing c copies it.",
+    )
+    session.choose_one(
+        "Save figures as",
+        _FORMATS,
+        default="png",
+        key=_FORMAT,
+        help="With the camera that appears above a figure. PNG at three times the size on screen.",
+    )
 
 
 # ---- Pictures of metrics
@@ -504,6 +503,8 @@ _TABS = """
 .st-key-calviz-tabs a:has(strong) p { color: var(--st-primary-color); }
 [data-testid="stMainBlockContainer"] { padding-top: 4.25rem; padding-bottom: 2rem; max-width: 1600px; }
 h1 { font-size: 1.75rem !important; padding: 0.25rem 0 !important; }
+[data-testid="stMain"] [data-testid="stMarkdownContainer"]:not([data-testid="stMetricValue"] *) :is(p, li) { font-size: 0.875rem; line-height: 1.375rem; }
+@media (max-width: 500px) { h1 { font-size: 1.375rem !important; } .st-key-calviz-tabs { gap: 0.25rem 1rem; } }
 """
 # Streamlit writes white on the primary colour in both themes, and the primary colour on the background. On dark, no colour has
 # a contrast of 4.5 to 1 to both; the background's colour on the primary colour has 6.3 to 1.

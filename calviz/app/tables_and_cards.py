@@ -10,14 +10,16 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
+from calviz.app import navigation
 from calviz.app.session import md
 from calviz.comparison.comparison_results import TIED_SIGN, ComparisonColumn
 from calviz.core.blocks import IntArray
-from calviz.core.entry_specs import METRICS
+from calviz.core.entry_specs import CHECKS, METRICS
 from calviz.core.errors import Finding, worst_first
 from calviz.core.events import Reduction
 from calviz.core.predictions import Dataset, Predictions
 from calviz.core.words import (
+    capitalised,
     counted,
     csv_bytes,
     decimal,
@@ -54,8 +56,15 @@ def sign_of(judged: Verdict | None) -> str:
     return _SIGNS.get(judged.direction, "") if judged else ""
 
 
+#: The tab that shows more about the subject of a check.
+_TABS = {"bins": "reliability", "classes": "classwise", "slices": "slices"}
+
+
 def draw_findings(reported: Sequence[Finding], *, codes: bool = True) -> None:
-    """Draw the findings, worst first, with or without their codes; those after the first few are folded away."""
+    """Draw the findings, worst first; those after the first few are folded away.
+
+    With their codes and in full, or as they are for a list: in few words, the rest as help, each with a link to its tab.
+    """
     if not reported:
         st.caption("Nothing to report.")
     ranked = worst_first(reported)
@@ -68,8 +77,21 @@ def draw_findings(reported: Sequence[Finding], *, codes: bool = True) -> None:
 def _listed(shown: Sequence[Finding], codes: bool) -> None:
     for finding in shown:
         message = md(keep_units_together(full_sentence(finding.message)), 1_000)
-        code = f" :gray[{md(finding.code)}]" if codes else ""
-        st.markdown(f"{_ICONS[finding.severity]} {message}{code}")
+        icon = _ICONS[finding.severity]
+        if codes:
+            st.markdown(f"{icon} {message} :gray[{md(finding.code)}]")
+            continue
+        short = finding.short and md(keep_units_together(full_sentence(finding.short)), 1_000)
+        with st.container(horizontal=True, gap="small", vertical_alignment="center"):
+            st.markdown(f"{icon} {short or message}", help=message if short else None)
+            if tab := _TABS.get(CHECKS[finding.code].about):
+                st.page_link(
+                    navigation.link(tab),
+                    label=navigation.PAGES_BY_KEY[tab].title,
+                    icon=":material/arrow_forward:",
+                    query_params=st.query_params.to_dict(),
+                    width="content",
+                )
 
 
 def draw_tiles(
@@ -135,15 +157,20 @@ def _line(
         return
     label = f"{metric.label} ({note})" if note else name_of(result)
     unit = f" {written.unit_words}" if written.unit_words else ""
-    parts = [f"**{label} {written.value}{unit}**"]
+    parts, details = [f"**{label} {written.value}{unit}**"], ""
     if rows == 1:
         parts.append("n = 1: not meaningful")
     else:
-        noise = written.noise(tail=metric.tail, verdict=verdict)
-        parts += [written.interval(result.interval), noise]
+        short, full = (
+            written.noise(tail=metric.tail, verdict=verdict, short=s) for s in (True, False)
+        )
+        parts += [written.interval(result.interval), short]
+        if short != full:
+            details = md(full_sentence("; ".join(filter(None, (full, written.why_apart)))), 1_000)
     if pinned is not None and pinned.available:
         parts.append(_pinned(pinned))
-    st.markdown(" · ".join(p for p in parts if p), help=tooltip(metric.key))
+    help = "\n\n".join(filter(None, (capitalised(details), tooltip(metric.key))))
+    st.markdown(" · ".join(p for p in parts if p), help=help)
 
 
 def _pinned(result: MetricResult) -> str:
@@ -356,9 +383,9 @@ def marked_table(
 ) -> Styler:
     """Return a table for `st.table` with marked cells (row and column, from 0); its texts are escaped markdown, long names are wrapped."""
     shown = shown.rename(index=lambda name: in_lines(str(name), NAME_LENGTH))
-    styles = {"font-weight": best, "text-decoration": second}
-    values = {"font-weight": "bold", "text-decoration": "underline"}
-    # An underline of the cell does not reach the paragraph inside it, so the paragraph is styled.
+    # Not underlined, as links are.
+    styles = {"font-weight": best, "font-style": second}
+    values = {"font-weight": "bold", "font-style": "italic"}
     rules = [
         {"selector": f"td.row{row}.col{column} p", "props": [(name, values[name])]}
         for name, cells in styles.items()

@@ -276,7 +276,7 @@ def _table_by_group(levels: Levels, column: str, risk: float) -> Table:
 # ---- Comparisons
 
 
-_MARK_STYLES: dict[Mark | None, str] = {"best": "bold", "second": "underline", None: ""}
+_MARK_STYLES: dict[Mark | None, str] = {"best": "bold", "second": "italic", None: ""}
 
 
 def result_table(
@@ -285,7 +285,7 @@ def result_table(
     rows: Mapping[str, Sequence[str]],
     more: Sequence[str] = (),
 ) -> Table:
-    """Make a table of plain fractions, best and ties bold, the best of the others underlined.
+    """Make a table of plain fractions, best and ties bold, the best of the others italic.
 
     Parameters
     ----------
@@ -330,7 +330,7 @@ def print_remarks(remarks: Iterable[Remark]) -> None:
 
 
 def print_comparison(comparison: Comparison) -> None:
-    """Print the advice, the table (best and ties bold, the best of the others underlined), failures and warnings of the fits."""
+    """Print the advice, the table (best and ties bold, the best of the others italic), failures and warnings of the fits."""
     out, shown = console(), METRICS.in_table("methods")
     out.print()
     out.print(cell(comparison.rows_words()), soft_wrap=True)
@@ -384,7 +384,7 @@ def _method_table(
 
 
 def print_models(comparison: ModelComparison) -> None:
-    """Print how the rows were matched, the table (best and ties bold, the best of the others underlined), and the ranks."""
+    """Print how the rows were matched, the table (best and ties bold, the best of the others italic), and the ranks."""
     out, shown = console(), METRICS.in_table("models")
     out.print()
     for note in comparison.alignment.notes:

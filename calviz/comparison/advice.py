@@ -260,7 +260,10 @@ def guideline(data: Dataset, fit_rows: int, *, keep_classes: bool = False) -> Gu
         else f"No method of {where} keeps every predicted class."
     )
     other = "" if confidence else f" {_zhang(data.n_classes, fit_rows, keep_classes)}"
-    return Guideline(tuple(allowed), sentence + other)
+    short = (
+        f"On data like these, {_label(first)} wins most often." if first is not None else sentence
+    )
+    return Guideline(tuple(allowed), sentence + other, short)
 
 
 def _zhang(classes: int, rows: int, keep_classes: bool) -> str:

@@ -13,7 +13,7 @@ from calviz.core.blocks import BoolArray, FloatArray, IntArray, read_only
 from calviz.core.claims import claim
 from calviz.core.entry_specs import METRICS, UNCALIBRATED
 from calviz.core.errors import InputError, OptionError, needs
-from calviz.core.words import counted, listed, percent
+from calviz.core.words import counted, listed, percent, shorten
 from calviz.sample.error_bars import Interval
 
 if TYPE_CHECKING:
@@ -477,6 +477,15 @@ def headline(board: Leaderboard) -> str:
         labels = " and ".join(METRICS[score].label for score in scores)
         parts.append(f"by {labels} {listed([name], limit=60)}{caution}")
     return f"{where}. First {', '.join(parts)}."
+
+
+def short_headline(board: Leaderboard) -> str:
+    """Return the first method by each score, in at most 15 words."""
+    firsts = dict.fromkeys(board.ranking(score)[0].method for score in SCORES)
+    labels = {spec.key: spec.label for spec in RECALIBRATORS}
+    names = " and ".join(shorten(labels.get(name, name), 40) for name in firsts)
+    verb = "ranks" if len(firsts) == 1 else "rank"
+    return f"{names} {verb} first on {counted(data_sets(board), 'data set')}"
 
 
 def blocks_words(c: CriticalDifference) -> str:

@@ -376,10 +376,13 @@ class Guideline:
         Allowed methods, the one that wins most often first; empty if none was tried on such data.
     reason : str
         The experiments with their numbers, and the published guideline.
+    short : str
+        What wins most often, in one line.
     """
 
     ranking: tuple[str, ...]
     reason: str
+    short: str = ""
 
     @property
     def method(self) -> str | None:
@@ -617,7 +620,7 @@ BEST_IN_WORDS = (
 
 def marks_words(best: str = "best") -> str:
     """Explain the marks of a table, for its caption; `best` names what is best."""
-    return f"Bold: {best}. ≈: {TIED_WORDS}. Underlined: the best of the others."
+    return f"Bold: {best}. ≈: {TIED_WORDS}. Italic: the best of the others."
 
 
 def refit_words(refits: int) -> str:

@@ -171,6 +171,12 @@ class PredictionSets:
             text += " Whether they hold as much of every class cannot be told from so few clusters."
         return text
 
+    @property
+    def headline(self) -> str:
+        """Coverage and mean size, in at most 15 words."""
+        s = self.overall
+        return f"Sets of {decimal(s.size, 2)} classes on average hold the true one in {percent(s.coverage)} of the rows"
+
     def _of_each_class(self, other: str) -> str:
         text = (
             "Each class has a threshold of its own (Mondrian), so that this coverage holds for every class, not only on average; one for "

@@ -315,11 +315,14 @@ class Finding:
         How much it matters.
     message : str
         One sentence.
+    short : str
+        The same in at most 15 words, for a title or a list; empty if the message is short itself.
     """
 
     code: str
     severity: Severity
     message: str
+    short: str = ""
 
 
 def worst_first(findings: Iterable[Finding]) -> tuple[Finding, ...]:

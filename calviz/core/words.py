@@ -131,6 +131,21 @@ def distinct(names: tuple[str, ...], limit: int = 60) -> dict[str, str]:
     return result
 
 
+def told_apart(names: Iterable[str], limit: int) -> list[str]:
+    """Shorten names; where their beginnings are alike, their middle is left out, so that their ends tell them apart.
+
+    >>> told_apart(["north-west, office 1", "north-west, office 2"], 12)
+    ['nort…ffice 1', 'nort…ffice 2']
+    """
+    whole = [shorten(name, 1_000) for name in names]
+    cut = [shorten(name, limit) for name in whole]
+    if len(set(cut)) == len(set(whole)):
+        return cut
+    head = limit // 3
+    tail = limit - head - 1
+    return [n if len(n) <= limit else f"{n[:head].rstrip()}…{n[-tail:].lstrip()}" for n in whole]
+
+
 def whole(value: float) -> str:
     """Write a number rounded to a whole number.
 

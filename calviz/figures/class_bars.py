@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self, get_args
 import numpy as np
 
 from calviz.core.blocks import BoolArray, FloatArray, IntArray
+from calviz.core.claims import claim
 from calviz.core.entry_specs import Theme, figure
 from calviz.core.errors import check_choice, check_level
 from calviz.core.predictions import Dataset
@@ -22,6 +23,7 @@ from calviz.core.words import (
     plotly_text,
     points,
     shorten,
+    told_apart,
 )
 from calviz.figures.figure import NAME_LENGTH, Figure, ends_or_nan, facts, named
 from calviz.figures.marks import (
@@ -344,6 +346,17 @@ class ClassBars(Figure):
         return f"Of {total}, {' and '.join(parts)}{where}."
 
     @property
+    @claim("classes")
+    def headline(self) -> str:
+        """How many classes are outside the range of a calibrated model, in at most 15 words."""
+        outside = 0 if self.band is None else int((self.over | self.under).sum())
+        if not outside:
+            return f"No {_NOUNS[self.mode][0]} is outside the range of a calibrated model"
+        verb = "are" if outside > 1 else "is"
+        total = counted(self.value.size, *_NOUNS[self.mode])
+        return f"{outside:,} of {total} {verb} outside the range of a calibrated model"
+
+    @property
     def unseen(self) -> str:
         """Say which errors classes with few rows cannot show; "" if all have enough rows."""
         every = self.n if self.mode == "one-vs-rest" else None
@@ -518,8 +531,14 @@ class _Bars:
     def left(self) -> int:
         """Width of the longest name with its number of rows, in pixels."""
         f = self.figure
-        names = (f"{shorten(f.class_name[i], _NAME)}  n = {f.rows[i]:,}" for i in self.shown)
+        pairs = zip(self.names, self.shown, strict=True)
+        names = (f"{name}  n = {f.rows[i]:,}" for name, i in pairs)
         return name_room(names, _BESIDE)
+
+    @cached_property
+    def names(self) -> list[str]:
+        """Short names of the drawn classes."""
+        return told_apart((self.figure.class_name[i] for i in self.shown), _NAME)
 
     @property
     def cut(self) -> bool:
@@ -675,8 +694,8 @@ class _Bars:
     def axes(self, across: list[float], down: list[float]) -> dict[str, Any]:
         f, p = self.figure, self.sheet.palette
         names = [
-            f'{plotly_text(f.class_name[i], _NAME)}  <span style="color:{p.muted}">n = {f.rows[i]:,}</span>'
-            for i in self.shown
+            f'{plotly_text(name)}  <span style="color:{p.muted}">n = {f.rows[i]:,}</span>'
+            for name, i in zip(self.names, self.shown, strict=True)
         ]
         last = float(self.y[-1]) if self.y.size else 0
         return {

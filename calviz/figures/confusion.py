@@ -13,7 +13,7 @@ from calviz.core.blocks import BoolArray, FloatArray, IntArray
 from calviz.core.entry_specs import Theme, figure
 from calviz.core.errors import NotAvailable, OptionError, check_choice
 from calviz.core.predictions import Dataset, Predictions
-from calviz.core.words import counted, decimal, percent, plotly_text, shorten
+from calviz.core.words import counted, decimal, percent, plotly_text, shorten, told_apart
 from calviz.figures.figure import NAME_LENGTH, Figure, facts, named
 from calviz.figures.marks import Picture, Sheet, Trace, frame
 from calviz.figures.style import Palette, axis, name_room, row_axis
@@ -256,8 +256,9 @@ class Confusion(Figure):
     ) -> Picture:
         """Draw the cells of some classes: right predictions in blue, mistakes in vermillion, darker for larger shares."""
         p = sheet.palette
-        names = [shorten(self.class_names[k], _NAME) for k in shown]
-        short = [shorten(self.class_names[k], _BELOW) for k in shown]
+        names, short = (
+            told_apart((self.class_names[k] for k in shown), limit) for limit in (_NAME, _BELOW)
+        )
         return sheet.picture(
             [*_traces(self, p, by, shown, narrow=sheet.narrow), _click(self, by, shown)],
             inner=_ROW * max(shown.size, 3),

@@ -341,21 +341,25 @@ class Decision(Figure):
             raise OptionError("curves of different costs cannot be compared in one drawing.")
         return self._plotly_figure(theme, caption, width, others=tuple(others))
 
-    @claim("cost-of-miscalibration")
     def caption(self) -> tuple[str, ...]:
         """Name; rows and costs; what miscalibration costs: one line each."""
         c = self.costs
         costs = f"costs: wrong {c.wrong:g}, referred {c.referred:g}, right {c.right:g}"
-        number = "What miscalibration costs is not clear of chance"
-        if self.costs_more:
-            number = f"Miscalibration costs {self.per(self.excess)} per {PREDICTIONS_PER_COST:,} predictions"
-        if self.n == 1:
-            number = "A single row does not tell what miscalibration costs"
         return (
             shorten(self.name, NAME_LENGTH),
             facts(self.split, counted(self.n, "row"), costs),
-            number,
+            self.headline,
         )
+
+    @property
+    @claim("cost-of-miscalibration")
+    def headline(self) -> str:
+        """What miscalibration costs, in at most 15 words."""
+        if self.n == 1:
+            return "A single row does not tell what miscalibration costs"
+        if self.costs_more:
+            return f"Miscalibration costs {self.per(self.excess)} per {PREDICTIONS_PER_COST:,} predictions"
+        return "What miscalibration costs is not clear of chance"
 
     def per(self, cost: float) -> str:
         """Write a cost per `PREDICTIONS_PER_COST` predictions, with decimals that suit all costs in the drawing."""

@@ -149,6 +149,18 @@ class LearningCurves(Figure):
             )
         return f"{text} {self._at_most(first.largest)}"
 
+    @property
+    @claim("labels-enough")
+    def headline(self) -> str:
+        """`answer` in at most 15 words."""
+        label, needed = METRICS[self.metric].label, self.needed()
+        if METRICS[self.metric].direction == "none" or not needed:
+            return self.answer().rstrip(".")
+        first = needed[0]
+        if first.better_from is None:
+            return f"Up to {counted(first.largest, 'label')} are not reliably enough, by {label}"
+        return f"{counted(first.better_from, 'label')} are enough for {self.label(first.method)}, by {label}"
+
     def _judges(self) -> str:
         several = len(self.curve.methods) > 1
         adjusted = (

@@ -93,6 +93,22 @@ class OverTimeLine(Figure):
             f"{most} {self.sentence(r.changed[0])}."
         )
 
+    @property
+    @claim("change-over-time")
+    def headline(self) -> str:
+        """`answer` in at most 15 words."""
+        r = self.result
+        if r.untested:
+            return "Whether it changes over time cannot be told"
+        if not r.changed:
+            return self.answer().rstrip(".")
+        metrics = " or ".join(METRICS[key].label for key in r.tested)
+        most = ", most surely in" if len(r.changed) > 1 else ":"
+        return (
+            f"The {metrics} changes beyond chance in {len(r.changed):,} of {counted(len(r.periods), 'period')}{most} "
+            f"{r.changed[0].name}"
+        )
+
     def sentence(self, one: Period) -> str:
         """Describe one period in words."""
         r = self.result

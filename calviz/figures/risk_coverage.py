@@ -108,6 +108,15 @@ class ReferralChoice:
     more_rows: int | None = None
 
     @property
+    def headline(self) -> str:
+        """What is kept and how much of it is right, of these rows, in at most 15 words."""
+        if not self.kept:
+            return "Nothing is kept: every row goes to an expert"
+        return (
+            f"Keep {percent(self.coverage)} of the rows: {percent(self.accuracy)} of them are right"
+        )
+
+    @property
     def more_words(self) -> str:
         """`more_rows` in words, rounded up to two digits, as it is rough."""
         if self.more_rows is None:

@@ -20,6 +20,7 @@ from calviz.core.words import (
     points,
     score_and_hit,
     shorten,
+    told_apart,
 )
 from calviz.figures.figure import NAME_LENGTH, Figure, facts
 from calviz.figures.marks import (
@@ -122,6 +123,18 @@ class SliceGaps(Figure):
             f"{shorten(r.off[0].name, 80)}: {self.sentence(r.off[0])}."
         )
 
+    @property
+    @claim("slices")
+    def headline(self) -> str:
+        """`answer` in at most 15 words."""
+        r = self.result
+        if not r.off:
+            return self.answer().rstrip(".")
+        verb = "are" if len(r.off) > 1 else "is"
+        values = [" and ".join(value for _, value in s.where) for s in r.slices]
+        most = dict(zip(r.slices, told_apart(values, 30), strict=True))[r.off[0]]
+        return f"{len(r.off):,} of {counted(len(r.slices), 'slice')} {verb} off beyond chance, most surely '{most}'"
+
     def sentence(self, one: Slice) -> str:
         """Describe the gap of one slice in words."""
         size = points(abs(one.gap))
@@ -139,7 +152,7 @@ class SliceGaps(Figure):
         """Draw the gaps of slices."""
         palette, above = sheet.palette, sheet.narrow
         limit = _ABOVE if above else _NAME
-        short = [shorten(s.name, limit) for s in self.shown]
+        short = told_apart((s.name for s in self.shown), limit)
         names = [plotly_text(name) for name in short]
         # On a narrow page, names beside their rows would take most of the width.
         left = _RIGHT if above else name_room(short, _BESIDE)

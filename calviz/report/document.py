@@ -457,7 +457,11 @@ def _card(result: MetricResult, rows: int, verdict: Verdict | None = None) -> di
         "value": written.value,
         "unit": written.unit_words,
         "interval": written.interval(result.interval) if rows > 1 else "n = 1: not meaningful",
-        "noise": written.noise(tail=metric.tail, verdict=verdict) if rows > 1 else "",
+        "noise": "; ".join(
+            filter(None, (written.noise(tail=metric.tail, verdict=verdict), written.why_apart))
+        )
+        if rows > 1
+        else "",
         "drawing": _inline(Bullet.of(result)) if rows > 1 else "",
     }
 

@@ -540,13 +540,9 @@ class Grades:
 
         parts = []
         if more.any():
-            parts.append(
-                f"In {counted(int(more.sum()), 'grade')} of {len(names)} more happens than the probabilities say: {listed(more)}."
-            )
+            parts.append(f"{self.headline}: {listed(more)}.")
         elif tested.any():
-            parts.append(
-                f"In none of {counted(int(tested.sum()), 'grade')} does more happen than the probabilities say, beyond chance."
-            )
+            parts.append(f"{self.headline}.")
         if alone.any():
             parts.append(
                 f"The light of {listed(alone)} may be chance: of 20 grades whose probabilities are right, up to one is yellow or red."
@@ -560,6 +556,18 @@ class Grades:
                 f"Not tested: {listed(~tested)}, with fewer than {FEWEST_CLUSTERS} clusters."
             )
         return " ".join(filter(None, (*parts, self._order())))
+
+    @property
+    @claim("grades")
+    def headline(self) -> str:
+        """In how many grades more happens than the scores say."""
+        more = int((self.adjusted[:-1] <= YELLOW).sum())
+        tested = int((~np.isnan(self.binomial[:-1])).sum())
+        if more:
+            return f"In {counted(more, 'grade')} of {len(self.names) - 1} more happens than the probabilities say"
+        if tested:
+            return f"In none of {counted(tested, 'grade')} does more happen than the probabilities say, beyond chance"
+        return "Whether the grades hold what they say cannot be told"
 
     def _order(self) -> str:
         """Say whether the observed shares rise from grade to grade, as the mean scores do."""

@@ -285,6 +285,7 @@ def class_confidence(sample: Sample) -> Iterator[Finding]:
         f"Of {total} the model is {sides} than a calibrated model would be, {most_if_several(off)}on "
         f"{listed([sample.data.class_names[k]])}: confidence minus accuracy is {value} points "
         f"on {counted(int(ranges.rows[k]), 'row')}, where a calibrated model would show {low} to {high}.",
+        f"Of {total} the model is {sides} than if calibrated, {most_if_several(off)}on {listed([sample.data.class_names[k]])}",
     )
 
 
@@ -317,13 +318,15 @@ def predicted_class(sample: Sample) -> Iterator[Finding]:
     score, hits = float(sums.score[k]) / rows, float(sums.hits[k]) / rows
     decimals = share_decimals(score, hits, len(value.partition(".")[2]))
     total = counted(int(ranges.has.sum()), "predicted class", "predicted classes")
+    sides = named_sides(off, ("overconfident", "underconfident"))
+    where = f"{most_if_several(off)}where it says {listed([_name(sample, k)])}"
     yield Finding(
         "CAL020",
         "warning",
-        f"Of {total} the model is {named_sides(off, ('overconfident', 'underconfident'))} beyond noise, {most_if_several(off)}where it "
-        f"says {listed([_name(sample, k)])} ({counted(int(rows), 'row')}): mean confidence "
+        f"Of {total} the model is {sides} beyond noise, {where} ({counted(int(rows), 'row')}): mean confidence "
         f"{percent(score, decimals)} but accuracy {percent(hits, decimals)}, a difference of "
         f"{value} points where a calibrated model would show {low} to {high}.",
+        f"Of {total} the model is {sides}, {where}",
     )
 
 

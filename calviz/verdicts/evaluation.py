@@ -466,8 +466,8 @@ class Written:
         low, high = self.of(interval.low, unit=False), self.of(interval.high)
         return f"95\u00a0% interval {low}\u00a0to\u00a0{high}"
 
-    def noise(self, *, tail: str, verdict: Verdict | None = None) -> str:
-        """Write the noise floor in words.
+    def noise(self, *, tail: str, verdict: Verdict | None = None, short: bool = False) -> str:
+        """Write the noise floor in words; of an MCE, `short` leaves out the share of hits.
 
         A number is called beyond noise if its p-value is at most 0.05 and the verdict, which adjusts for all its
         tests, found miscalibration too. So no number claims more than the verdict does.
@@ -477,7 +477,7 @@ class Written:
             return ""
         beyond = floor.p_value <= 0.05
         if METRICS[self.result.key].one_bin:
-            return self._largest_gap(verdict)
+            return self._largest_gap(verdict, short)
         if beyond and verdict is not None and not verdict.beyond_noise:
             return f"unusual alone ({p_value(floor.p_value)}); {_not_found(verdict)}"
         if tail == "upper":
@@ -488,7 +488,7 @@ class Written:
             return f"a calibrated model would show {self.of(floor.mean)}"
         return f"as if calibrated ({self.of(floor.mean)})"
 
-    def _largest_gap(self, verdict: Verdict | None) -> str:
+    def _largest_gap(self, verdict: Verdict | None, short: bool) -> str:
         """Judge the MCE, which is the gap of one bin, like that bin: by the interval of its share of hits."""
         d = self.result.details
         outside = not d["hits_low"] <= d["mean_score"] <= d["hits_high"]
@@ -503,18 +503,23 @@ class Written:
             head = f"one bin alone; {_not_found(verdict)}"
         mean = f"mean score {percent(d['mean_score'], decimals)}, " if outside else ""
         rows = counted(int(d["bin_rows"]), "row")
-        text = f"{head}: {rows} from {where}, {mean}hits {share} (95\u00a0% for all bins together)"
-        return text + self._why_apart(outside)
+        if short:
+            return f"{head}: {rows} from {where}"
+        return f"{head}: {rows} from {where}, {mean}hits {share} (95\u00a0% for all bins together)"
 
-    def _why_apart(self, outside: bool) -> str:
+    @property
+    def why_apart(self) -> str:
         """Explain why the interval of an MCE and that of its bin disagree, if only one of them excludes a gap of 0."""
-        interval = self.result.interval
-        if interval is None or (interval.low > 0) == outside:
+        interval, d = self.result.interval, self.result.details
+        if "hits_low" not in d or interval is None:
+            return ""
+        outside = not d["hits_low"] <= d["mean_score"] <= d["hits_high"]
+        if (interval.low > 0) == outside:
             return ""
         of = "the interval of the MCE is of the largest gap, of whichever bin"
         if outside:
-            return f"; {of}: it reaches 0 as some bin may be that far off by chance"
-        return f"; {of}, and is not adjusted for their number: the bin is judged by its own"
+            return f"{of}: it reaches 0 as some bin may be that far off by chance"
+        return f"{of}, and is not adjusted for their number: the bin is judged by its own"
 
 
 #: A remark on more metrics than this gives their number instead of their names.

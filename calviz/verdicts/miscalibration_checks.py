@@ -23,6 +23,7 @@ from calviz.core.words import (
     points_decimals,
     score_and_hit,
     share_decimals,
+    shorten,
     too_high,
 )
 from calviz.sample.error_bars import FILE
@@ -202,6 +203,7 @@ def worst_bin(sample: Sample) -> Iterator[Finding]:
         f"{percent(worst.mean_score, decimals)} but {hit} {percent(worst.observed, decimals)} ({exact}95 % CI{together} "
         f"{low} to {high}); allowing for the choice of the bin, {expected_gap(worst.expected_gap)} (95 % CI {points(ends[0], written)} to "
         f"{points(ends[1], written)}).",
+        f"Worst between {worst.where}: {expected_gap(worst.expected_gap)}",
     )
 
 
@@ -217,6 +219,7 @@ def slices_off(sample: Sample) -> Iterator[Finding]:
     if slices is None or not slices.off:
         return
     worst = slices.off[0]
+    way = f"{points(abs(worst.gap), gap_decimals(worst.gap))} points too {'high' if worst.gap > 0 else 'low'}"
     columns = tuple(dict.fromkeys(c for s in slices.slices for c, _ in s.where))
     score, hit = score_and_hit(sample.reduction)
     slight = max(abs(s.gap) for s in slices.off) < SLIGHT
@@ -228,8 +231,9 @@ def slices_off(sample: Sample) -> Iterator[Finding]:
         f"{len(slices.off):,} of {counted(len(slices.slices), 'slice')} by {listed(columns)} {verb} off beyond "
         f"chance (false discovery rate {percent(slices.rate, 0)}), most surely {where_words(worst.where)}: {score} "
         f"{percent(worst.score, decimals)} but {hit} {percent(worst.hits, decimals)} on "
-        f"{counted(worst.rows, 'row')}, {points(abs(worst.gap), gap_decimals(worst.gap))} points too "
-        f"{'high' if worst.gap > 0 else 'low'}.",
+        f"{counted(worst.rows, 'row')}, {way}.",
+        f"{len(slices.off):,} of {counted(len(slices.slices), 'slice')} {verb} off beyond chance, most surely "
+        f"{shorten(where_words(worst.where), 40)}: {way}",
     )
 
 

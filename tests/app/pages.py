@@ -62,6 +62,11 @@ def text_of(app: AppTest) -> str:
     return plain(text)
 
 
+def helps_of(app: AppTest) -> str:
+    """Return what stands behind the question marks of the texts, one element per line."""
+    return plain("\n".join(e.help for kind in (app.markdown, app.caption) for e in kind if e.help))
+
+
 def plain(text: str) -> str:
     """Return a text without escapes."""
     return re.sub(r"&#(\d+);", lambda m: chr(int(m[1])), text).replace("\u2060", "")

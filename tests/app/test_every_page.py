@@ -66,7 +66,7 @@ def test_unusual_files_are_shown_on_every_page(kind):
         assert not app.warning or page.key in ("overview", "data", *fits)
     if kind == "one row":
         app.open("overview")
-        assert text_of(app).count("n = 1: not meaningful") == 3
+        assert text_of(app).count("n = 1: not meaningful") == 5
 
 
 @pytest.mark.slow

@@ -9,7 +9,7 @@ from streamlit.testing.v1 import AppTest
 import calviz
 from calviz.app import recalibrate_learning_curve
 from calviz.app.jobs import Job
-from tests.app.pages import app_of, drop, open_page, press, quiet, text_of, wait
+from tests.app.pages import app_of, drop, helps_of, open_page, press, quiet, text_of, wait
 
 # The quick lane opens every page once (test_every_page.py); what these tests click takes long.
 pytestmark = pytest.mark.slow
@@ -156,10 +156,10 @@ def test_the_page_says_how_many_labels_are_enough():
     )
     answer = app.title[0].value
     assert "labels" in answer
-    assert "uncalibrated" in answer
-    assert "judged on the same 285 rows" in text_of(app)
+    assert "uncalibrated" in text_of(app)
+    assert "judged on the same 285 rows" in helps_of(app)
     app.button_group(key="labels-by").set_value("nll").run()
-    assert "NLL" in quiet(app).subheader[0].value
+    assert "NLL" in quiet(app).title[0].value
 
 
 def test_confidence_only_data_have_a_learning_curve():
@@ -172,7 +172,7 @@ def test_confidence_only_data_have_a_learning_curve():
     drop(app, "top.csv", content)
     app = _finished(app.open("learning_curve"))
     assert "Platt scaling" in text_of(app)
-    assert "judged on the same 60 rows" in text_of(app)
+    assert "judged on the same 60 rows" in helps_of(app)
 
 
 def test_what_takes_long_waits_to_be_asked_for():

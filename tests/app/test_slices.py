@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.app.pages import open_page, quiet, text_of, upload
+from tests.app.pages import helps_of, open_page, quiet, upload
 
 
 def lines(scores_near_one):
@@ -19,9 +19,9 @@ def test_a_slice_that_is_off_though_its_interval_contains_0_is_explained():
     # Three misses of 500 where half a miss is expected: p = 0.014 for a Poisson number, while the interval reaches 0.
     app = upload(open_page(page="data"), "mine.csv", "\n".join(lines(500)).encode())
     app = quiet(app.open("slices"))
-    assert "contains 0" not in text_of(app)
+    assert "contains 0" not in helps_of(app)
     app.number_input(key="fdr").set_value(20).run()
-    assert "The interval of 1 slice that is off contains 0" in text_of(quiet(app))
+    assert "The interval of 1 slice that is off contains 0" in helps_of(quiet(app))
     table = next(t.value for t in app.dataframe if "adjusted" in t.value.columns)
     north = table[table["slice"] == "site = north"].iloc[0]
     low, high = (float(end.replace("−", "-")) for end in north["95 % interval"].split(" to "))

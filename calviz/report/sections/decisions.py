@@ -147,7 +147,7 @@ def _scores_by_outcome(subject: Subject, sample: Sample) -> Iterator[Block]:
             "low": ("above", lambda v: decimal(v, 2)),
             "high": ("up to", lambda v: decimal(v, 2)),
             "hits": ("hits", whole),
-            "misses": ("misses", whole),
+            "misses": ("no hits", whole),
         },
         width=WIDTH,
     )

@@ -72,7 +72,7 @@ def test_an_mce_and_its_bin_that_part_say_why():
     values = {
         (low, ends["hits_high"]): Written(
             MetricResult("mce", 0.0852, Interval(low, 0.16), floor, details=bin_ | ends)
-        ).noise(tail="upper")
+        ).why_apart
         for low in (0.0, 0.02)
         for ends in (off, within)
     }
