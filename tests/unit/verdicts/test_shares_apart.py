@@ -102,8 +102,8 @@ def test_a_diagram_its_report_and_its_squares_do_the_sum():
     assert re.search(r"<td[^>]*>0\.8444</td>\s*<td[^>]*>0\.7306</td>", report)
     drawn = diagram.plot()
     label = next(a.text for a in drawn.layout.annotations if a.text and "Frequency" in a.text)
-    assert "0.8444" in label
-    assert "0.7306" in label
+    assert "84.44 %" in label
+    assert "73.06 %" in label
     hover = next(t.hovertext for t in drawn.data if t.hovertext is not None)[0]
     assert "0.8444" in hover
     assert "0.7306" in hover
