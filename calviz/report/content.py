@@ -612,23 +612,23 @@ def families() -> tuple[str, ...]:
     return tuple(sorted(names, key=lambda f: FAMILIES.index(f) if f in FAMILIES else len(names)))
 
 
-def metric_texts(results: ResultsByKey) -> pd.DataFrame:
-    """Table of results as texts, one row per metric, formatted like the cards."""
-    table = pd.DataFrame([_row(METRICS[key], result) for key, result in results.items()])
+def metric_texts(results: ResultsByKey, verdict: Verdict | None = None) -> pd.DataFrame:
+    """Table of results as texts, one row per metric, formatted like the cards; beside a verdict, with its decimals."""
+    table = pd.DataFrame([_row(METRICS[key], result, verdict) for key, result in results.items()])
     if any(r.exact is not None for r in results.values()):
         # After the numbers, before the text columns.
         table.insert(6, OF_ROWS, [precision_words(r) for r in results.values()])
     return table
 
 
-def written_columns(results: ResultsByKey) -> pd.DataFrame:
+def written_columns(results: ResultsByKey, verdict: Verdict | None = None) -> pd.DataFrame:
     """The same for a table grouped by family: without empty columns and without notes."""
-    table = metric_texts(results).drop(columns=["family", "note"])
+    table = metric_texts(results, verdict).drop(columns=["family", "note"])
     return table.loc[:, (table != "").any()]
 
 
-def _row(metric: Metric, result: MetricResult) -> dict[str, str]:
-    written = Written(result)
+def _row(metric: Metric, result: MetricResult, verdict: Verdict | None) -> dict[str, str]:
+    written = Written(result, verdict)
     unit = f" ({written.unit_words})" if written.unit_words else ""
     floor, interval = result.noise_floor, result.interval
     return {

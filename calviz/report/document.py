@@ -470,7 +470,7 @@ def _inline(bullet: Bullet, scale: Scale | None = None) -> Markup:
 
 
 def _card(result: MetricResult, rows: int, verdict: Verdict | None = None) -> dict[str, str]:
-    metric, written = METRICS[result.key], Written(result)
+    metric, written = METRICS[result.key], Written(result, verdict)
     if not result.available:
         return {
             "label": name_of(result),
@@ -560,7 +560,7 @@ def _markdown_block(block: Block) -> Iterator[str]:
                 for f in block.findings
             )
         case Cards():
-            shown = metric_texts({r.key: r for r in block.results}).drop(
+            shown = metric_texts({r.key: r for r in block.results}, block.verdict).drop(
                 columns=["family", "note", "better"]
             )
             yield _markdown_table(shown, [c for c in shown.columns if c in NUMBER_COLUMNS])

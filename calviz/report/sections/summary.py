@@ -237,7 +237,7 @@ def make_metrics(subject: Subject) -> Iterator[Block]:
         r.key: r for family in families() for r in evaluation if METRICS[r.key].family == family
     }
     available = {key: r for key, r in results.items() if r.available}
-    shown = written_columns(available)
+    shown = written_columns(available, subject.verdict)
     right = [c for c in shown.columns if c in NUMBER_COLUMNS]
     bullets = [Bullet.of(r) for r in available.values()] if subject.has_error_bars else []
     groups: dict[int, str] = {}
