@@ -36,7 +36,6 @@ from calviz.report.content import (
     NeededWork,
     Origin,
     Preset,
-    PresetSections,
     Subject,
     preset_sections,
     sections_in_order,
@@ -192,9 +191,8 @@ def _sections(settings: Settings, inputs: PageResults) -> tuple[tuple[str, ...],
         st.session_state["sections"] = keys_of(str(st.session_state.get("preset")))
 
     def keys_of(named: str) -> list[str]:
-        # Links call the full report "all".
         about = Subject(settings.sample, cutoff=inputs.cutoff) if named == "default" else None
-        keys = preset_sections(named if named in PRESETS else "full", about)
+        keys = preset_sections("full" if named == "all" else named, about)
         return [key for key in keys if key in offered]
 
     preset = st.segmented_control(
@@ -204,9 +202,11 @@ def _sections(settings: Settings, inputs: PageResults) -> tuple[tuple[str, ...],
         required=True,
         key="preset",
         bind="query-params",
-        format_func=lambda name: _preset(name).label,
         on_change=choose,
-        help="\n".join(f"- {_preset(name).label}: {_preset(name).source}" for name in _PRESETS),
+        help="\n".join(
+            f"- {'all' if name == 'full' else name}: {preset_spec.source}"
+            for name, preset_spec in PRESETS.items()
+        ),
     )
     if preset != "default" and "sections" not in st.session_state:
         choose()  # for a link that names only the preset
@@ -234,12 +234,8 @@ def _sections(settings: Settings, inputs: PageResults) -> tuple[tuple[str, ...],
     return keys, preset if preset in PRESETS else None
 
 
-#: The presets, as links name them.
+#: The presets as links name them, which hold what stands on a button.
 _PRESETS = ("default", "one-page", "clinical", "credit", "all")
-
-
-def _preset(name: str) -> PresetSections:
-    return PRESETS[name] if name in PRESETS else PRESETS["full"]
 
 
 def _applicable(settings: Settings, column: str | None) -> dict[str, bool]:

@@ -90,7 +90,7 @@ def make_reliability(subject: Subject) -> Iterator[Block]:
     )
 
 
-@section("diagram", "Reliability", 29, "The reliability diagram alone", on_request=True)
+@section("diagram", "Reliability diagram", 29, "The reliability diagram alone", on_request=True)
 def make_diagram(subject: Subject) -> Iterator[Block]:
     """Yield the diagram with its bins."""
     diagram = subject.sample.once(Reliability.compute, curves=())
