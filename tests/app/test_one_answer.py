@@ -156,3 +156,10 @@ def test_advice(tmp_path):
     for text in (headline, *reasons):
         assert text in report, text
         assert text in app, text
+
+
+def test_a_line_of_the_classes_is_about_one_population():
+    table = open_page("data=digits", "classwise").dataframe[0].value
+    assert {"rows", "ece", "ks"}.isdisjoint(table.columns)
+    gap = table["confidence"] - table["accuracy"]
+    assert gap.tolist() == pytest.approx(table["value"].tolist())
