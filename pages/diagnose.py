@@ -298,6 +298,10 @@ def classwise(chosen: Settings) -> None:
                 bind="query-params",
                 format_func=ORDERS.get,
             )
+        st.caption(
+            "By predicted class is what to act on, as it is known when the model is used; against the rest takes the probability of "
+            "each class on all rows, by true class the rows that have the class."
+        )
         figure = class_errors.views.get(mode)
         ranked = figure or shown[-1]
         if chosen.sample.data.rows == 1:

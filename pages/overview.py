@@ -19,12 +19,12 @@ from calviz.app import (
 )
 from calviz.app.session import Settings, md
 from calviz.comparison.rows import fit_split_for
-from calviz.core.entry_specs import CHECKS, RECALIBRATORS
+from calviz.core.entry_specs import CHECKS
 from calviz.core.errors import CalvizError
 from calviz.core.words import keep_units_together
 from calviz.figures.hundred_squares import HundredSquares
 from calviz.verdicts import analysis
-from calviz.verdicts.evaluation import Written
+from calviz.verdicts.class_checks import to_act_on
 from calviz.verdicts.joint_tests import MIN_ROWS
 from calviz.verdicts.miscalibration_checks import miscalibration
 
@@ -83,7 +83,9 @@ def overview(chosen: Settings) -> None:
             _button("Recalibrate", "recalibrate", primary=True)
             _button("See the rows", "reliability")
         # What the title says is not said again.
-        others = [f for f in evaluation.findings if CHECKS[f.code].run is not miscalibration]
+        others = [
+            f for f in to_act_on(evaluation.findings) if CHECKS[f.code].run is not miscalibration
+        ]
         st.subheader("Where to look", anchor=False)
         tables_and_cards.draw_findings(others, codes=False)
     with navigation.boundary():
@@ -114,17 +116,20 @@ def _say_what_a_cheap_fix_brings(chosen: Settings, waited: bool) -> None:
 
 def _draw_cheap_fix(chosen: Settings) -> None:
     from calviz.app import before_after
+    from calviz.report.sections.summary import NO_FIX, cheap_method, fix_words
 
-    data = chosen.whole
-    method = "platt" if data.kind != "confidence" and data.n_classes == 2 else "temperature"
+    verdict = session.evaluation(chosen).verdict
+    if verdict is not None and verdict.direction == "calibrated":
+        st.markdown(NO_FIX)
+        return
+    method = cheap_method(chosen.whole)
     try:
         result = before_after.recalibrated_diagrams(chosen, method)
     except CalvizError:
         return
     key = chosen.sample.ece_key
-    before, after = (Written(evaluation[key]).value for evaluation in result.values)
-    label = RECALIBRATORS[method].label
-    st.markdown(f"**{md(label)} would take the ECE from {before} to {after} points.**")
+    before, after = (evaluation[key] for evaluation in result.values)
+    st.markdown(f"**{md(fix_words(method, before, after))}**")
     st.caption(md(result.words, 500))
 
 

@@ -17,6 +17,7 @@ from calviz.comparison.fitting import BeforeAfter, before_and_after
 from calviz.core.entry_specs import RECALIBRATORS
 from calviz.core.words import counted
 from calviz.figures.reliability import Reliability
+from calviz.report.sections.summary import fixed_rows_words
 from calviz.sample.sample import Sample, rows_where
 from calviz.verdicts import analysis
 from calviz.verdicts.evaluation import Evaluation, Written, name_of
@@ -110,12 +111,8 @@ def _compute(key: tuple[str, ...], method: str, _settings: Settings) -> Recalibr
         (Reliability.compute(s, band=s is samples[1]), analysis.evaluate(s, tuple(keys)))
         for s in samples
     )
-    fit, judged = map(rows_words, (before_after.fit, before_after.evaluation))
-    label = RECALIBRATORS[method].label
-    words = f"{label} is fitted on {fit}; before and after are of {judged}, which no fit has seen."
-    return RecalibratedDiagrams(
-        before[0], then[0], (before[1], then[1]), " ".join([words, *before_after.warnings])
-    )
+    words = fixed_rows_words(method, before_after)
+    return RecalibratedDiagrams(before[0], then[0], (before[1], then[1]), words)
 
 
 def sample_after(settings: Settings, method: str) -> Sample:

@@ -13,8 +13,8 @@ import streamlit as st
 from calviz.app import decide_coverage, navigation, screen, selection, session, tables_and_cards
 from calviz.app.before_after import rows_words
 from calviz.app.session import NOT_RECALIBRATED, Settings, md, model_name, name_after
-from calviz.comparison.prediction_sets import PredictionSets, SetMethod, SetsOf, prediction_sets
-from calviz.comparison.rows import Division, fit_split_for
+from calviz.comparison.prediction_sets import PredictionSets, SetMethod, SetsOf, sets_of
+from calviz.comparison.rows import fit_split_for
 from calviz.core.errors import CalvizError
 from calviz.core.words import (
     capitalised,
@@ -29,7 +29,7 @@ from calviz.core.words import (
 from calviz.figures.curve_estimates import Costs
 from calviz.figures.decision_cost import Decision
 from calviz.figures.slice_gaps import LEAST_ROWS
-from calviz.sample.sample import Sample, rows_where
+from calviz.sample.sample import Sample
 
 # ---- Trust by group
 
@@ -321,16 +321,8 @@ def _kept_sets(
     per_class: bool,
     _settings: Settings,
 ) -> PredictionSets:
-    whole = _settings.whole
-    division = Division.with_other_split(whole, _settings.split)
-    within = rows_where(whole, _settings.where)
-    return prediction_sets(
-        whole,
-        method=method,
-        coverage=coverage,
-        per_class=per_class,
-        division=division,
-        within=within,
+    return sets_of(
+        _settings.sample, _settings.whole, method=method, coverage=coverage, per_class=per_class
     )
 
 

@@ -29,7 +29,7 @@ from calviz.core.words import counted, decimal, decimals_for, number, told_apart
 from calviz.figures.class_bars import ClassBars, Mode, Order
 from calviz.figures.hundred_squares import Bullet
 from calviz.figures.marks import Overlay
-from calviz.sample.class_gaps import class_ranges
+from calviz.sample.class_gaps import class_ranges, predicted_class_sums
 from calviz.sample.sample import Sample
 
 PLACE = "classwise"
@@ -205,6 +205,10 @@ def merged_views(settings: Settings, class_errors: AllowedClassViews) -> pd.Data
             table = table.join(columns_of_view.add_prefix(prefix))
     if "predicted_rows" in table:
         table["predicted_rows"] = table["predicted_rows"].fillna(0).astype(int)
+        sums = settings.sample.top_label.view(predicted_class_sums)
+        with np.errstate(invalid="ignore"):
+            table["predicted_accuracy"] = (sums.hits / sums.rows)[: len(table)]
+            table["predicted_confidence"] = (sums.score / sums.rows)[: len(table)]
     return table.drop(columns="one_vs_rest_rows", errors="ignore")
 
 
@@ -256,11 +260,6 @@ def draw_table(
         alt="All classes",
         column_config=_COLUMNS | {"class": name, "value": _VALUE_COLUMNS[mode]},
     )
-    if mode != "true-class" and "accuracy" in columns:
-        errors = ", ECE and KS" if "ks" in columns else " and ECE"
-        st.caption(
-            f"Rows, accuracy, confidence{errors}: of the rows whose true label is the class."
-        )
     tables_and_cards.download_button(
         "Download the classes as CSV",
         frame,
@@ -288,10 +287,10 @@ def _of_view(frame: pd.DataFrame, mode: Mode) -> pd.DataFrame:
     if not shown["from"].isna().all():
         shown["calibrated"] = _range(shown["from"], shown["to"], digits)
         shown["outside"] = shown["beyond"].where(shown["beyond"] != 0)
-    # A profile of all classes may not know the number of rows of each.
-    for name, scale in (("rows", 1), ("accuracy", 1), ("confidence", 1), ("ece", 100), ("ks", 100)):
-        if name in frame:
-            shown[name] = scale * frame[name]
+    # A line is about the rows of the view alone. A profile of all classes may not know the number of rows of each.
+    for name, scale in _OF_THE_ROWS[mode].items():
+        if prefix + name in frame:
+            shown[name] = scale * frame[prefix + name]
     return shown
 
 
@@ -345,6 +344,12 @@ _PREFIXES: dict[Mode, str] = {
     "predicted-class": "predicted_",
     "one-vs-rest": "one_vs_rest_",
     "true-class": "",
+}
+#: What a line says about its rows beside their error, with the factor to the shown unit.
+_OF_THE_ROWS: dict[Mode, dict[str, int]] = {
+    "predicted-class": {"accuracy": 100, "confidence": 100},
+    "one-vs-rest": {},
+    "true-class": {"rows": 1, "accuracy": 100, "confidence": 100, "ece": 100, "ks": 100},
 }
 _ENDS = ("ci_low", "ci_high", "band_low", "band_high", "beyond")
 _DRAWN_COLUMNS: dict[Mode, tuple[str, ...]] = {
@@ -408,10 +413,14 @@ _COLUMNS = {
         width=54, format="localized", help="Rows whose true label is the class."
     ),
     "accuracy": st.column_config.NumberColumn(
-        width=68, format="%.3f", help="On the rows whose true label is the class."
+        width=76,
+        format="%.2f %%",
+        help="On the rows that are predicted as the class; by true class, on those that have it.",
     ),
     "confidence": st.column_config.NumberColumn(
-        width=78, format="%.3f", help="On the rows whose true label is the class."
+        width=78,
+        format="%.2f %%",
+        help="On the rows that are predicted as the class; by true class, on those that have it.",
     ),
     "ece": st.column_config.NumberColumn(
         "ECE", width=50, format="%.1f", help="On these rows, in points."

@@ -163,7 +163,7 @@ def _draw_table(
     select: bool = False,
 ) -> Any:
     """Draw the table of the results; with `select`, return its event."""
-    texts = metric_texts(results)
+    texts = metric_texts(results, session.evaluation(settings).verdict)
     for at, (name, other) in enumerate(others.items(), start=2):
         texts.insert(at, name, [_other(other.get(key)) for key in results])
     if any(r.interval is not None for r in results.values()):
@@ -312,7 +312,7 @@ def metrics_export(results: Results, settings: Settings, form: str) -> str:
     """Return the table in a format; CSV holds plain fractions, the others the texts on screen."""
     if form == "CSV":
         return csv_bytes(metric_numbers(results)).decode()
-    shown = written_columns(results)
+    shown = written_columns(results, session.evaluation(settings).verdict)
     right = [c for c in ("value", "noise: mean", "noise: 95 %", "p-value") if c in shown.columns]
     return tables_and_cards.for_papers(form, shown, caption=caption(settings), right=right)
 

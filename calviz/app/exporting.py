@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 import streamlit as st
 
 from calviz.app import (
+    decide_costs,
     decide_cutoff,
     diagnose_groups,
     jobs,
@@ -20,12 +21,13 @@ from calviz.app import (
     session,
 )
 from calviz.app.jobs import Button, Job, LongWork, StateWords
-from calviz.app.session import Settings, md
+from calviz.app.session import NOT_RECALIBRATED, Settings, md
 from calviz.comparison.comparison_results import Comparison
 from calviz.comparison.study_results import LearningCurve
 from calviz.core.entry_specs import FIGURES
 from calviz.core.errors import CalvizError, NotAvailable, OptionError
 from calviz.core.words import file_size, keep_units_together
+from calviz.figures.decision_cost import Decision
 from calviz.figures.style import COLUMNS
 from calviz.report import printing
 from calviz.report.content import (
@@ -47,6 +49,8 @@ from calviz.sample.cutoff_and_grades import decidable, has_grades, possible_grad
 PLACE = "report"
 #: The sections that use what was chosen in the room Decide; the section on grades also depends on the preset.
 GRADES, DECISIONS, METRICS = "grades", "decisions", "metrics"
+#: The section that holds the advice of a comparison, where there is one.
+FIX = "fix"
 #: The section for data with times.
 OVER_TIME = "over-time"
 #: Height of the preview in pixels.
@@ -116,7 +120,7 @@ class PageResults:
                 DECISIONS: self.cutoff,
                 METRICS: self.cutoff,
             }
-            return repr(decisions.get(key))
+            return str(id(self.comparison)) if key == FIX else repr(decisions.get(key))
         result = self.of(work)
         # Results are compared by identity, choices by value.
         return str(id(result)) if work in ("comparison", "learning") else repr(result)
@@ -162,6 +166,7 @@ def subject(settings: Settings, inputs: PageResults) -> Subject:
         preset=inputs.preset,
         cutoff=inputs.cutoff,
         grades=inputs.grades,
+        whole=settings.whole,
     )
 
 
@@ -178,32 +183,38 @@ def _sections(settings: Settings, inputs: PageResults) -> tuple[tuple[str, ...],
     applicable[OVER_TIME] = settings.whole.times is not None
     offered = {
         s.key: s
-        for s in sections_in_order()
+        for s in sections_in_order(with_requested=True)
         if has_content(s.shows_result) and applicable.get(s.key, True)
     }
 
     def choose() -> None:
-        named = st.session_state.get("preset")
-        keys = preset_sections(named) if named in PRESETS else tuple(offered)
-        st.session_state["sections"] = [key for key in keys if key in offered]
+        st.session_state["sections"] = keys_of(str(st.session_state.get("preset")))
+
+    def keys_of(named: str) -> list[str]:
+        about = Subject(settings.sample, cutoff=inputs.cutoff) if named == "default" else None
+        keys = preset_sections("full" if named == "all" else named, about)
+        return [key for key in keys if key in offered]
 
     preset = st.segmented_control(
         "Preset",
-        ("all", *PRESETS),
-        default="all",
+        _PRESETS,
+        default="default",
         required=True,
         key="preset",
         bind="query-params",
         on_change=choose,
-        help="\n".join(f"- {name}: {preset_spec.source}" for name, preset_spec in PRESETS.items()),
+        help="\n".join(
+            f"- {'all' if name == 'full' else name}: {preset_spec.source}"
+            for name, preset_spec in PRESETS.items()
+        ),
     )
-    if preset in PRESETS and "sections" not in st.session_state:
+    if preset != "default" and "sections" not in st.session_state:
         choose()  # for a link that names only the preset
     chosen = st.pills(
         "Sections",
         tuple(offered),
         selection_mode="multi",
-        default=None if "sections" in st.session_state else tuple(offered),
+        default=None if "sections" in st.session_state else keys_of("default"),
         format_func=lambda key: offered[key].title if key in offered else str(key),
         key="sections",
         bind="query-params",
@@ -221,6 +232,10 @@ def _sections(settings: Settings, inputs: PageResults) -> tuple[tuple[str, ...],
             st.info(md(str(reason), 1_000), icon=":material/info:")
     keys = tuple(key for key in offered if key in (chosen or ()))
     return keys, preset if preset in PRESETS else None
+
+
+#: The presets as links name them, which hold what stands on a button.
+_PRESETS = ("default", "one-page", "clinical", "credit", "all")
 
 
 def _applicable(settings: Settings, column: str | None) -> dict[str, bool]:
@@ -324,6 +339,7 @@ def _downloads(report: Report, settings: Settings) -> None:
     stem = settings.file_stem
     with st.spinner("Writing …"):
         html = report.html()
+        on_paper = html if report.date else report.dated().html()
         files = (
             ("HTML", html, f"{stem}-report.html", "text/html", "One file that opens anywhere."),
             ("Markdown", report.markdown(), f"{stem}-report.md", "text/markdown", "A model card."),
@@ -349,11 +365,11 @@ def _downloads(report: Report, settings: Settings) -> None:
                 key=f"calviz.report.{label}",
                 help=help,
             )
-        draw_pdf_buttons(html, f"{stem}-report.pdf", key="calviz.report")
+        draw_pdf_buttons(on_paper, f"{stem}-report.pdf", key="calviz.report")
         preview = st.toggle("Preview", value=True, key="preview", bind="query-params")
     st.caption(
-        "The file holds summaries, not the rows of your file; with few rows the points of a curve may be single "
-        "scores. It needs no network. Pictures are saved from it as PNG or SVG, with a caption if you like; its "
+        "The file holds summaries, not the rows of your file, but for the section *Worst rows*; with few rows the points of a curve "
+        "may be single scores. It needs no network. Pictures are saved from it as PNG or SVG, with a caption if you like; its "
         "print view fits paper."
     )
     if preview:
@@ -414,6 +430,8 @@ def explore_figures(settings: Settings) -> None:
         try:
             with session.computing(settings, f"Computing: {spec.label} …") as sample:
                 figure = sample.once(spec.compute)
+                if isinstance(figure, Decision):  # the threshold is that of the room Decide
+                    figure = decide_costs.decisions(settings, NOT_RECALIBRATED, figure.costs)[0][0]
             panels.append(Panel(figure, wide=key in wide))
         except CalvizError as reason:
             st.caption(f"{md(spec.label)}: {md(str(reason), 300)}")

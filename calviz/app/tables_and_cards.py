@@ -103,17 +103,17 @@ def draw_tiles(
     """Draw metrics beside each other: name and value, and below them interval or noise floor, and the `pinned` value."""
     for place, key in zip(st.columns(len(keys), gap="small"), keys, strict=True):
         with place.container(gap="xxsmall"):
-            _tile(evaluation[key], evaluation.rows, (pinned or {}).get(key))
+            _tile(evaluation[key], evaluation, (pinned or {}).get(key))
 
 
-def _tile(result: MetricResult, rows: int, pinned: MetricResult | None) -> None:
-    written = Written(result)
+def _tile(result: MetricResult, evaluation: Evaluation, pinned: MetricResult | None) -> None:
+    written = Written(result, evaluation.verdict)
     unit = f", {written.unit_words}" if written.unit_words else ""
     st.metric(f"{name_of(result)}{unit}", written.value, help=tooltip(result.key))
     floor = result.noise_floor
     if not result.available:
         words = result.reason or "not available"
-    elif rows == 1:
+    elif evaluation.rows == 1:
         words = "n = 1: not meaningful"
     elif METRICS[result.key].tail == "upper" and floor is not None:
         words = f"noise alone: {written.of(floor.mean)}, rarely above {written.of(floor.q95)}"
@@ -151,7 +151,7 @@ def _line(
     pinned: MetricResult | None,
 ) -> None:
     metric = METRICS[result.key]
-    written = Written(result)
+    written = Written(result, verdict)
     if not result.available:
         st.markdown(f"**{metric.label}** {md(result.reason or 'not available', 300)}")
         return

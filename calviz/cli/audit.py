@@ -81,9 +81,15 @@ if TYPE_CHECKING:
 @document_options
 @click.option(
     "--preset",
-    type=click.Choice(["clinical", "credit"]),
-    help="Report the sections that a guideline asks for: clinical (AUROC, calibration curve, net benefit, scores by outcome) "
-    "or credit (also tests per rating grade).",
+    type=click.Choice(["default", "one-page", "full", "clinical", "credit"]),
+    help="What a report holds: default (a few pages), one-page (verdict, picture, what a correction would bring, worst rows), full, "
+    "or what a guideline asks for: clinical (AUROC, calibration curve, net benefit, scores by outcome) or credit (also tests per "
+    "rating grade).",
+)
+@click.option(
+    "--sections",
+    metavar="KEYS",
+    help="What a report holds, section by section, separated by commas, such as verdict,reliability; all: those of --preset full.",
 )
 @click.option(
     "--cutoff",
@@ -127,6 +133,7 @@ def audit(
     json_path: str | None,
     documents: Documents,
     preset: Preset | None,
+    sections: str | None,
     cutoff: float | None,
     grades: str | None,
     fail_on: tuple[str, ...],
@@ -157,6 +164,13 @@ def audit(
         raise OptionError(
             f"--preset {preset} chooses sections of a report; add --html, --markdown or --pdf."
         )
+    if sections is not None:
+        if not documents:
+            raise OptionError(
+                "--sections chooses sections of a report; add --html, --markdown or --pdf."
+            )
+        if preset is not None:
+            raise OptionError("give --preset or --sections, not both.")
     if grades is not None and not documents:
         raise OptionError(
             "--grades chooses a column for a report; add --html, --markdown or --pdf."
@@ -183,7 +197,14 @@ def audit(
         quiet=only_one_output(json_path, documents),
     )
     outputs = Outputs(
-        options, thresholds, json_path, junit_path, documents, preset, several_files=len(files) > 1
+        options,
+        thresholds,
+        json_path,
+        junit_path,
+        documents,
+        "full" if sections == "all" else preset or "default",
+        _section_keys(sections),
+        several_files=len(files) > 1,
     )
     for file in files:
         audits: list[Audit] = []
@@ -310,7 +331,8 @@ class Outputs:
     json_path: str | None
     junit_path: str | None
     documents: Documents
-    preset: Preset | None
+    preset: Preset
+    sections: tuple[str, ...] | None
     several_files: bool
     gates: list[Gate] = field(default_factory=list)
     records: list[dict[str, Any]] = field(default_factory=list)
@@ -323,11 +345,17 @@ class Outputs:
         if self.json_path is not None:
             self.records.append(_record(audit, self.options))
         if self.documents:
-            self.parts.append(_part(audit, self.options, self.preset, named=self.several_files))
+            part = _part(audit, self.options, self.preset, self.sections, named=self.several_files)
+            self.parts.append(part)
 
     def add_comparison(self, audits: list[Audit]) -> None:
         """Add the comparison of the models of the only file; it is shown once, in the first part."""
-        if self.documents and not self.several_files and self.preset is None and len(audits) > 1:
+        shown = (
+            self.preset in ("default", "full")
+            if self.sections is None
+            else "models" in self.sections
+        )
+        if self.documents and not self.several_files and shown and len(audits) > 1:
             self.parts[0] = _with_models(self.parts[0], audits, self.options)
 
     def add_failure(self, file: str, error: CalvizError | OSError) -> None:
@@ -349,7 +377,9 @@ class Outputs:
         if self.documents:
             from calviz.report.document import bind
 
-            self.documents.write(bind(self.parts))
+            report = bind(self.parts)
+            # A sheet that is handed round says when it was made.
+            self.documents.write(report.dated() if self.preset == "one-page" else report)
         return CROSSED if any(gate.outcome == "failure" for gate in self.gates) else FINE
 
 
@@ -391,7 +421,26 @@ def _record(audit: Audit, options: AuditOptions) -> dict[str, Any]:
     )
 
 
-def _part(audit: Audit, options: AuditOptions, preset: Preset | None, *, named: bool) -> Part:
+def _section_keys(text: str | None) -> tuple[str, ...] | None:
+    """Return the keys of ``--sections``; None for those of the preset."""
+    if text is None or text == "all":
+        return None
+    from calviz.report.document import chosen_sections
+
+    keys = [key.strip() for key in text.split(",") if key.strip()]
+    if not keys:
+        raise OptionError("--sections names no section.")
+    return tuple(section.key for section in chosen_sections(keys))
+
+
+def _part(
+    audit: Audit,
+    options: AuditOptions,
+    preset: Preset,
+    sections: tuple[str, ...] | None,
+    *,
+    named: bool,
+) -> Part:
     """The part of a report about a model; `named`: whether its title names the file in any case."""
     from calviz.report.content import Origin, Subject, preset_sections
     from calviz.report.document import make_part
@@ -406,8 +455,9 @@ def _part(audit: Audit, options: AuditOptions, preset: Preset | None, *, named: 
         preset=preset,
         cutoff=options.decisions.cutoff,
         grades=options.decisions.grades,
+        whole=audit.loaded.models[audit.model],
     )
-    return make_part(subject, sections=preset_sections(preset, subject) if preset else None)
+    return make_part(subject, sections=sections or preset_sections(preset, subject))
 
 
 def _with_models(part: Part, audits: list[Audit], options: AuditOptions) -> Part:

@@ -485,7 +485,7 @@ class Documents:
         if self.pdf is not None:
             from calviz.report.printing import to_pdf
 
-            write_output(self.pdf, to_pdf(report.html()))
+            write_output(self.pdf, to_pdf(report.dated().html()))
         if self.markdown is not None:
             write_text(report.markdown(), self.markdown)
 

@@ -21,6 +21,7 @@ from calviz.core.predictions import Dataset, Predictions
 from calviz.core.profile import Profile, dataset_of
 from calviz.core.words import counted, decimal, level_text, listed, percent, shorten
 from calviz.sample.error_bars import Interval
+from calviz.sample.sample import Sample, rows_where
 from calviz.sample.slices import counts_as, slice_sums
 
 if TYPE_CHECKING:
@@ -320,6 +321,32 @@ def prediction_sets(
             for k, name in enumerate(data.class_names)
             if per_class and math.isinf(by_class[k])
         },
+    )
+
+
+def sets_of(sample: Sample, whole: Dataset | None = None, **options: Any) -> PredictionSets:
+    """Form the prediction sets of a sample, with the threshold chosen on rows of another split where there is one.
+
+    Parameters
+    ----------
+    sample : Sample
+    whole : Predictions, optional
+        The rows from which the sample's split and slice were taken; by default, those of the sample.
+    **options
+        As in `prediction_sets`.
+
+    Raises
+    ------
+    NotAvailable, OptionError, InputError
+        As in `prediction_sets`.
+    """
+    data = sample.data if whole is None else whole
+    return prediction_sets(
+        data,
+        division=Division.with_other_split(data, sample.split, seed=sample.seed),
+        within=None if whole is None else rows_where(whole, sample.where),
+        seed=sample.seed,
+        **options,
     )
 
 

@@ -36,8 +36,8 @@ class Rows:
 class Division:
     """How rows are divided into fitting rows and evaluation rows; the two overlap only with `in_sample`.
 
-    By default, splits are chosen by their names (`FIT_SPLITS`, `EVAL_SPLITS`), otherwise a stratified half of the rows is
-    fitted on; with `in_sample`, all rows are both.
+    By default, the split that is judged and the one that is fitted on are chosen by their names (`EVAL_SPLITS`, `fit_split_for`); without
+    them a stratified half of the rows is fitted on; with `in_sample`, all rows are both.
 
     Attributes
     ----------
@@ -125,7 +125,7 @@ class Division:
     def _of_cells(self, data: Dataset) -> Rows:
         """Divide the rows of a profile, by splits only, because a cell cannot be divided."""
         fit, judged = self._usual_splits(data)
-        if self.fit_fraction is not None or self.cross_fit is not None or not (fit and judged):
+        if self.fit_fraction is not None or self.cross_fit is not None or fit is None:
             raise InputError(
                 "the rows of a profile cannot be divided at random",
                 remedy="name the splits to fit and to judge on, or profile with a split column",
@@ -134,13 +134,13 @@ class Division:
 
     @staticmethod
     def _usual_splits(data: Dataset) -> tuple[str | None, str | None]:
-        """Return the splits whose names say that they hold fitting rows and evaluation rows; None for each that is missing."""
-        splits = data.split_names
-        return usual_split(splits, FIT_SPLITS), usual_split(splits, EVAL_SPLITS)
+        """Return the splits to fit and to judge on: the usual one to judge, and the one that `fit_split_for` names; None for all other rows."""
+        judged = usual_split(data.split_names, EVAL_SPLITS)
+        return fit_split_for(data, judged), judged
 
     def _usual(self, data: Dataset) -> Rows:
         fit, judged = self._usual_splits(data)
-        if fit is None or judged is None:
+        if fit is None:
             return _by_fraction(data, 0.5, self.seed)
         return _by_splits(data, fit, judged, in_sample=False)
 

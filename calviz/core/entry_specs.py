@@ -816,6 +816,8 @@ class Check:
         then skipped.
     cells : bool
         Whether it is valid for a profile, even if it is not for weights.
+    before : str
+        The code of the check whose findings its own stand before; by default, they are in the order of their codes.
     """
 
     key: str
@@ -826,6 +828,7 @@ class Check:
     clusters: bool = False
     weights: bool = False
     cells: bool = False
+    before: str = ""
 
     def takes(self, data: Dataset) -> bool:
         """Whether the check is valid for these data."""

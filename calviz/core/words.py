@@ -516,16 +516,6 @@ def ends_beside(score: float, interval: tuple[float, float], decimals: int) -> t
     return percent(interval[0], fewest), percent(interval[1], fewest)
 
 
-def two_fractions(score: float, hits: float) -> tuple[str, str]:
-    """Write them as fractions, with the same digits.
-
-    >>> two_fractions(0.9146, 0.7912), two_fractions(0.9146, 0.7918)
-    (('0.9146', '0.7912'), ('0.915', '0.792'))
-    """
-    decimals = share_decimals(score, hits) + 2
-    return decimal(score, decimals), decimal(hits, decimals)
-
-
 def share_cell(share: float) -> str:
     """Write a share for a table in which a gap with one decimal in points stands beside it.
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from scipy.optimize import isotonic_regression
 
+from calviz.comparison.rows import fit_split_for
 from calviz.core.blocks import FloatArray
 from calviz.core.claims import claim
 from calviz.core.entry_specs import Theme, figure, takes_weights
@@ -178,8 +179,8 @@ class Decision(Figure):
         split : str, optional
             Measure costs on this split only.
         choose_split : str, optional
-            Choose the best threshold on this split. By default it is chosen on the evaluated rows themselves, which
-            makes its cost look too low.
+            Choose the best threshold on this split; by default on the one that `calviz.comparison.rows.fit_split_for` names for
+            `split`. Without one it is chosen on the evaluated rows themselves, which makes its cost look too low.
 
         Raises
         ------
@@ -187,6 +188,8 @@ class Decision(Figure):
             Under the same conditions as in `calviz.evaluate`, and if costs are not finite or `wrong` is not above `right`.
         """
         judged = Sample.of(data, split=split, seed=seed, resamples=resamples)
+        if choose_split is None and split is not None and not isinstance(data, Sample):
+            choose_split = fit_split_for(data, split)
         choosing = None if choose_split is None else Sample.of(data, split=choose_split)
         costs = Costs(wrong, referred, right)
         return cls.of_rows(judged, choosing, costs=costs, level=level, band=band)

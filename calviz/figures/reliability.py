@@ -31,7 +31,6 @@ from calviz.core.words import (
     range_ends,
     score_and_hit,
     shorten,
-    two_fractions,
     two_shares,
     with_short_class,
 )
@@ -560,7 +559,7 @@ class _Surroundings:
         """Return mean score and share of hits of all rows: position, text, colour and dash of each."""
         f, p = self.figure, self.palette
         score, hit = (name.capitalize() for name in score_and_hit(f.reduction))
-        mean, observed = two_fractions(f.overall_score, f.overall_observed)
+        mean, observed = two_shares(f.overall_score, f.overall_observed)
         return [
             (f.overall_score, f"{score} {mean}", p.ink, "5px,3px"),
             (f.overall_observed, f"{hit} {observed}", p.blue, "solid"),

@@ -17,10 +17,11 @@ from calviz.core.words import (
     level_text,
     percent,
     plotly_text,
+    points,
     range_ends,
     score_and_hit,
     too_high,
-    two_fractions,
+    two_shares,
 )
 from calviz.figures.marks import UNFADED, Trace, hatched, line, markers, outline, whiskers
 from calviz.figures.style import Palette
@@ -338,14 +339,14 @@ class Traces:
         for m, index in enumerate(f.bin):
             start, stop = range_ends(float(f.low[m]), float(f.high[m]))
             gap = float(f.gap[m])
-            mean, observed = two_fractions(float(f.mean_score[m]), float(f.observed[m]))
+            mean, observed = two_shares(float(f.mean_score[m]), float(f.observed[m]))
             lines = [
                 f"<b>Bin {index + 1:,} of {bins:,}</b>: {start} to {stop}",
                 f"{counted(int(f.count[m]), 'row')} ({percent(float(f.share[m]))})",
                 f"{score} {mean}",
                 f"{hit} {observed}",
                 f"Exact {self._level} interval {_range(f.interval, m)}",
-                f"Gap {decimal(abs(gap), 2 + gap_decimals(gap))}"
+                f"Gap {points(abs(gap), gap_decimals(gap))} points"
                 + (f", {high if gap > 0 else low}" if gap else ""),
             ]
             if f.band is not None:
@@ -355,7 +356,7 @@ class Traces:
 
 
 def _range(pair: tuple[FloatArray, FloatArray], m: int) -> str:
-    return f"{decimal(float(pair[0][m]))} to {decimal(float(pair[1][m]))}"
+    return f"{points(float(pair[0][m]))} to {percent(float(pair[1][m]))}"
 
 
 def curve_traces(figure: Reliability, palette: Palette) -> Iterator[Trace]:

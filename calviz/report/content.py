@@ -264,7 +264,7 @@ def spread(size: int, most: int, *also: int) -> list[int]:
 
 
 #: Keys of `PRESETS`.
-Preset = Literal["clinical", "credit"]
+Preset = Literal["clinical", "credit", "default", "one-page", "full"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -337,14 +337,17 @@ class Subject:
         Comparison of this model with others.
     slices : Slices or None
         Slices of these rows; None for the usual ones.
-    preset : {"clinical", "credit"} or None
-        The guideline that the report follows.
+    preset : str or None
+        The key of the preset that the report follows.
     cutoff : float or None
         The cutoff for decisions.
     grades : str or None
         The group column that holds rating grades; None for the recognised one.
     sets : PredictionSets or None
-        Prediction sets of these rows; None to compute them from two halves of the rows.
+        Prediction sets of these rows; None to compute them as `calviz.comparison.prediction_sets.sets_of` does.
+    whole : Dataset or None
+        All rows of the file, so that what has to be chosen (the threshold of prediction sets, a map) is chosen on rows of another
+        split than the sample's; None if there are no others.
     """
 
     sample: Sample
@@ -360,6 +363,7 @@ class Subject:
     cutoff: float | None = None
     grades: str | None = None
     sets: PredictionSets | None = None
+    whole: Dataset | None = None
 
     @property
     def name(self) -> str:
@@ -430,6 +434,8 @@ class Section:
         Whether it is also in the reports of commands that compare, if it is not empty there.
     shows_result : {"comparison", "learning", "models", "slices"} or None
         The field of `Subject` it shows, if that is the result of a computation the user requested.
+    on_request : bool
+        Whether it is only in reports that name it: it repeats a part of another section, or shows single rows.
     """
 
     key: str
@@ -440,6 +446,7 @@ class Section:
     shared: bool = False
     brief: bool = False
     shows_result: NeededWork | None = None
+    on_request: bool = False
 
 
 SECTIONS: Registry[Section] = Registry("section")
@@ -464,9 +471,10 @@ def brief_sections() -> tuple[str, ...]:
     return tuple(section.key for section in SECTIONS if section.brief)
 
 
-def sections_in_order() -> tuple[Section, ...]:
-    """Return all sections in the order of a report."""
-    return tuple(sorted(SECTIONS, key=lambda section: section.place))
+def sections_in_order(*, with_requested: bool = False) -> tuple[Section, ...]:
+    """Return all sections in the order of a report; those that are only in reports that name them, if asked for."""
+    chosen = (s for s in SECTIONS if with_requested or not s.on_request)
+    return tuple(sorted(chosen, key=lambda section: section.place))
 
 
 @dataclass(frozen=True)
@@ -477,13 +485,17 @@ class PresetSections:
     ----------
     label : str
     sections : tuple of str
-        Keys of the sections, chosen by a published guideline.
+        Keys of the sections; empty for all.
     source : str
+        The guideline that it follows, or what it is for.
+    decides : bool
+        Whether it needs a single class to decide on.
     """
 
     label: str
     sections: tuple[str, ...]
     source: str
+    decides: bool = True
 
 
 PRESETS: dict[Preset, PresetSections] = {
@@ -514,6 +526,33 @@ PRESETS: dict[Preset, PresetSections] = {
         ),
         "ECB 2019, validation of internal models: calibration by grade, and discrimination",
     ),
+    # What fits on six pages of paper for one model.
+    "default": PresetSections(
+        "default",
+        (
+            "verdict",
+            "findings",
+            "fix",
+            "diagram",
+            "classwise",
+            "slices",
+            "grades",
+            "models",
+            "over-time",
+            "comparison",
+            "learning-curve",
+            "provenance",
+        ),
+        "what most readers need, on a few pages",
+        decides=False,
+    ),
+    "one-page": PresetSections(
+        "one page",
+        ("verdict", "fix", "diagram", "worst-rows"),
+        "verdict, picture, what a correction would bring and the worst rows, on one sheet of paper",
+        decides=False,
+    ),
+    "full": PresetSections("full", (), "every section that is not empty", decides=False),
 }
 
 
@@ -527,14 +566,18 @@ def preset_sections(preset: str, subject: Subject | None = None) -> tuple[str, .
     """
     if preset not in PRESETS:
         raise OptionError(f"there is no preset '{preset}'; known: {', '.join(PRESETS)}.")
-    if subject is not None:
+    chosen = PRESETS[preset]
+    if subject is not None and chosen.decides:
         try:
             data = decidable(subject.sample).data
         except NotAvailable as reason:
             raise OptionError(f"the preset {preset}: {reason}") from None
         if preset == "credit":
             check_grades(data, subject.grades)
-    return PRESETS[preset].sections
+    keys = chosen.sections or tuple(s.key for s in sections_in_order())
+    # Who names a cutoff asks what follows from it.
+    asked = subject is not None and subject.cutoff is not None and preset == "default"
+    return (*keys, "decisions") if asked else keys
 
 
 def check_grades(data: Dataset, column: str | None) -> None:
@@ -569,23 +612,23 @@ def families() -> tuple[str, ...]:
     return tuple(sorted(names, key=lambda f: FAMILIES.index(f) if f in FAMILIES else len(names)))
 
 
-def metric_texts(results: ResultsByKey) -> pd.DataFrame:
-    """Table of results as texts, one row per metric, formatted like the cards."""
-    table = pd.DataFrame([_row(METRICS[key], result) for key, result in results.items()])
+def metric_texts(results: ResultsByKey, verdict: Verdict | None = None) -> pd.DataFrame:
+    """Table of results as texts, one row per metric, formatted like the cards; beside a verdict, with its decimals."""
+    table = pd.DataFrame([_row(METRICS[key], result, verdict) for key, result in results.items()])
     if any(r.exact is not None for r in results.values()):
         # After the numbers, before the text columns.
         table.insert(6, OF_ROWS, [precision_words(r) for r in results.values()])
     return table
 
 
-def written_columns(results: ResultsByKey) -> pd.DataFrame:
+def written_columns(results: ResultsByKey, verdict: Verdict | None = None) -> pd.DataFrame:
     """The same for a table grouped by family: without empty columns and without notes."""
-    table = metric_texts(results).drop(columns=["family", "note"])
+    table = metric_texts(results, verdict).drop(columns=["family", "note"])
     return table.loc[:, (table != "").any()]
 
 
-def _row(metric: Metric, result: MetricResult) -> dict[str, str]:
-    written = Written(result)
+def _row(metric: Metric, result: MetricResult, verdict: Verdict | None) -> dict[str, str]:
+    written = Written(result, verdict)
     unit = f" ({written.unit_words})" if written.unit_words else ""
     floor, interval = result.noise_floor, result.interval
     return {

@@ -37,6 +37,7 @@ from calviz.figures.style import PALETTES
 from calviz.report.content import (
     MOST_ROWS,
     NUMBER_COLUMNS,
+    PRESETS,
     SECTIONS,
     Block,
     Cards,
@@ -84,12 +85,15 @@ class Part:
     sections : tuple of WrittenSection
     shared : tuple of WrittenSection
         Sections that are the same for all parts.
+    file : str
+        Name of the file of the predictions; empty if they come from none.
     """
 
     name: str
     verdict: str
     sections: tuple[WrittenSection, ...]
     shared: tuple[WrittenSection, ...] = ()
+    file: str = ""
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,6 +119,28 @@ class Report:
     def shared(self) -> tuple[WrittenSection, ...]:
         """Sections that are the same for all parts and are written once."""
         return self.parts[0].shared
+
+    @property
+    def on_one_page(self) -> bool:
+        """Whether it holds only sections of the preset "one-page", about one subject, so that it fits on a sheet of paper."""
+        keys = {w.section.key for part in self.parts for w in part.sections}
+        few = {"diagram"} <= keys <= set(PRESETS["one-page"].sections)
+        return few and len(self.parts) == 1 and not self.shared
+
+    @property
+    def byline(self) -> tuple[str, ...]:
+        """Author, files and date: the line below the title."""
+        files = dict.fromkeys(part.file for part in self.parts)
+        named = [f"File {name}" for name in files if name]
+        return tuple(text for text in (self.author, *named[:3], self.date) if text)
+
+    def dated(self) -> Report:
+        """Return the report with a date for a sheet of paper: its own, or today's."""
+        return (
+            self
+            if self.date
+            else replace(self, date=datetime.now().astimezone().date().isoformat())
+        )
 
     @property
     def paragraphs(self) -> tuple[str, ...]:
@@ -210,6 +236,7 @@ def make_part(
         verdict=subject.verdict.sentence,
         sections=tuple(w for w in filled if not w.section.shared),
         shared=tuple(w for w in filled if w.section.shared),
+        file=shorten(subject.origin.file, 200) if subject.origin else "",
     )
 
 
@@ -259,11 +286,12 @@ def bind(
 
 
 def chosen_sections(keys: Iterable[str] | None) -> tuple[Section, ...]:
-    """Return the sections with these keys, in the order of a report; all for None."""
+    """Return the sections with these keys, in the order of a report; for None, all but those that have to be named."""
     if keys is None:
         return sections_in_order()
     wanted = {SECTIONS[key].key for key in keys}
-    return tuple(section for section in sections_in_order() if section.key in wanted)
+    every = sections_in_order(with_requested=True)
+    return tuple(section for section in every if section.key in wanted)
 
 
 def write_section(section: Section, subject: Subject) -> WrittenSection:
@@ -442,7 +470,7 @@ def _inline(bullet: Bullet, scale: Scale | None = None) -> Markup:
 
 
 def _card(result: MetricResult, rows: int, verdict: Verdict | None = None) -> dict[str, str]:
-    metric, written = METRICS[result.key], Written(result)
+    metric, written = METRICS[result.key], Written(result, verdict)
     if not result.available:
         return {
             "label": name_of(result),
@@ -493,9 +521,8 @@ def to_markdown(report: Report) -> str:
 
 def _markdown_lines(report: Report) -> Iterator[str]:
     yield f"# {_escaped(report.title)}"
-    by = [_escaped(text) for text in (report.author, report.date) if text]
-    if by:
-        yield " · ".join(by)
+    if report.byline:
+        yield " · ".join(_escaped(text) for text in report.byline)
     for paragraph in report.paragraphs:
         yield "  \n".join(_escaped(line) for line in paragraph.splitlines())
     several = len(report.parts) > 1
@@ -537,7 +564,7 @@ def _markdown_block(block: Block) -> Iterator[str]:
                 for f in block.findings
             )
         case Cards():
-            shown = metric_texts({r.key: r for r in block.results}).drop(
+            shown = metric_texts({r.key: r for r in block.results}, block.verdict).drop(
                 columns=["family", "note", "better"]
             )
             yield _markdown_table(shown, [c for c in shown.columns if c in NUMBER_COLUMNS])

@@ -288,8 +288,8 @@ def conventions(
 
 @takes_weights
 def findings_of(sample: Sample) -> tuple[Finding, ...]:
-    """Run every check that applies to these rows, in the order of their codes."""
-    checks = sorted(CHECKS, key=lambda check: check.key)
+    """Run every check that applies to these rows, in the order of their codes (and of `Check.before`)."""
+    checks = sorted(CHECKS, key=lambda check: (check.before or check.key, not check.before))
     if sample.data.cells is not None:
         return tuple(_of_profile(checks, sample))
     return tuple(

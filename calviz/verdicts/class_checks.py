@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -342,8 +342,20 @@ CHECKS.register(
         predicted_class,
         "Gupta & Ramdas 2022",
         about="classes",
+        before="CAL013",  # the class to act on comes first
     )
 )
+
+
+def to_act_on(findings: Iterable[Finding]) -> tuple[Finding, ...]:
+    """Return the findings with one answer to "which class?": those by predicted class, which is known when the model is used.
+
+    Findings by true class and against the rest are left out where there is one by predicted class.
+    """
+    found = tuple(findings)
+    if all(finding.code != "CAL020" for finding in found):
+        return found
+    return tuple(finding for finding in found if finding.code not in ("CAL013", "CAL023"))
 
 
 def empty_classes(sample: Sample) -> Iterator[Finding]:

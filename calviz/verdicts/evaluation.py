@@ -213,6 +213,11 @@ class Verdict:
         return f"Forecasts {size} points too {'high' if self.mcs > 0 else 'low'}: {means}"
 
     @property
+    def names_accuracy(self) -> bool:
+        """Whether `observed` is the accuracy of these rows."""
+        return self.reduction == "top-label" and self.rows > 1
+
+    @property
     def mcs_decimals(self) -> int:
         """Number of decimals of `mcs` in points."""
         return mcs_decimals(self.interval)
@@ -298,7 +303,7 @@ class Evaluation(Displayed):
         for r in self:
             if not r.available:
                 continue
-            w = Written(r)
+            w = Written(r, self.verdict)
             interval = (
                 f"{w.of(r.interval.low, unit=False)} to {w.of(r.interval.high)}"
                 if r.interval
@@ -411,9 +416,11 @@ class Written:
     Parameters
     ----------
     result : MetricResult
+    verdict : Verdict, optional
+        The verdict that stands beside it: an accuracy that it names too gets the decimals that it has there.
     """
 
-    def __init__(self, result: MetricResult) -> None:
+    def __init__(self, result: MetricResult, verdict: Verdict | None = None) -> None:
         self.result = result
         metric = METRICS[result.key]
         self.unit: Unit = metric.unit
@@ -421,7 +428,8 @@ class Written:
         self.plus = self.unit == "points" and metric.direction == "zero"
         # Shares get one decimal less than gaps: an accuracy of 97.4 %, a gap of 5.37 points.
         if self.unit == "percent":
-            self.decimals = 1
+            named = verdict is not None and result.key == "accuracy" and verdict.names_accuracy
+            self.decimals = verdict.share_decimals if verdict is not None and named else 1
         elif self.unit == "points":
             self.decimals = points_decimals(result.value)
         else:

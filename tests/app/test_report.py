@@ -7,6 +7,7 @@ import json
 import pytest
 
 from calviz.app import exporting, recalibrate_comparison
+from calviz.report.content import SECTIONS
 from tests.app.pages import PATIENCE, open_page, quiet, text_of
 
 # The quick lane opens every page once (test_every_page.py); what these tests click takes long.
@@ -111,3 +112,17 @@ def test_decisions_are_offered_where_a_class_is_decided_on_and_grades_where_ther
     options = quiet(open_page(f"data={data}", page="report")).pills(key="sections").options
     assert any("Decisions" in title for title in options) is expected
     assert not any("grades" in title for title in options)
+
+
+@pytest.mark.slow
+def test_presets_and_the_links_to_them():
+    sections = {}
+    for name in ("default", "one-page", "clinical", "all"):
+        app = open_page(f"data=digits&preset={name}", "report")
+        assert app.session_state["preset"] == name
+        sections[name] = set(app.session_state["sections"])
+    assert sections["one-page"] == {"verdict", "fix", "diagram", "worst-rows"}
+    assert sections["default"] < sections["all"] | {"diagram"}
+    # A link holds the titles of the sections: no two have the same.
+    titles = [section.title for section in SECTIONS]
+    assert len(set(titles)) == len(titles)

@@ -9,8 +9,9 @@ import pytest
 
 import calviz
 from calviz.core.errors import NotAvailable
-from calviz.report.content import Subject
-from calviz.report.document import compose
+from calviz.data import read
+from calviz.report.content import Origin, Subject, preset_sections
+from calviz.report.document import bind, compose, make_part
 from calviz.report.printing import to_pdf
 from calviz.sample.sample import Sample
 
@@ -104,3 +105,19 @@ def test_on_paper_a_figure_is_on_the_page_of_its_heading():
     assert len(page) == 3 * len(taken)
     for mm in taken:
         assert len({page[f"{part}{mm}".encode()] for part in "sfn"}) == 1, mm
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("preset", "most"), [("one-page", 1), ("default", 6)])
+def test_presets_keep_their_number_of_pages(browser, preset, most):
+    loaded = read("sample_data/digits.parquet")
+    data = loaded.models["MLP"]
+    subject = Subject(
+        Sample.of(data, split="test"), title="digits", origin=Origin.of(loaded), whole=data
+    )
+    report = bind([make_part(subject, sections=preset_sections(preset, subject))]).dated()
+    try:
+        printed = to_pdf(report.html())
+    except NotAvailable as reason:
+        pytest.skip(str(reason))
+    assert 1 <= len(re.findall(rb"/Type\s*/Page\b", printed)) <= most

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pandas as pd
 
-from calviz.comparison.prediction_sets import PredictionSets, prediction_sets
+from calviz.comparison.prediction_sets import sets_of
 from calviz.core.errors import InputError, NotAvailable
 from calviz.core.words import (
     counted,
@@ -240,7 +240,10 @@ def make_grades(subject: Subject) -> Iterator[Block]:
 )
 def make_prediction_sets(subject: Subject) -> Iterator[Block]:
     """Yield coverage and mean size, for all rows and by true class."""
-    sets = subject.sets or _of_halves(subject)
+    try:
+        sets = subject.sets or sets_of(subject.sample, subject.whole)
+    except InputError as error:  # too few rows
+        raise NotAvailable(f"no prediction sets: {error}") from None
     yield Text(sets.reading())
     subsets = (sets.overall, *sets.classes)
     shown = pd.DataFrame(
@@ -266,22 +269,13 @@ def make_prediction_sets(subject: Subject) -> Iterator[Block]:
     )
 
 
-def _of_halves(subject: Subject) -> PredictionSets:
-    sample = subject.sample
-    try:
-        return prediction_sets(sample.data, seed=sample.seed, fit_fraction=0.5)
-    except InputError as error:  # too few rows
-        raise NotAvailable(f"no prediction sets: {error}") from None
-
-
 @section(
     "risk-coverage", "Risk and coverage", 60, "Accuracy when doubtful predictions are referred"
 )
 def make_risk_coverage(subject: Subject) -> Iterator[Block]:
     """Yield the accuracy of the predictions that are kept."""
-    figure = subject.sample.top_label.view(
-        RiskCoverage.compute, ranking="confidence", seed=subject.sample.seed
-    )
+    top = subject.sample.top_label
+    figure = top.view(RiskCoverage.compute, ranking="confidence", **top.redrawing)
     yield Text(figure.describe().split("ranked by confidence. ", 1)[-1])
     yield chart(
         figure,

@@ -72,16 +72,7 @@ BIN_COLUMNS: dict[str, tuple[str, CellFormat]] = {
 )
 def make_reliability(subject: Subject) -> Iterator[Block]:
     """Yield the diagram with its bins, and the ECE by number of bins."""
-    diagram = subject.sample.once(Reliability.compute, curves=())
-    yield Text(_reliability_words(diagram))
-    yield chart(
-        diagram,
-        key="reliability",
-        title="Reliability diagram",
-        caption=caption(subject, diagram.caption()[-1]),
-        formats=BIN_COLUMNS,
-        width=WIDTH,
-    )
+    yield from make_diagram(subject)
     strip = subject.sample.once(BinSensitivity.compute)
     formats: dict[str, tuple[str, CellFormat]] = {"bins": ("bins", whole)}
     for key, words in (("equal_width", "equal width"), ("equal_mass", "equal mass")):
@@ -95,6 +86,21 @@ def make_reliability(subject: Subject) -> Iterator[Block]:
         caption=caption(subject),
         formats=formats,
         rows=[row for row, bins in enumerate(strip.counts.tolist()) if bins <= 20 or bins % 5 == 0],
+        width=WIDTH,
+    )
+
+
+@section("diagram", "Reliability diagram", 29, "The reliability diagram alone", on_request=True)
+def make_diagram(subject: Subject) -> Iterator[Block]:
+    """Yield the diagram with its bins."""
+    diagram = subject.sample.once(Reliability.compute, curves=())
+    yield Text(_reliability_words(diagram))
+    yield chart(
+        diagram,
+        key="reliability",
+        title="Reliability diagram",
+        caption=caption(subject, diagram.caption()[-1]),
+        formats=BIN_COLUMNS,
         width=WIDTH,
     )
 

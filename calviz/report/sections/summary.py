@@ -9,12 +9,16 @@ from functools import partial
 from importlib import metadata
 from typing import Literal
 
+import numpy as np
 import pandas as pd
 
+from calviz.comparison.fitting import BeforeAfter, before_and_after
 from calviz.core import __version__
-from calviz.core.entry_specs import DIRECTION_WORDS, METRICS, ConventionValue
-from calviz.core.errors import worst_first
+from calviz.core.blocks import IntArray
+from calviz.core.entry_specs import DIRECTION_WORDS, METRICS, RECALIBRATORS, ConventionValue
+from calviz.core.errors import CalvizError, NotAvailable, worst_first
 from calviz.core.events import DEFAULT_BINS, Reduction
+from calviz.core.predictions import Dataset, Predictions
 from calviz.core.words import (
     counted,
     listed,
@@ -52,10 +56,12 @@ from calviz.report.content import (
     written_columns,
 )
 from calviz.sample.error_bars import LEVEL, RESAMPLES
-from calviz.sample.sample import where_words
+from calviz.sample.metric_results import MetricResult
+from calviz.sample.sample import predicted_classes, rows_where, where_words
 from calviz.verdicts import analysis
 from calviz.verdicts.analysis import conventions
-from calviz.verdicts.evaluation import alone, missing, remarks
+from calviz.verdicts.evaluation import Written, alone, missing, remarks
+from calviz.verdicts.joint_tests import MIN_ROWS
 
 _TONES: dict[str, Literal["good", "bad", "open"]] = {
     "over": "bad",
@@ -114,6 +120,115 @@ def make_findings(subject: Subject) -> Iterator[Block]:
     yield Findings(findings) if findings else Text("No check has anything to report.")
 
 
+# ---- What a correction would bring
+
+
+def cheap_method(data: Dataset) -> str:
+    """Return the recalibrator with a parameter or two that suits these data."""
+    return "platt" if data.kind != "confidence" and data.n_classes == 2 else "temperature"
+
+
+def fix_words(method: str, before: MetricResult, after: MetricResult) -> str:
+    """Say what a recalibrator makes of the ECE, with the decimals of the ECE before."""
+    written = Written(before)
+    label = RECALIBRATORS[method].label
+    return f"{label} would take the ECE from {written.value} to {written.of(after.value)} points."
+
+
+def fixed_rows_words(method: str, done: BeforeAfter) -> str:
+    """Say which rows a recalibrator was fitted and judged on."""
+    fit, judged = (f"{r.how} ({counted(r.rows, 'row')})" for r in (done.fit, done.evaluation))
+    label = RECALIBRATORS[method].label
+    words = f"{label} is fitted on {fit}; before and after are of {judged}, which no fit has seen."
+    return " ".join([words, *done.warnings])
+
+
+#: Where the verdict finds nothing to correct.
+NO_FIX = "No correction is needed: no miscalibration was found on these rows."
+
+
+@section(
+    "fix", "What a correction would bring", 22, "The ECE after a recalibrator with few parameters"
+)
+def make_fix(subject: Subject) -> Iterator[Block]:
+    """Yield the advice of the comparison or, without one, what a cheap recalibrator makes of the ECE."""
+    sample = subject.sample
+    if subject.comparison is not None and subject.comparison.advice is not None:
+        yield Lead(f"{subject.comparison.advice.headline}.")
+        return
+    if subject.verdict.direction == "calibrated":
+        yield Text(NO_FIX)
+        return
+    if sample.data.rows < MIN_ROWS:
+        raise NotAvailable(f"fewer than {MIN_ROWS} rows do not tell what a correction would bring.")
+    whole = sample.data if subject.whole is None else subject.whole
+    method = cheap_method(whole)
+    try:
+        done = before_and_after(
+            whole,
+            method,
+            eval_split=sample.split,
+            within=None if subject.whole is None else rows_where(whole, sample.where),
+            seed=sample.seed,
+        )
+    except CalvizError as reason:
+        raise NotAvailable(f"no correction was tried: {reason}") from None
+    key = sample.ece_key
+    after, before = (
+        analysis.evaluate(sample.with_data(data), [key])[key] for data in (done.after, done.before)
+    )
+    yield Lead(fix_words(method, before, after), below=fixed_rows_words(method, done))
+
+
+#: Rows in the table of the worst.
+WORST_ROWS = 5
+
+
+@section(
+    "worst-rows", "Worst rows", 35, "Wrong predictions, the most confident first", on_request=True
+)
+def make_worst_rows(subject: Subject) -> Iterator[Block]:
+    """Yield the most confident wrong predictions; nothing for a profile, which holds no rows."""
+    data, scored = subject.sample.data, subject.sample.top_scored
+    if data.cells is not None:
+        return
+    wrong = np.flatnonzero(~scored.hit)
+    rows = wrong[np.argsort(-scored.score[wrong], kind="stable")][:WORST_ROWS]
+    if rows.size == 0:
+        yield Text("No prediction is wrong.")
+        return
+    columns: dict[str, object] = {}
+    if data.ids is not None:
+        columns["id"] = [shorten(str(data.ids[i]), 40) for i in rows]
+    elif (numbers := _row_numbers(subject)) is not None:
+        columns["row"] = [whole(n + 1) for n in numbers[rows]]
+    if data.labels is not None and data.class_names:
+        columns["true class"] = [shorten(data.class_names[data.labels[i]], 40) for i in rows]
+    predicted = predicted_classes(data) if isinstance(data, Predictions) else data.predicted
+    if predicted is not None and data.class_names:
+        columns["predicted"] = [shorten(data.class_names[predicted[i]], 40) for i in rows]
+    columns["confidence"] = [percent(float(scored.score[i])) for i in rows]
+    yield TableBlock(
+        "worst-rows",
+        f"The {counted(rows.size, 'most confident wrong prediction')} of {wrong.size:,}",
+        pd.DataFrame(columns),
+        right=[name for name in ("row", "confidence") if name in columns],
+    )
+
+
+def _row_numbers(subject: Subject) -> IntArray | None:
+    """Return the numbers of the sample's rows in the file, from 0; None if they are not known."""
+    sample, data = subject.sample, subject.whole
+    if data is None:
+        return None
+    kept = np.ones(data.n, dtype=np.bool_)
+    if sample.split is not None and data.splits is not None:
+        kept &= data.splits.mask(sample.split)
+    where = rows_where(data, sample.where)
+    numbers = np.flatnonzero(kept if where is None else kept & where)
+    return numbers if numbers.size == sample.data.n else None
+
+
 @section("metrics", "All metrics", 80, "Every number, with interval and noise floor")
 def make_metrics(subject: Subject) -> Iterator[Block]:
     """Yield one table of all metrics by family and, below it, why some have no value."""
@@ -122,7 +237,7 @@ def make_metrics(subject: Subject) -> Iterator[Block]:
         r.key: r for family in families() for r in evaluation if METRICS[r.key].family == family
     }
     available = {key: r for key, r in results.items() if r.available}
-    shown = written_columns(available)
+    shown = written_columns(available, subject.verdict)
     right = [c for c in shown.columns if c in NUMBER_COLUMNS]
     bullets = [Bullet.of(r) for r in available.values()] if subject.has_error_bars else []
     groups: dict[int, str] = {}
