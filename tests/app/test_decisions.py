@@ -39,7 +39,7 @@ def test_a_column_of_grades_has_its_tests():
     rows = "1,0.1,B\n" * 30 + "0,0.1,B\n" * 70 + "1,0.02,A\n" + "0,0.02,A\n" * 99
     app = upload(open_page(), "loans.csv", f"label,p,grade\n{rows}".encode())
     app = quiet(app.open("grades"))
-    assert "In some of the 2 grades more happens than the probabilities say: red B." in text_of(app)
+    assert "In 1 grade of 2 more happens than the probabilities say: B." in text_of(app)
     assert app.dataframe[-1].value["light"].tolist() == ["● green", "● red", "● red"]
 
 

@@ -5,7 +5,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from calviz.app import open_files
-from tests.app.pages import GOOD, open_page, quiet, text_of, upload
+from tests.app.pages import GOOD, open_page, plain, quiet, text_of, upload
 
 
 @pytest.mark.slow
@@ -134,4 +134,5 @@ def test_each_task_has_a_threshold_or_the_rows_that_are_missing():
     assert table.loc["chess", "kept"] == 0
     assert table.loc["algebra", "more"] == ""
     assert table.loc["chess", "more"].startswith("about")
-    assert "on new rows too, with 95 % confidence for all values together" in text_of(app)
+    help = " ".join(c.help or "" for c in app.caption)
+    assert "on new rows too, with 95 % confidence for all values together" in plain(help)

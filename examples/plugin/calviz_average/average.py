@@ -13,7 +13,6 @@ from calviz.sample.sample import bin_sums
 
 
 @metric(
-    key="average_ce",
     label="Average CE",
     family="Binned",
     direction="lower",
