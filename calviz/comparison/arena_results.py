@@ -11,7 +11,7 @@ import numpy as np
 
 from calviz.core.blocks import BoolArray, FloatArray, IntArray, read_only
 from calviz.core.claims import claim
-from calviz.core.entry_specs import METRICS, UNCALIBRATED
+from calviz.core.entry_specs import METRICS, RECALIBRATORS, UNCALIBRATED
 from calviz.core.errors import InputError, OptionError, needs
 from calviz.core.words import counted, listed, percent, shorten
 from calviz.sample.error_bars import Interval
