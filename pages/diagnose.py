@@ -276,7 +276,12 @@ def classwise(chosen: Settings) -> None:
             st.markdown(md(session.verdict(chosen), 1_000))
         else:
             words, is_off = headline(shown)
-            st.markdown(md(words, 1_000))
+            title, _, rest = words.partition("; ")
+            if is_off:
+                st.markdown(md(words, 1_000))
+            else:
+                say(title.rstrip("."))
+                st.markdown(md(capitalised(rest), 1_000))
         ranged = any(figure.band is not None for figure in shown)
         # On a phone, the choices break into lines.
         with st.container(horizontal=screen.page_width() is None, gap="medium"):
@@ -306,9 +311,10 @@ def classwise(chosen: Settings) -> None:
         ranked = figure or shown[-1]
         if chosen.sample.data.rows == 1:
             say(CANNOT_TELL)
-        elif judged := [f for f in (figure, *shown) if f is not None and f.band is not None]:
-            # If the chosen view shows none outside, the title is about one that does.
-            say(next((f for f in judged if (f.over | f.under).any()), judged[0]).headline)
+        elif is_off:
+            # The title is about the chosen view, or about one that shows a class outside.
+            each = (headline([one]) for one in (figure, *shown) if one is not None)
+            say(next(words for words, off in each if off).rstrip("."))
         pinned = diagnose_classes.pinned_class_errors(chosen, ranked.mode)
         st.markdown(f"**{TITLES[mode]}{' (MCS)' if mode == 'true-class' else ''}**")
         if figure is None:

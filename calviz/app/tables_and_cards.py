@@ -82,16 +82,15 @@ def _listed(shown: Sequence[Finding], codes: bool) -> None:
             st.markdown(f"{icon} {message} :gray[{md(finding.code)}]")
             continue
         short = finding.short and md(keep_units_together(full_sentence(finding.short)), 1_000)
-        with st.container(horizontal=True, gap="small", vertical_alignment="center"):
-            st.markdown(f"{icon} {short or message}", help=message if short else None)
-            if tab := _TABS.get(CHECKS[finding.code].about):
-                st.page_link(
-                    navigation.link(tab),
-                    label=navigation.PAGES_BY_KEY[tab].title,
-                    icon=":material/arrow_forward:",
-                    query_params=st.query_params.to_dict(),
-                    width="content",
-                )
+        words, link = st.columns([4, 1], gap="small", vertical_alignment="center")
+        words.markdown(f"{icon} {short or message}", help=message if short else None)
+        if tab := _TABS.get(CHECKS[finding.code].about):
+            link.page_link(
+                navigation.link(tab),
+                label=navigation.PAGES_BY_KEY[tab].title,
+                icon=":material/arrow_forward:",
+                query_params=st.query_params.to_dict(),
+            )
 
 
 def draw_tiles(

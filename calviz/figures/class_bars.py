@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, Literal, Self, get_args
 import numpy as np
 
 from calviz.core.blocks import BoolArray, FloatArray, IntArray
-from calviz.core.claims import claim
 from calviz.core.entry_specs import Theme, figure
 from calviz.core.errors import check_choice, check_level
 from calviz.core.predictions import Dataset
@@ -344,17 +343,6 @@ class ClassBars(Figure):
         # The words for true classes already mention the calibrated model.
         where = "" if self.mode == "true-class" else ", outside the range of a calibrated model"
         return f"Of {total}, {' and '.join(parts)}{where}."
-
-    @property
-    @claim("classes")
-    def headline(self) -> str:
-        """How many classes are outside the range of a calibrated model, in at most 15 words."""
-        outside = 0 if self.band is None else int((self.over | self.under).sum())
-        if not outside:
-            return f"No {_NOUNS[self.mode][0]} is outside the range of a calibrated model"
-        verb = "are" if outside > 1 else "is"
-        total = counted(self.value.size, *_NOUNS[self.mode])
-        return f"{outside:,} of {total} {verb} outside the range of a calibrated model"
 
     @property
     def unseen(self) -> str:
