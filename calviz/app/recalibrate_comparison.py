@@ -23,11 +23,12 @@ from calviz.core.events import Reduction
 from calviz.core.predictions import Dataset
 from calviz.core.words import counted, seconds_text
 from calviz.figures.calibration_map import CalibrationMap
-from calviz.figures.class_bars import QUICK_RESAMPLES, ClassBars
+from calviz.figures.class_bars import ClassBars
 from calviz.figures.cumulative_plot import Cumulative
 from calviz.figures.reliability import Reliability
 from calviz.figures.risk_coverage import RiskCoverage
 from calviz.sample.metric_results import MetricResult
+from calviz.sample.sample import QUICK_RESAMPLES
 from calviz.verdicts.analysis import evaluate
 
 #: Number of refits that the toggle asks for: a standard deviation from these has a relative error of about a sixth.

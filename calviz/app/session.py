@@ -23,7 +23,7 @@ from calviz.core.predictions import Dataset
 from calviz.core.words import counted, distinct, shorten
 from calviz.figures.bin_sensitivity import BinSensitivity
 from calviz.figures.calibration_map import CalibrationCurve
-from calviz.figures.class_bars import ClassBars, Mode, quick_redrawing
+from calviz.figures.class_bars import ClassBars, Mode
 from calviz.figures.confusion import Confusion
 from calviz.figures.corp import CorpDiagram
 from calviz.figures.cumulative_plot import Cumulative, Estimate
@@ -363,7 +363,7 @@ def decision_loss(settings: Settings) -> DecisionLoss:
 def class_bars(sample: Sample, mode: Mode) -> ClassBars:
     """Compute the errors of the classes; shows no message."""
     top = sample.top_label
-    return top.view(ClassBars.compute, mode=mode, **quick_redrawing(top))
+    return top.view(ClassBars.compute, mode=mode, **top.quick_redrawing)
 
 
 def trust_levels(settings: Settings, column: str, risk: float) -> Levels:

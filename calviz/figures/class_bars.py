@@ -54,7 +54,7 @@ from calviz.sample.class_gaps import (
     predicted_class_sums,
     too_few,
 )
-from calviz.sample.error_bars import Redrawing, resampled, widened
+from calviz.sample.error_bars import resampled, widened
 from calviz.sample.sample import Sample
 from calviz.sample.true_classes import true_class_errors_of_sample
 
@@ -69,8 +69,6 @@ NoRange = Literal["left-out", "clusters", "profile", "confidence-only"]
 
 #: Up to this many classes get a bar each; with more, only both ends of the order do, and a curve shows all classes.
 ALL_BARS = 24
-#: Number of resamples for intervals on large samples.
-QUICK_RESAMPLES = 200
 #: Titles of the modes: what each draws.
 TITLES: dict[Mode, str] = {
     "predicted-class": "Rows predicted as each class: mean confidence − accuracy",
@@ -193,7 +191,7 @@ class ClassBars(Figure):
             Whether to include the range of a calibrated model.
         seed, resamples : int
             Seed and number of the resamples for the intervals of ``true-class``; fewer are quicker with many rows
-            (`quick_redrawing`).
+            (`Sample.quick_redrawing`).
         split : str, optional
             Only the rows of this split.
 
@@ -440,12 +438,6 @@ def _why_no_range(data: Dataset, requested: bool) -> NoRange:
 
 def _and(more: str) -> str:
     return f"; {more}" if more else ""
-
-
-def quick_redrawing(sample: Sample) -> Redrawing:
-    """Return seed and number of resamples for the errors of classes: fewer for large samples, where 1,000 take many seconds."""
-    few = sample.but(resamples=min(QUICK_RESAMPLES, sample.resamples))
-    return (few if sample.is_large else sample).redrawing
 
 
 _Ends = tuple[FloatArray, FloatArray]

@@ -36,6 +36,8 @@ T = TypeVar("T")
 Where = tuple[tuple[str, str], ...]
 #: Rows times classes above which resampling every metric takes minutes.
 LARGE = 20_000_000
+#: Resamples of errors of classes in large samples.
+QUICK_RESAMPLES = 200
 #: Cached values of up to this many bytes are results and stay; larger ones can be dropped and computed again.
 SMALL = 1 << 16
 _MISSING = object()
@@ -164,6 +166,12 @@ class Sample:
     def redrawing(self) -> Redrawing:
         """Seed and number of resamples, for `calviz.sample.error_bars.resampled` and for figures."""
         return Redrawing(seed=self.seed, resamples=self.resamples)
+
+    @property
+    def quick_redrawing(self) -> Redrawing:
+        """The same with fewer resamples for large samples, for errors of classes, of which 1,000 take many seconds."""
+        few = min(QUICK_RESAMPLES, self.resamples)
+        return self.redrawing | {"resamples": few} if self.is_large else self.redrawing
 
     @property
     def _settings(self) -> tuple[Any, ...]:

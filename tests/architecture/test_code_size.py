@@ -10,9 +10,9 @@ LIMITS = {
     # read in several ways, with the formats of Excel, R, Weka and Inspect (2,600 lines); statements that hold for what they select (1,400).
     # Rooms of the screen in place of pages, recalibrators and metrics that declare a fact once took off 22 files and 2,000 lines.
     "files": 223,
-    "code lines": 61_400,
+    "code lines": 61_750,
     "code lines per file, most": 600,
-    "imports between files": 1_990,
+    "imports between files": 2_000,
     "rooms": 12,
     "floors": 8,
     "recurring file names": 0,

@@ -24,7 +24,7 @@ from calviz.core.words import (
 )
 from calviz.figures.bin_sensitivity import BinSensitivity
 from calviz.figures.calibration_map import CalibrationCurve
-from calviz.figures.class_bars import TITLES, ClassBars, Mode, headline, quick_redrawing
+from calviz.figures.class_bars import TITLES, ClassBars, Mode, headline
 from calviz.figures.corp import CorpDiagram
 from calviz.figures.cumulative_plot import Cumulative
 from calviz.figures.hundred_squares import Bullet
@@ -199,7 +199,7 @@ def make_classwise(subject: Subject) -> Iterator[Block]:
 
 def _class_bars(subject: Subject, mode: Mode) -> ClassBars:
     sample = subject.sample.top_label
-    return sample.view(ClassBars.compute, mode=mode, **quick_redrawing(sample))
+    return sample.view(ClassBars.compute, mode=mode, **sample.quick_redrawing)
 
 
 def _class_chart(subject: Subject, bars: ClassBars, key: str) -> Chart:
