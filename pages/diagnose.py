@@ -277,9 +277,9 @@ def classwise(chosen: Settings) -> None:
         else:
             words, is_off = headline(shown)
             title, _, rest = words.partition("; ")
-            if is_off:
+            if is_off and sum(headline([one])[1] for one in shown) > 1:
                 st.markdown(md(words, 1_000))
-            else:
+            if not is_off:
                 say(title.rstrip("."))
                 st.markdown(md(capitalised(rest), 1_000))
         ranged = any(figure.band is not None for figure in shown)

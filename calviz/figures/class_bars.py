@@ -421,10 +421,8 @@ def headline(views: Iterable[ClassBars]) -> tuple[str, bool]:
     ]
     if not parts:
         unseen = next((view.unseen for view in judged if view.unseen), "")
-        return (
-            f"No class is outside the range that a calibrated model would show{_and(unseen)}.",
-            False,
-        )
+        none = "No class is outside the range that a calibrated model would show"
+        return f"{none}{_and(unseen)}.", False
     return f"Outside the range that a calibrated model would show: {', '.join(parts)}.", True
 
 
@@ -510,10 +508,8 @@ class _Bars:
     @cached_property
     def left(self) -> int:
         """Width of the longest name with its number of rows, in pixels."""
-        f = self.figure
-        pairs = zip(self.names, self.shown, strict=True)
-        names = (f"{name}  n = {f.rows[i]:,}" for name, i in pairs)
-        return name_room(names, _BESIDE)
+        rows = self.figure.rows[self.shown]
+        return name_room(map("{}  n = {:,}".format, self.names, rows), _BESIDE)
 
     @cached_property
     def names(self) -> list[str]:
