@@ -82,7 +82,7 @@ def _listed(shown: Sequence[Finding], codes: bool) -> None:
             st.markdown(f"{icon} {message} :gray[{md(finding.code)}]")
             continue
         short = finding.short and md(keep_units_together(full_sentence(finding.short)), 1_000)
-        words, link = st.columns([4, 1], gap="small", vertical_alignment="center")
+        words, link = st.columns([3, 1], gap="small", vertical_alignment="center")
         words.markdown(f"{icon} {short or message}", help=message if short else None)
         if tab := _TABS.get(CHECKS[finding.code].about):
             link.page_link(

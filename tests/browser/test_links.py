@@ -10,7 +10,7 @@ def test_a_link_names_the_class_that_was_picked_and_all_curves(view):
     page.get_by_role("button", name="against the rest").click()
     page.get_by_role("link", name="on Reliability").click()
     tab.at("Diagnose", "Reliability").expect("View class")
-    words = page.locator(".st-key-calviz-chip-view button").first.inner_text()
+    words = page.locator(".st-key-calviz-chip-view button p").first.inner_text()
     for curve in ("kernel", "isotonic (CORP)"):
         page.get_by_role("button", name=curve).click()
         # Only then is the click known to the server.
