@@ -144,7 +144,7 @@ MOVED = {"explain": ("overview", {"plain": "true"})}
 ICON = Path(__file__).with_name("icon.svg").read_text(encoding="utf-8")
 #: The logo above the navigation; its letters are readable on both themes.
 LOGO = Path(__file__).with_name("logo.svg").read_text(encoding="utf-8")
-_OPENED, _HERE, _LINKS = "calviz.tabs", "calviz.here", "calviz.links"
+_OPENED, _HERE, _LINKS = "calviz.opened", "calviz.here", "calviz.links"
 _DECIDES = "calviz.tabs.decide"
 
 
