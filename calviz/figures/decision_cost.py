@@ -16,6 +16,7 @@ from calviz.core.claims import claim
 from calviz.core.entry_specs import Theme, figure, takes_weights
 from calviz.core.errors import OptionError, check_level, needs
 from calviz.core.predictions import Dataset
+from calviz.core.profile import dataset_of
 from calviz.core.words import (
     counted,
     decimal,
@@ -189,7 +190,7 @@ class Decision(Figure):
         """
         judged = Sample.of(data, split=split, seed=seed, resamples=resamples)
         if choose_split is None and split is not None and not isinstance(data, Sample):
-            choose_split = fit_split_for(data, split)
+            choose_split = fit_split_for(dataset_of(data), split)
         choosing = None if choose_split is None else Sample.of(data, split=choose_split)
         costs = Costs(wrong, referred, right)
         return cls.of_rows(judged, choosing, costs=costs, level=level, band=band)

@@ -153,7 +153,10 @@ def too_few(
     >>> too_few(np.array([3.0, 3, 60]), np.array([0.625, np.inf, 0.2]))
     'with a median of 3 rows a class, half of the classes could only be outside with a gap above 62 points'
     """
-    if needed is None or needed.size < 2:
+    if needed is None:
+        return ""
+    needed = needed[~np.isnan(needed)]
+    if needed.size < 2:
         return ""
     usual = float(np.sort(needed)[needed.size // 2])
     if usual < COARSE:

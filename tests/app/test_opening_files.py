@@ -120,7 +120,7 @@ def test_a_click_while_the_first_file_is_read_does_not_lose_it(tmp_path, monkeyp
 def test_the_page_over_time_names_columns_that_are_recognised():
     page = (ROOT / "pages/diagnose.py").read_text(encoding="utf-8")
     names = re.split(", | or ", re.search("is called (.+), for example", page)[1])
-    assert len(names) == 4
+    assert len(names) == 3
     for name in names:
         content = f"{name},label,p\n" + "2024-05-01,1,0.9\n2024-05-02,0,0.2\n" * 9
         assert read(content.encode(), name="mine.csv").recognition.time_column == name
