@@ -172,7 +172,7 @@ def cumulative(chosen: Settings) -> None:
         verdict = session.evaluation(chosen).verdict
         answer = session.verdict(chosen) if alone else figure.reading(verdict)
         if not alone:
-            say(figure.headline)
+            say(figure.headline(verdict))
         st.markdown(md(keep_units_together(answer), 1_000))
         with st.spinner("Resampling the errors …", show_time=True):
             # Chosen for this page: the distances that its panels show.

@@ -360,13 +360,15 @@ class Cumulative(Figure):
             )
         return text
 
-    @property
-    def headline(self) -> str:
-        """The largest gap in a few words."""
+    @claim("miscalibration")
+    def headline(self, verdict: Verdict) -> str:
+        """Return the largest gap in a few words, and whether the verdict on the same rows leaves it to noise."""
         if self.ks == 0:
             return "Cumulative score and hits agree everywhere"
         ahead = "ahead of" if self.ks_signed > 0 else "behind"
-        return f"The scores run {ahead} the hits by up to {points_text(self.ks)}"
+        text = f"The scores run {ahead} the hits by up to {points_text(self.ks)}"
+        beyond = verdict.beyond_noise and self.beyond_noise is not False
+        return text if beyond else f"{text}, which noise can explain"
 
     def _after(self) -> str:
         """Say what remains of the gap over all rows."""

@@ -156,6 +156,9 @@ def test_the_reading():
     assert figure.reading(verdict).endswith("this is beyond noise.")
     quiet = replace(verdict, beyond_noise=False)
     assert figure.reading(quiet).endswith("this is more, looked at alone.")
+    assert figure.headline(verdict).startswith("The scores run ahead of the hits by up to ")
+    assert "noise" not in figure.headline(verdict)
+    assert figure.headline(quiet).endswith(", which noise can explain")
     calm = Cumulative.compute(binary(20_000, seed=5), reduction="positive").reading()
     assert calm.endswith("within noise.")
 
