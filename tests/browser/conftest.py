@@ -234,6 +234,14 @@ class View:
         self.page.locator(".st-key-calviz-bar button", has_text=name).first.click()
         return self
 
+    def unfold(self, title: str) -> View:
+        """Open or close an expander; it moves what stands in it for half a second, and a click in that time misses."""
+        self.page.locator("summary", has_text=title).first.click()
+        self.page.wait_for_function(
+            "[...document.querySelectorAll('details')].every(e => e.getAnimations().length === 0)"
+        )
+        return self.settle()
+
     def bins(self, number: int) -> View:
         """Choose a number of bins in the bar."""
         self.chip("Bins")

@@ -45,7 +45,7 @@ def test_a_file_is_read_and_stays_whatever_comes_after_it(view, good, bad):
 
     # How it is read can be said item by item; the labels say cat, dog, fox, and these names do not fit.
     page.get_by_role("button", name="Read it differently").click()
-    page.get_by_text("More about the scores and labels").click()
+    tab.unfold("More about the scores and labels")
     page.get_by_role("textbox", name="Class names").fill("a\nb\nc")
     page.get_by_role("button", name="Read it this way").click()
     tab.expect("mine.csv is still loaded.")
@@ -115,11 +115,11 @@ def test_a_link_to_a_file_that_nobody_has_can_be_left(view):
 def test_sample_sets_can_be_chosen_and_templates_downloaded(view):
     tab = view().open("/data")
     page = tab.page
-    page.get_by_text("Templates to download").click()
+    tab.unfold("Templates to download")
     with page.expect_download() as download:
         page.get_by_role("button", name="Download", exact=True).first.click()
     assert Path(download.value.path()).read_text().startswith("label,")
-    page.get_by_text("Sample data sets").click()
+    tab.unfold("Sample data sets")
     page.get_by_role("button", name="Look at it").nth(1).click()
     tab.expect("569 rows")
     page.wait_for_url("**data=breast_cancer**")
