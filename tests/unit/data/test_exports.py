@@ -445,7 +445,7 @@ def test_missing_values_dates_and_a_matrix_in_a_column():
         (b"X\n" + struct.pack(">3i", 2, 0, 0) + item(14, struct.pack(">i", 1 << 30)), ["damaged"]),
         (b"X\n" + struct.pack(">3i", 2, 0, 0) + struct.pack(">i", 2 | 0x200) * 500, ["damaged"]),
         (frame(f=integers(3, attributes=pairs(levels=characters("a"), **{"class": characters("factor")}))), ["damaged"]),
-        (gzip.compress(b"RDX3\nX\n\0\0\0\3"), ["workspaces", "saveRDS"]),
+        (gzip.compress(b"RDX3\nX\n\0\0\0\3", mtime=0), ["workspaces", "saveRDS"]),
         (b"A\n3\n263171\n", ["in this form", "saveRDS"]),
     ],
 )  # fmt: skip
