@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import importlib
 import os
 import runpy
 import shutil
+import signal
 import socket
 import sys
 import tomllib
@@ -86,12 +86,16 @@ def app(
         str(root / "app.py"),
         *_flags(root, host, port, no_browser, names),
     ]
-    # Until a page has declared the navigation, streamlit knows only the scripts in `pages`: a link to a tab would not be found.
-    pages = importlib.import_module("streamlit.runtime.pages_manager")
-    pages.PagesManager.uses_pages_directory = False
     click.echo(f"calviz: open {_url(host, port)} in a browser; Ctrl+C ends it.")
-    # In this process, so that Ctrl-C stops it and no child process is left behind.
-    runpy.run_module("streamlit", run_name="__main__", alter_sys=True)
+    # Once its folder is gone, the server sends itself the signal that has ended it: that is no failure.
+    signals = (signal.SIGINT, signal.SIGTERM)
+    before = [signal.signal(number, lambda *_: sys.exit(0)) for number in signals]
+    try:
+        # In this process, so that Ctrl-C stops it and no child process is left behind.
+        runpy.run_module("streamlit", run_name="__main__", alter_sys=True)
+    finally:
+        for number, handler in zip(signals, before, strict=True):
+            signal.signal(number, handler)
 
 
 def _flags(
