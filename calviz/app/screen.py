@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from functools import cache
 from html import escape
+from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode, urlsplit
 
@@ -274,89 +275,16 @@ def picture_cell(address: str | None, description: str) -> str:
 # ---- Buttons of the browser
 
 _LINK_KEY = "calviz.browser"
-_LINK_HTML = """<div><button type="button" class="link"><span></span></button>
+_LINK_HTML = """<div class="beside"><button type="button" class="link"><span></span></button>
 <button type="button" class="save">Save this view</button></div>"""
-_LINK_CSS = """
-div { display: flex; gap: 0.5rem; }
-button {
-  min-height: 2.5rem; white-space: nowrap; padding: 0.25rem 0.75rem; cursor: pointer; font: inherit; font-size: 0.875rem;
-  color: var(--st-text-color); background: var(--st-background-color);
-  border: 1px solid var(--st-border-color); border-radius: var(--st-base-radius);
-}
-button:hover, button:focus-visible { border-color: var(--st-primary-color); color: var(--st-primary-color); }
-button:focus-visible { outline: 2px solid var(--st-primary-color); outline-offset: 2px; }
-"""
-_LINK_JS = """
-export default function ({ parentElement, data, setStateValue }) {
-  const button = parentElement.querySelector(".link"), caption = button.querySelector("span");
-  const idle = "Copy link";
-  button.title = data.help;
-  if (!button.dataset.busy) caption.textContent = idle;
-  const here = () => {
-    const url = new URL(window.location.href);
-    for (const [name, value] of Object.entries(data.address)) {
-      if (value === null) url.searchParams.delete(name); else url.searchParams.set(name, value);
-    }
-    return url;
-  };
-  button.onclick = async () => {
-    const url = here();
-    button.dataset.link = url.href;
-    try {
-      await navigator.clipboard.writeText(url.href);
-      caption.textContent = "Link copied";
-      button.dataset.busy = "1";
-      setTimeout(() => { delete button.dataset.busy; caption.textContent = idle; }, 2000);
-    } catch {
-      // Browsers do not let a page copy without a secure (https) address.
-      window.prompt(idle, url.href);
-    }
-  };
-  const save = parentElement.querySelector(".save");
-  save.title = data.save;
-  save.onclick = () => {
-    const url = here(), settings = {};
-    for (const name of new Set(url.searchParams.keys())) {
-      const values = url.searchParams.getAll(name);
-      if (name !== "data") settings[name] = values.length > 1 ? values : values[0];
-    }
-    const page = url.pathname.split("/").pop();
-    const view = { ...data.view, page: page && page !== "start" ? page : "overview", settings };
-    const file = new Blob([JSON.stringify(view, null, 1) + "\\n"], { type: "application/json" });
-    const to = document.createElement("a");
-    to.href = URL.createObjectURL(file);
-    to.download = data.file;
-    to.click();
-    URL.revokeObjectURL(to.href);
-  };
-  if (data.go && data.go.turn !== window.calvizWent) {
-    // Streamlit restores every setting from the address after a step in the browser's history; this makes such a step.
-    window.calvizWent = data.go.turn;
-    const path = window.location.pathname.split("/").slice(0, -1).join("/");
-    const { page, query } = data.go;
-    // Delayed until the widgets of this run hold their new values: the step sends the values that they hold.
-    setTimeout(() => {
-      window.history.pushState(null, "", `${path}/${page}?${query}`);
-      window.dispatchEvent(new PopStateEvent("popstate", { state: null }));
-    }, 500);
-  }
-  const main = document.querySelector("[data-testid=stMainBlockContainer]");
-  const app = document.querySelector("[data-testid=stApp]") || document.body;
-  let theme = getComputedStyle(app).backgroundColor;
-  const look = () => {
-    if (!main) return;
-    const style = getComputedStyle(main);
-    const width = main.clientWidth - parseFloat(style.paddingLeft) - parseFloat(style.paddingRight);
-    const size = width >= data.wide ? "wide" : width <= data.narrow ? "narrow" : width < data.usual ? "small" : "usual";
-    if (size !== data.size) { data.size = size; setStateValue("size", size); }
-    const now = getComputedStyle(app).backgroundColor;
-    if (now !== theme) { theme = now; setStateValue("theme", now); }
-  };
-  const timer = setInterval(look, 700);
-  look();
-  return () => clearInterval(timer);
-}
-"""
+
+
+@cache
+def component(name: str, html: str) -> Any:
+    """Return the component whose script lies beside this file; what is drawn with it must have a key."""
+    script = Path(__file__).with_name(f"{name}.js").read_text(encoding="utf-8")
+    css = Path(__file__).with_name("buttons.css").read_text(encoding="utf-8")
+    return st.components.v2.component(f"calviz.{name}", html=html, css=css, js=script)
 
 
 def draw_link_buttons() -> None:
@@ -365,7 +293,7 @@ def draw_link_buttons() -> None:
     sample = entry.sample is not None
     contents = "the name of the sample set" if sample else "the digest of the file, not the data"
     rest = "" if sample else ": whoever opens it is asked for the file"
-    _link_component()(
+    component("browser", _LINK_HTML)(
         key=_LINK_KEY,
         data={
             "address": open_files.data_parameters(),
@@ -391,11 +319,6 @@ def draw_link_buttons() -> None:
     )
 
 
-@cache
-def _link_component() -> Any:
-    return st.components.v2.component(_LINK_KEY, html=_LINK_HTML, css=_LINK_CSS, js=_LINK_JS)
-
-
 def _requested_step() -> dict[str, Any] | None:
     """Return where the browser should go, as a step in its history."""
     step = open_files.requested_step()
@@ -413,35 +336,6 @@ def _nothing() -> None:
     """Do nothing: streamlit reports only values that have a callback."""
 
 
-_CLIPBOARD_HTML = '<button type="button"><span></span></button>'
-_CLIPBOARD_CSS = """
-button {
-  min-height: 2.25rem; padding: 0.25rem 0.75rem; cursor: pointer; font: inherit; font-size: 0.875rem;
-  color: var(--st-text-color); background: var(--st-background-color);
-  border: 1px solid var(--st-border-color); border-radius: var(--st-base-radius);
-}
-button:hover, button:focus-visible { border-color: var(--st-primary-color); color: var(--st-primary-color); }
-button:focus-visible { outline: 2px solid var(--st-primary-color); outline-offset: 2px; }
-"""
-_CLIPBOARD_JS = """
-export default function ({ parentElement, data }) {
-  const button = parentElement.querySelector("button"), caption = button.querySelector("span");
-  if (!button.dataset.busy) caption.textContent = data.label;
-  button.onclick = async () => {
-    try {
-      await navigator.clipboard.writeText(data.text);
-      caption.textContent = "Copied";
-      button.dataset.busy = "1";
-      setTimeout(() => { delete button.dataset.busy; caption.textContent = data.label; }, 2000);
-    } catch {
-      // Browsers do not let a page copy without a secure (https) address.
-      window.prompt(data.label, data.text);
-    }
-  };
-}
-"""
-
-
 def copy_button(content: str, label: str, *, key: str) -> None:
     """Draw a button that copies plain text.
 
@@ -454,69 +348,15 @@ def copy_button(content: str, label: str, *, key: str) -> None:
     key : str
         The key of the component.
     """
-    _clipboard_component()(key=key, data={"text": content, "label": label})
-
-
-@cache
-def _clipboard_component() -> Any:
-    return st.components.v2.component(
-        "calviz.clipboard", html=_CLIPBOARD_HTML, css=_CLIPBOARD_CSS, js=_CLIPBOARD_JS
-    )
+    html = '<button type="button" class="copy"><span></span></button>'
+    component("clipboard", html)(key=key, data={"text": content, "label": label})
 
 
 # ---- Style
 
-#: Colour of the ring: contrast 4.1 to 1 on white, 4.6 to 1 on dark.
-RING = "#3680c9"
-# Streamlit's ring is half transparent, and its links have only a faint fill. Text fields are left out: they have a border of the
-# primary colour while somebody types in them.
-_FOCUS_RING = f"""
-:is(a, button, summary, [data-tag]):focus-visible,
-[data-testid="stSlider"] [data-focus-visible],
-label:has(:is(input[type="checkbox"], input[type="radio"]):focus-visible) {{
-  outline: 2px solid {RING} !important; outline-offset: 2px; box-shadow: none !important;
-}}
-:is([data-testid="stMain"], .modebar-btn, [data-testid="stTopNavLink"]):focus-visible {{
-  outline: 2px solid {RING} !important; outline-offset: -2px !important;
-}}
-.modebar-container:focus-within .modebar {{ opacity: 1 !important; }}
-"""
-# Streamlit's margins of 80 pixels on either side, and of 16 pixels between the columns of `st.table`, would cut the last columns
-# of the tables in a window of 1,280 pixels.
-_MARGIN, _SMALL_WINDOW = 32, (800, 1400)
-_MARGINS = f"""
-@media (min-width: {_SMALL_WINDOW[0]}px) and (max-width: {_SMALL_WINDOW[1]}px) {{
-  [data-testid="stMainBlockContainer"] {{ padding-left: {_MARGIN}px; padding-right: {_MARGIN}px; }}
-  [data-testid="stTable"] table :is(td, th):not(:first-child) {{ padding-left: 11px; }}
-}}
-"""
-# Streamlit puts columns one above the other on a phone only. Two figures that share less than `USUAL` pixels would lose their legends.
-# Styles do it, because a figure that moves to another container is drawn again from the domains of its last size.
-_COLUMNS = '[data-testid="stHorizontalBlock"]:has([data-testid="stPlotlyChart"]) > [data-testid="stColumn"]'
-_NARROW = f"@media (max-width: {USUAL + 2 * _MARGIN}px) {{ {_COLUMNS} {{ min-width: calc(100% - 1.5rem); }} }}"
-# Tabs are links, so that each has its address: a line below the open one, no icons.
-_TABS = """
-.st-key-calviz-tabs { border-bottom: 1px solid var(--st-border-color); }
-.st-key-calviz-tabs a > span:has([data-testid="stIconMaterial"]) { display: none; }
-.st-key-calviz-tabs a { background: none !important; border-radius: 0; padding: 0.25rem 0; border-bottom: 2px solid transparent; }
-.st-key-calviz-tabs a:has(strong) { border-bottom-color: var(--st-primary-color); }
-.st-key-calviz-tabs a:has(strong) p { color: var(--st-primary-color); }
-[data-testid="stMainBlockContainer"] { padding-top: 4.25rem; padding-bottom: 2rem; max-width: 1600px; }
-h1 { font-size: 1.75rem !important; padding: 0.25rem 0 !important; }
-[data-testid="stMain"] [data-testid="stMarkdownContainer"]:not([data-testid="stMetricValue"] *) :is(p, li) { font-size: 0.875rem; line-height: 1.375rem; }
-@media (max-width: 500px) { h1 { font-size: 1.375rem !important; } .st-key-calviz-tabs { gap: 0.25rem 1rem; } }
-"""
-# Streamlit writes white on the primary colour in both themes, and the primary colour on the background. On dark, no colour has
-# a contrast of 4.5 to 1 to both; the background's colour on the primary colour has 6.3 to 1.
-_DARK = """
-:is([data-tag], [data-testid="stBaseButton-primary"]), :is([data-tag], [data-testid="stBaseButton-primary"]) * {
-  color: #0e1117 !important;
-}
-[data-testid="stBaseButton-primary"]:is(:hover, :active, :focus-visible) { background: #7ab8f0 !important; }
-"""
-
 
 def draw_page_style() -> None:
     """Add the styles to the page; they take no room."""
-    dark = st.context.theme.type == "dark"
-    st.html(f"<style>{_FOCUS_RING}{_MARGINS}{_NARROW}{_TABS}{_DARK if dark else ''}</style>")
+    st.html(Path(__file__).with_name("page.css"))
+    if st.context.theme.type == "dark":
+        st.html(Path(__file__).with_name("page_dark.css"))
