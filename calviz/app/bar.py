@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 import streamlit as st
 
@@ -173,7 +173,10 @@ def draw_settings_choice() -> session.Settings:
     if data.splits is not None:
         usual = entry.loaded.recognition.eval_split
         with _chip("split", "Split", requests.text("split", usual or session.ALL_ROWS)):
-            split = _split(data, usual, requests)
+            splits = (session.ALL_ROWS, *data.split_names)
+            help = "The rows that all pages measure."
+            split = _choose("Evaluation split", "split", splits, requests, default=usual, help=help)
+            split = None if split == session.ALL_ROWS else split
     with _chip("view", "View", requests.view(data)):
         reduction = _reduction(data, requests)
     with _chip("bins", "Bins", requests.bins()):
@@ -252,20 +255,24 @@ def _chip(key: str, label: str, value: object) -> Any:
     return st.popover(f":gray[{label}] {md(shorten(value, 24))}", key=f"calviz.chip.{key}")
 
 
+N = TypeVar("N", bound=str)
+
+
 def _choose(
     label: str,
     key: str,
-    names: Sequence[str],
+    names: Sequence[N],
     requests: _Requests,
     *,
     default: str | None = None,
     help: str | None = None,
-) -> str:
+) -> N:
     """Draw a list to choose from; the address holds the name as it is shown."""
     shown = distinct(tuple(names))
-    if key in requests:
-        _put(key, {text: name for name, text in shown.items()}.get(requests[key]))
-    first = default if default is not None and default in names else names[0]
+    asked = next((name for name, text in shown.items() if text == requests.get(key)), None)
+    if asked is not None:
+        st.session_state[key] = asked
+    first = next((name for name in names if name == default), names[0])
     chosen = st.selectbox(
         label,
         list(names),
@@ -282,23 +289,27 @@ def _choose(
     return chosen
 
 
-def _put(key: str, value: Any) -> None:
-    if value is not None:
-        st.session_state[key] = value
-
-
-def _split(data: Dataset, default: str | None, requests: _Requests) -> str | None:
-    if data.splits is None:
-        return None
-    chosen = _choose(
-        "Evaluation split",
-        "split",
-        (session.ALL_ROWS, *data.split_names),
-        requests,
-        default=default,
-        help="The rows that all pages measure.",
-    )
-    return None if chosen == session.ALL_ROWS else chosen
+def _number(
+    label: str,
+    key: str,
+    limits: tuple[int, int],
+    usual: int,
+    requests: _Requests,
+    help: str | None = None,
+) -> int:
+    """Draw a whole number to choose; one that is asked for is brought between the limits."""
+    least, most = limits
+    is_requested = requests.get(key, "").isdigit()
+    if is_requested:
+        st.session_state[key] = min(max(int(requests[key]), least), most)
+    elif st.session_state.get(key, usual) > most:
+        st.session_state[key] = usual
+    # No default where the state is set in this run: streamlit warns about two values.
+    first: int | Literal["min"] = "min" if is_requested or usual == least else usual
+    chosen = int(st.number_input(label, least, most, first, key=key, help=help))
+    if chosen != usual:
+        requests.shown[key] = str(chosen)
+    return chosen
 
 
 def _reduction(data: Dataset, requests: _Requests) -> Reduction:
@@ -313,22 +324,14 @@ def _reduction(data: Dataset, requests: _Requests) -> Reduction:
         f"- {kind}: {_REDUCTION_HELP[kind]}" for kind in kinds
     )
     kind = _choose("Reduction", "reduction", kinds, requests, help=help)
-    st.caption(f"Score and hit: {_REDUCTION_HELP[kind]}.")  # type: ignore[index]
+    st.caption(f"Score and hit: {_REDUCTION_HELP[kind]}.")
     if kind in ("top-r", "within-top-r"):
-        if "r" in requests and requests["r"].isdigit():
-            r = min(max(int(requests["r"]), 2), data.n_classes)
-            _put("r", r)
-        elif st.session_state.get("r", 2) > data.n_classes:
-            st.session_state["r"] = 2
-        # "min" is the default, and also streamlit's way to say that the state holds the value.
-        r = st.number_input("r", 2, data.n_classes, "min", key="r", help="The rank, 2 or more.")
-        if r != 2:
-            requests.shown["r"] = str(int(r))
-        return Reduction(kind, int(r))  # type: ignore[arg-type]
+        rank = _number("r", "r", (2, data.n_classes), 2, requests, help="The rank, 2 or more.")
+        return Reduction(kind, rank)
     if kind == "class":
         name = _choose("Class", "class", data.class_names, requests, help="Type to search.")
         return Reduction("class", class_name=name)
-    return Reduction(kind)  # type: ignore[arg-type]
+    return Reduction(kind)
 
 
 def _follow_default(default: ReductionKind) -> None:
@@ -350,16 +353,8 @@ def _bins(requests: _Requests) -> tuple[Scheme, int]:
     )
     if scheme == "sturges":
         return "sturges", DEFAULT_BINS
-    is_requested = "bins" in requests and requests["bins"].isdigit()
-    if is_requested:
-        count = min(max(int(requests["bins"]), 1), session.MAX_BINS)
-        _put("bins", count)
-    # No default where the state is set in this run: streamlit warns about two values.
-    usual: int | Literal["min"] = "min" if is_requested else DEFAULT_BINS
-    bins = st.number_input("Number of bins", 1, session.MAX_BINS, usual, key="bins")
-    if bins != DEFAULT_BINS:
-        requests.shown["bins"] = str(int(bins))
-    return scheme, int(bins)  # type: ignore[return-value]
+    bins = _number("Number of bins", "bins", (1, session.MAX_BINS), DEFAULT_BINS, requests)
+    return scheme, bins
 
 
 def _slice(data: Dataset, requests: _Requests) -> Where:
@@ -449,14 +444,10 @@ def draw_other_view(
     text.markdown(f"{words} {md(keep_units_together(other_words))}" if other_words else words)
     button.button(
         f"Show the {other.label}",
-        on_click=_set_reduction,
-        args=(other.key,),
+        on_click=open_files.request_settings,
+        args=({"reduction": other.key},),
         key="calviz.other_view",
     )
-
-
-def _set_reduction(key: str) -> None:
-    st.session_state["reduction"] = key
 
 
 # ---- Keyboard
