@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from functools import cache
-from html import escape
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 from urllib.parse import urlencode, urlsplit
 
 import streamlit as st
@@ -18,11 +17,10 @@ from calviz.core.entry_specs import Theme
 from calviz.core.words import shorten
 from calviz.figures import hundred_squares
 from calviz.figures.figure import Figure
-from calviz.figures.hundred_squares import CELL, HEIGHT, MARKS_WORDS, Bullet, words
+from calviz.figures.hundred_squares import CELL, MARKS_WORDS, Bullet
 from calviz.figures.marks import ReliabilityOverlay, captioned, with_legend_for
 from calviz.figures.reliability import Marks, Reliability
-from calviz.figures.style import FONT, PALETTES, Palette, plot_config, printed
-from calviz.sample.metric_results import MetricResult
+from calviz.figures.style import FONT, PALETTES, plot_config, printed
 
 #: Widths of a page's content in pixels: from the first on, figures are drawn larger; from the second on, a legend has one or two
 #: lines; up to the third, figures are drawn as for a phone.
@@ -66,6 +64,8 @@ def stays_here() -> str:
 
 # ---- Figures
 
+SelectionMode = Literal["points", "box"]
+
 
 def chart(
     figure: Figure,
@@ -75,6 +75,7 @@ def chart(
     filename: str,
     alt: str = "",
     on_select: Any = "ignore",
+    selection_mode: SelectionMode = "points",
     own_caption: bool = False,
 ) -> Any:
     """Show any figure on the page, as wide as its container, with its alternative text.
@@ -82,21 +83,17 @@ def chart(
     `drawing` is what `plotted` returns, by default without options.
     With `own_caption`, the caption is that of the figure itself, which is not about the current data set.
     """
-    of_data = not own_caption
     return st.plotly_chart(
-        finished(
-            plotted(figure) if drawing is None else drawing,
-            figure,
-            theme=theme(),
-            narrow=page_width() is not None,
-            of_data=of_data,
-        ),
+        _finished(plotted(figure) if drawing is None else drawing, figure, own_caption),
         key=widget_key(key),
         theme=None,
-        config=plot_config_of(filename, of_data=of_data),
+        config=plot_config(
+            filename if own_caption else f"{session.current().file_stem}-{filename}",
+            image="svg" if st.session_state.get(_FORMAT) == "svg" else "png",
+        ),
         alt=alt or figure.describe(),
         on_select=on_select,
-        selection_mode="points",
+        selection_mode=selection_mode,
     )
 
 
@@ -131,24 +128,16 @@ def draw_diagram(
 
     `on_select` is called for a click on a bin or, with `drag`, for a range that is dragged over.
     """
-    width = page_width()
-    drawing = figure.plot(
-        theme=theme(), selected=selected, width=width, marks=marks(), beside=beside
-    )
-    if width is None:
+    drawing = plotted(figure, selected=selected, marks=marks(), beside=beside)
+    if page_width() is None:
         # The square of the diagram is as large as the height allows.
         extra = LARGER * larger + WIDER * (width_class() == "wide")
         drawing.update_layout(height=height or (drawing.layout.height or 0) + extra)
     if drag:
         drawing.update_layout(dragmode="select", selectdirection="h")
-    return st.plotly_chart(
-        finished(drawing, figure, theme=theme(), narrow=page_width() is not None),
-        key=widget_key(key),
-        theme=None,
-        config=plot_config_of("reliability"),
-        alt=figure.describe(),
-        on_select=on_select,
-        selection_mode="box" if drag else "points",
+    mode: SelectionMode = "box" if drag else "points"
+    return chart(
+        figure, drawing, key=key, filename="reliability", on_select=on_select, selection_mode=mode
     )
 
 
@@ -157,21 +146,16 @@ def widget_key(key: str) -> str:
     return f"{key}.{theme()}"
 
 
-def finished(
-    drawing: Any, figure: Figure, *, theme: Theme, narrow: bool, of_data: bool = True
-) -> Any:
-    """Return the drawing as the page shows it: in the page's font, and under its caption, if that is wanted.
-
-    Without `of_data` the figure is not about the current data set, and its own caption is complete.
-    """
+def _finished(drawing: Any, figure: Figure, own_caption: bool) -> Any:
+    """Return the drawing as the page shows it: in the page's font, and under its caption, if that is wanted."""
     family = f"{PAGE_FONT}, {FONT}"
     drawing.update_layout(font_family=family, hoverlabel_font_family=family)
     if st.session_state.get(_PRINT, False):
-        printed(drawing, theme=theme)
+        printed(drawing, theme=theme())
     if not st.session_state.get(_CAPTION, False):
         return drawing
-    lines = caption(figure) if of_data else figure.caption()
-    return captioned(drawing, lines, theme=theme, characters=44 if narrow else 62)
+    lines = figure.caption() if own_caption else caption(figure)
+    return captioned(drawing, lines, theme=theme(), characters=62 if page_width() is None else 44)
 
 
 def caption(figure: Figure) -> tuple[str, ...]:
@@ -186,13 +170,6 @@ def caption(figure: Figure) -> tuple[str, ...]:
     return " · ".join(title), *figure_lines, f"digest {entry.short_digest} · {today}"
 
 
-def plot_config_of(filename: str, *, of_data: bool = True) -> dict[str, Any]:
-    """Return a figure's configuration for the browser; the file name of its picture names the data set."""
-    chosen = st.session_state.get(_FORMAT, "png")
-    name = f"{session.current().file_stem}-{filename}" if of_data else filename
-    return plot_config(name, image="svg" if chosen == "svg" else "png")
-
-
 def marks() -> Marks:
     """Return how reliability diagrams are drawn."""
     return "bars" if st.session_state.get(_MARKS) == "bars" else "points"
@@ -201,8 +178,6 @@ def marks() -> Marks:
 #: The web font of the page. Saved pictures are drawn without it, as it exists nowhere else (`bar.draw_shortcuts`).
 PAGE_FONT = '"Source Sans"'
 _CAPTION, _FORMAT, _MARKS, _PRINT = "caption", "picture", "marks", "print"
-_FORMATS = {"png": "PNG", "svg": "SVG"}
-_MARKS_WORDS: dict[Marks, str] = {"points": "points", "bars": "bars"}
 
 
 def draw_picture_choices() -> None:
@@ -215,7 +190,7 @@ def draw_picture_choices() -> None:
     )
     session.choose_one(
         "Reliability diagrams as",
-        _MARKS_WORDS,
+        {"points": "points", "bars": "bars"},
         default="points",
         key=_MARKS,
         help="Points with their intervals on the range of a calibrated model; or bars, as Guo et al. 2017 draw them.",
@@ -229,7 +204,7 @@ def draw_picture_choices() -> None:
     )
     session.choose_one(
         "Save figures as",
-        _FORMATS,
+        {"png": "PNG", "svg": "SVG"},
         default="png",
         key=_FORMAT,
         help="With the camera that appears above a figure. PNG at three times the size on screen.",
@@ -242,16 +217,6 @@ def draw_picture_choices() -> None:
 PICTURE_COLUMN, BULLET_WIDE = "in a picture", 124
 #: Streamlit draws the image of a cell at this height in pixels, and cuts off what is then wider than the column.
 _DRAWN = 29
-
-
-def picture_of_metric(result: MetricResult, palette: Palette, *, noise: str = "") -> str:
-    """Return the drawing as an image in HTML, with its description as tooltip and alternative text."""
-    description = escape(words(result, noise), quote=True)
-    # As an image: streamlit removes inline SVG from HTML.
-    return (
-        f'<img src="{hundred_squares.address(hundred_squares.svg(Bullet.of(result), palette))}" alt="{description}" title="{description}" '
-        f'style="display:block;width:100%;height:{HEIGHT:g}px">'
-    )
 
 
 def picture_column(
