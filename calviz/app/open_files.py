@@ -128,7 +128,7 @@ def select(key: str) -> None:
 class UnreadableFile:
     """A file that could not be read, kept so that the user can say how to read it."""
 
-    name: str
+    title: str
     source: FileSource
     options: ReadingOptions
     message: str
