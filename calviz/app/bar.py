@@ -32,6 +32,7 @@ _FITS, _FITS_PHONE = 24, 16
 
 def draw_bar(page: str) -> None:
     """Draw the bar of a page; while a link waits for its file, or a file for how to read it, there are no settings yet."""
+    screen.draw_page_style()
     with st.container(horizontal=True, gap="xsmall", vertical_alignment="center", key="calviz.bar"):
         if open_files.waiting_link() is not None:
             st.caption("Waiting for the file of a link.")

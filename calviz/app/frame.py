@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from calviz.app import bar, jobs, navigation, open_files, screen, upload
+from calviz.app import bar, jobs, navigation, open_files, upload
 
 
 def draw() -> None:
@@ -12,7 +12,6 @@ def draw() -> None:
     navigation.pause_imports()
     navigation.configure_page()
     st.logo(navigation.LOGO)
-    screen.draw_page_style()
     panels = {"data": upload.draw_page, "learn": draw_learn}
     page = navigation.draw_navigation(panels)
     with navigation.boundary():

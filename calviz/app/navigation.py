@@ -38,15 +38,12 @@ class PageSpec:
         Its path in the address.
     title : str
         The words on its tab.
-    question : str
-        The question that it answers.
     letter : str
         Keyboard shortcut: the key that opens it when pressed after g.
     """
 
     key: str
     title: str
-    question: str
     letter: str
 
 
@@ -79,19 +76,19 @@ ROOMS = (
         "overview",
         "Overview",
         ":material/speed:",
-        (PageSpec("overview", "Overview", "Can I trust these probabilities?", "o"),),
+        (PageSpec("overview", "Overview", "o"),),
     ),
     Room(
         "diagnose",
         "Diagnose",
         ":material/location_searching:",
         (
-            PageSpec("reliability", "Reliability", "Where is it off?", "r"),
-            PageSpec("cumulative", "Cumulative (KS)", "Binning aside, how far?", "k"),
-            PageSpec("classwise", "Classes (MCS)", "Which classes?", "c"),
-            PageSpec("slices", "Groups", "For whom is it wrong?", "s"),
-            PageSpec("over_time", "Time", "Does it stay right?", "t"),
-            PageSpec("metrics", "All metrics", "What are all the numbers?", "m"),
+            PageSpec("reliability", "Reliability", "r"),
+            PageSpec("cumulative", "Cumulative (KS)", "k"),
+            PageSpec("classwise", "Classes (MCS)", "c"),
+            PageSpec("slices", "Groups", "s"),
+            PageSpec("over_time", "Time", "t"),
+            PageSpec("metrics", "All metrics", "m"),
         ),
     ),
     Room(
@@ -99,9 +96,9 @@ ROOMS = (
         "Recalibrate",
         ":material/tune:",
         (
-            PageSpec("recalibrate", "Methods", "What fixes it?", "f"),
-            PageSpec("learning_curve", "How many labels?", "How many labels do I need?", "u"),
-            PageSpec("arena", "Which wins elsewhere?", "Which recalibrator wins?", "a"),
+            PageSpec("recalibrate", "Methods", "f"),
+            PageSpec("learning_curve", "How many labels?", "u"),
+            PageSpec("arena", "Which wins elsewhere?", "a"),
         ),
     ),
     Room(
@@ -109,32 +106,32 @@ ROOMS = (
         "Decide",
         ":material/alt_route:",
         (
-            PageSpec("risk_coverage", "Risk-coverage", "May I let it decide, and when?", "q"),
-            PageSpec("decisions", "Costs", "Is acting on it worth it?", "i"),
-            PageSpec("prediction_sets", "Prediction sets", "Which classes are plausible?", "n"),
-            PageSpec("grades", "Grades", "Do the grades hold what they say?", "w"),
+            PageSpec("risk_coverage", "Risk-coverage", "q"),
+            PageSpec("decisions", "Costs", "i"),
+            PageSpec("prediction_sets", "Prediction sets", "n"),
+            PageSpec("grades", "Grades", "w"),
         ),
     ),
     Room(
         "compare_models",
         "Compare models",
         ":material/balance:",
-        (PageSpec("compare_models", "Compare models", "Which model?", "b"),),
+        (PageSpec("compare_models", "Compare models", "b"),),
     ),
     Room(
         "report",
         "Report",
         ":material/ios_share:",
         (
-            PageSpec("report", "Report", "What do I put on file?", "h"),
-            PageSpec("figures", "Figures for print", "What do I print?", "p"),
+            PageSpec("report", "Report", "h"),
+            PageSpec("figures", "Figures for print", "p"),
         ),
     ),
 )
 #: Panels that belong to no room: behind the file's name, and behind the help.
 PANELS = (
-    PageSpec("data", "Data", "Did it read my file right?", "d"),
-    PageSpec("learn", "Learn", "What does this mean?", "l"),
+    PageSpec("data", "Data", "d"),
+    PageSpec("learn", "Learn", "l"),
 )
 PAGES = (*(tab for room in ROOMS for tab in room.tabs), *PANELS)
 PAGES_BY_KEY = {page.key: page for page in PAGES}
@@ -401,8 +398,7 @@ def _in_use(folder: Path, status: os.stat_result) -> bool:
 
 # ---- Early imports
 
-#: The package of the pages, and modules that they import only when they are drawn. Modules that register entries are added.
-_PAGE_MODULES = "calviz.app"
+#: Modules that pages import only when they are drawn. The pages' own, and those that register entries, are added.
 _WHEN_DRAWN = ("scipy.stats", "sklearn.base", "polars", "pandas.io.formats.style")
 #: Upper limit, in seconds, of the wait for a running page.
 _LONGEST_WAIT = 10.0
@@ -446,7 +442,7 @@ def import_all(wait: Callable[[], object] = lambda: None) -> None:
 def module_names() -> Iterator[str]:
     """Yield the names of the pages' modules and of the modules that register entries."""
     yield from _WHEN_DRAWN
-    for package in (_PAGE_MODULES, *homes()):
+    for package in ("calviz.app", *homes()):
         imported = importlib.import_module(package)
         for module in pkgutil.walk_packages(imported.__path__, f"{package}."):
             yield module.name

@@ -281,9 +281,7 @@ def class_counts(data: Dataset) -> pd.DataFrame | None:
     if data.labels is None or not data.class_names:
         return None
     counts = np.bincount(data.labels, minlength=data.n_classes)
-    return pd.DataFrame(
-        {"class": list(data.class_names), "rows": counts, "share": 100 * counts / data.n}
-    )
+    return level_counts(dict(zip(data.class_names, counts.tolist(), strict=True)), "class")
 
 
 def level_counts(counts: dict[str, int], name: str) -> pd.DataFrame:
