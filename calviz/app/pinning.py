@@ -126,7 +126,7 @@ class Pinned:
 
 
 @dataclass(frozen=True)
-class _State:
+class _PinState:
     """What is pinned in a session, the data that it is pinned for, and why the last pin is gone."""
 
     pin: Pin | None = None
@@ -161,26 +161,28 @@ def _resolved(pin: Pin, entry: OpenFile) -> Pinned:
 
 def current(now: Settings) -> Pinned | None:
     """Return what is pinned, for the current data; None if nothing is."""
-    state: _State = st.session_state.get(_STATE, _State())
+    state: _PinState = st.session_state.get(_STATE, _PinState())
     return None if state.pin is None else _resolved(state.pin, now.entry)
 
 
 def pin_this(now: Settings) -> None:
     """Pin the current settings, with the map that was chosen on a page; for callbacks."""
     method = st.session_state.get(session.METHOD_KEY) or NOT_RECALIBRATED
-    st.session_state[_STATE] = _State(pin_for(now, method), now.entry.key)
+    st.session_state[_STATE] = _PinState(pin_for(now, method), now.entry.key)
 
 
 def unpin() -> None:
     """Remove the pin; for callbacks."""
-    st.session_state[_STATE] = _State()
+    st.session_state[_STATE] = _PinState()
 
 
 def sync_with_address(now: Settings) -> None:
     """Follow the address at the start, drop a pin that does not fit the data, and write the address."""
-    state: _State | None = st.session_state.get(_STATE)
+    state: _PinState | None = st.session_state.get(_STATE)
     if state is None or open_files.is_history_step():
-        state = _State(decode_pin(st.query_params[PINNED]) if PINNED in st.query_params else None)
+        state = _PinState(
+            decode_pin(st.query_params[PINNED]) if PINNED in st.query_params else None
+        )
     if state.pin is not None:
         try:
             if state.pinned_for not in ("", now.entry.key):
@@ -189,7 +191,7 @@ def sync_with_address(now: Settings) -> None:
             state = replace(state, pinned_for=now.entry.key)
         except (CalvizError, ValueError, KeyError) as reason:
             message = reason.args[0] if isinstance(reason, KeyError) else reason
-            state = _State(end_reason=full_sentence(f"The pinned state is gone: {message}"))
+            state = _PinState(end_reason=full_sentence(f"The pinned state is gone: {message}"))
     st.session_state[_STATE] = state
     open_files.write_parameter(PINNED, None if state.pin is None else state.pin.link())
 

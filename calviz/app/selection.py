@@ -294,7 +294,7 @@ _STATE = "calviz.selection"
 
 
 @dataclass
-class _State:
+class _SelectionState:
     """The selection of a session, its name, and what must not change for it to mean the same; why the last one ended.
 
     `turns` counts, per widget that selects, how often something was selected elsewhere. `page_is_behind` if so far only a
@@ -315,8 +315,8 @@ class _State:
         self.turns = {name: turn + (name != by) for name, turn in self.turns.items()}
 
 
-def _state() -> _State:
-    state: _State = st.session_state.setdefault(_STATE, _State())
+def _state() -> _SelectionState:
+    state: _SelectionState = st.session_state.setdefault(_STATE, _SelectionState())
     return state
 
 
@@ -457,7 +457,7 @@ def _identity(chosen: SelectionRule, settings: Settings) -> tuple[str, ...]:
     return (settings.entry.key, *settings.reduction_and_bins_key, *edges)
 
 
-def _why_ended(state: _State, chosen: SelectionRule, settings: Settings) -> str:
+def _why_ended(state: _SelectionState, chosen: SelectionRule, settings: Settings) -> str:
     """Return why a selection does not mean the same any more, or does not apply; empty if it goes on."""
     before, now = state.meant_for, _identity(chosen, settings)
     if before and before[0] != now[0]:
