@@ -35,8 +35,8 @@ if TYPE_CHECKING:
     from calviz.data.any_size.file_sources import Engine
 
 
-#: Environment variable with the file that the app opens first.
-OPEN_VARIABLE = "CALVIZ_OPEN"
+#: Environment variables with the file that the app opens first, and the folder of kept comparisons.
+OPEN_VARIABLE, CACHE_VARIABLE = "CALVIZ_OPEN", "CALVIZ_CACHE"
 HOST = "127.0.0.1"
 #: Names of this machine in its own browser.
 OWN_NAMES = ("127.0.0.1", "localhost", "::1")
@@ -62,9 +62,21 @@ PORTS = range(8501, 8601)
     metavar="NAME",
     help="Name under which it is reached besides --host (repeat; *.example.com); with --host 0.0.0.0 any name, unless one is given.",
 )
+@click.option(
+    "--cache",
+    type=click.Path(path_type=Path, file_okay=False),
+    metavar="DIR",
+    help="Keep comparisons of recalibrators in DIR (500 MB), so that a link shows one without fitting again; "
+    "everyone who uses this server shares them.",
+)
 @click.option("--no-browser", is_flag=True, help="Do not open a browser window.")
 def app(
-    file: Path | None, port: int | None, host: str, names: tuple[str, ...], no_browser: bool
+    file: Path | None,
+    port: int | None,
+    host: str,
+    names: tuple[str, ...],
+    cache: Path | None,
+    no_browser: bool,
 ) -> None:
     """Open the dashboard, with FILE (or a folder of logs of language models) or with sample data.
 
@@ -77,9 +89,10 @@ def app(
     if not (root / "app.py").is_file():
         raise InputError("the dashboard is not part of this installation", file="app.py")
     port = _free_port(host, port)
-    os.environ.pop(OPEN_VARIABLE, None)
-    if file is not None:
-        os.environ[OPEN_VARIABLE] = str(_readable(file))
+    for name, path in ((OPEN_VARIABLE, file and _readable(file)), (CACHE_VARIABLE, cache)):
+        os.environ.pop(name, None)
+        if path is not None:
+            os.environ[name] = str(path.resolve())
     sys.argv = [
         "streamlit",
         "run",

@@ -364,6 +364,16 @@ class TestApp:
         assert f"--server.port={port}" in arguments
         assert "--server.headless=false" in arguments
 
+    def test_comparisons_are_kept_only_where_it_is_said(self, handed_over, monkeypatch, tmp_path):
+        monkeypatch.chdir(tmp_path)
+        monkeypatch.setenv("CALVIZ_CACHE", "of another server")
+        assert run("app", "--no-browser").exit_code == 0
+        assert "CALVIZ_CACHE" not in os.environ
+        assert run("app", "--cache", "kept").exit_code == 0
+        assert os.environ["CALVIZ_CACHE"] == str(tmp_path / "kept")
+        (tmp_path / "file").touch()
+        assert_one_sentence(run("app", "--cache", "file"), "file")
+
     def test_a_port_that_is_taken(self, handed_over):
         with socket.socket() as taken:
             taken.bind(("127.0.0.1", 0))
