@@ -13,7 +13,6 @@ from calviz.core.blocks import FloatArray
 from calviz.core.claims import claim
 from calviz.core.entry_specs import METRICS, Theme, figure
 from calviz.core.errors import OptionError, check_choice, check_level
-from calviz.core.events import BinaryEvents, CellEvents
 from calviz.core.p_values import clopper_pearson
 from calviz.core.predictions import Dataset
 from calviz.core.words import (
@@ -48,7 +47,6 @@ from calviz.figures.marks import (
     vertical_mark,
 )
 from calviz.figures.style import DASHES, Palette, axis
-from calviz.sample.cutoff_and_grades import CONFIDENCE, lowest_safe_step
 from calviz.sample.error_bars import (
     RESAMPLES,
     Interval,
@@ -58,6 +56,7 @@ from calviz.sample.error_bars import (
     resampled,
     widened,
 )
+from calviz.sample.safe_thresholds import CONFIDENCE, RiskTests, lowest_scores
 from calviz.sample.sample import Sample, event_sums, top_label_sums
 from calviz.sample.step_views import coverage_at, ranked
 from calviz.sample.steps import Steps
@@ -255,7 +254,7 @@ class RiskCoverage(Figure):
             accuracy_interval=whole,
             redrawing=sample.redrawing,
             mean_confidence=float(sums.score_sum[0] / sums.n),
-            lowest=_lowest_scores(sample.top_scored, view),
+            lowest=lowest_scores(sample.top_scored, view),
         )
 
     @property
@@ -315,7 +314,7 @@ class RiskCoverage(Figure):
     ) -> ReferralChoice:
         """Keep as many predictions as possible with an error rate that is at most `risk` on new rows, with confidence.
 
-        Nothing is kept if that cannot be shown of any threshold (`calviz.sample.cutoff_and_grades.lowest_safe_step`).
+        Nothing is kept if that cannot be shown of any threshold (`calviz.sample.safe_thresholds`).
 
         Parameters
         ----------
@@ -332,10 +331,12 @@ class RiskCoverage(Figure):
         check_level(confidence)
         drawing = drawn_by(self.steps)
         value = None if drawing is None else ranking_values(drawing.sample, self.ranking)
-        step, more = lowest_safe_step(self.steps, risk=risk, confidence=confidence, value=value)
+        tests = RiskTests.of(self.steps, value=value)
+        safe = tests.safe(risk, confidence)
         observed = self._observed_at(risk) if others else ""
         sure = f"with {level_text(confidence)} confidence"
-        if step is None:
+        if not safe.size:
+            more = tests.rows_missing(risk, confidence)
             none = replace(self._nothing(""), more_rows=more)
             needed = (
                 f"{capitalised(none.more_words)} more rows like these would be needed."
@@ -347,6 +348,7 @@ class RiskCoverage(Figure):
                 f"expert. {needed}{observed}"
             )
             return replace(none, sentence=words)
+        step = int(safe[0])
         limit = self._lowest_of(step)
         choice = self._choice(float(ranked(self.steps).rows[self.steps.size - 1 - step]), limit)
         kept = "all" if choice.kept == self.n else f"{percent(choice.coverage)}"
@@ -540,16 +542,6 @@ class RiskCoverage(Figure):
             annotations=drawing.mark_label(at),
             **drawing.axes(),
         )
-
-
-def _lowest_scores(events: BinaryEvents, view: Steps) -> FloatArray | None:
-    """Smallest score of each step of a profile, shape (G,)."""
-    if not isinstance(events, CellEvents):
-        return None
-    lowest = np.ones(view.size)
-    at = np.searchsorted(view.score, events.score - 1e-12)
-    np.minimum.at(lowest, np.minimum(at, view.size - 1), events.low)
-    return lowest
 
 
 def _go_words(referred: int) -> str:

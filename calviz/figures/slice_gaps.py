@@ -37,7 +37,7 @@ from calviz.figures.marks import (
 )
 from calviz.figures.risk_coverage import ReferralChoice, RiskCoverage
 from calviz.figures.style import Palette, axis, name_room, row_axis
-from calviz.sample.cutoff_and_grades import CONFIDENCE
+from calviz.sample.safe_thresholds import CONFIDENCE
 from calviz.sample.sample import Sample
 from calviz.sample.slices import USUAL_RATE, Slice, Slices, no_group_column, slices
 
