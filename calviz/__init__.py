@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from calviz.comparison.compare import compare
     from calviz.comparison.compare_models import compare_models
     from calviz.comparison.fitting import recalibrate
+    from calviz.comparison.guaranteed_thresholds import threshold
     from calviz.comparison.learning_curves import learning_curve
     from calviz.comparison.over_time import over_time
     from calviz.comparison.prediction_sets import prediction_sets
@@ -73,6 +74,7 @@ __all__ = [
     "sample_rows",
     "scorer",
     "slices",
+    "threshold",
     "verdict",
 ]
 
@@ -101,6 +103,7 @@ _HOMES = {
     "sample_rows": "calviz.data.any_size.sampling",
     "scorer": "calviz.verdicts.analysis",
     "slices": "calviz.sample.slices",
+    "threshold": "calviz.comparison.guaranteed_thresholds",
     "verdict": "calviz.verdicts.analysis",
 }
 

@@ -44,6 +44,7 @@ from calviz.core.limits import write_output
 from calviz.verdicts.evaluation import Evaluation
 
 if TYPE_CHECKING:
+    from calviz.comparison.guaranteed_thresholds import ThresholdChoice
     from calviz.core.entry_specs import Conventions
     from calviz.core.events import Reduction
     from calviz.data import LabelFile, Loaded, ReadingOptions
@@ -75,7 +76,14 @@ if TYPE_CHECKING:
     default=0.1,
     show_default=True,
     type=click.FloatRange(0, 1),
-    help="Largest allowed share of wrong predictions (with --by).",
+    help="Largest allowed share of wrong predictions (with --by or --guarantee).",
+)
+@click.option(
+    "--guarantee",
+    type=float,
+    metavar="CONFIDENCE",
+    help="Add the confidence from which on the share of wrong predictions is at most --risk on new rows, with this confidence, such as "
+    "0.95: chosen on one split, observed on the other (see 'calviz threshold'); with --by for each value.",
 )
 @json_option
 @document_options
@@ -148,6 +156,7 @@ def audit(
     conventions: bool,
     by: str | None,
     risk: float,
+    guarantee: float | None,
     seed: int,
     resamples: int,
 ) -> int:
@@ -194,6 +203,7 @@ def audit(
         conventions=conventions,
         by=by,
         risk=risk,
+        guarantee=guarantee,
         quiet=only_one_output(json_path, documents),
     )
     outputs = Outputs(
@@ -230,6 +240,7 @@ class Audit:
     sample: Sample
     evaluation: Evaluation
     conventions: Conventions | None = None
+    promise: ThresholdChoice | None = None
 
 
 @dataclass(frozen=True)
@@ -245,6 +256,7 @@ class AuditOptions:
     conventions: bool
     by: str | None
     risk: float
+    guarantee: float | None
     quiet: bool
 
 
@@ -265,7 +277,18 @@ def audits_of(file: str, options: AuditOptions) -> Iterator[Audit]:
         conventions = (
             analysis.conventions(sample, noise=options.ci) if options.conventions else None
         )
-        audit = Audit(file, name, loaded, sample, evaluation, conventions)
+        promise = None
+        if options.guarantee is not None:
+            from calviz.comparison.guaranteed_thresholds import threshold
+
+            promise = threshold(
+                loaded.models[name],
+                options.risk,
+                options.guarantee,
+                by=options.by,
+                seed=options.settings["seed"],
+            )
+        audit = Audit(file, name, loaded, sample, evaluation, conventions, promise)
         if not options.quiet:
             _print(audit, options, with_recognition=number == 0)
         yield audit
@@ -303,6 +326,10 @@ def _print(audit: Audit, options: AuditOptions, *, with_recognition: bool) -> No
         print_conventions(audit.conventions)
     if options.by is not None:
         print_groups(audit.sample, options.by, options.risk)
+    if audit.promise is not None:
+        out = console()
+        out.print()
+        out.print(cell(repr(audit.promise)), soft_wrap=True)
 
 
 def _out_of_core(file: str, reading: ReadingOptions, *, quiet: bool) -> Loaded | None:
@@ -404,6 +431,8 @@ def _record(audit: Audit, options: AuditOptions) -> dict[str, Any]:
     extra: dict[str, Any] = options.decisions.record(audit.sample)
     if audit.conventions is not None:
         extra["conventions"] = convention_records(audit.conventions)
+    if audit.promise is not None:
+        extra["threshold"] = audit.promise.to_dict()
     verdict = audit.evaluation.verdict
     assert verdict is not None  # an evaluation of all metrics includes findings and verdict
     return audit_record(

@@ -1,4 +1,4 @@
-"""Commands that change probabilities: fit a map (``recalibrate``), apply one (``apply``), and prediction sets (``sets``)."""
+"""Commands that act on probabilities: fit a map (``recalibrate``), apply one (``apply``), prediction sets (``sets``), thresholds (``threshold``)."""
 
 from __future__ import annotations
 
@@ -34,8 +34,10 @@ from calviz.cli.options import (
     one_model,
     parse_parameters,
     reading_options,
+    reduction_option,
     sample_option,
     say_drawn,
+    seed_option,
     why_drawn,
 )
 from calviz.core import __version__
@@ -48,6 +50,7 @@ if TYPE_CHECKING:
     from calviz.comparison.recalibrate_files import RecalibratedFiles
     from calviz.comparison.rows import Division
     from calviz.data import LabelFile, ReadingOptions
+    from calviz.sample.safe_thresholds import RiskName
 
 
 @click.command()
@@ -386,3 +389,88 @@ def _record_sets(sets: PredictionSets) -> dict[str, Any]:
         "beside": asdict(sets.beside),
         "too_few": sets.too_few,
     }
+
+
+# ---- Thresholds with a guarantee
+
+
+@click.command()
+@click.argument("file", metavar="FILE")
+@click.option(
+    "--risk",
+    "risks",
+    type=float,
+    multiple=True,
+    default=(0.05,),
+    show_default=True,
+    help="Largest risk on new rows (give it twice for two risks).",
+)
+@click.option(
+    "--confidence",
+    type=float,
+    default=0.95,
+    show_default=True,
+    help="Probability with which the promise holds, for all risks and groups together.",
+)
+@click.option(
+    "--of",
+    "names",
+    type=click.Choice(["error", "precision", "recall", "fpr", "cost"]),
+    multiple=True,
+    default=("error",),
+    show_default=True,
+    help="The risk (give it twice for two): wrong predictions among those kept, 1 - precision, 1 - recall, false-positive rate, or the "
+    "mean cost of a row.",
+)
+@click.option("--by", metavar="COL", help="A group column: each of its values has a threshold.")
+@click.option(
+    "--costs",
+    type=float,
+    nargs=3,
+    default=(10.0, 1.0, 0.0),
+    show_default=True,
+    metavar="WRONG REFERRED RIGHT",
+    help="Costs of a prediction that is wrong, referred, or right (with --of cost).",
+)
+@reduction_option
+@click.option("--choose-split", metavar="NAME", help="The split to choose the threshold on.")
+@click.option(
+    "--choose-fraction",
+    type=float,
+    metavar="SHARE",
+    help="Instead: choose on this share of the rows.",
+)
+@seed_option
+@click.option("--model", metavar="NAME", help="The model to use, if the file holds several.")
+@json_option
+@label_file_options
+@reading_options
+def threshold(
+    file: str,
+    risks: tuple[float, ...],
+    names: tuple[RiskName, ...],
+    model: str | None,
+    json_path: str | None,
+    labels: LabelFile | None,
+    reading: ReadingOptions,
+    **options: Any,
+) -> int:
+    """Choose the threshold that keeps most rows of FILE with a risk that is guaranteed on new rows, on some rows, and observe it on the others."""
+    from calviz.cli.result_texts import print_recognition
+    from calviz.comparison.guaranteed_thresholds import threshold as choose
+    from calviz.data import read
+
+    check_output("--json", json_path)
+    with naming(file):
+        loaded = read(file, options=reading, labels=labels)
+        data = one_model(loaded, model)
+    with naming(file, options=False):
+        choice = choose(data, list(risks), of=list(names), **options)
+    if json_path is not None:
+        write_json(choice.to_dict(), json_path)
+    if json_path != "-":
+        print_recognition(file, loaded)
+        console().print(cell(repr(choice)), soft_wrap=True)
+    elif choice.threshold is None:
+        say(repr(choice))
+    return FINE

@@ -105,6 +105,8 @@ class RiskTests:
     risk : Risk
     kept, misses : ndarray, shape (G,)
         Rows, and misses among them, if all rows from a step on are kept, for the highest step first.
+    scale : float
+        How many rows are kept at most, roughly: for precision the expected number of hits, for other risks all rows.
     units : _Units or None
         The rows, if they have weights or clusters.
     """
@@ -112,6 +114,7 @@ class RiskTests:
     risk: Risk
     kept: FloatArray
     misses: FloatArray
+    scale: float
     units: _Units | None
 
     @classmethod
@@ -136,7 +139,8 @@ class RiskTests:
             sample = drawing.sample
             events = sample.top_scored if risk.name in ("error", "cost") else sample.scored
             units = _Units.of(sample, view, events, events.score if value is None else value)
-        return cls(risk, *ranked(view), units)
+        scale = view.score_sum.sum() if risk.name == "precision" else view.n
+        return cls(risk, *ranked(view), float(scale), units)
 
     @property
     def size(self) -> int:
@@ -188,7 +192,7 @@ class RiskTests:
         Whether the risk is larger is tested in an order that does not depend on what is lost, each time at the full level, up to the
         first test that fails. For an error rate and for precision it begins at the top of the ranking, with three times the rows that
         show the risk without any loss (there a quarter of the risk is shown nine times in ten), or a third of the rows, and goes on in
-        steps of a hundredth of the rows. Recall begins at the bottom and the false-positive rate at the top, with every step: these
+        steps of a hundredth of the rows (for precision, of the rows whose scores add up to the expected number of hits). Recall begins at the bottom and the false-positive rate at the top, with every step: these
         only grow. A cost begins at four places, each with a quarter of the level.
 
         References
@@ -225,12 +229,12 @@ class RiskTests:
         n = float(self.kept[-1])
         if start is None:
             fewest = self.fewest(target, confidence)
-            first = max(fewest, min(3 * fewest, n / 3))
+            first = max(fewest, min(3 * fewest, self.scale / 3))
         else:
             first = max(start, _LADDER) * n
-        sizes = np.append(np.arange(first, n, _LADDER * n), n)
+        sizes = np.append(np.arange(first, n, max(1.0, _LADDER * self.scale)), n)
         steps: IntArray = self.size - 1 - np.unique(np.searchsorted(self.kept, sizes * (1 - 1e-12)))
-        return steps.tolist()
+        return [int(step) for step in steps]
 
     def bound(self, step: int, confidence: float) -> float:
         """The smallest risk that the test at a step rejects, on the scale of the risk: Clopper & Pearson's bound where it is exact."""
@@ -323,7 +327,7 @@ class _Units:
         unit, weight = self.unit[counts], self.weight[counts]
         if not unit.size:
             return 1.0
-        gain = np.bincount(unit, weight * (target - risk.loss[cell[counts]]))
+        gain = np.bincount(unit, weight * (target - risk.loss[cell[counts]])).astype(np.float64)
         return _by_betting(gain, 1.0, float(np.bincount(unit, weight).max()) * (1 - target))
 
 
