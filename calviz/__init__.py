@@ -6,6 +6,7 @@ Start with `audit`, which takes labels and the output of ``predict_proba``, or p
 - Evaluation: `audit`, `verdict`, `explain`, `evaluate`; `slices` and `over_time` show for whom and since when; `conventions` computes the ECE of other libraries.
 - Recalibration: `compare`, `recalibrate`, `learning_curve`; `load_map` loads a saved map; for more rows than fit into memory, `sample_rows` and `recalibrate_files`; `Calibrated` and `recalibrators` are scikit-learn estimators.
 - Choice of a model, and sets of plausible classes: `compare_models`, `prediction_sets`.
+- Decisions: `threshold` with a guarantee; other shares of the classes: `at_prevalence`, `base_rates`.
 - Output: `figures`, `scorer`, and `integrations` (MLflow, Weights & Biases, pytest).
 
 >>> import calviz
@@ -37,12 +38,13 @@ if TYPE_CHECKING:
     from calviz.comparison.prediction_sets import prediction_sets
     from calviz.comparison.recalibrate_files import recalibrate_files
     from calviz.core.events import Reduction
-    from calviz.core.predictions import ConfidencePredictions, Predictions
+    from calviz.core.predictions import ConfidencePredictions, Predictions, at_prevalence
     from calviz.core.profile import Profile
     from calviz.data import load
     from calviz.data.any_size.profiling import profile
     from calviz.data.any_size.sampling import sample_rows
     from calviz.recalibrators.base import load_map
+    from calviz.recalibrators.prior import base_rates
     from calviz.sample.slices import slices
     from calviz.verdicts.analysis import audit, conventions, evaluate, explain, scorer, verdict
 
@@ -54,7 +56,9 @@ __all__ = [
     "Profile",
     "Reduction",
     "__version__",
+    "at_prevalence",
     "audit",
+    "base_rates",
     "compare",
     "compare_models",
     "conventions",
@@ -86,7 +90,9 @@ _HOMES = {
     "Predictions": "calviz.core.predictions",
     "Profile": "calviz.core.profile",
     "Reduction": "calviz.core.events",
+    "at_prevalence": "calviz.core.predictions",
     "audit": "calviz.verdicts.analysis",
+    "base_rates": "calviz.recalibrators.prior",
     "compare": "calviz.comparison.compare",
     "compare_models": "calviz.comparison.compare_models",
     "conventions": "calviz.verdicts.analysis",

@@ -20,6 +20,7 @@ from calviz.figures.decision_cost import Decision
 from calviz.figures.net_benefit import NetBenefit
 from calviz.figures.risk_coverage import RiskCoverage
 from calviz.figures.slice_gaps import levels_of
+from calviz.recalibrators.prior import base_rates
 from calviz.sample.sample import Sample
 
 RESAMPLES = 499
@@ -607,3 +608,61 @@ for rows in (60, 400, 1_500):
         at_most=0.05,
         files=1_000,
     )(partial(of_sites, rows=rows))
+
+
+# ---- A new base rate
+
+
+def of_two(n, rate, rng, *, sharper=1.0):
+    """Calibrated scores of two classes at a share of 30 %, drawn at another share; `sharper`: factor of their logits."""
+    hit = rng.random(n) < rate
+    e = 2 * rng.normal(np.where(hit, 1.0, -1.0), 1.5) / 1.5**2 + logit(0.3)
+    score = expit(sharper * e)
+    return np.stack([1 - score, score], axis=1), hit.astype(int)
+
+
+def of_five(n, rates, rng, *, sharper=1.0):
+    label = rng.choice(5, n, p=rates)
+    e = rng.normal(0, 1, (n, 5))
+    e[np.arange(n), label] += 1.5
+    return softmax(sharper * 1.5 * e, axis=1), label
+
+
+SHARES = {
+    "2 classes": (of_two, 0.3, 0.1, np.array([0.9, 0.1])),
+    "2 classes, rare": (of_two, 0.3, 0.02, np.array([0.98, 0.02])),
+    "5 classes": (
+        of_five,
+        np.full(5, 0.2),
+        [0.4, 0.3, 0.15, 0.1, 0.05],
+        [0.4, 0.3, 0.15, 0.1, 0.05],
+    ),
+}
+
+
+def estimated(rng, *, case: str, n: int, sharper: float = 1.0):
+    make, before, after, _ = SHARES[case]
+    probs, labels = make(n, before, rng)
+    return base_rates(
+        Predictions(probs=probs, labels=labels), make(n, after, rng, sharper=sharper)[0]
+    )
+
+
+def covers_shares(rng, *, case: str, n: int) -> float:
+    rates, true = estimated(rng, case=case, n=n), SHARES[case][3]
+    inside = [low <= r <= high for (low, high), r in zip(rates.intervals, true, strict=True)]
+    return float(inside[1]) if len(inside) == 2 else float(np.mean(inside))
+
+
+for n in (500, 2_000):
+    for case in SHARES:
+        words = f"{case}, {n:,} rows"
+        simulation(
+            "base-rate", "said where only the base rate changed", words, at_most=0.01, files=1_000
+        )(lambda rng, case=case, n=n: estimated(rng, case=case, n=n).changed)
+        simulation("base-rate", "the interval covers the share", words, at_least=0.93, files=1_000)(
+            partial(covers_shares, case=case, n=n)
+        )
+        simulation("base-rate", "said of logits x 1.5", words)(
+            lambda rng, case=case, n=n: estimated(rng, case=case, n=n, sharper=1.5).changed
+        )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import operator
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 from xml.etree import ElementTree as Xml
@@ -33,6 +33,7 @@ from calviz.cli.options import (
     document_options,
     label_file_options,
     only_one_output,
+    prevalence_option,
     reading_options,
     reduction_option,
     resamples_option,
@@ -59,6 +60,7 @@ if TYPE_CHECKING:
 @click.option("--split", metavar="NAME", help="Only the rows of this split.")
 @reduction_option
 @bins_option
+@prevalence_option
 @click.option("--ci", is_flag=True, help="Add 95 % intervals, noise floors and p-values.")
 @click.option(
     "--conventions",
@@ -157,6 +159,7 @@ def audit(
     by: str | None,
     risk: float,
     guarantee: float | None,
+    prevalence: tuple[float, ...] | None,
     seed: int,
     resamples: int,
 ) -> int:
@@ -204,6 +207,7 @@ def audit(
         by=by,
         risk=risk,
         guarantee=guarantee,
+        prevalence=prevalence,
         quiet=only_one_output(json_path, documents),
     )
     outputs = Outputs(
@@ -257,6 +261,7 @@ class AuditOptions:
     by: str | None
     risk: float
     guarantee: float | None
+    prevalence: tuple[float, ...] | None
     quiet: bool
 
 
@@ -303,6 +308,11 @@ def _read(file: str, options: AuditOptions) -> Loaded:
         loaded = _out_of_core(file, options.reading, quiet=options.quiet)
     if loaded is None:
         loaded = read(file, options=options.reading, labels=options.labels)
+    if options.prevalence is not None:
+        from calviz.core.predictions import at_prevalence
+
+        models = {n: at_prevalence(m, options.prevalence) for n, m in loaded.models.items()}
+        loaded = replace(loaded, models=models)
     unknown = [name for name in options.models if name not in loaded.models]
     if unknown:
         known = ", ".join(loaded.models)
@@ -431,6 +441,8 @@ def _record(audit: Audit, options: AuditOptions) -> dict[str, Any]:
     extra: dict[str, Any] = options.decisions.record(audit.sample)
     if audit.conventions is not None:
         extra["conventions"] = convention_records(audit.conventions)
+    if options.prevalence is not None:
+        extra["prevalence"] = list(options.prevalence)
     if audit.promise is not None:
         extra["threshold"] = audit.promise.to_dict()
     verdict = audit.evaluation.verdict

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, fields
 from functools import wraps
@@ -210,6 +211,27 @@ reduction_option = click.option(
     help="Which probability is judged: positive (the second of two classes, the default with two), "
     "top-label (the largest, the default otherwise), top-2 ..., within-top-2 ... or class:NAME.",
 )
+
+
+def _parsed_shares(
+    _context: click.Context, _parameter: click.Parameter, text: str | None
+) -> tuple[float, ...] | None:
+    if text is None:
+        return None
+    try:
+        return tuple(float(part) for part in text.split(","))
+    except ValueError:
+        raise OptionError(
+            f"--prevalence '{text}' is not a number, or one for each class."
+        ) from None
+
+
+prevalence_option = click.option(
+    "--prevalence",
+    metavar="SHARE[,SHARE]",
+    callback=_parsed_shares,
+    help="Weight the rows so that class 1 of two has this share, or each class its own.",
+)
 bins_option = click.option(
     "--bins",
     default=DEFAULT_BINS,
@@ -344,11 +366,11 @@ def _check(method: str, name: str) -> None:
 
 
 def _value(text: str) -> Any:
-    """Parse a JSON number, true, false (also True, False) or null; anything else is text."""
+    """Parse a JSON number (also .03), a list, true, false (also True, False) or null; anything else is text."""
     if text in ("True", "False"):
         return text == "True"
     try:
-        return json.loads(text)
+        return json.loads(re.sub(r"(^|[\[,\s-])\.(?=\d)", r"\g<1>0.", text))
     except json.JSONDecodeError:
         return text
 

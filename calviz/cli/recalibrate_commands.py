@@ -33,6 +33,7 @@ from calviz.cli.options import (
     method_options,
     one_model,
     parse_parameters,
+    prevalence_option,
     reading_options,
     reduction_option,
     sample_option,
@@ -49,6 +50,7 @@ if TYPE_CHECKING:
     from calviz.comparison.prediction_sets import PredictionSets
     from calviz.comparison.recalibrate_files import RecalibratedFiles
     from calviz.comparison.rows import Division
+    from calviz.core.predictions import Dataset
     from calviz.data import LabelFile, ReadingOptions
     from calviz.sample.safe_thresholds import RiskName
 
@@ -61,6 +63,11 @@ if TYPE_CHECKING:
 @fitting_options(judging=False)
 @method_options
 @click.option("--model", metavar="NAME", help="The model to use, if the file holds several.")
+@click.option(
+    "--unlabelled",
+    metavar="FILE",
+    help="With --method prior: rows without labels, from whose scores the new base rate is estimated.",
+)
 @click.option(
     "--out",
     cls=OutputOption,
@@ -89,6 +96,7 @@ def recalibrate(
     division: Division,
     options: tuple[str, ...],
     model: str | None,
+    unlabelled: str | None,
     out: str,
     sample: int | None,
     save_map: str | None,
@@ -112,7 +120,13 @@ def recalibrate(
     RECALIBRATORS[method]  # an unknown key is refused before the file is read
     check_output("--save-map", save_map)
     check_output("--save-snippet", save_snippet)
+    if unlabelled is not None and (method != "prior" or "prior" in parameters):
+        raise OptionError(
+            "--unlabelled estimates the base rate of --method prior, without --option."
+        )
     if why := why_drawn(file, sample, labels):
+        if unlabelled is not None:
+            raise OptionError("--unlabelled needs all rows of FILE in memory.")
         recalibrated = _recalibrate_files(
             file, method, why, out, sample, model, reading, division, parameters
         )
@@ -130,6 +144,8 @@ def recalibrate(
         loaded = read(file, options=reading, labels=labels)
         data = one_model(loaded, model)
     print_recognition(file, loaded)
+    if unlabelled is not None:
+        parameters["prior"] = {"base_rate": _estimated_rates(data, unlabelled, reading, division)}
     with naming(file, options=False):
         result = calibrate(data, method, division, parameters.get(method, {}))
     if result.recalibrator is not None and (remark := zero_words(result.recalibrator.describe())):
@@ -143,6 +159,23 @@ def recalibrate(
     with _saving(record, fitted, save_map, save_snippet):
         write_predictions(result.calibrated, out, types=loaded.types)
     return FINE
+
+
+def _estimated_rates(
+    data: Dataset, file: str, reading: ReadingOptions, division: Division
+) -> list[float]:
+    """Estimate the shares of the classes in a file without labels, and say them."""
+    from calviz.comparison.fitting import reading_of_unlabelled
+    from calviz.data import read
+    from calviz.recalibrators.prior import base_rates
+
+    with naming(file):
+        options = reading_of_unlabelled(data, reading)
+        other = one_model(read(file, options=options), None)
+        fit = division.rows(data).pairs[0][0]
+        rates = base_rates(data.take(fit), other)
+    say(rates.reading())
+    return list(rates.rates)
 
 
 @contextlib.contextmanager
@@ -440,6 +473,7 @@ def _record_sets(sets: PredictionSets) -> dict[str, Any]:
     metavar="SHARE",
     help="Instead: choose on this share of the rows.",
 )
+@prevalence_option
 @seed_option
 @click.option("--model", metavar="NAME", help="The model to use, if the file holds several.")
 @json_option
@@ -450,6 +484,7 @@ def threshold(
     risks: tuple[float, ...],
     names: tuple[RiskName, ...],
     model: str | None,
+    prevalence: tuple[float, ...] | None,
     json_path: str | None,
     labels: LabelFile | None,
     reading: ReadingOptions,
@@ -458,12 +493,15 @@ def threshold(
     """Choose the threshold that keeps most rows of FILE with a risk that is guaranteed on new rows, on some rows, and observe it on the others."""
     from calviz.cli.result_texts import print_recognition
     from calviz.comparison.guaranteed_thresholds import threshold as choose
+    from calviz.core.predictions import at_prevalence
     from calviz.data import read
 
     check_output("--json", json_path)
     with naming(file):
         loaded = read(file, options=reading, labels=labels)
         data = one_model(loaded, model)
+        if prevalence is not None:
+            data = at_prevalence(data, prevalence)
     with naming(file, options=False):
         choice = choose(data, list(risks), of=list(names), **options)
     if json_path is not None:
