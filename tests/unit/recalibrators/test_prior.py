@@ -192,8 +192,12 @@ def test_inverse_of_a_monotone_map(key, given):
     np.testing.assert_array_equal(loaded.inverse(wanted), raw)
     program = {}
     exec(compile(fitted.snippet(), "snippet", "exec"), program)
-    # On a flat piece, rounding decides which end is found.
-    np.testing.assert_allclose(mapped(program["inverse"](wanted)), mapped(raw), atol=1e-6)
+    back = program["inverse"](wanted)
+    X = columns(back) if given == "probabilities" else columns(back) * [[0, 1]]
+    assert (program["recalibrate"](X)[:, 1] >= wanted - 1e-15).all()
+    if key not in ("venn-abers", "scaling-binning"):
+        # On their flat pieces, rounding decides which end is found.
+        np.testing.assert_allclose(back, raw, rtol=1e-5, atol=1e-7)
 
 
 def test_the_inverse_of_an_offset_by_hand():
