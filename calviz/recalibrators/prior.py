@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from scipy.optimize import brentq
+from scipy.special import logsumexp
 from scipy.stats import chi2
 
 from calviz.core.blocks import (
@@ -19,10 +20,10 @@ from calviz.core.blocks import (
     row_weights,
 )
 from calviz.core.claims import claim
-from calviz.core.entry_specs import Input, recalibrator
+from calviz.core.entry_specs import FloorChoice, Input, recalibrator
 from calviz.core.errors import InputError, NotAvailable, OptionError, shortened
 from calviz.core.predictions import Dataset, Predictions, checked_rates
-from calviz.core.probabilities import Scores, row_sums
+from calviz.core.probabilities import Scores, softmax
 from calviz.core.words import counted, percent, shorten
 from calviz.recalibrators.base import BaseRecalibrator, always
 from calviz.recalibrators.maps import Numbers, array_source, learned
@@ -39,6 +40,7 @@ CHANGED = 0.01
     key="prior",
     label="New base rate",
     family="Parametric",
+    needs="logits",
     reference="Saerens, Latinne & Decaestecker 2002, eq. 2.4; Elkan 2001, theorem 2",
     formula=r"\hat p_k \propto p_k\, e^{b_k},\ b_k = \log(\pi'_k / \pi_k)",
     left_out=always(
@@ -58,6 +60,8 @@ class PriorShift(BaseRecalibrator):
     mean : float or list of float, optional
         Instead: what the mean probability of class 1, or of each class, is to be over the calibration rows. Without both, the share of
         each class among these rows.
+    floor : float, "auto" or None
+        Value that an exact probability of 0 counts as in logarithms, as in `TemperatureScaling`.
     input : {"probabilities", "logits"}
         What X holds.
 
@@ -69,6 +73,7 @@ class PriorShift(BaseRecalibrator):
 
     base_rate: Any = None
     mean: Any = None
+    floor: FloorChoice = "auto"
     input: Input = "probabilities"
     offsets_: FloatArray = learned(Numbers(("K",)))
 
@@ -114,13 +119,11 @@ class PriorShift(BaseRecalibrator):
             )
 
     def _apply(self, block: FloatArray) -> FloatArray:
-        block *= np.exp(self.offsets_ - self.offsets_.max()).astype(block.dtype)
-        block /= row_sums(block)[:, None]
-        return block
+        block += self.offsets_.astype(block.dtype)
+        return softmax(block)
 
     def _source(self, name: str) -> str:
-        factors = array_source(np.exp(self.offsets_ - self.offsets_.max()))
-        return f"def {name}_of(p):\n    out = p * {factors}\n    return out / out.sum(axis=1, keepdims=True)\n"
+        return f"def {name}_of(z):\n    return softmax(z + {array_source(self.offsets_)})\n"
 
     def _described(self) -> dict[str, Any]:
         """Return the offset of class 1, or those of all classes."""
@@ -131,37 +134,30 @@ class PriorShift(BaseRecalibrator):
 def _sums(
     scores: Scores, offsets: FloatArray, weights: FloatArray | None
 ) -> tuple[float, FloatArray, FloatArray]:
-    """Means over the rows of ``log sum_k p_k exp(b_k)``, of the shifted probabilities (K,), and of their products (K, K)."""
+    """Means over the rows of ``log sum_k exp(z_k + b_k)``, of its derivatives p (K,), and of their products (K, K)."""
     n, k = scores.shape
     normaliser, mean, product = 0.0, np.zeros(k), np.zeros((k, k))
-    shift = float(offsets.max())
     for rows in row_blocks(scores.array):
-        block = scores.block(rows, np.float64) * np.exp(offsets - shift)
-        total = row_sums(block)
-        block /= total[:, None]
-        own = np.ones(total.size) if weights is None else weights[rows]
-        normaliser += float(own @ np.log(total))
-        mean += own @ block
-        product += block.T @ (own[:, None] * block)
-    return normaliser / n + shift, mean / n, product / n
+        block = scores.block(rows, np.float64) + offsets
+        own = np.ones(block.shape[0]) if weights is None else weights[rows]
+        normaliser += float(own @ logsumexp(block, axis=1))
+        shifted = softmax(block)
+        mean += own @ shifted
+        product += shifted.T @ (own[:, None] * shifted)
+    return normaliser / n, mean / n, product / n
 
 
 def offsets_to(scores: Scores, target: FloatArray, weights: FloatArray | None) -> FloatArray:
-    """Offsets b, shape (K,), with which the mean of ``softmax(log p + b)`` is the target, shape (K,).
+    """Offsets b, shape (K,), with which the mean of ``softmax(z + b)`` is the target, shape (K,).
 
-    They minimise ``mean log sum_k p_k exp(b_k) - target @ b``, which is convex; by Newton's method.
-
-    Raises
-    ------
-    InputError
-        If no offsets reach the target, because scores of exactly 0 and 1 do not move.
+    They minimise ``mean log sum_k exp(z_k + b_k) - target @ b``, which is convex; by Newton's method with backtracking.
     """
     offsets = np.zeros(target.size)
     value, mean, product = _sums(scores, offsets, weights)
     for _ in range(200):
         gradient = mean - target
         if np.abs(gradient).max() <= _CLOSE:
-            return offsets
+            break
         hessian = np.diag(mean) - product
         step = np.append(0.0, np.linalg.lstsq(hessian[1:, 1:], -gradient[1:], rcond=None)[0])
         step *= min(1.0, 20 / max(np.abs(step).max(), 1e-300))
@@ -169,18 +165,13 @@ def offsets_to(scores: Scores, target: FloatArray, weights: FloatArray | None) -
             tried = offsets + step
             new = _sums(scores, tried, weights)
             # Near the minimum, the value no longer tells two points apart; the gradient does.
-            smaller = np.abs(new[1] - target).max() < np.abs(gradient).max()
-            if new[0] - target @ tried < value - target @ offsets or smaller:
+            nearer = np.abs(new[1] - target).max() < np.abs(gradient).max()
+            if nearer or new[0] - target @ tried < value - target @ offsets:
                 break
             step /= 2
         else:
             break
         offsets, (value, mean, product) = tried, new
-    if np.abs(mean - target).max() > 1e-9:
-        raise InputError(
-            "no offset gives the scores this mean: those of exactly 0 and 1 do not move",
-            remedy="choose a mean between the share of scores of 1 and that of scores above 0",
-        )
     return offsets
 
 
