@@ -257,7 +257,8 @@ def threshold(
     chosen, judged = (Sample.of(data.take(rows), reduction=reduction) for rows in divided.pairs[0])
     about = ""
     if names[0] in _OF_CLASS:
-        chosen, judged = decidable(chosen), decidable(judged)
+        chosen = decidable(chosen)
+        judged = judged.but(reduction=chosen.reduction)
         about = judged.data.class_names[judged.reduction.class_index(judged.data)]
     scaled = [(t - r.least) / r.unit for t, r in zip(targets, risks, strict=True)]
     names_of_groups = () if by is None else data.groups[by].levels
