@@ -33,7 +33,7 @@ _CLOSE = 1e-13
 #: Standard errors from which a mean score differs visibly from the share of its class.
 _VISIBLE = 4.0
 #: Level of the test of `BaseRates.changed`.
-CHANGED = 0.01
+CHANGED = 0.005
 
 
 @recalibrator(
@@ -216,7 +216,7 @@ class BaseRates:
         "base-rate",
         says="The scores within the classes have changed too, beyond chance: a new base rate alone does not explain these rows.",
         chosen="the shares of the classes",
-        adjusted="chi-square test with a degree of freedom less for each share that is estimated, at 1 %",
+        adjusted="chi-square test with a degree of freedom less for each share that is estimated, at 0.5 %",
     )
     def reading(self) -> str:
         """The estimates, whether they agree, and whether a new base rate is enough, in sentences."""
@@ -343,6 +343,8 @@ def _moments(
     np.add.at(of_class, (cells[0], labelled.labels), own)
     n_class = effective_number(own) * of_class.sum(axis=0) / own.sum()
     of_class /= of_class.sum(axis=0)
+    # A cell without rows of a class is not impossible for it: half a row in each, for the variance.
+    likely = (of_class * n_class + 0.5) / (n_class + 0.5 * size)
     other = row_weights(unlabelled.weights, unlabelled.n)
     seen = np.bincount(cells[1], other, minlength=size) / other.sum()
     n_seen = effective_number(other)
@@ -351,10 +353,9 @@ def _moments(
     gap = (seen - of_class[:, 0])[:-1]
     rates = np.full(k, 1 / k)
     for _ in range(20):
-        expected = of_class @ rates
-        spread = _spread(expected) / n_seen
+        spread = _spread(likely @ rates) / n_seen
         for j in range(k):
-            spread += rates[j] ** 2 * _spread(of_class[:, j]) / n_class[j]
+            spread += rates[j] ** 2 * _spread(likely[:, j]) / n_class[j]
         inverse = np.linalg.pinv(spread[:-1, :-1], hermitian=True)
         covariance = np.linalg.pinv(design.T @ inverse @ design, hermitian=True)
         found = covariance @ (design.T @ (inverse @ gap))
@@ -375,7 +376,7 @@ def _cells(probs: Sequence[FloatArray], rows: int) -> tuple[list[IntArray], int]
     """Cells of the rows of two sets: of two classes up to ten of equal mass, of more the predicted class, in two halves by confidence."""
     if probs[0].shape[1] == 2:
         score = [p[:, 1].astype(np.float64) for p in probs]
-        count = int(np.clip(rows // 20, 2, 10))
+        count = int(np.clip(rows // 50, 2, 10))
         inner = np.linspace(0, 1, count + 1)[1:-1]
         edges = np.unique(np.quantile(np.concatenate(score), inner))
         cells = [np.searchsorted(edges, s, side="left") for s in score]
