@@ -3,7 +3,7 @@
 Start with `audit`, which takes labels and the output of ``predict_proba``, or predictions.
 
 - Data: `Predictions` (`from_arrays`, `from_multilabel`, `from_estimator`, `from_frame`), `ConfidencePredictions`; `load` reads a file or a folder of logs; `profile` summarises any number of rows.
-- Evaluation: `audit`, `verdict`, `explain`, `evaluate`; `slices` and `over_time` show for whom and since when; `conventions` computes the ECE of other libraries.
+- Evaluation: `audit`, `verdict`, `explain`, `evaluate`; `slices` and `over_time` show for whom and since when, `Watch` alarms; `conventions` computes the ECE of other libraries.
 - Recalibration: `compare`, `recalibrate`, `learning_curve`; `load_map` loads a saved map; for more rows than fit into memory, `sample_rows` and `recalibrate_files`; `Calibrated` and `recalibrators` are scikit-learn estimators.
 - Choice of a model, and sets of plausible classes: `compare_models`, `prediction_sets`.
 - Output: `figures`, `scorer`, and `integrations` (MLflow, Weights & Biases, pytest).
@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from calviz.recalibrators.base import load_map
     from calviz.sample.slices import slices
     from calviz.verdicts.analysis import audit, conventions, evaluate, explain, scorer, verdict
+    from calviz.verdicts.watching import Watch
 
 
 __all__ = [
@@ -52,6 +53,7 @@ __all__ = [
     "Predictions",
     "Profile",
     "Reduction",
+    "Watch",
     "__version__",
     "audit",
     "compare",
@@ -84,6 +86,7 @@ _HOMES = {
     "Predictions": "calviz.core.predictions",
     "Profile": "calviz.core.profile",
     "Reduction": "calviz.core.events",
+    "Watch": "calviz.verdicts.watching",
     "audit": "calviz.verdicts.analysis",
     "compare": "calviz.comparison.compare",
     "compare_models": "calviz.comparison.compare_models",
