@@ -3,7 +3,7 @@
 Start with `audit`, which takes labels and the output of ``predict_proba``, or predictions.
 
 - Data: `Predictions` (`from_arrays`, `from_multilabel`, `from_estimator`, `from_frame`), `ConfidencePredictions`; `load` reads a file or a folder of logs; `profile` summarises any number of rows.
-- Evaluation: `audit`, `verdict`, `explain`, `evaluate`; `slices` and `over_time` show for whom and since when, `Watch` alarms; `conventions` computes the ECE of other libraries.
+- Evaluation: `audit`, `verdict`, `explain`, `evaluate`; `slices` and `over_time` show for whom and since when, `Watch` alarms, `expected` needs no labels yet; `conventions` computes the ECE of other libraries.
 - Recalibration: `compare`, `recalibrate`, `learning_curve`; `load_map` loads a saved map; for more rows than fit into memory, `sample_rows` and `recalibrate_files`; `Calibrated` and `recalibrators` are scikit-learn estimators.
 - Choice of a model, and sets of plausible classes: `compare_models`, `prediction_sets`.
 - Output: `figures`, `scorer`, and `integrations` (MLflow, Weights & Biases, pytest).
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from calviz.comparison.calibrated import Calibrated
     from calviz.comparison.compare import compare
     from calviz.comparison.compare_models import compare_models
+    from calviz.comparison.expected import expected
     from calviz.comparison.fitting import recalibrate
     from calviz.comparison.learning_curves import learning_curve
     from calviz.comparison.over_time import over_time
@@ -60,6 +61,7 @@ __all__ = [
     "compare_models",
     "conventions",
     "evaluate",
+    "expected",
     "explain",
     "figures",
     "integrations",
@@ -92,6 +94,7 @@ _HOMES = {
     "compare_models": "calviz.comparison.compare_models",
     "conventions": "calviz.verdicts.analysis",
     "evaluate": "calviz.verdicts.analysis",
+    "expected": "calviz.comparison.expected",
     "explain": "calviz.verdicts.analysis",
     "learning_curve": "calviz.comparison.learning_curves",
     "load": "calviz.data",

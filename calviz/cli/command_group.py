@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 _COMMANDS = {
     "calviz.cli.audit": ("audit",),
     "calviz.cli.compare_commands": ("arena", "compare", "compare-models", "over-time", "watch"),
-    "calviz.cli.recalibrate_commands": ("apply", "recalibrate", "sets"),
+    "calviz.cli.recalibrate_commands": ("apply", "expected", "recalibrate", "sets"),
     "calviz.cli.service_commands": ("app", "formats", "merge", "methods", "metrics", "profile"),
 }
 #: Exit codes: success; a --fail-on threshold is crossed; wrong input or arguments.
