@@ -3,7 +3,7 @@
 Start with `audit`, which takes labels and the output of ``predict_proba``, or predictions.
 
 - Data: `Predictions` (`from_arrays`, `from_multilabel`, `from_estimator`, `from_frame`), `ConfidencePredictions`; `load` reads a file or a folder of logs; `profile` summarises any number of rows.
-- Evaluation: `audit`, `verdict`, `explain`, `evaluate`; `slices` and `over_time` show for whom and since when; `conventions` computes the ECE of other libraries.
+- Evaluation: `audit`, `verdict`, `explain`, `evaluate`; `slices` and `over_time` show for whom and since when, `Watch` alarms, `expected` needs no labels yet; `conventions` computes the ECE of other libraries.
 - Recalibration: `compare`, `recalibrate`, `learning_curve`; `load_map` loads a saved map; for more rows than fit into memory, `sample_rows` and `recalibrate_files`; `Calibrated` and `recalibrators` are scikit-learn estimators.
 - Choice of a model, and sets of plausible classes: `compare_models`, `prediction_sets`.
 - Decisions: `threshold` with a guarantee; other shares of the classes: `at_prevalence`, `base_rates`.
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from calviz.comparison.calibrated import Calibrated
     from calviz.comparison.compare import compare
     from calviz.comparison.compare_models import compare_models
+    from calviz.comparison.expected import expected
     from calviz.comparison.fitting import recalibrate
     from calviz.comparison.guaranteed_thresholds import threshold
     from calviz.comparison.learning_curves import learning_curve
@@ -47,6 +48,7 @@ if TYPE_CHECKING:
     from calviz.recalibrators.prior import base_rates
     from calviz.sample.slices import slices
     from calviz.verdicts.analysis import audit, conventions, evaluate, explain, scorer, verdict
+    from calviz.verdicts.watching import Watch
 
 
 __all__ = [
@@ -55,6 +57,7 @@ __all__ = [
     "Predictions",
     "Profile",
     "Reduction",
+    "Watch",
     "__version__",
     "at_prevalence",
     "audit",
@@ -63,6 +66,7 @@ __all__ = [
     "compare_models",
     "conventions",
     "evaluate",
+    "expected",
     "explain",
     "figures",
     "integrations",
@@ -90,6 +94,7 @@ _HOMES = {
     "Predictions": "calviz.core.predictions",
     "Profile": "calviz.core.profile",
     "Reduction": "calviz.core.events",
+    "Watch": "calviz.verdicts.watching",
     "at_prevalence": "calviz.core.predictions",
     "audit": "calviz.verdicts.analysis",
     "base_rates": "calviz.recalibrators.prior",
@@ -97,6 +102,7 @@ _HOMES = {
     "compare_models": "calviz.comparison.compare_models",
     "conventions": "calviz.verdicts.analysis",
     "evaluate": "calviz.verdicts.analysis",
+    "expected": "calviz.comparison.expected",
     "explain": "calviz.verdicts.analysis",
     "learning_curve": "calviz.comparison.learning_curves",
     "load": "calviz.data",

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
 from calviz.cli.command_group import (
+    CROSSED,
     FINE,
     OutputOption,
     check_output,
@@ -423,6 +425,80 @@ def over_time(
 
         write_json(over_time_record(result, file=file, digest=loaded.digest), json_path)
     return FINE
+
+
+# ---- Watching
+
+
+@click.command()
+@click.argument("file", metavar="FILE")
+@click.option(
+    "--state",
+    required=True,
+    metavar="STATE",
+    help="File with the looks so far: made if there is none, otherwise continued.",
+)
+@click.option(
+    "--alpha",
+    type=float,
+    help="Chance of a false alarm over all looks together; 0.05 for a new state.",
+)
+@click.option(
+    "--when",
+    metavar="NAME",
+    help="Name of the look; by default each day of the time column is one, or all rows are.",
+)
+@click.option("--split", metavar="NAME", help="Only the rows of this split.")
+@reduction_option
+@click.option("--model", metavar="NAME", help="The model to use, if the file holds several.")
+@json_option
+@reading_options
+def watch(
+    file: str,
+    state: str,
+    alpha: float | None,
+    when: str | None,
+    split: str | None,
+    reduction: Reduction | None,
+    model: str | None,
+    json_path: str | None,
+    reading: ReadingOptions,
+) -> int:
+    """Look at new rows of FILE, and alarm (exit code 1) once the scores are no longer calibrated.
+
+    The chance of a false alarm is at most alpha over all looks together, however many there are. A look that STATE has counted
+    is not counted again.
+    """
+    from calviz.cli.result_texts import print_recognition
+    from calviz.data import read
+    from calviz.sample.sample import Sample
+    from calviz.verdicts.watching import ALPHA, Watch
+
+    check_output("--json", json_path)
+    if Path(state).exists():
+        watched = Watch.load(state)
+        if alpha not in (None, watched.alpha):
+            raise OptionError(f"--alpha {alpha:g}: {state} was begun with {watched.alpha:g}.")
+        if reduction is not None and reduction != watched.reduction:
+            raise OptionError(f"--reduction {reduction.key}: {state} was begun with another one.")
+    else:
+        watched = Watch(ALPHA if alpha is None else alpha, reduction)
+    check_output("--state", state)
+    with naming(file):
+        loaded = read(file, options=reading)
+    quiet = json_path == "-"
+    if not quiet:
+        print_recognition(file, loaded)
+    with naming(file):
+        now = watched.add(
+            Sample.of(one_model(loaded, model), split=split, reduction=watched.reduction), when
+        )
+    watched.save(state)
+    if not quiet:
+        click.echo(f"\n{now}")
+    if json_path is not None:
+        write_json(now.to_dict(), json_path)
+    return CROSSED if now.alarm else FINE
 
 
 # ---- Arena

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 from collections.abc import Iterator
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -316,6 +316,80 @@ def _checked_map(path: str) -> Any:
     with naming(path):
         load_map(record)
     return record
+
+
+# ---- Before labels come
+
+
+@click.command()
+@click.argument("file", metavar="FILE")
+@click.option(
+    "--map",
+    "map_path",
+    metavar="MAP",
+    help="A saved map of the model, as from recalibrate --save-map; it is taken to be true.",
+)
+@click.option(
+    "--labelled-split",
+    metavar="NAME",
+    help="The split whose labels are known; a map is fitted on it, and the other rows are estimated.",
+)
+@click.option("--method", metavar="KEY", help="The recalibrator fitted on the labelled split.")
+@click.option(
+    "--confidence", type=float, default=0.95, show_default=True, help="Level of the intervals."
+)
+@click.option("--seed", type=int, default=0, show_default=True, help="Seed of the drawn labels.")
+@click.option("--model", metavar="NAME", help="The model to use, if the file holds several.")
+@json_option
+@reading_options
+def expected(
+    file: str,
+    map_path: str | None,
+    labelled_split: str | None,
+    method: str | None,
+    confidence: float,
+    seed: int,
+    model: str | None,
+    json_path: str | None,
+    reading: ReadingOptions,
+) -> int:
+    """Estimate the performance of FILE before its labels come: accuracy, F1, AUROC, Brier score, NLL, with intervals.
+
+    Without --map or --labelled-split, the probabilities of FILE are taken to be calibrated.
+    """
+    from calviz.cli.result_texts import print_recognition
+    from calviz.comparison.expected import expected
+    from calviz.comparison.fitting import reading_for_map
+    from calviz.data import read
+    from calviz.data.loaded import DROP_MISSING, ReadingForMap
+
+    check_output("--json", json_path)
+    if map_path is not None and labelled_split is not None:
+        raise OptionError("--map and --labelled-split exclude each other.")
+    if method is not None and labelled_split is None:
+        raise OptionError("--method is the map fitted on --labelled-split NAME.")
+    record = None if map_path is None else _checked_map(map_path)
+    options = ReadingForMap.of(reading, ()) if record is None else reading_for_map(record, reading)
+    with naming(file):
+        loaded = read(file, options=options)
+        rows, labelled = one_model(loaded, model), None
+        if labelled_split is not None:
+            rows.split(labelled_split)  # refused if there is none
+            assert rows.splits is not None
+            rows = rows.take(~rows.splits.mask(labelled_split))
+            complete = replace(reading, repair=(*reading.repair, DROP_MISSING.key))
+            labelled = one_model(read(file, options=complete), model).split(labelled_split)
+    if json_path != "-":
+        print_recognition(file, loaded)
+    with naming(file):
+        result = expected(
+            rows, map=record, labelled=labelled, method=method, confidence=confidence, seed=seed
+        )
+    if json_path != "-":
+        click.echo(f"\n{result}")
+    if json_path is not None:
+        write_json(result.to_dict(), json_path)
+    return FINE
 
 
 # ---- Prediction sets
