@@ -22,8 +22,7 @@ from calviz.data.column_names import by_prefix
 from calviz.data.header_classes import without_common_words
 from calviz.data.labels import class_key, event_of, is_event_first, no_event_of
 from calviz.data.reading import of_table, one_model, options_of
-from calviz.data.reshaping import reshaped
-from calviz.data.rows_in_memory import ArrowRows, columns_of, flattened
+from calviz.data.rows_in_memory import arrow_rows, flattened, reshaped
 
 # ---- Arrays
 
@@ -463,12 +462,8 @@ def from_frame(frame: Any, *, model: str | None = None, name: str, **options: An
         data = flattened(_arrow(frame))
         if not data.num_rows:
             raise InputError("the frame has no rows", remedy="give at least one")
-        table = ArrowRows(
-            format=f"{type(frame).__module__.partition('.')[0]} frame",
-            columns=columns_of(data, "the frame has"),
-            holder="frame",
-            data=data,
-        )
+        tool = f"{type(frame).__module__.partition('.')[0]} frame"
+        table = arrow_rows(data, "the frame has", format=tool, holder="frame")
         try:
             return one_model(of_table(reshaped(table), reading, name=name), model)
         except InputError as error:

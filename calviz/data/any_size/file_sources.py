@@ -36,7 +36,7 @@ from calviz.data.reading import read
 from calviz.data.recognition import recognise
 from calviz.data.refusals import Problem, check_columns, error_of_file
 from calviz.data.roles import ColumnRoles, Confidence, ScoreColumns
-from calviz.data.rows_in_memory import ArrowRows, columns_of
+from calviz.data.rows_in_memory import ArrowRows, arrow_rows
 
 if TYPE_CHECKING:
     import narwhals as nw
@@ -370,7 +370,7 @@ def profile_layout(
             raise OptionError(f"there is no column '{shortened(name)}'; {known_columns(names)}.")
     if time:
         _check_dates(head.column(time).to_pylist(), time)
-    table = ArrowRows(format="table", columns=columns_of(head, "the table has"), data=head)
+    table = arrow_rows(head, "the table has", format="table")
     with np.errstate(all="ignore"):
         roles = recognise(table, options)
     common: dict[str, Any] = {

@@ -14,8 +14,7 @@ from calviz.core.errors import InputError
 from calviz.core.limits import MAX_ARRAY, MAX_ROWS
 from calviz.data.format import FORMATS, Format, Source, Table
 from calviz.data.loaded import damaged, no_rows
-from calviz.data.reshaping import reshaped
-from calviz.data.rows_in_memory import ArrowRows, columns_of
+from calviz.data.rows_in_memory import arrow_rows, reshaped
 
 _REMEDY = "save a data frame: saveRDS(frame, file), or write it as CSV"
 
@@ -41,10 +40,7 @@ def open_rds(source: Source) -> Table:
     if not rows:
         raise no_rows()
     MAX_ROWS.check(rows, f"the frame has {rows:,} rows")
-    data_of = pa.table(columns)
-    return reshaped(
-        ArrowRows(format="R (rds)", columns=columns_of(data_of, "the frame has"), data=data_of)
-    )
+    return reshaped(arrow_rows(pa.table(columns), "the frame has", format="R (rds)"))
 
 
 @dataclass

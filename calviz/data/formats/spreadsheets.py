@@ -21,8 +21,7 @@ from calviz.core.limits import MAX_JSON, MAX_ROWS, check_expansion
 from calviz.data.format import FORMATS, ZIP_DAMAGE, Format, Source, Table, open_zip
 from calviz.data.formats.table_formats import table_of_cells
 from calviz.data.loaded import Notice, damaged, no_rows, short
-from calviz.data.reshaping import reshaped
-from calviz.data.rows_in_memory import ArrowRows, columns_of
+from calviz.data.rows_in_memory import arrow_rows, reshaped
 
 _HEAD = re.compile(rb"PK\x03\x04.{26}(?:\[Content_Types\]\.xml|docProps/|_rels/|xl/)", re.DOTALL)
 #: Python's objects for the cells need this many times the size of the text, and each place of the grid this many bytes.
@@ -64,15 +63,8 @@ def open_workbook(source: Source) -> Table:
     if others := [f"'{short(other)}'" for other in book.sheets if other != name]:
         text = f"the sheet '{short(name)}' is read, and not {', '.join(others[:8])}: name another one to read it (--sheet, sheet=)"
         notices.append(Notice.LEFT_OUT.finding("info", text))
-    return reshaped(
-        ArrowRows(
-            format=f"Excel, sheet '{short(name)}'",
-            columns=columns_of(data, "the sheet has"),
-            named=named,
-            notices=notices,
-            data=data,
-        )
-    )
+    tool = f"Excel, sheet '{short(name)}'"
+    return reshaped(arrow_rows(data, "the sheet has", format=tool, named=named, notices=notices))
 
 
 def _chosen(sheets: Mapping[str, list[_Row]], named: str | None) -> tuple[str, list[_Row]]:

@@ -14,8 +14,7 @@ from calviz.core.limits import MAX_COLUMNS, MAX_JSON, MAX_ROWS, check_expansion
 from calviz.data.csv_table import open_csv
 from calviz.data.format import FORMATS, Format, Source, Table, without_bom
 from calviz.data.questions import questions_of, table_of
-from calviz.data.reshaping import reshaped
-from calviz.data.rows_in_memory import ArrowRows, columns_of, flat, flattened
+from calviz.data.rows_in_memory import arrow_rows, flat, flattened, reshaped
 
 _KEY = re.compile(rb'"([^"\\]*(?:\\.[^"\\]*)*)"\s*:', re.DOTALL)
 _KEY_BLOCK = 1 << 20
@@ -56,15 +55,7 @@ def open_json(source: Source) -> Table:
     tool = "JSON" if is_list else "JSON Lines"
     if (questions := questions_of(table)) is not None:
         return table_of(questions, tool)
-    return reshaped(
-        ArrowRows(
-            format=tool,
-            columns=columns_of(table, "the objects have"),
-            named=named,
-            data=table,
-            lines=lines,
-        )
-    )
+    return reshaped(arrow_rows(table, "the objects have", format=tool, named=named, lines=lines))
 
 
 def first_character(head: bytes) -> bytes:

@@ -14,7 +14,7 @@ from calviz.core.limits import MAX_COLUMNS, MAX_JSON, MAX_ROWS
 from calviz.data.csv_dialect import decode, encoding_of, is_integer
 from calviz.data.format import FORMATS, Format, Source, Table, without_bom
 from calviz.data.loaded import no_rows, short
-from calviz.data.rows_in_memory import ArrowRows, columns_of
+from calviz.data.rows_in_memory import ArrowRows, arrow_rows
 
 #: Python's objects for the cells need this many times the size of the text.
 _ROOM = 8
@@ -47,12 +47,7 @@ def _table(
         raise no_rows()
     MAX_ROWS.check(len(lines), f"the file has {len(lines):,} rows")
     data = pa.table({name: cells[name] for name in names})
-    return ArrowRows(
-        format=tool,
-        columns=columns_of(data, "the file has"),
-        data=data,
-        lines=np.array(lines, dtype=np.int64),
-    )
+    return arrow_rows(data, "the file has", format=tool, lines=np.array(lines, dtype=np.int64))
 
 
 def _numbers(cells: Sequence[str], name: str, lines: Sequence[int]) -> Any:
