@@ -16,6 +16,7 @@ from calviz.core.probabilities import RENORMALISE, RowsInRange
 from calviz.core.probabilities import softmax_probabilities as softmax
 from calviz.core.row_columns import Factor, Kind
 from calviz.data import labels, refusals
+from calviz.data.column_names import is_missing
 from calviz.data.format import Fetched, Table
 from calviz.data.label_columns import are_several
 from calviz.data.labels import as_numbers, joint_classes, one_dimensional
@@ -458,7 +459,7 @@ class _Builder:
             return np.zeros(len(fetched.scores[0]), dtype=bool)
         values = fetched.columns[column]
         if isinstance(values, Factor):
-            blank = [labels.is_missing(level.strip()) for level in values.levels]
+            blank = [is_missing(level.strip()) for level in values.levels]
             return np.array(blank, dtype=bool)[values.codes]
         missing: BoolArray = np.isnan(np.asarray(values, dtype=np.float64).reshape(len(values)))
         return missing

@@ -17,7 +17,7 @@ from calviz.core.blocks import FloatArray
 from calviz.core.errors import Finding, InputError
 from calviz.core.limits import MAX_ARRAY, MAX_CLASSES, MAX_DOUBLE_CELLS, MAX_LINE, MAX_ROWS
 from calviz.core.row_columns import Factor
-from calviz.data.column_names import LABELS, count_scores, plain
+from calviz.data.column_names import LABELS, MISSING_LABELS, count_scores, plain
 from calviz.data.csv_dialect import (
     MISSING_WORDS,
     BadCell,
@@ -36,7 +36,6 @@ from calviz.data.csv_dialect import (
     sniff,
 )
 from calviz.data.format import HEAD_BYTES, Column, Fetched, Source, Table, allocate, without_bom
-from calviz.data.labels import MISSING_LABELS
 from calviz.data.loaded import NAMED, Notice, no_rows, short
 
 if TYPE_CHECKING:

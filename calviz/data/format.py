@@ -39,7 +39,7 @@ from calviz.core.probabilities import SCORE_SLACK, RowsInRange, from_0_to_1
 from calviz.core.registry import Registry
 from calviz.core.row_columns import Factor
 from calviz.data import column_names
-from calviz.data.labels import class_key, event_of, is_missing
+from calviz.data.column_names import class_key, event_of, is_missing
 from calviz.data.loaded import damaged
 
 if TYPE_CHECKING:

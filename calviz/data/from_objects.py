@@ -18,9 +18,14 @@ from calviz.core.errors import (
     shortened,
 )
 from calviz.core.predictions import Dataset, Predictions
-from calviz.data.column_names import by_prefix
-from calviz.data.header_classes import without_common_words
-from calviz.data.labels import class_key, event_of, is_event_first, no_event_of
+from calviz.data.column_names import (
+    by_prefix,
+    class_key,
+    event_of,
+    is_event_first,
+    no_event_of,
+    without_common_words,
+)
 from calviz.data.reading import of_table, one_model, options_of
 from calviz.data.rows_in_memory import arrow_rows, flattened, reshaped
 

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import math
-import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,29 +12,10 @@ import numpy.typing as npt
 from calviz.core.blocks import BoolArray, IntArray
 from calviz.core.errors import InputError, Reading
 from calviz.core.row_columns import Factor
+from calviz.data.column_names import class_key, event_of, is_missing, no_event_of, whole
 from calviz.data.loaded import short
 
-# ---- Convert the labels of a file to class indices.
-
-
-#: Pairs of words for two classes; the second is the event.
-PAIRS = (
-    ("false", "true"), ("no", "yes"), ("n", "y"), ("f", "t"), ("neg", "pos"), ("-", "+"),
-    ("negative", "positive"), ("absent", "present"), ("control", "case"), ("off", "on"),
-    ("fail", "pass"), ("healthy", "sick"), ("benign", "malignant"), ("ham", "spam"),
-    ("loss", "win"), ("wrong", "right"), ("incorrect", "correct"), ("alive", "dead"), ("good", "bad"),
-    ("survived", "died"), ("0", "1"), ("-1", "1"), ("1", "2"),
-)  # fmt: skip
-#: Words for what a risk model predicts: the event, whatever the other class is called.
-EVENT_WORDS = frozenset((
-    "died", "dead", "death", "deceased", "bad", "default", "defaulted", "fraud", "fraudulent", "churn", "churned",
-    "relapse", "relapsed", "recurrence", "readmitted", "malignant", "diseased", "sick", "spam", "toxic", "attack",
-    "positive", "yes", "true", "event", "case",
-))  # fmt: skip
-#: Words for a missing label, in lower case, unless a class has that name.
-MISSING_LABELS = ("", "nan", "na", "n/a", "none", "null", "<na>")
-#: At most 18 digits: longer numbers are not class indices, and Python refuses very long ones.
-_WHOLE = re.compile(r"([+-]?\d{1,18})(?:\.0*)?", re.ASCII)
+# ---- Class indices
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,53 +50,6 @@ class Labels:
         first, second = self.class_names
         notice = f"'{short(column)}' was read as the score of class '{short(first)}'"
         return Labels(indices, self.form, (second, first), notice)
-
-
-def class_key(text: str) -> str:
-    """Spell a class so that labels and names of columns can be compared: whole numbers as such, words without case.
-
-    >>> class_key(" 1.0"), class_key("True"), class_key("Low risk")
-    ('1', 'true', 'low risk')
-    """
-    text = text.strip()
-    return text.casefold() if (number := whole(text)) is None else str(number)
-
-
-def event_of(classes: Iterable[str]) -> str | None:
-    """Return the event of two classes, as `class_key` spells them, or of one that could be; None if no word says which it is.
-
-    >>> event_of({"no", "yes"}), event_of({"alive", "dead"}), event_of({"m", "b"})
-    ('yes', 'dead', None)
-    """
-    words = {*classes}
-    if not 1 <= len(words) <= 2:
-        return None
-    if (pair := next((p for p in PAIRS if words <= {*p}), None)) is not None:
-        return pair[1]
-    known = words & EVENT_WORDS
-    return known.pop() if len(words) == 2 and len(known) == 1 else None
-
-
-def no_event_of(classes: Iterable[str]) -> str | None:
-    """Return the class beside the event, as `class_key` spells it; None if no word says which it is.
-
-    >>> no_event_of({"yes"}), no_event_of({"paid", "default"})
-    ('no', 'paid')
-    """
-    words = {*classes}
-    happened = event_of(words)
-    pair = next((p for p in PAIRS if words <= {*p}), ())
-    return next((w for w in (*(words - {happened or ""}), *pair) if w != happened), None)
-
-
-def is_event_first(classes: Sequence[str]) -> bool:
-    """Whether the first of two classes is the event, which comes last as the positive class.
-
-    >>> is_event_first(["Yes", "No"]), is_event_first(["no", "yes"]), is_event_first(["b", "a"])
-    (True, False, False)
-    """
-    spelled = [class_key(name) for name in classes]
-    return len(spelled) == len({*spelled}) == 2 and event_of(spelled) == spelled[0]
 
 
 def decode(
@@ -357,28 +289,12 @@ class _Decoder:
         return int(np.argmax(self.factor.codes == level))
 
 
-def whole(level: str) -> int | None:
-    """Parse a whole number ("3", "3.0", "3.0e+00"); None if the text is not one."""
-    if match := _WHOLE.fullmatch(level):
-        return int(match[1])
-    try:
-        value = float(level) if "_" not in level else math.nan
-    except ValueError:
-        return None
-    return int(value) if value.is_integer() and abs(value) < 2**53 else None
-
-
 def names_of_one(name: str, values: npt.NDArray[Any] | Factor) -> tuple[str, ...]:
     """Names of the two classes if the name of the only score column is one of the labels (``p_malignant``), which is the event."""
     levels = [v for v in Factor.of(values).levels if v and (v == name or not is_missing(v))]
     names = {v if v == name or (number := whole(v)) is None else str(number) for v in levels}
     others = sorted(names - {name})
     return (others[0], name) if name in names and len(others) == 1 else ()
-
-
-def is_missing(level: str) -> bool:
-    """Whether a label means "missing", unless a class has that name."""
-    return level.casefold() in MISSING_LABELS
 
 
 def from_one_hot(
@@ -423,7 +339,7 @@ def from_one_hot_block(
     return indices
 
 
-# ---- Convert the values of single columns: to one dimension, to numbers, and two columns of classes to indices into shared names.
+# ---- Single columns to one dimension, to numbers, and two columns of classes to indices into shared names
 
 
 def one_dimensional(values: npt.NDArray[Any] | Factor) -> npt.NDArray[Any] | Factor:

@@ -10,9 +10,16 @@ import numpy as np
 
 from calviz.core.errors import InputError, OptionError, Reading
 from calviz.data import column_names
-from calviz.data.column_names import is_of_first_class, plain
+from calviz.data.column_names import (
+    EVENT_WORDS,
+    class_key,
+    event_of,
+    is_of_first_class,
+    no_event_of,
+    plain,
+    whole,
+)
 from calviz.data.format import Column, Table
-from calviz.data.header_classes import with_event_last, with_labels
 from calviz.data.label_columns import (
     ask_if_predicted,
     event_column,
@@ -21,10 +28,11 @@ from calviz.data.label_columns import (
     named_by_an_unnamed_label,
     named_label,
     note_agreement,
+    with_event_last,
+    with_labels,
     with_labels_of_their_own,
     with_one_hot,
 )
-from calviz.data.labels import EVENT_WORDS, class_key, event_of, no_event_of, whole
 from calviz.data.loaded import Notice, ReadingForMap, ReadingOptions, known_columns, short
 from calviz.data.other_columns import (
     cluster_and_weight_hints,

@@ -10,15 +10,17 @@ import numpy as np
 
 from calviz.core.errors import InputError, OptionError, Reading
 from calviz.data import column_names
-from calviz.data.column_names import plain
-from calviz.data.format import Column
-from calviz.data.header_classes import (
+from calviz.data.column_names import (
     ClassBlock,
     blocks_named_by,
+    class_key,
+    event_of,
     further_classes,
+    is_missing,
+    plain,
     without_common_words,
 )
-from calviz.data.labels import class_key, event_of, is_missing
+from calviz.data.format import Column
 from calviz.data.loaded import Notice, known_columns, span
 from calviz.data.roles import (
     CLEAR,

@@ -27,10 +27,10 @@ from calviz.core.errors import (
 from calviz.core.profile import ProfileColumns, TimeUnit
 from calviz.core.row_columns import Factor
 from calviz.data.any_size.sums import probability_columns
-from calviz.data.column_names import is_score_name
+from calviz.data.column_names import class_key, is_score_name, whole
 from calviz.data.csv_table import CsvTable, open_csv
 from calviz.data.format import SAMPLE_ROWS, Source
-from calviz.data.labels import class_key, decode, names_of_one, whole
+from calviz.data.labels import decode, names_of_one
 from calviz.data.loaded import ReadingForMap, ReadingOptions, known_columns
 from calviz.data.reading import read
 from calviz.data.recognition import recognise
