@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -14,7 +14,7 @@ from calviz.core.errors import Finding, InputError, Repair
 from calviz.core.predictions import ConfidencePredictions, Dataset, Predictions, repeated
 from calviz.core.probabilities import RENORMALISE, RowsInRange
 from calviz.core.probabilities import softmax_probabilities as softmax
-from calviz.core.row_columns import Factor, Kind
+from calviz.core.row_columns import Factor
 from calviz.data import labels, refusals
 from calviz.data.column_names import is_missing
 from calviz.data.format import Fetched, Table
@@ -22,9 +22,11 @@ from calviz.data.label_columns import are_several
 from calviz.data.labels import as_numbers, joint_classes, one_dimensional
 from calviz.data.loaded import (
     DROP_MISSING,
+    Loaded,
     Notice,
     ReadingForMap,
     ReadingOptions,
+    Recognition,
     no_rows,
     short,
     span,
@@ -98,20 +100,6 @@ def are_percentages(confidences: FloatArray) -> bool:
 SUM_NOTICE = 1e-4
 
 
-@dataclass(eq=False)
-class Built:
-    """The result of building: predictions by model, and what to report about them."""
-
-    models: dict[str, Dataset]
-    kind: Kind
-    label_form: str
-    class_names: tuple[str, ...]
-    groups: tuple[str, ...]
-    notices: list[Finding] = field(default_factory=list)
-    offered: list[Repair] = field(default_factory=list)
-    repairs: list[str] = field(default_factory=list)
-
-
 @dataclass(frozen=True, eq=False)
 class _Right:
     """Whether each prediction was right, shape (n,), how the file says so, and the classes if it names them."""
@@ -124,8 +112,8 @@ class _Right:
     class_names: tuple[str, ...] = ()
 
 
-def build(table: Table, layout: ColumnRoles, options: ReadingOptions, name: str) -> Built:
-    """Fetch the columns of a layout and make predictions from them."""
+def build(table: Table, layout: ColumnRoles, options: ReadingOptions, name: str) -> Loaded:
+    """Fetch the columns of a layout and make predictions from them; a model without a name gets the name `name`."""
     return _Builder(table, layout, options, name).build()
 
 
@@ -144,7 +132,7 @@ class _Builder:
         #: Mask of the rows to keep, shape (n,); None if all are kept.
         self.kept: BoolArray | None = None
 
-    def build(self) -> Built:
+    def build(self) -> Loaded:
         layout, confidence = self.layout, self.layout.confidence
         names = (
             layout.label,
@@ -168,7 +156,7 @@ class _Builder:
 
     # Full predictions
 
-    def _predictions(self, fetched: Fetched) -> Built:
+    def _predictions(self, fetched: Fetched) -> Loaded:
         first = self.layout.scores[0]
         if self.layout.multilabel or self._has_several_labels(fetched, first):
             return self._multilabel(fetched, first)
@@ -206,7 +194,7 @@ class _Builder:
         is_distribution = first.kind == "probabilities" and float(np.mean(off)) < 0.1
         return are_several(label) and not is_distribution
 
-    def _multilabel(self, fetched: Fetched, first: ScoreColumns) -> Built:
+    def _multilabel(self, fetched: Fetched, first: ScoreColumns) -> Loaded:
         """Make a model of two classes of each label."""
         scores, layout = fetched.scores[0], self.layout
         if layout.one_hot:
@@ -513,7 +501,7 @@ class _Builder:
 
     # Confidence-only data
 
-    def _confidence(self, fetched: Fetched, layout: Confidence) -> Built:
+    def _confidence(self, fetched: Fetched, layout: Confidence) -> Loaded:
         score = fetched.scores[0][:, 0]
         if isinstance(self.options, ReadingForMap):
             right = self._right_if_any(fetched, layout)
@@ -600,7 +588,7 @@ class _Builder:
 
     def _built(
         self, models: dict[str, Dataset], form: str, names: tuple[str, ...], groups: tuple[str, ...]
-    ) -> Built:
+    ) -> Loaded:
         column = self.layout.weight
         if self.counts is not None and column is not None:
             counts = self.counts if self.kept is None else self.counts[self.kept]
@@ -615,8 +603,59 @@ class _Builder:
                 "keep them, but they neither fit nor judge"
             )
             self.notices.append(Notice.WEIGHT_ZERO.finding("info", text))
-        kind = first.kind
-        return Built(models, kind, form, names, groups, self.notices, self.offered, self.repairs)
+        return Loaded(
+            file=self.name,
+            size=0,
+            models=models,
+            recognition=self._recognition(first, tuple(models), form, names, groups),
+            hash=lambda: "",
+            notices=tuple(self._all_notices()),
+            repairs_offered=tuple(self.offered),
+            repairs_made=tuple(self.repairs),
+            types=self._types(),
+        )
+
+    def _all_notices(self) -> Iterator[Finding]:
+        yield from (*self.table.notices, *self.layout.notices, *self.notices)
+        for what in self.repairs:
+            yield Notice.REPAIRED.finding("warning", f"changed as asked: {what}")
+
+    def _types(self) -> Mapping[str, Any]:
+        types = dict(self.table.types)
+        renamed = {"id": self.layout.id, "split": self.layout.split}
+        return types | {new: types[name] for new, name in renamed.items() if name in types}
+
+    def _recognition(
+        self,
+        data: Dataset,
+        models: tuple[str, ...],
+        form: str,
+        names: tuple[str, ...],
+        groups: tuple[str, ...],
+    ) -> Recognition:
+        table, layout = self.table, self.layout
+        scores = layout.scores[0].columns if layout.scores else ()
+        if layout.confidence is not None:
+            scores = (layout.confidence.score,)
+        return Recognition(
+            format=table.format,
+            kind=data.kind,
+            label=(layout.label or ", ".join(layout.one_hot) or None) if form else None,
+            label_form=form,
+            scores=scores,
+            split_column=layout.split,
+            groups=groups,
+            id_column=layout.id,
+            class_names=names,
+            models=models,
+            columns=table.names,
+            rows=data.n,
+            cluster_column=layout.cluster,
+            weight_column=layout.weight,
+            time_column=layout.time if data.times is not None else None,
+            split_counts={} if data.splits is None else data.splits.counts(),
+            choices=() if table.questions is None else table.questions.numbers,
+        )
 
 
 def two_logits(array: FloatArray) -> FloatArray:

@@ -20,7 +20,6 @@ from calviz.core.row_columns import Factor
 from calviz.data.column_names import LABELS, MISSING_LABELS, count_scores, plain
 from calviz.data.csv_dialect import (
     MISSING_WORDS,
-    BadCell,
     Dialect,
     OtherEncoding,
     ProblemCells,
@@ -192,7 +191,7 @@ class BlockParser:
             missing = text.is_in(list(MISSING_WORDS))
             wrong, name = (values.is_null() & ~missing).arg_true(), self.dialect.names[j]
             first = wrong.head(NAMED).to_list()
-            cells = [BadCell(self.cells.rows + row, name, text[row]) for row in first]
+            cells = [(self.cells.rows + row, name, text[row]) for row in first]
             self.cells.add_bad(cells, len(wrong))
             series.append(values)
         series.extend(pl.Series(f"t{j}", columns[j], dtype=pl.String) for j in self.texts)

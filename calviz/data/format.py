@@ -13,8 +13,9 @@ import threading
 import zipfile
 import zlib
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from gzip import BadGzipFile, GzipFile
@@ -25,7 +26,7 @@ import numpy as np
 import numpy.typing as npt
 
 from calviz.core.blocks import BoolArray, FloatArray
-from calviz.core.errors import Finding, InputError, needs
+from calviz.core.errors import CalvizError, Finding, InputError, needs
 from calviz.core.limits import (
     EXPANSION_FLOOR,
     MAX_ARRAY,
@@ -241,6 +242,19 @@ ZIP_DAMAGE = (
     zipfile.BadZipFile, zlib.error, struct.error, EOFError, OSError, ValueError, LookupError,
     RuntimeError, OverflowError,
 )  # fmt: skip
+
+
+@contextmanager
+def undamaged(*exceptions: type[Exception], how: str = "") -> Iterator[None]:
+    """Turn exceptions of a reader into the error about a damaged file, of which `how` says what is wrong."""
+    try:
+        yield
+    except CalvizError:
+        raise
+    except exceptions:
+        raise damaged(how) from None
+
+
 _ZIP_END = 22
 
 
@@ -307,15 +321,10 @@ class Column:
     fields: tuple[str, ...] = ()
     note: str = ""
 
-    @property
+    @cached_property
     def head(self) -> npt.NDArray[Any]:
         """The first rows: text as objects, missing numbers as nan, missing text as ""."""
-        return self._called if callable(self.sample) else self.sample
-
-    @cached_property
-    def _called(self) -> npt.NDArray[Any]:
-        assert callable(self.sample)
-        return self.sample()
+        return self.sample() if callable(self.sample) else self.sample
 
     @property
     def numeric(self) -> bool:
@@ -413,6 +422,16 @@ class Fetched:
         return next((found for found in self.in_range if found.probs is scores), None)
 
 
+def check_distinct(names: Sequence[str]) -> None:
+    """Raise InputError if two columns have the same name."""
+    if len({*names}) < len(names):
+        repeated = next(name for name, times in Counter(names).items() if times > 1)
+        raise InputError(
+            f"there are two columns called '{repeated[:80]}'",
+            remedy="give each column a name of its own",
+        )
+
+
 @dataclass(eq=False)
 class Table(ABC):
     """A file as columns. Looking at `columns` is cheap; `fetch` reads the file once.
@@ -446,21 +465,9 @@ class Table(ABC):
 
     def __post_init__(self) -> None:
         self._by_name = {c.name: c for c in self.columns}
-        self._names = tuple(c.name for c in self.columns)
-        if len(self._by_name) != len(self.columns):
-            seen: set[str] = set()
-            for column in self.columns:
-                if column.name in seen:
-                    raise InputError(
-                        f"there are two columns called '{column.name[:80]}'",
-                        remedy="give each column a name of its own",
-                    )
-                seen.add(column.name)
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """The names of all columns."""
-        return self._names
+        #: The names of all columns.
+        self.names = tuple(c.name for c in self.columns)
+        check_distinct(self.names)
 
     @property
     def types(self) -> Mapping[str, Any]:
@@ -474,7 +481,7 @@ class Table(ABC):
     @cached_property
     def places(self) -> Mapping[str, int]:
         """The 0-based index of each column by name."""
-        return {name: j for j, name in enumerate(self._names)}
+        return {name: j for j, name in enumerate(self.names)}
 
     def __getitem__(self, name: str) -> Column:
         return self._by_name[name]

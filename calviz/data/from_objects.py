@@ -26,6 +26,7 @@ from calviz.data.column_names import (
     no_event_of,
     without_common_words,
 )
+from calviz.data.format import check_distinct
 from calviz.data.reading import of_table, one_model, options_of
 from calviz.data.rows_in_memory import arrow_rows, flattened, reshaped
 
@@ -482,12 +483,7 @@ def _arrow(frame: Any) -> Any:
     if type(frame).__module__.startswith("pandas") and hasattr(frame, "set_axis"):
         # Column names of pandas may be numbers; here they are text, as in a file.
         names = [str(c) for c in frame.columns]
-        if len(set(names)) < len(names):
-            repeated = next(name for name in names if names.count(name) > 1)
-            raise InputError(
-                f"there are two columns called '{shortened(repeated)}'",
-                remedy="give each column a name of its own",
-            )
+        check_distinct(names)
         frame = frame.set_axis(names, axis=1)
     try:
         wrapped = nw.from_native(frame)

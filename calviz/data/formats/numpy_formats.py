@@ -43,6 +43,7 @@ from calviz.data.format import (
     Table,
     allocate,
     open_zip,
+    undamaged,
 )
 from calviz.data.loaded import Notice, damaged, short, stored_in_half_precision
 
@@ -583,17 +584,13 @@ def _matches(head: bytes) -> bool:
 
 def open_npz(source: Source) -> Table:
     """Look at the headers of all arrays; see `Format.open`."""
-    try:
+    with undamaged(*ZIP_DAMAGE):
         archive = open_zip(source)
         entries = [e for e in archive.infolist() if e.filename.endswith(".npy")]
         MAX_ARRAYS.check(len(entries), f"the file holds {len(entries):,} arrays")
         members = {e.filename[:-4]: _member(source, archive, e) for e in entries}
         # Members may overlap in the file, so that each of them alone looks harmless.
         check_expansion("the file", sum(e.file_size for e in entries), source.size)
-    except InputError:
-        raise
-    except ZIP_DAMAGE:
-        raise damaged() from None
     if len(members) != len(entries):
         raise InputError("two arrays have the same name")
     members = {name: m for name, m in members.items() if m.header.shape != ()}
@@ -649,15 +646,10 @@ def _member(source: Source, archive: zipfile.ZipFile, entry: zipfile.ZipInfo) ->
 
     @contextmanager
     def opened() -> Iterator[Readable]:
-        try:
-            # zipfile verifies the checksum once an array is read to its end.
-            with archive.open(entry) as stream:
-                stream.read(header.size)
-                yield cast(Readable, stream)
-        except InputError:
-            raise
-        except ZIP_DAMAGE:
-            raise damaged() from None
+        # zipfile verifies the checksum once an array is read to its end.
+        with undamaged(*ZIP_DAMAGE), archive.open(entry) as stream:
+            stream.read(header.size)
+            yield cast(Readable, stream)
 
     return StoredArray(name, header, opened)
 

@@ -17,12 +17,14 @@ import numpy.typing as npt
 from calviz.core.errors import InputError
 from calviz.core.limits import MAX_ARRAY, MAX_COLUMNS, MAX_JSON, MAX_ROWS
 from calviz.data.csv_dialect import decode, encoding_of, is_integer
-from calviz.data.format import FORMATS, Format, Source, Table, without_bom
-from calviz.data.loaded import damaged, no_rows, short
+from calviz.data.format import FORMATS, Format, Source, Table, undamaged, without_bom
+from calviz.data.loaded import no_rows, short
 from calviz.data.rows_in_memory import ArrowRows, arrow_rows, reshaped
 
 # ---- R: a data frame, a matrix or a list of vectors
 
+#: Exceptions that the reader raises for a damaged object.
+_DAMAGE = (ValueError, TypeError, LookupError, AttributeError, RecursionError, OverflowError)
 _REMEDY = "save a data frame: saveRDS(frame, file), or write it as CSV"
 
 
@@ -33,13 +35,8 @@ def open_rds(source: Source) -> Table:
     with source.open() as stream:
         data = stream.read(MAX_ARRAY.value + 1)
     MAX_ARRAY.check(len(data), "the object is larger")
-    try:
-        value = _Reader(data).value()
-        columns = _columns(value)
-    except InputError:
-        raise
-    except (ValueError, TypeError, LookupError, AttributeError, RecursionError, OverflowError):
-        raise damaged() from None
+    with undamaged(*_DAMAGE):
+        columns = _columns(_Reader(data).value())
     lengths = {len(column) for column in columns.values()}
     if len(lengths) != 1:
         raise InputError("the object holds no vectors of one length", remedy=_REMEDY)

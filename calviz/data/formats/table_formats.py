@@ -15,11 +15,21 @@ from xml.etree import ElementTree
 
 import numpy as np
 
-from calviz.core.errors import CalvizError, InputError, OptionError, Reading
+from calviz.core.errors import InputError, OptionError, Reading
 from calviz.core.limits import MAX_COLUMNS, MAX_JSON, MAX_ROWS, check_expansion
 from calviz.data.csv_table import open_csv
-from calviz.data.format import FORMATS, ZIP_DAMAGE, Format, Source, Table, open_zip, without_bom
-from calviz.data.loaded import Notice, damaged, no_rows, short
+from calviz.data.format import (
+    FORMATS,
+    ZIP_DAMAGE,
+    Format,
+    Source,
+    Table,
+    check_distinct,
+    open_zip,
+    undamaged,
+    without_bom,
+)
+from calviz.data.loaded import Notice, no_rows, short
 from calviz.data.questions import questions_of, table_of
 from calviz.data.rows_in_memory import arrow_rows, flat, flattened, reshaped
 
@@ -234,12 +244,7 @@ def table_of_cells(names: list[str], rows: list[Any]) -> Any:
             held = f"holds {len(row):,} values" if isinstance(row, list) else f"is {row!r:.40}"
             raise InputError(f"it {held}, expected a list of {len(names):,} values", row=number)
     MAX_COLUMNS.check(len(names), f"the rows have {len(names):,} values")
-    if len(set(names)) < len(names):
-        repeated = next(name for name in names if names.count(name) > 1)
-        raise InputError(
-            f"there are two columns called '{repeated[:80]}'",
-            remedy="give each column a name of its own",
-        )
+    check_distinct(names)
     return _of_columns({name: [row[j] for row in rows] for j, name in enumerate(names)})
 
 
@@ -324,17 +329,14 @@ def open_workbook(source: Source) -> Table:
     OptionError
         If there is no sheet of that name.
     """
-    try:
+    exceptions = (*ZIP_DAMAGE, ElementTree.ParseError, TypeError)
+    with undamaged(*exceptions, how="it is no Excel workbook with sheets of cells"):
         archive = open_zip(source)
         unpacked = sum(entry.file_size for entry in archive.infolist())
         check_expansion("the workbook", unpacked, source.size)
         MAX_JSON.check(_ROOM * unpacked, f"a workbook counts {_ROOM} times its unpacked size")
         book = _Workbook(archive)
         name, rows = _chosen({n: book.rows(n) for n in book.sheets}, source.sheet)
-    except CalvizError:
-        raise
-    except (*ZIP_DAMAGE, ElementTree.ParseError, TypeError):
-        raise damaged("it is no Excel workbook with sheets of cells") from None
     if len(rows) < 2:
         raise no_rows("no sheet has rows below its first one")
     MAX_ROWS.check(len(rows), f"the sheet has {len(rows):,} rows")
