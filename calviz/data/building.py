@@ -198,7 +198,7 @@ class _Builder:
         """Make a model of two classes of each label."""
         scores, layout = fetched.scores[0], self.layout
         if layout.one_hot:
-            block = np.stack([as_numbers(fetched.columns[c], c) for c in layout.one_hot], axis=1)
+            block = self._one_hot(fetched)
         else:
             block = np.asarray(fetched.columns[layout.label or ""])
         names = self.options.class_names or first.class_names or layout.one_hot
@@ -206,7 +206,7 @@ class _Builder:
             names = tuple(str(j) for j in range(first.width))
         shown = layout.one_hot or (layout.label or "",) * first.width
         decoded = [
-            labels.from_one_hot_block(block[:, [j]], (shown[j],), self.table.line)
+            labels.from_one_hot(block[:, [j]], (shown[j],), self.table.line)
             for j in range(first.width)
         ]
         self._check_lengths(fetched, len(block), shown[0])
@@ -367,7 +367,7 @@ class _Builder:
         elif label is not None:
             try:
                 block = np.asarray(fetched.columns[label])
-                indices = labels.from_one_hot_block(block, (label,), self.table.line)
+                indices = labels.from_one_hot(block, (label,), self.table.line)
                 self._check_lengths(fetched, len(indices), label)
                 self.label_texts[label] = Factor.of(np.array([*names, ""], dtype=object)[indices])
             except (InputError, IndexError):
@@ -378,19 +378,18 @@ class _Builder:
     def _labels(self, fetched: Fetched, first: ScoreColumns, k: int) -> labels.Labels:
         layout, line = self.layout, self.table.line
         if layout.one_hot:
-            columns = [as_numbers(fetched.columns[c], c) for c in layout.one_hot]
-            self._check_lengths(fetched, len(columns[0]), layout.one_hot[0])
-            indices = labels.from_one_hot(columns, layout.one_hot, line)
-            form = "one-hot" if len(columns) > 1 else "0 or 1"
+            block = self._one_hot(fetched)
+            self._check_lengths(fetched, len(block), layout.one_hot[0])
+            indices = labels.from_one_hot(block, layout.one_hot, line)
+            form = "one-hot" if len(layout.one_hot) > 1 else "0 or 1"
             return labels.Labels(indices, form, first.class_names)
         assert layout.label is not None
         values = fetched.columns[layout.label]
         self._check_lengths(fetched, len(values), layout.label)
         if not isinstance(values, Factor) and values.ndim == 2 and values.shape[1] > 1:
-            indices = labels.from_one_hot_block(values, (layout.label,), line)
+            indices = labels.from_one_hot(values, (layout.label,), line)
             return labels.Labels(indices, "one-hot", first.class_names)
-        if not isinstance(values, Factor) and values.ndim == 2:
-            values = values[:, 0]
+        values = one_dimensional(values)
         names = self.options.class_names or self.table.class_names
         base = self.options.label_base
         if not names:
@@ -413,6 +412,11 @@ class _Builder:
         if decoded.notice:
             self.notices.append(Notice.LABEL_VALUES.finding("info", decoded.notice))
         return decoded
+
+    def _one_hot(self, fetched: Fetched) -> FloatArray:
+        """The 0/1 columns of the classes as numbers, shape (n, K)."""
+        columns = [as_numbers(fetched.columns[c], c) for c in self.layout.one_hot]
+        return np.stack(columns, axis=1).astype(np.float64, copy=False)
 
     @staticmethod
     def _check_class_names(names: tuple[str, ...], k: int) -> None:

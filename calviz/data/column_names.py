@@ -140,6 +140,14 @@ SPLIT_WORDS = (
 )  # fmt: skip
 
 
+def number_of(text: str) -> float | None:
+    """The number that text stands for; None if it is none."""
+    try:
+        return float(text)
+    except ValueError:
+        return None
+
+
 @lru_cache(maxsize=1 << 12)
 def plain(name: str) -> str:
     """Normalise a name for comparison: lower case, words joined by underscores."""

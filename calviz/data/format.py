@@ -100,7 +100,7 @@ class Source:
                 raise InputError("the file object gives text", remedy="open it in binary mode")
             self.data = content
             self.name = name or Path(str(getattr(source, "name", "upload"))).name
-        self.size = len(self.data) if self.data is not None else self._stat().st_size
+        self.size = self.path.stat().st_size if self.path else len(self.data or b"")
         try:
             MAX_FILE.check(self.size, f"the file is {MAX_FILE.written(self.size)}")
         except InputError as error:
@@ -127,10 +127,6 @@ class Source:
         except (OSError, ValueError) as error:
             reason = getattr(error, "strerror", None) or str(error)
             raise InputError(f"cannot be opened ({reason})", file=self.name) from None
-
-    def _stat(self) -> os.stat_result:
-        assert self.path is not None
-        return self.path.stat()
 
     @cached_property
     def compressed(self) -> bool:

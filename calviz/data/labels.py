@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,7 +12,7 @@ import numpy.typing as npt
 from calviz.core.blocks import BoolArray, IntArray
 from calviz.core.errors import InputError, Reading
 from calviz.core.row_columns import Factor
-from calviz.data.column_names import class_key, event_of, is_missing, no_event_of, whole
+from calviz.data.column_names import class_key, event_of, is_missing, no_event_of, number_of, whole
 from calviz.data.loaded import short
 
 # ---- Class indices
@@ -89,55 +89,50 @@ def decode(
     InputError
         If a label is none of the classes; names the row.
     """
-    if (
-        not class_labels
-        and (plain := _plain_indices(values, k, class_names, columns, base)) is not None
-    ):
+    decoder = _Decoder(k, class_names, columns, base, name, line)
+    if not class_labels and (plain := decoder.plain_indices(values)) is not None:
         return Labels(plain, "class index", class_names or tuple(str(j) for j in range(k)))
     # In a numeric column NaN is a missing label, whatever the class names are.
     is_text = isinstance(values, Factor) or values.dtype.kind not in "fc"
-    named = class_labels or ((*class_names, *columns) if is_text else ())
-    decoder = _Decoder(Factor.of(values), k, class_names, columns, base, name, line, named)
+    decoder.look_at(
+        Factor.of(values), class_labels or ((*class_names, *columns) if is_text else ())
+    )
     return decoder.by_given_labels(class_labels) if class_labels else decoder.decode()
-
-
-def _plain_indices(
-    values: npt.NDArray[Any] | Factor,
-    k: int,
-    class_names: tuple[str, ...],
-    columns: tuple[str, ...],
-    base: int | None,
-) -> IntArray | None:
-    """Return whole numbers 0..K-1 unchanged unless they may be class names; by far the most common case, and needs no sorting."""
-    if isinstance(values, Factor) or values.dtype.kind not in "iuf" or not values.size or base:
-        return None
-    names = () if class_names == tuple(str(j) for j in range(k)) else class_names
-    if values.dtype.kind == "f":
-        names = (*names, *columns)
-    if any(whole(name) is not None for name in names):
-        return None
-    if not (values.min() >= 0 and values.max() < k):  # also if one is nan
-        return None
-    indices = values.astype(np.int32, copy=False)
-    return indices if np.array_equal(indices, values) else None
 
 
 @dataclass(eq=False)
 class _Decoder:
-    """The distinct labels of a column; `named` are classes that are none of the words for a missing label."""
+    """What is known of the classes, and the distinct labels of a column."""
 
-    factor: Factor
     k: int
     class_names: tuple[str, ...]
     columns: tuple[str, ...]
     base: int | None
     name: str
     line: Callable[[int], int | None]
-    named: tuple[str, ...]
 
-    def __post_init__(self) -> None:
-        self.levels = [level.strip() for level in self.factor.levels]
-        words = {c.casefold() for c in self.named}
+    def plain_indices(self, values: npt.NDArray[Any] | Factor) -> IntArray | None:
+        """Return whole numbers 0..K-1 unchanged unless they may be class names; by far the most common case, and needs no sorting."""
+        if isinstance(values, Factor) or values.dtype.kind not in "iuf":
+            return None
+        if not values.size or self.base:
+            return None
+        names = self.class_names
+        names = () if names == tuple(str(j) for j in range(self.k)) else names
+        if values.dtype.kind == "f":
+            names = (*names, *self.columns)
+        if any(whole(name) is not None for name in names):
+            return None
+        if not (values.min() >= 0 and values.max() < self.k):  # also if one is nan
+            return None
+        indices = values.astype(np.int32, copy=False)
+        return indices if np.array_equal(indices, values) else None
+
+    def look_at(self, factor: Factor, named: tuple[str, ...]) -> None:
+        """Take the labels of a column; `named` are classes that are none of the words for a missing label."""
+        self.factor = factor
+        self.levels = [level.strip() for level in factor.levels]
+        words = {c.casefold() for c in named}
         self.known = [
             j
             for j, level in enumerate(self.levels)
@@ -298,14 +293,6 @@ def names_of_one(name: str, values: npt.NDArray[Any] | Factor) -> tuple[str, ...
 
 
 def from_one_hot(
-    columns: Sequence[npt.NDArray[Any]], names: tuple[str, ...], line: Callable[[int], int | None]
-) -> IntArray:
-    """Class indices, shape (n,), from one-hot columns; a single column is class 1."""
-    block = np.stack([np.asarray(c, dtype=np.float64) for c in columns], axis=1)
-    return from_one_hot_block(block, names, line)
-
-
-def from_one_hot_block(
     block: npt.NDArray[Any], names: tuple[str, ...], line: Callable[[int], int | None]
 ) -> IntArray:
     """Class indices, shape (n,), from a 0/1 array of shape (n, K); with K = 1, the column is class 1."""
@@ -356,32 +343,14 @@ def as_numbers(values: npt.NDArray[Any] | Factor, name: str) -> npt.NDArray[Any]
     if not isinstance(values, Factor):
         return values
     words = {"true": "1", "false": "0", "": "nan"}
-    try:
-        levels = np.array([float(words.get(v.strip().lower(), v)) for v in values.levels])
-    except ValueError:
-        row, value = _first_text(values, words)
-        raise InputError(
-            f"'{short(value)}' is not a number",
-            row=row,
-            column=name,
-        ) from None
-    numbers: npt.NDArray[Any] = levels[values.codes]
+    levels = [number_of(words.get(v.strip().lower(), v)) for v in values.levels]
+    if None in levels:
+        bad = [j for j, number in enumerate(levels) if number is None]
+        row = int(np.isin(values.codes, bad).argmax())
+        value = values.levels[values.codes[row]]
+        raise InputError(f"'{short(value)}' is not a number", row=row + 1, column=name)
+    numbers: npt.NDArray[Any] = np.array(levels, dtype=np.float64)[values.codes]
     return numbers
-
-
-def _first_text(values: Factor, words: Mapping[str, str]) -> tuple[int, str]:
-    """Return the 1-based row of the first value that is not a number, and that value."""
-
-    def is_text(value: str) -> bool:
-        try:
-            float(words.get(value.strip().lower(), value))
-        except ValueError:
-            return True
-        return False
-
-    bad = [at for at, level in enumerate(values.levels) if is_text(level)]
-    row = int(np.isin(values.codes, bad).argmax())
-    return row + 1, values.levels[values.codes[row]]
 
 
 def joint_classes(

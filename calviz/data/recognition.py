@@ -16,6 +16,7 @@ from calviz.data.column_names import (
     event_of,
     is_of_first_class,
     no_event_of,
+    number_of,
     plain,
     whole,
 )
@@ -543,16 +544,8 @@ def _mixed_scores(view: TableView) -> list[str]:
         for c in view.table.columns
         if c.type == "text"
         and column_names.is_score_name(c.name)
-        and any(_is_number(str(v)) for v in c.head.tolist())
+        and any(number_of(str(v)) is not None for v in c.head.tolist())
     ]
-
-
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
 
 
 def no_scores(view: TableView, taken: set[str]) -> InputError:
@@ -563,7 +556,7 @@ def no_scores(view: TableView, taken: set[str]) -> InputError:
     if text:
         column = view.table[text[0]]
         values = [str(v) for v in column.head.tolist()]
-        odd = [row for row, value in enumerate(values) if value and not _is_number(value)]
+        odd = [row for row, value in enumerate(values) if value and number_of(value) is None]
         if 0 < len(odd) < len(values) / 2:
             return InputError(
                 f"'{short(values[odd[0]])}' is not a number",
