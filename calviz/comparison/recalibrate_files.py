@@ -27,6 +27,7 @@ from calviz.core.profile import ProfileColumns
 from calviz.core.words import counted
 from calviz.data.any_size.file_sources import (
     TableFiles,
+    check_columns,
     error_of_path,
     find,
     no_panic,
@@ -45,7 +46,6 @@ from calviz.data.any_size.sampling import (
 )
 from calviz.data.loaded import ReadingOptions
 from calviz.data.reading import options_of
-from calviz.data.refusals import check_columns
 
 
 @dataclass(frozen=True, eq=False)

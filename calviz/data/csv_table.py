@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from calviz.core.blocks import FloatArray
 from calviz.core.errors import Finding, InputError
 from calviz.core.limits import MAX_ARRAY, MAX_CLASSES, MAX_DOUBLE_CELLS, MAX_LINE, MAX_ROWS
 from calviz.core.row_columns import Factor
@@ -373,7 +372,9 @@ class Growing:
     """
 
     def __init__(self, k: int, dtype: npt.DTypeLike, expected: int) -> None:
-        self._array: FloatArray = allocate(min(max(expected, 16), 1 << 40), k, dtype, reserve=True)
+        self._array: npt.NDArray[np.floating[Any]] = allocate(
+            min(max(expected, 16), 1 << 40), k, dtype, reserve=True
+        )
         self.rows = 0
 
     def append(self, block: npt.NDArray[Any]) -> None:
@@ -389,7 +390,7 @@ class Growing:
             self._array[self.rows + start : self.rows + start + part.shape[0]] = part
         self.rows = end
 
-    def finish(self) -> FloatArray:
+    def finish(self) -> npt.NDArray[np.floating[Any]]:
         """Return the array of all rows, shape (n, K)."""
         self._array.resize((self.rows, self._array.shape[1]), refcheck=False)
         return self._array

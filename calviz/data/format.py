@@ -20,7 +20,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from gzip import BadGzipFile, GzipFile
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, Literal, Self, cast
+from typing import Any, BinaryIO, Literal, Self, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -42,10 +42,6 @@ from calviz.core.row_columns import Factor
 from calviz.data import column_names
 from calviz.data.column_names import class_key, event_of, is_missing
 from calviz.data.loaded import damaged
-
-if TYPE_CHECKING:
-    from calviz.data.questions import Questions
-
 
 # ---- Bytes
 
@@ -456,7 +452,7 @@ class Table(ABC):
     arrays: bool = False
     class_names: tuple[str, ...] = ()
     notices: list[Finding] = field(default_factory=list)
-    questions: Questions | None = None
+    questions: Any = None
     holder: str = "file"
 
     def __post_init__(self) -> None:

@@ -58,11 +58,11 @@ from calviz.data.any_size.sums import (
     is_single,
     keys_of_rows,
     row_columns,
+    unusable,
     with_probabilities,
 )
 from calviz.data.loaded import ReadingOptions
 from calviz.data.reading import options_of, read_profile
-from calviz.data.refusals import unusable
 
 if TYPE_CHECKING:
     import narwhals as nw

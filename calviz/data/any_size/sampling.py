@@ -21,19 +21,22 @@ from calviz.core.row_columns import Factor
 from calviz.data.any_size.file_sources import (
     Engine,
     TableFiles,
+    check_columns,
+    error_of_file,
     error_of_path,
     find,
     no_panic,
     profile_layout,
     scan,
+    unreadable,
     why_out_of_core,
 )
-from calviz.data.any_size.sums import FAULTS, faults_of, first_fault, with_probabilities
+from calviz.data.any_size.sums import FAULTS, faults_of, first_fault, unusable, with_probabilities
 from calviz.data.building import two_logits
 from calviz.data.format import Source, format_of
 from calviz.data.loaded import EVAL_SPLITS, FIT_SPLITS, ReadingOptions, usual_split
 from calviz.data.reading import options_of
-from calviz.data.refusals import Problem, check_columns, error_of_file, unreadable, unusable
+from calviz.data.refusals import Problem
 from calviz.data.roles import ScoreColumns
 
 if TYPE_CHECKING:

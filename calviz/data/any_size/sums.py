@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from calviz.core.blocks import checkpoint
+from calviz.core.errors import InputError
 from calviz.core.probabilities import LOG_FLOOR, ROW_SUM_TOLERANCE, SCORE_SLACK
 from calviz.core.profile import CLASS_SUMS, GROUP, SUMS, UNITS, ProfileColumns, intervals_of
 from calviz.core.row_columns import FEW_SCORES, FINE_CELLS
@@ -243,6 +244,26 @@ def first_fault(frame: nw.LazyFrame[Any], layout: ProfileColumns) -> tuple[int, 
     codes = _with_helpers(frame, rows).select(fault=_fault(rows)).collect().with_row_index("row")
     row = codes.filter(nw.col("fault") < 0).head(1).row(0)
     return int(row[0]), int(row[1])
+
+
+def unusable(faults: Mapping[int, int], total: int | None, place: str = "") -> InputError:
+    """Return the error that says how many rows cannot be used, and why.
+
+    Parameters
+    ----------
+    faults : mapping of int to int
+        Number of rows by fault (a key of `FAULTS`).
+    total : int or None
+        Total number of rows, if known.
+    place : str
+        Location of the first one, as the end of the sentence.
+    """
+    of_total = "" if total is None else f" of {total:,}"
+    counts = ", ".join(f"{rows:,} with {FAULTS[code]}" for code, rows in faults.items())
+    return InputError(
+        f"{sum(faults.values()):,}{of_total} rows cannot be used: {counts}{place}",
+        remedy="correct them or leave them out",
+    )
 
 
 def _with_helpers(frame: nw.LazyFrame[Any], rows: _RowExpressions) -> nw.LazyFrame[Any]:
