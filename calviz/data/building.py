@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -250,7 +250,6 @@ class _Builder:
             filled = None  # repairs change numbers that the reader has looked at
         scores, array = self._repaired(scores, array)
         problem = refusals.Problem(self.table, scores, array, original)
-        problem.check_shape()
         if scores.kind == "logits":
             problem.check_logits()
             values: dict[str, Any] = {"logits": two_logits(array) if scores.width == 1 else array}
@@ -607,27 +606,22 @@ class _Builder:
                 "keep them, but they neither fit nor judge"
             )
             self.notices.append(Notice.WEIGHT_ZERO.finding("info", text))
+        made = (
+            Notice.REPAIRED.finding("warning", f"changed as asked: {what}") for what in self.repairs
+        )
+        types = dict(self.table.types)
+        renamed = {"id": self.layout.id, "split": self.layout.split}
         return Loaded(
             file=self.name,
             size=0,
             models=models,
             recognition=self._recognition(first, tuple(models), form, names, groups),
             hash=lambda: "",
-            notices=tuple(self._all_notices()),
+            notices=(*self.table.notices, *self.layout.notices, *self.notices, *made),
             repairs_offered=tuple(self.offered),
             repairs_made=tuple(self.repairs),
-            types=self._types(),
+            types=types | {new: types[name] for new, name in renamed.items() if name in types},
         )
-
-    def _all_notices(self) -> Iterator[Finding]:
-        yield from (*self.table.notices, *self.layout.notices, *self.notices)
-        for what in self.repairs:
-            yield Notice.REPAIRED.finding("warning", f"changed as asked: {what}")
-
-    def _types(self) -> Mapping[str, Any]:
-        types = dict(self.table.types)
-        renamed = {"id": self.layout.id, "split": self.layout.split}
-        return types | {new: types[name] for new, name in renamed.items() if name in types}
 
     def _recognition(
         self,

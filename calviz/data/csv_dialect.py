@@ -326,11 +326,6 @@ class ProblemCells:
     bad_count: int = 0
     empty: set[tuple[int, str]] = field(default_factory=set)
 
-    def add_bad(self, cells: list[BadCell], count: int) -> None:
-        """Record the first bad cells of a column in a block, and their total number."""
-        self.bad.extend(cells)
-        self.bad_count += count
-
     def raise_bad(self, line: Callable[[int], int | None]) -> None:
         """Raise InputError if any cells are not numbers."""
         if not self.bad:

@@ -190,8 +190,8 @@ class BlockParser:
             missing = text.is_in(list(MISSING_WORDS))
             wrong, name = (values.is_null() & ~missing).arg_true(), self.dialect.names[j]
             first = wrong.head(NAMED).to_list()
-            cells = [(self.cells.rows + row, name, text[row]) for row in first]
-            self.cells.add_bad(cells, len(wrong))
+            self.cells.bad += [(self.cells.rows + row, name, text[row]) for row in first]
+            self.cells.bad_count += len(wrong)
             series.append(values)
         series.extend(pl.Series(f"t{j}", columns[j], dtype=pl.String) for j in self.texts)
         return pl.DataFrame(series or [pl.Series("", [None] * len(rows))])

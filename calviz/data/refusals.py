@@ -8,7 +8,6 @@ import numpy as np
 
 from calviz.core.blocks import BoolArray, FloatArray
 from calviz.core.errors import InputError, Repair
-from calviz.core.limits import MAX_CLASSES
 from calviz.core.probabilities import RENORMALISE
 from calviz.data.format import Table
 from calviz.data.loaded import (
@@ -51,11 +50,6 @@ class Problem:
         self, table: Table, scores: ScoreColumns, array: FloatArray, original: Callable[[int], int]
     ) -> None:
         self.table, self.scores, self.array, self.original = table, scores, array, original
-
-    def check_shape(self) -> None:
-        """Raise InputError if there are more classes than the limit."""
-        k = self.array.shape[1]
-        MAX_CLASSES.check(k, f"there are {k:,} score columns")
 
     def check_logits(self) -> None:
         """Raise InputError if scores declared as logits are probabilities."""

@@ -317,17 +317,13 @@ class _Cell:
             numbers = self.read(text)
             if numbers is None or len(numbers) != self.width:
                 row = int((factor.codes == j).argmax())
-                what = f"is '{short(text)}', but other rows hold {_a_like(self)}"
+                kind = "a percentage" if self.read is percentage else f"{self.width} numbers"
+                what = f"is '{short(text)}', but other rows hold {kind} such as '{short(self.example)}'"
                 raise InputError(what, row=row + 1, line=line(row), column=name)
             levels[j] = numbers
         out = allocate(len(factor), self.width, np.float64)
         np.take(levels, factor.codes, axis=0, out=out)
         return out
-
-
-def _a_like(cell: _Cell) -> str:
-    kind = "a percentage" if cell.read is percentage else f"{cell.width} numbers"
-    return f"{kind} such as '{short(cell.example)}'"
 
 
 def _written(column: Column) -> _Cell | None:

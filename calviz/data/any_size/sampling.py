@@ -266,11 +266,11 @@ class RowSource:
         InputError
             If there are unusable rows (names the file, their number and the first of them), or a file cannot be read.
         """
-        done = 0
+        done, most = 0, max(1_000, BLOCK // max(2, len(self.layout.scores)))
         for name, opened in self.frames:
             try:
                 frame = opened()
-                for table in _tables(frame, self._columns, self._block_rows):
+                for table in _tables(frame, self._columns, most):
                     checkpoint(f"{doing}, {done:,} rows so far")
                     block = SampledBlock.of(table, self.layout)
                     if check and ((block.labels < 0).any() or _faults(table, self.layout)[1]):
@@ -285,10 +285,6 @@ class RowSource:
         layout = self.layout
         others = [name for name in (layout.split, layout.count, layout.weight) if name is not None]
         return list(dict.fromkeys([layout.label, *layout.columns, *others]))
-
-    @property
-    def _block_rows(self) -> int:
-        return max(1_000, BLOCK // max(2, len(self.layout.scores)))
 
 
 def predictions_of(
@@ -421,11 +417,6 @@ def _refused(frame: Any, layout: ProfileColumns, *, place: bool) -> InputError:
 COUNTERS = 1 << 24
 #: Number of candidates collected before copies are merged.
 _PENDING = 1 << 21
-
-
-def counted_rows(counters: np.ndarray[tuple[int], np.dtype[Any]], hashes: Hashes) -> IntArray:
-    """Count in the counter of each row, shape (n,)."""
-    return counters[(hashes & np.uint64(counters.size - 1)).astype(np.intp)].astype(np.intp)
 
 
 @dataclass(frozen=True, eq=False)
@@ -735,7 +726,8 @@ class _Drawing:
                 content = block.hashes
                 pooled, pool = _pooled(block, pools)
                 strata = pool * counts.shape[1] + block.labels[pooled]
-                most_copies = counted_rows(counters, content[pooled])
+                counter = (content[pooled] & np.uint64(COUNTERS - 1)).astype(np.intp)
+                most_copies = counters[counter].astype(np.intp)
                 yield rehashed(content[pooled], pool), strata, most_copies, block.copies[pooled]
 
         none = np.zeros_like(fit)

@@ -120,7 +120,8 @@ def _column(column: _Vector) -> Any:
         parts = _of_matrix(column, shape)
         return pa.StructArray.from_arrays(list(parts.values()), names=list(parts))
     if isinstance(values, list):
-        return pa.array(values, pa.string()) if all(_is_text(v) for v in values) else None
+        are_texts = all(v is None or isinstance(v, str) for v in values)
+        return pa.array(values, pa.string()) if are_texts else None
     missing = values == _NA if values.dtype.kind == "i" else np.isnan(values)
     if "factor" in classes:
         levels = column.texts("levels")
@@ -136,10 +137,6 @@ def _column(column: _Vector) -> Any:
         return pa.array(values == 1, mask=missing)
     # R's own missing number is a NaN, like any other.
     return pa.array(values, mask=missing if values.dtype.kind == "i" else None)
-
-
-def _is_text(value: Any) -> bool:
-    return value is None or isinstance(value, str)
 
 
 # Serialised objects.
