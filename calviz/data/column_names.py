@@ -453,15 +453,11 @@ def further_classes(block: ClassBlock, columns: Sequence[str]) -> ClassBlock:
         name = block.spell(column)
         if column in known:
             found.append((column, *known[column]))
-        elif len(name) > len(before) + len(after) and _starts(name, before, after):
+        elif len(name) > len(before + after) and name.startswith(before) and name.endswith(after):
             inner = _inner(column, block.around, block.spell)
             found.append((column, inner, inner))
     names, classes, labels = zip(*found, strict=True)
     return replace(block, columns=names, classes=classes, labels=labels)
-
-
-def _starts(name: str, before: str, after: str) -> bool:
-    return name.startswith(before) and name.endswith(after)
 
 
 def without_common_words(columns: Sequence[str]) -> tuple[str, ...]:

@@ -582,14 +582,14 @@ class Format:
 FORMATS: Registry[Format] = Registry("format")
 
 _ARCHIVE = "unpack it and open the file of predictions inside"
+_PICKLE = (
+    "pickle files are not read, because opening one can run any program",
+    "save the arrays as NPZ, Parquet or CSV",
+)
 _REFUSED: tuple[tuple[re.Pattern[bytes], str, str], ...] = tuple(
     (re.compile(pattern, re.DOTALL), what, remedy)
     for pattern, what, remedy in (
-        (
-            rb"\x80[\x02-\x05]",
-            "pickle files are not read, because opening one can run any program",
-            "save the arrays as NPZ, Parquet or CSV",
-        ),
+        (rb"\x80[\x02-\x05]", *_PICKLE),
         (rb"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "old Excel files (.xls) are not supported",
          "save the sheet as XLSX or CSV"),
         (rb"PK\x03\x04.{26}mimetypeapplication/vnd\.oasis", "OpenDocument files are not supported",
@@ -648,10 +648,8 @@ def _recognised_format(source: Source) -> Format:
             raise damaged(f"it does not begin like {entry.label}")
     refuse_unreadable(head)
     if suffix.endswith((".pkl", ".pickle", ".joblib", ".pt", ".pth")):
-        raise InputError(
-            "pickle files are not read, because opening one can run any program",
-            remedy="save the arrays as NPZ, Parquet or CSV",
-        )
+        what, remedy = _PICKLE
+        raise InputError(what, remedy=remedy)
     return FORMATS["csv"]
 
 

@@ -393,7 +393,7 @@ def _faults(frame: Any, layout: ProfileColumns) -> tuple[nw.LazyFrame[Any], dict
     """A lazy frame with probabilities, and the number of its rows by fault."""
     import narwhals as nw
 
-    lazy = with_probabilities(nw.from_native(frame, pass_through=False).lazy(), layout)
+    lazy = with_probabilities(nw.from_native(frame).lazy(), layout)
     return lazy, faults_of(lazy, layout)
 
 

@@ -185,13 +185,18 @@ def row_columns(layout: ProfileColumns, single: bool) -> dict[str, Any]:
     """Expressions for score, hit, and whether the label is one of the classes, for a single score column."""
     import narwhals as nw
 
-    label, score = nw.col(layout.label), nw.col(layout.scores[-1])
+    score = nw.col(layout.scores[-1])
+    hit, known = _hit_and_known(layout)
+    return {"score": score if single else score.cast(nw.Float64), "hit": hit, "known": known}
+
+
+def _hit_and_known(layout: ProfileColumns) -> tuple[Any, Any]:
+    """Expressions for whether the label is the second of two classes, and whether it is one of them."""
+    import narwhals as nw
+
+    label = nw.col(layout.label)
     hit = label == layout.classes[1]
-    return {
-        "score": score if single else score.cast(nw.Float64),
-        "hit": hit,
-        "known": hit | (label == layout.classes[0]),
-    }
+    return hit, hit | (label == layout.classes[0])
 
 
 def cells_from_sums(table: pl.DataFrame, layout: ProfileColumns) -> tuple[pl.DataFrame, int]:
@@ -357,8 +362,7 @@ def _confidences(layout: ProfileColumns) -> _RowExpressions:
     import narwhals as nw
 
     label, score = nw.col(layout.label), nw.col(layout.scores[0]).cast(nw.Float64)
-    hit = label == layout.classes[1]
-    known = hit | (label == layout.classes[0])
+    hit, known = _hit_and_known(layout)
     faults = ((label.is_null(), -1), (~known, -2), (missing(score), -3), (~inside(score), -4))
     return _RowExpressions(score, hit, None, None, known & inside(score), faults)
 
@@ -368,8 +372,7 @@ def _two_classes(layout: ProfileColumns, single: bool) -> _RowExpressions:
     import narwhals as nw
 
     label = nw.col(layout.label)
-    hit = label == layout.classes[1]
-    known = hit | (label == layout.classes[0])
+    hit, known = _hit_and_known(layout)
     column = nw.col(layout.scores[-1])
     positive = column.cast(nw.Float64)
     faults = [(label.is_null(), -1), (~known, -2)]
