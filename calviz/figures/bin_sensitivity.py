@@ -20,9 +20,8 @@ from calviz.core.events import (
     equal_width_edges,
     make_edges,
 )
-from calviz.core.predictions import Dataset
 from calviz.core.words import counted, level_text, percent, points, points_decimals, points_text
-from calviz.figures.figure import Figure, named, score_lines
+from calviz.figures.figure import Data, ScoreFigure, named
 from calviz.figures.marks import (
     UNFADED,
     Picture,
@@ -34,7 +33,6 @@ from calviz.figures.marks import (
     markers,
     vertical_mark,
 )
-from calviz.figures.style import Palette, axis
 from calviz.sample.binning import BinSums, bin_between, redrawn_sums
 from calviz.sample.error_bars import stream
 from calviz.sample.sample import Sample
@@ -66,26 +64,18 @@ class FloorByBins:
     "on the same number of rows.",
     reference="Guo et al. 2017, eq. 3; Roelofs et al. 2022",
 )
-@dataclass(frozen=True, eq=False)
-class BinSensitivity(Figure):
+@dataclass(frozen=True, eq=False, kw_only=True)
+class BinSensitivity(ScoreFigure):
     """The ECE for 1 to 100 bins of equal width and of equal mass; `plot` draws it.
 
     Attributes
     ----------
-    name : str
-        Name of the predictions.
-    split : str or None
-        The split shown, or None for all rows.
-    reduction : Reduction
-        Defines score and hit.
-    n : int
-        Number of rows.
+    name, split, reduction, n, level
+        See `ScoreFigure`; the level is that of the noise floor.
     bins : int
         The chosen number of bins, marked in the drawing.
     scheme : {"equal-width", "equal-mass"}
         The chosen scheme, whose noise floor is drawn.
-    level : float
-        Level of the noise floor.
     counts : ndarray of int, shape (M,)
         1, 2, ..., M.
     ece : mapping of scheme to ndarray, shape (M,)
@@ -97,13 +87,8 @@ class BinSensitivity(Figure):
     Guo et al. 2017, eq. 3; Roelofs et al. 2022 (dependence on the number of bins).
     """
 
-    name: str
-    split: str | None
-    reduction: Reduction
-    n: int
     bins: int
     scheme: Placed
-    level: float
     counts: IntArray
     ece: dict[Placed, FloatArray]
     floor: dict[Placed, FloorByBins]
@@ -111,7 +96,7 @@ class BinSensitivity(Figure):
     @classmethod
     def compute(
         cls,
-        data: Dataset | Sample,
+        data: Data,
         *,
         reduction: Reduction | str | None = None,
         bins: int | None = None,
@@ -168,10 +153,7 @@ class BinSensitivity(Figure):
                     _floor, scheme=placed, most=most, level=level, **redrawing
                 )
         return cls(
-            name=sample.data.name,
-            split=sample.split,
-            reduction=sample.reduction,
-            n=sample.data.rows,
+            **cls._fields(sample),
             bins=sample.bins_used,
             scheme="equal-mass" if sample.scheme == "equal-mass" else "equal-width",
             level=level,
@@ -200,7 +182,7 @@ class BinSensitivity(Figure):
 
     def caption(self) -> tuple[str, ...]:
         """Name; what is drawn: one line each."""
-        return *score_lines(self.name, self.split, self.n, self.reduction), "ECE by number of bins"
+        return *self._head(), "ECE by number of bins"
 
     def describe(self) -> str:
         """Say in plain words how much the choice of bins matters."""
@@ -230,18 +212,17 @@ class BinSensitivity(Figure):
 
     def draw(self, sheet: Sheet) -> Picture:
         """Draw the ECE by number of bins."""
-        palette = sheet.palette
         highest = 100 * max(float(values.max()) for values in self.ece.values())
         if self.floor:
             highest = max(highest, 100 * float(self.floor[self.scheme].high.max()))
         room = 1.12 * highest or 1.0
         return sheet.picture(
-            [*_traces(self, palette), *_mark(self, palette, room)],
+            [*_traces(self, sheet), *_mark(self, sheet, room)],
             inner=_HEIGHT,
             margins=_MARGINS,
-            annotations=_mark_label(self, palette, room),
-            xaxis=axis(palette, "Number of bins", range=[0, self.counts.size + 1], nticks=7),
-            yaxis=axis(palette, "ECE (points)", range=[0, room], nticks=6),
+            annotations=_mark_label(self, sheet, room),
+            xaxis=sheet.axis("Number of bins", range=[0, self.counts.size + 1], nticks=7),
+            yaxis=sheet.axis("ECE (points)", range=[0, room], nticks=6),
         )
 
 
@@ -355,74 +336,55 @@ def _edges(events: BinaryEvents, bins: int, scheme: Placed) -> FloatArray:
 _MARGINS, _HEIGHT = (58, 18, 14, 50), 220
 
 
-def _traces(f: BinSensitivity, p: Palette) -> Iterator[Trace]:
-    x = f.counts.astype(np.float64)
+def _traces(f: BinSensitivity, sheet: Sheet) -> Iterator[Trace]:
+    p, x = sheet.palette, f.counts.astype(np.float64)
     if f.floor:
         floor = f.floor[f.scheme]
         name = f"{level_text(f.level)} range if calibrated ({f.scheme})"
-        fill = p.calibrated
-        yield area(x, np.zeros(x.size), 100 * floor.high, fill, name=name, legendrank=3)
-        yield line(
-            x,
-            100 * floor.mean,
-            p.muted,
-            width=1.5,
-            dash="2px,3px",
-            name="Mean if calibrated",
-            hovertemplate="mean if calibrated %{y:.2f} points<extra></extra>",
-            legendrank=4,
-        )
+        yield area(x, np.zeros(x.size), 100 * floor.high, p.calibrated, name=name, legendrank=3)
+        look: Trace = {"width": 1.5, "dash": "2px,3px", "name": "Mean if calibrated"}
+        hover = "mean if calibrated %{y:.2f} points"
+        yield line(x, 100 * floor.mean, p.muted, **look, hover=hover, legendrank=4)
     schemes: tuple[tuple[Any, ...], ...] = (
         ("equal-width", "Equal-width bins", p.blue, "solid", "circle"),
         ("equal-mass", "Equal-mass bins", p.vermillion, "7px,3px", "diamond"),
     )
     for rank, (placed, name, colour, dash, symbol) in enumerate(schemes, start=1):
-        curve = line(
+        yield line(
             x,
             100 * f.ece[placed],
             colour,
             dash=dash,
+            # Points, because a line alone cannot be clicked.
+            points={"size": 4, "symbol": symbol},
             name=name,
-            hovertemplate=f"{name}: %{{customdata}}, ECE %{{y:.2f}} points<extra></extra>",
+            hover=f"{name}: %{{customdata}}, ECE %{{y:.2f}} points",
             legendrank=rank,
-        )
-        yield curve | {
-            # Markers, because a line alone cannot be clicked.
-            "mode": "lines+markers",
-            "marker": {"size": 4, "symbol": symbol, "color": colour},
-            "customdata": f.counts,
+            customdata=f.counts,
             **UNFADED,
-        }
+        )
 
 
-def _mark(f: BinSensitivity, p: Palette, room: float) -> Iterator[Trace]:
+def _mark(f: BinSensitivity, sheet: Sheet, room: float) -> Iterator[Trace]:
     """Mark the chosen number of bins."""
-    if f.chosen is None:
-        return
-    yield vertical_mark(f.bins, 0.0, room, p.ink)
-    yield markers(
-        [f.bins],
-        [100 * f.chosen],
-        p.ink,
-        size=10,
-        edge=p.paper,
-        hoverinfo="skip",
-        showlegend=False,
-    )
+    if f.chosen is not None:
+        p = sheet.palette
+        yield vertical_mark(f.bins, 0.0, room, p.ink)
+        yield markers([f.bins], [100 * f.chosen], p.ink, size=10, edge=p.paper, showlegend=False)
 
 
-def _mark_label(f: BinSensitivity, p: Palette, room: float) -> Iterator[dict[str, Any]]:
+def _mark_label(f: BinSensitivity, sheet: Sheet, room: float) -> Iterator[Trace]:
     if f.chosen is None:
         return
     right = f.bins < 0.6 * f.counts.size
     upper = 100 * f.chosen < 0.55 * room
     yield label(
         f"{counted(f.bins, 'bin')}: <b>{points_text(f.chosen)}</b>",
-        p,
+        sheet.palette,
         x=f.bins,
         y=0.97 * room if upper else 0.04 * room,
         xshift=6 if right else -6,
         xanchor="left" if right else "right",
         yanchor="top" if upper else "bottom",
-        bgcolor=p.glaze(p.paper, 0.8),
+        bgcolor=sheet.palette.glaze(sheet.palette.paper, 0.8),
     )

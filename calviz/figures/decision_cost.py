@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, Unpack
 
 import numpy as np
 from scipy.optimize import isotonic_regression
@@ -13,18 +13,15 @@ from scipy.optimize import isotonic_regression
 from calviz.comparison.rows import fit_split_for
 from calviz.core.blocks import FloatArray
 from calviz.core.claims import claim
-from calviz.core.entry_specs import Theme, figure, takes_weights
+from calviz.core.entry_specs import figure, takes_weights
 from calviz.core.errors import OptionError, check_level, needs
-from calviz.core.predictions import Dataset
 from calviz.core.profile import dataset_of
 from calviz.core.words import (
-    counted,
     decimal,
     decimals_for,
     level_text,
     percent,
     plotly_text,
-    shorten,
 )
 from calviz.figures.curve_estimates import (
     Costs,
@@ -33,19 +30,20 @@ from calviz.figures.curve_estimates import (
     kept_and_wrong,
     resampled_between,
 )
-from calviz.figures.figure import NAME_LENGTH, Figure, ends_or_nan, facts, named
+from calviz.figures.figure import Data, Page, SampleFigure, ends_or_nan
 from calviz.figures.marks import (
-    Picture,
+    DASHES,
+    Drawing,
     Sheet,
     Trace,
-    area,
-    label,
+    bootstrap_band,
+    drawn,
+    label_above,
     line,
     markers,
     packed,
     vertical_mark,
 )
-from calviz.figures.style import DASHES, Palette, axis
 from calviz.sample.error_bars import Interval, Redrawing, interval, widened
 from calviz.sample.sample import Sample
 from calviz.sample.step_views import top_label_steps
@@ -53,7 +51,6 @@ from calviz.sample.steps import Steps
 
 if TYPE_CHECKING:
     import pandas as pd
-    import plotly.graph_objects as go
 
 
 #: Thresholds of the curve: this many evenly spaced ones, and about as many quantiles of the scores.
@@ -94,23 +91,19 @@ class RuleResult:
     "costs least, the one a calibrated model would use, and the difference in cost.",
     reference="Chow 1970; Elkan 2001",
 )
-@dataclass(frozen=True, eq=False)
-class Decision(Figure):
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Decision(SampleFigure):
     """The cost of deciding by confidence, computed; `plot` draws it.
 
     Attributes
     ----------
-    name : str
-        Name of the predictions.
-    split : str or None
-        The split on which costs are measured, or None for all rows.
+    name, split, n
+        See `SampleFigure`; on these rows costs are measured.
     chosen_on : str or None
         The split on which the best threshold was chosen; None if it was chosen on the evaluated rows themselves.
     costs : Costs
     level : float
         Level of the band and the intervals.
-    n : int
-        Number of rows on which costs are measured.
     face : RuleResult
         The rule that treats confidences as true probabilities (`Costs.face_value`).
     best : RuleResult
@@ -132,12 +125,9 @@ class Decision(Figure):
     Chow 1970 (the rule at face value); Elkan 2001 (costs and thresholds).
     """
 
-    name: str
-    split: str | None
     chosen_on: str | None
     costs: Costs
     level: float
-    n: int
     face: RuleResult
     best: RuleResult
     keep_all: RuleResult
@@ -151,7 +141,7 @@ class Decision(Figure):
     @classmethod
     def compute(
         cls,
-        data: Dataset | Sample,
+        data: Data,
         *,
         wrong: float = 10.0,
         referred: float = 1.0,
@@ -198,8 +188,8 @@ class Decision(Figure):
     @classmethod
     def of_rows(
         cls,
-        judged: Dataset | Sample,
-        choosing: Dataset | Sample | None = None,
+        judged: Data,
+        choosing: Data | None = None,
         *,
         costs: Costs,
         level: float = 0.95,
@@ -271,12 +261,10 @@ class Decision(Figure):
                 view, gain, drawn, drift[0] - drift, level, elsewhere=chosen_on is not None
             )
         return cls(
-            name=sample.data.name,
-            split=sample.split,
+            **cls._fields(sample),
             chosen_on=chosen_on,
             costs=costs,
             level=level,
-            n=n,
             face=results[0],
             best=results[1],
             keep_all=results[2],
@@ -324,36 +312,11 @@ class Decision(Figure):
             }
         )
 
-    def plot(
-        self,
-        *,
-        theme: Theme = "light",
-        caption: bool | str = False,
-        width: int | None = None,
-        others: Sequence[Decision] = (),
-    ) -> go.Figure:
-        """Draw the figure.
-
-        Parameters
-        ----------
-        theme, caption, width
-            See `Figure.plot`.
-        others : sequence of Decision
-            Further curves with the same costs (after recalibration, or of other models), drawn without bands.
-        """
-        if any(other.costs != self.costs for other in others):
-            raise OptionError("curves of different costs cannot be compared in one drawing.")
-        return self._plotly_figure(theme, caption, width, others=tuple(others))
-
     def caption(self) -> tuple[str, ...]:
         """Name; rows and costs; what miscalibration costs: one line each."""
         c = self.costs
         costs = f"costs: wrong {c.wrong:g}, referred {c.referred:g}, right {c.right:g}"
-        return (
-            shorten(self.name, NAME_LENGTH),
-            facts(self.split, counted(self.n, "row"), costs),
-            self.headline,
-        )
+        return *self._head(costs), self.headline
 
     @property
     @claim("cost-of-miscalibration")
@@ -416,22 +379,47 @@ class Decision(Figure):
         """Say in plain words what the rules cost."""
         c = self.costs
         return (
-            f"Cost of deciding by confidence, {named(self.name, self.split)}, {counted(self.n, 'row')}; a wrong "
-            f"prediction costs {c.wrong:g}, a referred one {c.referred:g}, a right one {c.right:g}. {self.reading()}"
+            f"Cost of deciding by confidence, {self._subject}; a wrong prediction costs {c.wrong:g}, a referred "
+            f"one {c.referred:g}, a right one {c.right:g}. {self.reading()}"
         )
 
-    def draw(self, sheet: Sheet, *, others: tuple[Decision, ...]) -> Picture:
-        """Draw computed costs."""
-        drawing = _Costs(self, sheet.palette, others)
-        traces = list(drawing.traces())
-        return sheet.picture(
-            traces,
+    def plot(self, *, others: Sequence[Decision] = (), **page: Unpack[Page]) -> Drawing:
+        """Draw the figure.
+
+        Parameters
+        ----------
+        others : sequence of Decision
+            Further curves with the same costs (after recalibration, or of other models), drawn without bands.
+        **page
+            See `Figure.plot`.
+        """
+        if any(other.costs != self.costs for other in others):
+            raise OptionError("curves of different costs cannot be compared in one drawing.")
+        sheet = self.sheet(**page)
+        every = (self, *others)
+        low = min(0.99, *(float(f.threshold[0]) for f in every))
+        face = self.costs.face_value if low <= self.costs.face_value <= 1 else None
+        up = _up(self, every)
+        picture = sheet.picture(
+            _traces(self, others, sheet, (low, 1.0), face, up),
             inner=sheet.panel_height,
             margins=_MARGINS,
             above=20,
-            annotations=drawing.face_label(),
-            **drawing.axes(),
+            annotations=[] if face is None else [_face_label(face, low, sheet)],
+            xaxis=sheet.axis(
+                "Keep from this confidence on",
+                range=[low, 1.0],
+                nticks=7,
+                tickformat=".4~f" if 1 - low < 0.02 else ".2~f",
+            ),
+            yaxis=sheet.axis(
+                f"Cost of {PREDICTIONS_PER_COST:,} predictions",
+                range=list(up),
+                nticks=7,
+                tickformat=",",
+            ),
         )
+        return drawn(picture)
 
 
 def _condition(rule: RuleResult) -> str:
@@ -550,134 +538,72 @@ _MARGINS = (70, 28, 26, 54)
 _SYMBOLS = ("circle", "diamond", "square", "triangle-up")
 
 
-@dataclass(frozen=True)
-class _Costs:
-    """The curves, their best thresholds, the threshold at face value, and the cost of referring everything."""
+def _traces(
+    f: Decision,
+    others: Sequence[Decision],
+    sheet: Sheet,
+    across: tuple[float, float],
+    face: float | None,
+    up: tuple[float, float],
+) -> Iterator[Trace]:
+    """Yield the curves, their best thresholds, the cost of referring everything, and the threshold at face value, if it is on the axis."""
+    p = sheet.palette
 
-    figure: Decision
-    palette: Palette
-    others: tuple[Decision, ...]
-
-    @property
-    def _every(self) -> tuple[Decision, ...]:
-        return (self.figure, *self.others)
-
-    def traces(self) -> Iterator[Trace]:
-        """Yield the traces from back to front."""
-        f, p = self.figure, self.palette
-        if f.band is not None:
-            low, high = (PREDICTIONS_PER_COST * end for end in f.band)
-            name = f"{level_text(f.level)} bootstrap range"
-            yield area(f.threshold, low, high, p.glaze(p.blue, 0.2), name=name, legendrank=20)
-        yield line(
-            np.array(self._across),
-            np.full(2, PREDICTIONS_PER_COST * f.costs.referred),
-            p.muted,
-            name="Refer everything",
-            width=1.5,
-            dash="dash",
-            hoverinfo="skip",
-            legendrank=40,
-        )
-        if self._face is not None:
-            yield vertical_mark(self._face, *self._up, p.ink)
-        colours = (p.vermillion, p.purple, p.green)
-        for i, other in enumerate(self.others):
-            yield from self._one(
-                other, colours[i % 3], _SYMBOLS[1 + i % 3], 2 + 2 * i, dash=DASHES[1 + i % 3]
-            )
-        yield from self._one(f, p.blue, _SYMBOLS[0], 0, width=2.5)
-
-    def _one(
-        self, f: Decision, colour: str, symbol: str, rank: int, **attributes: Any
+    def curve(
+        one: Decision, colour: str, symbol: str, rank: int, **attributes: Any
     ) -> Iterator[Trace]:
-        alone = len(self._every) == 1
-        name = "Cost" if alone else plotly_text(f.name, 30)
-        low, high = self._across
+        name, best = plotly_text(one.name, 30), f"Best threshold, {plotly_text(one.name, 30)}"
+        if not others:
+            name, best = "Cost", "Best threshold"
         # Below the lowest score, everything is kept.
         yield line(
-            np.append(low, f.threshold),
-            PREDICTIONS_PER_COST * np.append(f.keep_all.cost, f.cost),
+            np.append(across[0], one.threshold),
+            PREDICTIONS_PER_COST * np.append(one.keep_all.cost, one.cost),
             colour,
             name=name,
             legendrank=rank,
-            hovertemplate=f"%{{y:,.4~g}} where confidence ≥ %{{x:.4~f}} is kept<extra>{name}</extra>",
+            hover=f"%{{y:,.4~g}} where confidence ≥ %{{x:.4~f}} is kept<extra>{name}</extra>",
             **attributes,
         )
-        place = min(max(f.best.threshold, low), high)
         yield markers(
-            packed(np.array([place])),
-            packed(np.array([PREDICTIONS_PER_COST * f.best.cost])),
+            packed(np.clip([one.best.threshold], *across)),
+            packed(np.array([PREDICTIONS_PER_COST * one.best.cost])),
             colour,
             size=12,
             symbol=symbol,
-            edge=self.palette.paper,
-            name="Best threshold" if alone else f"Best threshold, {name}",
-            hovertemplate=f"best threshold: %{{y:,.4~g}}<extra>{name}</extra>",
+            edge=p.paper,
+            name=best,
+            hover=f"best threshold: %{{y:,.4~g}}<extra>{name}</extra>",
             legendrank=rank + 1,
             cliponaxis=False,
         )
 
-    @property
-    def _face(self) -> float | None:
-        """The threshold at face value; None if it is not on the axis."""
-        face = self.figure.costs.face_value
-        low, high = self._across
-        return face if low <= face <= high else None
+    if f.band is not None:
+        low, high = (PREDICTIONS_PER_COST * end for end in f.band)
+        yield bootstrap_band(f.threshold, (low, high), f.level, p)
+    refer = np.full(2, PREDICTIONS_PER_COST * f.costs.referred)
+    thin: Trace = {"width": 1.5, "dash": "dash", "name": "Refer everything", "legendrank": 40}
+    yield line(np.array(across), refer, p.muted, **thin)
+    if face is not None:
+        yield vertical_mark(face, *up, p.ink)
+    colours = (p.vermillion, p.purple, p.green)
+    for i, other in enumerate(others):
+        dash, symbol = DASHES[1 + i % 3], _SYMBOLS[1 + i % 3]
+        yield from curve(other, colours[i % 3], symbol, 2 + 2 * i, dash=dash)
+    yield from curve(f, p.blue, _SYMBOLS[0], 0, width=2.5)
 
-    def face_label(self) -> Iterator[dict[str, Any]]:
-        """Label the line of the threshold at face value, above the panel."""
-        if self._face is None:
-            return
-        low, high = self._across
-        place = (self._face - low) / (high - low)
-        digits = decimals_for(self._face, 1 - self._face or 1, figures=1, least=2)
-        yield label(
-            f"face value: confidence ≥ {decimal(self._face, digits)}",
-            self.palette,
-            x=self._face,
-            y=1,
-            yref="paper",
-            yshift=2,
-            xanchor="right" if place > 0.75 else "left" if place < 0.25 else "center",
-            yanchor="bottom",
-        )
 
-    @property
-    def _across(self) -> tuple[float, float]:
-        lowest = min(float(f.threshold[0]) for f in self._every)
-        return (min(lowest, 0.99), 1.0)
+def _face_label(face: float, low: float, sheet: Sheet) -> Trace:
+    digits = decimals_for(face, 1 - face or 1, figures=1, least=2)
+    text = f"face value: confidence ≥ {decimal(face, digits)}"
+    return label_above(text, sheet.palette, face, (face - low) / (1 - low))
 
-    @property
-    def _up(self) -> tuple[float, float]:
-        """Range of the cost axis, starting at 0 if the curves then still fill at least half of it."""
-        ends = [f.cost for f in self._every] + list(self.figure.band or ())
-        refer = self.figure.costs.referred
-        low = PREDICTIONS_PER_COST * min(refer, *(float(e.min()) for e in ends))
-        high = PREDICTIONS_PER_COST * max(refer, *(float(e.max()) for e in ends))
-        if 0 < low < 0.5 * high:
-            low = 0.0
-        room = 0.06 * (high - low or max(abs(high), 1.0))
-        return (low - (room if low else 0), high + room)
 
-    def axes(self) -> dict[str, Any]:
-        """Return the axes: confidence across, cost of 1,000 predictions up."""
-        p = self.palette
-        low, high = self._across
-        dense = high - low < 0.02
-        return {
-            "xaxis": axis(
-                p,
-                "Keep from this confidence on",
-                range=[low, high],
-                nticks=7,
-                tickformat=".4~f" if dense else ".2~f",
-            ),
-            "yaxis": axis(
-                p,
-                f"Cost of {PREDICTIONS_PER_COST:,} predictions",
-                range=list(self._up),
-                nticks=7,
-                tickformat=",",
-            ),
-        }
+def _up(f: Decision, every: Sequence[Decision]) -> tuple[float, float]:
+    """Range of the cost axis, starting at 0 if the curves then still fill at least half of it."""
+    costs = np.concatenate([[f.costs.referred], *(one.cost for one in every), *(f.band or ())])
+    low, high = PREDICTIONS_PER_COST * float(costs.min()), PREDICTIONS_PER_COST * float(costs.max())
+    if 0 < low < 0.5 * high:
+        low = 0.0
+    room = 0.06 * (high - low or max(abs(high), 1.0))
+    return (low - (room if low else 0), high + room)

@@ -6,15 +6,16 @@ import re
 import textwrap
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Generic, Literal, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Literal, Self, TypeAlias, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from calviz.core.blocks import FloatArray, IntArray
 from calviz.core.entry_specs import Theme
+from calviz.core.errors import needs
 from calviz.core.events import BinaryEvents
-from calviz.core.words import plotly_text
+from calviz.core.words import level_text, plotly_text
 from calviz.figures.style import PALETTES, Palette, axis, layout
 from calviz.sample.binning import BinSums, bin_between
 from calviz.sample.sample import Sample
@@ -24,7 +25,13 @@ if TYPE_CHECKING:
 
 
 Trace = dict[str, Any]
+#: What `Figure.plot` returns.
+Drawing: TypeAlias = "go.Figure"
 
+#: Dashes of curves, in the order in which they are taken, so that curves do not differ in colour only.
+DASHES = ("solid", "8px,3px", "2px,3px", "8px,3px,2px,3px")
+#: Width of a character of a row's name, in pixels, where the system's sans-serif is as wide as DejaVu Sans.
+_NAME_CHARACTER = 7.0
 #: Height of a line of the caption in pixels.
 LINE = 19
 #: Characters of a caption line that fit on a phone.
@@ -34,6 +41,11 @@ UNFADED: Trace = {
     "selected": {"marker": {"opacity": 1}},
     "unselected": {"marker": {"opacity": 1}},
 }
+#: Keeps invisible points invisible.
+UNSEEN: Trace = {
+    "selected": {"marker": {"opacity": 0}},
+    "unselected": {"marker": {"opacity": 0}},
+}
 
 
 def packed(values: npt.NDArray[Any]) -> FloatArray:
@@ -41,23 +53,37 @@ def packed(values: npt.NDArray[Any]) -> FloatArray:
     return np.asarray(values, dtype=np.float32)
 
 
-def line(x: FloatArray, y: FloatArray, colour: str, **attributes: Any) -> Trace:
-    """Draw a curve; `dash`, `width` and `shape` are those of the line."""
-    style = {
-        "color": colour,
-        "width": attributes.pop("width", 2),
-        "dash": attributes.pop("dash", "solid"),
-    }
-    if "shape" in attributes:
-        style["shape"] = attributes.pop("shape")
-    return {
+def _hovering(text: str) -> Trace:
+    """Describe what appears at the pointer; an empty text stands for nothing."""
+    if not text:
+        return {"hoverinfo": "skip"}
+    return {"hovertemplate": text if "<extra>" in text else f"{text}<extra></extra>"}
+
+
+def line(
+    x: FloatArray,
+    y: FloatArray,
+    colour: str,
+    *,
+    width: float = 2,
+    dash: str = "solid",
+    shape: str | None = None,
+    points: Trace | None = None,
+    hover: str = "",
+    **attributes: Any,
+) -> Trace:
+    """Draw a curve, with `points` of a size and a symbol on it; `hover` appears at the pointer."""
+    trace = {
         "type": "scatter",
         "mode": "lines",
         "x": packed(x),
         "y": packed(y),
-        "line": style,
-        **attributes,
+        "line": {"color": colour, "width": width, "dash": dash, "shape": shape},
+        **_hovering(hover),
     }
+    if points is not None:
+        trace |= {"mode": "lines+markers", "marker": {"color": colour, **points}}
+    return trace | attributes
 
 
 def short_line(x: FloatArray) -> FloatArray:
@@ -67,25 +93,32 @@ def short_line(x: FloatArray) -> FloatArray:
 
 def vertical_mark(x: float, low: float, high: float, colour: str) -> Trace:
     """Draw a thin dotted vertical line as a mark."""
-    return line(
-        np.array([x, x]),
-        np.array([low, high]),
-        colour,
-        width=1,
-        dash="2px,3px",
-        hoverinfo="skip",
-        showlegend=False,
-    )
+    ends = np.array([x, x]), np.array([low, high])
+    return line(*ends, colour, width=1, dash="2px,3px", showlegend=False)
 
 
-def markers(x: Any, y: Any, colour: str, *, edge: str | None = None, **attributes: Any) -> Trace:
-    """Draw points of a `size` and `symbol`, with an outline of the colour `edge` and the width `edge_width`."""
-    style: Trace = {"color": colour} | {
-        k: attributes.pop(k) for k in ("size", "symbol") if k in attributes
-    }
+def markers(
+    x: Any,
+    y: Any,
+    colour: str,
+    *,
+    size: Any,
+    symbol: str | None = None,
+    edge: str | None = None,
+    edge_width: float = 2,
+    hover: str | list[str] = "",
+    **attributes: Any,
+) -> Trace:
+    """Draw points, with an outline of the colour `edge`; `hover` appears at the pointer, one text for all or one for each."""
+    style: Trace = {"color": colour, "size": size, "symbol": symbol}
     if edge is not None:
-        style["line"] = {"color": edge, "width": attributes.pop("edge_width", 2)}
-    return {"type": "scatter", "mode": "markers", "x": x, "y": y, "marker": style, **attributes}
+        style["line"] = {"color": edge, "width": edge_width}
+    if isinstance(hover, list):
+        shown: Trace = {"hoverinfo": "text", "hovertext": hover}
+    else:
+        shown = _hovering(hover)
+    same = {"type": "scatter", "mode": "markers", "x": x, "y": y, "marker": style}
+    return same | shown | attributes
 
 
 def outline(role: Role, palette: Palette) -> tuple[str, str, str]:
@@ -123,6 +156,14 @@ def area(x: FloatArray, low: FloatArray, high: FloatArray, fill: str, **attribut
         "hoverinfo": "skip",
         **attributes,
     }
+
+
+def bootstrap_band(
+    x: FloatArray, ends: tuple[FloatArray, FloatArray], level: float, palette: Palette
+) -> Trace:
+    """Fill the bootstrap range of a blue curve."""
+    name, fill = f"{level_text(level)} bootstrap range", palette.glaze(palette.blue, 0.2)
+    return area(x, *ends, fill, name=name, legendrank=20)
 
 
 def hatched(colour: str, palette: Palette, *, shape: str, tint: float, solidity: float) -> Trace:
@@ -189,7 +230,7 @@ def heading(
     text: str, palette: Palette, over: tuple[str, str], above: int = 4, **attributes: Any
 ) -> dict[str, Any]:
     """Put text `above` pixels above a panel, flush left; `over` names the axes of the panel. `text` must be escaped."""
-    place = {"x": 0, "y": 1, "yshift": above, "xanchor": "left", "yanchor": "bottom"}
+    place: Trace = {"x": 0, "y": 1, "yshift": above, "xanchor": "left", "yanchor": "bottom"}
     return label(text, palette, xref=over[0], yref=over[1], **place, **attributes)
 
 
@@ -202,6 +243,20 @@ def label(text: str, palette: Palette, **attributes: Any) -> Trace:
         "font": {"size": 12, "color": palette.ink},
         **attributes,
     }
+
+
+def label_above(text: str, palette: Palette, x: float, share: float) -> Trace:
+    """Put text above a panel, over the place `x` of a mark that is this share of the panel's width from its left edge."""
+    anchor = "right" if share > 0.75 else "left" if share < 0.25 else "center"
+    place: Trace = {
+        "x": x,
+        "y": 1,
+        "yref": "paper",
+        "yshift": 2,
+        "xanchor": anchor,
+        "yanchor": "bottom",
+    }
+    return label(text, palette, **place)
 
 
 def legend(palette: Palette, **attributes: Any) -> dict[str, Any]:
@@ -264,6 +319,21 @@ class Sheet:
         """Height of a single panel of curves in pixels."""
         return _LOW if self.narrow else _TALL
 
+    def axis(self, title: str = "", **attributes: Any) -> dict[str, Any]:
+        """Describe an axis (`calviz.figures.style.axis`)."""
+        return axis(self.palette, title, **attributes)
+
+    def row_axis(self, names: Sequence[str], **attributes: Any) -> dict[str, Any]:
+        """Describe an axis with one row per name, from the top down; equal names keep separate rows."""
+        return self.axis(
+            range=[len(names) - 0.5, -0.5],
+            tickmode="array",
+            tickvals=list(range(len(names))),
+            ticktext=list(names),
+            showgrid=False,
+            **attributes,
+        )
+
     def picture(
         self,
         traces: Iterable[Trace],
@@ -306,7 +376,7 @@ class Sheet:
         height = top + inner + bottom + below
         legend_entries: dict[str, Any] = {"showlegend": False}
         if below:
-            place = {"xref": legend_over, "yref": "container", "y": below / height}
+            place: Trace = {"xref": legend_over, "yref": "container", "y": below / height}
             # By default, plotly draws no legend for a single entry, and its space would stay empty.
             legend_entries = {"legend": legend(self.palette, **place), "showlegend": True}
         return {
@@ -326,6 +396,22 @@ class Sheet:
         if self.width is None:
             return wrapped(self.caption)
         return wrapped(self.caption, max(_FEWEST, round((self.width - left) / _CHARACTER)))
+
+
+def drawn(picture: Picture) -> Drawing:
+    """Make a plotly figure of a picture."""
+    needs("plotly")
+    import plotly.graph_objects as go
+
+    return go.Figure(**picture)
+
+
+def name_room(names: Iterable[str], beside: int) -> int:
+    """Return the width of a margin, in pixels, that holds the longest name of a row and the space `beside` it.
+
+    `names` must be shortened as they are drawn, but not escaped.
+    """
+    return round(_NAME_CHARACTER * max(map(len, names), default=0)) + beside
 
 
 def _legend_room(traces: Iterable[Any], width: float) -> int:
@@ -349,7 +435,7 @@ def _entry(trace: Any, name: str) -> Any:
     return trace[name] if name in trace else None  # noqa: SIM401
 
 
-def with_legend_for(drawn: go.Figure, width: int) -> go.Figure:
+def with_legend_for(drawn: Drawing, width: int) -> Drawing:
     """Adjust the space of the legend below a drawing to a width that only became known on the page.
 
     Parameters
@@ -393,35 +479,36 @@ def circles(x: FloatArray, y: FloatArray, share: FloatArray, p: Palette) -> Trac
         edge=p.vermillion,
         edge_width=1.5,
         customdata=100 * share,
-        hovertemplate="score %{x:.3f}, observed %{y:.3f}<br>%{customdata:.1f} % of the rows"
-        "<extra></extra>",
+        hover="score %{x:.3f}, observed %{y:.3f}<br>%{customdata:.1f} % of the rows",
     )
 
 
 def diagonal(p: Palette) -> Trace:
     """Draw the diagonal, where score and frequency agree or a map changes nothing."""
     ends = np.array([0.0, 1.0])
-    return line(ends, ends, p.ink, width=1, dash="4px,3px", hoverinfo="skip")
+    return line(ends, ends, p.ink, width=1, dash="4px,3px")
 
 
-def square(
-    traces: list[Trace], sheet: Sheet, height: int, x: str, y: str, **attributes: Any
-) -> Picture:
+def square_axes(sheet: Sheet, x: str, y: str, **unit: Any) -> dict[str, Any]:
+    """Describe the axes of a panel that is square at any width; `unit` holds the ticks and the range of both."""
+    unit |= {"tickmode": "linear", "constrain": "domain"}
+    return {
+        "xaxis": sheet.axis(x, **unit),
+        "yaxis": sheet.axis(y, **unit, scaleanchor="x", scaleratio=1),
+    }
+
+
+def square(traces: Iterable[Trace], sheet: Sheet, height: int, x: str, y: str) -> Picture:
     """Lay out a square panel; `height` is in pixels and includes the axes."""
-    p = sheet.palette
     # Few ticks on a small square, so that tick labels do not touch the titles.
     step = 0.25 if height >= _MANY_TICKS else 0.5
-    unit = {"range": [-EDGE, 1 + EDGE], "tickmode": "linear", "dtick": step, "tickformat": ".2~f"}
+    unit: Trace = {"range": [-EDGE, 1 + EDGE], "dtick": step, "tickformat": ".2~f"}
     return sheet.picture(
         traces,
         inner=height - _MARGINS[2] - _MARGINS[3],
         margins=_MARGINS,
         entries=False,
-        xaxis=axis(p, x, size=12, standoff=6, **unit, constrain="domain"),
-        yaxis=axis(
-            p, y, size=12, standoff=6, **unit, scaleanchor="x", scaleratio=1, constrain="domain"
-        ),
-        **attributes,
+        **square_axes(sheet, x, y, **unit, size=12, standoff=6),
     )
 
 
@@ -432,8 +519,8 @@ _AIR = 8
 
 
 def captioned(
-    drawn: go.Figure, lines: Sequence[str], *, theme: Theme = "light", characters: int = 62
-) -> go.Figure:
+    drawn: Drawing, lines: Sequence[str], *, theme: Theme = "light", characters: int = 62
+) -> Drawing:
     """Add lines of text above a drawing, the first one bold; the panels keep their size.
 
     Parameters
@@ -483,6 +570,22 @@ class Overlay(Generic[F]):
     name: str
     role: Role
     content: F
+
+    def points(self, x: FloatArray, y: Any, palette: Palette, **attributes: Any) -> Trace:
+        """Draw further errors, in points, as outlines."""
+        symbol, _, colour = outline(self.role, palette)
+        name = plotly_text(self.name, 44)
+        hover = f"%{{x:.2f}} points<extra>{name}</extra>"
+        look: Trace = {"size": 10, "symbol": symbol, "edge": colour, "name": name, "hover": hover}
+        return markers(x, y, colour, **look, **UNFADED, **attributes)
+
+    def curve(
+        self, x: FloatArray, y: FloatArray, palette: Palette, *, hover: str, **points: Any
+    ) -> Trace:
+        """Draw a further curve, with outlined `points` on it."""
+        symbol, dash, colour = outline(self.role, palette)
+        look: Trace = {"width": 1.5, "dash": dash, "points": {"symbol": symbol, **points}}
+        return line(x, y, colour, **look, name=plotly_text(self.name, 44), hover=hover)
 
 
 @dataclass(frozen=True, eq=False)

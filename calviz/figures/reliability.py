@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal, Self, get_args
+from typing import TYPE_CHECKING, Any, Literal, Self, Unpack, get_args
 
 import numpy as np
 
@@ -15,7 +15,6 @@ from calviz.core.entry_specs import METRICS, Theme, figure
 from calviz.core.errors import OptionError, check_choice, check_level, needs
 from calviz.core.events import Reduction, Scheme
 from calviz.core.p_values import clopper_pearson
-from calviz.core.predictions import Dataset
 from calviz.core.profile import dataset_of
 from calviz.core.words import (
     SINGLE_ROW,
@@ -30,37 +29,38 @@ from calviz.core.words import (
     points_decimals,
     range_ends,
     score_and_hit,
-    shorten,
     two_shares,
     with_short_class,
 )
 from calviz.figures.curve_estimates import Curve, CurveKind, make_curves
-from calviz.figures.figure import NAME_LENGTH, Figure, ends_or_nan, facts, named
+from calviz.figures.figure import Data, Page, ScoreFigure, ends_or_nan
 from calviz.figures.marks import (
     EDGE,
     LINE,
-    Picture,
+    Drawing,
     ReliabilityOverlay,
     Role,
     Sheet,
+    Trace,
     caption_label,
     diagonal,
+    drawn,
     frame,
     label,
     legend,
     square,
+    square_axes,
     vertical_shape,
     wrapped,
 )
 from calviz.figures.reliability_traces import Traces
-from calviz.figures.style import Palette, axis, layout
+from calviz.figures.style import layout
 from calviz.sample.binning import BinSums, bins_off, expected_share
 from calviz.sample.error_bars import Interval, Redrawing, interval, resampled
 from calviz.sample.sample import Sample, chosen_bins
 
 if TYPE_CHECKING:
     import pandas as pd
-    import plotly.graph_objects as go
 
 
 #: Style of the diagram: points with their gaps on the band, or the bars of Guo et al.
@@ -74,24 +74,18 @@ Marks = Literal["points", "bars"]
     "diagonal. Exact intervals per bin, the band of a calibrated model, and the scores' histogram.",
     reference="Guo et al. 2017, figure 1; Broecker & Smith 2007; Clopper & Pearson 1934",
 )
-@dataclass(frozen=True, eq=False)
-class Reliability(Figure):
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Reliability(ScoreFigure):
     """A reliability diagram, computed; `plot` draws it.
 
     Arrays have one entry per non-empty bin, in ascending order; empty bins are not drawn.
 
     Attributes
     ----------
-    name : str
-        Name of the predictions.
-    split : str or None
-        The split shown, or None for all rows.
-    reduction : Reduction
-        Defines score and hit.
+    name, split, reduction, n, level
+        See `ScoreFigure`.
     sums : BinSums
         The sums per bin from which everything drawn, and the binned metrics, are computed.
-    level : float
-        Level of the exact intervals and of the band.
     bin : ndarray of int, shape (M,)
         0-based index of the bin among all bins, empty ones included.
     low, high : ndarray of float64, shape (M,)
@@ -116,11 +110,7 @@ class Reliability(Figure):
     (kernel curve); Dimitriadis, Gneiting & Jordan 2021 (isotonic curve).
     """
 
-    name: str
-    split: str | None
-    reduction: Reduction
     sums: BinSums
-    level: float
     bin: IntArray
     low: FloatArray
     high: FloatArray
@@ -142,7 +132,7 @@ class Reliability(Figure):
     @classmethod
     def compute(
         cls,
-        data: Dataset | Sample,
+        data: Data,
         *,
         reduction: Reduction | str | None = None,
         bins: int | None = None,
@@ -202,9 +192,7 @@ class Reliability(Figure):
         hits, rows = sums.trials
         edges = sums.edges.astype(np.float64)
         return cls(
-            name=sample.data.name,
-            split=sample.split,
-            reduction=sample.reduction,
+            **cls._fields(sample),
             sums=sums,
             level=level,
             bin=filled,
@@ -220,11 +208,6 @@ class Reliability(Figure):
             _score=sample.scored.score,
             _selected=selected,
         )
-
-    @property
-    def n(self) -> int:
-        """Number of rows."""
-        return round(float(self.sums.n))
 
     @property
     def gap(self) -> FloatArray:
@@ -327,29 +310,27 @@ class Reliability(Figure):
     def plot(
         self,
         *,
-        theme: Theme = "light",
-        caption: bool | str = False,
         selected: int | tuple[int, int] | None = None,
-        width: int | None = None,
         marks: Marks = "points",
         beside: Sequence[ReliabilityOverlay] = (),
-    ) -> go.Figure:
+        **page: Unpack[Page],
+    ) -> Drawing:
         """Draw the figure.
+
+        If the width of the page is known, the height is chosen so that the square fills it. Without it the drawing adapts to any
+        width, with more space around the square.
 
         Parameters
         ----------
-        theme, caption
-            See `Figure.plot`.
         selected : int or (int, int), optional
             0-based index of a bin to highlight, or first and last index of a range of bins.
-        width : int, optional
-            Width available on the page, in pixels, if known: the height is then chosen so that the square fills
-            it. Without it the drawing adapts to any width, with more space around the square.
         marks : {"points", "bars"}
             Points with exact intervals, sized by their rows, with the gaps as lines on the band; or bars with hatched gaps, as
             in figure 1 of Guo et al. 2017. Bins of fewer than 20 rows are faint.
         beside : sequence of ReliabilityOverlay
             Further points, drawn as outlines: a subset of the rows, the rows before recalibration, or another state.
+        **page
+            See `Figure.plot`.
 
         Returns
         -------
@@ -362,41 +343,57 @@ class Reliability(Figure):
             If `marks` is unknown.
         """
         check_choice("marks", marks, get_args(Marks))
-        return self._plotly_figure(
-            theme, caption, width, marks=marks, selected=selected, beside=tuple(beside)
+        sheet = self.sheet(**page)
+        traces = Traces(self, sheet, marks, beside)
+        drawing = _Surroundings(self, sheet, traces)
+        lines = wrapped(sheet.caption)
+        room = LINE * len(lines)
+        above = caption_label(lines, sheet.palette, above=6, over=("x domain", "y domain"))
+        layout_ = layout(
+            sheet.palette,
+            height=room + drawing.height,
+            margin={"l": _LEFT, "r": _RIGHT, "t": _TOP + room, "b": _BOTTOM},
+            barmode="overlay",
+            bargap=0,
+            legend=legend(sheet.palette, y=-drawing.legend_distance),
+            shapes=[drawing.frame(), *drawing.mean_lines(), *drawing.highlight(selected)],
+            annotations=[*above, drawing.mean_labels(), drawing.tallest(), *drawing.worst()],
+            **drawing.axes(),
         )
+        return drawn({"data": traces.all(), "layout": layout_})
 
-    def plot_small(self, *, theme: Theme = "light", height: int = 330) -> go.Figure:
+    def plot_small(self, *, theme: Theme = "light", height: int = 330) -> Drawing:
         """Draw only the square, with a height in pixels, to be shown beside others on the same scale."""
-        return self._plotly_figure(theme, draw=self.draw_small, height=height)
+        sheet = self.sheet(theme=theme)
+        traces = Traces(self, sheet)
+        score = plotly_text(score_and_hit(self.reduction)[0].capitalize(), 34)
+        marks = [*traces.band(), diagonal(sheet.palette), *traces.stems(), *traces.points()]
+        return drawn(square(marks, sheet, height, score, "Observed"))
 
     def caption(self) -> tuple[str, ...]:
         """Name; what is drawn; the ECE with its interval: one line each."""
-        reduction = with_short_class(self.reduction).label
-        details = facts(self.split, counted(self.n, "row"), reduction, self.bins_words)
+        head = self._head(self.bins_words)
         if self.n == 1:
-            return shorten(self.name, NAME_LENGTH), details, SINGLE_ROW
+            return *head, SINGLE_ROW
         decimals = decimals_for(self.ece, figures=3, least=3)
         error = f"ECE {decimal(self.ece, decimals)}"
         if self.ece_interval is not None:
             low, high = (decimal(v, decimals) for v in self.ece_interval)
             error += f" ({level_text(self.level)} CI {low} to {high})"
-        return shorten(self.name, NAME_LENGTH), details, error
+        return *head, error
 
     def describe(self) -> str:
         """Say in plain words what the diagram shows (alternative text)."""
         score, hit = score_and_hit(self.reduction)
-        reduction = with_short_class(self.reduction).label
-        head = f"Reliability diagram of {named(self.name, self.split)}: {reduction}, "
+        head = f"Reliability diagram of {self._scored}"
         if self.n == 1:
             outcome = "a hit" if self.overall_observed > 0 else "no hit"
-            return f"{head}1 row with a score of {decimal(self.overall_score)}, {outcome}. {SINGLE_ROW}"
+            return f"{head} with a score of {decimal(self.overall_score)}, {outcome}. {SINGLE_ROW}"
         mean, observed = two_shares(self.overall_score, self.overall_observed)
-        of_them = (
-            "all of them" if self.bin.size == self.sums.count.size else f"{self.bin.size:,} of them"
-        )
+        every = self.bin.size == self.sums.count.size
+        of_them = "all of them" if every else f"{self.bin.size:,} of them"
         parts = [
-            f"{head}{counted(self.n, 'row')} in {self.bins_words}, {of_them} with rows.",
+            f"{head} in {self.bins_words}, {of_them} with rows.",
             f"The {score} is {mean}, the {hit} {observed}; "
             f"the expected calibration error is {points(self.ece, points_decimals(self.ece))} points.",
             self._largest_gap(),
@@ -448,52 +445,6 @@ class Reliability(Figure):
         at = self.worst
         return 0.0 if at is None else float(self.mean_score[at]) - expected_share(self.sums, at)[0]
 
-    def draw(
-        self,
-        sheet: Sheet,
-        *,
-        marks: Marks,
-        selected: int | tuple[int, int] | None,
-        beside: tuple[ReliabilityOverlay, ...] = (),
-    ) -> Picture:
-        """Draw a computed diagram."""
-        palette = sheet.palette
-        traces = Traces(self, palette, marks, beside)
-        drawing = _Surroundings(self, palette, traces, sheet.width)
-        lines = wrapped(sheet.caption)
-        caption_height = LINE * len(lines)
-        caption = caption_label(lines, palette, above=6, over=("x domain", "y domain"))
-        return {
-            "data": traces.all(),
-            "layout": layout(
-                palette,
-                height=caption_height
-                + (
-                    HEIGHT + LINE * len(beside)
-                    if sheet.width is None
-                    else drawing.height(sheet.width)
-                ),
-                margin={"l": _LEFT, "r": _RIGHT, "t": _TOP + caption_height, "b": _BOTTOM},
-                barmode="overlay",
-                bargap=0,
-                legend=legend(palette, y=-drawing.legend_distance()),
-                shapes=[drawing.frame(), *drawing.mean_lines(), *drawing.highlight(selected)],
-                annotations=[*caption, drawing.mean_labels(), drawing.tallest(), *drawing.worst()],
-                **drawing.axes(),
-            ),
-        }
-
-    def draw_small(self, sheet: Sheet, *, height: int) -> Picture:
-        """Draw only the square with points and gaps, for panels side by side."""
-        traces = Traces(self, sheet.palette)
-        return square(
-            [*traces.band(), diagonal(sheet.palette), *traces.stems(), *traces.points()],
-            sheet,
-            height,
-            plotly_text(score_and_hit(self.reduction)[0].capitalize(), 34),
-            "Observed",
-        )
-
 
 def _band(
     sums: BinSums, filled: IntArray, level: float, redrawing: Redrawing
@@ -530,34 +481,46 @@ class _Surroundings:
     """Axes, lines, labels and legend."""
 
     figure: Reliability
-    palette: Palette
+    sheet: Sheet
     traces: Traces
-    width: int | None
 
-    def height(self, width: int) -> int:
-        """Return the height, without the caption, at which the square fills the width, up to its maximum side."""
-        plotting = self._plotting_height(width)
+    @property
+    def _side(self) -> int:
+        """Side of the square, in pixels."""
+        if self.sheet.width is None:
+            return SIDE
+        return min(SIDE, max(self.sheet.width - _LEFT - _RIGHT, 100))
+
+    @property
+    def _plotting(self) -> float:
+        """Height of square, histogram and what is between them, in pixels."""
+        return self._side / (1 - _HISTOGRAM - _STRIP)
+
+    @property
+    def height(self) -> int:
+        """Height without the caption: if the width is known, that at which the square fills it, up to its maximum side."""
+        if self.sheet.width is None:
+            return HEIGHT + LINE * len(self.traces.beside)
         entries = sum(
-            t.get("name") is not None and t.get("visible", True) and t.get("showlegend", True)
+            t.get("name") is not None
+            and t.get("visible", True)
+            and t.get("showlegend") is not False
             for t in self.traces.all()
         )
-        lines = math.ceil(entries / max(1, (width - 2 * _RIGHT) // _ENTRY))
-        below = _BOTTOM + max(0.0, _TITLED - _LEGEND * plotting)
-        return round(_TOP + plotting + below + LINE * lines) + 14
+        lines = math.ceil(entries / max(1, (self.sheet.width - 2 * _RIGHT) // _ENTRY))
+        below = _BOTTOM + max(0.0, _TITLED - _LEGEND * self._plotting)
+        return round(_TOP + self._plotting + below + LINE * lines) + 14
 
-    def _plotting_height(self, width: int) -> float:
-        side = min(SIDE, max(width - _LEFT - _RIGHT, 100))
-        return side / (1 - _HISTOGRAM - _STRIP)
-
+    @property
     def legend_distance(self) -> float:
-        """Return the distance of the legend from the histogram, as a share of the plotting height."""
-        if self.width is None:
+        """Distance of the legend from the histogram, as a share of the plotting height."""
+        if self.sheet.width is None:
             return _LEGEND
-        return max(_LEGEND, _TITLED / self._plotting_height(self.width))
+        return max(_LEGEND, _TITLED / self._plotting)
 
     def _means(self) -> list[tuple[float, str, str, str]]:
         """Return mean score and share of hits of all rows: position, text, colour and dash of each."""
-        f, p = self.figure, self.palette
+        f, p = self.figure, self.sheet.palette
         score, hit = (name.capitalize() for name in score_and_hit(f.reduction))
         mean, observed = two_shares(f.overall_score, f.overall_observed)
         return [
@@ -578,26 +541,21 @@ class _Surroundings:
             f'<span style="color:{colour}"><b>{"—" if dash == "solid" else "- -"}</b></span> {text}'
             for _, text, colour, dash in means
         ]
-        characters = sum(len(text) + 4 for _, text, *_ in means)
+        size = _LARGEST
+        if self.sheet.width is not None:
+            # A centred line stays inside the drawing.
+            room = min(SIDE, self.sheet.width - _LEFT - _RIGHT) + 2 * _RIGHT
+            characters = sum(len(text) + 4 for _, text, *_ in means)
+            size = max(_SMALLEST, min(_LARGEST, int(room / (_CHARACTER * characters))))
+        place: Trace = {"xref": "x domain", "yref": "y2 domain", "x": 0.5, "y": 1, "yshift": 2}
         return label(
             "&nbsp;&nbsp;&nbsp;".join(parts),
-            self.palette,
-            xref="x domain",
-            yref="y2 domain",
-            x=0.5,
-            y=1,
-            yshift=2,
+            self.sheet.palette,
+            **place,
             xanchor="center",
             yanchor="bottom",
-            font={"size": self._size_for(characters), "color": self.palette.ink},
+            font={"size": size, "color": self.sheet.palette.ink},
         )
-
-    def _size_for(self, characters: int) -> int:
-        """Font size at which a centred line stays inside the drawing."""
-        if self.width is None:
-            return _LARGEST
-        room = min(SIDE, self.width - _LEFT - _RIGHT) + 2 * _RIGHT
-        return max(_SMALLEST, min(_LARGEST, int(room / (_CHARACTER * characters))))
 
     def tallest(self) -> dict[str, Any]:
         """Label the tallest bar with its number of rows, which gives the scale of all bars."""
@@ -610,19 +568,19 @@ class _Surroundings:
             x, anchor = (right, "right") if middle > 0.5 else (left, "left")
         return label(
             counted(int(f.count[most]), "row"),
-            self.palette,
+            self.sheet.palette,
             xref="x",
             yref="y2",
             x=x,
             y=100 * float(f.share[most]),
             xanchor=anchor,
             yanchor="bottom",
-            font={"size": 11, "color": self.palette.muted},
+            font={"size": 11, "color": self.sheet.palette.muted},
         )
 
     def worst(self) -> Iterator[dict[str, Any]]:
         """Label the bin that is furthest off beyond noise, in the corner that the points leave free."""
-        f, p = self.figure, self.palette
+        f, p = self.figure, self.sheet.palette
         at = f.worst
         if at is None or self.traces.marks == "bars":
             return
@@ -657,8 +615,7 @@ class _Surroundings:
     def _covered(self, left: bool) -> int:
         """Number of bins whose point, interval or gap the label would cover in the upper left, or else the lower right, corner."""
         f = self.figure
-        side = SIDE if self.width is None else min(SIDE, max(self.width - _LEFT - _RIGHT, 100))
-        across, up = _LABEL[0] / side, _LABEL[1] / side
+        across, up = _LABEL[0] / self._side, _LABEL[1] / self._side
         drawn = np.stack([f.mean_score, f.observed, *f.interval])
         if left:
             hidden = (f.mean_score < across) & (np.nanmax(drawn, axis=0) > 1 - up)
@@ -669,7 +626,7 @@ class _Surroundings:
     def frame(self) -> dict[str, Any]:
         """Draw a frame around the square, whose x axis is drawn below the histogram."""
         attributes = {"xref": "x domain", "yref": "y domain", "layer": "below"}
-        return frame(self.palette.neutral, width=1, x0=0, x1=1, y0=0, y1=1, **attributes)
+        return frame(self.sheet.palette.neutral, width=1, x0=0, x1=1, y0=0, y1=1, **attributes)
 
     def highlight(self, selected: int | tuple[int, int] | None) -> Iterator[dict[str, Any]]:
         """Draw frames around the selected bins, over the full height of both panels."""
@@ -679,7 +636,7 @@ class _Surroundings:
         first, last = selected if isinstance(selected, tuple) else (selected, selected)
         if not 0 <= first <= last < edges.size - 1:
             return
-        p = self.palette
+        p = self.sheet.palette
         for domain in ("y domain", "y2 domain"):
             yield frame(
                 p.ink,
@@ -695,37 +652,17 @@ class _Surroundings:
 
     def axes(self) -> dict[str, Any]:
         """Return one x axis for both panels, and the y axes; the square stays square at any page width."""
-        p, reduction = self.palette, with_short_class(self.figure.reduction, _AXIS_NAME)
-        unit: dict[str, Any] = {
-            # Room for the points on the edges.
-            "range": [-EDGE, 1 + EDGE],
-            "tickmode": "linear",
-            "tick0": 0,
-            "dtick": 0.2,
-            "tickformat": ".1f",
+        reduction = with_short_class(self.figure.reduction, _AXIS_NAME)
+        titles = (plotly_text(text) for text in (reduction.score_label, reduction.hit_label))
+        # Room for the points on the edges.
+        unit: Trace = {"range": [-EDGE, 1 + EDGE], "tick0": 0, "dtick": 0.2, "tickformat": ".1f"}
+        axes = square_axes(self.sheet, *titles, **unit)
+        axes["xaxis"] |= {"anchor": "y2"}
+        # Vertical space that the square does not need, as on a narrow page, is split evenly above and below.
+        axes["yaxis"] |= {"constraintoward": "middle", "domain": [_HISTOGRAM + _STRIP, 1]}
+        place: Trace = {
+            "domain": [0, _HISTOGRAM],
+            "anchor": "x",
+            "range": [0, self.traces.histogram_top],
         }
-        return {
-            "xaxis": axis(
-                p, plotly_text(reduction.score_label), **unit, constrain="domain", anchor="y2"
-            ),
-            "yaxis": axis(
-                p,
-                plotly_text(reduction.hit_label),
-                **unit,
-                scaleanchor="x",
-                scaleratio=1,
-                constrain="domain",
-                # Vertical space that the square does not need, as on a narrow page, is split evenly above and below.
-                constraintoward="middle",
-                domain=[_HISTOGRAM + _STRIP, 1],
-            ),
-            "yaxis2": axis(
-                p,
-                "Rows",
-                domain=[0, _HISTOGRAM],
-                anchor="x",
-                range=[0, self.traces.histogram_top],
-                ticksuffix=" %",
-                nticks=4,
-            ),
-        }
+        return axes | {"yaxis2": self.sheet.axis("Rows", **place, ticksuffix=" %", nticks=4)}

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from calviz.core.blocks import BoolArray, FloatArray
+from calviz.core.blocks import FloatArray
 from calviz.core.words import (
     counted,
     decimal,
@@ -23,12 +23,20 @@ from calviz.core.words import (
     too_high,
     two_shares,
 )
-from calviz.figures.marks import UNFADED, Trace, hatched, line, markers, outline, whiskers
-from calviz.figures.style import Palette
+from calviz.figures.marks import (
+    UNFADED,
+    ReliabilityOverlay,
+    Sheet,
+    Trace,
+    hatched,
+    line,
+    markers,
+    outline,
+    whiskers,
+)
 from calviz.sample.binning import FEW_ROWS
 
 if TYPE_CHECKING:
-    from calviz.figures.marks import ReliabilityOverlay
     from calviz.figures.reliability import Marks, Reliability
 
 
@@ -42,9 +50,9 @@ class Traces:
     """The traces of a computed diagram, as plain dicts for plotly."""
 
     figure: Reliability
-    palette: Palette
+    sheet: Sheet
     marks: Marks = "points"
-    beside: tuple[ReliabilityOverlay, ...] = ()
+    beside: Sequence[ReliabilityOverlay] = ()
 
     @cached_property
     def left(self) -> FloatArray:
@@ -63,124 +71,88 @@ class Traces:
     def all(self) -> list[Trace]:
         """Return all traces in drawing order."""
         if self.marks == "bars":
-            back = [*self.bars(), *self.band(), self.diagonal()]
+            back = [*self._gap_bars(), *self.band(), self._diagonal()]
         else:
-            back = [self._click(), *self.band(), self.diagonal(), *self.stems()]
+            # Invisible bars over the full height, so that bins can be clicked anywhere.
+            unseen = self._bars(0, np.ones(self.figure.bin.shape))
+            back = [unseen, *self.band(), self._diagonal(), *self.stems()]
         return [
             *back,
-            *curve_traces(self.figure, self.palette),
+            *self._curves(),
             *self.points(),
             *(self._outlines(other) for other in self.beside),
-            *self.histogram(),
+            *self._histogram(),
         ]
 
-    def _bars(
-        self, which: BoolArray, base: FloatArray, height: FloatArray, **attributes: Any
-    ) -> Trace:
-        """Draw bars over the chosen bins; each carries the index of its bin as ``customdata``."""
+    def _bars(self, base: FloatArray | float, height: FloatArray, **attributes: Any) -> Trace:
+        """Draw a bar over each bin, which carries the index of its bin as ``customdata``; invisible without a `marker`."""
         return {
             "type": "bar",
-            "x": ((self.left + self.right) / 2)[which],
-            "width": (self.right - self.left)[which],
-            "base": base[which],
-            "y": height[which],
-            "customdata": self.figure.bin[which],
+            "x": (self.left + self.right) / 2,
+            "width": self.right - self.left,
+            "base": np.zeros(height.shape) + base,
+            "y": height,
+            "customdata": self.figure.bin,
+            "marker": _UNSEEN,
+            "hoverinfo": "text",
+            "hovertext": self._hover,
+            "showlegend": False,
             **UNFADED,
             **attributes,
         }
 
-    def bars(self) -> Iterator[Trace]:
-        """Yield bars of the observed frequency, the gap to the mean score, and the clickable space above."""
-        f, p = self.figure, self.palette
-        everywhere = np.ones(f.bin.shape, dtype=np.bool_)
-        nothing = np.zeros(f.bin.shape)
-        hit = score_and_hit(f.reduction)[1].capitalize()
-        yield self._bars(
-            everywhere,
-            nothing,
-            f.observed,
-            name=f"{hit} per bin",
-            marker=self._fill(p.blue, 0.28),
-            hoverinfo="text",
-            hovertext=self._hover,
-            legendrank=1,
-        )
+    def _gap_bars(self) -> Iterator[Trace]:
+        """Yield bars of the observed frequency, the clickable space above, and the gap to the mean score."""
+        f, p = self.figure, self.sheet.palette
+        name = f"{score_and_hit(f.reduction)[1].capitalize()} per bin"
+        look: Trace = {"name": name, "legendrank": 1, "showlegend": None}
+        yield self._bars(0, f.observed, marker=self._fill(p.blue, 0.28), **look)
         # The space above makes short bars as easy to hit as tall ones; its label appears at the observed frequency.
-        yield self._bars(
-            everywhere,
-            nothing + 1,
-            f.observed - 1,
-            marker=_UNSEEN,
-            hoverinfo="text",
-            hovertext=self._hover,
-            showlegend=False,
-        )
+        yield self._bars(1, f.observed - 1)
         high, low = too_high(f.reduction)
-        above, below = f.gap > 0, f.gap < 0
         for which, base, name, colour, shape, rank in (
-            (above, f.observed, high, p.vermillion, "/", 3),
-            (below, f.mean_score, low, p.purple, "\\", 4),
+            (f.gap > 0, f.observed, high, p.vermillion, "/", 3),
+            (f.gap < 0, f.mean_score, low, p.purple, "\\", 4),
         ):
-            yield self._bars(
-                which,
-                base,
-                np.abs(f.gap),
-                name=f"{name} (gap)",
-                marker=self._hatch(colour, shape),
-                hoverinfo="skip",
-                legendrank=rank,
-                visible=bool(which.any()),
-            )
+            pattern = hatched(colour, p, shape=shape, tint=0.16, solidity=0.28)
+            bars = self._bars(base, np.abs(f.gap))
+            yield {k: v[which] if isinstance(v, np.ndarray) else v for k, v in bars.items()} | {
+                "name": f"{name} (gap)",
+                "marker": {"color": colour, "line": self._edge(colour), "pattern": pattern},
+                "hoverinfo": "skip",
+                "hovertext": None,
+                "showlegend": None,
+                "legendrank": rank,
+                "visible": bool(which.any()),
+            }
+
+    def _edge(self, colour: str) -> Trace:
+        return {"color": colour, "width": 0 if self._dense else 1}
 
     def _fill(self, colour: str, share: float) -> Trace:
-        width = 0 if self._dense else 1
-        return {
-            "color": self.palette.tint(colour, share + 0.2 * self._dense),
-            "line": {"color": colour, "width": width},
-        }
-
-    def _hatch(self, colour: str, shape: str) -> Trace:
-        return {
-            "color": colour,
-            "line": {"color": colour, "width": 0 if self._dense else 1},
-            "pattern": hatched(colour, self.palette, shape=shape, tint=0.16, solidity=0.28),
-        }
-
-    def _click(self) -> Trace:
-        """Draw invisible bars over the full height, so that bins can be clicked anywhere."""
-        everywhere = np.ones(self.figure.bin.shape, dtype=np.bool_)
-        nothing = np.zeros(self.figure.bin.shape)
-        return self._bars(
-            everywhere,
-            nothing,
-            nothing + 1,
-            marker=_UNSEEN,
-            hoverinfo="text",
-            hovertext=self._hover,
-            showlegend=False,
-        )
+        tint = self.sheet.palette.tint(colour, share + 0.2 * self._dense)
+        return {"color": tint, "line": self._edge(colour)}
 
     def stems(self) -> Iterator[Trace]:
         """Yield the gaps as vertical lines from the observed frequency to the diagonal, at the mean score."""
-        f, p = self.figure, self.palette
+        f, p = self.figure, self.sheet.palette
         high, low = too_high(f.reduction)
         kinds = (
             (f.gap > 0, high, p.vermillion, "solid", 3),
             (f.gap < 0, low, p.purple, "3px,2px", 4),
         )
-        few = f.count < FEW_ROWS
+        few, no_line = f.count < FEW_ROWS, np.full(f.bin.shape, np.nan)
+        x = np.stack([f.mean_score, f.mean_score, no_line], axis=1)
+        y = np.stack([f.observed, f.mean_score, no_line], axis=1)
         for side, name, colour, dash, rank in kinds:
             for which, solidity in ((side & ~few, 0.75), (side & few, 0.3)):
-                x, start, stop = f.mean_score[which], f.observed[which], f.mean_score[which]
-                gap = np.full(x.shape, np.nan)
                 yield line(
-                    np.stack([x, x, gap], axis=1).ravel(),
-                    np.stack([start, stop, gap], axis=1).ravel(),
+                    x[which].ravel(),
+                    y[which].ravel(),
                     p.tint(colour, solidity),
                     width=1.5 if self._dense else 3.5,
                     dash=dash,
                     name=f"{name} (gap)",
-                    hoverinfo="skip",
                     legendrank=rank,
                     visible=bool(which.any()),
                     showlegend=solidity > 0.5 or not (side & ~few).any(),
@@ -188,7 +160,7 @@ class Traces:
 
     def band(self) -> Iterator[Trace]:
         """Yield the consistency band behind everything: one box per bin, with edges at both ends for bars."""
-        f, p = self.figure, self.palette
+        f, p = self.figure, self.sheet.palette
         if f.band is None:
             return
         low, high = f.band
@@ -211,18 +183,18 @@ class Traces:
                 **same,
                 "x": np.stack([left, right, gap, left, right, gap], axis=1).ravel(),
                 "y": np.stack([low, low, gap, high, high, gap], axis=1).ravel(),
-                "line": {"width": 0 if self._dense else 1, "color": p.muted},
+                "line": self._edge(p.muted),
                 "showlegend": False,
             }
 
-    def diagonal(self) -> Trace:
+    def _diagonal(self) -> Trace:
         """Draw the diagonal of perfect calibration."""
         return {
             "type": "scatter",
             "mode": "lines",
             "x": [0, 1],
             "y": [0, 1],
-            "line": {"color": self.palette.ink, "width": 1.5, "dash": "dash"},
+            "line": {"color": self.sheet.palette.ink, "width": 1.5, "dash": "dash"},
             "name": "Perfect calibration",
             "hoverinfo": "skip",
             "legendrank": 6,
@@ -230,54 +202,45 @@ class Traces:
 
     def points(self) -> Iterator[Trace]:
         """Yield the observed frequencies at the mean scores, with exact intervals; bins of few rows are faint."""
-        few = self.figure.count < FEW_ROWS
-        words = f"{score_and_hit(self.figure.reduction)[1].capitalize()}, {self._level} interval"
-        if self.marks == "bars":
+        f, p, bars = self.figure, self.sheet.palette, self.marks == "bars"
+        words = f"{score_and_hit(f.reduction)[1].capitalize()}, {self._level} interval"
+        if bars:
             words = f"Exact {self._level} interval"
-        for which, name, solid in (
-            (~few, words, True),
-            (few, f"Fewer than {FEW_ROWS} rows", False),
-        ):
-            if which.any():
-                yield self._points(which, name if solid or not few.all() else words, solid=solid)
-
-    def _points(self, which: BoolArray, name: str, *, solid: bool) -> Trace:
-        f, p = self.figure, self.palette
-        low, high = (end[which] for end in f.interval)
-        observed = f.observed[which]
-        colour = p.ink if self.marks == "bars" else p.blue
-        if not solid:
-            colour = p.tint(colour, 0.6)
+        few = f.count < FEW_ROWS
         thickness, width = (1, 0) if self._dense else (1.5, 3)
-        return markers(
-            f.mean_score[which],
-            observed,
-            colour,
-            size=self._sizes[which],
-            edge=p.paper,
-            edge_width=0 if self._dense else 1,
-            customdata=f.bin[which],
-            error_y=whiskers(
-                high - observed,
-                observed - low,
-                p.glaze(colour, 0.6) if self._dense else colour,
-                thickness=thickness,
-                width=width,
-            ),
-            **UNFADED,
-            cliponaxis=False,
-            name=name,
-            hoverinfo="text",
-            hovertext=[text for text, w in zip(self._hover, which, strict=True) if w],
-            legendrank=1 if self.marks == "points" else 2,
-        )
+        for which, solid in ((~few, True), (few, False)):
+            if not which.any():
+                continue
+            (low, high), observed = (end[which] for end in f.interval), f.observed[which]
+            colour = p.ink if bars else p.blue
+            colour = colour if solid else p.tint(colour, 0.6)
+            whisker = p.glaze(colour, 0.6) if self._dense else colour
+            ends = high - observed, observed - low
+            yield markers(
+                f.mean_score[which],
+                observed,
+                colour,
+                size=self._sizes[which],
+                edge=p.paper,
+                edge_width=0 if self._dense else 1,
+                customdata=f.bin[which],
+                error_y=whiskers(*ends, whisker, thickness=thickness, width=width),
+                **UNFADED,
+                cliponaxis=False,
+                name=words if solid or few.all() else f"Fewer than {FEW_ROWS} rows",
+                hover=[text for text, w in zip(self._hover, which, strict=True) if w],
+                legendrank=2 if bars else 1,
+            )
 
     def _outlines(self, other: ReliabilityOverlay) -> Trace:
         """Draw further points as outlines joined by a thin line, so that they also differ without colour."""
-        p = self.palette
-        symbol, dash, colour = outline(other.role, p)
+        symbol, dash, colour = outline(other.role, self.sheet.palette)
         hit = score_and_hit(self.figure.reduction)[1].capitalize()
         name = plotly_text(other.name, 28)
+        texts = [
+            f"<b>{name}</b><br>{counted(int(n), 'row')}<br>mean score {decimal(float(x))}<br>{hit} {decimal(float(y))}"
+            for n, x, y in zip(other.count, other.mean_score, other.observed, strict=True)
+        ]
         return markers(
             other.mean_score,
             other.observed,
@@ -287,13 +250,11 @@ class Traces:
             name=name,
             **UNFADED,
             cliponaxis=False,
-            hoverinfo="text",
-            hovertext=[
-                f"<b>{name}</b><br>{counted(int(n), 'row')}<br>mean score {decimal(float(x))}<br>{hit} {decimal(float(y))}"
-                for n, x, y in zip(other.count, other.mean_score, other.observed, strict=True)
-            ],
+            hover=texts,
             legendrank=10,
-        ) | {"mode": "lines+markers", "line": {"width": 1, "dash": dash, "color": colour}}
+            mode="lines+markers",
+            line={"width": 1, "dash": dash, "color": colour},
+        )
 
     @cached_property
     def _sizes(self) -> FloatArray:
@@ -303,26 +264,40 @@ class Traces:
         least, all_rows = (4, 14) if self._dense else (6, 22)
         return np.asarray(np.maximum(least, all_rows * np.sqrt(self.figure.share)))
 
-    def histogram(self) -> Iterator[Trace]:
+    def _histogram(self) -> Iterator[Trace]:
         """Yield bars of the share of rows per bin, and the clickable space above."""
-        everywhere = np.ones(self.figure.bin.shape, dtype=np.bool_)
-        base = np.zeros(self.figure.bin.shape)
-        same: Trace = {
-            "yaxis": "y2",
-            "hoverinfo": "text",
-            "hovertext": self._hover,
-            "showlegend": False,
-        }
-        share = 100 * self.figure.share
-        bars = self._fill(self.palette.neutral, 0.45)
-        yield self._bars(everywhere, base, share, marker=bars, **same)
-        top = self.histogram_top
-        yield self._bars(everywhere, base + top, share - top, marker=_UNSEEN, **same)
+        share, top = 100 * self.figure.share, self.histogram_top
+        fill = self._fill(self.sheet.palette.neutral, 0.45)
+        yield self._bars(0, share, marker=fill, yaxis="y2")
+        yield self._bars(top, share - top, yaxis="y2")
 
     @property
     def histogram_top(self) -> float:
         """Upper end of the histogram in percent, with room for a label above the tallest bar."""
         return 132 * float(self.figure.share.max())
+
+    def _curves(self) -> Iterator[Trace]:
+        """Yield the bin-free curves, which differ in dash and name as well as in colour."""
+        palette = self.sheet.palette
+        looks = {
+            "kernel": ("Kernel-smoothed", palette.green, "solid"),
+            "isotonic": ("Isotonic (CORP)", palette.ink, "3px,2px"),
+        }
+        for rank, (kind, curve) in enumerate(self.figure.curves.items(), start=7):
+            name, colour, dash = looks[kind]
+            look: Trace = {"dash": dash, "name": name, "legendrank": rank}
+            few, y = curve.rows < FEW_ROWS, curve.probability
+            if float(np.ptp(curve.score)) == 0:
+                # If all scores are equal, the curve is drawn as a marker, because a line without length is invisible.
+                mark: Trace = {"mode": "markers", "marker": {"size": 9, "symbol": "x"}}
+                yield line(curve.score, y, colour, width=3, **look, **mark)
+                continue
+            if few.any() and not few.all():
+                # Stretches with few rows fluctuate strongly, so they are drawn faint.
+                faint = palette.tint(colour, 0.45)
+                yield line(curve.score, y, faint, width=1.5, **look, showlegend=False)
+                y = np.where(few, np.nan, y)
+            yield line(curve.score, y, colour, width=3, **look)
 
     @property
     def _level(self) -> str:
@@ -334,7 +309,6 @@ class Traces:
         score, hit = (name.capitalize() for name in score_and_hit(f.reduction))
         high, low = (name.lower() for name in too_high(f.reduction))
         bins = f.sums.edges.size - 1
-        band = f.band or (f.observed, f.observed)
         texts = []
         for m, index in enumerate(f.bin):
             start, stop = range_ends(float(f.low[m]), float(f.high[m]))
@@ -350,36 +324,10 @@ class Traces:
                 + (f", {high if gap > 0 else low}" if gap else ""),
             ]
             if f.band is not None:
-                lines.append(f"If calibrated: {_range(band, m)}")
+                lines.append(f"If calibrated: {_range(f.band, m)}")
             texts.append("<br>".join(lines))
         return texts
 
 
 def _range(pair: tuple[FloatArray, FloatArray], m: int) -> str:
     return f"{points(float(pair[0][m]))} to {percent(float(pair[1][m]))}"
-
-
-def curve_traces(figure: Reliability, palette: Palette) -> Iterator[Trace]:
-    """Yield the bin-free curves, which differ in dash and name as well as in colour."""
-    looks = {
-        "kernel": ("Kernel-smoothed", palette.green, "solid"),
-        "isotonic": ("Isotonic (CORP)", palette.ink, "3px,2px"),
-    }
-    for rank, (kind, curve) in enumerate(figure.curves.items(), start=7):
-        name, colour, dash = looks[kind]
-        # If all scores are equal, the curve is drawn as a marker, because a line without length is invisible.
-        point = float(np.ptp(curve.score)) == 0
-        attributes: Trace = {"dash": dash, "name": name, "hoverinfo": "skip", "legendrank": rank}
-        few = curve.rows < FEW_ROWS
-        if few.any() and not few.all() and not point:
-            # Stretches with few rows fluctuate strongly, so they are drawn faint.
-            faint = palette.tint(colour, 0.45)
-            yield line(
-                curve.score, curve.probability, faint, width=1.5, **attributes, showlegend=False
-            )
-            solid = np.where(few, np.nan, curve.probability)
-        else:
-            solid = curve.probability
-        yield line(curve.score, solid, colour, width=3, **attributes) | (
-            {"mode": "markers", "marker": {"size": 9, "symbol": "x"}} if point else {}
-        )

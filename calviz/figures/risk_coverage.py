@@ -5,26 +5,23 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Literal, Self, get_args
+from typing import Any, Literal, Self, Unpack, get_args
 
 import numpy as np
 
 from calviz.core.blocks import FloatArray
 from calviz.core.claims import claim
-from calviz.core.entry_specs import METRICS, Theme, figure
+from calviz.core.entry_specs import METRICS, figure
 from calviz.core.errors import OptionError, check_choice, check_level
 from calviz.core.events import BinaryEvents, CellEvents
 from calviz.core.p_values import clopper_pearson
-from calviz.core.predictions import Dataset
 from calviz.core.words import (
     capitalised,
-    counted,
     decimal,
     decimals_for,
     level_text,
     percent,
     plotly_text,
-    shorten,
     two_shares,
 )
 from calviz.figures.curve_estimates import (
@@ -34,20 +31,23 @@ from calviz.figures.curve_estimates import (
     ranking_steps,
     ranking_values,
 )
-from calviz.figures.figure import NAME_LENGTH, Figure, ends_or_nan, facts, named
+from calviz.figures.figure import Data, Page, SampleFigure, ends_or_nan
 from calviz.figures.marks import (
+    DASHES,
     UNFADED,
-    Picture,
+    UNSEEN,
+    Drawing,
     Sheet,
     Trace,
     area,
+    bootstrap_band,
+    drawn,
     label,
     line,
     markers,
     packed,
     vertical_mark,
 )
-from calviz.figures.style import DASHES, Palette, axis
 from calviz.sample.cutoff_and_grades import CONFIDENCE, lowest_safe_step
 from calviz.sample.error_bars import (
     RESAMPLES,
@@ -61,10 +61,6 @@ from calviz.sample.error_bars import (
 from calviz.sample.sample import Sample, event_sums, top_label_sums
 from calviz.sample.step_views import coverage_at, ranked
 from calviz.sample.steps import Steps
-
-if TYPE_CHECKING:
-    import plotly.graph_objects as go
-
 
 XAxis = Literal["coverage", "referred"]
 YAxis = Literal["accuracy", "risk"]
@@ -132,16 +128,14 @@ class ReferralChoice:
     "its bootstrap band and the curve of a perfect ranking.",
     reference="Geifman & El-Yaniv 2017; Ao et al. 2023, section 5.4",
 )
-@dataclass(frozen=True, eq=False)
-class RiskCoverage(Figure):
+@dataclass(frozen=True, eq=False, kw_only=True)
+class RiskCoverage(SampleFigure):
     """A risk-coverage curve, computed; `plot` draws it.
 
     Attributes
     ----------
-    name : str
-        Name of the predictions.
-    split : str or None
-        The split shown, or None for all rows.
+    name, split, n
+        See `SampleFigure`.
     ranking : {"confidence", "entropy", "margin"}
         Quantity by which predictions are ranked.
     n_classes : int
@@ -172,8 +166,6 @@ class RiskCoverage(Figure):
     Geifman & El-Yaniv 2017; Ao et al. 2023, section 5.4 and figure 2 (by entropy, "referred to experts").
     """
 
-    name: str
-    split: str | None
     ranking: RankedBy
     n_classes: int
     level: float
@@ -190,7 +182,7 @@ class RiskCoverage(Figure):
     @classmethod
     def compute(
         cls,
-        data: Dataset | Sample,
+        data: Data,
         *,
         ranking: RankedBy = "confidence",
         level: float = 0.95,
@@ -242,8 +234,7 @@ class RiskCoverage(Figure):
         if limits is not None and whole is not None:
             limits[0][-1], limits[1][-1] = 1 - whole.high, 1 - whole.low
         return cls(
-            name=sample.data.name,
-            split=sample.split,
+            **cls._fields(sample),
             ranking=ranking,
             n_classes=sample.data.n_classes,
             level=level,
@@ -257,11 +248,6 @@ class RiskCoverage(Figure):
             mean_confidence=float(sums.score_sum[0] / sums.n),
             lowest=_lowest_scores(sample.top_scored, view),
         )
-
-    @property
-    def n(self) -> int:
-        """Number of rows."""
-        return round(float(self.steps.n))
 
     @property
     def accuracy(self) -> float:
@@ -416,19 +402,16 @@ class RiskCoverage(Figure):
         if whole and self.accuracy_interval is not None:
             interval = self.accuracy_interval
         shown = limit if threshold is None else threshold
-        sentence = (
-            f"Keeping the {percent(kept / n)} {self._most} predictions ({self._condition(shown)}"
-            f"{', rows tied there split by chance' if tied else ''}) the accuracy is {percent(accuracy)} "
-            f"({level_text(self.level)} CI {percent(interval.low)} to {percent(interval.high)}); "
-            f"{_go_words(referred)} to an expert."
-        )
         if whole:
-            all_kept = "the one prediction" if rows == 1 else f"all {rows:,} predictions"
-            sentence = (
-                f"Keeping {all_kept} the accuracy is {percent(accuracy)} "
-                f"({level_text(self.level)} CI {percent(interval.low)} to {percent(interval.high)}); "
-                "no row goes to an expert."
-            )
+            which = "the one prediction" if rows == 1 else f"all {rows:,} predictions"
+        else:
+            by_chance = ", rows tied there split by chance" if tied else ""
+            which = f"the {percent(kept / n)} {self._most} predictions ({self._condition(shown)}{by_chance})"
+        low_end, high_end = (percent(end) for end in interval)
+        sentence = (
+            f"Keeping {which} the accuracy is {percent(accuracy)} ({level_text(self.level)} CI {low_end} to "
+            f"{high_end}); {'no row goes' if whole else _go_words(referred)} to an expert."
+        )
         return ReferralChoice(
             coverage=kept / n,
             kept=rows,
@@ -471,23 +454,38 @@ class RiskCoverage(Figure):
             "perfect_risk": self.perfect,
         }
 
+    def caption(self) -> tuple[str, ...]:
+        """Name; rows and ranking; accuracy of all rows and area under the curve: one line each."""
+        numbers = f"Accuracy {percent(self.accuracy)} · AURC {decimal(self.aurc, 4)}"
+        return *self._head(f"ranked by {self.ranking}"), numbers
+
+    def describe(self) -> str:
+        """Say in plain words what the curve shows."""
+        mean = self.accuracy if self.mean_confidence is None else self.mean_confidence
+        _, accuracy = two_shares(mean, self.accuracy)
+        parts = [
+            f"Risk-coverage curve of {self._subject}, ranked by {self.ranking}. "
+            f"All predictions: accuracy {accuracy}."
+        ]
+        if self.n > 1:
+            parts.append(self.at_coverage(0.8).sentence)
+            best = 1 - float(np.interp(0.8, self.coverage, self.perfect))
+            parts.append(f"A perfect ranking would reach {percent(best)} there.")
+        return " ".join(parts)
+
     def plot(
         self,
         *,
-        theme: Theme = "light",
-        caption: bool | str = False,
-        width: int | None = None,
         x: XAxis = "coverage",
         y: YAxis = "accuracy",
         at: float | None = None,
         others: Sequence[RiskCoverage] = (),
-    ) -> go.Figure:
+        **page: Unpack[Page],
+    ) -> Drawing:
         """Draw the figure.
 
         Parameters
         ----------
-        theme, caption, width
-            See `Figure.plot`.
         x : {"coverage", "referred"}
             Share of the predictions kept, or referred to experts.
         y : {"accuracy", "risk"}
@@ -496,50 +494,29 @@ class RiskCoverage(Figure):
             A coverage to mark.
         others : sequence of RiskCoverage
             Further curves (other rankings, other models, after recalibration); with at most two, their bands are drawn too.
+        **page
+            See `Figure.plot`.
         """
         check_choice("x", x, get_args(XAxis))
         check_choice("y", y, get_args(YAxis))
-        return self._plotly_figure(theme, caption, width, x=x, y=y, at=at, others=tuple(others))
-
-    def caption(self) -> tuple[str, ...]:
-        """Name; rows and ranking; accuracy of all rows and area under the curve: one line each."""
-        details = facts(self.split, counted(self.n, "row"), f"ranked by {self.ranking}")
-        numbers = f"Accuracy {percent(self.accuracy)} · AURC {decimal(self.aurc, 4)}"
-        return shorten(self.name, NAME_LENGTH), details, numbers
-
-    def describe(self) -> str:
-        """Say in plain words what the curve shows."""
-        mean = self.accuracy if self.mean_confidence is None else self.mean_confidence
-        _, accuracy = two_shares(mean, self.accuracy)
-        parts = [
-            f"Risk-coverage curve of {named(self.name, self.split)}, {counted(self.n, 'row')}, ranked by "
-            f"{self.ranking}. All predictions: accuracy {accuracy}."
-        ]
-        if self.n > 1:
-            parts.append(self.at_coverage(0.8).sentence)
-            best = 1 - float(np.interp(0.8, self.coverage, self.perfect))
-            parts.append(f"A perfect ranking would reach {percent(best)} there.")
-        return " ".join(parts)
-
-    def draw(
-        self,
-        sheet: Sheet,
-        *,
-        x: XAxis,
-        y: YAxis,
-        at: float | None,
-        others: tuple[RiskCoverage, ...],
-    ) -> Picture:
-        """Draw a computed risk-coverage curve."""
-        drawing = _RiskCoverageCurves(self, sheet.palette, x, y, others)
-        traces = [*drawing.traces(), *drawing.mark(at)]
-        return sheet.picture(
-            traces,
+        sheet = self.sheet(**page)
+        drawing = _RiskCoverageCurves(self, sheet, x, y, others)
+        picture = sheet.picture(
+            [*drawing.traces(), *drawing.mark(at)],
             inner=_SMALL if sheet.narrow else _TALL,
             margins=_MARGINS,
             annotations=drawing.mark_label(at),
-            **drawing.axes(),
+            xaxis=sheet.axis(_ACROSS[x], range=[0, 100], ticksuffix=" %", nticks=6),
+            # A few errors make long labels, such as "99.5 %", which the margin only holds in narrow fonts.
+            yaxis=sheet.axis(
+                _UP[y],
+                range=list(drawing.range),
+                ticksuffix=" %",
+                nticks=7,
+                automargin="left",
+            ),
         )
+        return drawn(picture)
 
 
 def _lowest_scores(events: BinaryEvents, view: Steps) -> FloatArray | None:
@@ -577,6 +554,12 @@ _MARGINS = (64, 28, 14, 54)
 _TALL, _SMALL = 380, 300
 #: Diameter, in pixels, of the area around a point of the curve that reacts to the pointer.
 _NEAR = 14
+#: Titles of the axes.
+_ACROSS = {
+    "coverage": "Coverage: share of predictions kept",
+    "referred": "Proportion referred to experts",
+}
+_UP = {"accuracy": "Accuracy of the kept", "risk": "Risk: error rate of the kept"}
 
 
 @dataclass(frozen=True)
@@ -584,10 +567,10 @@ class _RiskCoverageCurves:
     """Band, curves and reference lines, in the requested coordinates."""
 
     figure: RiskCoverage
-    palette: Palette
+    sheet: Sheet
     x: XAxis
     y: YAxis
-    others: tuple[RiskCoverage, ...]
+    others: Sequence[RiskCoverage]
 
     def _across(self, coverage: FloatArray) -> FloatArray:
         return 100 * (1 - coverage if self.x == "referred" else coverage)
@@ -595,52 +578,34 @@ class _RiskCoverageCurves:
     def _up(self, risk: FloatArray) -> FloatArray:
         return 100 * (1 - risk if self.y == "accuracy" else risk)
 
+    def _ends(
+        self, band: tuple[FloatArray, FloatArray] | None
+    ) -> list[tuple[FloatArray, FloatArray]]:
+        return [] if band is None else [(self._up(band[0]), self._up(band[1]))]
+
     def traces(self) -> Iterator[Trace]:
         """Yield the traces from back to front."""
-        f, p = self.figure, self.palette
-        if f.band is not None:
-            x = self._across(f.coverage)
-            low, high = (self._up(end) for end in f.band)
-            name = f"{level_text(f.level)} bootstrap range"
-            yield area(x, low, high, p.glaze(p.blue, 0.2), name=name, legendrank=20)
-        yield from self._curve(
-            f.coverage,
-            f.perfect,
-            p.green,
-            "Perfect ranking",
-            width=1.5,
-            dash="3px,3px",
-            legendrank=30,
-        )
-        ends = f.risk[[-1, -1]]
-        yield line(
-            self._across(np.array([0.0, 1.0])),
-            self._up(ends),
-            p.muted,
-            name="No ranking (all rows)",
-            width=1.5,
-            dash="dash",
-            legendrank=40,
-            hovertemplate=_hover("No ranking (all rows)"),
-        )
-        colours = (p.vermillion, p.purple, p.ink)
+        f, p = self.figure, self.sheet.palette
+        x = self._across(f.coverage)
+        for ends in self._ends(f.band):
+            yield bootstrap_band(x, ends, f.level, p)
+        thin: Trace = {"width": 1.5, "dash": "3px,3px", "legendrank": 30}
+        yield from self._curve(f.coverage, f.perfect, p.green, "Perfect ranking", **thin)
+        name = "No ranking (all rows)"
+        thin |= {"dash": "dash", "legendrank": 40, "name": name, "hover": _hover(name)}
+        whole = self._across(np.array([0.0, 1.0])), self._up(f.risk[[-1, -1]])
+        yield line(*whole, p.muted, **thin)
         for i, other in enumerate(self.others):
-            if other.band is not None and len(self.others) <= 2:
-                low, high = (self._up(end) for end in other.band)
-                fill = p.glaze(colours[i % 3], 0.12)
-                yield area(self._across(other.coverage), low, high, fill, showlegend=False)
-            yield from self._curve(
-                other.coverage,
-                other.risk,
-                colours[i % 3],
-                self._name(other),
-                # A repeated colour gets another dash.
-                dash=DASHES[1 + (i + i // 3) % 3],
-                legendrank=2 + i,
-            )
-        yield from self._curve(
-            f.coverage, f.risk, p.blue, self._name(f), click=True, width=2.5, legendrank=1
-        )
+            colour = (p.vermillion, p.purple, p.ink)[i % 3]
+            if len(self.others) <= 2:
+                for ends in self._ends(other.band):
+                    fill = p.glaze(colour, 0.12)
+                    yield area(self._across(other.coverage), *ends, fill, showlegend=False)
+            # A repeated colour gets another dash.
+            look: Trace = {"dash": DASHES[1 + (i + i // 3) % 3], "legendrank": 2 + i}
+            yield from self._curve(other.coverage, other.risk, colour, self._name(other), **look)
+        look = {"width": 2.5, "legendrank": 1}
+        yield from self._curve(f.coverage, f.risk, p.blue, self._name(f), click=True, **look)
 
     def _curve(
         self,
@@ -656,18 +621,10 @@ class _RiskCoverageCurves:
 
         A line does not report where it was clicked, so it takes no hover that would compete with the markers.
         """
-        trace = line(
-            self._across(coverage),
-            self._up(risk),
-            colour,
-            name=name,
-            hoverinfo="skip",
-            **attributes,
-        )
+        trace = line(self._across(coverage), self._up(risk), colour, name=name, **attributes)
         # A single row is a point.
         yield trace | {"mode": "markers"} if coverage.size == 1 else trace
         percent = np.unique(np.clip(np.round(100 * coverage), 1, 100).astype(int))
-        clicked: dict[str, Any] = {"customdata": percent} if click else {}
         yield markers(
             packed(self._across(percent / 100)),
             packed(self._up(np.interp(percent / 100, coverage, risk))),
@@ -675,11 +632,10 @@ class _RiskCoverageCurves:
             # Of overlapping points, plotly picks the largest.
             size=_NEAR if click else _NEAR / 2,
             opacity=0,
-            selected={"marker": {"opacity": 0}},
-            unselected={"marker": {"opacity": 0}},
-            hovertemplate=_hover(name),
+            **UNSEEN,
+            hover=_hover(name),
             showlegend=False,
-            **clicked,
+            customdata=percent if click else None,
         )
 
     def _name(self, curve: RiskCoverage) -> str:
@@ -691,8 +647,7 @@ class _RiskCoverageCurves:
         return name if len({c.ranking for c in every}) == 1 else f"{name}, {by}"
 
     def _marked(self, at: float) -> tuple[float, float]:
-        f = self.figure
-        risk = np.interp(at, f.coverage, f.risk)
+        risk = np.interp(at, self.figure.coverage, self.figure.risk)
         return float(self._across(np.array(at))), float(self._up(np.asarray(risk)))
 
     def mark(self, at: float | None) -> Iterator[Trace]:
@@ -700,28 +655,26 @@ class _RiskCoverageCurves:
         if at is None:
             return
         x, y = self._marked(at)
-        p = self.palette
-        yield vertical_mark(x, *self._range(), p.ink)
-        yield markers(
-            [x],
-            [y],
-            p.ink,
-            size=11,
-            edge=p.paper,
+        p = self.sheet.palette
+        yield vertical_mark(x, *self.range, p.ink)
+        look: Trace = {
+            "size": 11,
+            "edge": p.paper,
             **UNFADED,
-            hoverinfo="skip",
-            showlegend=False,
-            cliponaxis=False,
-        )
+            "showlegend": False,
+            "cliponaxis": False,
+        }
+        yield markers([x], [y], p.ink, **look)
 
-    def mark_label(self, at: float | None) -> Iterator[dict[str, Any]]:
+    def mark_label(self, at: float | None) -> Iterator[Trace]:
         """Label the marked point with the share kept and its accuracy or risk."""
         if at is None:
             return
         x, y = self._marked(at)
+        p = self.sheet.palette
         # Place the label where the curve never is: below an accuracy curve, above a risk curve, ...
         upper = self.y == "risk"
-        low, high = self._range()
+        low, high = self.range
         # ... unless the axis is too close for two lines of text.
         if not 0.15 < (y - low) / (high - low) < 0.85:
             upper = y < (low + high) / 2
@@ -729,49 +682,26 @@ class _RiskCoverageCurves:
         yield label(
             f"<b>{percent(y / 100)}</b> {'right' if self.y == 'accuracy' else 'wrong'}<br>"
             f"{percent(at)} kept",
-            self.palette,
+            p,
             x=x,
             y=y,
             xshift=10 if right else -10,
             yshift=12 if upper else -12,
             xanchor="left" if right else "right",
             yanchor="bottom" if upper else "top",
-            bgcolor=self.palette.glaze(self.palette.paper, 0.8),
+            bgcolor=p.glaze(p.paper, 0.8),
         )
 
-    def _range(self) -> tuple[float, float]:
-        """Return the range of the vertical axis, fitted to the curves, because differences of a few points matter."""
-        curves = [self.figure.risk, *(o.risk for o in self.others)]
+    @property
+    def range(self) -> tuple[float, float]:
+        """The range of the vertical axis, fitted to the curves, because differences of a few points matter."""
+        band = self.figure.band or ()
+        curves = [self.figure.risk, *(o.risk for o in self.others), *band[1:]]
         # Ignore the first few rows, whose risk fluctuates between 0 and 1.
-        worst = max(float(c[c.size // 20 :].max()) for c in curves)
-        if self.figure.band is not None:
-            end = self.figure.band[1]
-            worst = max(worst, float(end[end.size // 20 :].max()))
-        worst = 100 * max(worst, 0.02)
+        worst = 100 * max(0.02, *(float(c[c.size // 20 :].max()) for c in curves))
         room = min(1.12 * worst, 102.0)
         top = 0.04 * room
         return (100 - room, 100 + top) if self.y == "accuracy" else (-top, room)
-
-    def axes(self) -> dict[str, Any]:
-        """Return both axes, in percent."""
-        p = self.palette
-        across = {
-            "coverage": "Coverage: share of predictions kept",
-            "referred": "Proportion referred to experts",
-        }
-        up = {"accuracy": "Accuracy of the kept", "risk": "Risk: error rate of the kept"}
-        return {
-            "xaxis": axis(p, across[self.x], range=[0, 100], ticksuffix=" %", nticks=6),
-            # A few errors make long labels, such as "99.5 %", which the margin only holds in narrow fonts.
-            "yaxis": axis(
-                p,
-                up[self.y],
-                range=list(self._range()),
-                ticksuffix=" %",
-                nticks=7,
-                automargin="left",
-            ),
-        }
 
 
 def _hover(name: str) -> str:
