@@ -11,8 +11,7 @@ from scipy.special import expit, logit, softmax
 
 from benchmarks.claims import simulation
 from calviz.core.predictions import ConfidencePredictions, Predictions
-from calviz.figures.curve_estimates import Costs
-from calviz.figures.decision_cost import Decision
+from calviz.figures.decision_cost import Costs, Decision
 from calviz.figures.net_benefit import NetBenefit
 from calviz.figures.risk_coverage import RiskCoverage
 from calviz.figures.slice_gaps import levels_of

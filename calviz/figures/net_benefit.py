@@ -24,7 +24,7 @@ from calviz.core.words import (
     percent,
     plotly_text,
 )
-from calviz.figures.curve_estimates import kept_and_wrong, resampled_between
+from calviz.figures.decision_cost import kept_and_wrong, resampled_between
 from calviz.figures.figure import Data, Page, ResampledFigure, ScoreFigure, ends_or_nan
 from calviz.figures.marks import (
     DASHES,

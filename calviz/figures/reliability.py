@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, Self, Unpack, get_args
@@ -24,37 +23,16 @@ from calviz.core.words import (
     decimals_for,
     expected_gap,
     level_text,
-    plotly_text,
     points,
     points_decimals,
     range_ends,
     score_and_hit,
     two_shares,
-    with_short_class,
 )
 from calviz.figures.curve_estimates import Curve, CurveKind, make_curves
 from calviz.figures.figure import Data, Page, ScoreFigure, ends_or_nan
-from calviz.figures.marks import (
-    EDGE,
-    LINE,
-    Drawing,
-    ReliabilityOverlay,
-    Role,
-    Sheet,
-    Trace,
-    caption_label,
-    diagonal,
-    drawn,
-    frame,
-    label,
-    legend,
-    square,
-    square_axes,
-    vertical_shape,
-    wrapped,
-)
-from calviz.figures.reliability_traces import Traces
-from calviz.figures.style import layout
+from calviz.figures.marks import Drawing, ReliabilityOverlay, Role, drawn
+from calviz.figures.reliability_traces import Diagram
 from calviz.sample.binning import BinSums, bins_off, expected_share
 from calviz.sample.error_bars import Interval, Redrawing, interval, resampled
 from calviz.sample.sample import Sample, chosen_bins
@@ -343,32 +321,11 @@ class Reliability(ScoreFigure):
             If `marks` is unknown.
         """
         check_choice("marks", marks, get_args(Marks))
-        sheet = self.sheet(**page)
-        traces = Traces(self, sheet, marks, beside)
-        drawing = _Surroundings(self, sheet, traces)
-        lines = wrapped(sheet.caption)
-        room = LINE * len(lines)
-        above = caption_label(lines, sheet.palette, above=6, over=("x domain", "y domain"))
-        layout_ = layout(
-            sheet.palette,
-            height=room + drawing.height,
-            margin={"l": _LEFT, "r": _RIGHT, "t": _TOP + room, "b": _BOTTOM},
-            barmode="overlay",
-            bargap=0,
-            legend=legend(sheet.palette, y=-drawing.legend_distance),
-            shapes=[drawing.frame(), *drawing.mean_lines(), *drawing.highlight(selected)],
-            annotations=[*above, drawing.mean_labels(), drawing.tallest(), *drawing.worst()],
-            **drawing.axes(),
-        )
-        return drawn({"data": traces.all(), "layout": layout_})
+        return drawn(Diagram(self, self.sheet(**page), marks, beside).picture(selected))
 
     def plot_small(self, *, theme: Theme = "light", height: int = 330) -> Drawing:
         """Draw only the square, with a height in pixels, to be shown beside others on the same scale."""
-        sheet = self.sheet(theme=theme)
-        traces = Traces(self, sheet)
-        score = plotly_text(score_and_hit(self.reduction)[0].capitalize(), 34)
-        marks = [*traces.band(), diagonal(sheet.palette), *traces.stems(), *traces.points()]
-        return drawn(square(marks, sheet, height, score, "Observed"))
+        return drawn(Diagram(self, self.sheet(theme=theme)).small(height))
 
     def caption(self) -> tuple[str, ...]:
         """Name; what is drawn; the ECE with its interval: one line each."""
@@ -452,217 +409,3 @@ def _band(
     redraws = resampled(sums, "under_calibration", **redrawing)
     low, high = np.quantile(redraws.accuracy[:, filled], [(1 - level) / 2, (1 + level) / 2], axis=0)
     return low, high
-
-
-# ---- Drawing
-
-
-#: Height of the figure in pixels, without the caption, if its width is not known.
-HEIGHT = 640
-#: Maximum side of the square in pixels.
-SIDE = 420
-#: Margins left, right, above and below the plotting area, and width of a legend entry, in pixels.
-_LEFT, _RIGHT, _TOP, _BOTTOM = 62, 20, 20, 58
-_ENTRY = 172
-#: Distance of the legend from the histogram as a share of the plotting height, and at least, in pixels: below tick labels and title.
-_LEGEND, _TITLED = 0.12, 56
-#: Largest and smallest font size of the line above the histogram, and the mean width of its characters in em.
-_LARGEST, _SMALLEST, _CHARACTER = 12, 8, 0.53
-#: Heights of the histogram and of the strip with labels above it, as shares of the plotting height.
-_HISTOGRAM, _STRIP = 0.18, 0.065
-#: Width and height of the label of the worst bin with its distance from the corner, in pixels.
-_LABEL = 130, 48
-#: Maximum characters of a class name on an axis.
-_AXIS_NAME = 18
-
-
-@dataclass(frozen=True)
-class _Surroundings:
-    """Axes, lines, labels and legend."""
-
-    figure: Reliability
-    sheet: Sheet
-    traces: Traces
-
-    @property
-    def _side(self) -> int:
-        """Side of the square, in pixels."""
-        if self.sheet.width is None:
-            return SIDE
-        return min(SIDE, max(self.sheet.width - _LEFT - _RIGHT, 100))
-
-    @property
-    def _plotting(self) -> float:
-        """Height of square, histogram and what is between them, in pixels."""
-        return self._side / (1 - _HISTOGRAM - _STRIP)
-
-    @property
-    def height(self) -> int:
-        """Height without the caption: if the width is known, that at which the square fills it, up to its maximum side."""
-        if self.sheet.width is None:
-            return HEIGHT + LINE * len(self.traces.beside)
-        entries = sum(
-            t.get("name") is not None
-            and t.get("visible", True)
-            and t.get("showlegend") is not False
-            for t in self.traces.all()
-        )
-        lines = math.ceil(entries / max(1, (self.sheet.width - 2 * _RIGHT) // _ENTRY))
-        below = _BOTTOM + max(0.0, _TITLED - _LEGEND * self._plotting)
-        return round(_TOP + self._plotting + below + LINE * lines) + 14
-
-    @property
-    def legend_distance(self) -> float:
-        """Distance of the legend from the histogram, as a share of the plotting height."""
-        if self.sheet.width is None:
-            return _LEGEND
-        return max(_LEGEND, _TITLED / self._plotting)
-
-    def _means(self) -> list[tuple[float, str, str, str]]:
-        """Return mean score and share of hits of all rows: position, text, colour and dash of each."""
-        f, p = self.figure, self.sheet.palette
-        score, hit = (name.capitalize() for name in score_and_hit(f.reduction))
-        mean, observed = two_shares(f.overall_score, f.overall_observed)
-        return [
-            (f.overall_score, f"{score} {mean}", p.ink, "5px,3px"),
-            (f.overall_observed, f"{hit} {observed}", p.blue, "solid"),
-        ]
-
-    def mean_lines(self) -> Iterator[dict[str, Any]]:
-        """Draw both means as lines in the histogram."""
-        for x, _, colour, dash in reversed(self._means()):
-            top = 100 * float(self.figure.share.max())
-            yield vertical_shape(colour, x=x, width=2, dash=dash, xref="x", yref="y2", y1=top)
-
-    def mean_labels(self) -> dict[str, Any]:
-        """Explain both lines in a line of text above the histogram, where nothing overlaps it."""
-        means = self._means()
-        parts = [
-            f'<span style="color:{colour}"><b>{"—" if dash == "solid" else "- -"}</b></span> {text}'
-            for _, text, colour, dash in means
-        ]
-        size = _LARGEST
-        if self.sheet.width is not None:
-            # A centred line stays inside the drawing.
-            room = min(SIDE, self.sheet.width - _LEFT - _RIGHT) + 2 * _RIGHT
-            characters = sum(len(text) + 4 for _, text, *_ in means)
-            size = max(_SMALLEST, min(_LARGEST, int(room / (_CHARACTER * characters))))
-        place: Trace = {"xref": "x domain", "yref": "y2 domain", "x": 0.5, "y": 1, "yshift": 2}
-        return label(
-            "&nbsp;&nbsp;&nbsp;".join(parts),
-            self.sheet.palette,
-            **place,
-            xanchor="center",
-            yanchor="bottom",
-            font={"size": size, "color": self.sheet.palette.ink},
-        )
-
-    def tallest(self) -> dict[str, Any]:
-        """Label the tallest bar with its number of rows, which gives the scale of all bars."""
-        f = self.figure
-        most = int(np.argmax(f.count))
-        left, right = float(self.traces.left[most]), float(self.traces.right[most])
-        middle = (left + right) / 2
-        x, anchor = (middle, "center")
-        if middle > 0.85 or middle < 0.15:
-            x, anchor = (right, "right") if middle > 0.5 else (left, "left")
-        return label(
-            counted(int(f.count[most]), "row"),
-            self.sheet.palette,
-            xref="x",
-            yref="y2",
-            x=x,
-            y=100 * float(f.share[most]),
-            xanchor=anchor,
-            yanchor="bottom",
-            font={"size": 11, "color": self.sheet.palette.muted},
-        )
-
-    def worst(self) -> Iterator[dict[str, Any]]:
-        """Label the bin that is furthest off beyond noise, in the corner that the points leave free."""
-        f, p = self.figure, self.sheet.palette
-        at = f.worst
-        if at is None or self.traces.marks == "bars":
-            return
-        gap, score = float(f.gap[at]), float(f.mean_score[at])
-        below, above = (0.98, 0.03, ("right", "bottom")), (0.02, 0.97, ("left", "top"))
-        corners = [above, below] if gap < 0 else [below, above]
-        # Where both have as many, that on the side of the points of this bin, whose line is then short.
-        x, y, anchor = min(corners, key=lambda corner: self._covered(corner[0] < 0.5))
-        yield label(
-            f"<b>{expected_gap(f.worst_gap).replace(' too', '</b> too')}<br>"
-            f"{counted(int(f.count[at]), 'row')}",
-            p,
-            xref="x",
-            yref="y",
-            x=score,
-            y=(score + float(f.observed[at])) / 2,
-            axref="x",
-            ayref="y",
-            ax=x,
-            ay=y,
-            xanchor=anchor[0],
-            yanchor=anchor[1],
-            align=anchor[0],
-            bgcolor=p.glaze(p.paper, 0.8),
-        ) | {
-            "showarrow": True,
-            "arrowhead": 0,
-            "arrowwidth": 1,
-            "arrowcolor": p.muted,
-        }
-
-    def _covered(self, left: bool) -> int:
-        """Number of bins whose point, interval or gap the label would cover in the upper left, or else the lower right, corner."""
-        f = self.figure
-        across, up = _LABEL[0] / self._side, _LABEL[1] / self._side
-        drawn = np.stack([f.mean_score, f.observed, *f.interval])
-        if left:
-            hidden = (f.mean_score < across) & (np.nanmax(drawn, axis=0) > 1 - up)
-        else:
-            hidden = (f.mean_score > 1 - across) & (np.nanmin(drawn, axis=0) < up)
-        return int(np.count_nonzero(hidden))
-
-    def frame(self) -> dict[str, Any]:
-        """Draw a frame around the square, whose x axis is drawn below the histogram."""
-        attributes = {"xref": "x domain", "yref": "y domain", "layer": "below"}
-        return frame(self.sheet.palette.neutral, width=1, x0=0, x1=1, y0=0, y1=1, **attributes)
-
-    def highlight(self, selected: int | tuple[int, int] | None) -> Iterator[dict[str, Any]]:
-        """Draw frames around the selected bins, over the full height of both panels."""
-        edges = self.figure.sums.edges
-        if selected is None:
-            return
-        first, last = selected if isinstance(selected, tuple) else (selected, selected)
-        if not 0 <= first <= last < edges.size - 1:
-            return
-        p = self.sheet.palette
-        for domain in ("y domain", "y2 domain"):
-            yield frame(
-                p.ink,
-                layer="above",
-                xref="x",
-                yref=domain,
-                x0=max(0.0, float(edges[first])),
-                x1=min(1.0, float(edges[last + 1])),
-                y0=0,
-                y1=1,
-                fillcolor=p.glaze(p.ink, 0.05),
-            )
-
-    def axes(self) -> dict[str, Any]:
-        """Return one x axis for both panels, and the y axes; the square stays square at any page width."""
-        reduction = with_short_class(self.figure.reduction, _AXIS_NAME)
-        titles = (plotly_text(text) for text in (reduction.score_label, reduction.hit_label))
-        # Room for the points on the edges.
-        unit: Trace = {"range": [-EDGE, 1 + EDGE], "tick0": 0, "dtick": 0.2, "tickformat": ".1f"}
-        axes = square_axes(self.sheet, *titles, **unit)
-        axes["xaxis"] |= {"anchor": "y2"}
-        # Vertical space that the square does not need, as on a narrow page, is split evenly above and below.
-        axes["yaxis"] |= {"constraintoward": "middle", "domain": [_HISTOGRAM + _STRIP, 1]}
-        place: Trace = {
-            "domain": [0, _HISTOGRAM],
-            "anchor": "x",
-            "range": [0, self.traces.histogram_top],
-        }
-        return axes | {"yaxis2": self.sheet.axis("Rows", **place, ticksuffix=" %", nticks=4)}

@@ -1,7 +1,8 @@
-"""The traces of a reliability diagram: bars, gaps, band, points, curves and histogram."""
+"""The drawing of a reliability diagram: bars, gaps, band, points, curves and histogram, and what surrounds them."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -13,6 +14,7 @@ from calviz.core.blocks import FloatArray
 from calviz.core.words import (
     counted,
     decimal,
+    expected_gap,
     gap_decimals,
     level_text,
     percent,
@@ -22,18 +24,32 @@ from calviz.core.words import (
     score_and_hit,
     too_high,
     two_shares,
+    with_short_class,
 )
 from calviz.figures.marks import (
+    EDGE,
+    LINE,
     UNFADED,
+    Picture,
     ReliabilityOverlay,
     Sheet,
     Trace,
+    caption_label,
+    diagonal,
+    frame,
     hatched,
+    label,
+    legend,
     line,
     markers,
     outline,
+    square,
+    square_axes,
+    vertical_shape,
     whiskers,
+    wrapped,
 )
+from calviz.figures.style import layout
 from calviz.sample.binning import FEW_ROWS
 
 if TYPE_CHECKING:
@@ -42,25 +58,68 @@ if TYPE_CHECKING:
 
 #: With more bins than this, outlines and large points would overlap too much.
 _MANY_BINS = 30
+#: Height of the figure in pixels, without the caption, if its width is not known.
+HEIGHT = 640
+#: Maximum side of the square in pixels.
+SIDE = 420
+#: Margins left, right, above and below the plotting area, and width of a legend entry, in pixels.
+_LEFT, _RIGHT, _TOP, _BOTTOM = 62, 20, 20, 58
+_ENTRY = 172
+#: Distance of the legend from the histogram as a share of the plotting height, and at least, in pixels: below tick labels and title.
+_LEGEND, _TITLED = 0.12, 56
+#: Largest and smallest font size of the line above the histogram, and the mean width of its characters in em.
+_LARGEST, _SMALLEST, _CHARACTER = 12, 8, 0.53
+#: Heights of the histogram and of the strip with labels above it, as shares of the plotting height.
+_HISTOGRAM, _STRIP = 0.18, 0.065
+#: Width and height of the label of the worst bin with its distance from the corner, in pixels.
+_LABEL = 130, 48
+#: Maximum characters of a class name on an axis.
+_AXIS_NAME = 18
 _UNSEEN: Trace = {"color": "rgba(0, 0, 0, 0)", "line": {"width": 0}}
 
 
 @dataclass(frozen=True)
-class Traces:
-    """The traces of a computed diagram, as plain dicts for plotly."""
+class Diagram:
+    """The drawing of a computed diagram, as plain dicts for plotly."""
 
     figure: Reliability
     sheet: Sheet
     marks: Marks = "points"
     beside: Sequence[ReliabilityOverlay] = ()
 
+    def picture(self, selected: int | tuple[int, int] | None) -> Picture:
+        """Lay out the square over the histogram."""
+        p, lines = self.sheet.palette, wrapped(self.sheet.caption)
+        room = LINE * len(lines)
+        above = caption_label(lines, p, above=6, over=("x domain", "y domain"))
+        return {
+            "data": self._traces(),
+            "layout": layout(
+                p,
+                height=room + self._height,
+                margin={"l": _LEFT, "r": _RIGHT, "t": _TOP + room, "b": _BOTTOM},
+                barmode="overlay",
+                bargap=0,
+                legend=legend(p, y=-self._legend_distance),
+                shapes=[self._frame(), *self._mean_lines(), *self._highlight(selected)],
+                annotations=[*above, self._mean_labels(), self._tallest(), *self._worst()],
+                **self._axes(),
+            ),
+        }
+
+    def small(self, height: int) -> Picture:
+        """Lay out only the square, for panels side by side."""
+        score = plotly_text(score_and_hit(self.figure.reduction)[0].capitalize(), 34)
+        marks = [*self._band(), diagonal(self.sheet.palette), *self._stems(), *self._points()]
+        return square(marks, self.sheet, height, score, "Observed")
+
     @cached_property
-    def left(self) -> FloatArray:
+    def _left(self) -> FloatArray:
         """Left ends of the bins, clipped to the axis, shape (M,)."""
         return np.clip(self.figure.low, 0, 1)
 
     @cached_property
-    def right(self) -> FloatArray:
+    def _right(self) -> FloatArray:
         """Right ends of the bins, clipped to the axis, shape (M,)."""
         return np.clip(self.figure.high, 0, 1)
 
@@ -68,18 +127,18 @@ class Traces:
     def _dense(self) -> bool:
         return self.figure.sums.edges.size - 1 > _MANY_BINS
 
-    def all(self) -> list[Trace]:
+    def _traces(self) -> list[Trace]:
         """Return all traces in drawing order."""
         if self.marks == "bars":
-            back = [*self._gap_bars(), *self.band(), self._diagonal()]
+            back = [*self._gap_bars(), *self._band(), self._diagonal()]
         else:
             # Invisible bars over the full height, so that bins can be clicked anywhere.
             unseen = self._bars(0, np.ones(self.figure.bin.shape))
-            back = [unseen, *self.band(), self._diagonal(), *self.stems()]
+            back = [unseen, *self._band(), self._diagonal(), *self._stems()]
         return [
             *back,
             *self._curves(),
-            *self.points(),
+            *self._points(),
             *(self._outlines(other) for other in self.beside),
             *self._histogram(),
         ]
@@ -88,8 +147,8 @@ class Traces:
         """Draw a bar over each bin, which carries the index of its bin as ``customdata``; invisible without a `marker`."""
         return {
             "type": "bar",
-            "x": (self.left + self.right) / 2,
-            "width": self.right - self.left,
+            "x": (self._left + self._right) / 2,
+            "width": self._right - self._left,
             "base": np.zeros(height.shape) + base,
             "y": height,
             "customdata": self.figure.bin,
@@ -133,7 +192,7 @@ class Traces:
         tint = self.sheet.palette.tint(colour, share + 0.2 * self._dense)
         return {"color": tint, "line": self._edge(colour)}
 
-    def stems(self) -> Iterator[Trace]:
+    def _stems(self) -> Iterator[Trace]:
         """Yield the gaps as vertical lines from the observed frequency to the diagonal, at the mean score."""
         f, p = self.figure, self.sheet.palette
         high, low = too_high(f.reduction)
@@ -158,13 +217,13 @@ class Traces:
                     showlegend=solidity > 0.5 or not (side & ~few).any(),
                 )
 
-    def band(self) -> Iterator[Trace]:
+    def _band(self) -> Iterator[Trace]:
         """Yield the consistency band behind everything: one box per bin, with edges at both ends for bars."""
         f, p = self.figure, self.sheet.palette
         if f.band is None:
             return
         low, high = f.band
-        left, right, gap = self.left, self.right, np.full(f.bin.shape, np.nan)
+        left, right, gap = self._left, self._right, np.full(f.bin.shape, np.nan)
         same: Trace = {"type": "scatter", "mode": "lines", "hoverinfo": "skip"}
         yield {
             **same,
@@ -200,7 +259,7 @@ class Traces:
             "legendrank": 6,
         }
 
-    def points(self) -> Iterator[Trace]:
+    def _points(self) -> Iterator[Trace]:
         """Yield the observed frequencies at the mean scores, with exact intervals; bins of few rows are faint."""
         f, p, bars = self.figure, self.sheet.palette, self.marks == "bars"
         words = f"{score_and_hit(f.reduction)[1].capitalize()}, {self._level} interval"
@@ -266,13 +325,13 @@ class Traces:
 
     def _histogram(self) -> Iterator[Trace]:
         """Yield bars of the share of rows per bin, and the clickable space above."""
-        share, top = 100 * self.figure.share, self.histogram_top
+        share, top = 100 * self.figure.share, self._histogram_top
         fill = self._fill(self.sheet.palette.neutral, 0.45)
         yield self._bars(0, share, marker=fill, yaxis="y2")
         yield self._bars(top, share - top, yaxis="y2")
 
     @property
-    def histogram_top(self) -> float:
+    def _histogram_top(self) -> float:
         """Upper end of the histogram in percent, with room for a label above the tallest bar."""
         return 132 * float(self.figure.share.max())
 
@@ -327,6 +386,191 @@ class Traces:
                 lines.append(f"If calibrated: {_range(f.band, m)}")
             texts.append("<br>".join(lines))
         return texts
+
+    # ---- Surroundings
+
+    @property
+    def _side(self) -> int:
+        """Side of the square, in pixels."""
+        if self.sheet.width is None:
+            return SIDE
+        return min(SIDE, max(self.sheet.width - _LEFT - _RIGHT, 100))
+
+    @property
+    def _plotting(self) -> float:
+        """Height of square, histogram and what is between them, in pixels."""
+        return self._side / (1 - _HISTOGRAM - _STRIP)
+
+    @property
+    def _height(self) -> int:
+        """Height without the caption: if the width is known, that at which the square fills it, up to its maximum side."""
+        if self.sheet.width is None:
+            return HEIGHT + LINE * len(self.beside)
+        entries = sum(
+            t.get("name") is not None
+            and t.get("visible", True)
+            and t.get("showlegend") is not False
+            for t in self._traces()
+        )
+        lines = math.ceil(entries / max(1, (self.sheet.width - 2 * _RIGHT) // _ENTRY))
+        below = _BOTTOM + max(0.0, _TITLED - _LEGEND * self._plotting)
+        return round(_TOP + self._plotting + below + LINE * lines) + 14
+
+    @property
+    def _legend_distance(self) -> float:
+        """Distance of the legend from the histogram, as a share of the plotting height."""
+        if self.sheet.width is None:
+            return _LEGEND
+        return max(_LEGEND, _TITLED / self._plotting)
+
+    def _means(self) -> list[tuple[float, str, str, str]]:
+        """Return mean score and share of hits of all rows: position, text, colour and dash of each."""
+        f, p = self.figure, self.sheet.palette
+        score, hit = (name.capitalize() for name in score_and_hit(f.reduction))
+        mean, observed = two_shares(f.overall_score, f.overall_observed)
+        return [
+            (f.overall_score, f"{score} {mean}", p.ink, "5px,3px"),
+            (f.overall_observed, f"{hit} {observed}", p.blue, "solid"),
+        ]
+
+    def _mean_lines(self) -> Iterator[dict[str, Any]]:
+        """Draw both means as lines in the histogram."""
+        for x, _, colour, dash in reversed(self._means()):
+            top = 100 * float(self.figure.share.max())
+            yield vertical_shape(colour, x=x, width=2, dash=dash, xref="x", yref="y2", y1=top)
+
+    def _mean_labels(self) -> dict[str, Any]:
+        """Explain both lines in a line of text above the histogram, where nothing overlaps it."""
+        means = self._means()
+        parts = [
+            f'<span style="color:{colour}"><b>{"—" if dash == "solid" else "- -"}</b></span> {text}'
+            for _, text, colour, dash in means
+        ]
+        size = _LARGEST
+        if self.sheet.width is not None:
+            # A centred line stays inside the drawing.
+            room = min(SIDE, self.sheet.width - _LEFT - _RIGHT) + 2 * _RIGHT
+            characters = sum(len(text) + 4 for _, text, *_ in means)
+            size = max(_SMALLEST, min(_LARGEST, int(room / (_CHARACTER * characters))))
+        place: Trace = {"xref": "x domain", "yref": "y2 domain", "x": 0.5, "y": 1, "yshift": 2}
+        return label(
+            "&nbsp;&nbsp;&nbsp;".join(parts),
+            self.sheet.palette,
+            **place,
+            xanchor="center",
+            yanchor="bottom",
+            font={"size": size, "color": self.sheet.palette.ink},
+        )
+
+    def _tallest(self) -> dict[str, Any]:
+        """Label the tallest bar with its number of rows, which gives the scale of all bars."""
+        f = self.figure
+        most = int(np.argmax(f.count))
+        left, right = float(self._left[most]), float(self._right[most])
+        middle = (left + right) / 2
+        x, anchor = (middle, "center")
+        if middle > 0.85 or middle < 0.15:
+            x, anchor = (right, "right") if middle > 0.5 else (left, "left")
+        return label(
+            counted(int(f.count[most]), "row"),
+            self.sheet.palette,
+            xref="x",
+            yref="y2",
+            x=x,
+            y=100 * float(f.share[most]),
+            xanchor=anchor,
+            yanchor="bottom",
+            font={"size": 11, "color": self.sheet.palette.muted},
+        )
+
+    def _worst(self) -> Iterator[dict[str, Any]]:
+        """Label the bin that is furthest off beyond noise, in the corner that the points leave free."""
+        f, p = self.figure, self.sheet.palette
+        at = f.worst
+        if at is None or self.marks == "bars":
+            return
+        gap, score = float(f.gap[at]), float(f.mean_score[at])
+        below, above = (0.98, 0.03, ("right", "bottom")), (0.02, 0.97, ("left", "top"))
+        corners = [above, below] if gap < 0 else [below, above]
+        # Where both have as many, that on the side of the points of this bin, whose line is then short.
+        x, y, anchor = min(corners, key=lambda corner: self._covered(corner[0] < 0.5))
+        yield label(
+            f"<b>{expected_gap(f.worst_gap).replace(' too', '</b> too')}<br>"
+            f"{counted(int(f.count[at]), 'row')}",
+            p,
+            xref="x",
+            yref="y",
+            x=score,
+            y=(score + float(f.observed[at])) / 2,
+            axref="x",
+            ayref="y",
+            ax=x,
+            ay=y,
+            xanchor=anchor[0],
+            yanchor=anchor[1],
+            align=anchor[0],
+            bgcolor=p.glaze(p.paper, 0.8),
+        ) | {
+            "showarrow": True,
+            "arrowhead": 0,
+            "arrowwidth": 1,
+            "arrowcolor": p.muted,
+        }
+
+    def _covered(self, left: bool) -> int:
+        """Number of bins whose point, interval or gap the label would cover in the upper left, or else the lower right, corner."""
+        f = self.figure
+        across, up = _LABEL[0] / self._side, _LABEL[1] / self._side
+        drawn = np.stack([f.mean_score, f.observed, *f.interval])
+        if left:
+            hidden = (f.mean_score < across) & (np.nanmax(drawn, axis=0) > 1 - up)
+        else:
+            hidden = (f.mean_score > 1 - across) & (np.nanmin(drawn, axis=0) < up)
+        return int(np.count_nonzero(hidden))
+
+    def _frame(self) -> dict[str, Any]:
+        """Draw a frame around the square, whose x axis is drawn below the histogram."""
+        attributes = {"xref": "x domain", "yref": "y domain", "layer": "below"}
+        return frame(self.sheet.palette.neutral, width=1, x0=0, x1=1, y0=0, y1=1, **attributes)
+
+    def _highlight(self, selected: int | tuple[int, int] | None) -> Iterator[dict[str, Any]]:
+        """Draw frames around the selected bins, over the full height of both panels."""
+        edges = self.figure.sums.edges
+        if selected is None:
+            return
+        first, last = selected if isinstance(selected, tuple) else (selected, selected)
+        if not 0 <= first <= last < edges.size - 1:
+            return
+        p = self.sheet.palette
+        for domain in ("y domain", "y2 domain"):
+            yield frame(
+                p.ink,
+                layer="above",
+                xref="x",
+                yref=domain,
+                x0=max(0.0, float(edges[first])),
+                x1=min(1.0, float(edges[last + 1])),
+                y0=0,
+                y1=1,
+                fillcolor=p.glaze(p.ink, 0.05),
+            )
+
+    def _axes(self) -> dict[str, Any]:
+        """Return one x axis for both panels, and the y axes; the square stays square at any page width."""
+        reduction = with_short_class(self.figure.reduction, _AXIS_NAME)
+        titles = (plotly_text(text) for text in (reduction.score_label, reduction.hit_label))
+        # Room for the points on the edges.
+        unit: Trace = {"range": [-EDGE, 1 + EDGE], "tick0": 0, "dtick": 0.2, "tickformat": ".1f"}
+        axes = square_axes(self.sheet, *titles, **unit)
+        axes["xaxis"] |= {"anchor": "y2"}
+        # Vertical space that the square does not need, as on a narrow page, is split evenly above and below.
+        axes["yaxis"] |= {"constraintoward": "middle", "domain": [_HISTOGRAM + _STRIP, 1]}
+        place: Trace = {
+            "domain": [0, _HISTOGRAM],
+            "anchor": "x",
+            "range": [0, self._histogram_top],
+        }
+        return axes | {"yaxis2": self.sheet.axis("Rows", **place, ticksuffix=" %", nticks=4)}
 
 
 def _range(pair: tuple[FloatArray, FloatArray], m: int) -> str:
