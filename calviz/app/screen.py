@@ -18,8 +18,8 @@ from calviz.core.words import shorten
 from calviz.figures import hundred_squares
 from calviz.figures.figure import Figure
 from calviz.figures.hundred_squares import CELL, HEIGHT, MARKS_WORDS, Bullet, words
-from calviz.figures.marks import ReliabilityOverlay, captioned, with_legend_for
-from calviz.figures.reliability import Marks, Reliability
+from calviz.figures.marks import captioned, with_legend_for
+from calviz.figures.reliability import Marks, Reliability, ReliabilityOverlay
 from calviz.figures.style import FONT, PALETTES, Palette, plot_config, printed
 from calviz.sample.metric_results import MetricResult
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
 
 from calviz.comparison.arena_results import SCORES, CriticalDifference, Leaderboard, blocks_words
-from calviz.core.blocks import FloatArray
 from calviz.core.claims import claim
 from calviz.core.entry_specs import METRICS
 from calviz.core.errors import NotAvailable
@@ -184,60 +184,45 @@ class Winrates(Figure):
 
     Attributes
     ----------
-    title : str
-    experiments : int
-    methods : tuple of str, K of them
-        Methods, best by the first score first.
-    baseline : str or None
-        The method that leaves the scores unchanged.
-    values, low, high : mapping of str to ndarray, shape (K,)
-        Winrates and ends of their intervals by score; the ends are nan where there is no interval.
+    board : Leaderboard
     """
 
-    title: str
-    experiments: int
-    methods: tuple[str, ...]
-    baseline: str | None
-    values: Mapping[str, FloatArray]
-    low: Mapping[str, FloatArray]
-    high: Mapping[str, FloatArray]
+    board: Leaderboard
 
     @classmethod
     def compute(cls, board: Leaderboard) -> Self:
         """Take the winrates from a leaderboard."""
+        return cls(board)
+
+    @property
+    def methods(self) -> tuple[str, ...]:
+        """Methods, best by the first score first."""
+        return tuple(s.method for s in self.board)
+
+    @cached_property
+    def values(self) -> Mapping[str, Any]:
+        """Winrates by score, shape (K,) each."""
+        return {score: np.array([s.winrate[score] for s in self.board]) for score in SCORES}
+
+    def ends(self, score: str) -> Any:
+        """Ends of the intervals of the winrates by a score, shape (2, K); nan where there is none."""
         none = (np.nan, np.nan)
-        ends = {
-            score: np.array([s.interval.get(score) or none for s in board], dtype=np.float64)
-            for score in SCORES
-        }
-        return cls(
-            board.title,
-            len(board.table),
-            tuple(s.method for s in board),
-            board.baseline,
-            {score: np.array([s.winrate[score] for s in board]) for score in SCORES},
-            {score: pair[:, 0] for score, pair in ends.items()},
-            {score: pair[:, 1] for score, pair in ends.items()},
-        )
+        return np.array([s.interval.get(score) or none for s in self.board], dtype=float).T
 
     def columns(self) -> Mapping[str, Any]:
         """One row per method."""
         rows: dict[str, Any] = {"method": self.methods}
-        for score in self.values:
-            rows |= {
-                score: self.values[score],
-                f"{score}_low": self.low[score],
-                f"{score}_high": self.high[score],
-            }
+        for score, values in self.values.items():
+            low, high = self.ends(score)
+            rows |= {score: values, f"{score}_low": low, f"{score}_high": high}
         return rows
 
     def caption(self) -> tuple[str, ...]:
         """What is drawn; number of experiments: one line each."""
-        shown = any(np.isfinite(low).any() for low in self.low.values())
-        return (
-            f"Winrates, {self.title[:1].lower()}{self.title[1:]}",
-            counted(self.experiments, "experiment") + (" · 95 % intervals" if shown else ""),
-        )
+        shown = any(np.isfinite(self.ends(score)).any() for score in SCORES)
+        title, rows = self.board.title, counted(len(self.board.table), "experiment")
+        head = f"Winrates, {title[:1].lower()}{title[1:]}"
+        return head, rows + (" · 95 % intervals" if shown else "")
 
     def describe(self) -> str:
         """Say in plain words who is first and last."""
@@ -249,15 +234,15 @@ class Winrates(Figure):
                 f"{listed([self.methods[last]])} last with {values[last]:.2f}"
             )
         return (
-            f"Winrates of {counted(len(self.methods), 'method')} in {counted(self.experiments, 'experiment')}: "
+            f"Winrates of {counted(len(self.methods), 'method')} in {counted(len(self.board.table), 'experiment')}: "
             f"{'; '.join(parts)}."
         )
 
     def draw(self, sheet: Sheet) -> Picture:
         """Draw winrates."""
         names = [plotly_text(name, _NAME) for name in self.methods]
-        if self.baseline in self.methods:
-            at = self.methods.index(self.baseline)
+        if self.board.baseline in self.methods:
+            at = self.methods.index(self.board.baseline)
             names[at] = f"<i>{names[at]}</i>"
         left = name_room([shorten(name, _NAME) for name in self.methods], _BESIDE)
         half: Trace = {"x": 0.5, "width": 1.5, "dash": "4px,3px", "yref": "paper", "layer": "below"}
@@ -284,7 +269,7 @@ def _winrate_points(figure: Winrates, sheet: Sheet) -> Iterator[Trace]:
     for at, ((score, values), (colour, symbol)) in enumerate(
         zip(figure.values.items(), looks, strict=True)
     ):
-        low, high = figure.low[score], figure.high[score]
+        low, high = figure.ends(score)
         texts = [
             f"{plotly_text(name, 60)}<br>{METRICS[score].label}: {value:.3f}"
             + ("" if np.isnan(a) else f" (95 % CI {a:.3f} to {b:.3f})")

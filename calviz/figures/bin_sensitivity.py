@@ -11,15 +11,7 @@ import numpy as np
 from calviz.core.blocks import FloatArray, IntArray
 from calviz.core.entry_specs import figure, takes_weights
 from calviz.core.errors import check_level
-from calviz.core.events import (
-    BinaryEvents,
-    Reduction,
-    Scheme,
-    check_bins,
-    equal_mass_edges,
-    equal_width_edges,
-    make_edges,
-)
+from calviz.core.events import Reduction, Scheme, check_bins, make_edges
 from calviz.core.words import counted, level_text, percent, points, points_decimals, points_text
 from calviz.figures.figure import Data, ScoreFigure, named
 from calviz.figures.marks import (
@@ -41,20 +33,6 @@ Placed = Literal["equal-width", "equal-mass"]
 
 #: Maximum number of resamples for the noise floors, as each is evaluated for all numbers of bins.
 MOST_RESAMPLES = 400
-
-
-@dataclass(frozen=True, eq=False)
-class FloorByBins:
-    """Distribution of the ECE of a calibrated model, per number of bins, shape (M,) each.
-
-    Attributes
-    ----------
-    mean, high : ndarray
-        Mean, and quantile at `level`.
-    """
-
-    mean: FloatArray
-    high: FloatArray
 
 
 @figure(
@@ -79,8 +57,8 @@ class BinSensitivity(ScoreFigure):
     counts : ndarray of int, shape (M,)
         1, 2, ..., M.
     ece : mapping of scheme to ndarray, shape (M,)
-    floor : mapping of scheme to FloorByBins
-        Empty if not requested.
+    floor : mapping of scheme to (ndarray, ndarray), shape (M,) each
+        Mean, and quantile at `level`, of the ECE of a calibrated model; empty if not requested.
 
     References
     ----------
@@ -91,7 +69,7 @@ class BinSensitivity(ScoreFigure):
     scheme: Placed
     counts: IntArray
     ece: dict[Placed, FloatArray]
-    floor: dict[Placed, FloorByBins]
+    floor: dict[Placed, tuple[FloatArray, FloatArray]]
 
     @classmethod
     def compute(
@@ -143,23 +121,17 @@ class BinSensitivity(ScoreFigure):
             resamples=resamples,
         )
         redrawing = sample.but(resamples=min(MOST_RESAMPLES, sample.resamples)).redrawing
-        ece: dict[Placed, FloatArray] = {}
-        floor: dict[Placed, FloorByBins] = {}
-        for placed in get_args(Placed):
-            sweep = sample.view(bin_sweep, scheme=placed, most=most)
-            ece[placed] = sweep.ece()
-            if band:
-                floor[placed] = sample.view(
-                    _floor, scheme=placed, most=most, level=level, **redrawing
-                )
+        schemes: tuple[Placed, ...] = get_args(Placed)
+        floors = {"most": most, "level": level, **redrawing}
+        sweeps = {placed: sample.view(bin_sweep, scheme=placed, most=most) for placed in schemes}
         return cls(
             **cls._fields(sample),
             bins=sample.bins_used,
             scheme="equal-mass" if sample.scheme == "equal-mass" else "equal-width",
             level=level,
             counts=np.arange(1, most + 1),
-            ece=ece,
-            floor=floor,
+            ece={placed: sweep.ece() for placed, sweep in sweeps.items()},
+            floor={p: sample.view(_floor, scheme=p, **floors) for p in schemes if band},
         )
 
     @property
@@ -176,8 +148,7 @@ class BinSensitivity(ScoreFigure):
             key = placed.replace("-", "_")
             columns[f"ece_{key}"] = self.ece[placed]
             if placed in self.floor:
-                columns[f"floor_mean_{key}"] = self.floor[placed].mean
-                columns[f"floor_high_{key}"] = self.floor[placed].high
+                columns[f"floor_mean_{key}"], columns[f"floor_high_{key}"] = self.floor[placed]
         return columns
 
     def caption(self) -> tuple[str, ...]:
@@ -206,7 +177,7 @@ class BinSensitivity(ScoreFigure):
             kind = counted(self.bins, f"{self.scheme} bin")
             parts.append(f"With {kind} it is {points_text(self.chosen)}.")
         if self.floor:
-            inside = np.concatenate([self.ece[s] <= self.floor[s].high for s in self.floor])
+            inside = np.concatenate([self.ece[s] <= high for s, (_, high) in self.floor.items()])
             parts.append(_verdict(float(inside.mean())))
         return " ".join(parts)
 
@@ -214,7 +185,7 @@ class BinSensitivity(ScoreFigure):
         """Draw the ECE by number of bins."""
         highest = 100 * max(float(values.max()) for values in self.ece.values())
         if self.floor:
-            highest = max(highest, 100 * float(self.floor[self.scheme].high.max()))
+            highest = max(highest, 100 * float(self.floor[self.scheme][1].max()))
         room = 1.12 * highest or 1.0
         return sheet.picture(
             [*_traces(self, sheet), *_mark(self, sheet, room)],
@@ -229,10 +200,10 @@ class BinSensitivity(ScoreFigure):
 @takes_weights
 def _floor(
     sample: Sample, *, scheme: Placed, most: int, level: float, seed: int, resamples: int
-) -> FloorByBins:
+) -> tuple[FloatArray, FloatArray]:
     sweep = sample.view(bin_sweep, scheme=scheme, most=most)
     redrawn_ece = sweep.under_calibration(stream(seed, "under_calibration"), resamples)
-    return FloorByBins(redrawn_ece.mean(axis=0), np.quantile(redrawn_ece, level, axis=0))
+    return redrawn_ece.mean(axis=0), np.quantile(redrawn_ece, level, axis=0)
 
 
 def _verdict(inside: float) -> str:
@@ -302,31 +273,20 @@ def bin_sweep(sample: Sample, *, scheme: Placed = "equal-width", most: int = 100
         Largest number of bins.
     """
     check_bins(most)
-    events, weights = sample.scored.in_order(), sample.weights
-    if weights is None:
-        inner = [_edges(events, bins, scheme)[1:-1] for bins in range(1, most + 1)]
-    else:
-        scored = sample.scored
-        inner = [make_edges(scored, bins, scheme, weights)[1:-1] for bins in range(1, most + 1)]
+    scored, weights = sample.scored, sample.weights
+    # Sorted once for all binnings.
+    events = scored.in_order() if weights is None else scored
+    inner = [make_edges(events, bins, scheme, weights)[1:-1] for bins in range(1, most + 1)]
     every = np.unique(np.concatenate(inner))
-    score = events.ordered.score
-    ends = np.array([min(0, score[0]), max(1, score[-1])], dtype=score.dtype)
+    ends = np.array([min(0, scored.score.min()), max(1, scored.score.max())], scored.score.dtype)
     edges = np.concatenate([ends[:1], every, ends[1:]])
     last = edges.size - 1
     cuts = tuple(np.concatenate([[0], np.searchsorted(every, e) + 1, [last]]) for e in inner)
-    if weights is None and sample.data.alike:
-        return BinSweep(bin_between(events, edges), cuts)
-    cells = bin_between(sample.scored, edges, weights=weights)
     if sample.data.alike:
-        return BinSweep(cells, cuts)
-    draw, rows = redrawn_sums(sample.scored, cells), sample.row_draws
+        return BinSweep(bin_between(events, edges, weights=weights), cuts)
+    cells = bin_between(scored, edges, weights=weights)
+    draw, rows = redrawn_sums(scored, cells), sample.row_draws
     return BinSweep(cells, cuts, lambda rng, size: draw(rng, rows, rows.affordable(size)))
-
-
-def _edges(events: BinaryEvents, bins: int, scheme: Placed) -> FloatArray:
-    if scheme == "equal-mass":
-        return equal_mass_edges(events.ordered.score, bins, is_sorted=True)
-    return equal_width_edges(bins, events.score.dtype)
 
 
 # ---- Drawing
@@ -339,12 +299,12 @@ _MARGINS, _HEIGHT = (58, 18, 14, 50), 220
 def _traces(f: BinSensitivity, sheet: Sheet) -> Iterator[Trace]:
     p, x = sheet.palette, f.counts.astype(np.float64)
     if f.floor:
-        floor = f.floor[f.scheme]
+        mean, high = f.floor[f.scheme]
         name = f"{level_text(f.level)} range if calibrated ({f.scheme})"
-        yield area(x, np.zeros(x.size), 100 * floor.high, p.calibrated, name=name, legendrank=3)
+        yield area(x, np.zeros(x.size), 100 * high, p.calibrated, name=name, legendrank=3)
         look: Trace = {"width": 1.5, "dash": "2px,3px", "name": "Mean if calibrated"}
         hover = "mean if calibrated %{y:.2f} points"
-        yield line(x, 100 * floor.mean, p.muted, **look, hover=hover, legendrank=4)
+        yield line(x, 100 * mean, p.muted, **look, hover=hover, legendrank=4)
     schemes: tuple[tuple[Any, ...], ...] = (
         ("equal-width", "Equal-width bins", p.blue, "solid", "circle"),
         ("equal-mass", "Equal-mass bins", p.vermillion, "7px,3px", "diamond"),

@@ -22,9 +22,10 @@ from calviz.core.words import (
     shorten,
     with_short_class,
 )
-from calviz.figures.figure import NAME_LENGTH, Data, Figure, Page, ScoreFigure, named, score_lines
+from calviz.figures.figure import NAME_LENGTH, Data, Figure, ScoreFigure, named, score_lines
 from calviz.figures.marks import (
     Drawing,
+    Page,
     Picture,
     Sheet,
     Trace,
@@ -319,8 +320,8 @@ class CalibrationCurve(ScoreFigure):
         OptionError, InputError, NotAvailable
             Under the same conditions as in `calviz.evaluate`.
         """
-        check_level(level)
         check_choice("curve", curve, get_args(logistic_curves.FlexibleKind))
+        check_level(level)
         sample = Sample.of(data, split=split, reduction=reduction, seed=seed)
         view = sample.view(steps)
         base = view.merged()

@@ -12,7 +12,6 @@ import numpy as np
 from calviz.core.blocks import BoolArray, FloatArray, IntArray
 from calviz.core.entry_specs import figure
 from calviz.core.errors import check_choice, check_level
-from calviz.core.predictions import Dataset
 from calviz.core.words import (
     counted,
     decimals_for,
@@ -23,11 +22,12 @@ from calviz.core.words import (
     points,
     told_apart,
 )
-from calviz.figures.figure import Data, Page, SampleFigure, ends_or_nan
+from calviz.figures.figure import Data, SampleFigure, ends_or_nan
 from calviz.figures.marks import (
     UNFADED,
     Drawing,
     Overlay,
+    Page,
     Sheet,
     Trace,
     area,
@@ -212,7 +212,7 @@ class ClassBars(SampleFigure):
             band=None if limits is None else (limits[0][has], limits[1][has]),
             missing=tuple(names[k] for k in np.flatnonzero(rows == 0)),
             needed=None if ranges.needed is None else ranges.needed[has],
-            no_range=None if limits is not None else _why_no_range(sample.data, band),
+            no_range=None if limits is not None else _why_no_range(sample, band),
         )
 
     @property
@@ -396,12 +396,12 @@ def headline(views: Iterable[ClassBars]) -> tuple[str, bool]:
     return f"Outside the range that a calibrated model would show: {', '.join(parts)}.", True
 
 
-def _why_no_range(data: Dataset, requested: bool) -> NoRange:
+def _why_no_range(sample: Sample, requested: bool) -> NoRange:
     if not requested:
         return "left-out"
-    if data.clusters is not None:
+    if sample.data.clusters is not None:
         return "clusters"
-    return "confidence-only" if data.cells is None else "profile"
+    return "confidence-only" if sample.data.cells is None else "profile"
 
 
 def _and(more: str) -> str:

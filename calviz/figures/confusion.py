@@ -14,8 +14,8 @@ from calviz.core.entry_specs import figure
 from calviz.core.errors import NotAvailable, OptionError, check_choice
 from calviz.core.predictions import Predictions
 from calviz.core.words import counted, decimal, percent, plotly_text, shorten, told_apart
-from calviz.figures.figure import Data, Page, SampleFigure, named
-from calviz.figures.marks import UNSEEN, Drawing, Sheet, Trace, drawn, frame, name_room
+from calviz.figures.figure import Data, SampleFigure, named
+from calviz.figures.marks import UNSEEN, Drawing, Page, Sheet, Trace, drawn, frame, name_room
 from calviz.sample.sample import Sample, predicted_classes, reduce
 
 By = Literal["true", "predicted"]

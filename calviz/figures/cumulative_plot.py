@@ -11,7 +11,7 @@ import numpy as np
 
 from calviz.core.blocks import FloatArray
 from calviz.core.claims import claim
-from calviz.core.entry_specs import METRICS, figure
+from calviz.core.entry_specs import figure
 from calviz.core.errors import OptionError, check_choice, check_level
 from calviz.core.events import Reduction
 from calviz.core.words import (
@@ -25,11 +25,12 @@ from calviz.core.words import (
     with_short_class,
 )
 from calviz.figures.curve_estimates import fractiles, isotonic_curve, smoothed_gap
-from calviz.figures.figure import Data, Page, ScoreFigure, ends_or_nan
+from calviz.figures.figure import Data, ScoreFigure, ends_or_nan, metric_interval, pointwise
 from calviz.figures.marks import (
     BUCKETS,
     Drawing,
     Overlay,
+    Page,
     Sheet,
     Trace,
     area,
@@ -42,7 +43,7 @@ from calviz.figures.marks import (
     short_line,
     vertical_mark,
 )
-from calviz.sample.error_bars import Interval, Redrawing, interval, resampled
+from calviz.sample.error_bars import Interval, Redrawing, resampled
 from calviz.sample.sample import Sample
 from calviz.sample.step_views import steps
 from calviz.sample.steps import Steps
@@ -227,19 +228,7 @@ class Cumulative(ScoreFigure):
     @cached_property
     def interval(self) -> Interval | None:
         """Bootstrap interval of the KS error, the same as in an evaluation."""
-        if self.n < 2:
-            return None
-        redraws = resampled(self.steps, "bootstrap", **self.redrawing)
-        calibrated = resampled(self.steps, "under_calibration", **self.redrawing)
-        return interval(
-            _largest(redraws),
-            self.level,
-            view=self.steps,
-            value=self.ks,
-            method=METRICS["ks"].interval,
-            calibrated=_largest(calibrated),
-            bounds=METRICS["ks"].bounds,
-        )
+        return metric_interval("ks", self.steps, _largest, self.level, self.redrawing)
 
     def columns(self) -> Mapping[str, Any]:
         """One row per kept step."""
@@ -381,6 +370,8 @@ def _high(gap: float) -> str:
 
 
 def _largest(view: Steps) -> FloatArray:
+    if view.count.ndim == 1:
+        return np.asarray(np.abs(view.cumulative_gap).max())
     return np.concatenate([np.abs(part.cumulative_gap).max(axis=-1) for part in view.parts()])
 
 
@@ -391,11 +382,8 @@ def _limits(
     base = view.merged()
     ends = fractiles(base)
     gaps = np.concatenate([smoothed_gap(part, ends) for part in redraws.parts()])
-    low, high = np.quantile(gaps, [(1 - level) / 2, (1 + level) / 2], axis=0)
-    return (
-        np.clip(score - np.interp(upto, ends, high), 0, 1),
-        np.clip(score - np.interp(upto, ends, low), 0, 1),
-    )
+    high, low = (np.clip(score - np.interp(upto, ends, v), 0, 1) for v in pointwise(gaps, level))
+    return low, high
 
 
 # ---- Drawing

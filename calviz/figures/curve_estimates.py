@@ -13,8 +13,7 @@ from scipy.optimize import isotonic_regression
 from calviz.core.blocks import FloatArray, checkpoint
 from calviz.core.curve_fits import isotonic_fits
 from calviz.core.errors import check_choice
-from calviz.sample.caches import once_per_view
-from calviz.sample.error_bars import widened
+from calviz.figures.figure import pointwise
 from calviz.sample.sample import Sample
 from calviz.sample.step_views import (
     NARROWEST,
@@ -130,7 +129,6 @@ def isotonic_curve(view: Steps) -> tuple[FloatArray, FloatArray, FloatArray]:
     return view.score[starts], view.score[ends], np.asarray(fitted[ends])
 
 
-@once_per_view
 def fractiles(view: Steps) -> FloatArray:
     """Share of the rows with at most the score of each step, shape (G,)."""
     return np.asarray(np.cumsum(view.count) / view.n)
@@ -213,5 +211,4 @@ def isotonic_band(
             curves[fits.samples], fits.used, np.split(fitted, ends), strict=True
         ):
             curve[:] = np.interp(score, drawn.score[used], own)
-    low, high = np.quantile(curves, [(1 - level) / 2, (1 + level) / 2], axis=0)
-    return widened(low, high, level, view, centre=curves.mean(axis=0), bounds=(0, 1))
+    return pointwise(curves, level, view, bounds=(0, 1))

@@ -23,10 +23,11 @@ from calviz.core.words import (
     percent,
     plotly_text,
 )
-from calviz.figures.figure import Data, Page, SampleFigure, ends_or_nan
+from calviz.figures.figure import Data, SampleFigure, ends_or_nan, pointwise
 from calviz.figures.marks import (
     DASHES,
     Drawing,
+    Page,
     Sheet,
     Trace,
     bootstrap_band,
@@ -44,7 +45,6 @@ from calviz.sample.error_bars import (
     interval,
     resampled,
     stream,
-    widened,
 )
 from calviz.sample.sample import Sample
 from calviz.sample.step_views import ranked, top_label_steps
@@ -363,7 +363,9 @@ class Decision(SampleFigure):
             excess_interval=excess_interval,
             threshold=at,
             cost=curve,
-            band=None if redrawn is None or not band else _band(view, redrawn[:, 4:], level),
+            band=pointwise(redrawn[:, 4:], level, view, bounds=(0, math.inf))
+            if band and redrawn is not None
+            else None,
         )
 
     @property
@@ -615,13 +617,6 @@ def _excess_interval(
     if own is None or any_of is None:
         return own or any_of
     return Interval(own.low, max(own.high, any_of.high))
-
-
-def _band(view: Steps, curves: FloatArray, level: float) -> tuple[FloatArray, FloatArray]:
-    """Pointwise interval of the mean cost at thresholds, shape (T,) each, from that of resampled rows, shape (B, T)."""
-    low, high = np.quantile(curves, [(1 - level) / 2, (1 + level) / 2], axis=0)
-    centre = curves.mean(axis=0)
-    return widened(low, high, level, view, centre=centre, bounds=(0, math.inf))
 
 
 def _thresholds(view: Steps, rules: FloatArray) -> FloatArray:

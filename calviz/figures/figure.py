@@ -2,40 +2,34 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from inspect import signature
-from typing import TYPE_CHECKING, Any, Literal, Self, TypedDict, Unpack
+from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar, Unpack
 
 import numpy as np
 
 from calviz.core.blocks import FloatArray, IntArray
-from calviz.core.entry_specs import Theme
-from calviz.core.errors import OptionError, check_choice, check_level, needs, visible
+from calviz.core.entry_specs import METRICS
+from calviz.core.errors import OptionError, check_level, needs, visible
 from calviz.core.events import Reduction
 from calviz.core.predictions import Dataset, Predictions
 from calviz.core.words import counted, shorten, with_short_class
-from calviz.figures.marks import Drawing, Picture, Sheet, drawn
-from calviz.figures.style import PALETTES
+from calviz.figures.marks import Drawing, Page, Picture, Sheet, drawn
+from calviz.sample.error_bars import Interval, Redrawing, interval, resampled, widened
 from calviz.sample.sample import Sample
 
 if TYPE_CHECKING:
     import pandas as pd
 
 
+V = TypeVar("V", bound=Any)
 #: Maximum length of the name of the data, in characters.
 NAME_LENGTH = 60
 #: What figures of a sample are computed from: with a sample, arguments that are left out take its settings.
 Data = Dataset | Sample
-
-
-class Page(TypedDict, total=False):
-    """Arguments of `Figure.plot`."""
-
-    theme: Theme
-    caption: bool | str
-    width: int | None
 
 
 class Figure(ABC):
@@ -55,12 +49,14 @@ class Figure(ABC):
         return f"<{type(self).__name__}: {visible(self.describe())}>"
 
     def _repr_mimebundle_(self, **options: Any) -> dict[str, Any]:
-        return _bundle(self.plot(), **options)
+        figure: Any = self.plot()
+        bundle: dict[str, Any] = figure._repr_mimebundle_(**options)
+        return bundle
 
     def _repr_html_(self) -> str | None:
-        figure = self.plot()
+        figure: Any = self.plot()
         # Notebooks that can render plotly use the MIME bundle above; elsewhere the HTML must be self-contained.
-        if _bundle(figure):
+        if figure._repr_mimebundle_():
             return None
         page: str = figure.to_html(full_html=False, include_plotlyjs=True)
         return page
@@ -199,19 +195,9 @@ class Figure(ABC):
         """
         raise NotImplementedError
 
-    def sheet(
-        self, *, theme: Theme = "light", caption: bool | str = False, width: int | None = None
-    ) -> Sheet:
+    def sheet(self, **page: Unpack[Page]) -> Sheet:
         """What the figure is drawn on; see `plot`."""
-        check_choice("theme", theme, tuple(PALETTES))
-        text = self.caption() if caption is True else tuple(str(caption or "").splitlines())
-        return Sheet(PALETTES[theme], text, width)
-
-
-def _bundle(figure: Any, **options: Any) -> dict[str, Any]:
-    """Return plotly's MIME bundle for notebooks that can render it; empty elsewhere."""
-    bundle: dict[str, Any] = figure._repr_mimebundle_(**options)
-    return bundle
+        return Sheet.of(self.caption, **page)
 
 
 def ends_or_nan(
@@ -220,6 +206,48 @@ def ends_or_nan(
     """Return the ends of a band as columns, shape (G,) each as that of `like`; nan if there is no band."""
     nothing = np.full(like.shape, np.nan)
     return band or (nothing, nothing)
+
+
+def pointwise(
+    drawn: FloatArray,
+    level: float,
+    view: Any = None,
+    bounds: tuple[float, float] = (-math.inf, math.inf),
+) -> tuple[FloatArray, FloatArray]:
+    """Pointwise percentile interval of curves, shape (B, P), drawn from a view; shape (P,) each (see `widened`)."""
+    low, high = np.quantile(drawn, [(1 - level) / 2, (1 + level) / 2], axis=0)
+    return widened(low, high, level, view, centre=drawn.mean(axis=0), bounds=bounds)
+
+
+def metric_interval(
+    key: str, view: V, value: Callable[[V], FloatArray], level: float, redrawing: Redrawing
+) -> Interval | None:
+    """Interval of a metric, the same as in an evaluation; None for a single row.
+
+    Parameters
+    ----------
+    key : str
+    view : View
+        What the metric is computed from.
+    value : callable
+        The metric as a function of the view, or of its resamples.
+    level : float
+    redrawing : Redrawing
+    """
+    if view.n < 2:
+        return None
+    metric, calibrated = METRICS[key], None
+    if metric.interval != "percentile":
+        calibrated = value(resampled(view, "under_calibration", **redrawing))
+    return interval(
+        value(resampled(view, "bootstrap", **redrawing)),
+        level,
+        view=view,
+        value=float(value(view)),
+        method=metric.interval,
+        calibrated=calibrated,
+        bounds=metric.bounds,
+    )
 
 
 def named(name: str, split: str | None) -> str:

@@ -4,21 +4,18 @@ from __future__ import annotations
 
 import re
 import textwrap
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Generic, Literal, Self, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Literal, Self, TypeAlias, TypedDict, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from calviz.core.blocks import FloatArray, IntArray
 from calviz.core.entry_specs import Theme
-from calviz.core.errors import needs
-from calviz.core.events import BinaryEvents
+from calviz.core.errors import check_choice, needs
 from calviz.core.words import level_text, plotly_text
 from calviz.figures.style import PALETTES, Palette, axis, layout
-from calviz.sample.binning import BinSums, bin_between
-from calviz.sample.sample import Sample
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -179,21 +176,17 @@ def hatched(colour: str, palette: Palette, *, shape: str, tint: float, solidity:
     }
 
 
-def vertical_shape(colour: str, *, x: float, width: float, **attributes: Any) -> dict[str, Any]:
+def vertical_shape(
+    colour: str, *, x: float, width: float, dash: str | None = None, **attributes: Any
+) -> Trace:
     """Describe a line from the bottom of a panel to its top, or from `y0` to `y1`."""
-    style = {"color": colour, "width": width}
-    if "dash" in attributes:
-        style["dash"] = attributes.pop("dash")
+    style = {"color": colour, "width": width, "dash": dash}
     return {"type": "line", "x0": x, "x1": x, "y0": 0, "y1": 1, "line": style, **attributes}
 
 
-def frame(colour: str, **attributes: Any) -> dict[str, Any]:
+def frame(colour: str, *, width: float = 2, **attributes: Any) -> Trace:
     """Describe a rectangle; `width` is that of its line."""
-    return {
-        "type": "rect",
-        "line": {"color": colour, "width": attributes.pop("width", 2)},
-        **attributes,
-    }
+    return {"type": "rect", "line": {"color": colour, "width": width}, **attributes}
 
 
 def wrapped(caption: Sequence[str], width: int = CAPTION_LINE) -> list[str]:
@@ -281,6 +274,15 @@ def legend(palette: Palette, **attributes: Any) -> dict[str, Any]:
 #: Traces and layout, the arguments of a plotly figure.
 Picture = dict[str, Any]
 
+
+class Page(TypedDict, total=False):
+    """Arguments of `Figure.plot`."""
+
+    theme: Theme
+    caption: bool | str
+    width: int | None
+
+
 #: Below this width in pixels, panels are stacked and labels are short.
 _NARROW = 620
 #: Height of a single panel of curves on wide and narrow pages, in pixels.
@@ -308,6 +310,20 @@ class Sheet:
     palette: Palette
     caption: tuple[str, ...] = ()
     width: int | None = None
+
+    @classmethod
+    def of(
+        cls,
+        own_caption: Callable[[], tuple[str, ...]],
+        *,
+        theme: Theme = "light",
+        caption: bool | str = False,
+        width: int | None = None,
+    ) -> Self:
+        """Choose colours, and the caption of a figure or another text; see `Figure.plot`."""
+        check_choice("theme", theme, tuple(PALETTES))
+        text = own_caption() if caption is True else tuple(str(caption or "").splitlines())
+        return cls(PALETTES[theme], text, width)
 
     @property
     def narrow(self) -> bool:
@@ -586,44 +602,6 @@ class Overlay(Generic[F]):
         symbol, dash, colour = outline(self.role, palette)
         look: Trace = {"width": 1.5, "dash": dash, "points": {"symbol": symbol, **points}}
         return line(x, y, colour, **look, name=plotly_text(self.name, 44), hover=hover)
-
-
-@dataclass(frozen=True, eq=False)
-class ReliabilityOverlay:
-    """Points of the non-empty bins of another reliability diagram, in ascending order.
-
-    Attributes
-    ----------
-    name : str
-        Name in the legend.
-    role : {"selected", "pinned", "before"}
-    mean_score, observed : ndarray of float64, shape (M,)
-        Mean score and share of hits per bin.
-    count : ndarray, shape (M,)
-        Rows per bin.
-    """
-
-    name: str
-    role: Role
-    mean_score: FloatArray
-    observed: FloatArray
-    count: FloatArray
-
-    @classmethod
-    def of_rows(cls, sample: Sample, sums: BinSums, rows: IntArray, name: str) -> Self:
-        """Bin some rows of a sample, given by their indices, in the bins of its diagram."""
-        events, weights = sample.scored, sample.weights
-        selected_events = BinaryEvents(events.score[rows], events.hit[rows])
-        row_weights = None if weights is None else weights[rows]
-        part = bin_between(selected_events, sums.edges, sums.params, weights=row_weights)
-        filled = np.flatnonzero(part.count)
-        return cls(
-            name,
-            "selected",
-            part.confidence[filled],
-            part.accuracy[filled],
-            np.asarray(part.count[filled]),
-        )
 
 
 #: Number of buckets of a drawn curve; a panel is a few hundred pixels wide.

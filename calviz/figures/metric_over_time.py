@@ -14,8 +14,18 @@ from calviz.core.claims import claim
 from calviz.core.entry_specs import METRICS, RECALIBRATORS
 from calviz.core.events import Reduction
 from calviz.core.words import capitalised, counted, p_value, plotly_text, shorten
-from calviz.figures.figure import NAME_LENGTH, Figure, Page, facts
-from calviz.figures.marks import Drawing, Overlay, Sheet, Trace, drawn, line, markers, whiskers
+from calviz.figures.figure import NAME_LENGTH, Figure, facts
+from calviz.figures.marks import (
+    Drawing,
+    Overlay,
+    Page,
+    Sheet,
+    Trace,
+    drawn,
+    line,
+    markers,
+    whiskers,
+)
 from calviz.verdicts.evaluation import scale_of, value_text
 
 

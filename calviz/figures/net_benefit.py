@@ -25,10 +25,11 @@ from calviz.core.words import (
     plotly_text,
 )
 from calviz.figures.decision_cost import kept_and_wrong, resampled_between
-from calviz.figures.figure import Data, Page, ResampledFigure, ScoreFigure, ends_or_nan
+from calviz.figures.figure import Data, ResampledFigure, ScoreFigure, ends_or_nan
 from calviz.figures.marks import (
     DASHES,
     Drawing,
+    Page,
     Picture,
     Sheet,
     Trace,

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any, Literal, Self, Unpack, get_args
 import numpy as np
 
 from calviz.core.blocks import FloatArray, IntArray
-from calviz.core.entry_specs import METRICS, Theme, figure
+from calviz.core.entry_specs import Theme, figure
 from calviz.core.errors import OptionError, check_choice, check_level, needs
-from calviz.core.events import Reduction, Scheme
+from calviz.core.events import BinaryEvents, Reduction, Scheme
 from calviz.core.p_values import clopper_pearson
 from calviz.core.profile import dataset_of
 from calviz.core.words import (
@@ -30,11 +30,11 @@ from calviz.core.words import (
     two_shares,
 )
 from calviz.figures.curve_estimates import Curve, CurveKind, make_curves
-from calviz.figures.figure import Data, Page, ScoreFigure, ends_or_nan
-from calviz.figures.marks import Drawing, ReliabilityOverlay, Role, drawn
+from calviz.figures.figure import Data, ScoreFigure, ends_or_nan, metric_interval, pointwise
+from calviz.figures.marks import Drawing, Page, Role, drawn
 from calviz.figures.reliability_traces import Diagram
-from calviz.sample.binning import BinSums, bins_off, expected_share
-from calviz.sample.error_bars import Interval, Redrawing, interval, resampled
+from calviz.sample.binning import BinSums, bin_between, bins_off, expected_share
+from calviz.sample.error_bars import Interval, Redrawing, resampled
 from calviz.sample.sample import Sample, chosen_bins
 
 if TYPE_CHECKING:
@@ -43,6 +43,44 @@ if TYPE_CHECKING:
 
 #: Style of the diagram: points with their gaps on the band, or the bars of Guo et al.
 Marks = Literal["points", "bars"]
+
+
+@dataclass(frozen=True, eq=False)
+class ReliabilityOverlay:
+    """Points of the non-empty bins of another reliability diagram, in ascending order.
+
+    Attributes
+    ----------
+    name : str
+        Name in the legend.
+    role : {"selected", "pinned", "before"}
+    mean_score, observed : ndarray of float64, shape (M,)
+        Mean score and share of hits per bin.
+    count : ndarray, shape (M,)
+        Rows per bin.
+    """
+
+    name: str
+    role: Role
+    mean_score: FloatArray
+    observed: FloatArray
+    count: FloatArray
+
+    @classmethod
+    def of_rows(cls, sample: Sample, sums: BinSums, rows: IntArray, name: str) -> Self:
+        """Bin some rows of a sample, given by their indices, in the bins of its diagram."""
+        events, weights = sample.scored, sample.weights
+        selected_events = BinaryEvents(events.score[rows], events.hit[rows])
+        row_weights = None if weights is None else weights[rows]
+        part = bin_between(selected_events, sums.edges, sums.params, weights=row_weights)
+        filled = np.flatnonzero(part.count)
+        return cls(
+            name,
+            "selected",
+            part.confidence[filled],
+            part.accuracy[filled],
+            np.asarray(part.count[filled]),
+        )
 
 
 @figure(
@@ -168,6 +206,10 @@ class Reliability(ScoreFigure):
         sums = chosen_bins(sample)
         filled = np.flatnonzero(sums.count)
         hits, rows = sums.trials
+        limits = None
+        if band:
+            redraws = resampled(sums, "under_calibration", **sample.redrawing)
+            limits = pointwise(redraws.accuracy[:, filled], level)
         edges = sums.edges.astype(np.float64)
         return cls(
             **cls._fields(sample),
@@ -180,7 +222,7 @@ class Reliability(ScoreFigure):
             mean_score=sums.confidence[filled],
             observed=sums.accuracy[filled],
             interval=clopper_pearson(hits[filled], rows[filled], level=level),
-            band=_band(sums, filled, level, sample.redrawing) if band else None,
+            band=limits,
             redrawing=sample.redrawing,
             curves=make_curves(sample, curves),
             _score=sample.scored.score,
@@ -215,20 +257,8 @@ class Reliability(ScoreFigure):
     @cached_property
     def ece_interval(self) -> Interval | None:
         """Bootstrap interval of the ECE, at `level`; None if resampling changes nothing."""
-        if self.n < 2:
-            return None
-        # The same random streams as in an evaluation, so that both print the same interval.
-        redraws = resampled(self.sums, "bootstrap", **self.redrawing)
-        calibrated = resampled(self.sums, "under_calibration", **self.redrawing)
-        return interval(
-            redraws.mean_gap,
-            self.level,
-            value=self.ece,
-            view=self.sums,
-            method=METRICS["ece"].interval,
-            calibrated=calibrated.mean_gap,
-            bounds=METRICS["ece"].bounds,
-        )
+        sums = self.sums
+        return metric_interval("ece", sums, lambda s: s.mean_gap, self.level, self.redrawing)
 
     @property
     def bins_words(self) -> str:
@@ -401,11 +431,3 @@ class Reliability(ScoreFigure):
         """Gap to expect in the worst bin (`calviz.sample.binning.expected_share`)."""
         at = self.worst
         return 0.0 if at is None else float(self.mean_score[at]) - expected_share(self.sums, at)[0]
-
-
-def _band(
-    sums: BinSums, filled: IntArray, level: float, redrawing: Redrawing
-) -> tuple[FloatArray, FloatArray]:
-    redraws = resampled(sums, "under_calibration", **redrawing)
-    low, high = np.quantile(redraws.accuracy[:, filled], [(1 - level) / 2, (1 + level) / 2], axis=0)
-    return low, high

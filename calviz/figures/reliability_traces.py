@@ -31,7 +31,6 @@ from calviz.figures.marks import (
     LINE,
     UNFADED,
     Picture,
-    ReliabilityOverlay,
     Sheet,
     Trace,
     caption_label,
@@ -53,7 +52,7 @@ from calviz.figures.style import layout
 from calviz.sample.binning import FEW_ROWS
 
 if TYPE_CHECKING:
-    from calviz.figures.reliability import Marks, Reliability
+    from calviz.figures.reliability import Marks, Reliability, ReliabilityOverlay
 
 
 #: With more bins than this, outlines and large points would overlap too much.

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any, Literal, Self, Unpack, get_args
+from dataclasses import dataclass, replace
+from typing import Any, Literal, Self, TypeVar, Unpack, get_args
 
 import numpy as np
 
 from calviz.core.blocks import FloatArray, for_row_blocks
 from calviz.core.claims import claim
-from calviz.core.entry_specs import METRICS, figure, reweighted_by
+from calviz.core.entry_specs import figure, reweighted_by
 from calviz.core.errors import OptionError, check_choice, check_level
 from calviz.core.events import BinaryEvents, CellEvents
 from calviz.core.p_values import clopper_pearson
@@ -24,12 +24,13 @@ from calviz.core.words import (
     plotly_text,
     two_shares,
 )
-from calviz.figures.figure import Data, Page, SampleFigure, ends_or_nan
+from calviz.figures.figure import Data, SampleFigure, ends_or_nan, metric_interval, pointwise
 from calviz.figures.marks import (
     DASHES,
     UNFADED,
     UNSEEN,
     Drawing,
+    Page,
     Sheet,
     Trace,
     area,
@@ -43,13 +44,11 @@ from calviz.figures.marks import (
 )
 from calviz.sample.cutoff_and_grades import CONFIDENCE, lowest_safe_step
 from calviz.sample.error_bars import (
-    RESAMPLES,
     Interval,
     Redrawing,
     drawn_by,
     interval,
     resampled,
-    widened,
 )
 from calviz.sample.sample import Sample, event_sums, full_predictions, top_label_sums
 from calviz.sample.step_views import (
@@ -62,6 +61,7 @@ from calviz.sample.step_views import (
 from calviz.sample.steps import Steps, make_steps
 
 RankedBy = Literal["confidence", "entropy", "margin"]
+R = TypeVar("R", float, FloatArray)
 XAxis = Literal["coverage", "referred"]
 YAxis = Literal["accuracy", "risk"]
 
@@ -156,7 +156,7 @@ class RiskCoverage(SampleFigure):
         Interval of the accuracy of all predictions: that of the metric, so that all pages agree.
     redrawing : Redrawing
         Seed and number of the resamples.
-    mean_confidence : float or None
+    mean_confidence : float
         Mean of the largest probability; the accuracy is written with the decimals that it has in sentences that name both.
     lowest : ndarray, shape (G,), or None
         Smallest confidence of the rows of each step, for a profile, whose steps are cells.
@@ -174,10 +174,10 @@ class RiskCoverage(SampleFigure):
     risk: FloatArray
     band: tuple[FloatArray, FloatArray] | None
     perfect: FloatArray
-    accuracy_interval: Interval | None = None
-    redrawing: Redrawing = field(default_factory=lambda: Redrawing(seed=0, resamples=RESAMPLES))
-    mean_confidence: float | None = None
-    lowest: FloatArray | None = None
+    accuracy_interval: Interval | None
+    redrawing: Redrawing
+    mean_confidence: float
+    lowest: FloatArray | None
 
     @classmethod
     def compute(
@@ -226,11 +226,11 @@ class RiskCoverage(SampleFigure):
         limits = None
         if band and n > 1:
             redraws = resampled(view, "bootstrap", **sample.redrawing)
-            risks = errors_along(redraws, kept) / kept
-            low, high = np.quantile(risks, [(1 - level) / 2, (1 + level) / 2], axis=0)
-            middle = risks.mean(axis=0)
-            limits = widened(low, high, level, view, centre=middle, bounds=(0, 1))
-        whole, sums = _accuracy_interval(sample, level), sample.view(top_label_sums)
+            limits = pointwise(errors_along(redraws, kept) / kept, level, view, bounds=(0, 1))
+        sums = sample.view(top_label_sums)
+        whole = metric_interval(
+            "accuracy", sums, lambda s: s.hit_sum.sum(axis=-1) / s.n, level, sample.redrawing
+        )
         if limits is not None and whole is not None:
             limits[0][-1], limits[1][-1] = 1 - whole.high, 1 - whole.low
         return cls(
@@ -259,8 +259,8 @@ class RiskCoverage(SampleFigure):
         """Area under the risk-coverage curve."""
         return area_under_risk(self.steps)
 
-    def threshold_of(self, rank: float) -> float:
-        """Convert a ranking value of `steps` to a threshold in its usual unit (entropy in nats)."""
+    def threshold_of(self, rank: R) -> R:
+        """Convert ranking values of `steps` to thresholds in their usual unit (entropy in nats)."""
         if self.ranking == "entropy":
             return (1 - rank) * math.log(max(self.n_classes, 2))
         return rank
@@ -282,10 +282,9 @@ class RiskCoverage(SampleFigure):
 
     def at_threshold(self, threshold: float) -> ReferralChoice:
         """Keep the predictions whose confidence or margin is at least, or whose entropy is at most, a threshold."""
-        value = self.steps.score
+        value = self.threshold_of(self.steps.score)
         if self.ranking == "entropy":
-            kept_steps = self.threshold_of(1) + (1 - value) * math.log(max(self.n_classes, 2))
-            inside = kept_steps <= threshold + 1e-12
+            inside = value <= threshold + 1e-12
         else:
             inside = value >= threshold - 1e-12
         kept = float(self.steps.count[inside].sum())
@@ -355,10 +354,7 @@ class RiskCoverage(SampleFigure):
             return ""
         share = percent(float(coverage_at(self.steps, risk)))
         interval = self.coverage_interval(risk)
-        ends = ""
-        if interval is not None:
-            low, high = (percent(end) for end in interval)
-            ends = f" ({level_text(self.level)} CI {low} to {high})"
+        ends = "" if interval is None else f" ({self._ci(interval)})"
         return f" By the errors of these rows alone, {share}{ends} could be kept at {percent(risk)} errors."
 
     def coverage_interval(self, risk: float) -> Interval | None:
@@ -407,10 +403,9 @@ class RiskCoverage(SampleFigure):
         else:
             by_chance = ", rows tied there split by chance" if tied else ""
             which = f"the {percent(kept / n)} {self._most} predictions ({self._condition(shown)}{by_chance})"
-        low_end, high_end = (percent(end) for end in interval)
         sentence = (
-            f"Keeping {which} the accuracy is {percent(accuracy)} ({level_text(self.level)} CI {low_end} to "
-            f"{high_end}); {'no row goes' if whole else _go_words(referred)} to an expert."
+            f"Keeping {which} the accuracy is {percent(accuracy)} ({self._ci(interval)}); "
+            f"{'no row goes' if whole else _go_words(referred)} to an expert."
         )
         return ReferralChoice(
             coverage=kept / n,
@@ -422,6 +417,10 @@ class RiskCoverage(SampleFigure):
             interval=interval,
             sentence=sentence,
         )
+
+    def _ci(self, interval: Interval) -> str:
+        low, high = (percent(end) for end in interval)
+        return f"{level_text(self.level)} CI {low} to {high}"
 
     def _nothing(self, sentence: str) -> ReferralChoice:
         nan = math.nan
@@ -461,8 +460,7 @@ class RiskCoverage(SampleFigure):
 
     def describe(self) -> str:
         """Say in plain words what the curve shows."""
-        mean = self.accuracy if self.mean_confidence is None else self.mean_confidence
-        _, accuracy = two_shares(mean, self.accuracy)
+        _, accuracy = two_shares(self.mean_confidence, self.accuracy)
         parts = [
             f"Risk-coverage curve of {self._subject}, ranked by {self.ranking}. "
             f"All predictions: accuracy {accuracy}."
@@ -532,18 +530,6 @@ def _lowest_scores(events: BinaryEvents, view: Steps) -> FloatArray | None:
 def _go_words(referred: int) -> str:
     """How many rows "go"; with few rows, a coverage below 1 may refer a part of the last one."""
     return {0: "no whole row goes", 1: "1 row goes"}.get(referred, f"{referred:,} rows go")
-
-
-def _accuracy_interval(sample: Sample, level: float) -> Interval | None:
-    """Interval of the accuracy, the same as in `calviz.evaluate`."""
-    if sample.data.n == 1:
-        return None
-    m, sums = METRICS["accuracy"], sample.view(top_label_sums)
-    redraws = resampled(sums, "bootstrap", **sample.redrawing)
-    values, value = (s.hit_sum.sum(axis=-1) / s.n for s in (redraws, sums))
-    return interval(
-        values, level, view=sums, value=float(value), method=m.interval, bounds=m.bounds
-    )
 
 
 # ---- Drawing

@@ -21,11 +21,12 @@ from calviz.core.words import (
     plotly_text,
     with_short_class,
 )
-from calviz.figures.figure import Data, Page, ResampledFigure, SampleFigure, named
+from calviz.figures.figure import Data, ResampledFigure, SampleFigure, named
 from calviz.figures.marks import (
     LINE,
     Drawing,
     Overlay,
+    Page,
     Picture,
     Sheet,
     Trace,

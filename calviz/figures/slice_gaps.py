@@ -22,11 +22,12 @@ from calviz.core.words import (
     shorten,
     told_apart,
 )
-from calviz.figures.figure import NAME_LENGTH, Figure, Page, facts
+from calviz.figures.figure import NAME_LENGTH, Figure, facts
 from calviz.figures.marks import (
     UNFADED,
     Drawing,
     Overlay,
+    Page,
     Sheet,
     Trace,
     drawn,
