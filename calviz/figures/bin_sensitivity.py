@@ -125,10 +125,9 @@ class BinSensitivity(ScoreFigure):
         floors = {"most": most, "level": level, **redrawing}
         sweeps = {placed: sample.view(bin_sweep, scheme=placed, most=most) for placed in schemes}
         return cls(
-            **cls._fields(sample),
+            **cls._fields(sample, level=level),
             bins=sample.bins_used,
             scheme="equal-mass" if sample.scheme == "equal-mass" else "equal-width",
-            level=level,
             counts=np.arange(1, most + 1),
             ece={placed: sweep.ece() for placed, sweep in sweeps.items()},
             floor={p: sample.view(_floor, scheme=p, **floors) for p in schemes if band},

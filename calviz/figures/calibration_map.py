@@ -329,8 +329,7 @@ class CalibrationCurve(ScoreFigure):
         low, high = base.score[np.searchsorted(upto, [0.01, 0.99])].tolist()
         off = np.abs(logistic_curves.fitted_curve(base, curve) - base.score)
         return cls(
-            **cls._fields(sample),
-            level=level,
+            **cls._fields(sample, level=level),
             kind=curve,
             band=logistic_curves.band(view, curve, level=level),
             inner=(low, high),

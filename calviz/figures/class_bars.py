@@ -22,7 +22,7 @@ from calviz.core.words import (
     points,
     told_apart,
 )
-from calviz.figures.figure import Data, SampleFigure, ends_or_nan
+from calviz.figures.figure import Data, SampleFigure, end_columns
 from calviz.figures.marks import (
     UNFADED,
     Drawing,
@@ -201,9 +201,8 @@ class ClassBars(SampleFigure):
         certain = ~(low < high) | (sample.data.rows < 2)
         low, high = (np.where(certain, np.nan, end) for end in (low, high))
         return cls(
-            **cls._fields(sample),
+            **cls._fields(sample, level=level),
             mode=mode,
-            level=level,
             class_index=np.flatnonzero(has),
             class_name=tuple(names[k] for k in np.flatnonzero(has)),
             rows=np.rint(rows[has]).astype(np.int64),
@@ -247,8 +246,8 @@ class ClassBars(SampleFigure):
 
     def columns(self, order: Order = "beyond") -> Mapping[str, Any]:
         """Return all classes, one row each, in drawing order."""
-        low, high = ends_or_nan(self.band, self.value)
         at = self.ranked(order)
+        band = end_columns("band", self.band, self.value)
         return {
             "class": [self.class_name[i] for i in at],
             "class_index": self.class_index[at],
@@ -256,8 +255,7 @@ class ClassBars(SampleFigure):
             "value": self.value[at],
             "ci_low": self.interval[0][at],
             "ci_high": self.interval[1][at],
-            "band_low": low[at],
-            "band_high": high[at],
+            **{name: end[at] for name, end in band.items()},
             "beyond": self.beyond[at],
         }
 

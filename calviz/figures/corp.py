@@ -24,7 +24,7 @@ from calviz.core.words import (
     with_short_class,
 )
 from calviz.figures.curve_estimates import isotonic_at, isotonic_band, isotonic_curve
-from calviz.figures.figure import Figure, ResampledFigure, facts
+from calviz.figures.figure import Figure, ResampledFigure, end_columns, facts
 from calviz.figures.marks import (
     BUCKETS,
     Picture,
@@ -89,12 +89,11 @@ class CorpDiagram(ResampledFigure):
     unlike_nll: str | None = None
 
     @classmethod
-    def _from_sample(cls, sample: Sample, *, level: float, **fields: Any) -> Self:
+    def _from_sample(cls, sample: Sample, level: float, fields: dict[str, Any]) -> Self:
         view = sample.view(steps)
         base = view.merged()
         first, last, _ = isotonic_curve(view)
-        spread = np.linspace(0, base.size - 1, min(base.size, BUCKETS)).astype(np.intp)
-        at = np.unique(np.concatenate([_thinned(first), _thinned(last), base.score[spread]]))
+        at = np.unique(np.concatenate([_thinned(v) for v in (first, last, base.score)]))
         redrawn = resampled(view, "under_calibration", **sample.redrawing)
         consistency = isotonic_band(redrawn, at, level)
         drawn = resampled(view, "bootstrap", **sample.redrawing)
@@ -104,7 +103,6 @@ class CorpDiagram(ResampledFigure):
         off = (curve < consistency[0] - 1e-12) | (curve > consistency[1] + 1e-12)
         nearest = np.searchsorted((at[1:] + at[:-1]) / 2, base.score)
         return cls(
-            level=level,
             **fields,
             score=at,
             probability=curve,
@@ -120,10 +118,8 @@ class CorpDiagram(ResampledFigure):
         return {
             "score": self.score,
             "probability": self.probability,
-            "consistency_low": self.consistency[0],
-            "consistency_high": self.consistency[1],
-            "confidence_low": self.confidence[0],
-            "confidence_high": self.confidence[1],
+            **end_columns("consistency", self.consistency, self.score),
+            **end_columns("confidence", self.confidence, self.score),
         }
 
     def caption(self) -> tuple[str, ...]:

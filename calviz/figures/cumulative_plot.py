@@ -25,7 +25,7 @@ from calviz.core.words import (
     with_short_class,
 )
 from calviz.figures.curve_estimates import fractiles, isotonic_curve, smoothed_gap
-from calviz.figures.figure import Data, ScoreFigure, ends_or_nan, metric_interval, pointwise
+from calviz.figures.figure import Data, ScoreFigure, end_columns, metric_interval, pointwise
 from calviz.figures.marks import (
     BUCKETS,
     Drawing,
@@ -162,9 +162,8 @@ class Cumulative(ScoreFigure):
             if estimate == "smooth":
                 limits = _limits(view, redraws, level, upto[kept], view.score[kept])
         return cls(
-            **cls._fields(sample),
+            **cls._fields(sample, level=level),
             steps=view,
-            level=level,
             estimate=estimate,
             redrawing=sample.redrawing,
             fractile=upto[kept],
@@ -232,7 +231,6 @@ class Cumulative(ScoreFigure):
 
     def columns(self) -> Mapping[str, Any]:
         """One row per kept step."""
-        low, high = ends_or_nan(self.band, self.score)
         return {
             "fractile": self.fractile,
             "score": self.score,
@@ -240,8 +238,7 @@ class Cumulative(ScoreFigure):
             "cumulative_hits": self.cumulative_hits,
             "gap": self.gap,
             "probability": self.probability,
-            "band_low": low,
-            "band_high": high,
+            **end_columns("band", self.band, self.score),
             "maximum": np.arange(self.score.size) == self.maximum,
         }
 
@@ -493,13 +490,19 @@ class _Panel:
         if self.panel != "d":
             at = 1 if self.panel == "b" else 0
             low, high = (self.figure.upto(end)[at] for end in selected)
-        ink, axes = (
-            self.sheet.palette.ink,
-            {"xref": f"x{self.suffix}", "yref": f"y{self.suffix} domain"},
+        ink = self.sheet.palette.ink
+        yield frame(
+            ink,
+            width=1.5,
+            xref=f"x{self.suffix}",
+            yref=f"y{self.suffix} domain",
+            x0=low,
+            x1=high,
+            y0=0,
+            y1=1,
+            fillcolor=self.sheet.palette.glaze(ink, 0.08),
+            layer="below",
         )
-        place: Trace = {"x0": low, "x1": high, "y0": 0, "y1": 1, "layer": "below"}
-        fill = self.sheet.palette.glaze(ink, 0.08)
-        yield frame(ink, **axes, **place, fillcolor=fill, width=1.5)
 
     def _band(self, x: FloatArray, score: FloatArray) -> Iterator[Trace]:
         f, fill = self.figure, self.sheet.palette.calibrated

@@ -23,7 +23,7 @@ from calviz.core.words import (
     percent,
     plotly_text,
 )
-from calviz.figures.figure import Data, SampleFigure, ends_or_nan, pointwise
+from calviz.figures.figure import Data, SampleFigure, end_columns, pointwise
 from calviz.figures.marks import (
     DASHES,
     Drawing,
@@ -327,7 +327,8 @@ class Decision(SampleFigure):
         at = _thresholds(view, rules)
         redrawn = None
         if n > 1:
-            redrawn = _redrawn_costs(view, np.concatenate([rules, at]), costs, redrawing)
+            within = np.clip(np.concatenate([rules, at]), None, 2.0)
+            redrawn = cost_at(resampled_between(view, within, redrawing), within, costs)
         results = [
             RuleResult(
                 threshold=float(rules[i]),
@@ -342,8 +343,10 @@ class Decision(SampleFigure):
             for i in range(4)
         ]
         curve = cost_at(view, at, costs)
-        excess_interval = None
+        excess_interval = limits = None
         if redrawn is not None:
+            if band:
+                limits = pointwise(redrawn[:, 4:], level, view, bounds=(0, math.inf))
             gain, drawn = per_rule[0] - np.append(per_rule, curve), redrawn[:, [0]] - redrawn
             right = _right_at_face_value(view, costs, face)
             drift = cost_at(right, np.append(rules, at), costs)
@@ -351,10 +354,9 @@ class Decision(SampleFigure):
                 view, gain, drawn, drift[0] - drift, level, elsewhere=chosen_on is not None
             )
         return cls(
-            **cls._fields(sample),
+            **cls._fields(sample, level=level),
             chosen_on=chosen_on,
             costs=costs,
-            level=level,
             face=results[0],
             best=results[1],
             keep_all=results[2],
@@ -363,9 +365,7 @@ class Decision(SampleFigure):
             excess_interval=excess_interval,
             threshold=at,
             cost=curve,
-            band=pointwise(redrawn[:, 4:], level, view, bounds=(0, math.inf))
-            if band and redrawn is not None
-            else None,
+            band=limits,
         )
 
     @property
@@ -385,8 +385,8 @@ class Decision(SampleFigure):
 
     def columns(self) -> Mapping[str, Any]:
         """One row per threshold."""
-        low, high = ends_or_nan(self.band, self.cost)
-        return {"threshold": self.threshold, "cost": self.cost, "cost_low": low, "cost_high": high}
+        ends = end_columns("cost", self.band, self.cost)
+        return {"threshold": self.threshold, "cost": self.cost, **ends}
 
     def table(self) -> pd.DataFrame:
         """Return the rules as a table, one row each, with costs per prediction."""
@@ -546,14 +546,6 @@ def resampled_between(view: Steps, thresholds: FloatArray, redrawing: Redrawing)
     )
     grouped = Steps(np.append(-1.0, order), count, hits)
     return grouped.bootstrap(stream(redrawing["seed"], "bootstrap"), redrawing["resamples"])
-
-
-def _redrawn_costs(
-    view: Steps, thresholds: FloatArray, costs: Costs, redrawing: Redrawing
-) -> FloatArray:
-    """Mean cost per prediction at the thresholds on resampled rows, shape (B, T)."""
-    within = np.clip(thresholds, None, 2.0)
-    return cost_at(resampled_between(view, within, redrawing), within, costs)
 
 
 def _right_at_face_value(view: Steps, costs: Costs, face: float) -> Steps:

@@ -200,12 +200,12 @@ class Figure(ABC):
         return Sheet.of(self.caption, **page)
 
 
-def ends_or_nan(
-    band: tuple[FloatArray, FloatArray] | None, like: FloatArray | IntArray
-) -> tuple[FloatArray, FloatArray]:
-    """Return the ends of a band as columns, shape (G,) each as that of `like`; nan if there is no band."""
-    nothing = np.full(like.shape, np.nan)
-    return band or (nothing, nothing)
+def end_columns(
+    name: str, band: tuple[FloatArray, FloatArray] | None, like: FloatArray | IntArray
+) -> dict[str, FloatArray]:
+    """Return the ends of a band as the columns "..._low" and "..._high", shape (G,) as that of `like`; nan if there is no band."""
+    low, high = band or np.full((2, *like.shape), np.nan)
+    return {f"{name}_low": low, f"{name}_high": high}
 
 
 def pointwise(
@@ -285,9 +285,9 @@ class SampleFigure(Figure):
     n: int
 
     @classmethod
-    def _fields(cls, sample: Sample) -> dict[str, Any]:
-        """Return the fields that a sample has."""
-        return {"name": sample.data.name, "split": sample.split, "n": sample.data.rows}
+    def _fields(cls, sample: Sample, **more: Any) -> dict[str, Any]:
+        """Return the fields that a sample has, and more."""
+        return {"name": sample.data.name, "split": sample.split, "n": sample.data.rows, **more}
 
     def _head(self, *details: str) -> tuple[str, str]:
         """Return the first lines of the caption: the name; split, rows and other facts."""
@@ -317,8 +317,8 @@ class ScoreFigure(SampleFigure):
     level: float
 
     @classmethod
-    def _fields(cls, sample: Sample) -> dict[str, Any]:
-        return super()._fields(sample) | {"reduction": sample.reduction}
+    def _fields(cls, sample: Sample, **more: Any) -> dict[str, Any]:
+        return super()._fields(sample, reduction=sample.reduction, **more)
 
     def _head(self, *details: str) -> tuple[str, str]:
         return super()._head(with_short_class(self.reduction).label, *details)
@@ -362,9 +362,9 @@ class ResampledFigure(ScoreFigure):
         """
         check_level(level)
         sample = Sample.of(data, split=split, reduction=reduction, seed=seed, resamples=resamples)
-        return cls._from_sample(sample, level=level, **cls._fields(sample))
+        return cls._from_sample(sample, level, cls._fields(sample, level=level))
 
     @classmethod
     @abstractmethod
-    def _from_sample(cls, sample: Sample, *, level: float, **fields: Any) -> Self:
+    def _from_sample(cls, sample: Sample, level: float, fields: dict[str, Any]) -> Self:
         """Compute the figure of a sample; `fields` holds those of `ScoreFigure`."""

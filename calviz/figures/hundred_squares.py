@@ -248,9 +248,7 @@ class Bullet:
         usual = None
         if floor is not None:
             usual = (0.0, floor.q95) if upper else (floor.mean, floor.mean)
-        low_high = result.interval
-        interval = None if low_high is None else (low_high.low, low_high.high)
-        return cls(result.value, interval, usual, upper)
+        return cls(result.value, result.interval, usual, upper)
 
     @classmethod
     def column(cls, results: Iterable[MetricResult | None]) -> list[Bullet | None]:
@@ -304,9 +302,8 @@ def _own_scale(bullet: Bullet) -> Scale:
 def _cell(bullet: Bullet, palette: Palette, scale: Scale | None, wide: int) -> str:
     """Draw a bullet for a table cell as a data URL, in few characters, as there may be a thousand of them."""
     tall = CELL[1]
-    marks = "".join(
-        f"<path {path}/>" for path in _paths(bullet, palette, scale, (wide, tall), _THIN)
-    )
+    paths = _paths(bullet, palette, scale, (wide, tall), _THIN)
+    marks = "".join(f"<path {path}/>" for path in paths)
     size = f'width="{wide}" height="{tall}" viewBox="0 0 {wide} {tall}"'
     return f"data:image/svg+xml,{f'<svg {_XMLNS} {size}>{marks}</svg>'.translate(_SIGNS)}"
 

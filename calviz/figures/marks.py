@@ -241,15 +241,8 @@ def label(text: str, palette: Palette, **attributes: Any) -> Trace:
 def label_above(text: str, palette: Palette, x: float, share: float) -> Trace:
     """Put text above a panel, over the place `x` of a mark that is this share of the panel's width from its left edge."""
     anchor = "right" if share > 0.75 else "left" if share < 0.25 else "center"
-    place: Trace = {
-        "x": x,
-        "y": 1,
-        "yref": "paper",
-        "yshift": 2,
-        "xanchor": anchor,
-        "yanchor": "bottom",
-    }
-    return label(text, palette, **place)
+    place = {"x": x, "y": 1, "yref": "paper", "yshift": 2, "xanchor": anchor}
+    return label(text, palette, **place, yanchor="bottom")
 
 
 def legend(palette: Palette, **attributes: Any) -> dict[str, Any]:

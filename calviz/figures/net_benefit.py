@@ -25,7 +25,7 @@ from calviz.core.words import (
     plotly_text,
 )
 from calviz.figures.decision_cost import kept_and_wrong, resampled_between
-from calviz.figures.figure import Data, ResampledFigure, ScoreFigure, ends_or_nan
+from calviz.figures.figure import Data, ResampledFigure, ScoreFigure, end_columns
 from calviz.figures.marks import (
     DASHES,
     Drawing,
@@ -152,8 +152,7 @@ class NetBenefit(ScoreFigure):
         share = float(view.n_hits / view.n)
         whole = net_benefit_of(share, 1 - share, 1, CUTOFFS)
         return cls(
-            **cls._fields(sample),
-            level=level,
+            **cls._fields(sample, level=level),
             share=share,
             cutoff=CUTOFFS,
             values=quantities,
@@ -172,8 +171,8 @@ class NetBenefit(ScoreFigure):
         out: dict[str, Any] = {"cutoff": self.cutoff}
         for shown in get_args(Shown):
             name = shown.replace("-", "_")
-            low, high = ends_or_nan(self.bands.get(shown), self.cutoff)
-            out |= {name: self.values[shown], f"{name}_low": low, f"{name}_high": high}
+            ends = end_columns(name, self.bands.get(shown), self.cutoff)
+            out |= {name: self.values[shown], **ends}
         return out | {"act_on_all": self.everybody["net-benefit"], "useful": self.useful}
 
     def caption(self) -> tuple[str, ...]:
@@ -445,13 +444,12 @@ class DecisionLoss(ResampledFigure):
     largest_calibrated: float
 
     @classmethod
-    def _from_sample(cls, sample: Sample, *, level: float, **fields: Any) -> Self:
+    def _from_sample(cls, sample: Sample, level: float, fields: dict[str, Any]) -> Self:
         view = sample.view(steps)
         redraws = resampled(view, "under_calibration", **sample.redrawing)
         calibrated_loss = decision_loss(redraws.score, redraws.count, redraws.hits)
         base = view.merged()
         return cls(
-            level=level,
             **fields,
             cutoff=LOSS_CUTOFFS,
             # On the same (merged) steps as the resamples, so that the losses are comparable.

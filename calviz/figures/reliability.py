@@ -30,7 +30,7 @@ from calviz.core.words import (
     two_shares,
 )
 from calviz.figures.curve_estimates import Curve, CurveKind, make_curves
-from calviz.figures.figure import Data, ScoreFigure, ends_or_nan, metric_interval, pointwise
+from calviz.figures.figure import Data, ScoreFigure, end_columns, metric_interval, pointwise
 from calviz.figures.marks import Drawing, Page, Role, drawn
 from calviz.figures.reliability_traces import Diagram
 from calviz.sample.binning import BinSums, bin_between, bins_off, expected_share
@@ -212,9 +212,8 @@ class Reliability(ScoreFigure):
             limits = pointwise(redraws.accuracy[:, filled], level)
         edges = sums.edges.astype(np.float64)
         return cls(
-            **cls._fields(sample),
+            **cls._fields(sample, level=level),
             sums=sums,
-            level=level,
             bin=filled,
             low=edges[:-1][filled],
             high=edges[1:][filled],
@@ -287,7 +286,6 @@ class Reliability(ScoreFigure):
 
     def columns(self) -> Mapping[str, Any]:
         """One row per bin that has rows."""
-        band_low, band_high = ends_or_nan(self.band, self.bin)
         return {
             "bin": self.bin,
             "low": self.low,
@@ -297,10 +295,8 @@ class Reliability(ScoreFigure):
             "mean_score": self.mean_score,
             "observed": self.observed,
             "gap": self.gap,
-            "ci_low": self.interval[0],
-            "ci_high": self.interval[1],
-            "band_low": band_low,
-            "band_high": band_high,
+            **end_columns("ci", self.interval, self.bin),
+            **end_columns("band", self.band, self.bin),
         }
 
     def curves_frame(self) -> pd.DataFrame:

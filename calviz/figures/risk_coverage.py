@@ -24,7 +24,7 @@ from calviz.core.words import (
     plotly_text,
     two_shares,
 )
-from calviz.figures.figure import Data, SampleFigure, ends_or_nan, metric_interval, pointwise
+from calviz.figures.figure import Data, SampleFigure, end_columns, metric_interval, pointwise
 from calviz.figures.marks import (
     DASHES,
     UNFADED,
@@ -234,10 +234,9 @@ class RiskCoverage(SampleFigure):
         if limits is not None and whole is not None:
             limits[0][-1], limits[1][-1] = 1 - whole.high, 1 - whole.low
         return cls(
-            **cls._fields(sample),
+            **cls._fields(sample, level=level),
             ranking=ranking,
             n_classes=sample.data.n_classes,
-            level=level,
             steps=view,
             coverage=kept / n,
             risk=errors / kept,
@@ -332,7 +331,10 @@ class RiskCoverage(SampleFigure):
                 f"expert. {needed}{observed}"
             )
             return replace(none, sentence=words)
-        limit = self._lowest_of(step)
+        # The rows of a profile's cell have scores below that of the step.
+        at = np.array([step])
+        lowest = self.steps.scores_at(at) if self.lowest is None else self.lowest[at]
+        limit = self.threshold_of(float(lowest[0]))
         choice = self._choice(float(ranked(self.steps).rows[self.steps.size - 1 - step]), limit)
         kept = "all" if choice.kept == self.n else f"{percent(choice.coverage)}"
         words = (
@@ -340,13 +342,6 @@ class RiskCoverage(SampleFigure):
             f"here, {percent(choice.risk)} of them wrong; {_go_words(choice.referred)} to an expert.{observed}"
         )
         return replace(choice, sentence=words)
-
-    def _lowest_of(self, step: int) -> float:
-        """The threshold that keeps the rows from a step on; those of a profile's cell have scores below that of the step."""
-        lowest = (
-            self.steps.scores_at(np.array([step])) if self.lowest is None else self.lowest[[step]]
-        )
-        return self.threshold_of(float(lowest[0]))
 
     def _observed_at(self, risk: float) -> str:
         """What could be kept by the error rate of these rows, in a sentence with a leading space; empty for a single row."""
@@ -386,13 +381,10 @@ class RiskCoverage(SampleFigure):
         lowest = self.steps.scores_at(lowest)
         limit = self.threshold_of(float(lowest[0]))
         # For weighted or clustered rows, scale counts to the effective sample size.
-        drawing = drawn_by(self.steps)
-        effective_share = (
-            1.0 if drawing is None else float(drawing.sample.view(event_sums).effective[0]) / n
-        )
-        low, high = clopper_pearson(
-            (kept - errors) * effective_share, kept * effective_share, level=self.level
-        )
+        drawing, share = drawn_by(self.steps), 1.0
+        if drawing is not None:
+            share = float(drawing.sample.view(event_sums).effective[0]) / n
+        low, high = clopper_pearson((kept - errors) * share, kept * share, level=self.level)
         interval = Interval(float(low), float(high))
         accuracy, referred = 1 - errors / kept, self.n - rows
         if whole and self.accuracy_interval is not None:
@@ -442,14 +434,12 @@ class RiskCoverage(SampleFigure):
 
     def columns(self) -> Mapping[str, Any]:
         """One row per coverage."""
-        low, high = ends_or_nan(self.band, self.risk)
         return {
             "coverage": self.coverage,
             "referred": 1 - self.coverage,
             "risk": self.risk,
             "accuracy": 1 - self.risk,
-            "risk_low": low,
-            "risk_high": high,
+            **end_columns("risk", self.band, self.risk),
             "perfect_risk": self.perfect,
         }
 
@@ -507,11 +497,7 @@ class RiskCoverage(SampleFigure):
             xaxis=sheet.axis(_ACROSS[x], range=[0, 100], ticksuffix=" %", nticks=6),
             # A few errors make long labels, such as "99.5 %", which the margin only holds in narrow fonts.
             yaxis=sheet.axis(
-                _UP[y],
-                range=list(drawing.range),
-                ticksuffix=" %",
-                nticks=7,
-                automargin="left",
+                _UP[y], range=list(drawing.range), ticksuffix=" %", nticks=7, automargin="left"
             ),
         )
         return drawn(picture)

@@ -96,7 +96,7 @@ class Roc(ResampledFigure):
     auprc_interval: Interval | None
 
     @classmethod
-    def _from_sample(cls, sample: Sample, *, level: float, **fields: Any) -> Self:
+    def _from_sample(cls, sample: Sample, level: float, fields: dict[str, Any]) -> Self:
         view = sample.view(steps)
         above = ranked(view)
         fp, tp = above.errors, above.rows - above.errors
@@ -119,7 +119,6 @@ class Roc(ResampledFigure):
                     ends = interval(values, level, view=view, value=value, bounds=(0, 1))
             areas.append((value, ends))
         return cls(
-            level=level,
             **fields,
             share=float(hits / view.n),
             cutoff=np.append(math.inf, view.score[::-1][np.minimum(some, view.size - 1)]),

@@ -189,14 +189,9 @@ def printed(drawn: go.Figure, *, theme: Theme = "light") -> go.Figure:
     """
     palette = PALETTES[theme]
     drawn.data = [trace for trace in drawn.data if not _is_grey(trace, palette)]
-    ink = {"color": palette.ink}
-    for each in (drawn.for_each_xaxis, drawn.for_each_yaxis):
-        each(
-            lambda axis: axis.update(
-                showgrid=False, linecolor=palette.ink, tickcolor=palette.ink, tickfont=ink
-            )
-        )
-    return drawn
+    ink = palette.ink
+    plain = {"showgrid": False, "linecolor": ink, "tickcolor": ink, "tickfont": {"color": ink}}
+    return drawn.update_xaxes(plain).update_yaxes(plain)
 
 
 def _is_grey(trace: Any, palette: Palette) -> bool:
