@@ -136,7 +136,8 @@ class HundredSquares(Figure):
             suffix = "" if number == 0 else str(number + 1)
             x, y = f"x{suffix}", f"y{suffix}"
             start = number * (size + room)
-            across, up = [start, start + size], [0.0, 1.0]
+            across: list[float] = [start, start + size]
+            up: list[float] = [0, 1]
             if stacked:
                 across, up = up, [max(0.0, 1 - start - size), 1 - start]
             left, top = {"constraintoward": "left"}, {"constraintoward": "top", "scaleanchor": x}
