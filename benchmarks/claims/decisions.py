@@ -15,8 +15,7 @@ from calviz.comparison.guaranteed_thresholds import threshold
 from calviz.core.p_values import at_most
 from calviz.core.predictions import ConfidencePredictions, Predictions
 from calviz.core.row_columns import Factor
-from calviz.figures.curve_estimates import Costs
-from calviz.figures.decision_cost import Decision
+from calviz.figures.decision_cost import Costs, Decision
 from calviz.figures.net_benefit import NetBenefit
 from calviz.figures.risk_coverage import RiskCoverage
 from calviz.figures.slice_gaps import levels_of

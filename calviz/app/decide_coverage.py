@@ -41,8 +41,14 @@ from calviz.core.words import (
     percent_range,
     shorten,
 )
-from calviz.figures.curve_estimates import RankedBy, ranking_values
-from calviz.figures.risk_coverage import ReferralChoice, RiskCoverage, XAxis, YAxis
+from calviz.figures.risk_coverage import (
+    RankedBy,
+    ReferralChoice,
+    RiskCoverage,
+    XAxis,
+    YAxis,
+    ranking_values,
+)
 from calviz.sample.sample import Sample
 
 _X: dict[XAxis, str] = {"coverage": "share kept", "referred": "share referred to an expert"}

@@ -15,8 +15,8 @@ from calviz.core.entry_specs import RECALIBRATORS
 from calviz.core.errors import CalvizError
 from calviz.core.events import DEFAULT_BINS, Reduction, Scheme
 from calviz.core.words import full_sentence, shorten
-from calviz.figures.marks import Overlay, ReliabilityOverlay
-from calviz.figures.reliability import Reliability
+from calviz.figures.marks import Overlay
+from calviz.figures.reliability import Reliability, ReliabilityOverlay
 from calviz.sample.metric_results import MetricResult
 from calviz.sample.sample import Sample, rows_where, where_words
 from calviz.verdicts import analysis

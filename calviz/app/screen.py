@@ -18,8 +18,8 @@ from calviz.core.words import shorten
 from calviz.figures import hundred_squares
 from calviz.figures.figure import Figure
 from calviz.figures.hundred_squares import CELL, MARKS_WORDS, Bullet
-from calviz.figures.marks import ReliabilityOverlay, captioned, with_legend_for
-from calviz.figures.reliability import Marks, Reliability
+from calviz.figures.marks import captioned, with_legend_for
+from calviz.figures.reliability import Marks, Reliability, ReliabilityOverlay
 from calviz.figures.style import FONT, PALETTES, plot_config, printed
 
 #: Widths of a page's content in pixels: from the first on, figures are drawn larger; from the second on, a legend has one or two

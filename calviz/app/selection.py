@@ -19,9 +19,9 @@ from calviz.core.errors import CalvizError, NotAvailable
 from calviz.core.predictions import Dataset, Predictions
 from calviz.core.words import counted, full_sentence, number, percent, shorten
 from calviz.figures.cumulative_plot import Cumulative, Estimate
-from calviz.figures.curve_estimates import RankedBy, ranking_values
-from calviz.figures.marks import Overlay, ReliabilityOverlay
-from calviz.figures.reliability import Reliability
+from calviz.figures.marks import Overlay
+from calviz.figures.reliability import Reliability, ReliabilityOverlay
+from calviz.figures.risk_coverage import RankedBy, ranking_values
 from calviz.sample.binning import bin_of_rows
 from calviz.sample.sample import (
     Sample,
