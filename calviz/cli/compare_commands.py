@@ -434,6 +434,7 @@ def over_time(
 @click.argument("file", metavar="FILE")
 @click.option(
     "--state",
+    cls=OutputOption,
     required=True,
     metavar="STATE",
     help="File with the looks so far: made if there is none, otherwise continued.",
