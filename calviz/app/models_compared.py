@@ -334,15 +334,11 @@ def draw_differences(comparison: ModelComparison, metric: str) -> None:
             help="The chance that any of several equal models is called better is 5\u00a0%. "
             f"{BASIS_WORDS} {NOISELESS_WORDS} Every resample draws the same rows for all models.",
         )
-        _table(comparison, reference)
-
-
-def _table(comparison: ModelComparison, reference: str) -> None:
-    with st.expander("All differences, as a table", icon=":material/table:"):
-        frame = comparison.differences(reference)
-        st.dataframe(frame, hide_index=True, alt="Paired differences of all metrics")
-        tables_and_cards.download_button(
-            "Download as CSV", frame, "models-differences.csv", key="calviz.models.download"
+        tables_and_cards.draw_figure_table(
+            partial(comparison.differences, reference),
+            "models-differences.csv",
+            key="calviz.models.download",
+            alt="Paired differences of all metrics",
         )
 
 

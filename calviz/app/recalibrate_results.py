@@ -59,7 +59,9 @@ def draw_table(outcome: ComparisonOutcome) -> None:
     comparison = outcome.comparison
     usual = METRICS.in_table("fits")
     ranked = [key for key in usual if comparison.tied.get(key)] or list(usual)
-    with st.container(horizontal=True, gap="medium", vertical_alignment="top"):
+    above = st.container(horizontal=True, gap="small", vertical_alignment="center")
+    above.subheader("All methods", anchor=False, width="content")
+    with above.popover("Columns and rank", icon=":material/view_column:", type="tertiary"):
         columns = st.multiselect(
             "Columns",
             [m.key for m in METRICS],
@@ -75,25 +77,27 @@ def draw_table(outcome: ComparisonOutcome) -> None:
             format_func=lambda key: METRICS[key].label,
             key=RANK_BY,
             bind="query-params",
-            width=220,
         )
     with st.spinner("Measuring …", show_time=True):
         shown = measured(outcome, columns)
     frame = texts(outcome, shown, lead)
+    with above.popover("Export the table", icon=":material/download:", type="tertiary"):
+        tables_and_cards.draw_export(
+            lambda form: table_export(form, outcome, frame, shown),
+            "recalibration",
+            key="calviz.methods",
+        )
     st.table(
         _styled(frame.copy(), comparison, shown, _pictures(outcome, lead)), border="horizontal"
     )
-    if mixture := mixture_words(comparison)[0]:
-        st.caption(md(mixture, 600))
     st.caption(
-        f"{marks_words()} Change: from the uncalibrated model, with its 95\u00a0% interval.",
-        help="The change of errors that noise makes larger is without that noise, so that it may not be the difference of the "
-        f"values; {AGAINST_WORDS}; {refit_words(comparison.refits)}. Best in: {BEST_IN_WORDS}. Points are "
-        f"percentage points. Binned metrics: {comparison.bins_words}.",
+        f"{marks_words()} {md(mixture_words(comparison)[0], 600)}",
+        help="Change: from the uncalibrated model, with its 95\u00a0% interval; that of errors that noise makes larger is without that "
+        f"noise, so that it may not be the difference of the values; {AGAINST_WORDS}; {refit_words(comparison.refits)}. Best in: "
+        f"{BEST_IN_WORDS}. Points are percentage points. Binned metrics: {comparison.bins_words}.",
     )
     for remark in comparison.remarks(shown):
         _draw_remark(comparison, remark)
-    _download(outcome, frame, shown)
 
 
 def measured(outcome: ComparisonOutcome, metrics: Iterable[str]) -> tuple[ComparisonColumn, ...]:
@@ -303,24 +307,15 @@ def caption(outcome: ComparisonOutcome) -> str:
     return f"{in_sample}{comparison.name}: {comparison.rows_words()}; {outcome.reduction.label}."
 
 
-def _download(
-    outcome: ComparisonOutcome, shown: pd.DataFrame, columns: Sequence[ComparisonColumn]
-) -> None:
-    with st.popover("Export the table", icon=":material/download:"):
-        tables_and_cards.draw_export(
-            lambda form: table_export(form, outcome, shown, columns),
-            "recalibration",
-            key="calviz.methods",
-        )
-
-
 # ---- Pictures
 
-#: Width and height of a panel in pixels; four fit in a row on a large screen.
-PANEL, HEIGHT = 232, 236
+#: Width and height of a panel in pixels; six fit in a row on a large screen.
+PANEL, HEIGHT = 200, 200
 #: Width in pixels of one of two figures beside each other.
 HALF = 472
 
+#: The setting that chooses one of the figures before and after.
+LOOK_AT = "before-after"
 VIEWS = {
     "reliability": "Reliability",
     "cumulative": "Cumulative & KS",
@@ -331,12 +326,10 @@ VIEWS = {
 
 def draw_diagrams(outcome: ComparisonOutcome, settings: Settings) -> None:
     """Draw reliability diagrams of all methods on one scale, the uncalibrated model first."""
-    st.subheader("Reliability, side by side", anchor=False)
     exact = "exact " if settings.whole.alike else ""
     st.caption(
-        f"One scale for all, in the order of the table. Circles: what was observed, with {exact}95 % intervals and areas in "
-        "proportion to the rows; solid lines: scores too high; dotted: too low; grey: the range of a calibrated model; "
-        f"{settings.bins_words}."
+        f"Circles: what was observed, {exact}95 % intervals, areas by rows. Solid lines: scores too high; dotted: too low; grey: the "
+        f"range of a calibrated model. {settings.bins_words}."
     )
     frames, (panel, height) = {}, _size()
     with _panels():
@@ -408,7 +401,7 @@ def _in_order(outcome: ComparisonOutcome) -> list[MethodResult]:
 def _as_table(frames: dict[str, pd.DataFrame], kind: str) -> None:
     if frames:
         tables_and_cards.draw_figure_table(
-            pd.concat(frames, names=["method"]).reset_index(level=0),
+            lambda: pd.concat(frames, names=["method"]).reset_index(level=0),
             f"recalibration-{kind}.csv",
             key=f"calviz.recalibrate.{kind}.download",
             alt="What the panels show",
@@ -418,7 +411,7 @@ def _as_table(frames: dict[str, pd.DataFrame], kind: str) -> None:
 def draw_before_and_after(outcome: ComparisonOutcome, method: str, settings: Settings) -> None:
     """Draw further figures of the uncalibrated model and of one method."""
     label = outcome.comparison[method].label
-    view = session.choose_one("Look at", VIEWS, default="reliability", key="before-after")
+    view = session.choose_one("Look at", VIEWS, default="reliability", key=LOOK_AT)
     if view == "reliability":
         before, then = (
             recalibrate_comparison.figure_after(outcome, key, "reliability", settings)
@@ -489,31 +482,30 @@ def draw_selected_rows(outcome: ComparisonOutcome, method: str, settings: Settin
 ROWS_SHOWN = 200
 
 
-def draw_calibrated_rows(outcome: ComparisonOutcome, method: str, settings: Settings) -> None:
+def draw_calibrated_rows(outcome: ComparisonOutcome, method: str) -> None:
     """Draw a table of the first rows: score before and after, and the method's intervals if it has any."""
     if method == UNCALIBRATED:
+        st.caption("The uncalibrated model leaves every row as it is.")
         return
     after, before = outcome.calibrated(method), outcome.calibrated(UNCALIBRATED)
     rows = np.arange(min(ROWS_SHOWN, after.n))
-    label = md(outcome.comparison[method].label)
-    with st.expander(f"Rows after {label}, as a table", icon=":material/table:"):
-        frame = tables_and_cards.rows_table(after, rows, outcome.reduction, None)
-        # The row numbers of a part are not those of the file.
-        frame = frame.drop(columns="row")
-        frame.insert(
-            list(frame.columns).index("score"),
-            "score before",
-            reduce(before.take(rows), outcome.reduction).score,
-        )
-        numbers = ["score before", "score", *after.numbers]
-        st.dataframe(
-            frame,
-            hide_index=True,
-            height=min(420, 37 + 35 * len(frame)),
-            column_config={name: st.column_config.NumberColumn(format="%.4f") for name in numbers},
-            alt="Rows after the method",
-        )
-        if after.n > ROWS_SHOWN:
-            st.caption(
-                f"The first {ROWS_SHOWN} of {counted(after.n, 'evaluation row')}; the calibrated file has all rows."
-            )
+    frame = tables_and_cards.rows_table(after, rows, outcome.reduction, None)
+    # The row numbers of a part are not those of the file.
+    frame = frame.drop(columns="row")
+    frame.insert(
+        list(frame.columns).index("score"),
+        "score before",
+        reduce(before.take(rows), outcome.reduction).score,
+    )
+    numbers = ["score before", "score", *after.numbers]
+    first = f"the first {ROWS_SHOWN} of " if after.n > ROWS_SHOWN else ""
+    st.caption(
+        f"After {md(outcome.comparison[method].label)}, {first}{counted(after.n, 'evaluation row')}; the calibrated file has all rows."
+    )
+    st.dataframe(
+        frame,
+        hide_index=True,
+        height=min(420, 37 + 35 * len(frame)),
+        column_config={name: st.column_config.NumberColumn(format="%.4f") for name in numbers},
+        alt="Rows after the method",
+    )

@@ -408,6 +408,8 @@ def choose_one(
         required=True,
         key=key,
         bind="query-params",
+        # It may stand in a section that is not drawn at times.
+        persist_state="session",
         format_func=lambda value: words.get(value, str(value)),
         help=help,
     )
@@ -428,6 +430,7 @@ def choose_method(settings: Settings) -> str:
         (NOT_RECALIBRATED, *specs),
         key=METHOD_KEY,
         bind="query-params",
+        persist_state="session",
         format_func=lambda key: "not recalibrated" if key == NOT_RECALIBRATED else specs[key],
         filter_mode="contains",
         width=420,

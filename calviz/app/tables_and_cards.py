@@ -425,19 +425,22 @@ def download_button(
 
 
 def draw_figure_table(
-    frame: pd.DataFrame,
+    frame: Callable[[], pd.DataFrame],
     filename: str,
     *,
     key: str,
     alt: str,
-    download: pd.DataFrame | Callable[[], pd.DataFrame] | None = None,
+    download: Callable[[], pd.DataFrame] | None = None,
 ) -> None:
     """Draw the numbers of a figure, folded away, with a button that downloads them, or `download` in their place."""
-    with st.expander("What is drawn, as a table", icon=":material/table:"):
-        st.dataframe(frame, hide_index=True, alt=alt)
-        download_button(
-            "Download as CSV", frame if download is None else download, filename, key=key
-        )
+
+    def draw() -> None:
+        st.dataframe(frame(), hide_index=True, alt=alt)
+        download_button("Download as CSV", download or frame, filename, key=key)
+
+    navigation.draw_folded(
+        "What is drawn, as a table", draw, key=f"{key}.open", icon=":material/table:"
+    )
 
 
 #: Suffix and media type of each format.
