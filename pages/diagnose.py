@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import streamlit as st
 
@@ -29,7 +30,6 @@ from calviz.core.words import capitalised, full_sentence, keep_units_together
 from calviz.figures.calibration_map import NAMES
 from calviz.figures.class_bars import TITLES, headline
 from calviz.figures.cumulative_plot import Cumulative, CumulativePanel, Estimate
-from calviz.figures.figure import Figure
 from calviz.sample.slices import FEWEST_CLUSTERS
 from calviz.verdicts.evaluation import alone
 
@@ -192,19 +192,8 @@ def cumulative(chosen: Settings) -> None:
             "Panels b, c and d": lambda: _more_panels(chosen),
             "Isotonic curve (CORP)": lambda: _isotonic(chosen),
             "What it costs those who decide": lambda: _decision_loss(chosen),
-            "As a table": lambda: _points_of_panels(chosen),
         },
         key="below-sums",
-    )
-
-
-def _choose_estimate() -> Estimate:
-    return session.choose_one(
-        "Probability of a hit by",
-        ESTIMATES,
-        default="smooth",
-        key=ESTIMATE,
-        help="How panels c and d estimate it. The KS error does not depend on it.",
     )
 
 
@@ -245,8 +234,21 @@ def _panels(panels: Sequence[CumulativePanel], figure: Cumulative, chosen: Setti
 
 
 def _more_panels(chosen: Settings) -> None:
-    figure = session.cumulative(chosen, _choose_estimate())
+    estimate = session.choose_one(
+        "Probability of a hit by",
+        ESTIMATES,
+        default="smooth",
+        key=ESTIMATE,
+        help="How panels c and d estimate it. The KS error does not depend on it.",
+    )
+    figure = session.cumulative(chosen, estimate)
     _panels(("b", "c", "d"), figure, chosen)
+    tables_and_cards.draw_figure_table(
+        figure.frame,
+        f"{chosen.file_stem}-cumulative.csv",
+        key="calviz.cumulative.download",
+        alt="The points of the panels",
+    )
 
 
 def _isotonic(chosen: Settings) -> None:
@@ -271,22 +273,11 @@ def _decision_loss(chosen: Settings) -> None:
     )
 
 
-def _beside_words(figure: Figure, name: str, words: str, help: str) -> None:
+def _beside_words(figure: Any, name: str, words: str, help: str) -> None:
     picture, beside = st.columns(BESIDE, gap="medium", vertical_alignment="center")
     with picture:
         screen.chart(figure, key=f"cumulative.{name}", filename=name)
     beside.caption(md(keep_units_together(words), 1_000), help=md(keep_units_together(help), 1_000))
-
-
-def _points_of_panels(chosen: Settings) -> None:
-    frame = session.cumulative(chosen, _choose_estimate()).frame()
-    st.dataframe(frame, hide_index=True, alt="The points of the panels")
-    tables_and_cards.download_button(
-        "Download as CSV",
-        frame,
-        f"{chosen.file_stem}-cumulative.csv",
-        key="calviz.cumulative.download",
-    )
 
 
 def classwise(chosen: Settings) -> None:

@@ -384,16 +384,7 @@ def choose_zero_floor(data: Collection[Dataset], about: tuple[str, ...]) -> Floo
     rows, smallest = _zeros(about, data)
     if not rows:
         return "auto"
-    return _zero_floor(_where(rows, data), smallest)
-
-
-def _where(rows: int, data: Collection[Dataset]) -> str:
-    if all(d.kind == "confidence" for d in data):
-        return f"In {counted(rows, 'row')} the confidence is exactly 0 or 1, so that one side has exactly 0"
-    return f"In {counted(rows, 'row')} a class has a probability of exactly 0"
-
-
-def _zero_floor(where: str, smallest: float) -> FloorChoice:
+    where = _where(rows, data)
     half = min(smallest / 2, MOST)
     if st.session_state.get("zeros") not in (None, *ZERO_WAYS):
         del st.session_state["zeros"]
@@ -441,6 +432,12 @@ def _zero_floor(where: str, smallest: float) -> FloorChoice:
         message = f"{where}, read as {floor:.3g} by the methods that take logarithms."
     st.caption(message)
     return floor
+
+
+def _where(rows: int, data: Collection[Dataset]) -> str:
+    if all(d.kind == "confidence" for d in data):
+        return f"In {counted(rows, 'row')} the confidence is exactly 0 or 1, so that one side has exactly 0"
+    return f"In {counted(rows, 'row')} a class has a probability of exactly 0"
 
 
 def options_with_floor(methods: Iterable[str], floor: FloorChoice) -> dict[str, dict[str, Any]]:

@@ -464,15 +464,12 @@ def _draw_methods(comparisons: ModelsByMethods) -> None:
         st.warning(f"{md(name, 60)}: {md(reason, 300)}", icon=":material/warning:")
     if not comparisons.models:
         return
-    metric = st.segmented_control(
+    shown = session.choose_one(
         "Metric",
-        METRICS.in_table("fits"),
+        {key: METRICS[key].label for key in METRICS.in_table("fits")},
         default=QUOTED,
-        required=True,
         key="calviz.models.methods.metric",
-        format_func=lambda key: METRICS[key].label,
     )
-    shown = metric or QUOTED
     columns = {name: c.column(shown) for name, c in comparisons.models.items()}
     frame = table(comparisons, columns)
     labels = [

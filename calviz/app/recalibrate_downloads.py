@@ -11,7 +11,7 @@ from pathlib import Path
 import streamlit as st
 
 from calviz.app.recalibrate_comparison import ComparisonOutcome
-from calviz.app.session import Settings, md
+from calviz.app.session import Settings, choose_one, md
 from calviz.comparison.fitting import apply_to_all
 from calviz.core.entry_specs import RECALIBRATORS, UNCALIBRATED
 from calviz.core.errors import NotAvailable, OptionError
@@ -46,7 +46,13 @@ def draw_downloads(outcome: ComparisonOutcome, advised: str, settings: Settings)
                 "The uncalibrated model is your file as it is: there is nothing to download."
             )
             return method
-        suffix = _choose_format(settings)
+        usual = _usual(settings)
+        suffix = choose_one(
+            "Format of the file",
+            {s: s[1:].upper() for s in SUFFIXES},
+            default=usual,
+            key=f"calviz.take-home.format.{usual}",
+        )
         file_key = (*outcome.key, method, suffix)
         is_built = st.session_state.get(_BUILT_FILES, ("",))[0] == file_key
         is_requested = st.button(
@@ -103,20 +109,6 @@ def _choose_method(outcome: ComparisonOutcome, advised: str) -> str:
             bind="query-params",
             width=340,
             help="This method is also drawn before and after.",
-        )
-    )
-
-
-def _choose_format(settings: Settings) -> str:
-    default = _usual(settings)
-    return str(
-        st.segmented_control(
-            "Format of the file",
-            SUFFIXES,
-            default=default,
-            required=True,
-            key=f"calviz.take-home.format.{default}",
-            format_func=lambda s: s[1:].upper(),
         )
     )
 

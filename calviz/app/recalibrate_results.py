@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -331,22 +331,14 @@ def draw_diagrams(outcome: ComparisonOutcome, settings: Settings) -> None:
         f"Circles: what was observed, {exact}95 % intervals, areas by rows. Solid lines: scores too high; dotted: too low; grey: the "
         f"range of a calibrated model. {settings.bins_words}."
     )
-    frames, (panel, height) = {}, _size()
-    with _panels():
-        for m in _in_order(outcome):
-            figure = recalibrate_comparison.figure_after(outcome, m.key, "reliability", settings)
-            frames[m.label] = figure.frame()
-            with st.container(width=panel, gap="xsmall"):
-                ece = Written(MetricResult("ece", figure.ece))
-                st.markdown(f"**{md(m.label)}**  \nECE {ece.value} points")
-                screen.chart(
-                    figure,
-                    figure.plot_small(theme=screen.theme(), height=height),
-                    key=f"recalibrate.diagram.{m.key}",
-                    filename=f"reliability-{m.key}",
-                    alt=f"{m.label}: {figure.describe()}",
-                )
-    _as_table(frames, "diagrams")
+    theme = screen.theme()
+    _panels(
+        outcome,
+        "reliability",
+        settings,
+        lambda figure, height: figure.plot_small(theme=theme, height=height),
+        lambda figure: f"  \nECE {Written(MetricResult('ece', figure.ece)).value} points",
+    )
 
 
 def draw_maps(outcome: ComparisonOutcome, settings: Settings) -> None:
@@ -356,56 +348,59 @@ def draw_maps(outcome: ComparisonOutcome, settings: Settings) -> None:
         "observed, where a map should lead. A band and points: rows of the same score come out "
         "differently, as the map looks at the whole row."
     )
-    frames, (panel, height) = {}, _size()
-    falls: list[str] = []
-    with _panels():
-        for m in _in_order(outcome):
-            if m.key == UNCALIBRATED:
+    theme = screen.theme()
+    figures = _panels(
+        outcome, "map", settings, lambda figure, height: figure.plot(theme=theme, height=height)
+    )
+    for label, figure in figures.items():
+        if figure.dip is not None:
+            st.caption(
+                f"{md(label)}: {figure.falls()}: this kind of map need not rise with the score. It follows the "
+                "observed hits; rows there change their order, and predicted classes may change."
+            )
+
+
+def _panels(
+    outcome: ComparisonOutcome,
+    kind: str,
+    settings: Settings,
+    draw: Callable[[Any, int], Any],
+    words: Callable[[Any], str] = lambda figure: "",
+) -> dict[str, Any]:
+    """Draw a figure of each method, in the order of the table, and all as a table; return them by label.
+
+    `draw` is given a figure and its height; `words` of a figure follow the label.
+    """
+    # On a phone, two stand side by side.
+    width, height = (PANEL, HEIGHT) if screen.page_width() is None else (168, 176)
+    figures = {}
+    lead = st.session_state.get(RANK_BY, outcome.comparison.criterion)
+    # Where some names take two lines, the squares still stand in line.
+    with st.container(horizontal=True, gap="small", vertical_alignment="bottom"):
+        for m in methods_by_rank(outcome, lead):
+            if not m.ok or (kind == "map" and m.key == UNCALIBRATED):
                 continue
-            figure = recalibrate_comparison.figure_after(outcome, m.key, "map", settings)
-            frames[m.label] = figure.frame()
-            with st.container(width=panel, gap="xsmall"):
-                st.markdown(f"**{md(m.label)}**")
+            figure = recalibrate_comparison.figure_after(outcome, m.key, kind, settings)
+            figures[m.label] = figure
+            with st.container(width=width, gap="xsmall"):
+                st.markdown(f"**{md(m.label)}**{words(figure)}")
                 screen.chart(
                     figure,
-                    figure.plot(theme=screen.theme(), height=height),
-                    key=f"recalibrate.map.{m.key}",
-                    filename=f"map-{m.key}",
+                    draw(figure, height),
+                    key=f"recalibrate.{kind}.{m.key}",
+                    filename=f"{kind}-{m.key}",
+                    alt=f"{m.label}: {figure.describe()}",
                 )
-            if figure.dip is not None:
-                falls.append(
-                    f"{md(m.label)}: {figure.falls()}: this kind of map need not rise with the score. It follows the "
-                    "observed hits; rows there change their order, and predicted classes may change."
-                )
-    for text in falls:
-        st.caption(text)
-    _as_table(frames, "maps")
-
-
-def _size() -> tuple[int, int]:
-    """Return width and height of a panel; on a phone, two stand side by side."""
-    return (PANEL, HEIGHT) if screen.page_width() is None else (168, 176)
-
-
-def _panels() -> Any:
-    """Return a container for panels beside each other: where some names take two lines, the squares still stand in line."""
-    return st.container(horizontal=True, gap="small", vertical_alignment="bottom")
-
-
-def _in_order(outcome: ComparisonOutcome) -> list[MethodResult]:
-    """Return the methods in the order of the table above."""
-    lead = st.session_state.get(RANK_BY, outcome.comparison.criterion)
-    return [m for m in methods_by_rank(outcome, lead) if m.ok]
-
-
-def _as_table(frames: dict[str, pd.DataFrame], kind: str) -> None:
-    if frames:
+    if figures:
         tables_and_cards.draw_figure_table(
-            lambda: pd.concat(frames, names=["method"]).reset_index(level=0),
+            lambda: pd.concat(
+                {label: figure.frame() for label, figure in figures.items()}, names=["method"]
+            ).reset_index(level=0),
             f"recalibration-{kind}.csv",
             key=f"calviz.recalibrate.{kind}.download",
             alt="What the panels show",
         )
+    return figures
 
 
 def draw_before_and_after(outcome: ComparisonOutcome, method: str, settings: Settings) -> None:

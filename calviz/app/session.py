@@ -398,7 +398,7 @@ def choose_one(
     default : object
         The value that is chosen at first; a link does not name it.
     key : str
-        The name in the link.
+        The name in the link; a choice whose key begins with "calviz." is no part of it.
     help : str, optional
     """
     return st.segmented_control(
@@ -407,7 +407,7 @@ def choose_one(
         default=default,
         required=True,
         key=key,
-        bind="query-params",
+        bind=None if key.startswith("calviz.") else "query-params",
         # It may stand in a section that is not drawn at times.
         persist_state="session",
         format_func=lambda value: words.get(value, str(value)),

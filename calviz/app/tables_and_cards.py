@@ -11,7 +11,7 @@ import pandas as pd
 import streamlit as st
 
 from calviz.app import navigation
-from calviz.app.session import md
+from calviz.app.session import choose_one, md
 from calviz.comparison.comparison_results import TIED_SIGN, ComparisonColumn
 from calviz.core.blocks import IntArray
 from calviz.core.entry_specs import CHECKS, METRICS
@@ -463,10 +463,8 @@ def draw_export(content_in: Callable[[str], str], stem: str, *, key: str) -> Non
     key : str
         Prefix of the keys of the widgets.
     """
-    form = str(
-        st.segmented_control(
-            "Format", tuple(EXPORT_FORMATS), default="CSV", required=True, key=f"{key}.format"
-        )
+    form = choose_one(
+        "Format", {name: name for name in EXPORT_FORMATS}, default="CSV", key=f"{key}.format"
     )
     suffix, mime = EXPORT_FORMATS[form]
     content = content_in(form)
