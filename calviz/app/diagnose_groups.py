@@ -527,7 +527,7 @@ def _draw_periods(result: OverTime, settings: Settings) -> str:
         help=f"Recalibration on the past sees no row of the period that it is judged on.{tested}",
     )
     tables_and_cards.draw_figure_table(
-        result.frame(),
+        result.frame,
         f"{settings.file_stem}-over-time.csv",
         key="calviz.over_time.download",
         alt=f"{figure.label} by {result.every}",
