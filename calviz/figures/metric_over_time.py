@@ -249,7 +249,13 @@ class WatchLine(Figure):
                 tickvals=x[::step].tolist(),
                 ticktext=[plotly_text(name, 16) for name in looks[::step]],
             ),
-            yaxis=sheet.axis("E-value", type="log", range=[low - 0.2, top], dtick=1),
+            yaxis=sheet.axis(
+                "E-value",
+                type="log",
+                range=[low - 0.2, top],
+                dtick=max(1, round((top - low) / 6)),
+                exponentformat="power",
+            ),
         )
 
 
