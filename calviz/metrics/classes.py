@@ -387,7 +387,7 @@ def _of_cells(sample: Sample) -> ClassErrorsOfCells:
     return ClassErrorsOfCells.of(views, _largest, bounds, {})
 
 
-@reweighted_by(_reweighted, redrawn=_redrawn, weighted=True, grouped=True)
+@reweighted_by(_reweighted, redrawn=_redrawn)
 def classwise_ks(sample: Sample) -> ClasswiseKS | ClassErrorsOfCells:
     """One-vs-rest KS error of each class's probability."""
     if sample.data.cells is not None:

@@ -184,7 +184,7 @@ def _chosen(sample: Sample, most: int) -> IntArray:
 
 
 @needs_rows
-@reweighted_by(_reweighted, redrawn=_redrawn, weighted=True, grouped=True)
+@reweighted_by(_reweighted, redrawn=_redrawn)
 def pairwise_errors(
     sample: Sample,
     *,

@@ -261,7 +261,7 @@ def _redrawn(sample: Sample, view: CrossFitted) -> Redrawn:
 
 @makes_steps
 @needs_rows
-@reweighted_by(_reweighted, redrawn=_redrawn, weighted=True, grouped=True)
+@reweighted_by(_reweighted, redrawn=_redrawn)
 def cross_fitted(sample: Sample) -> CrossFitted:
     """Cells and folds of the sample's own reduction.
 

@@ -273,7 +273,7 @@ def _redrawn(sample: Sample, view: CutoffCounts) -> Redrawn:
     return draw
 
 
-@reweighted_by(_reweighted, redrawn=_redrawn, weighted=True, grouped=True)
+@reweighted_by(_reweighted, redrawn=_redrawn)
 def at_cutoff(sample: Sample, *, cutoff: float = CUTOFF) -> CutoffCounts:
     """Decisions at a cutoff of the score of the sample's own reduction."""
     at = checked_cutoff(cutoff)

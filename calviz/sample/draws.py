@@ -193,8 +193,6 @@ def rows_of(weights: RowWeights, rows: IntArray) -> FloatArray:
 V = TypeVar("V", bound=Any)
 #: (group, resample) pairs held in memory at a time.
 PAIRS_AT_A_TIME = 1 << 22
-#: Reason given where a metric of such rows has no error bars.
-REFUSED = "this metric cannot be resampled by clusters or with weights."
 
 
 @dataclass(frozen=True, eq=False)
@@ -218,6 +216,7 @@ class Drawing:
         rows = replace(self.rows, cluster=None)
         return None if rows.weights is None else replace(self, rows=rows)
 
+    @one_blas_thread()
     def draw(self, view: V, draw: str, rng: np.random.Generator, resamples: int) -> V:
         """Draw `resamples` views, as one with a leading axis; on one thread, as such matrix products are slower on several.
 
@@ -226,33 +225,22 @@ class Drawing:
         NotAvailable
             If the view cannot be drawn in this way.
         """
-        if self.rows.clusters < 2:
+        rule, rows = self.reweighting, self.rows
+        if rows.clusters < 2:
             raise NotAvailable("these rows are one cluster: there is nothing to resample.")
-        if self.reweighting is None or (draw != "bootstrap" and self.reweighting.redrawn is None):
-            raise NotAvailable(REFUSED)
-        with one_blas_thread():
-            return self._drawn(view, draw, rng, resamples, self.reweighting)
-
-    def _drawn(
-        self, view: V, draw: str, rng: np.random.Generator, resamples: int, reweighting: Reweighting
-    ) -> V:
-        reweighting.check(self.sample)
-        resamples = self.rows.affordable(resamples)
-        step = max(1, PAIRS_AT_A_TIME // (self.rows.groups if reweighting.grouped else self.rows.n))
-        sizes = [min(step, resamples - start) for start in range(0, resamples, step)]
-        parts = []
-        if draw == "bootstrap":
-            reweighted = reweighting.make(self.sample, view)
-            for size in sizes:
-                checkpoint()
-                drawn = self.rows.counts(rng, size)
-                parts.append(reweighted(drawn if reweighting.grouped else np.asarray(drawn))(None))
-        else:
-            assert reweighting.redrawn is not None
-            redrawn = reweighting.redrawn(self.sample, view)
-            for size in sizes:
-                checkpoint()
-                parts.append(redrawn(rng, self.rows, size))
+        again: Any = rule and (rule.make if draw == "bootstrap" else rule.redrawn)
+        if rule is None or again is None:
+            raise NotAvailable("this metric cannot be resampled by clusters or with weights.")
+        rule.check(self.sample)
+        resamples = rows.affordable(resamples)
+        step = max(1, PAIRS_AT_A_TIME // rows.groups)
+        drawn, parts = again(self.sample, view), []
+        for size in (min(step, resamples - start) for start in range(0, resamples, step)):
+            checkpoint()
+            bootstrap = draw == "bootstrap"
+            parts.append(
+                drawn(rows.counts(rng, size))(None) if bootstrap else drawn(rng, rows, size)
+            )
         view_of_all: V = joined(parts)
         return view_of_all
 

@@ -248,7 +248,7 @@ def _redrawn(_: Sample, view: MeanLoss) -> Redrawn:
     return draw
 
 
-_by_row = reweighted_by(reweighted_losses, redrawn=_redrawn, weighted=True, grouped=True)
+_by_row = reweighted_by(reweighted_losses, redrawn=_redrawn)
 
 
 @_by_row

@@ -180,7 +180,7 @@ def _check(sample: Sample) -> None:
         raise NotAvailable("these data are too large for paired differences of this metric.")
 
 
-_binned = reweighted_by(_reweighted, _check, redrawn=_redrawn, weighted=True, grouped=True)
+_binned = reweighted_by(_reweighted, _check, redrawn=_redrawn)
 
 
 @_binned

@@ -421,8 +421,6 @@ def metric_options(sample: Sample, metric: Metric, **options: Any) -> dict[str, 
 binned = reweighted_by(
     lambda sample, view: reweighted_sums(sample.scored, view),
     redrawn=lambda sample, view: redrawn_sums(sample.scored, view),
-    weighted=True,
-    grouped=True,
 )
 
 
@@ -449,8 +447,6 @@ def event_sums(sample: Sample) -> BinSums:
 @reweighted_by(
     lambda sample, view: reweighted_sums(sample.top_scored, view),
     redrawn=lambda sample, view: redrawn_sums(sample.top_scored, view),
-    weighted=True,
-    grouped=True,
 )
 def top_label_sums(sample: Sample) -> BinSums:
     """Rows, confidence and hits of the predicted class in one bin."""

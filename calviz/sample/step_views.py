@@ -123,8 +123,6 @@ def own_reweighted(sample: Sample) -> Callable[[RowWeights], Callable[[float | N
 @reweighted_by(
     lambda sample, _: sample.view(own_reweighted),
     redrawn=lambda sample, view: redrawn_steps(sample.scored, view),
-    weighted=True,
-    grouped=True,
 )
 def steps(sample: Sample) -> Steps:
     """Steps of the sample's own reduction."""
@@ -135,8 +133,6 @@ def steps(sample: Sample) -> Steps:
 @reweighted_by(
     lambda sample, view: reweighted_steps(sample.top_scored, view),
     redrawn=lambda sample, view: redrawn_steps(sample.top_scored, view),
-    weighted=True,
-    grouped=True,
 )
 def top_label_steps(sample: Sample) -> Steps:
     """Steps of the top label, whatever the reduction."""
@@ -179,7 +175,7 @@ def over_steps(
 
         return draw
 
-    mark = reweighted_by(make, redrawn=calibrated, weighted=True, grouped=True)
+    mark = reweighted_by(make, redrawn=calibrated)
     return lambda maker: makes_steps(mark(maker))
 
 

@@ -213,7 +213,7 @@ def _check(sample: Sample) -> None:
         raise NotAvailable("paired differences of this metric need the rows.")
 
 
-@reweighted_by(_reweighted, _check, redrawn=_redrawn, weighted=True, grouped=True)
+@reweighted_by(_reweighted, _check, redrawn=_redrawn)
 def true_class_errors(sample: Sample, *, bins: int = 15) -> TrueClassErrors:
     """Group the rows by true class and bin their confidence.
 
