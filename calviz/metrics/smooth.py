@@ -298,17 +298,13 @@ class KernelSteps(StepsWithParams):
     nodes: int
     signed: bool = False
 
-    def over(self, resampled: Steps, *, signed: bool = False) -> Self:
-        """The same kernel over resampled steps."""
+    def over(self, resampled: Steps, *, redrawn: bool = False, signed: bool = False) -> Self:
+        """See `StepsWithParams`."""
         nodes = grid_size(self.width, nodes=RESAMPLE_CELLS, least=256, most=1 << 12)
         return replace(self, steps=resampled, nodes=nodes, signed=signed)
 
-    def as_drawn(self) -> Self:
-        """The sample itself as one resample."""
-        return self.over(self.steps.as_drawn())
 
-
-@over_steps(lambda view, drawn, _, signed: view.over(drawn, signed=signed))
+@over_steps(steps)
 def kernel_steps(sample: Sample, *, bandwidth: float | None = None) -> KernelSteps:
     """Steps of the sample, with the half-width of the kernel.
 

@@ -14,7 +14,6 @@ from scipy.special import spherical_jn, stdtrit
 from calviz.core.blocks import BoolArray, FloatArray, IntArray, effective_number, quotient
 from calviz.core.claims import claim
 from calviz.core.entry_specs import (
-    Draw,
     Redrawn,
     Reweighting,
     makes_steps,
@@ -140,26 +139,15 @@ def top_label_steps(sample: Sample) -> Steps:
     return sample.top_label.view(steps)
 
 
-def over_steps(
-    over: Callable[[Any, Steps, Draw, bool], Any], of: Callable[[Sample], Steps] = steps
-) -> Callable[[F], F]:
-    """Decorator of a function that makes views of steps: says how a view is made over resampled steps (see `reweighted_by`).
-
-    Parameters
-    ----------
-    over : callable
-        ``over(view, steps, draw, signed)`` returns the view with resampled steps; `draw` says how they were drawn, and `signed`
-        whether hits may be below 0 or above the number of rows.
-    of : callable
-        The function that makes the steps.
-    """
+def over_steps(of: Callable[[Sample], Steps]) -> Callable[[F], F]:
+    """Decorator of a function that makes a `StepsWithParams` of the steps that `of` makes: says how it is reweighted (see `reweighted_by`)."""
 
     def make(sample: Sample, view: Any) -> Callable[[RowWeights], Callable[[float | None], Any]]:
         steps_of = reweighting(of).make(sample, sample.view(of))
 
         def resampled(weights: RowWeights) -> Callable[[float | None], Any]:
             steps_at_scale = steps_of(weights)
-            return lambda scale: over(view, steps_at_scale(scale), "bootstrap", scale is not None)
+            return lambda scale: view.over(steps_at_scale(scale), signed=scale is not None)
 
         return resampled
 
@@ -171,7 +159,7 @@ def over_steps(
         signed = sample.data.clusters is not None or sample.data.n > MOST_GROUPS
 
         def draw(rng: np.random.Generator, rows: Any, size: int) -> Any:
-            return over(view, draw_steps(rng, rows, size), "under_calibration", signed)
+            return view.over(draw_steps(rng, rows, size), redrawn=True, signed=signed)
 
         return draw
 
@@ -196,8 +184,13 @@ class StepsWithParams:
     steps: Steps
     params: Mapping[str, Any] = field(default_factory=dict)
 
-    def over(self, resampled: Steps) -> Self:
-        """The same view of resampled steps."""
+    @property
+    def n(self) -> FloatArray:
+        """Total number of rows, shape (...)."""
+        return self.steps.n
+
+    def over(self, resampled: Steps, *, redrawn: bool = False, signed: bool = False) -> Self:
+        """The same view of resampled steps, with `redrawn` hits or not; if `signed`, hits may be below 0 or above the number of rows."""
         return replace(self, steps=resampled)
 
     def bootstrap(self, rng: np.random.Generator, resamples: int) -> Self:
@@ -206,7 +199,11 @@ class StepsWithParams:
 
     def under_calibration(self, rng: np.random.Generator, resamples: int) -> Self:
         """Hits redrawn from the scores."""
-        return self.over(self.steps.under_calibration(rng, resamples))
+        return self.over(self.steps.under_calibration(rng, resamples), redrawn=True)
+
+    def as_drawn(self) -> Self:
+        """The sample itself as one resample."""
+        return self.over(self.steps.as_drawn())
 
     def parts(self) -> Iterator[Self]:
         """The resamples in blocks."""
