@@ -343,21 +343,20 @@ class BinnedColumns:
 def equal_width_columns(
     data: Predictions, bins: int, weights: FloatArray | None = None
 ) -> BinnedColumns:
-    """Bin every class over the same equal-width bins; weights of the rows have shape (n,).
+    """Bin every class over the same equal-width bins; weights of the rows have shape (n,), and a mean of 1.
 
     A row has few probabilities above 1 / M: those are binned one by one, and bin 0 is the
     rest of the column sums.
     """
     edges = equal_width_edges(bins, data.probs.dtype)
     n, k = data.probs.shape
-    if weights is not None:
-        return _weighted_columns(data, ClassBins(edges[1:-1], bins), weights)
     # The number of parts does not depend on the number of cores, so that sums are the same everywhere.
     part = -(-n // PARTS)
     totals, sums = np.zeros(k), np.zeros(k * bins)
 
     def work(start: int) -> tuple[FloatArray, FloatArray]:
-        return _part_sums(data.probs[start : start + part], edges)
+        rows = slice(start, start + part)
+        return _part_sums(data.probs[rows], edges, None if weights is None else weights[rows])
 
     threaded = data.probs.nbytes >= THREADED_BYTES
     for total, listed in map_threads(work, range(0, n, part), threaded=threaded):
@@ -365,25 +364,29 @@ def equal_width_columns(
         sums += listed
     scores = sums.reshape(k, bins)
     scores[:, 0] += totals - scores.sum(axis=1)
-    return BinnedColumns(data, ClassBins(edges[1:-1], bins), scores, np.full(k, float(n)))
+    return BinnedColumns(data, ClassBins(edges[1:-1], bins), scores, np.full(k, float(n)), weights)
 
 
-def _part_sums(probs: FloatArray, edges: FloatArray) -> tuple[FloatArray, FloatArray]:
+def _part_sums(
+    probs: FloatArray, edges: FloatArray, weights: FloatArray | None
+) -> tuple[FloatArray, FloatArray]:
     """Sums over some rows: per class, and per class and bin of the probabilities above the first bin."""
     k, bins = probs.shape[1], edges.size - 1
     first = np.arange(k, dtype=np.int32) * np.int32(bins)
     sums = np.zeros(k * bins)
     totals = np.zeros(k)
-    waiting: list[tuple[IntArray, FloatArray]] = []
+    waiting: list[tuple[FloatArray, ...]] = []
     for rows in row_blocks(probs):
         block = np.ascontiguousarray(probs[rows])
-        totals += _column_sums(block)
+        own = None if weights is None else weights[rows]
+        totals += _column_sums(block) if own is None else own @ block
         at = np.flatnonzero(block > edges[1])
-        waiting.append((first[at % k], block.ravel()[at]))
-        full = sum(score.size for _, score in waiting) > WAITING_ENTRIES
+        score = block.ravel()[at]
+        waiting.append((first[at % k], score, score if own is None else own[at // k] * score))
+        full = sum(scores.size for _, scores, _ in waiting) > WAITING_ENTRIES
         if full or rows.stop == probs.shape[0]:
-            cells, scores = (np.concatenate(part) for part in zip(*waiting, strict=True))
-            sums += np.bincount(cells + assign(scores, edges), scores, minlength=k * bins)
+            cells, scores, mass = (np.concatenate(part) for part in zip(*waiting, strict=True))
+            sums += np.bincount(cells + assign(scores, edges), mass, minlength=k * bins)
             waiting.clear()
     return totals, sums
 
@@ -401,8 +404,6 @@ def thresholded_columns(
     data: Predictions, bins: int, threshold: float, weights: FloatArray | None = None
 ) -> BinnedColumns:
     """Bin every class over equal-mass bins of its probabilities above a threshold; weights of the rows have shape (n,)."""
-    if weights is not None:
-        return _weighted_thresholds(data, bins, threshold, weights)
     k = data.n_classes
     inner = np.full((k, bins - 1), np.inf, dtype=data.probs.dtype)
     scores = np.zeros((k, bins))
@@ -411,6 +412,15 @@ def thresholded_columns(
     def work(j: int, column: FloatArray) -> None:
         least = column.dtype.type(threshold)
         above = column > least
+        if weights is not None:
+            rows = np.flatnonzero(above & (weights > 0))
+            if rows.size:
+                probs, own = column[rows], weights[rows]
+                edges = weighted_mass_edges(probs, own, bins)
+                inner[j, : edges.size - 2] = edges[1:-1]
+                scores[j] = np.bincount(assign(probs, edges), own * probs, minlength=bins)
+                count[j] = own.sum()
+            return
         if 2 * np.count_nonzero(above) < column.size:
             probs = column[above]
             probs.sort()
@@ -427,34 +437,4 @@ def thresholded_columns(
         count[j] = probs.size
 
     for_columns(data.probs, work)
-    return BinnedColumns(data, ClassBins(inner, bins, threshold), scores, count)
-
-
-def _weighted_columns(
-    data: Predictions, class_bins: ClassBins, weights: FloatArray
-) -> BinnedColumns:
-    """Bin the columns over given bins, with weights of the rows."""
-    k = data.n_classes
-    size = k * class_bins.bins
-    sums = np.zeros((2, size + 1))
-    for rows in row_blocks(data.probs):
-        block = np.ascontiguousarray(data.probs[rows])
-        cell = class_bins.cells(block, np.arange(k), k).ravel()
-        own = np.repeat(weights[rows], k)
-        sums[0] += np.bincount(cell, own * block.ravel(), minlength=size + 1)
-        sums[1] += np.bincount(cell, own, minlength=size + 1)
-    scores, rows_in = sums[:, :-1].reshape(2, k, class_bins.bins)
-    return BinnedColumns(data, class_bins, scores, rows_in.sum(axis=1), weights)
-
-
-def _weighted_thresholds(
-    data: Predictions, bins: int, threshold: float, weights: FloatArray
-) -> BinnedColumns:
-    inner = np.full((data.n_classes, bins - 1), np.inf, dtype=data.probs.dtype)
-    for j, cut in enumerate(inner):
-        column = data.probs[:, j]
-        rows = np.flatnonzero((column > column.dtype.type(threshold)) & (weights > 0))
-        if rows.size:
-            edges = weighted_mass_edges(column[rows], weights[rows], bins)
-            cut[: edges.size - 2] = edges[1:-1]
-    return _weighted_columns(data, ClassBins(inner, bins, threshold), weights)
+    return BinnedColumns(data, ClassBins(inner, bins, threshold), scores, count, weights)
