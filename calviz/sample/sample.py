@@ -196,6 +196,12 @@ class Sample:
         return self.view(_weights)
 
     @property
+    def row_weights(self) -> FloatArray:
+        """The same, all 1 where they are equal (which takes no memory)."""
+        weights = self.weights
+        return np.broadcast_to(1.0, self.data.n) if weights is None else weights
+
+    @property
     def row_draws(self) -> RowDraws:
         """How the rows are drawn, for weighted or clustered rows."""
         return self.view(_row_draws)
