@@ -56,7 +56,7 @@ class _KernelRows:
     labels : ndarray of int, shape (m,)
     kernel : {"laplacian", "rbf"}
     width : float
-    weights : ndarray, shape (m,), optional
+    weights : ndarray, shape (m,)
         Weights of the rows; the matrix does not include them.
     """
 
@@ -64,12 +64,7 @@ class _KernelRows:
     labels: IntArray
     kernel: Kernel
     width: float
-    weights: FloatArray | None = None
-
-    @property
-    def own(self) -> FloatArray:
-        """Weights of the rows, 1 where there are none; shape (m,)."""
-        return np.ones(self.p.shape[0]) if self.weights is None else self.weights
+    weights: FloatArray
 
     def blocks(self) -> Iterator[tuple[slice, FloatArray]]:
         """Iterate over blocks of rows of the matrix, shape (b, m)."""
@@ -166,7 +161,7 @@ def _reweighted(sample: Sample, view: PairwiseErrors) -> Reweighted:
 
 def _redrawn(sample: Sample, view: PairwiseErrors) -> Redrawn:
     """See `Reweighting`: random signs of rows, or of whole clusters."""
-    rows, own = _chosen(sample, int(view.params["kernel_rows"])), view.kernel.own
+    rows, own = _chosen(sample, int(view.params["kernel_rows"])), view.kernel.weights
     pairs = float(own.sum() ** 2 - own @ own)
 
     def draw(rng: np.random.Generator, draws: Any, size: int) -> PairwiseErrors:
@@ -217,14 +212,10 @@ def pairwise_errors(
     width = _bandwidth(p) if kernel_bandwidth is None else kernel_bandwidth
     if not (isinstance(width, int | float) and 0 < width < np.inf):
         raise OptionError(f"'kernel_bandwidth' must be a number above 0, got {width!r}.")
-    own = None if sample.weights is None else sample.weights[rows]
+    own = sample.row_weights[rows]
     matrix = _KernelRows(p, data.labels[rows], kernel, float(width), own)
-    if own is None:
-        total = sum(float(block.sum()) for _, block in matrix.blocks())
-        pairs = float(m * (m - 1))
-    else:
-        total = sum(float(own[some] @ block @ own) for some, block in matrix.blocks())
-        pairs = float(own.sum() ** 2 - own @ own)
+    total = sum(float(own[some] @ block @ own) for some, block in matrix.blocks())
+    pairs = float(own.sum() ** 2 - own @ own)
     value = total / pairs if pairs > 1e-9 else np.nan
     params = {
         "kernel": kernel,

@@ -270,25 +270,17 @@ class RowSums:
 
     Parameters
     ----------
-    cell : ndarray of int, shape (e,)
-        The cell of each entry.
+    cell : ndarray of int, shape (n,)
+        The cell of each row.
     cells : int
         C, the number of cells.
-    *columns : ndarray, shape (e,), or None
+    *columns : ndarray, shape (n,), or None
         Values to be summed; None stands for 1.
-    row : ndarray of int, shape (e,), optional
-        The row of each entry; if left out, every row has one entry, in order.
     """
 
-    def __init__(
-        self,
-        cell: IntArray,
-        cells: int,
-        *columns: FloatArray | None,
-        row: IntArray | None = None,
-    ) -> None:
+    def __init__(self, cell: IntArray, cells: int, *columns: FloatArray | None) -> None:
         self._shape = len(columns), cells
-        self._cell, self._row, self._columns = cell, row, columns
+        self._cell, self._columns = cell, columns
         self._tables: dict[RowDraws | None, tuple[Any, ...]] = {}
 
     def __call__(self, weights: RowWeights) -> FloatArray:
@@ -316,22 +308,18 @@ class RowSums:
     def _entries(self, column: FloatArray | None, weights: FloatArray | None) -> FloatArray | None:
         if weights is None:
             return column
-        own = weights if self._row is None else weights[self._row]
-        return own if column is None else own * column
+        return weights if column is None else weights * column
 
     def _table(
         self, column: FloatArray | None, rows: RowDraws | None, weights: RowWeights
     ) -> FloatArray | csr_array:
         """Matrix that multiplies the weights of the rows or of their groups, shape (C, n) or (C, G)."""
         cells = self._shape[1]
-        at = self._row
         values, width = column, weights.shape[0]
+        at: IntArray = np.arange(self._cell.size)
         if rows is not None:
             values, width = self._entries(column, rows.weights), rows.groups
-            if rows.group is not None:
-                at = rows.group if at is None else rows.group[at]
-        if at is None:
-            at = np.arange(self._cell.size)
+            at = at if rows.group is None else rows.group
         if cells * width <= _PLAIN_CELLS and cells * width <= 4 * at.size:
             flat = self._cell.astype(np.intp) * width + at
             return np.bincount(flat, values, minlength=cells * width).reshape(cells, width) * 1.0
@@ -359,7 +347,6 @@ class HitSums:
         self._score = events.score.astype(np.float64)
         self._hits = RowSums(cell, cells, None)
         self._residual = RowSums(cell, cells, events.hit - self._score)
-        self._expected: FloatArray | None = None
         self._cumulants: FloatArray | None = None
         self._cell, self._cells = cell, cells
 
@@ -369,20 +356,13 @@ class HitSums:
         Without clusters, up to `MOST_GROUPS` rows are redrawn one by one. With more, the weighted hits of a cell are
         drawn as a shifted gamma variable with their mean, variance and skewness.
         """
-        if rows.cluster is not None:
-            mean = self._expected_hits(rows)
-            return np.asarray(mean[:, None] + self._residual(rows.signs(rng, size))[0])
-        if rows.groups == rows.n:
+        if rows.cluster is None and rows.groups == rows.n:
             hits = (rng.random((self._score.size, size)) < self._score[:, None]).astype(np.float64)
             return np.asarray(self._hits(rows.of_rows(hits))[0])
         mean, variance, third = self._cumulants_of(rows)
+        if rows.cluster is not None:
+            return np.asarray(mean[:, None] + self._residual(rows.signs(rng, size))[0])
         return p_values.draws(rng, mean, variance, third, size)
-
-    def _expected_hits(self, rows: RowDraws) -> FloatArray:
-        """Weighted sum of the scores of each cell, shape (C,)."""
-        if self._expected is None:
-            self._expected = RowSums(self._cell, self._cells, self._score).once(rows.weights)[0]
-        return self._expected
 
     def _cumulants_of(self, rows: RowDraws) -> FloatArray:
         """Mean, variance and third cumulant of the weighted hits of each cell, shape (3, C)."""
