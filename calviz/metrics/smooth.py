@@ -15,8 +15,7 @@ from calviz.core.entry_specs import Redrawn, Reweighted, metric, needs_rows, rew
 from calviz.core.errors import OptionError
 from calviz.sample import cell_bounds
 from calviz.sample.caches import once_per_view
-from calviz.sample.class_columns import row_counts
-from calviz.sample.draws import RowWeights, rows_of
+from calviz.sample.draws import RowWeights, row_counts, rows_of
 from calviz.sample.sample import Sample, full_predictions
 from calviz.sample.step_views import (
     NARROWEST,

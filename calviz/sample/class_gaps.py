@@ -33,10 +33,9 @@ from calviz.core.errors import NotAvailable
 from calviz.core.p_values import above, middle, middle_of_mean
 from calviz.core.predictions import Predictions
 from calviz.core.words import counted
-from calviz.sample.error_bars import class_level
+from calviz.sample.error_bars import FEWEST_CLUSTERS, class_level
 from calviz.sample.one_vs_rest import class_samples
 from calviz.sample.sample import Sample, full_predictions, predicted_classes
-from calviz.sample.slices import FEWEST_CLUSTERS
 from calviz.sample.true_classes import true_class_errors_of_sample
 
 ClassView = Literal["predicted-class", "true-class", "one-vs-rest"]

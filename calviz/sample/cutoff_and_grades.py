@@ -25,9 +25,9 @@ from calviz.core.predictions import Dataset, Predictions
 from calviz.core.row_columns import Factor
 from calviz.core.words import counted
 from calviz.sample.draws import HitSums, RowSums, RowWeights
+from calviz.sample.error_bars import FEWEST_CLUSTERS
 from calviz.sample.sample import Sample
 from calviz.sample.slices import (
-    FEWEST_CLUSTERS,
     counts_as,
     no_group_column,
     slice_sums,

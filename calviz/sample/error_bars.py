@@ -23,6 +23,8 @@ E = TypeVar("E", float, FloatArray)
 #: Default level of intervals, and default number of resamples for intervals and noise floors.
 LEVEL = 0.95
 RESAMPLES = 1_000
+#: Slices, grades and classes with fewer clusters are not tested: their variance is hardly known.
+FEWEST_CLUSTERS = 8
 
 
 class Interval(NamedTuple):

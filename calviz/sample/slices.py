@@ -26,7 +26,7 @@ from calviz.core.predictions import Dataset
 from calviz.core.profile import Profile
 from calviz.core.row_columns import Factor
 from calviz.core.words import counted, percent, points, shorten
-from calviz.sample.error_bars import SLICES, Interval
+from calviz.sample.error_bars import FEWEST_CLUSTERS, SLICES, Interval
 from calviz.sample.metric_results import Displayed, Summary
 from calviz.sample.sample import Sample, Where
 
@@ -401,8 +401,6 @@ def _adjusted(measured: list[Slice]) -> tuple[Slice, ...]:
 
 # ---- Sums and tests
 
-#: A slice with fewer clusters is not tested: the variance is hardly known.
-FEWEST_CLUSTERS = 8
 #: Tails up to this, of either side, are those of the convolved weights.
 _SMALL = 0.05
 #: Tails below this are known only to be so small.

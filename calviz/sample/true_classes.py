@@ -22,13 +22,17 @@ from calviz.core.entry_specs import Redrawn, Reweighted, reweighted_by, takes_we
 from calviz.core.errors import NotAvailable
 from calviz.core.events import CellEvents, assign, check_bins, equal_width_edges
 from calviz.core.predictions import Predictions
-from calviz.sample.class_columns import LABEL_COST, ROW_COST, Redraws, redrawn_labels, redraws
 from calviz.sample.draws import (
+    LABEL_COST,
+    ROW_COST,
+    Redraws,
     RowTable,
     RowTables,
     RowWeights,
     affordable,
     in_parts,
+    redrawn_labels,
+    redraws,
     resample_cells,
     table_of_rows,
 )
