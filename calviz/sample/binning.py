@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, ClassVar, NamedTuple, Self
@@ -35,7 +35,7 @@ from calviz.core.events import (
 from calviz.core.p_values import clopper_pearson
 from calviz.sample.caches import latest, once_per_view
 from calviz.sample.draws import HitSums, RowSums, RowWeights, resample_cells, resample_rows
-from calviz.sample.error_bars import LEVEL, Interval
+from calviz.sample.error_bars import LEVEL, Interval, sums_by_cluster
 
 #: Up to this many rows, resampling draws single rows and is exact.
 EXACT_BINNING_ROWS = 1_000
@@ -500,31 +500,14 @@ def effective_rows(
     residual -= quotient(total(own), mass, otherwise=0.0)[bin_of]
     if weights is not None:
         residual *= weights
-    squares, clusters_of_bin = np.zeros(bins), np.zeros(bins)
-    for m, rows_inside in enumerate(_rows_of_bins(bin_of, bins)):
-        # One sum per cluster in each bin; clusters are renumbered where a bin has few rows.
-        clusters, residuals_inside = cluster[rows_inside], residual[rows_inside]
-        if 8 * clusters.size < int(cluster.max()):
-            clusters = np.unique(clusters, return_inverse=True)[1]
-        sums = np.bincount(clusters, residuals_inside)
-        squares[m] = sums @ sums
-        clusters_of_bin[m] = np.count_nonzero(np.bincount(clusters))
+    pair_bin, (sums,) = sums_by_cluster(bin_of, cluster, residual)
+    squares = np.bincount(pair_bin, sums**2, minlength=bins)
+    clusters_of_bin = np.bincount(pair_bin, minlength=bins)
     spread = squares * clusters_of_bin / np.maximum(clusters_of_bin - 1, 1)
     alone = total(residual**2)
     # A single cluster is one observation; without any spread the number of rows stays as it is.
     effective = rows * quotient(alone, spread, otherwise=1.0)
     return np.where(clusters_of_bin == 1, 1.0, np.clip(effective, 1.0, np.maximum(rows, 1.0)))
-
-
-def _rows_of_bins(bin_of: IntArray, bins: int) -> Iterator[IntArray | slice]:
-    """Yield the rows of each bin."""
-    if bins == 1:
-        yield slice(None)
-        return
-    small = bin_of.astype(np.min_scalar_type(bins))  # sorted by radix
-    order = np.argsort(small, kind="stable")
-    ends = np.cumsum(np.bincount(bin_of, minlength=bins))
-    yield from np.split(order, ends[:-1])
 
 
 # ---- Bins off beyond noise

@@ -33,7 +33,7 @@ from calviz.core.errors import NotAvailable
 from calviz.core.p_values import above, middle, middle_of_mean
 from calviz.core.predictions import Predictions
 from calviz.core.words import counted
-from calviz.sample.error_bars import FEWEST_CLUSTERS, class_level
+from calviz.sample.error_bars import FEWEST_CLUSTERS, class_level, sums_by_cluster
 from calviz.sample.one_vs_rest import class_samples
 from calviz.sample.sample import Sample, full_predictions, predicted_classes
 from calviz.sample.true_classes import true_class_errors_of_sample
@@ -487,12 +487,9 @@ def predicted_class_intervals(sample: Sample, *, level: float) -> ClassEnds:
     """
     events, winner = sample.top_scored, winners(sample)
     classes = sample.data.n_classes or int(winner.max()) + 1
-    cluster, clusters, weights = _rows(sample)
+    cluster, _, weights = _rows(sample)
     residual = weights * (events.score.astype(np.float64) - events.hit)
-    # Only pairs of class and cluster that have rows.
-    pair, at = np.unique(winner.astype(np.int64) * clusters + cluster, return_inverse=True)
-    of_class = (pair // clusters).astype(np.intp)
-    sums, mass = np.bincount(at, residual), np.bincount(at, weights)
+    of_class, (sums, mass) = sums_by_cluster(winner, cluster, residual, weights)
 
     def total(values: npt.ArrayLike | None) -> FloatArray:
         return np.bincount(of_class, values, minlength=classes).astype(np.float64)

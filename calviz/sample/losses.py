@@ -138,13 +138,13 @@ class Cumulants(NamedTuple):
 class RandomLabels:
     """The mean loss if every label were drawn from the probabilities of its own row.
 
-    `weights`, shape (n,), are the weights of the rows, with a mean of 1; if `counted`, they are the numbers of rows that each
-    row stands for.
+    `weights`, shape (n,), are the weights of the rows, with a mean of 1 (all 1 without weights); if `counted`, they are the numbers
+    of rows that each row stands for.
     """
 
     probs: FloatArray
     loss: LossPerClass
-    weights: FloatArray | None = None
+    weights: FloatArray
     counted: bool = False
 
     def draw(self, rng: np.random.Generator, resamples: int) -> FloatArray:
@@ -162,9 +162,7 @@ class RandomLabels:
         total = np.zeros(resamples)
         for rows in row_blocks(self.probs):
             block = self.probs[rows].astype(np.float64)
-            all_losses = self.loss(block)
-            if self.weights is not None:
-                all_losses = all_losses * self.weights[rows, None]
+            all_losses = self.loss(block) * self.weights[rows, None]
             for losses, upto in zip(all_losses, np.cumsum(_weights(block), 1), strict=True):
                 # The last sum is 1 up to rounding; the draw must stay inside it.
                 label = np.searchsorted(upto[:-1], rng.random(resamples), side="right")
@@ -189,16 +187,13 @@ class RandomLabels:
             variance = np.einsum("ij,ij->i", weights, losses)
             weights *= losses
             third = np.einsum("ij,ij->i", weights, losses)
-            if self.weights is not None:
-                w = self.weights[rows]
-                again = 1.0 if self.counted else w
-                mean, variance, third = mean * w, variance * w * again, third * w * again**2
+            w = self.weights[rows]
+            again = 1.0 if self.counted else w
+            mean, variance, third = mean * w, variance * w * again, third * w * again**2
             parts.append(tuple(float(c.sum(dtype=np.float64)) for c in (mean, variance, third)))
 
         for_row_blocks(self.probs, work, block_bytes=1 << 17)
-        n = self.probs.shape[0]
-        if self.counted and self.weights is not None:
-            n = int(self.weights.sum())
+        n = float(self.weights.sum()) if self.counted else self.probs.shape[0]
         total = [math.fsum(part) for part in zip(*parts, strict=True)]
         return Cumulants(*(value / n**power for power, value in enumerate(total, 1)))
 
@@ -351,7 +346,7 @@ def _of_rows(
 
     # Weights have a mean of 1.
     mean = mean_of(None) if weights is None else weights @ of_each().astype(np.float64) / data.n
-    return MeanLoss(np.asarray(mean), of_each, RandomLabels(data.probs, loss, weights))
+    return MeanLoss(np.asarray(mean), of_each, RandomLabels(data.probs, loss, sample.row_weights))
 
 
 def _log_losses(block: FloatArray, least: float) -> FloatArray:
