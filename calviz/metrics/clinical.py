@@ -14,7 +14,7 @@ from calviz.core.blocks import FloatArray, IntArray, quotient
 from calviz.core.entry_specs import metric
 from calviz.core.events import assign, equal_width_edges
 from calviz.core.probabilities import EPSILON
-from calviz.sample import logistic_curves
+from calviz.sample import cell_bounds, logistic_curves
 from calviz.sample.binning import BinSums
 from calviz.sample.caches import once_per_view
 from calviz.sample.logistic_curves import FlexibleKind, fitted_curve
@@ -253,6 +253,11 @@ def _of_intercept(view: Steps, level: float) -> tuple[float, float] | None:
     return (low, high) if low < high else None
 
 
+def _bound_of_intercept(sample: Sample, view: Steps) -> float:
+    value = float(logistic_curves.intercept(view))
+    return cell_bounds.of_intercept(sample, value, logistic_curves.floor(view))
+
+
 @_validation(
     label="Calibration in the large",
     direction="zero",
@@ -261,6 +266,7 @@ def _of_intercept(view: Steps, level: float) -> tuple[float, float] | None:
     reference="Cox 1958; Van Calster et al. 2019",
     undefined="undefined: all rows are hits, or none is.",
     closed_interval=_of_intercept,
+    bound=_bound_of_intercept,
 )
 def calibration_in_the_large(view: Steps) -> FloatArray:
     """Intercept of the logistic recalibration with its slope fixed at 1: below 0 the scores are too high on average, above 0 too low.
@@ -428,6 +434,11 @@ def _floor(view: Steps) -> Mapping[str, float]:
     return {"floor": least} if least > EPSILON else {}
 
 
+def _bounds(sample: Sample, view: Steps) -> tuple[float, float]:
+    least, theta = logistic_curves.floor(view), logistic_curves.fit(view)
+    return cell_bounds.of_line(sample, theta, least)
+
+
 def wald_interval(coefficient: int) -> Callable[[Steps, float], tuple[float, float] | None]:
     """Return the function that computes the Wald interval of the intercept (0) or the slope (1)."""
 
@@ -452,6 +463,7 @@ _logistic = partial(
     formula=r"b:\; \mathrm{logit}\,P(h=1) = a + b\,\mathrm{logit}\,s",
     tail="equal-tailed",
     closed_interval=wald_interval(1),
+    bound=lambda sample, view: _bounds(sample, view)[1],
 )
 def calibration_slope(view: Steps) -> FloatArray:
     """Slope of the logistic recalibration of the scores: 1 if calibrated, below 1 if too extreme (overconfident), above 1 if too moderate.
@@ -470,6 +482,7 @@ def calibration_slope(view: Steps) -> FloatArray:
     direction="zero",
     formula=r"a:\; \mathrm{logit}\,P(h=1) = a + b\,\mathrm{logit}\,s",
     closed_interval=wald_interval(0),
+    bound=lambda sample, view: _bounds(sample, view)[0],
 )
 def calibration_intercept(view: Steps) -> FloatArray:
     """Intercept of the logistic recalibration, fitted together with the slope: 0 if calibrated.

@@ -11,12 +11,14 @@ from collections.abc import Callable
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
+from scipy.special import expit, logit
 
 from calviz.core.blocks import BoolArray, FloatArray, IntArray, quotient
 from calviz.core.entry_specs import Metric, takes_weights
 from calviz.core.events import ROUNDING, CellEvents
 from calviz.core.probabilities import LOG_FLOOR
 from calviz.core.row_columns import FINE_CELLS
+from calviz.core.temperature import UNDERFLOW
 from calviz.sample.binning import BinSums
 from calviz.sample.losses import MeanLoss
 from calviz.sample.sample import Sample
@@ -230,6 +232,12 @@ def of_smoothed(sample: Sample, view: Any, error: FloatArray) -> float:
 # hits may come first, last, or anywhere between.
 
 
+#: Lower limit for denominators and for arguments of logarithms.
+_TINY = 1e-300
+#: A change of the log-odds by this changes the weight p (1 - p) of a row in a logistic fit by a factor of at most about 1.1.
+_NEAR = 0.1
+
+
 class _RankedCells(NamedTuple):
     """Cells from the largest score down, shape (cells,) each: rows and errors kept before each cell, and hits and misses in it."""
 
@@ -379,11 +387,88 @@ def of_log(sample: Sample) -> float:
     return float(counts[several] @ np.log(np.maximum(true, least) / nearer)) / sample.data.rows
 
 
+def of_intercept(sample: Sample, value: float, least: float) -> float:
+    """Bound of the intercept with slope 1: it falls with every score, so that all lowest and all highest scores give its limits.
+
+    Scores are clipped to ``[least, 1 - least]``.
+    """
+    log_odds = _log_odds(sample, least)
+    if log_odds is None or not math.isfinite(value):
+        return math.nan
+    (low, _, high), counts, hit = log_odds
+    hits = float(counts @ hit)
+
+    def solved(x: FloatArray) -> float:
+        a = value
+        for _ in range(60):
+            p = expit(a + x)
+            step = (float(counts @ p) - hits) / max(float(counts @ (p * (1 - p))), _TINY)
+            a -= min(max(step, -3.0), 3.0)
+            if abs(step) < 1e-12 * (1 + abs(a)):
+                break
+        return a
+
+    return max(solved(low) - value, value - solved(high), 0.0) + 1e-10 * (1 + abs(value))
+
+
+def of_line(sample: Sample, theta: FloatArray, least: float) -> tuple[float, float]:
+    """Bounds of intercept and slope (`theta`, shape (2,)) of the logistic line; nan where none is known.
+
+    Scores are clipped to ``[least, 1 - least]``. At the optimum for the cells, the gradient for the rows is at most g, as
+    each residual and each log-odds lie between those at the ends of the cell. With H a lower bound of the rows' Hessian
+    on the way to their optimum, this optimum is no further away than ``sqrt((H^-1)_jj max g' H^-1 g)``.
+    """
+    none = math.nan, math.nan
+    log_odds = _log_odds(sample, least)
+    if log_odds is None or not np.isfinite(theta).all():
+        return none
+    (low, x, high), counts, hit = log_odds
+    a, b = (float(v) for v in theta)
+    p, ends = expit(a + b * x), (expit(a + b * low), expit(a + b * high))
+    moved = np.maximum(*(np.abs(end - p) for end in ends))
+    away = np.maximum(high - x, x - low)
+    residual = np.maximum(*(np.abs(hit - end) for end in ends))
+    gradient = np.array([counts @ moved, counts @ (away * residual + np.abs(x) * moved)])
+    weight = counts * p * (1 - p)
+    near = np.abs(b) * away <= _NEAR
+    weight, x, away = weight[near], x[near], away[near]
+    # (u + v)^2 is at least u^2 / 2 - v^2; the exponential factors allow for the change of the weights.
+    curvature = np.array([[weight.sum(), weight @ x], [weight @ x, weight @ x**2]])
+    curvature *= math.exp(-2 * _NEAR) / 2
+    curvature[1, 1] -= math.exp(2 * _NEAR) * float(weight @ away**2)
+    if not (np.linalg.eigvalsh(curvature) > 0).all():
+        return none
+    inverse = np.linalg.inv(curvature)
+    corners = gradient * np.array([[1.0, 1.0], [1.0, -1.0]])
+    reach = float(np.einsum("ij,jk,ik->i", corners, inverse, corners).max())
+    bound = np.sqrt(np.diag(inverse) * reach)
+    if bound[0] + bound[1] * float(np.abs(x).max(initial=0.0)) > _NEAR:
+        return none
+    rounding = 1e-9 * (1 + np.abs(theta))
+    return float(bound[0] + rounding[0]), float(bound[1] + rounding[1])
+
+
 def _events(sample: Sample) -> tuple[CellEvents, FloatArray]:
     events, counts = sample.scored, sample.weights
     assert isinstance(events, CellEvents)
     assert counts is not None
     return events, counts
+
+
+def _log_odds(
+    sample: Sample, least: float
+) -> tuple[tuple[FloatArray, FloatArray, FloatArray], FloatArray, BoolArray] | None:
+    """Log-odds of the lowest, the mean and the highest score of each cell, with their rows and hits.
+
+    None where the zero floor depends on single rows.
+    """
+    events, counts = _events(sample)
+    ends = np.concatenate([events.low, 1 - events.high])
+    if (ends <= 0).any() and ends.min(where=ends > 0, initial=1.0) < UNDERFLOW:
+        return None
+    scores = (events.low, events.score.astype(np.float64), events.high)
+    low, middle, high = (logit(np.clip(score, least, 1 - least)) for score in scores)
+    return (low, np.clip(middle, low, high), high), counts, events.hit
 
 
 # ---- Kernel densities

@@ -69,6 +69,7 @@ def test_every_metric_that_is_offered_is_that_of_the_rows(make, reduction):
         else:
             assert off <= max(SHARE * abs(value), DIFFERENCE), key
     bounds = {key: evaluation[key].bound for key in offered}
+    assert bounds["calibration_slope"] < 0.005
     assert bounds["aurc"] < 1e-4
     assert bounds["kde_ece"] < 1e-5
     assert bounds["brier_miscalibration"] < 1e-4
