@@ -14,7 +14,7 @@ from calviz.core.blocks import FloatArray, IntArray, quotient
 from calviz.core.entry_specs import metric
 from calviz.core.events import assign, equal_width_edges
 from calviz.core.probabilities import EPSILON
-from calviz.sample import cell_bounds, logistic_curves
+from calviz.sample import cell_bounds, cell_bounds_of_bins, logistic_curves
 from calviz.sample.binning import BinSums
 from calviz.sample.caches import once_per_view
 from calviz.sample.logistic_curves import FlexibleKind, fitted_curve
@@ -395,6 +395,10 @@ def groups(sample: Sample, *, groups: int = 10) -> BinSums:
     return bin_sums(sample, bins=groups, scheme="equal-mass")
 
 
+def _of_chi_squared(sample: Sample, view: BinSums) -> float:
+    return cell_bounds_of_bins.of_chi_squared(sample, view, hosmer_lemeshow(view))
+
+
 def _hosmer_lemeshow_p(view: BinSums) -> Mapping[str, float]:
     used = int((view.count > 0).sum())
     value = float(hosmer_lemeshow(view))
@@ -410,6 +414,7 @@ def _hosmer_lemeshow_p(view: BinSums) -> Mapping[str, float]:
     reference="Hosmer & Lemeshow 1980",
     view=groups,
     details=_hosmer_lemeshow_p,
+    bound=_of_chi_squared,
     undefined=(
         "undefined: the scores of a group are all exactly 0 or all exactly 1, and hits say otherwise."
     ),

@@ -68,7 +68,8 @@ def _any_cut(sample: Sample, view: BinSums) -> bool:
     """Whether an edge of the bins, or of the equal-mass bins that the rows would have, lies inside a cell."""
     if view.params.get("scheme") == "equal-mass":
         table = sample.view(cell_table)
-        return bool(cuts_inside(table, int(view.params["bins"])).inside.any())
+        bins = int(view.params["bins"])
+        return bool(table.low.size) and bool(cuts_inside(table, bins).inside.any())
     events = sample.scored
     assert isinstance(events, CellEvents)
     return events.cut_by(view.edges)
@@ -162,13 +163,7 @@ _GAUSSIAN_MOVE = math.sqrt(2 / math.pi)
 
 
 def of_binned(sample: Sample, view: BinSums) -> float:
-    """Bound of a weighted mean of absolute gaps: rows of a cell that is cut may be in the bin on either side, which changes both gaps."""
-    if view.params.get("scheme") == "equal-mass":
-        table = sample.view(cell_table)
-        cell, inside = cuts_inside(table, int(view.params["bins"]))
-        cut = np.unique(cell[inside])
-        # Whole bins may lie inside a cell, so that all its rows count: once in the bins of the profile, once in those of the rows.
-        return 2 * float((table.up + table.down)[cut].sum()) / sample.data.rows
+    """Bound of a weighted mean of absolute gaps: rows of a cell that move from one bin to the next change both gaps."""
     mixed = sample.view(mixed_cells)
     inner = view.edges[1:-1]
     first = np.searchsorted(inner, mixed.low, side="left")
