@@ -151,6 +151,7 @@ def comparisons(data, name, repeats):
         ("kuiper", {"ks": ours(data, "ks")}, "nearly that of KS"),
         ("atb", {}, ""),
         ("tcal", {}, ""),
+        ("nll_calibration_all", {}, ""),
         ("aurc", {}, ""),
         ("ece_sweep", {}, ""),
         ("classwise_ece", {"loop": lambda: loop_class_ece(data)}, ">= 25x for 1,000 classes"),

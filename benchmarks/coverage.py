@@ -105,7 +105,7 @@ def keys_of(case):
     return tuple(key for key in KEYS if key not in WITHOUT_TRUTH.get(case, ()))
 
 
-def truth_of(case, keys_of=keys_of):
+def truth_of(case, keys_of=keys_of, rows=TRUTH_ROWS):
     """True values of the metrics: in closed form if there is one, otherwise from very many rows."""
     draw, reduction = CASES[case]
     models = TRUTH["simulated_binary"]["truth"]
@@ -155,7 +155,7 @@ def truth_of(case, keys_of=keys_of):
     if "skce" in keys_of(case) and "skce" not in truth:
         truth["skce"] = mean_skce(draw)
     if unknown := [key for key in keys_of(case) if key not in truth]:
-        many = draw(TRUTH_ROWS, np.random.default_rng(99))
+        many = draw(rows, np.random.default_rng(99))
         truth |= {r.key: r.value for r in calviz.evaluate(many, unknown, reduction=reduction)}
     return truth
 
@@ -207,7 +207,7 @@ def measure_sample(case, n, run, keys):
 
 def draw_turn(turn, keys_of=keys_of):
     """Draw samples of all cases and sizes."""
-    for case in filter(keys_of, CASES):
+    for case in CASES:
         keys = keys_of(case)
         if turn % CLASSWISE_EVERY:
             keys = [key for key in keys if key not in CLASSWISE]
@@ -245,19 +245,21 @@ def summary(rows, truth, key):
 
 def tables(by_case, keys=KEYS):
     """Tables of coverage, one per case and size, and one table of p-values."""
-    for (case, n), lines in by_case.items():
-        yield f"### {case}, n = {n:,}\n"
-        yield (
-            "| metric | samples | method | truth | mean estimate | truth covered by percentiles | "
-            "by the method of calviz | mean estimate covered | width |"
-        )
-        yield "|" + " --- |" * 9
-        for key, s in lines.items():
+    for case in CASES:
+        for n in SIZES:
+            lines = by_case[case, n]
+            yield f"### {case}, n = {n:,}\n"
             yield (
-                f"| {key} | {s['runs']} | {s['method']} | {s['truth']:.4g} | {s['mean']:.4g} | {s['plain']:.0f} % | "
-                f"{s['own']:.0f} % | {s['expected']:.0f} % | {s['width']:.2f} |"
+                "| metric | samples | method | truth | mean estimate | truth covered by percentiles | "
+                "by the method of calviz | mean estimate covered | width |"
             )
-        yield ""
+            yield "|" + " --- |" * 9
+            for key, s in lines.items():
+                yield (
+                    f"| {key} | {s['runs']} | {s['method']} | {s['truth']:.4g} | {s['mean']:.4g} | {s['plain']:.0f} % | "
+                    f"{s['own']:.0f} % | {s['expected']:.0f} % | {s['width']:.2f} |"
+                )
+            yield ""
     yield "### p-values of the calibrated model\n"
     yield "| metric | " + " | ".join(f"p <= 0.05 and 0.5, n = {n:,}" for n in SIZES) + " |"
     yield "| --- |" + " --- |" * len(SIZES)
@@ -288,7 +290,7 @@ def results(rows, truth, keys_of, keys, script="coverage.py"):
             for key in keys_of(case)
             if (cell := summary(rows[case, n], truth[case][key], key))
         }
-        for case in filter(keys_of, CASES)
+        for case in CASES
         for n in SIZES
     }
     head = (

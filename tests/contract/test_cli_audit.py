@@ -41,6 +41,7 @@ ADDED_METRICS = set(
     """
     accuracy_at_coverage coverage_at_risk kuiper atb tcal ce_l1_unbiased
     nll_miscalibration nll_discrimination nll_uncertainty nll_calibration nll_refinement brier_calibration brier_refinement
+    nll_calibration_all nll_refinement_all brier_calibration_all brier_refinement_all
     auroc somers_d auprc net_benefit oe_ratio calibration_in_the_large
     unreliability discrimination_index quality_index nagelkerke_r2 emax eci
     """.split()
@@ -443,9 +444,12 @@ def test_real_files_give_every_metric_or_its_reason(name):
     missing = {key for key, value in record["metrics"].items() if value["value"] is None}
     assert all(record["metrics"][key]["reason"] for key in missing)
     whole = {"nll", "brier", "skce", "classwise_ece", "tace", "ks_classwise"}
+    all_classes = {key for key in record["metrics"] if key.endswith("_all")}
     # A group of scores that are all exactly 0 or 1 has no variance to divide by.
     known = {"adult/y_and_p.csv": {"hosmer_lemeshow"}}
-    assert missing == (whole if record["kind"] == "confidence" else known.get(name, set()))
+    expected = known.get(name, set()) | (all_classes if record["classes"] == 2 else set())
+    expected = whole | all_classes if record["kind"] == "confidence" else expected
+    assert missing == expected
     rows = sum(row["rows"] for row in record["classes_table"])
     assert rows == record["rows"]
 

@@ -136,6 +136,7 @@ DEPENDS_ON_N = {
     *("ece_sturges", "ece_equal_mass", "ece_debiased", "ece_sweep", "tace", "skce"),
     *("kde_ece", "kde_ece_l2", "spiegelhalter_z", "hosmer_lemeshow", "tcal"),
     *("nll_calibration", "nll_refinement", "brier_calibration", "brier_refinement"),
+    *("nll_calibration_all", "nll_refinement_all", "brier_calibration_all", "brier_refinement_all"),
     "ce_l1_unbiased",
     *("ici", "e50", "e90", "emax", "eci"),
     *("unreliability", "discrimination_index", "quality_index"),

@@ -25,6 +25,7 @@ from tests.inputs.simulated import draw_labels
 OWN_BINS = {"ece_equal_mass", "ece_debiased", "tace", "kde_ece", "kde_ece_l2", "ece_sturges"}
 NOT_PAIRED = """brier_uncertainty nll_uncertainty ece_sweep skce ks_classwise over_share under_share
     accuracy_at_coverage coverage_at_risk tcal nll_calibration nll_refinement brier_calibration brier_refinement ce_l1_unbiased
+    nll_calibration_all nll_refinement_all brier_calibration_all brier_refinement_all
     spiegelhalter_z hosmer_lemeshow calibration_slope calibration_intercept ici e50 e90
     emax eci oe_ratio calibration_in_the_large unreliability discrimination_index quality_index nagelkerke_r2""".split()
 
