@@ -6,7 +6,7 @@ import streamlit as st
 
 from calviz.app import models_compared, navigation, rows_shown
 from calviz.app.session import Settings, md
-from calviz.comparison.study_results import caution, headline
+from calviz.comparison.comparison_results import caution, headline
 
 
 def compare(chosen: Settings) -> None:

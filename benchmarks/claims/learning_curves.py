@@ -9,8 +9,7 @@ from scipy.special import expit, softmax
 
 from benchmarks.claims import simulation
 from calviz.comparison.fitting import make
-from calviz.comparison.learning_curves import learning_curve
-from calviz.comparison.study_results import SHARE, LearningCurve
+from calviz.comparison.learning_curves import SHARE, LearningCurve, learning_curve
 from calviz.core.entry_specs import RECALIBRATORS
 from calviz.core.predictions import Predictions
 

@@ -6,8 +6,7 @@ import numpy as np
 from scipy.special import expit, softmax
 
 from benchmarks.claims import simulation
-from calviz.comparison.over_time import over_time
-from calviz.comparison.study_results import OverTime
+from calviz.comparison.over_time import OverTime, over_time
 from calviz.core.entry_specs import METRICS
 from calviz.core.predictions import Predictions
 from calviz.data.any_size.profiling import profile

@@ -23,8 +23,7 @@ from calviz.app import (
 from calviz.app.jobs import Button, Job, LongWork, StateWords
 from calviz.app.selection import SliceRule
 from calviz.app.session import Settings, cached_results, look_at_slice, md
-from calviz.comparison.over_time import MIN_ROWS, over_time, values_of
-from calviz.comparison.study_results import EVERY, Every, OverTime
+from calviz.comparison.over_time import EVERY, MIN_ROWS, Every, OverTime, over_time, values_of
 from calviz.core.blocks import FloatArray, IntArray
 from calviz.core.entry_specs import METRICS, RANKED_BY, RECALIBRATORS
 from calviz.core.words import (

@@ -24,15 +24,22 @@ from calviz.app.jobs import Button, Job, LongWork, StateWords
 from calviz.app.open_files import OpenFile, OpenModel, all_models
 from calviz.app.session import Settings, md
 from calviz.app.tables_and_cards import comparison_cell, marked_table
-from calviz.comparison.compare_models import compare_methods, compare_models, same_rows
+from calviz.comparison.compare_models import (
+    ModelsByMethods,
+    compare_methods,
+    compare_models,
+    same_rows,
+)
 from calviz.comparison.comparison_results import (
     BASIS_WORDS,
     BEST_IN_WORDS,
     NOISELESS_WORDS,
+    Alignment,
     ComparisonColumn,
+    ModelComparison,
     marks_words,
+    ranked_by,
 )
-from calviz.comparison.study_results import Alignment, ModelComparison, ModelsByMethods, ranked_by
 from calviz.core.entry_specs import METRICS, QUOTED, RANKED_BY
 from calviz.core.predictions import Dataset
 from calviz.core.words import counted, distinct, full_sentence, listed

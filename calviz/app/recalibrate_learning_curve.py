@@ -11,8 +11,7 @@ import streamlit as st
 from calviz.app import fitting_choices, jobs, screen, session, tables_and_cards
 from calviz.app.jobs import Button, Job, LongWork, StateWords
 from calviz.app.session import Settings, md
-from calviz.comparison.learning_curves import learning_curve
-from calviz.comparison.study_results import LearningCurve
+from calviz.comparison.learning_curves import LearningCurve, learning_curve
 from calviz.core.entry_specs import METRICS, QUOTED
 from calviz.core.words import counted
 from calviz.figures.learning_curve import LearningCurves

@@ -47,9 +47,13 @@ from calviz.core.errors import NotAvailable, OptionError
 if TYPE_CHECKING:
     from calviz.comparison.arena_results import ResultTable
     from calviz.comparison.arena_sources import ArenaInput
-    from calviz.comparison.comparison_results import Comparison, MethodResult
+    from calviz.comparison.comparison_results import (
+        Alignment,
+        Comparison,
+        MethodResult,
+        ModelComparison,
+    )
     from calviz.comparison.rows import Division
-    from calviz.comparison.study_results import Alignment, ModelComparison
     from calviz.core.events import Reduction
     from calviz.data import LabelFile, Loaded, ReadingOptions
     from calviz.report.content import Origin, Subject

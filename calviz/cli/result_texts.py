@@ -50,7 +50,8 @@ from calviz.sample.slices import Slice, Slices
 from calviz.verdicts.evaluation import Evaluation, alone, missing, name_of, precision_words, remarks
 
 if TYPE_CHECKING:
-    from calviz.comparison.study_results import ModelComparison, OverTime
+    from calviz.comparison.comparison_results import ModelComparison
+    from calviz.comparison.over_time import OverTime
     from calviz.core.entry_specs import Conventions
     from calviz.core.profile import Profile
     from calviz.data import Loaded

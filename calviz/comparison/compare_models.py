@@ -4,20 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
-from typing import Any, Literal
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 
 from calviz.comparison.compare import carry_out
-from calviz.comparison.comparison_results import Comparison, MethodResult
+from calviz.comparison.comparison_results import (
+    Alignment,
+    Comparison,
+    MethodResult,
+    ModelComparison,
+    ModelResult,
+)
 from calviz.comparison.paired_differences import pair
 from calviz.comparison.rows import Division, Plan
-from calviz.comparison.study_results import Alignment, ModelComparison, ModelResult, ModelsByMethods
 from calviz.core.blocks import IntArray, Stopped, checkpoint
 from calviz.core.entry_specs import METRICS
-from calviz.core.errors import InputError, NotAvailable, OptionError
+from calviz.core.errors import InputError, NotAvailable, OptionError, needs
 from calviz.core.events import DEFAULT_BINS, Reduction, Scheme, bins_used
 from calviz.core.predictions import NO_IDENTIFIER, Dataset, Predictions, identifier_texts, with_rows
 from calviz.core.profile import Profile, dataset_of
@@ -25,6 +30,9 @@ from calviz.core.words import counted, listed, shorten
 from calviz.sample.error_bars import RESAMPLES
 from calviz.sample.sample import Sample, Where, rows_where
 from calviz.verdicts.analysis import evaluate
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 Models = Mapping[str, Dataset | Profile] | Sequence[Dataset | Profile]
 Progress = Callable[[str, int, int], object]
@@ -179,6 +187,44 @@ def _with_differences(
         },
         undefined=paired.undefined,
     )
+
+
+@dataclass(frozen=True, eq=False)
+class ModelsByMethods:
+    """Recalibrators compared for several models, on the same rows (Guo 2017, table 1).
+
+    Attributes
+    ----------
+    alignment : Alignment
+    models : mapping of str to Comparison
+    failures : mapping of str to str
+        Reason for each model that could not be compared.
+    """
+
+    alignment: Alignment
+    models: Mapping[str, Comparison]
+    failures: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def methods(self) -> tuple[str, ...]:
+        """Keys of all methods, in the order of the comparisons."""
+        return tuple(dict.fromkeys(key for c in self.models.values() for key in c.methods))
+
+    def frame(self, metric: str) -> pd.DataFrame:
+        """Return a table with one row per model and one column per method; ``nan`` where a method failed."""
+        needs("pandas")
+        import pandas as pd
+
+        return pd.DataFrame(
+            {
+                "model": name,
+                **{
+                    m.key: m.metrics[metric].value if metric in m.metrics else float("nan")
+                    for m in comparison
+                },
+            }
+            for name, comparison in self.models.items()
+        ).set_index("model")
 
 
 def compare_methods(

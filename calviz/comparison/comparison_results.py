@@ -1,13 +1,14 @@
-"""What a comparison of recalibrators returns, and the table that the app, the report and the terminal show of it."""
+"""What comparisons of recalibrators and of models return, and the table that the app, the report and the terminal show of them."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, TypeVar
 
+from calviz.core.claims import claim
 from calviz.core.entry_specs import (
     METRICS,
     RANKED_BY,
@@ -19,10 +20,10 @@ from calviz.core.entry_specs import (
 from calviz.core.errors import OptionError, needs
 from calviz.core.events import DEFAULT_BINS, Scheme
 from calviz.core.predictions import Dataset
-from calviz.core.words import bins_words, counted, shorten
+from calviz.core.words import bins_words, counted, listed, shorten
 from calviz.sample.error_bars import Interval
 from calviz.sample.metric_results import Displayed, MetricResult, Summary
-from calviz.verdicts.evaluation import Written
+from calviz.verdicts.evaluation import Written, value_text
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -132,8 +133,152 @@ class MethodResult:
         return not self.accuracy_preserving
 
 
+@dataclass(frozen=True)
+class ModelResult:
+    """The result of one model in a comparison.
+
+    Attributes
+    ----------
+    name : str
+    metrics : mapping of str to MetricResult
+        Empty if the model could not be evaluated.
+    reason : str or None
+        Why it could not.
+    best_share : mapping of str to float
+        Share of the resamples in which this model is best (ties are split).
+    """
+
+    name: str
+    metrics: Mapping[str, MetricResult] = field(default_factory=dict)
+    reason: str | None = None
+    best_share: Mapping[str, float] = field(default_factory=dict)
+
+    @property
+    def ok(self) -> bool:
+        """Whether it was evaluated."""
+        return self.reason is None
+
+
+R = TypeVar("R", bound=MethodResult | ModelResult)
+
+
+class Compared(Displayed, Generic[R]):
+    """Methods or models compared on the same rows; iterates over the results."""
+
+    directions: Mapping[str, str]
+    bins: int
+    scheme: Scheme
+    undefined: tuple[str, ...]
+    KIND: ClassVar[Literal["method", "model"]]
+
+    @property
+    def results(self) -> Mapping[str, R]:
+        """The results: `methods` by key, or `models` by name."""
+        results: Mapping[str, R] = getattr(self, f"{self.KIND}s")
+        return results
+
+    @property
+    def paired(self) -> Container[str]:
+        """Metrics with paired resamples."""
+        raise NotImplementedError
+
+    def tied_with_best(self, metric: str) -> tuple[str, ...]:
+        """Return the best by a metric with paired resamples, and those not told apart from it."""
+        raise NotImplementedError
+
+    @property
+    def bins_words(self) -> str:
+        """The bins in words: "15 equal-width bins"."""
+        return bins_words(self.bins, self.scheme)
+
+    def __getitem__(self, key: str) -> R:
+        try:
+            return self.results[key]
+        except KeyError:
+            keys = ", ".join(self.results)
+            raise OptionError(f"'{key}' is not in this comparison; it has {keys}.") from None
+
+    def __iter__(self) -> Iterator[R]:
+        return iter(self.results.values())
+
+    def __len__(self) -> int:
+        return len(self.results)
+
+    def summary(self) -> Summary:
+        """Summarise the result: the methods or models with the main metrics, and why some have none."""
+        columns = self.columns(METRICS.in_table("methods" if self.KIND == "method" else "models"))
+        return Summary(
+            title=f"of {counted(len(self), self.KIND)}",
+            header=(self.KIND, *(c.heading for c in columns)),
+            rows=tuple((k, *(c.text(k) for c in columns)) for k, r in self.results.items() if r.ok),
+            notes=tuple(f"{k}: {r.reason}" for k, r in self.results.items() if not r.ok),
+        )
+
+    def ranking(self, metric: str) -> tuple[str, ...]:
+        """Return the methods or models from the best to the worst value; those without a value are left out."""
+        if metric not in self.directions:
+            metrics = ", ".join(self.directions)
+            raise OptionError(f"'{metric}' is not in this comparison; it has {metrics}.")
+        return ordered(self._of(metric), self.directions[metric])
+
+    def _of(self, metric: str) -> dict[str, MetricResult]:
+        return {k: r.metrics[metric] for k, r in self.results.items() if metric in r.metrics}
+
+    @property
+    def without_differences(self) -> dict[str, str]:
+        """For each metric by which several are ordered, but that has no paired differences although others have: why."""
+        if not self.paired:
+            return {}
+        values = {key: len(self.ranking(key)) for key in self.directions if key not in self.paired}
+        return {key: self._why(key, count) for key, count in values.items() if count > 1}
+
+    def _why(self, key: str, count: int) -> str:
+        if key not in self.undefined:
+            return NOT_ALL if count < sum(r.ok for r in self) else NOT_RESAMPLED
+        _, _, when = METRICS[key].undefined.rstrip(".").partition(": ")
+        return f"{UNDEFINED} ({when})" if when else UNDEFINED
+
+    def column(
+        self, metric: str, results: Mapping[str, MetricResult] | None = None
+    ) -> ComparisonColumn:
+        """Return a metric as a column of a table.
+
+        Parameters
+        ----------
+        metric : str
+        results : mapping of str to MetricResult, optional
+            Values of a metric that was measured later.
+        """
+        results = self._of(metric) if results is None else results
+        tied = self.tied_with_best(metric) if metric in self.paired else ()
+        return ComparisonColumn.of(metric, results, tied)
+
+    def columns(self, metrics: Iterable[str]) -> tuple[ComparisonColumn, ...]:
+        """Return a column for each measured metric."""
+        return tuple(self.column(key) for key in metrics if key in self.directions)
+
+    def remarks(self, columns: Iterable[ComparisonColumn]) -> tuple[Remark, ...]:
+        """Return the remarks below a table: about values, missing differences, and why there is no result."""
+        reasons, labels = self.without_differences, dict[str, list[str]]()
+        remarks: list[Remark] = []
+        for column in columns:
+            for row, result in column.results.items():
+                if result.note:
+                    remarks.append(Remark("value", (row,), result.note, column.key))
+            if column.key in reasons:
+                labels.setdefault(reasons[column.key], []).append(METRICS[column.key].label)
+        for reason, named in labels.items():
+            subject = "it" if len(named) == 1 else "each"
+            text = f"{', '.join(named)}: no paired differences, as {subject} {reason}."
+            remarks.append(Remark("differences", (), text))
+        failed = (
+            Remark("failed", (k,), r.reason or "") for k, r in self.results.items() if not r.ok
+        )
+        return (*remarks, *failed)
+
+
 @dataclass(frozen=True, eq=False, repr=False)
-class Comparison(Displayed):
+class Comparison(Compared[MethodResult]):
     """Recalibrators compared on the same rows; iterates over the results.
 
     Attributes
@@ -185,36 +330,24 @@ class Comparison(Displayed):
     bins: int = DEFAULT_BINS
     scheme: Scheme = "equal-width"
     undefined: tuple[str, ...] = ()
+    KIND = "method"
 
     @property
-    def bins_words(self) -> str:
-        """The bins in words: "15 equal-width bins"."""
-        return bins_words(self.bins, self.scheme)
+    def paired(self) -> Container[str]:
+        """Metrics with paired resamples."""
+        return self.tied
 
-    def __getitem__(self, key: str) -> MethodResult:
-        try:
-            return self.methods[key]
-        except KeyError:
-            methods = ", ".join(self.methods)
-            raise OptionError(f"'{key}' is not in this comparison; it has {methods}.") from None
-
-    def __iter__(self) -> Iterator[MethodResult]:
-        return iter(self.methods.values())
-
-    def __len__(self) -> int:
-        return len(self.methods)
+    def tied_with_best(self, metric: str) -> tuple[str, ...]:
+        """Return the best method by a metric with paired resamples, and those not told apart from it: those of `tied`."""
+        return self.tied[metric]
 
     def summary(self) -> Summary:
         """Summarise the result: the advice, the methods with the main metrics, and why some failed."""
-        columns = self.columns(METRICS.in_table("methods"))
-        rows = [(m.key, *(c.text(m.key) for c in columns)) for m in self.ready]
         advice = self.advice
-        return Summary(
+        return replace(
+            super().summary(),
             title=f"of '{shorten(self.name)}': {counted(len(self), 'method')}, {self.rows_words()}",
             verdict="" if advice is None else f"{advice.headline}. {advice.reasons[0]}",
-            header=("method", *(c.heading for c in columns)),
-            rows=tuple(rows),
-            notes=tuple(f"{m.key}: {m.reason}" for m in self if not m.ok),
         )
 
     def rows_words(self, written: Callable[[str], str] = str) -> str:
@@ -250,45 +383,8 @@ class Comparison(Displayed):
         """Results of the methods that were fitted and judged."""
         return tuple(m for m in self if m.ok)
 
-    def ranking(self, metric: str) -> tuple[str, ...]:
-        """Return the methods from best to worst by a metric; those without a value are left out."""
-        if metric not in self.directions:
-            metrics = ", ".join(self.directions)
-            raise OptionError(f"'{metric}' is not in this comparison; it has {metrics}.")
-        return ordered(
-            {m.key: m.metrics[metric] for m in self if m.ok and metric in m.metrics},
-            self.directions[metric],
-        )
-
-    @property
-    def without_differences(self) -> dict[str, str]:
-        """For each metric by which several methods are ordered, but that has no differences although others have: why."""
-        values = {key: len(self.ranking(key)) for key in self.directions}
-        compared = sum(one.ok for one in self)
-        return why_no_differences(values, compared, self.tied, self.undefined)
-
-    def column(
-        self, metric: str, results: Mapping[str, MetricResult] | None = None
-    ) -> ComparisonColumn:
-        """Return a metric of the judged methods as a column of a table.
-
-        Parameters
-        ----------
-        metric : str
-        results : mapping of str to MetricResult, optional
-            Values by method, of a metric that was measured later.
-        """
-        if results is None:
-            results = {m.key: m.metrics[metric] for m in self.ready if metric in m.metrics}
-        return ComparisonColumn.of(metric, results, self.tied.get(metric, ()))
-
-    def columns(self, metrics: Iterable[str]) -> tuple[ComparisonColumn, ...]:
-        """Return a column for each measured metric."""
-        return tuple(self.column(key) for key in metrics if key in self.directions)
-
     def remarks(self, columns: Iterable[ComparisonColumn]) -> tuple[Remark, ...]:
         """Return the remarks below a table: about values, missing differences, exact zeros, failures, and warnings of the fits."""
-        shown = tuple(columns)
         zeros: dict[str, list[str]] = {}
         warnings: dict[str, list[str]] = {}
         for m in self.ready:
@@ -296,11 +392,11 @@ class Comparison(Displayed):
                 zeros.setdefault(sentence, []).append(m.key)
             for sentence in (*m.warnings, *m.trade_off()):
                 warnings.setdefault(sentence, []).append(m.key)
+        shared = super().remarks(columns)
         return (
-            *remarks_on_values(shown),
-            *remarks_on_differences(shown, self.without_differences),
+            *(remark for remark in shared if remark.kind != "failed"),
             *(Remark("zeros", tuple(keys), text) for text, keys in zeros.items()),
-            *(Remark("failed", (m.key,), m.reason or "") for m in self if not m.ok),
+            *(remark for remark in shared if remark.kind == "failed"),
             *(Remark("warning", tuple(keys), text) for text, keys in warnings.items()),
         )
 
@@ -388,6 +484,191 @@ class Guideline:
     def method(self) -> str | None:
         """The method that wins most often."""
         return next(iter(self.ranking), None)
+
+
+# ---- Models
+
+
+MatchedBy = Literal["identifier", "order"]
+
+
+@dataclass(frozen=True, eq=False)
+class Alignment:
+    """Models with the same rows and classes, in the same order.
+
+    Attributes
+    ----------
+    models : mapping of str to Predictions or ConfidencePredictions
+        Splits and groups are the same for all models.
+    by : {"identifier", "order"}
+        How the rows were matched.
+    notes : tuple of str
+        How the rows were matched, and what did not match, in sentences.
+    """
+
+    models: Mapping[str, Dataset]
+    by: MatchedBy
+    notes: tuple[str, ...]
+
+    @property
+    def rows(self) -> int:
+        """Number of rows of each model."""
+        return next(iter(self.models.values())).n
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ModelComparison(Compared[ModelResult]):
+    """Models compared on the same rows; iterates over the results.
+
+    Attributes
+    ----------
+    alignment : Alignment
+        The models, on the compared rows.
+    split : str or None
+    reduction : str
+    seed : int
+    models : mapping of str to ModelResult
+    directions : mapping of str to str
+        For each metric, what is better: "lower", "higher", "zero" or "one", or "none".
+    pairs : mapping of str to mapping of (str, str) to Difference
+        For each metric with paired resamples: the first model minus the second; verdicts are adjusted for all pairs.
+    bins, scheme : int and str
+        Number and scheme of the bins of the binned metrics.
+    undefined : tuple of str
+        Metrics that could be resampled, but have no value on some resampled or simulated rows.
+    """
+
+    alignment: Alignment
+    split: str | None
+    reduction: str
+    seed: int
+    models: Mapping[str, ModelResult]
+    directions: Mapping[str, str]
+    pairs: Mapping[str, Mapping[tuple[str, str], Difference]] = field(default_factory=dict)
+    bins: int = DEFAULT_BINS
+    scheme: Scheme = "equal-width"
+    undefined: tuple[str, ...] = ()
+    KIND = "model"
+
+    @property
+    def rows(self) -> int:
+        """Number of compared rows."""
+        return self.alignment.rows
+
+    def summary(self) -> Summary:
+        """Summarise the result: the models with the main metrics."""
+        shared = super().summary()
+        of = f"{counted(self.rows, 'row')}, {shorten(self.reduction)}"
+        return replace(shared, title=f"{shared.title}: {of}")
+
+    def difference(self, metric: str, one: str, other: str) -> Difference | None:
+        """Return the metric of `one` minus that of `other`; None without paired resamples."""
+        pairs = self.pairs.get(metric, {})
+        if (one, other) in pairs:
+            return pairs[one, other]
+        return pairs[other, one].turned if (other, one) in pairs else None
+
+    @property
+    def paired(self) -> Container[str]:
+        """Metrics with paired resamples."""
+        return self.pairs
+
+    def ranks(self, metric: str) -> dict[str, int]:
+        """Return the rank of each model, best value first: 1 plus the number of models that are better beyond noise.
+
+        Empty for metrics without paired resamples.
+        """
+        order = self.ranking(metric)
+        if metric not in self.pairs:
+            return {}
+        ranks: dict[str, int] = {}
+        for at, name in enumerate(order):
+            ahead = (self.difference(metric, better, name) for better in order[:at])
+            ranks[name] = 1 + sum(d is not None and d.verdict == "better" for d in ahead)
+        return ranks
+
+    def tied_with_best(self, metric: str) -> tuple[str, ...]:
+        """Return the model with the best value, and those not told apart from it."""
+        order = self.ranking(metric)
+        differences = (self.difference(metric, order[0], name) for name in order[1:])
+        return order[:1] + tuple(
+            name
+            for name, d in zip(order[1:], differences, strict=True)
+            if d is None or d.verdict != "better"
+        )
+
+    def frame(self) -> pd.DataFrame:
+        """Return a table with one row per model: its metrics, or the reason if it has none."""
+        needs("pandas")
+        import pandas as pd
+
+        return pd.DataFrame(
+            {
+                "model": m.name,
+                **{key: result.value for key, result in m.metrics.items()},
+                "reason": m.reason,
+            }
+            for m in self
+        ).set_index("model")
+
+    def differences(self, reference: str) -> pd.DataFrame:
+        """Return a table with one row per metric and other model: its value minus that of `reference`, with the interval."""
+        needs("pandas")
+        import pandas as pd
+
+        rows = []
+        for metric in self.pairs:
+            for m in self:
+                d = self.difference(metric, m.name, reference) if m.name != reference else None
+                if d is not None:
+                    low, high = d.interval
+                    rows.append((metric, m.name, reference, d.value, low, high, d.verdict))
+        columns = ["metric", "model", "reference", "difference", "low", "high", "verdict"]
+        return pd.DataFrame(rows, columns=columns)
+
+
+def ranked_by(comparison: ModelComparison) -> tuple[str, ...]:
+    """Return the metrics that can rank the models, the default first; empty without paired resamples."""
+    keys = [key for key in comparison.pairs if key != "error"]
+    return tuple(sorted(keys, key=lambda key: key != RANKED_BY))
+
+
+@claim(
+    "models-differ",
+    says="By Brier score, 'a' is best; b is not told apart from it; the other 2 are worse beyond noise",
+    chosen="the best model, and all pairs",
+    adjusted="max-T over the paired resamples of all pairs",
+)
+def headline(comparison: ModelComparison, metric: str) -> str:
+    """Say in one sentence which model is best."""
+    label = METRICS[metric].label
+    best, *tied = comparison.tied_with_best(metric)
+    value = value_text(metric, comparison[best].metrics[metric].value)
+    others = len(comparison.ranking(metric)) - 1 - len(tied)
+    text = f"By {label}, '{shorten(best, 30)}' is best ({value})"
+    if tied:
+        verb = "is" if len(tied) == 1 else "are"
+        text += f"; {listed(tied, limit=60)} {verb} not told apart from it"
+    if others:
+        text += (
+            f"; {'the other is' if others == 1 else f'the other {others:,} are'} worse beyond noise"
+        )
+    return f"{text}."
+
+
+def caution(comparison: ModelComparison, metric: str) -> str:
+    """Return a caution if the best calibrated model is less accurate than another, otherwise ""."""
+    if not METRICS[metric].of_calibration or "accuracy" not in comparison.pairs:
+        return ""
+    best, right = comparison.ranking(metric)[0], comparison.ranking("accuracy")[0]
+    difference = comparison.difference("accuracy", best, right) if best != right else None
+    if difference is None or difference.tied:
+        return ""
+    value = value_text("accuracy", comparison[best].metrics["accuracy"].value)
+    return (
+        f"Calibrated is not accurate: '{shorten(best, 30)}' is right in {value} of the rows, "
+        f"'{shorten(right, 30)}' in {value_text('accuracy', comparison[right].metrics['accuracy'].value)}."
+    )
 
 
 # ---- Differences
@@ -541,58 +822,6 @@ class Remark:
     of: tuple[str, ...]
     text: str
     metric: str | None = None
-
-
-def remarks_on_values(columns: Iterable[ComparisonColumn]) -> Iterator[Remark]:
-    """Yield the notes on values, column by column."""
-    for column in columns:
-        for row, result in column.results.items():
-            if result.note:
-                yield Remark("value", (row,), result.note, column.key)
-
-
-def why_no_differences(
-    values: Mapping[str, int], compared: int, paired: Container[str], undefined: Container[str]
-) -> dict[str, str]:
-    """Say why metrics have no paired differences; empty if no metric has any.
-
-    Parameters
-    ----------
-    values : mapping of str to int
-        How many of the compared items have a value, by metric; those with fewer than two are not ordered by it.
-    compared : int
-        Number of compared items that have values of some metrics.
-    paired : container of str
-        Metrics with differences.
-    undefined : container of str
-        Metrics that could be resampled, but have no value on some resampled or simulated rows.
-    """
-    if not paired:
-        return {}
-    return {
-        key: _undefined(key) if key in undefined else NOT_ALL if count < compared else NOT_RESAMPLED
-        for key, count in values.items()
-        if count > 1 and key not in paired
-    }
-
-
-def _undefined(key: str) -> str:
-    _, _, when = METRICS[key].undefined.rstrip(".").partition(": ")
-    return f"{UNDEFINED} ({when})" if when else UNDEFINED
-
-
-def remarks_on_differences(
-    columns: Iterable[ComparisonColumn], reasons: Mapping[str, str]
-) -> Iterator[Remark]:
-    """Yield a remark for each reason why columns have no differences (`why_no_differences`)."""
-    labels: dict[str, list[str]] = {}
-    for column in columns:
-        if column.key in reasons:
-            labels.setdefault(reasons[column.key], []).append(METRICS[column.key].label)
-    for reason, named in labels.items():
-        subject = "it" if len(named) == 1 else "each"
-        text = f"{', '.join(named)}: no paired differences, as {subject} {reason}."
-        yield Remark("differences", (), text)
 
 
 # ---- Captions

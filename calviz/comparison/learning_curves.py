@@ -2,26 +2,31 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from calviz.comparison.comparison_results import Difference
+from calviz.comparison.comparison_results import Difference, DifferenceVerdict, RowsUsed
 from calviz.comparison.difference_intervals import Z
 from calviz.comparison.fitting import fit_and_apply
 from calviz.comparison.paired_differences import pair
 from calviz.comparison.rows import LEAST_ROWS, Division, Rows, specs_of
-from calviz.comparison.study_results import LearningCurve, LearningPoint
 from calviz.core.blocks import IntArray, Stopped
+from calviz.core.claims import claim
 from calviz.core.entry_specs import METRICS, UNCALIBRATED, Metric, RecalibratorSpec, badness
-from calviz.core.errors import NotAvailable, OptionError
+from calviz.core.errors import NotAvailable, OptionError, needs
 from calviz.core.events import DEFAULT_BINS, Reduction, Scheme, bins_used
 from calviz.core.predictions import Dataset
 from calviz.core.profile import Profile, dataset_of
-from calviz.sample.metric_results import MetricResult
+from calviz.core.words import bins_words, counted, shorten
+from calviz.sample.metric_results import Displayed, MetricResult, Summary
 from calviz.verdicts.analysis import evaluate
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 #: Number of resamples of the evaluation rows for the verdict on one point.
 VERDICT_RESAMPLES = 300
@@ -232,3 +237,269 @@ def _noise(metric: Metric, difference: Difference) -> float:
     if metric.direction == "higher":
         return (difference.value - ends.low) / Z
     return (ends.high - difference.value) / Z
+
+
+# ---- The result
+
+
+@dataclass(frozen=True, eq=False)
+class LearningPoint:
+    """One metric of one method fitted on one number of rows.
+
+    Attributes
+    ----------
+    method : str
+    rows : int
+        Number of calibration rows.
+    metric : str
+    mean, low, high : float
+        Mean, 5 % and 95 % quantiles over the repeats.
+    repeats : int
+        Number of successful fits.
+    verdict : {"better", "worse", "tied"} or None
+        Verdict on the first fit against the uncalibrated model, beyond the noise of the evaluation rows; None if the
+        metric has no paired resamples.
+    gain, spread : float
+        How much better than the uncalibrated model: mean and standard deviation over the repeats.
+    noise : float
+        Standard error of the gain that is due to the evaluation rows, which are the same throughout; nan if it is unknown.
+    """
+
+    method: str
+    rows: int
+    metric: str
+    mean: float
+    low: float
+    high: float
+    repeats: int
+    verdict: DifferenceVerdict | None = None
+    gain: float = math.nan
+    spread: float = math.nan
+    noise: float = math.nan
+
+    def least_gain(self, pool: int, error: float) -> float:
+        """Lower confidence bound of the gain that 95 % of all draws of so many labels exceed.
+
+        The draws are from the same `pool` of rows and share some, as all of them do their evaluation rows. So with a
+        share f of the pool, k draws have a mean whose variance is (1 - f) / k + f times that of a fresh draw, and a variance
+        that is 1 - f of it; the noise of the evaluation rows is added in quadrature. The error probability of the bound is `error`.
+
+        References
+        ----------
+        Owen 1968 (one-sided tolerance limits by the noncentral t distribution); Cochran 1977, section 2.6 (samples of a finite
+        population).
+        """
+        share = self.rows / pool
+        if self.repeats < 2 or share >= 1:
+            return math.nan
+        from scipy.special import nctdtrit, ndtri
+
+        spread, mean = self.spread / math.sqrt(1 - share), (1 - share) / self.repeats + share
+        root = math.sqrt(mean)
+        limit = root * float(nctdtrit(self.repeats - 1, FURTHEST / root, 1 - error)) - FURTHEST
+        doubt = math.hypot(limit * spread, float(ndtri(1 - error)) * self.noise)
+        return self.gain - FURTHEST * spread - doubt
+
+
+#: Share of the draws of so many labels that are better where they are called enough, and probability of saying so where they are not.
+SHARE, ERROR = 0.9, 0.05
+#: Standard deviations from the mean down to the gain that 95 % of the draws exceed: 1.64 if gains are normal, and 2.01 at most, where
+#: what a map with one parameter loses is a chi-square variable. These 95 % are tested and `SHARE` is said: where the truth is between
+#: the two no answer should be given, and those that are given would be false.
+FURTHEST = 2.01
+
+
+@dataclass(frozen=True)
+class LabelsNeeded:
+    """How many calibration rows a method needs, out of the numbers that were tried.
+
+    Attributes
+    ----------
+    method, metric : str
+    better_from : int or None
+        The smallest number, with several draws, from which at least 90 % of all draws of so many labels are better than the
+        uncalibrated model, with 95 % confidence for all sizes and methods together; None if there is none.
+    settled_from : int or None
+        The smallest number from which the mean reaches all but a small share of the gain at the largest
+        number; None if there is no gain.
+    largest : int
+        The largest number that was tried.
+    gain : float
+        How much better the mean at `largest` is than the uncalibrated model; negative if worse.
+    """
+
+    method: str
+    metric: str
+    better_from: int | None
+    settled_from: int | None
+    largest: int
+    gain: float
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class LearningCurve(Displayed):
+    """Metrics against the number of calibration rows (Zhang 2020, figure 6).
+
+    Attributes
+    ----------
+    name : str
+        Name of the predictions.
+    points : tuple of LearningPoint
+    failures : mapping of str to str
+        Reason for each method that failed at some size.
+    fit, evaluation : RowsUsed
+        The rows that calibration rows were drawn from, and those that every fit was judged on.
+    reduction : str
+    seed : int
+    uncalibrated : mapping of str to MetricResult
+        Metrics of the uncalibrated model on the evaluation rows, with interval and noise floor.
+    directions : mapping of str to str
+        For each metric, what is better: "lower", "higher", "zero" or "one", or "none".
+    labels : mapping of str to str
+        Names of the methods on screen.
+    bins, scheme : int and str
+        Number and scheme of the bins of the binned metrics.
+    clustered : bool
+        Whether rows of one cluster may depend on each other; then draws of rows do not tell how fresh labels vary.
+    """
+
+    name: str
+    points: tuple[LearningPoint, ...]
+    failures: Mapping[str, str]
+    fit: RowsUsed
+    evaluation: RowsUsed
+    reduction: str
+    seed: int
+    uncalibrated: Mapping[str, MetricResult]
+    directions: Mapping[str, str]
+    labels: Mapping[str, str]
+    bins: int = DEFAULT_BINS
+    scheme: Scheme = "equal-width"
+    clustered: bool = False
+
+    @property
+    def bins_words(self) -> str:
+        """The bins in words: "15 equal-width bins"."""
+        return bins_words(self.bins, self.scheme)
+
+    def summary(self) -> Summary:
+        """Summarise the result: how many labels each method needs, by metric."""
+        needs_of_methods = [
+            need
+            for metric in self.directions
+            for method in self.methods
+            if (need := self.needed(method, metric)) is not None
+        ]
+        return Summary(
+            title=f"of '{shorten(self.name)}': {counted(len(self.methods), 'method')}, "
+            + counted(len({p.rows for p in self.points}), "size"),
+            header=("method", "metric", "better from", "settled from"),
+            rows=tuple(
+                (n.method, n.metric, _rows(n.better_from), _rows(n.settled_from))
+                for n in needs_of_methods
+            ),
+            notes=tuple(f"{key}: {reason}" for key, reason in self.failures.items()),
+        )
+
+    def rows_words(self, written: Callable[[str], str] = str) -> str:
+        """Say which are the evaluation rows and which rows labels are drawn from; `written` escapes or shortens the names of splits."""
+        judged = f"{counted(self.evaluation.rows, 'row')} ({written(self.evaluation.how)})"
+        pool = f"{self.fit.rows:,} others ({written(self.fit.how)})"
+        return (
+            f"Every fit is judged on the same {judged}; labels are drawn from {pool}. A band spans the 5 % to 95 % "
+            "quantiles of the draws."
+        )
+
+    @property
+    def methods(self) -> tuple[str, ...]:
+        """Methods that have points, without the uncalibrated model."""
+        return tuple(dict.fromkeys(p.method for p in self.points if p.method != UNCALIBRATED))
+
+    def of(self, method: str, metric: str) -> tuple[LearningPoint, ...]:
+        """Return the points of one method and metric, sorted by number of rows."""
+        if metric not in self.directions:
+            metrics = ", ".join(self.directions)
+            raise OptionError(f"'{metric}' is not in this learning curve; it has {metrics}.")
+        points = (p for p in self.points if p.method == method and p.metric == metric)
+        return tuple(sorted(points, key=lambda p: p.rows))
+
+    @claim(
+        "labels-enough",
+        says="So many labels are enough: from there on better than the uncalibrated model in at least 90 % of the draws",
+        chosen="the first size of those tried, and the method that needs the fewest labels",
+        adjusted="one-sided tolerance limit of the gain, with the noise of the evaluation rows; sizes in a fixed sequence, Bonferroni "
+        "over methods",
+    )
+    def needed(self, method: str, metric: str, *, within: float = 0.1) -> LabelsNeeded | None:
+        """Return how many rows a method needs; None if it has no points, or if the metric has no better direction or no value.
+
+        A size counts as better if its `LearningPoint.least_gain` is above 0, and so it is at all larger sizes with several draws.
+        Sizes are tested from the largest down to the first that fails, which needs no adjustment for their number (a fixed
+        sequence, Maurer, Hothorn & Lehmacher 1995); the error is divided by the number of methods, as the answer names the best.
+        Rows of clusters are not drawn like fresh labels, and where a fit failed, another may: then no size counts.
+
+        Parameters
+        ----------
+        method, metric : str
+        within : float
+            Share of the final gain that may be missing for the curve to count as settled.
+        """
+        points = self.of(method, metric)
+        worse = badness(self.directions[metric])
+        before = self.uncalibrated[metric]
+        if not points or worse is None or not before.available:
+            return None
+        base = worse(before.value)
+        gain = base - worse(points[-1].mean)
+        error = ERROR / len(self.methods)
+        tries = {p.rows: p.repeats for p in self.points}
+        for p in self.points:
+            tries[p.rows] = max(tries[p.rows], p.repeats)
+        # All rows are a single draw.
+        several = [p for p in points if tries[p.rows] > 1]
+        better = [
+            not self.clustered
+            and p.repeats == tries[p.rows]
+            and p.least_gain(self.fit.rows, error) > 0
+            for p in several
+        ]
+        at_all_rows = all(p.gain > 0 for p in points if tries[p.rows] == 1)
+        settled = [worse(p.mean) <= base - (1 - within) * gain for p in points]
+        return LabelsNeeded(
+            method,
+            metric,
+            _first_of_the_end(several, better) if several and at_all_rows else None,
+            _first_of_the_end(points, settled) if gain > 0 else None,
+            points[-1].rows,
+            gain,
+        )
+
+    def best(self, metric: str) -> tuple[tuple[int, str], ...]:
+        """Return the method with the best mean for each number of rows; it may be the uncalibrated model."""
+        worse = badness(self.directions[metric])
+        best: dict[int, LearningPoint] = {}
+        for p in self.points:
+            if worse is not None and p.metric == metric:
+                other = best.get(p.rows)
+                if other is None or worse(p.mean) < worse(other.mean):
+                    best[p.rows] = p
+        return tuple((rows, best[rows].method) for rows in sorted(best))
+
+    def frame(self) -> pd.DataFrame:
+        """Return a table with one row per method, number of rows and metric."""
+        needs("pandas")
+        import pandas as pd
+
+        return pd.DataFrame([vars(p) for p in self.points])
+
+
+def _first_of_the_end(points: Sequence[LearningPoint], holds: list[bool]) -> int | None:
+    """Return the number of rows from which `holds` is true for all larger ones; None if it is false at the end."""
+    if not holds[-1]:
+        return None
+    last = max((i for i, ok in enumerate(holds) if not ok), default=-1)
+    return points[last + 1].rows
+
+
+def _rows(count: int | None) -> str:
+    return "never" if count is None else f"{count:,} rows"

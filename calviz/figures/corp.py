@@ -8,7 +8,7 @@ from typing import Any, Literal, Self, get_args
 
 import numpy as np
 
-from calviz.comparison.study_results import ModelComparison
+from calviz.comparison.comparison_results import ModelComparison
 from calviz.core.blocks import FloatArray
 from calviz.core.entry_specs import figure
 from calviz.core.errors import check_choice

@@ -9,12 +9,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from calviz.comparison.study_results import (
-    SHARE,
-    LabelsNeeded,
-    LearningCurve,
-    LearningPoint,
-)
+from calviz.comparison.learning_curves import SHARE, LabelsNeeded, LearningCurve, LearningPoint
 from calviz.core.blocks import FloatArray
 from calviz.core.claims import claim
 from calviz.core.entry_specs import METRICS, QUOTED, UNCALIBRATED

@@ -9,7 +9,7 @@ from typing import Any, Self, Unpack
 
 import numpy as np
 
-from calviz.comparison.study_results import OverTime, Period
+from calviz.comparison.over_time import OverTime, Period
 from calviz.core.blocks import FloatArray
 from calviz.core.claims import claim
 from calviz.core.entry_specs import METRICS, RECALIBRATORS

@@ -6,8 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Self
 
-from calviz.comparison.comparison_results import Difference, DifferenceVerdict
-from calviz.comparison.study_results import ModelComparison
+from calviz.comparison.comparison_results import Difference, DifferenceVerdict, ModelComparison
 from calviz.core.claims import claim
 from calviz.core.entry_specs import METRICS, RANKED_BY
 from calviz.core.errors import OptionError

@@ -11,9 +11,15 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeVar
 import numpy as np
 import pandas as pd
 
-from calviz.comparison.comparison_results import TIED_SIGN, Comparison, ComparisonColumn, Mark
+from calviz.comparison.comparison_results import (
+    TIED_SIGN,
+    Comparison,
+    ComparisonColumn,
+    Mark,
+    ModelComparison,
+)
+from calviz.comparison.learning_curves import LearningCurve
 from calviz.comparison.prediction_sets import PredictionSets
-from calviz.comparison.study_results import LearningCurve, ModelComparison
 from calviz.core.entry_specs import DIRECTION_WORDS, FAMILIES, METRICS, Metric
 from calviz.core.errors import Finding, NotAvailable, OptionError, shortened
 from calviz.core.predictions import Dataset

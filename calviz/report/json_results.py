@@ -13,9 +13,11 @@ from calviz.comparison.comparison_results import (
     Advice,
     Comparison,
     MethodResult,
+    ModelComparison,
+    ModelResult,
     RowsUsed,
 )
-from calviz.comparison.study_results import ModelComparison, ModelResult, OverTime
+from calviz.comparison.over_time import OverTime
 from calviz.core import __version__
 from calviz.core.entry_specs import METRICS, Conventions
 from calviz.core.errors import Finding

@@ -14,19 +14,16 @@ from calviz.comparison.comparison_results import (
     Comparison,
     ComparisonColumn,
     MethodResult,
+    ModelComparison,
+    caution,
     gain_words,
+    headline,
     marks_words,
+    ranked_by,
     refit_words,
 )
-from calviz.comparison.over_time import over_time
-from calviz.comparison.study_results import (
-    LearningCurve,
-    ModelComparison,
-    OverTime,
-    caution,
-    headline,
-    ranked_by,
-)
+from calviz.comparison.learning_curves import LearningCurve
+from calviz.comparison.over_time import OverTime, over_time
 from calviz.core.entry_specs import METRICS, QUOTED, UNCALIBRATED, takes_weights
 from calviz.core.errors import CalvizError
 from calviz.core.events import Reduction

@@ -9,8 +9,7 @@ import calviz
 from calviz.cli.result_texts import print_remarks
 from calviz.comparison.compare import compare
 from calviz.comparison.compare_models import align, compare_methods, compare_models
-from calviz.comparison.comparison_results import Difference
-from calviz.comparison.study_results import Alignment, ModelComparison, ModelResult
+from calviz.comparison.comparison_results import Alignment, Difference, ModelComparison, ModelResult
 from calviz.core.errors import InputError, OptionError
 from calviz.core.predictions import ConfidencePredictions, Predictions
 from calviz.core.row_columns import Factor, RowColumns

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from calviz.comparison.comparison_results import RowsUsed
-from calviz.comparison.study_results import FURTHEST, LearningCurve, LearningPoint
+from calviz.comparison.learning_curves import FURTHEST, LearningCurve, LearningPoint
 from calviz.core.errors import OptionError
 from calviz.sample.metric_results import MetricResult
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from calviz.comparison.comparison_results import RowsUsed
-from calviz.comparison.study_results import LearningCurve, LearningPoint
+from calviz.comparison.learning_curves import LearningCurve, LearningPoint
 from calviz.core.errors import OptionError
 from calviz.figures.learning_curve import LearningCurves
 from calviz.figures.style import PALETTES

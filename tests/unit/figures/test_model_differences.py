@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 import calviz
-from calviz.comparison.comparison_results import Difference
-from calviz.comparison.study_results import Alignment, ModelComparison, ModelResult
+from calviz.comparison.comparison_results import Alignment, Difference, ModelComparison, ModelResult
 from calviz.core.errors import OptionError
 from calviz.core.predictions import Predictions
 from calviz.figures.model_differences import ModelDifferences

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import calviz
-from calviz.comparison.study_results import headline
+from calviz.comparison.comparison_results import headline
 from calviz.figures.learning_curve import LearningCurves
 from calviz.figures.slice_gaps import SliceGaps
 from calviz.report.content import Subject
