@@ -24,7 +24,7 @@ import numpy as np
 import numpy.typing as npt
 
 from calviz.core.blocks import FloatArray
-from calviz.core.errors import Finding, OptionError, needs
+from calviz.core.errors import Finding, OptionError, Severity, needs
 from calviz.core.predictions import Dataset
 from calviz.core.probabilities import EPSILON
 from calviz.core.registry import Registry
@@ -786,6 +786,8 @@ def figure(*, key: str, label: str, summary: str, reference: str) -> Callable[[T
 # ---- Checks
 
 About = Literal["scores", "bins", "classes", "slices"]
+#: What a check finds: severity, message and short form, which with its key make a `Finding`.
+Told = tuple[Severity, str] | tuple[Severity, str, str]
 
 
 @dataclass(frozen=True)
@@ -799,7 +801,7 @@ class Check:
     title : str
         What it looks for.
     run : callable
-        ``run(sample)`` yields findings.
+        ``run(sample)`` yields what it finds.
     reference : str
         The publication that it comes from, if any.
     about : {"scores", "bins", "classes", "slices"}
@@ -815,7 +817,7 @@ class Check:
 
     key: str
     title: str
-    run: Callable[..., Iterable[Finding]]
+    run: Callable[..., Iterable[Told]]
     reference: str = ""
     about: About = "scores"
     clusters: bool = False
@@ -828,8 +830,22 @@ class Check:
         alike = data.weights is None or (self.cells and data.cells is not None)
         return (self.clusters or data.clusters is None) and (self.weights or alike)
 
+    def findings(self, sample: Any) -> tuple[Finding, ...]:
+        """Run the check on a sample."""
+        return tuple(Finding(self.key, *told) for told in self.run(sample))
+
 
 CHECKS: Registry[Check] = Registry("check")
+
+
+def check(key: str, title: str, **facts: Any) -> Callable[[F], F]:
+    """Register a function of a sample as a check; arguments as in `Check`."""
+
+    def register(run: F) -> F:
+        CHECKS.register(Check(key, title, run, **facts))
+        return run
+
+    return register
 
 
 # ---- Conventions of other libraries

@@ -293,7 +293,10 @@ def findings_of(sample: Sample) -> tuple[Finding, ...]:
     if sample.data.cells is not None:
         return tuple(_of_profile(checks, sample))
     return tuple(
-        finding for check in checks if check.takes(sample.data) for finding in check.run(sample)
+        finding
+        for check in checks
+        if check.takes(sample.data)
+        for finding in check.findings(sample)
     )
 
 
@@ -305,7 +308,7 @@ def _of_profile(checks: Iterable[Check], sample: Sample) -> Iterator[Finding]:
             reasons[check.title] = SINGLE_ROWS
             continue
         try:
-            yield from tuple(check.run(sample))
+            yield from check.findings(sample)
         except NotAvailable as error:
             reasons[check.title] = str(error).rstrip(".")
     yield from not_asked(reasons)

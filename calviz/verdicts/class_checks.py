@@ -10,7 +10,7 @@ import numpy as np
 
 from calviz.core.blocks import BoolArray, FloatArray
 from calviz.core.claims import claim
-from calviz.core.entry_specs import CHECKS, Check, takes_weights
+from calviz.core.entry_specs import Told, check, takes_weights
 from calviz.core.errors import Finding, NotAvailable
 from calviz.core.p_values import above_drawn
 from calviz.core.predictions import Predictions
@@ -26,6 +26,7 @@ from calviz.core.words import (
 )
 from calviz.metrics.classes import classwise_ece, classwise_ks, ks_classwise
 from calviz.sample.class_gaps import (
+    ClassRanges,
     ClassView,
     class_gaps,
     class_ranges,
@@ -201,13 +202,8 @@ def classes_off(sample: Sample) -> tuple[str, ...]:
     """Return texts on the classes outside the range of a calibrated model: "2 of 10 predicted classes are off"."""
     texts = []
     for view, noun in _KINDS:
-        try:
-            ranges = sample.view(class_ranges, view=view)
-        except NotAvailable:
-            continue
-        off = (ranges.beyond != 0)[ranges.has]
-        if ranges.range is not None and off.any():
-            texts.append(_count(off, noun))
+        if (ranges := ranges_of(sample, view)) is not None and ranges.beyond[ranges.has].any():
+            texts.append(_count((ranges.beyond != 0)[ranges.has], noun))
     if sample.reduction.kind == "top-label":
         rest = sample.once(one_vs_rest)
         if rest is not None and rest.means_off:
@@ -215,6 +211,15 @@ def classes_off(sample: Sample) -> tuple[str, ...]:
         elif rest is not None and rest.off:
             texts.append("the probabilities of the classes against the rest are off")
     return tuple(texts)
+
+
+def ranges_of(sample: Sample, view: ClassView) -> ClassRanges | None:
+    """Return the ranges of a calibrated model for the classes of a view; None where there are none."""
+    try:
+        ranges = sample.view(class_ranges, view=view)
+    except NotAvailable:
+        return None
+    return None if ranges.range is None else ranges
 
 
 def _count(off: BoolArray, noun: str, more: str = "") -> str:
@@ -226,11 +231,8 @@ def classes_unseen(sample: Sample) -> str:
     """Return the end of a sentence on errors that the predicted classes have too few rows to show; "" if they have enough."""
     if sample.reduction.kind != "top-label" or (sample.data.n_classes or 0) == 2:
         return ""
-    try:
-        ranges = sample.view(class_ranges, view="predicted-class")
-    except NotAvailable:
-        return ""
-    if ranges.range is None or ranges.needed is None or (ranges.beyond != 0)[ranges.has].any():
+    ranges = ranges_of(sample, "predicted-class")
+    if ranges is None or ranges.needed is None or ranges.beyond[ranges.has].any():
         return ""
     text = too_few(ranges.rows[ranges.has], ranges.needed[ranges.has])
     return f"; {text}" if text else ""
@@ -239,8 +241,9 @@ def classes_unseen(sample: Sample) -> str:
 # ---- Checks
 
 
+@check("CAL023", "Classes too high or too low against the rest", cells=True, about="classes")
 @claim("classes")
-def against_the_rest(sample: Sample) -> Iterator[Finding]:
+def against_the_rest(sample: Sample) -> Iterator[Told]:
     """Compare the mean probability of every class with its frequency."""
     # Of two classes, the positive one is what the verdict is about under its own reduction.
     if sample.data.n_classes == 2 and sample.reduction.kind != "top-label":
@@ -249,38 +252,32 @@ def against_the_rest(sample: Sample) -> Iterator[Finding]:
         return
     ranges = sample.view(class_ranges, view="one-vs-rest")
     if ranges.beyond.any():
-        yield Finding("CAL023", "warning", full_sentence(means_off(sample, ranges.beyond)))
+        yield "warning", full_sentence(means_off(sample, ranges.beyond))
 
 
-CHECKS.register(
-    Check(
-        "CAL023",
-        "Classes too high or too low against the rest",
-        against_the_rest,
-        cells=True,
-        about="classes",
-    )
-)
-
-
-@claim("classes")
-def class_confidence(sample: Sample) -> Iterator[Finding]:
-    """Compare the MCS of every true class with the range of a calibrated model, which is not centred at 0."""
-    try:
-        ranges = sample.view(class_ranges, view="true-class")
-    except NotAvailable:
-        return
-    off = np.where(ranges.has, ranges.beyond, 0.0)
-    if ranges.range is None or not off.any():
-        return
+def _furthest_off(
+    sample: Sample, view: ClassView
+) -> tuple[ClassRanges, FloatArray, int, tuple[str, str, str]] | None:
+    """Return ranges, distances from them (K,), and of the class furthest off its number, its value and range; None if none is off."""
+    ranges = ranges_of(sample, view)
+    if ranges is None or not (off := np.where(ranges.has, ranges.beyond, 0.0)).any():
+        return None
     k = int(np.abs(off).argmax())
-    value, low, high = outside_range(
-        float(ranges.value[k]), *(float(end[k]) for end in ranges.range)
-    )
+    low, high = (float(end[k]) for end in ranges.range or ())
+    return ranges, off, k, outside_range(float(ranges.value[k]), low, high)
+
+
+@check("CAL013", "True classes outside the range of a calibrated model", about="classes")
+@claim("classes")
+def class_confidence(sample: Sample) -> Iterator[Told]:
+    """Compare the MCS of every true class with the range of a calibrated model, which is not centred at 0."""
+    found = _furthest_off(sample, "true-class")
+    if found is None:
+        return
+    ranges, off, k, (value, low, high) = found
     sides = named_sides(off, ("more confident", "less confident"))
     total = counted(int(ranges.has.sum()), "true class", "true classes")
-    yield Finding(
-        "CAL013",
+    yield (
         "warning",
         f"Of {total} the model is {sides} than a calibrated model would be, {most_if_several(off)}on "
         f"{listed([sample.data.class_names[k]])}: confidence minus accuracy is {value} points "
@@ -289,39 +286,29 @@ def class_confidence(sample: Sample) -> Iterator[Finding]:
     )
 
 
-CHECKS.register(
-    Check(
-        "CAL013",
-        "True classes outside the range of a calibrated model",
-        class_confidence,
-        about="classes",
-    )
+# Its findings come first: they name the class to act on.
+@check(
+    "CAL020",
+    "Predicted classes that are over- or underconfident",
+    reference="Gupta & Ramdas 2022",
+    about="classes",
+    before="CAL013",
 )
-
-
 @claim("classes")
-def predicted_class(sample: Sample) -> Iterator[Finding]:
+def predicted_class(sample: Sample) -> Iterator[Told]:
     """Compare confidence and accuracy of each predicted class (Gupta & Ramdas 2022)."""
-    try:
-        ranges = sample.view(class_ranges, view="predicted-class")
-    except NotAvailable:
+    found = _furthest_off(sample, "predicted-class")
+    if found is None:
         return
-    off = np.where(ranges.has, ranges.beyond, 0.0)
-    if ranges.range is None or not off.any():
-        return
+    ranges, off, k, (value, low, high) = found
     sums = sample.view(predicted_class_sums)
-    k = int(np.abs(off).argmax())
     rows = float(sums.rows[k])
-    value, low, high = outside_range(
-        float(ranges.value[k]), *(float(end[k]) for end in ranges.range)
-    )
     score, hits = float(sums.score[k]) / rows, float(sums.hits[k]) / rows
     decimals = share_decimals(score, hits, len(value.partition(".")[2]))
     total = counted(int(ranges.has.sum()), "predicted class", "predicted classes")
     sides = named_sides(off, ("overconfident", "underconfident"))
     where = f"{most_if_several(off)}where it says {listed([_name(sample, k)])}"
-    yield Finding(
-        "CAL020",
+    yield (
         "warning",
         f"Of {total} the model is {sides} beyond noise, {where} ({counted(int(rows), 'row')}): mean confidence "
         f"{percent(score, decimals)} but accuracy {percent(hits, decimals)}, a difference of "
@@ -335,18 +322,6 @@ def _name(sample: Sample, k: int) -> str:
     return names[k] if names else str(k)
 
 
-CHECKS.register(
-    Check(
-        "CAL020",
-        "Predicted classes that are over- or underconfident",
-        predicted_class,
-        "Gupta & Ramdas 2022",
-        about="classes",
-        before="CAL013",  # the class to act on comes first
-    )
-)
-
-
 def to_act_on(findings: Iterable[Finding]) -> tuple[Finding, ...]:
     """Return the findings with one answer to "which class?": those by predicted class, which is known when the model is used.
 
@@ -358,7 +333,8 @@ def to_act_on(findings: Iterable[Finding]) -> tuple[Finding, ...]:
     return tuple(finding for finding in found if finding.code not in ("CAL013", "CAL023"))
 
 
-def empty_classes(sample: Sample) -> Iterator[Finding]:
+@check("CAL006", "Classes without rows", clusters=True, weights=True)
+def empty_classes(sample: Sample) -> Iterator[Told]:
     """Name the classes that are the label of no row, if several others have rows (for a single class, see CAL005)."""
     data = sample.data
     if data.labels is None or not data.class_names or data.n < 2:
@@ -368,15 +344,11 @@ def empty_classes(sample: Sample) -> Iterator[Finding]:
     if not empty or len(empty) == data.n_classes - 1:
         return
     verb = "has" if len(empty) == 1 else "have"
-    yield Finding(
-        "CAL006",
+    yield (
         "warning",
         f"{len(empty):,} of {data.n_classes:,} classes {verb} no rows ({listed(empty)}): "
         "numbers per class are undefined there, and means over classes leave them out.",
     )
-
-
-CHECKS.register(Check("CAL006", "Classes without rows", empty_classes, clusters=True, weights=True))
 
 
 def named_sides(off: FloatArray, words: tuple[str, str]) -> str:

@@ -118,8 +118,42 @@ class CalibrationTest:
     adjusted: float
 
 
-@dataclass(frozen=True)
-class Verdict:
+@dataclass(frozen=True, kw_only=True)
+class JudgedNumbers:
+    """The numbers that a verdict is based on.
+
+    Attributes
+    ----------
+    rows : int
+    score, observed : float
+        Mean score and share of hits (mean confidence and accuracy, for the top label).
+    mcs : float
+        Mean score minus share of hits; positive if the scores are too high.
+    interval : Interval or None
+        95 % bootstrap interval of `mcs`; None if resampling changes nothing.
+    ece : float
+        Expected calibration error with the requested bins.
+    noise_floor : NoiseFloor
+        The ECE of a calibrated model on the same number of rows.
+    ece_below : float
+        Upper 95 % confidence bound of the true ECE.
+    tests : tuple of CalibrationTest
+        Tests of the sample as a whole, under every reduction considered; empty if there are too few rows.
+    """
+
+    rows: int
+    score: float
+    observed: float
+    mcs: float
+    interval: Interval | None
+    ece: float
+    noise_floor: NoiseFloor
+    ece_below: float
+    tests: tuple[CalibrationTest, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Verdict(JudgedNumbers):
     """The verdict on a sample, and the numbers behind it.
 
     Attributes
@@ -132,24 +166,9 @@ class Verdict:
     reduction : str
         The reduction that the sentence and the numbers are about: the requested one or, with two classes, the other one
         if it is worse.
-    rows : int
-    score, observed : float
-        Mean score and share of hits (mean confidence and accuracy, for the top label).
-    mcs : float
-        Mean score minus share of hits; positive if the scores are too high.
-    interval : Interval or None
-        95 % bootstrap interval of `mcs`, if available.
-    ece : float
-        Expected calibration error with the requested bins.
-    noise_floor : NoiseFloor
-        The ECE of a calibrated model on the same number of rows.
-    ece_below : float
-        Upper 95 % confidence bound of the true ECE.
     worst : BinGap or None
         The bin that is most certainly off in the direction of the verdict; None if no single bin is
         off beyond noise.
-    tests : tuple of CalibrationTest
-        Tests of the sample as a whole; empty if there are too few rows.
     beyond_noise : bool
         Whether any of `tests` is beyond noise, adjusted for their number.
     classes_off : tuple of str
@@ -167,16 +186,7 @@ class Verdict:
     sentence: str
     direction: VerdictDirection
     reduction: str
-    rows: int
-    score: float
-    observed: float
-    mcs: float
-    interval: Interval | None
-    ece: float
-    noise_floor: NoiseFloor
-    ece_below: float
     worst: BinGap | None
-    tests: tuple[CalibrationTest, ...] = ()
     beyond_noise: bool = False
     classes_off: tuple[str, ...] = ()
     slices: int = 0

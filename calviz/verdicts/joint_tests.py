@@ -35,7 +35,7 @@ from calviz.sample.losses import negative_log_likelihood, squared_error
 from calviz.sample.sample import Sample, chosen_bins, event_sums
 from calviz.sample.step_views import steps
 from calviz.sample.steps import Steps
-from calviz.verdicts.evaluation import BinGap, CalibrationTest
+from calviz.verdicts.evaluation import BinGap, CalibrationTest, JudgedNumbers
 
 #: With fewer rows there is no statement on calibration: any estimate is mostly noise.
 MIN_ROWS = 30
@@ -49,8 +49,8 @@ WORSE = 1.25
 ErrorDirection = Literal["over", "under", "mixed", "off", "none"]
 
 
-@dataclass(frozen=True)
-class Evidence:
+@dataclass(frozen=True, kw_only=True)
+class Evidence(JudgedNumbers):
     """Whether and where the errors of a sample are larger than noise.
 
     Attributes
@@ -58,42 +58,19 @@ class Evidence:
     reduction : Reduction
         The reduction that the numbers are about: the sample's own or, with two classes, the other view of them if that is
         worse.
-    rows : int
-    score, observed : float
-        Mean score and share of hits.
-    mcs : float
-        Their difference; above 0 the scores are too high.
-    interval : Interval or None
-        Bootstrap interval of `mcs`; None if resampling changes nothing.
-    ece : float
-    floor : NoiseFloor
-        The ECE of a calibrated model with the same scores.
-    ece_below : float
-        Upper bound of the true ECE at 95 % confidence.
     direction : {"over", "under", "mixed", "off", "none"}
         Direction of the error beyond noise; "off" if no direction is shown, "mixed" if both are.
     sides : tuple of bool
         Whether scores are shown to be too high somewhere, and too low somewhere.
     too_high, too_low : BinGap or None
         The bin that is most certainly off, for each direction that is shown.
-    tests : tuple of CalibrationTest
-        All tests, under every reduction considered; empty with fewer than `MIN_ROWS` rows.
     """
 
     reduction: Reduction
-    rows: int
-    score: float
-    observed: float
-    mcs: float
-    interval: Interval | None
-    ece: float
-    floor: NoiseFloor
-    ece_below: float
     direction: ErrorDirection
     sides: tuple[bool, bool]
-    too_high: BinGap | None
-    too_low: BinGap | None
-    tests: tuple[CalibrationTest, ...]
+    too_high: BinGap | None = None
+    too_low: BinGap | None = None
 
     @property
     def beyond_noise(self) -> bool:
@@ -144,31 +121,26 @@ class Evidence:
 @takes_weights
 def collect_evidence(sample: Sample) -> Evidence:
     """Collect the evidence on a sample; intervals and noise floors are those of an evaluation of the same sample."""
-    if sample.data.rows < MIN_ROWS:
-        return _evidence_of(sample, None)
-    tests = sample.once(joint)
-    candidates = [
-        _evidence_of(view, tests)
-        for view in tested_views(sample)
-        if _is_candidate(view, sample, tests)
-    ]
-    own, *others = candidates
+    own, *others = sample.once(evidence_of_views)
     for other in others:
-        if not own.shows_itself or _noise_free_size(other) > WORSE * _noise_free_size(own):
+        larger = _noise_free_size(other) > WORSE * _noise_free_size(own)
+        if other.shows_itself and (larger or not own.shows_itself):
             return other
     return own
 
 
-def _is_candidate(view: Sample, sample: Sample, tests: Joint) -> bool:
-    """Whether a view is a candidate: the sample itself always is, its other view if a test of that view shows an error."""
-    key = view.reduction.key
-    own = [t for t in tests.tests if t.reduction == key and t.adjusted <= OVERALL]
-    return view is sample or bool(own)
+@takes_weights
+def evidence_of_views(sample: Sample) -> tuple[Evidence, ...]:
+    """Collect the evidence on a sample and, with two classes and rows enough, on their other view (`tested_views`)."""
+    if sample.data.rows < MIN_ROWS:
+        return (_evidence_of(sample, None),)
+    tests = sample.once(joint)
+    return tuple(_evidence_of(view, tests) for view in tested_views(sample))
 
 
 def _noise_free_size(evidence: Evidence) -> float:
     """Size of the error without noise, whose square is subtracted: noise adds less to a large error than its own size."""
-    beyond = math.sqrt(max(evidence.ece**2 - evidence.floor.mean**2, 0.0))
+    beyond = math.sqrt(max(evidence.ece**2 - evidence.noise_floor.mean**2, 0.0))
     return max(abs(evidence.mcs) if evidence.shows("mcs") else 0.0, beyond)
 
 
@@ -197,8 +169,7 @@ def _evidence_of(sample: Sample, tests: Joint | None) -> Evidence:
     high = low = beyond = False
     if tests is not None:
         beyond = any(t.adjusted <= OVERALL for t in tests.tests)
-        sides = tests.sides[key]
-        high, low = (beyond and p <= OVERALL for p in (sides.too_high, sides.too_low))
+        high, low = (beyond and p <= OVERALL for p in tests.sides[key])
     undirected = Evidence(
         reduction=sample.reduction,
         rows=sample.data.rows,
@@ -207,12 +178,10 @@ def _evidence_of(sample: Sample, tests: Joint | None) -> Evidence:
         mcs=difference,
         interval=mcs_interval,
         ece=error,
-        floor=floor,
+        noise_floor=floor,
         ece_below=_below(whole, ece_interval, mcs_interval),
         direction="off" if beyond else "none",
         sides=(high, low),
-        too_high=None,
-        too_low=None,
         tests=tests.tests if tests else (),
     )
     return _directed(undirected, sums)
@@ -300,29 +269,19 @@ _SAME = 1e-7
 
 
 @dataclass(frozen=True)
-class Sides:
-    """p-values of the scores being too high somewhere, and too low somewhere, under one reduction.
-
-    Each is valid even if the scores are off in the other direction everywhere: that only makes the p-value larger.
-    """
-
-    too_high: float
-    too_low: float
-
-
-@dataclass(frozen=True)
 class Joint:
     """The tests of a sample, and the directions of its errors.
 
     Attributes
     ----------
     tests : tuple of CalibrationTest
-    sides : dict of str to Sides
-        By the key of the reduction.
+    sides : dict of str to (float, float)
+        By the key of the reduction: p-values of the scores being too high somewhere, and too low somewhere. Each is valid even if
+        the scores are off in the other direction everywhere: that only makes the p-value larger.
     """
 
     tests: tuple[CalibrationTest, ...]
-    sides: dict[str, Sides]
+    sides: dict[str, tuple[float, ...]]
 
 
 def tested_views(sample: Sample) -> tuple[Sample, ...]:
@@ -366,7 +325,7 @@ def joint(sample: Sample) -> Joint:
     columns = {name: np.concatenate(values) for name, values in drawn.items()}
     values = {name: float(value[0]) for name, value in measured.items()}
     sides = {
-        key: Sides(*(p_value(columns.pop((side, key)), values.pop((side, key))) for side in _SIDES))
+        key: tuple(p_value(columns.pop((side, key)), values.pop((side, key))) for side in _SIDES)
         for key in keys
     }
     expected = {name: float(column.mean()) for name, column in columns.items()}

@@ -8,8 +8,7 @@ import numpy as np
 from scipy.special import ndtr
 
 from calviz.core.claims import claim
-from calviz.core.entry_specs import CHECKS, Check
-from calviz.core.errors import Finding
+from calviz.core.entry_specs import Told, check
 from calviz.core.words import (
     SLIGHT,
     counted,
@@ -35,15 +34,15 @@ from calviz.verdicts.joint_tests import MIN_ROWS, Evidence, collect_evidence
 from calviz.verdicts.sentence import nothing_found, strongest
 
 
+@check("CAL001", "Miscalibration beyond noise", clusters=True, weights=True)
 @claim("miscalibration")
-def miscalibration(sample: Sample) -> Iterator[Finding]:
+def miscalibration(sample: Sample) -> Iterator[Told]:
     """Compare the sample as a whole with what a calibrated model would show."""
     evidence = sample.once(collect_evidence)
     if evidence.rows < MIN_ROWS:
         return
     if not evidence.beyond_noise:
-        yield Finding(
-            "CAL001",
+        yield (
             "info",
             f"{nothing_found(evidence, sample)}; {_numbers(evidence)}.",
         )
@@ -64,8 +63,7 @@ def miscalibration(sample: Sample) -> Iterator[Finding]:
     )
     more = "" if evidence.shows("mcs") or evidence.shows("ece") else f"; {strongest(evidence)}"
     slight = max(abs(evidence.mcs), evidence.ece) < SLIGHT
-    yield Finding(
-        "CAL001",
+    yield (
         "info" if slight else "warning",
         f"{way}{about}, beyond noise: {_numbers(evidence)}{more}.",
     )
@@ -88,19 +86,15 @@ def _numbers(evidence: Evidence) -> str:
     return (
         f"{score} {percent(evidence.score, decimals)} against {hit} {percent(evidence.observed, decimals)} "
         f"({p['mcs']}); ECE {points(evidence.ece, written)} points where a calibrated "
-        f"model would show {points(evidence.floor.mean, written)} on average "
+        f"model would show {points(evidence.noise_floor.mean, written)} on average "
         f"({p['ece']}, adjusted for {tests})"
     )
 
 
-CHECKS.register(
-    Check("CAL001", "Miscalibration beyond noise", miscalibration, clusters=True, weights=True)
-)
-
-
+@check("CAL012", "Metrics that disagree")
 @claim("classes")
 @claim("miscalibration")
-def disagreement(sample: Sample) -> Iterator[Finding]:
+def disagreement(sample: Sample) -> Iterator[Told]:
     """Compare the ECE with MCS, KS and the errors of the classes, each against its noise."""
     evidence = sample.once(collect_evidence)
     if evidence.rows < MIN_ROWS:
@@ -110,7 +104,7 @@ def disagreement(sample: Sample) -> Iterator[Finding]:
     yield from _classes_hide(evidence, sample)
 
 
-def _mean_hides(evidence: Evidence) -> Iterator[Finding]:
+def _mean_hides(evidence: Evidence) -> Iterator[Told]:
     if (
         evidence.shows("ece")
         and not evidence.off_on_average
@@ -123,15 +117,14 @@ def _mean_hides(evidence: Evidence) -> Iterator[Finding]:
             if all(evidence.sides)
             else ""
         )
-        yield Finding(
-            "CAL012",
+        yield (
             "warning" if evidence.ece >= SLIGHT else "info",
             f"MCS and ECE disagree: {score} and {hit} agree (MCS {points(evidence.mcs, points_decimals(evidence.mcs, evidence.ece))} points) where the ECE is "
             f"{points(evidence.ece, points_decimals(evidence.ece))} points{why}.",
         )
 
 
-def _without_bins(evidence: Evidence) -> Iterator[Finding]:
+def _without_bins(evidence: Evidence) -> Iterator[Told]:
     ks, ece = evidence.test("ks"), evidence.test("ece")
     if ks is None or ece is None:
         return
@@ -141,39 +134,34 @@ def _without_bins(evidence: Evidence) -> Iterator[Finding]:
     )
     # p-values between the two levels are not clear enough to call a disagreement.
     if evidence.shows("ks") and ece.p_value > 2 * FILE:
-        yield Finding(
-            "CAL012",
+        yield (
             "info",
             f"KS sees an error that the ECE does not, {sizes}: it is small and spread over many scores, "
             "and binning drowns it in noise.",
         )
     elif evidence.shows("ece") and ks.p_value > 2 * FILE:
-        yield Finding(
-            "CAL012",
+        yield (
             "info",
             f"The ECE sees an error that KS does not, {sizes}: errors that alternate along the scores "
             "cancel in cumulative sums.",
         )
 
 
-def _classes_hide(evidence: Evidence, sample: Sample) -> Iterator[Finding]:
+def _classes_hide(evidence: Evidence, sample: Sample) -> Iterator[Told]:
     if sample.reduction.kind != "top-label" or evidence.shows_itself:
         return
     classes = sample.once(one_vs_rest)
     if classes is not None and classes.off:
-        yield Finding(
-            "CAL012",
+        yield (
             "warning",
             "The confidence of the top label shows no miscalibration, but the probabilities of all classes do: "
             f"{classes.words}.",
         )
 
 
-CHECKS.register(Check("CAL012", "Metrics that disagree", disagreement))
-
-
+@check("CAL002", "Worst bin", clusters=True, weights=True, about="bins")
 @claim("worst-bin")
-def worst_bin(sample: Sample) -> Iterator[Finding]:
+def worst_bin(sample: Sample) -> Iterator[Told]:
     """Report the bin that noise explains least, if its mean score lies outside the interval of its share of hits.
 
     That interval is simultaneous at 95 % for all bins, and is quoted in the sentence. So is the gap to expect, as the largest of many
@@ -196,8 +184,7 @@ def worst_bin(sample: Sample) -> Iterator[Finding]:
     if worst.gap < 0:
         ends = -ends[1], -ends[0]
     written = gap_decimals(worst.expected_gap)
-    yield Finding(
-        "CAL002",
+    yield (
         "info" if worst.slight else "warning",
         f"Worst between {worst.where} ({counted(worst.rows, 'row')}): {score} "
         f"{percent(worst.mean_score, decimals)} but {hit} {percent(worst.observed, decimals)} ({exact}95 % CI{together} "
@@ -207,11 +194,9 @@ def worst_bin(sample: Sample) -> Iterator[Finding]:
     )
 
 
-CHECKS.register(Check("CAL002", "Worst bin", worst_bin, clusters=True, weights=True, about="bins"))
-
-
+@check("CAL017", "Slices that are off", clusters=True, weights=True, about="slices")
 @claim("slices")
-def slices_off(sample: Sample) -> Iterator[Finding]:
+def slices_off(sample: Sample) -> Iterator[Told]:
     """Count the slices that are off, and name the one with the strongest evidence."""
     if sample.data.rows < MIN_ROWS:
         return
@@ -225,8 +210,7 @@ def slices_off(sample: Sample) -> Iterator[Finding]:
     slight = max(abs(s.gap) for s in slices.off) < SLIGHT
     decimals = share_decimals(worst.score, worst.hits)
     verb = "is" if len(slices.off) == 1 else "are"
-    yield Finding(
-        "CAL017",
+    yield (
         "info" if slight else "warning",
         f"{len(slices.off):,} of {counted(len(slices.slices), 'slice')} by {listed(columns)} {verb} off beyond "
         f"chance (false discovery rate {percent(slices.rate, 0)}), most surely {where_words(worst.where)}: {score} "
@@ -237,22 +221,18 @@ def slices_off(sample: Sample) -> Iterator[Finding]:
     )
 
 
-CHECKS.register(
-    Check("CAL017", "Slices that are off", slices_off, clusters=True, weights=True, about="slices")
-)
-
-
 #: Smallest difference that is reported, however significant; and the level of the test.
 DIFFERENCE, ALPHA = 0.02, 0.01
 
 
+@check("CAL010", "Splits that differ in accuracy")
 @claim(
     "splits-differ",
     says="Accuracy differs between splits beyond noise, a 92 % against b 85 %",
     chosen="the best and the worst split",
     adjusted="Bonferroni over all pairs of splits at 1 %",
 )
-def split_accuracy(sample: Sample) -> Iterator[Finding]:
+def split_accuracy(sample: Sample) -> Iterator[Told]:
     """Compare the best split with the worst one."""
     splits = sample.data.splits
     if splits is None:
@@ -274,12 +254,8 @@ def split_accuracy(sample: Sample) -> Iterator[Finding]:
         f"{listed([splits.levels[s]])} {percent(right[s] / rows[s])} ({counted(int(rows[s]), 'row')})"
         for s in (best, worst)
     )
-    yield Finding(
-        "CAL010",
+    yield (
         "warning",
         f"Accuracy differs between splits beyond noise, {high} against {low}: they are not samples of the "
         "same population, so look at each by itself.",
     )
-
-
-CHECKS.register(Check("CAL010", "Splits that differ in accuracy", split_accuracy))

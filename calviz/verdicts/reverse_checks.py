@@ -13,8 +13,7 @@ from scipy.special import ndtr, stdtr
 
 from calviz.core.blocks import IntArray, effective_number
 from calviz.core.claims import claim
-from calviz.core.entry_specs import CHECKS, Check, takes_weights
-from calviz.core.errors import Finding
+from calviz.core.entry_specs import Told, check, takes_weights
 from calviz.core.events import Reduction
 from calviz.core.predictions import Predictions
 from calviz.core.words import counted, decimal, listed, p_value, shorten
@@ -163,8 +162,15 @@ def reverse_words(sample: Sample) -> str:
     return "The confidence ranks the predictions in reverse: the most confident ones are the most often wrong."
 
 
+@check(
+    "CAL026",
+    "Scores that rank in reverse",
+    reference="Mann & Whitney 1947; DeLong et al. 1988; Obuchowski 1997",
+    clusters=True,
+    weights=True,
+)
 @claim("in-reverse")
-def ranks_in_reverse(sample: Sample) -> Iterator[Finding]:
+def ranks_in_reverse(sample: Sample) -> Iterator[Told]:
     """Report an AUROC clearly below 1/2, and what to read or check."""
     test = sample.once(area_test)
     if test is None or not test.in_reverse:
@@ -190,7 +196,7 @@ def ranks_in_reverse(sample: Sample) -> Iterator[Finding]:
         elif not isinstance(sample.data, Predictions):
             check = "that 1 means a right prediction, and that the score is a confidence, which is large for sure predictions"
         text = f"The most confident predictions are the most often wrong on {rows}: {seen}; check {check}."
-    yield Finding("CAL026", "warning", text)
+    yield "warning", text
 
 
 def _other_order(names: Sequence[str]) -> str:
@@ -200,15 +206,3 @@ def _other_order(names: Sequence[str]) -> str:
         return ""
     option = shlex.quote(",".join(turned))
     return f" (--class-names {option}, or class_names={list(turned)})"
-
-
-CHECKS.register(
-    Check(
-        "CAL026",
-        "Scores that rank in reverse",
-        ranks_in_reverse,
-        "Mann & Whitney 1947; DeLong et al. 1988; Obuchowski 1997",
-        clusters=True,
-        weights=True,
-    )
-)

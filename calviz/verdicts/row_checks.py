@@ -13,8 +13,7 @@ from scipy.special import gammaincc, ndtri
 
 from calviz.core.blocks import FloatArray, IntArray, for_row_blocks, row_blocks, sum_over_blocks
 from calviz.core.claims import claim
-from calviz.core.entry_specs import CHECKS, Check
-from calviz.core.errors import Finding
+from calviz.core.entry_specs import Told, check
 from calviz.core.events import assign, equal_mass_edges
 from calviz.core.p_values import above
 from calviz.core.predictions import Predictions
@@ -111,13 +110,14 @@ def dependence(residual: FloatArray, rate: FloatArray, cluster: IntArray) -> Dep
     )
 
 
+@check("CAL022", "Rows that are not independent")
 @claim(
     "dependent-rows",
     says="Rows with the same site are not independent",
     chosen="the column of the strongest dependence",
     adjusted="Bonferroni over columns at a sixth of 1 %",
 )
-def dependent_rows(sample: Sample) -> Iterator[Finding]:
+def dependent_rows(sample: Sample) -> Iterator[Told]:
     """Test repeated ids, group columns and copies of rows as clusters; report the strongest dependence."""
     candidates = list(_candidates(sample))
     if not candidates:
@@ -132,8 +132,7 @@ def dependent_rows(sample: Sample) -> Iterator[Finding]:
     if not dependences:
         return
     effect, words, strongest = max(dependences, key=lambda pair: pair[0])
-    yield Finding(
-        "CAL022",
+    yield (
         "warning",
         f"Rows {words} are not independent: over {counted(strongest.clusters, 'cluster')} of {strongest.size:.3g} rows the "
         f"residuals correlate by {strongest.icc:.2f}, so intervals are too narrow by a factor of about {effect**0.5:.1f} and "
@@ -195,15 +194,13 @@ def _codes(keys: npt.NDArray[Any]) -> IntArray:
     return np.asarray(factorize(keys)[0], dtype=np.intp)
 
 
-CHECKS.register(Check("CAL022", "Rows that are not independent", dependent_rows))
-
-
 #: Equal probabilities mean the same row only if they hardly ever occur twice within a split: at most in this
 #: share of the rows, where rows with a score of `NEARLY_CERTAIN` or more are left out.
 TWICE = 0.01
 
 
-def shared_rows(sample: Sample) -> Iterator[Finding]:
+@check("CAL011", "Splits that share rows", clusters=True, weights=True)
+def shared_rows(sample: Sample) -> Iterator[Told]:
     """Search for ids, or else for identical rows, that are in several splits."""
     data = sample.data
     if data.splits is None or len(data.splits.levels) < 2:
@@ -225,9 +222,8 @@ def shared_rows(sample: Sample) -> Iterator[Finding]:
         yield _finding(shared, data.n, "are identical to a row of another split")
 
 
-def _finding(shared: int, n: int, statement: str) -> Finding:
-    return Finding(
-        "CAL011",
+def _finding(shared: int, n: int, statement: str) -> Told:
+    return (
         "warning",
         f"{counted(shared, 'row')} ({percent(shared / n, decimals_for(100 * shared / n, figures=1, least=1))}) {statement}: what is fitted on one split and evaluated on "
         "the other looks better than it is.",
@@ -249,9 +245,6 @@ def _in_several(keys: npt.NDArray[Any], codes: IntArray) -> tuple[int, int]:
     pairs = np.unique(key.astype(np.int64) * levels + codes)
     splits_of_key = np.bincount(pairs // levels, minlength=int(key.max()) + 1)
     return int(np.count_nonzero(splits_of_key[key] > 1)), int(key.size - pairs.size)
-
-
-CHECKS.register(Check("CAL011", "Splits that share rows", shared_rows, clusters=True, weights=True))
 
 
 # ---- Hashes of rows
@@ -498,13 +491,14 @@ def _fits_the_bins(sample: Sample, errors: LabelErrors, k: int) -> bool:
     return bool(gammaincc(max(many.sum(), 1) / 2, chi_square / 2) > MISFIT)
 
 
+@check("CAL021", "Suspected wrong labels")
 @claim(
     "wrong-labels",
     says="suspect wrong labels; or: wrong labels explain this as well as too large logits",
     chosen="the share of wrong labels and the factor of the logits",
     adjusted="likelihood ratios within the model that contains both",
 )
-def wrong_labels(sample: Sample) -> Iterator[Finding]:
+def wrong_labels(sample: Sample) -> Iterator[Told]:
     """Report labels that are wrong at random, if this explains the rows and no factor of the logits does, or if both do."""
     errors = label_errors_found(sample)
     if errors is None:
@@ -527,7 +521,7 @@ def wrong_labels(sample: Sample) -> Iterator[Finding]:
             f"{labels} explain these rows as well as {logits} (log-likelihood {decimal(abs(less), 1)} "
             f"{'less' if less < 0 else 'more'}): look at the labels before recalibrating"
         )
-    yield Finding("CAL021", "warning", f"{words}, first {_least_probable(sample)}.")
+    yield "warning", f"{words}, first {_least_probable(sample)}."
 
 
 def _logits(factor: float) -> str:
@@ -573,9 +567,6 @@ def _least_probable(sample: Sample) -> str:
     return f"{kind}{'s' if len(names) > 1 else ''} {', '.join(names)}"
 
 
-CHECKS.register(Check("CAL021", "Suspected wrong labels", wrong_labels))
-
-
 # ---- Discrimination
 
 #: Standard normal quantiles for a one-sided test at 1 % and a one-sided 95 % bound.
@@ -586,42 +577,31 @@ CLEAR = 0.5
 NEGLIGIBLE = 0.1
 
 
-@dataclass(frozen=True)
-class Shuffled:
-    """The probabilities compared with shuffled labels; None without probabilities of all classes, or with one class only."""
+def hardly_telling(sample: Sample) -> LabelShuffling | None:
+    """Compare the probabilities of the labels with those of shuffled labels; None if they tell the classes apart.
 
-    shuffling: LabelShuffling | None
-
-    @property
-    def tells_apart(self) -> bool:
-        """False if there is no skill beyond noise, or almost none."""
-        f = self.shuffling
-        if f is None:
-            return True
-        return f.effect(BOUND) >= (CLEAR if f.z <= BEYOND_NOISE else NEGLIGIBLE)
-
-
-def shuffled(sample: Sample) -> Shuffled:
-    """Compare the probabilities of the labels with those of shuffled labels."""
+    They are taken to do so without probabilities of all classes, or with one class only.
+    """
     data = sample.data
     if not isinstance(data, Predictions) or bool((data.labels == data.labels[0]).all()):
-        return Shuffled(None)
-    return Shuffled(label_shuffling(data))
+        return None
+    f = label_shuffling(data)
+    return None if f.effect(BOUND) >= (CLEAR if f.z <= BEYOND_NOISE else NEGLIGIBLE) else f
 
 
+@check("CAL016", "No discrimination")
 @claim(
     "tells-apart",
     says="The probabilities hardly tell the classes apart",
     chosen="nothing",
     adjusted="shuffled labels, one-sided at 1 %, and the effect that they rule out",
 )
-def no_discrimination(sample: Sample) -> Iterator[Finding]:
+def no_discrimination(sample: Sample) -> Iterator[Told]:
     """Report probabilities for which shuffling the labels would change next to nothing."""
     if sample.data.rows < MIN_ROWS:
         return
-    comparison = sample.view(shuffled)
-    f = comparison.shuffling
-    if f is None or comparison.tells_apart or in_reverse(sample):
+    f = sample.once(hardly_telling)
+    if f is None or in_reverse(sample):
         return
     if f.spread == 0:
         reason = "they are the same in all rows"
@@ -632,15 +612,11 @@ def no_discrimination(sample: Sample) -> Iterator[Finding]:
             f"with the labels shuffled (standardised difference below {decimal(max(f.effect(BOUND), 0.01), 2)} with 95 % "
             "confidence)"
         )
-    yield Finding(
-        "CAL016",
+    yield (
         "warning",
         f"The probabilities hardly tell the classes apart on {counted(sample.data.rows, 'row')}: {reason}; "
         "calibrated probabilities may still be useless.",
     )
-
-
-CHECKS.register(Check("CAL016", "No discrimination", no_discrimination))
 
 
 #: This many rows are enough to show any skill.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import fields
 
 from calviz.core.claims import claim
 from calviz.core.entry_specs import METRICS, takes_weights
@@ -23,16 +23,21 @@ from calviz.core.words import (
     share_decimals,
     shorten,
 )
-from calviz.metrics.binned import ece
 from calviz.sample.binning import expected_share
-from calviz.sample.error_bars import OVERALL, Interval, resampled
-from calviz.sample.sample import Sample, chosen_bins, event_sums
+from calviz.sample.error_bars import Interval
+from calviz.sample.sample import Sample, event_sums
 from calviz.sample.slices import Slice, Slices, usual_slices
 from calviz.verdicts.class_checks import classes_off, classes_unseen, of_the_top_label
-from calviz.verdicts.evaluation import CalibrationTest, Verdict, VerdictDirection, mcs_decimals
-from calviz.verdicts.joint_tests import MIN_ROWS, Evidence, collect_evidence, tested_views
+from calviz.verdicts.evaluation import (
+    CalibrationTest,
+    JudgedNumbers,
+    Verdict,
+    VerdictDirection,
+    mcs_decimals,
+)
+from calviz.verdicts.joint_tests import MIN_ROWS, Evidence, collect_evidence, evidence_of_views
 from calviz.verdicts.reverse_checks import reverse_words
-from calviz.verdicts.row_checks import LabelErrors, label_errors_found, shuffled
+from calviz.verdicts.row_checks import LabelErrors, hardly_telling, label_errors_found
 
 #: If the upper bound of the ECE is this or more, finding no error means little: the verdict is undecided.
 BLUNT = 0.1
@@ -60,7 +65,10 @@ def judged(sample: Sample) -> Verdict:
     by_group = usual_slices(sample) if evidence.rows >= MIN_ROWS else None
     reverse = reverse_words(sample)
     tells_apart = (
-        bool(reverse) or evidence.rows < MIN_ROWS or not alike or sample.view(shuffled).tells_apart
+        bool(reverse)
+        or evidence.rows < MIN_ROWS
+        or not alike
+        or sample.once(hardly_telling) is None
     )
     quiet = evidence.rows >= MIN_ROWS and evidence.direction == "none"
     # Ranges of the classes assume independent, equally weighted rows.
@@ -80,16 +88,7 @@ def judged(sample: Sample) -> Verdict:
         sentence=sentence,
         direction=direction,
         reduction=evidence.reduction.key,
-        rows=evidence.rows,
-        score=evidence.score,
-        observed=evidence.observed,
-        mcs=evidence.mcs,
-        interval=evidence.interval,
-        ece=evidence.ece,
-        noise_floor=evidence.floor,
-        ece_below=evidence.ece_below,
         worst=worst,
-        tests=evidence.tests,
         beyond_noise=evidence.beyond_noise,
         classes_off=classes,
         slices=len(by_group.slices) if by_group else 0,
@@ -97,6 +96,7 @@ def judged(sample: Sample) -> Verdict:
         tells_apart=tells_apart,
         in_reverse=bool(reverse),
         other_view=other_view(sample),
+        **{f.name: getattr(evidence, f.name) for f in fields(JudgedNumbers)},
     )
 
 
@@ -214,7 +214,8 @@ def against(test: CalibrationTest) -> str:
 def _ece_against(evidence: Evidence) -> str:
     decimals = points_decimals(evidence.ece)
     value, mean, q95 = (
-        points(v, decimals) for v in (evidence.ece, evidence.floor.mean, evidence.floor.q95)
+        points(v, decimals)
+        for v in (evidence.ece, evidence.noise_floor.mean, evidence.noise_floor.q95)
     )
     return (
         f"{value} points where a calibrated model would show {mean} on average (95 % below {q95})"
@@ -285,86 +286,37 @@ def other_view(sample: Sample) -> str | None:
     """
     if sample.reduction.other_of_two(sample.data) is None or sample.data.rows < MIN_ROWS:
         return None
-    evidence = sample.once(collect_evidence)
-    views = sorted(tested_views(sample), key=lambda s: s.reduction != evidence.reduction)
-    this, other = (_summary_of(s, evidence) for s in views)
-    if not (this.off or other.off) or this.shown == other.shown:
+    reduction = sample.once(collect_evidence).reduction
+    views = sample.once(evidence_of_views)
+    this, other = sorted(views, key=lambda view: view.reduction != reduction)
+    shown = [
+        (points(view.score - view.observed), points(view.ece, points_decimals(view.ece)))
+        for view in views
+    ]
+    if not (this.shows_itself or other.shows_itself) or shown[0] == shown[1]:
         return None
-    return _sentence(this, other)
-
-
-@dataclass(frozen=True)
-class _ViewSummary:
-    """One view: means, ECE, and whether the error is beyond noise."""
-
-    reduction: Reduction
-    rows: int
-    score: float
-    observed: float
-    ece: float
-    ece_noise: float
-    on_average: bool
-    in_places: bool
-
-    @property
-    def off(self) -> bool:
-        return self.on_average or self.in_places
-
-    @property
-    def gap(self) -> float:
-        return self.score - self.observed
-
-    @property
-    def shown(self) -> tuple[str, str]:
-        """MCS and ECE as they are written."""
-        return points(self.gap), points(self.ece, points_decimals(self.ece))
-
-    @property
-    def means(self) -> str:
-        score, hit = score_and_hit(self.reduction)
-        decimals = share_decimals(self.score, self.observed, 1)
-        return f"{score} {percent(self.score, decimals)}, {hit} {percent(self.observed, decimals)}"
-
-
-def _summary_of(sample: Sample, evidence: Evidence) -> _ViewSummary:
-    sums, whole = chosen_bins(sample), sample.view(event_sums)
-    calibrated = resampled(sums, "under_calibration", **sample.redrawing)
-    errors = ece(calibrated)
-    key = sample.reduction.key
-    beyond = {t.key for t in evidence.tests if t.reduction == key and t.adjusted <= OVERALL}
-    return _ViewSummary(
-        reduction=sample.reduction,
-        rows=sample.data.rows,
-        score=float(whole.score_sum.sum() / whole.n),
-        observed=float(whole.hit_sum.sum() / whole.n),
-        ece=float(ece(sums)),
-        ece_noise=float(errors.mean()),
-        on_average="mcs" in beyond,
-        in_places=bool(beyond - {"mcs"}),
-    )
-
-
-def _sentence(this: _ViewSummary, other: _ViewSummary) -> str:
     head = f"Seen by the {other.reduction.label}"
-    if other.on_average:
-        return f"{head}, {_way(other)}: {other.means}."
+    score, hit = score_and_hit(other.reduction)
+    digits = share_decimals(other.score, other.observed, 1)
+    means = f"{score} {percent(other.score, digits)}, {hit} {percent(other.observed, digits)}"
+    if other.shows("mcs"):
+        return f"{head}, {_way(other)}: {means}."
     decimals = points_decimals(other.ece)
-    value, noise = points(other.ece, decimals), points(other.ece_noise, decimals)
+    value, noise = points(other.ece, decimals), points(other.noise_floor.mean, decimals)
     against = f"ECE {value} points where a calibrated model would show {noise}"
-    if other.in_places:
-        return f"{head}, it is not off on average but in places: {other.means}, {against}."
-    why = " Errors above and below a score of 1/2 cancel there." if this.on_average else ""
-    return (
-        f"{head}, these {counted(this.rows, 'row')} do not show it: {other.means}, {against}.{why}"
-    )
+    if other.shows_itself:
+        return f"{head}, it is not off on average but in places: {means}, {against}."
+    why = " Errors above and below a score of 1/2 cancel there." if this.shows("mcs") else ""
+    return f"{head}, these {counted(this.rows, 'row')} do not show it: {means}, {against}.{why}"
 
 
-def _way(view: _ViewSummary) -> str:
-    size = points(abs(view.gap))
+def _way(view: Evidence) -> str:
+    gap = view.score - view.observed
+    size = points(abs(gap))
     if view.reduction.kind == "top-label":
-        word = "overconfident" if view.gap > 0 else "underconfident"
+        word = "overconfident" if gap > 0 else "underconfident"
         return f"the predictions are {word} by {size} points"
-    return f"the forecasts are {size} points too {'high' if view.gap > 0 else 'low'}"
+    return f"the forecasts are {size} points too {'high' if gap > 0 else 'low'}"
 
 
 # ---- Five sentences

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 
 import numpy as np
 
-from calviz.core.entry_specs import CHECKS, Check
+from calviz.core.entry_specs import CHECKS, Check, Told, check
 from calviz.core.errors import Finding, NotAvailable
 from calviz.core.words import counted, decimal, listed, percent
 from calviz.sample.binning import FEW_ROWS
@@ -15,32 +15,29 @@ from calviz.sample.sample import Sample, chosen_bins, event_sums
 from calviz.verdicts.joint_tests import MIN_ROWS
 
 
-def few_rows(sample: Sample) -> Iterator[Finding]:
+@check("CAL004", "Too few rows", clusters=True, weights=True)
+def few_rows(sample: Sample) -> Iterator[Told]:
     """Report fewer than `MIN_ROWS` rows."""
     n = sample.data.rows
     if n == 1:
-        yield Finding(
-            "CAL004",
+        yield (
             "error",
             "n = 1: no estimate is meaningful, and there are no intervals; evaluate more rows.",
         )
     elif n < MIN_ROWS:
-        yield Finding(
-            "CAL004",
+        yield (
             "warning",
             f"n = {n}: estimates are hardly meaningful with fewer than {MIN_ROWS} rows, and "
             "bootstrap intervals are too narrow; evaluate more rows.",
         )
 
 
-CHECKS.register(Check("CAL004", "Too few rows", few_rows, clusters=True, weights=True))
-
-
 #: It is a warning if at least this share of the non-empty bins has few rows.
 MANY = 0.5
 
 
-def few_rows_per_bin(sample: Sample) -> Iterator[Finding]:
+@check("CAL003", "Too few rows per bin", clusters=True)
+def few_rows_per_bin(sample: Sample) -> Iterator[Told]:
     """Count the bins with few rows."""
     count = chosen_bins(sample).count
     filled = int(np.count_nonzero(count))
@@ -51,8 +48,7 @@ def few_rows_per_bin(sample: Sample) -> Iterator[Finding]:
     rows = counted(int(count[sparse].sum()), "row")
     many = few >= MANY * filled
     remedy = "; use fewer bins, or bins of equal mass" if many and filled > 1 else ""
-    yield Finding(
-        "CAL003",
+    yield (
         "warning" if many else "info",
         f"{few} of the {counted(filled, 'bin')} with rows {'has' if few == 1 else 'have'} fewer than "
         f"{FEW_ROWS} rows ({rows} in all): {'its' if few == 1 else 'their'} observed frequency "
@@ -60,14 +56,12 @@ def few_rows_per_bin(sample: Sample) -> Iterator[Finding]:
     )
 
 
-CHECKS.register(Check("CAL003", "Too few rows per bin", few_rows_per_bin, clusters=True))
-
-
 #: Scores are heavily tied if at least this many rows share a score on average.
 ROWS_PER_SCORE = 10
 
 
-def ties(sample: Sample) -> Iterator[Finding]:
+@check("CAL009", "Heavily tied scores", clusters=True)
+def ties(sample: Sample) -> Iterator[Told]:
     """Count distinct scores."""
     score = sample.events.ordered.score
     n = sample.events.n
@@ -76,42 +70,32 @@ def ties(sample: Sample) -> Iterator[Finding]:
     distinct = 1 + int(np.count_nonzero(score[1:] != score[:-1]))
     rows = counted(n, "row")
     if distinct == 1:
-        yield Finding(
-            "CAL009",
+        yield (
             "warning",
             f"All {rows} have the score {float(score[0]):.4g}: they cannot be ranked, and the "
             "diagram is a single bin.",
         )
     elif n >= ROWS_PER_SCORE * distinct:
-        yield Finding(
-            "CAL009",
+        yield (
             "info",
             f"The scores of {rows} take only {distinct:,} different values: numbers by bin depend on "
             "which side of an edge a value falls, and bins of equal mass hold unequal numbers of rows.",
         )
 
 
-CHECKS.register(Check("CAL009", "Heavily tied scores", ties, clusters=True))
-
-
-def one_class(sample: Sample) -> Iterator[Finding]:
+@check("CAL005", "One class among the labels", clusters=True, weights=True)
+def one_class(sample: Sample) -> Iterator[Told]:
     """Report data in which all labels are equal."""
     data = sample.data
     if data.labels is None or data.n < 2 or (data.labels != data.labels[0]).any():
         return
     label = int(data.labels[0])
     name = data.class_names[label] if data.class_names else str(label)
-    yield Finding(
-        "CAL005",
+    yield (
         "warning",
         f"All {counted(data.rows, 'row')} have the label {listed([name])}: whether the model tells classes "
         "apart cannot be seen; numbers for other classes are undefined, and means over classes leave them out.",
     )
-
-
-CHECKS.register(
-    Check("CAL005", "One class among the labels", one_class, clusters=True, weights=True)
-)
 
 
 #: Why checks that cannot use sums of rows are not run.
@@ -137,7 +121,8 @@ CHECKS.register(
 FEW_CLUSTERS = 20
 
 
-def rows_not_alike(sample: Sample) -> Iterator[Finding]:
+@check("CAL024", "Rows in clusters or with weights", clusters=True, weights=True)
+def rows_not_alike(sample: Sample) -> Iterator[Told]:
     """Report the effective sample size of weighted or clustered rows."""
     data = sample.data
     if data.alike:
@@ -163,25 +148,15 @@ def rows_not_alike(sample: Sample) -> Iterator[Finding]:
         error_bars = "intervals and p-values resample clusters"
         if few:
             error_bars += f"; with fewer than {FEW_CLUSTERS} clusters, intervals are only rough"
-    yield Finding("CAL024", "warning" if few else "info", f"{head}; {error_bars}{tests}.")
-
-
-CHECKS.register(
-    Check(
-        "CAL024",
-        "Rows in clusters or with weights",
-        rows_not_alike,
-        clusters=True,
-        weights=True,
-    )
-)
+    yield ("warning" if few else "info", f"{head}; {error_bars}{tests}.")
 
 
 #: Share of the rows from which saturated scores are reported; a single wrong one always is.
 SHARE = 0.01
 
 
-def saturated(sample: Sample) -> Iterator[Finding]:
+@check("CAL007", "Saturated scores", clusters=True)
+def saturated(sample: Sample) -> Iterator[Told]:
     """Count scores of exactly 0 and 1, and how many of them are contradicted by their label."""
     score, hit = sample.events.score, sample.events.hit
     n = sample.events.n
@@ -192,8 +167,7 @@ def saturated(sample: Sample) -> Iterator[Finding]:
         if not refuted and rows < SHARE * n:
             continue
         but = f", and {_refuted(refuted, event, sample)}" if refuted else ""
-        yield Finding(
-            "CAL007",
+        yield (
             "warning" if refuted else "info",
             f"{counted(rows, 'score is', 'scores are')} exactly {value} ({percent(rows / n)} of the rows){but}.",
         )
@@ -205,10 +179,8 @@ def _refuted(rows: int, event: str, sample: Sample) -> str:
     return f"in {rows:,} of them the event {event}"
 
 
-CHECKS.register(Check("CAL007", "Saturated scores", saturated, clusters=True))
-
-
-def zero_probability(sample: Sample) -> Iterator[Finding]:
+@check("CAL008", "Probability zero on the true class", clusters=True, weights=True)
+def zero_probability(sample: Sample) -> Iterator[Told]:
     """Count the rows whose NLL was clipped."""
     try:
         # The view and words of the metric itself, so that both agree.
@@ -216,15 +188,4 @@ def zero_probability(sample: Sample) -> Iterator[Finding]:
     except NotAvailable:
         return
     if statement:
-        yield Finding("CAL008", "warning", statement)
-
-
-CHECKS.register(
-    Check(
-        "CAL008",
-        "Probability zero on the true class",
-        zero_probability,
-        clusters=True,
-        weights=True,
-    )
-)
+        yield "warning", statement

@@ -24,8 +24,6 @@ EXPLAINS = {
     "calviz.figures.arena_ranks._bars",
     "calviz.figures.metric_over_time._traces",
     "calviz.verdicts.evaluation.alone",
-    "calviz.verdicts.miscalibration_checks",
-    "calviz.verdicts.reverse_checks",
 }
 #: Checks that report a fact about the rows, which needs no test.
 FACTS = {

@@ -22,11 +22,11 @@ def codes_in(path: Path) -> Counter[str]:
 
 
 def declared_by(path: Path) -> list[str]:
-    """Codes that a file registers with ``Check("...", ...)``."""
+    """Codes that a file registers with ``check("...", ...)`` or ``Check("...", ...)``."""
     return [
         node.args[0].value
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
-        if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "Check"
+        if isinstance(node, ast.Call) and getattr(node.func, "id", "").lower() == "check"
         if isinstance(node.args[0], ast.Constant)
     ]
 

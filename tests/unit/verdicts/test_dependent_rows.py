@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 
 import calviz
+from calviz.core.entry_specs import CHECKS
 from calviz.sample.sample import Sample
-from calviz.verdicts.row_checks import dependence, dependent_rows
+from calviz.verdicts.row_checks import dependence
 
 
 def drawn(probs, uniform):
@@ -26,7 +27,9 @@ def clustered(seed, clusters=100, size=30, dependent=1.0):
 
 
 def findings(probs, labels, **own):
-    return list(dependent_rows(Sample(calviz.Predictions(probs=probs, labels=labels, **own))))
+    return list(
+        CHECKS["CAL022"].findings(Sample(calviz.Predictions(probs=probs, labels=labels, **own)))
+    )
 
 
 @pytest.mark.slow

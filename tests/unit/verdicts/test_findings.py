@@ -12,7 +12,6 @@ from calviz.core.entry_specs import CHECKS
 from calviz.core.errors import Finding
 from calviz.sample.sample import Sample
 from calviz.verdicts.analysis import findings_of
-from calviz.verdicts.size_checks import few_rows_per_bin, ties
 from tests.inputs.simulated import draw_labels
 
 
@@ -186,14 +185,14 @@ def test_names_from_files_are_cut():
 @pytest.mark.parametrize(("rows", "few"), [(19, True), (20, False)])
 def test_a_bin_of_twenty_rows_is_not_few(rows, few):
     score = np.repeat([0.25, 0.75], [rows, 100 - rows])
-    values = list(few_rows_per_bin(Sample(binary(score, np.arange(100) % 2), "positive")))
+    values = list(CHECKS["CAL003"].findings(Sample(binary(score, np.arange(100) % 2), "positive")))
     assert len(values) == few
 
 
 @pytest.mark.parametrize(("rows", "tied"), [(99, False), (100, True)])
 def test_ten_rows_a_score_are_tied(rows, tied):
     score = (np.arange(rows) % 10 + 0.5) / 10
-    values = list(ties(Sample(binary(score, np.arange(rows) % 2), "positive")))
+    values = list(CHECKS["CAL009"].findings(Sample(binary(score, np.arange(rows) % 2), "positive")))
     assert len(values) == tied
 
 

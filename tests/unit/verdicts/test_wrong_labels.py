@@ -8,8 +8,9 @@ from scipy import optimize
 
 import calviz
 from benchmarks.claims import SIMULATIONS, every_simulation, too_few
+from calviz.core.entry_specs import CHECKS
 from calviz.sample.sample import Sample
-from calviz.verdicts.row_checks import label_errors, label_errors_found, wrong_labels
+from calviz.verdicts.row_checks import label_errors, label_errors_found
 from calviz.verdicts.sentence import explained, judged
 from tests.inputs.simulated import draw_labels, softmax
 
@@ -22,7 +23,9 @@ def findings(seed, *, k=10, scale=6.0, sharpen=1.0, wrong=0.0, n=2_000, **own):
     flipped = rng.random(n) < wrong
     labels = np.where(flipped, (labels + rng.integers(1, k, n)) % k, labels)
     p = softmax(sharpen * z).astype(np.float32)
-    return list(wrong_labels(Sample(calviz.Predictions(probs=p, labels=labels, **own))))
+    return list(
+        CHECKS["CAL021"].findings(Sample(calviz.Predictions(probs=p, labels=labels, **own)))
+    )
 
 
 @pytest.mark.parametrize("k", [2, 3, 10])
@@ -57,8 +60,8 @@ def test_confidence_only():
     noisy = calviz.ConfidencePredictions(
         confidence=confidence, correct=right & (rng.random(4_000) > 0.02)
     )
-    assert not list(wrong_labels(Sample(calibrated)))
-    (finding,) = wrong_labels(Sample(noisy))
+    assert not list(CHECKS["CAL021"].findings(Sample(calibrated)))
+    (finding,) = CHECKS["CAL021"].findings(Sample(noisy))
     assert "suspect wrong labels" in finding.message
 
 
@@ -101,7 +104,7 @@ def test_where_both_explain_the_rows_both_are_named():
     sample = sample_of(4, k=2, scale=2.0, n=1_000, wrong=0.05)
     errors = label_errors_found(sample)
     assert not errors.shown
-    (finding,) = wrong_labels(sample)
+    (finding,) = CHECKS["CAL021"].findings(sample)
     assert re.match(
         r"\d\.\d % wrong labels explain these rows as well as logits 1\.\d\d times too large \(log-likelihood \d\.\d (less|more)\): "
         r"look at the labels before recalibrating, first rows ",
