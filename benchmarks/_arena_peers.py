@@ -175,17 +175,16 @@ def play_peers(
         Time limit of a peer in seconds.
     """
     results = []
-    for member in source.members():
-        data = member.data
+    for model, data in source.models().items():
         assert isinstance(data, Predictions)
         rows = division.rows(data)
         ((fit, evaluation),) = rows.pairs
         p = data.probs.astype(np.float64)
         p /= p.sum(axis=1, keepdims=True)
         experiment = Experiment(
-            member.benchmark,
-            member.dataset,
-            member.model,
+            source.benchmark,
+            source.dataset,
+            model,
             fit.size,
             evaluation.size,
             data.n_classes,

@@ -37,10 +37,9 @@ from _harness import ROOT, machine, write_between, write_section
 
 from calviz.comparison.arena_experiments import Rules, play_all
 from calviz.comparison.arena_results import SCORES, Arena, Leaderboard, ResultTable
-from calviz.comparison.arena_sources import Playable, find, results_in
+from calviz.comparison.arena_sources import ArenaState, Playable, find, results_in
 from calviz.comparison.leaderboards import judge, leaderboard
 from calviz.comparison.rows import Division
-from calviz.comparison.saved_arenas import ArenaState
 from calviz.core.entry_specs import RECALIBRATORS
 from calviz.core.errors import NotAvailable
 from calviz.core.predictions import Predictions
@@ -117,10 +116,10 @@ def carry_out(
     rivals = tuple(rival for rival in peers() if rival.key in whole.methods) if with_peers else ()
     chosen = whole.take(np.arange(len(whole)), (*ours.methods, *(p.key for p in rivals)))
     zeros = frozenset(
-        (m.benchmark, m.dataset, m.model)
+        (source.benchmark, source.dataset, model)
         for source in sources
-        for m in source.members()
-        if isinstance(m.data, Predictions) and (m.data.probs == 0).any()
+        for model, data in source.models().items()
+        if isinstance(data, Predictions) and (data.probs == 0).any()
     )
     return Studied(ours, chosen, rivals, resumed, zeros)
 

@@ -31,7 +31,7 @@ from calviz.comparison.arena_results import (
     rated_words,
     short_headline,
 )
-from calviz.comparison.arena_sources import LoadedSource, results_in
+from calviz.comparison.arena_sources import Playable, results_in
 from calviz.comparison.leaderboards import (
     CLASSES,
     ROWS,
@@ -146,12 +146,12 @@ class Contest:
     ----------
     key : tuple of str
         Identifies them, for jobs.
-    sources : tuple of LoadedSource
+    sources : tuple of Playable
     methods : tuple of str
     """
 
     key: tuple[str, ...]
-    sources: tuple[LoadedSource, ...]
+    sources: tuple[Playable, ...]
     methods: tuple[str, ...]
 
 
@@ -177,7 +177,7 @@ def choose_contest(entry: OpenFile) -> Contest | None:
         st.info("Choose models and recalibrators.", icon=":material/info:")
         return None
     labels = _data_sets({m.name: m.data for m in chosen})
-    sources = tuple(LoadedSource(labels[m.name], m.name, m.data) for m in chosen)
+    sources = tuple(Playable(labels[m.name], m.name, m.data) for m in chosen)
     key = ("open", *(m.key for m in chosen), *methods)
     return Contest(key, sources, methods)
 

@@ -602,7 +602,7 @@ def _run_experiments(
     jobs: int | None,
 ) -> tuple[ResultTable, tuple[str, ...]]:
     from calviz.comparison.arena_experiments import Rules, play_all
-    from calviz.comparison.saved_arenas import ArenaState
+    from calviz.comparison.arena_sources import ArenaState
 
     def progress(name: str, done: int, total: int, problem: str) -> None:
         if total > 1 or not problem:  # for a single file, the error reports it

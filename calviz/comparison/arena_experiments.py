@@ -20,10 +20,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from calviz.comparison.arena_results import SCORES, Experiment, MethodScore, ResultTable
-from calviz.comparison.arena_sources import LoadedSource, ModelInFile, Playable
+from calviz.comparison.arena_sources import ArenaState, Key, Playable
 from calviz.comparison.fitting import fit_and_apply
 from calviz.comparison.rows import Division, Rows, specs_of
-from calviz.comparison.saved_arenas import ArenaState, Key
 from calviz.core.blocks import Stopped, available_cores, checkpoint, one_blas_thread, watching
 from calviz.core.entry_specs import UNCALIBRATED, RecalibratorSpec
 from calviz.core.errors import CalvizError, InputError, reason_of
@@ -149,15 +148,17 @@ class SourceOutcome:
 def play(source: Playable, rules: Rules, finished: frozenset[Key] = frozenset()) -> SourceOutcome:
     """Run the experiments of one source; finished results are not computed again and only have placeholders in the outcome."""
     try:
-        members = list(source.members())
-        results = [_experiment(member, rules, finished) for member in members]
+        results = [
+            _experiment(source, model, data, rules, finished)
+            for model, data in source.models().items()
+        ]
     except Stopped:
         raise
     except CalvizError as error:
         text = str(error)
         if isinstance(error, InputError) and error.repairs:
             text = f"{text.rstrip('.')} (repair {' or '.join(r.key for r in error.repairs)})."
-        names = (source.name, "" if isinstance(source, LoadedSource) else source.path.name)
+        names = (source.name, "" if source.path is None else source.path.name)
         named = any(name and name in text for name in names)
         return SourceOutcome(source.name, problem=text if named else f"{source.name}: {text}")
     except MemoryError as error:
@@ -166,16 +167,15 @@ def play(source: Playable, rules: Rules, finished: frozenset[Key] = frozenset())
 
 
 def _experiment(
-    member: ModelInFile, rules: Rules, finished: frozenset[Key]
+    source: Playable, model: str, data: Dataset, rules: Rules, finished: frozenset[Key]
 ) -> tuple[Experiment, dict[Key, MethodScore]]:
-    data = member.data
     if not rules.division.given and not rules.drawn:
-        _check_splits(data, member)
+        _check_splits(data, model)
     rows = rules.division.rows(data)
     experiment = Experiment(
-        member.benchmark,
-        member.dataset,
-        member.model,
+        source.benchmark,
+        source.dataset,
+        model,
         rows.fit.rows,
         rows.evaluation.rows,
         2 if data.kind == "confidence" else data.n_classes,
@@ -187,7 +187,7 @@ def _experiment(
         if key in finished:
             scores[key] = MethodScore(spec.key)  # placeholder for the result in the state
             continue
-        checkpoint(f"{member.dataset}, {member.model}: {spec.label}")
+        checkpoint(f"{source.dataset}, {model}: {spec.label}")
         scores[key] = _score(data, spec, rows, rules.options.get(spec.key, {}))
     return experiment, scores
 
@@ -209,13 +209,13 @@ def _score(
         return MethodScore(spec.key, reason=reason_of(error))
 
 
-def _check_splits(data: Dataset, member: ModelInFile) -> None:
+def _check_splits(data: Dataset, model: str) -> None:
     usual = (usual_split(data.split_names, names) for names in (FIT_SPLITS, EVAL_SPLITS))
     if None in usual:
         have = ", ".join(data.split_names[:6])
         lack = f"calibration and test split (it has {have})" if have else "splits"
         raise InputError(
-            f"'{member.model}' has no {lack}",
+            f"'{model}' has no {lack}",
             remedy="name two (--fit-split, --eval-split), or let a share of the rows fit the maps (--fit-fraction)",
         )
 
@@ -249,7 +249,7 @@ def _outcomes(
     if workers == 1:
         yield from _one_by_one(sources, rules, finished, stop)
         return
-    if any(isinstance(source, LoadedSource) for source in sources):
+    if any(source.path is None for source in sources):
         ending = threading.Event()
 
         def check(_: str) -> None:

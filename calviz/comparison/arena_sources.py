@@ -3,23 +3,32 @@
 from __future__ import annotations
 
 import itertools
+import json
 import math
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path, PurePath
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
 
-from calviz.comparison.arena_results import Experiment, MethodScore
-from calviz.comparison.saved_arenas import looks_saved, read_saved
+from calviz.comparison.arena_results import SCORES, Experiment, MethodScore, ResultTable
 from calviz.core.blocks import FloatArray
 from calviz.core.entry_specs import UNCALIBRATED
-from calviz.core.errors import InputError, shortened
-from calviz.core.limits import MAX_ARRAY, MAX_ARRAYS, MAX_FILE, real_path, size_text
+from calviz.core.errors import InputError, OptionError, shortened
+from calviz.core.limits import (
+    MAX_ARRAY,
+    MAX_ARRAYS,
+    MAX_FILE,
+    MAX_JSON,
+    OutputError,
+    check_place,
+    real_path,
+    size_text,
+)
 from calviz.core.predictions import Dataset, Predictions
 from calviz.core.row_columns import Factor
 from calviz.data import read
@@ -89,7 +98,7 @@ def find(
         head = source.head(4096)
         if head.startswith(SIGNATURE) or file.suffix.lower() in SUFFIXES:
             benchmark, members = members_of(file)
-            playable += [Hdf5Member(file, benchmark, *names) for names in members]
+            playable += [Playable(*names, path=file, benchmark=benchmark) for names in members]
         elif (read_already := results_in(source)) is not None:
             more, baseline = read_already
             if more:
@@ -103,9 +112,8 @@ def find(
         else:
             stem = _stem(file)
             below = by_folder and (root is None or file.parent != root)
-            playable.append(
-                PredictionFile(file, file.parent.name if below else stem, stem, options)
-            )
+            dataset = file.parent.name if below else stem
+            playable.append(Playable(dataset, stem, path=file, reading=options))
     if playable and results:
         raise InputError(
             f"there are both predictions and results ('{result_files[0]}')",
@@ -188,92 +196,44 @@ def results_in(
 
 
 @dataclass(frozen=True)
-class ModelInFile:
-    """One model in a file.
+class Playable:
+    """A source of experiments that `play_all` can run: predictions in memory, a file of predictions, or an experiment of an HDF5 file.
 
     Attributes
     ----------
-    data : Predictions or ConfidencePredictions
-    benchmark, dataset, model : str
+    dataset, model : str
+        Names; that of the model if the source has a single one.
+    data : Predictions or ConfidencePredictions, optional
+        Predictions in memory.
+    path : Path, optional
+        The file, otherwise.
+    benchmark : str
+    reading : ReadingOptions, optional
+        How a file of predictions is read; None for an HDF5 file.
     """
 
-    data: Dataset
-    benchmark: str
     dataset: str
     model: str
-
-
-@dataclass(frozen=True)
-class PredictionFile:
-    """A file of predictions of one or more models.
-
-    Attributes
-    ----------
-    path : Path
-    dataset : str
-        Name of the data set.
-    model : str
-        Name of the model, if the file has a single one.
-    reading : ReadingOptions
-    """
-
-    path: Path
-    dataset: str
-    model: str
-    reading: ReadingOptions = field(default_factory=ReadingOptions)
+    data: Dataset | None = None
+    path: Path | None = None
+    benchmark: str = FILES
+    reading: ReadingOptions | None = None
 
     @property
     def name(self) -> str:
         """Name for messages."""
-        return self.model if self.dataset == self.model else f"{self.dataset}/{self.model}"
+        alone = self.reading is not None and self.dataset == self.model
+        return self.model if alone or self.path is None else f"{self.dataset}/{self.model}"
 
-    def members(self) -> Iterator[ModelInFile]:
-        """Read the models of the file."""
+    def models(self) -> dict[str, Dataset]:
+        """Read the predictions of each model, by name."""
+        if self.path is None:
+            return {self.model: self.data} if self.data is not None else {}
+        if self.reading is None:
+            return {self.model: read_member(self.path, self.dataset, self.model)}
         models = read(self.path, options=self.reading).models
-        for model, data in models.items():
-            yield ModelInFile(data, FILES, self.dataset, self.model if len(models) == 1 else model)
+        return {self.model if len(models) == 1 else name: data for name, data in models.items()}
 
-
-@dataclass(frozen=True)
-class Hdf5Member:
-    """One experiment of an HDF5 file."""
-
-    path: Path
-    benchmark: str
-    dataset: str
-    model: str
-
-    @property
-    def name(self) -> str:
-        """Name for messages."""
-        return f"{self.dataset}/{self.model}"
-
-    def members(self) -> Iterator[ModelInFile]:
-        """Yield the single model."""
-        data = read_member(self.path, self.dataset, self.model)
-        yield ModelInFile(data, self.benchmark, self.dataset, self.model)
-
-
-@dataclass(frozen=True)
-class LoadedSource:
-    """Predictions in memory."""
-
-    dataset: str
-    model: str
-    data: Dataset
-
-    @property
-    def name(self) -> str:
-        """Name for messages."""
-        return self.model
-
-    def members(self) -> Iterator[ModelInFile]:
-        """Yield the single model."""
-        yield ModelInFile(self.data, FILES, self.dataset, self.model)
-
-
-#: A source of experiments that `play_all` can run.
-Playable = PredictionFile | Hdf5Member | LoadedSource
 
 # ---- Results of CalArena
 #
@@ -516,3 +476,225 @@ def _array(h5py: Any, group: Any, name: str, where: str) -> npt.NDArray[Any]:
 def _text(value: Any) -> str:
     text = value.decode("utf-8", "replace") if isinstance(value, bytes) else value
     return shortened(text) if isinstance(text, str) else ""
+
+
+# ---- Saved arenas: a state file with one experiment per line, written as results come, and the JSON of a finished arena
+
+
+#: Start of the first line of a state file, and text that marks the JSON of a finished arena.
+MARK, JSON_MARK = '{"calviz_arena": ', '"format": "arena"'
+VERSION = 1
+_HEAD = f"{MARK}{VERSION}}}\n".encode()
+
+Key = tuple[str, str]
+
+
+def looks_saved(head: bytes) -> bool:
+    """Whether a file starts like a state file or like the JSON of a finished arena."""
+    text = head[:4096].decode("utf-8", "replace").lstrip("\ufeff \r\n\t")
+    return text.startswith(MARK) or (text.startswith("{") and JSON_MARK in text)
+
+
+@dataclass
+class ArenaState:
+    """Finished results, in a file that each finished experiment is appended to.
+
+    Attributes
+    ----------
+    path : Path
+    done : dict
+        Results by (digest of the experiment, method with its parameters).
+    """
+
+    path: Path
+    done: dict[Key, MethodScore] = field(default_factory=dict)
+
+    @classmethod
+    def open(cls, path: str | os.PathLike[str]) -> Self:
+        """Open a state file, which the first result creates; an incomplete last line is cut off.
+
+        Raises
+        ------
+        OptionError, OutputError
+            If no file can be written at the path.
+        InputError
+            If the file exists but is not a saved arena.
+        """
+        target = Path(path)
+        if str(path) in ("", "-"):
+            raise OptionError(f"--state '{path}' is not a file that can be written.")
+        check_place(target, f"--state {path}")
+        if not target.exists():
+            return cls(target)
+        try:
+            # Also if it was interrupted before the first line was complete.
+            if target.stat().st_size < len(_HEAD) and _HEAD.startswith(target.read_bytes()):
+                target.write_bytes(_HEAD)
+            whole = target.read_bytes()
+            end = whole.rfind(b"\n") + 1
+            if end < len(whole) and whole.startswith(MARK.encode()):
+                with target.open("r+b") as stream:
+                    stream.truncate(end)
+        except OSError as error:
+            raise OutputError(
+                f"{target.name}: cannot be written ({(error.strerror or str(error)).lower()})."
+            ) from None
+        state = cls(target)
+        try:
+            for _, scores, keys in _lines(Source(target)):
+                state.done |= dict(zip(keys, scores, strict=True))
+        except InputError as error:
+            raise error.in_file(target.name) from None
+        return state
+
+    def add(self, experiment: Experiment, scores: Mapping[Key, MethodScore]) -> None:
+        """Append the results of an experiment to the file."""
+        self.done |= scores
+        line = json.dumps(
+            {
+                "experiment": _experiment_record(experiment),
+                "results": [
+                    {"digest": digest, "as": method, **_score_record(score)}
+                    for (digest, method), score in scores.items()
+                ],
+            },
+            allow_nan=False,
+        )
+        try:
+            with self.path.open("ab") as stream:
+                head = b"" if stream.tell() else _HEAD
+                stream.write(head + line.encode() + b"\n")
+        except OSError as error:
+            raise OutputError(
+                f"{self.path.name}: cannot be written ({(error.strerror or str(error)).lower()})."
+            ) from None
+
+
+def _experiment_record(experiment: Experiment) -> dict[str, Any]:
+    facts = asdict(experiment)
+    # The name of the attribute in files.
+    return {"judged" if k == "evaluation_rows" else k: v for k, v in facts.items()}
+
+
+def _score_record(score: MethodScore) -> dict[str, Any]:
+    # JSON has no infinity.
+    scores = {
+        k: None if math.isnan(v) else "inf" if math.isinf(v) else v for k, v in score.scores.items()
+    }
+    seconds = None if math.isnan(score.seconds) else score.seconds
+    return {"method": score.method, **scores, "seconds": seconds, "reason": score.reason}
+
+
+def record(table: ResultTable) -> dict[str, Any]:
+    """Return a result table as plain values, which `read_saved` reads.
+
+    Parameters
+    ----------
+    table : ResultTable
+    """
+    return {
+        "baseline": table.baseline,
+        "experiments": [
+            {
+                "experiment": _experiment_record(experiment),
+                "results": [_score_record(score) for score in scores],
+            }
+            for experiment, scores in table.results()
+        ],
+    }
+
+
+def read_saved(source: Source) -> tuple[list[tuple[Experiment, list[MethodScore]]], str | None]:
+    """Read a state file, or the JSON of a finished arena.
+
+    Returns
+    -------
+    results : list of (Experiment, list of MethodScore)
+    baseline : str or None
+        The method without calibration.
+
+    Raises
+    ------
+    InputError
+        If the file is neither, or damaged.
+    """
+    try:
+        if source.head(len(MARK)).decode("utf-8", "replace") == MARK:
+            return [(e, scores) for e, scores, _ in _lines(source)], UNCALIBRATED
+        return _document(source)
+    except InputError as error:
+        raise error.in_file(source.name) from None
+
+
+def _lines(source: Source) -> Iterator[tuple[Experiment, list[MethodScore], list[Key]]]:
+    text = _content(source)
+    head, *lines = text.splitlines() or [""]
+    if not head.startswith(MARK):
+        raise InputError("this file is not a saved arena", remedy="give --state a file of its own")
+    whole = text.endswith("\n")
+    for number, line in enumerate(lines, start=2):
+        try:
+            entry = json.loads(line)
+        except (json.JSONDecodeError, RecursionError):
+            if number == len(lines) + 1 and not whole:
+                return  # incomplete because of an interruption
+            raise InputError("the line is damaged", line=number, remedy="remove it") from None
+        experiment, scores = _entry(entry, line=number)
+        keys = [(str(r.get("digest")), str(r.get("as"))) for r in entry["results"]]
+        yield experiment, scores, keys
+
+
+def _document(source: Source) -> tuple[list[tuple[Experiment, list[MethodScore]]], str | None]:
+    try:
+        table = json.loads(_content(source))["arena"]
+        entries, baseline = table["experiments"], table["baseline"]
+    except (json.JSONDecodeError, RecursionError, KeyError, TypeError):
+        entries, baseline = None, None
+    if not isinstance(entries, list) or not (baseline is None or isinstance(baseline, str)):
+        raise InputError(
+            "this is not an arena written by calviz",
+            remedy="write one with 'calviz arena --json'",
+        )
+    return [_entry(entry) for entry in entries], baseline
+
+
+def _content(source: Source) -> str:
+    MAX_JSON.check(source.size, f"the file is {MAX_JSON.written(source.size)}")
+    with source.open() as stream:
+        try:
+            return stream.read().decode("utf-8-sig")
+        except UnicodeDecodeError:
+            raise InputError("the file is not text in UTF-8", file=source.name) from None
+
+
+def _entry(entry: Any, *, line: int | None = None) -> tuple[Experiment, list[MethodScore]]:
+    try:
+        facts = entry["experiment"]
+        experiment = Experiment(
+            *(_of_type(str, facts[key]) for key in ("benchmark", "dataset", "model")),
+            *(_of_type(int, facts[key]) for key in ("rows", "judged", "classes")),
+        )
+        return experiment, [_score(result) for result in _of_type(list, entry["results"])]
+    except (KeyError, TypeError, ValueError):
+        raise InputError("an experiment is damaged", line=line) from None
+
+
+def _score(result: Any) -> MethodScore:
+    reason = result["reason"]
+    return MethodScore(
+        _of_type(str, result["method"]),
+        {key: _number(result.get(key)) for key in SCORES},
+        _number(result.get("seconds")),
+        None if reason is None else _of_type(str, reason),
+    )
+
+
+def _of_type(kind: Any, value: Any) -> Any:
+    """Return a value of this type; raise TypeError for others, and for a number below 0."""
+    if not isinstance(value, kind) or isinstance(value, bool) or (kind is int and value < 0):
+        raise TypeError
+    return value
+
+
+def _number(value: Any) -> float:
+    return math.nan if value is None else float(_of_type(int | float | str, value))

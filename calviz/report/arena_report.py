@@ -17,8 +17,8 @@ from calviz.comparison.arena_results import (
     rated_words,
     winrate_text,
 )
+from calviz.comparison.arena_sources import record
 from calviz.comparison.comparison_results import Mark
-from calviz.comparison.saved_arenas import record
 from calviz.core import __version__
 from calviz.core.entry_specs import METRICS
 from calviz.core.words import decimal, percent, points, seconds_text, shorten

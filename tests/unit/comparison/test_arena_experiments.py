@@ -12,10 +12,9 @@ import pytest
 import calviz
 from calviz.comparison.arena_experiments import Rules, _interrupts_held_back, play_all
 from calviz.comparison.arena_results import Experiment, MethodScore, ResultTable
-from calviz.comparison.arena_sources import LoadedSource, find, results_in
+from calviz.comparison.arena_sources import ArenaState, Playable, find, results_in
 from calviz.comparison.leaderboards import judge
 from calviz.comparison.rows import Division
-from calviz.comparison.saved_arenas import ArenaState
 from calviz.core.blocks import Stopped
 from calviz.core.errors import InputError, OptionError
 from calviz.data.format import Source
@@ -237,7 +236,7 @@ class TestStopping:
 
     def test_threads_stop_too(self, folder):
         sources = [
-            LoadedSource(p.dataset, p.model, calviz.load(p.path)) for p in find([folder]).playable
+            Playable(p.dataset, p.model, calviz.load(p.path)) for p in find([folder]).playable
         ]
         with pytest.raises(Stopped):
             play_all(sources, RULES, jobs=2, stop=lambda: True)
@@ -245,7 +244,7 @@ class TestStopping:
 
 def test_threads_give_the_same_table(folder):
     sources = find([folder]).playable
-    loaded = [LoadedSource(p.dataset, p.model, calviz.load(p.path)) for p in sources]
+    loaded = [Playable(p.dataset, p.model, calviz.load(p.path)) for p in sources]
     one, _ = play_all(sources, RULES, jobs=1)
     many, _ = play_all(loaded, RULES, jobs=3)
     assert many.experiments == one.experiments

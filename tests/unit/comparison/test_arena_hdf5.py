@@ -164,7 +164,7 @@ def test_damaged_files_are_one_sentence(written, tmp_path):
         broken.write_bytes(content)
         try:
             for member in find([broken]).playable:
-                list(member.members())
+                member.models()
         except InputError as error:
             messages.append(str(error))
     assert len(messages) > 10
