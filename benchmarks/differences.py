@@ -189,7 +189,7 @@ def measure_sample(name, n, run):
     out = {}
     for other in others:
         for key in keys:
-            d = own.difference(key, first, other)
+            d = own.metrics[key].difference(first, other)
             percentiles = mover = None
             if too:
                 apart = plain[first][key] - plain[other][key]
@@ -228,7 +228,8 @@ def exchangeable(run, n=1_000, models=8):
     }
     keys = ("nll", "brier", "ece", "ks", "accuracy", "mcs")
     comparison = pair(sets, keys, reduction="top-label", resamples=1_000, rng=rng)
-    return {k: len(comparison.tied_with_best(k, comparison.values[k])) < models for k in keys}
+    metrics = comparison.metrics
+    return {k: len(metrics[k].tied_with_best(metrics[k].values)) < models for k in keys}
 
 
 def draw_turn(turn):

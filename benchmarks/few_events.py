@@ -144,9 +144,9 @@ def count_pair(job):
         if not paired.metrics:
             continue  # a resample without an event
         counted += 1
-        drawn = paired.drawn["auroc_failure"]
+        drawn = paired.metrics["auroc_failure"].drawn
         both = {
-            "difference": paired.difference("auroc_failure", "a", "b").interval,
+            "difference": paired.metrics["auroc_failure"].difference("a", "b").interval,
             "difference, percentiles": np.quantile(drawn["a"] - drawn["b"], [0.025, 0.975]),
         }
         for key, (low, high) in both.items():

@@ -353,7 +353,12 @@ class _Judging:
             rng=rng,
             stop_early=stop,
         )
-        return replace(paired, refits=self.refits) if self.refits else paired
+        refits = {
+            key: {name: of_set[key] for name, of_set in self.refits.items() if key in of_set}
+            for key in paired.metrics
+        }
+        metrics = {key: replace(m, refits=refits[key]) for key, m in paired.metrics.items()}
+        return replace(paired, metrics=metrics)
 
     def found(self) -> str | None:
         """Return the verdict before recalibration if it finds miscalibration; "" if it finds none, None if there is no verdict.
@@ -381,12 +386,12 @@ def _with_differences(
     results: dict[str, MethodResult], paired: Paired
 ) -> tuple[dict[str, MethodResult], dict[str, tuple[str, ...]]]:
     """Add differences from the uncalibrated model and shares of being best; also return the ties by metric."""
-    sets = next(iter(paired.values.values()), {})
+    sets = next((m.values for m in paired.metrics.values()), {})
     others = tuple((m, UNCALIBRATED) for m in sets if m != UNCALIBRATED)
-    shares = {metric: paired.best_share(metric) for metric in paired.metrics}
+    shares = {key: metric.best_share() for key, metric in paired.metrics.items()}
     tied = {
-        metric: paired.tied_with_best(metric, {m: results[m].metrics[metric].value for m in sets})
-        for metric in paired.metrics
+        key: metric.tied_with_best({m: results[m].metrics[key].value for m in sets})
+        for key, metric in paired.metrics.items()
     }
     return {
         key: r
@@ -395,8 +400,8 @@ def _with_differences(
             r,
             best_share={metric: shares[metric][key] for metric in paired.metrics},
             differences={
-                metric: paired.difference(metric, key, UNCALIBRATED, others)
-                for metric in paired.metrics
+                name: metric.difference(key, UNCALIBRATED, others)
+                for name, metric in paired.metrics.items()
                 if key != UNCALIBRATED
             },
         )
@@ -408,7 +413,7 @@ def _near(comparison: Comparison, paired: Paired) -> dict[str, tuple[str, ...]]:
     """Return `Comparison.near`: for the best candidate of all, and for the best of those that keep every predicted class."""
     lists = [comparison.candidates(keep_classes=keep) for keep in (False, True)]
     return {
-        names[0]: paired.near(str(comparison.criterion), names[0], names)
+        names[0]: paired.metrics[str(comparison.criterion)].near(names[0], names)
         for names in lists[::-1]
         if names
     }

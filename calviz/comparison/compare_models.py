@@ -170,7 +170,7 @@ def _with_differences(
         bins=bins,
         scheme=scheme,
     )
-    shares = {key: paired.best_share(key) for key in paired.metrics}
+    shares = {key: metric.best_share() for key, metric in paired.metrics.items()}
     return replace(
         comparison,
         models={
@@ -180,10 +180,8 @@ def _with_differences(
             for name, m in comparison.models.items()
         },
         pairs={
-            key: {
-                (a, b): paired.difference(key, a, b, paired.all_pairs) for a, b in paired.all_pairs
-            }
-            for key in paired.metrics
+            key: {(a, b): metric.difference(a, b, metric.all_pairs) for a, b in metric.all_pairs}
+            for key, metric in paired.metrics.items()
         },
         undefined=paired.undefined,
     )

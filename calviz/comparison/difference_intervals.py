@@ -46,25 +46,6 @@ POINTS = 41
 
 
 @dataclass(frozen=True, eq=False)
-class SimulatedPopulations:
-    """Observed errors that would result if the true gaps were multiples of the observed gaps.
-
-    Attributes
-    ----------
-    value : float
-        The observed error.
-    truth : ndarray, shape (S,)
-        The true error at each scale, from 0 upwards.
-    drawn : ndarray, shape (S, B)
-        The errors of B samples at each scale. Sample b has the same resampled rows in all sets.
-    """
-
-    value: float
-    truth: FloatArray
-    drawn: FloatArray
-
-
-@dataclass(frozen=True, eq=False)
 class Spread:
     """Summary of the simulated populations of one set.
 
@@ -94,19 +75,31 @@ class Spread:
     draws: FloatArray
 
     @classmethod
-    def of(cls, populations: SimulatedPopulations, widening: float = 1.0) -> Spread:
-        """Summarise simulated populations; deviations are multiplied by `widening` (see `Metric.widening`)."""
-        mean = populations.drawn.mean(axis=1)
-        off = widening * (populations.drawn - mean[:, None])
-        between = _between(populations.truth.size)
+    def of(
+        cls, value: float, truth: FloatArray, drawn: FloatArray, widening: float = 1.0
+    ) -> Spread:
+        """Summarise simulated populations: the errors that would result if the true gaps were multiples of the observed gaps.
+
+        Parameters
+        ----------
+        value : float
+            The observed error.
+        truth : ndarray, shape (S,)
+            The true error at each scale, from 0 upwards.
+        drawn : ndarray, shape (S, B)
+            The errors of B samples at each scale. Sample b has the same resampled rows in all sets.
+        widening : float
+            Factor of the deviations (see `Metric.widening`).
+        """
+        mean = drawn.mean(axis=1)
+        off = widening * (drawn - mean[:, None])
+        between = _between(truth.size)
         # The mean increases with the scale; the running maximum removes dips that are due to noise.
-        fine, truth = np.maximum.accumulate(between @ mean), between @ populations.truth
+        mean, truth = np.maximum.accumulate(between @ mean), between @ truth
         sd = between @ off.std(axis=1, ddof=1)
-        estimate = _without_noise(populations.value, truth, fine, sd)
+        estimate = _without_noise(value, truth, mean, sd)
         at = int(np.abs(truth - estimate).argmin())
-        return cls(
-            populations.value, truth, fine, sd, off, at, estimate, estimate + between[at] @ off
-        )
+        return cls(value, truth, mean, sd, off, at, estimate, estimate + between[at] @ off)
 
 
 def _without_noise(value: float, truth: FloatArray, mean: FloatArray, sd: FloatArray) -> float:

@@ -176,8 +176,8 @@ class _Measured:
             rng=np.random.default_rng([self.seed, 4]),
             **self.settings,
         )
-        for metric in paired.metrics:
-            yield metric, paired.difference(metric, method, UNCALIBRATED)
+        for key, metric in paired.metrics.items():
+            yield key, metric.difference(method, UNCALIBRATED)
 
     def curve(self) -> LearningCurve:
         """Return the curve of what has been measured so far."""

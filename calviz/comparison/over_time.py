@@ -555,7 +555,8 @@ def _difference(sample: Sample, before: Dataset, after: Dataset, metric: str) ->
         bins=sample.bins,
         scheme=sample.scheme,
     )
-    return paired.difference(metric, "after", "before") if metric in paired.metrics else None
+    one = paired.metrics.get(metric)
+    return None if one is None else one.difference("after", "before")
 
 
 # ---- The result

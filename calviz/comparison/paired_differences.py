@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from itertools import combinations
 from typing import Any
@@ -14,7 +14,6 @@ from scipy.special import ndtr
 
 from calviz.comparison.comparison_results import Difference, DifferenceVerdict
 from calviz.comparison.difference_intervals import (
-    SimulatedPopulations,
     Spread,
     Weighted,
     Z,
@@ -48,116 +47,104 @@ Pairs = tuple[tuple[str, str], ...]
 
 
 @dataclass(frozen=True, eq=False)
-class Paired:
-    """Metrics of all sets on common resamples of the rows.
+class PairedMetric:
+    """One metric of all sets on common resamples of the rows.
 
     Attributes
     ----------
-    values : mapping of str to mapping of str to float
-        Observed values, by metric and set.
-    drawn : mapping of str to mapping of str to ndarray, shape (B,)
+    key : str
+    values : mapping of str to float
+        Observed values, by set, as in all mappings below.
+    drawn : mapping of str to ndarray, shape (B,)
         Resampled values, for metrics that are means or smooth functions of means.
-    errors : mapping of str to mapping of str to Spread
+    errors : mapping of str to Spread
         Estimated errors with their simulated populations, for metrics that noise makes larger.
-    refits : mapping of str to mapping of str to ndarray, shape (R,)
-        Values after fits to resampled fitting rows, by set and metric, for sets that are the output of a fitted map.
+    refits : mapping of str to ndarray, shape (R,)
+        Values after fits to resampled fitting rows, for sets that are the output of a fitted map.
     rare : RareLosses, optional
         Additional variance of log loss and Brier score from labels that did not occur.
     widening : float
         Factor by which intervals are wider where few clusters are drawn (`calviz.sample.error_bars.widening_of`).
     clustered : bool
         Whether clusters are drawn: intervals of resampled values then reach equally far on both sides.
-    closed : mapping of str to mapping of str to callable
-        By metric and set, a function from the level to an interval of the value in closed form, where there is one for these rows.
-    shrunk : mapping of str to float
-        Factor of the correlation of two values by metric, where some resamples have no value; see `_where_defined`.
-    undefined : tuple of str
-        Metrics without differences, because they have no value on some resampled or simulated rows.
+    closed : mapping of str to callable
+        A function from the level to an interval of the value in closed form, where there is one for these rows.
+    shrunk : float
+        Factor of the correlation of two values, where some resamples have no value; see `_where_defined`.
     """
 
-    values: Mapping[str, Mapping[str, float]]
-    drawn: Mapping[str, Mapping[str, FloatArray]]
-    errors: Mapping[str, Mapping[str, Spread]]
-    refits: Mapping[str, Mapping[str, FloatArray]] = field(default_factory=dict)
+    key: str
+    values: Mapping[str, float]
+    drawn: Mapping[str, FloatArray] = field(default_factory=dict)
+    errors: Mapping[str, Spread] = field(default_factory=dict)
+    refits: Mapping[str, FloatArray] = field(default_factory=dict)
     rare: RareLosses | None = None
     widening: float = 1.0
     clustered: bool = False
-    closed: Mapping[str, Mapping[str, ClosedForm]] = field(default_factory=dict)
-    shrunk: Mapping[str, float] = field(default_factory=dict)
-    undefined: tuple[str, ...] = ()
-
-    @property
-    def metrics(self) -> tuple[str, ...]:
-        """Keys of the metrics that have differences."""
-        return tuple(self.values)
+    closed: Mapping[str, ClosedForm] = field(default_factory=dict)
+    shrunk: float = 1.0
 
     @cached_property
-    def _draws(self) -> Mapping[str, Mapping[str, FloatArray]]:
+    def draws(self) -> Mapping[str, FloatArray]:
         """Badness of each set in each resample (lower is better), without the part that noise adds."""
-        return {
-            key: {name: spread.draws for name, spread in self.errors[key].items()}
-            if key in self.errors
-            else {name: _badness(key)(v) for name, v in self.drawn[key].items()}
-            for key in self.metrics
-        }
+        if self.errors:
+            return {name: spread.draws for name, spread in self.errors.items()}
+        return {name: self._badness(v) for name, v in self.drawn.items()}
 
-    def difference(self, metric: str, one: str, other: str, pairs: Pairs = ()) -> Difference:
+    @property
+    def _badness(self) -> Callable[[Any], Any]:
+        return _badness(self.key)
+
+    @property
+    def _turned(self) -> bool:
+        """Whether more of the metric is better, so that its differences are those of the badness with the other sign."""
+        return METRICS[self.key].direction == "higher"
+
+    def difference(self, one: str, other: str, pairs: Pairs = ()) -> Difference:
         """Return the metric of `one` minus that of `other`, and which is better beyond noise.
 
         Parameters
         ----------
-        metric, one, other : str
+        one, other : str
         pairs : tuple of (str, str)
             All comparisons made together, which the verdict is adjusted for.
         """
-        worse = self._badness_interval(metric, one, other, Z)
+        worse = self._badness_interval(one, other, Z)
         # All comparisons of one metric share the critical value, so that their order does not matter.
-        z = self._critical(metric, pairs) if len(pairs) > 1 else Z
-        adjusted = self._badness_interval(metric, one, other, z) if z > Z else worse
+        z = self._critical(pairs) if len(pairs) > 1 else Z
+        adjusted = self._badness_interval(one, other, z) if z > Z else worse
         verdict: DifferenceVerdict = "tied"
         if adjusted.high < 0:
             verdict = "better"
         elif adjusted.low > 0:
             verdict = "worse"
-        value, interval = self._signed(metric, one, other, worse)
-        if METRICS[metric].direction == "higher":
-            adjusted = adjusted.turned
-        return Difference(value, interval, verdict, adjusted)
+        value, interval = self._signed(one, other, worse)
+        return Difference(value, interval, verdict, adjusted.turned if self._turned else adjusted)
 
-    def _signed(self, metric: str, one: str, other: str, worse: Interval) -> tuple[float, Interval]:
+    def _signed(self, one: str, other: str, worse: Interval) -> tuple[float, Interval]:
         """Return the difference of the values, with its interval."""
-        if metric in self.drawn:
-            values = self.values[metric]
-            gap = values[one] - values[other]
-            drawn = self.drawn[metric]
-            interval = self._from_single_intervals(metric, one, other, Z)
+        if self.drawn:
+            gap = self.values[one] - self.values[other]
+            interval = self._from_single_intervals(one, other, Z)
             if interval is None:
-                interval = self._quantiles(drawn[one] - drawn[other], gap, Z)
-            more = self._more_sd(metric, one, other, lambda v: v)
-            return gap, _wider(interval, gap, Z * more)
-        spreads = self.errors[metric]
-        gap = spreads[one].estimate - spreads[other].estimate
-        if METRICS[metric].direction == "higher":
-            return -gap, worse.turned
-        return gap, worse
+                interval = self._quantiles(self.drawn[one] - self.drawn[other], gap, Z)
+            return gap, _wider(interval, gap, Z * self._more_sd(one, other, lambda v: v))
+        gap = self.errors[one].estimate - self.errors[other].estimate
+        return (-gap, worse.turned) if self._turned else (gap, worse)
 
-    def _badness_interval(self, metric: str, one: str, other: str, z: float) -> Interval:
+    def _badness_interval(self, one: str, other: str, z: float) -> Interval:
         """Return an interval of the badness of `one` minus that of `other`."""
-        badness_of = _badness(metric)
-        if metric in self.errors:
-            spreads = self.errors[metric]
-            gap = spreads[one].estimate - spreads[other].estimate
-            interval = difference(spreads[one], spreads[other], z)
-            return _wider(interval, gap, z * self._fit_sd(metric, one, other, badness_of))
-        draws, values = self._draws[metric], self.values[metric]
-        gap = float(badness_of(values[one]) - badness_of(values[other]))
-        signed = self._from_single_intervals(metric, one, other, z)
-        if signed is None:
-            interval = self._quantiles(draws[one] - draws[other], gap, z)
-        else:
-            interval = signed.turned if METRICS[metric].direction == "higher" else signed
-        more = self._more_sd(metric, one, other, badness_of)
-        return _wider(interval, gap, z * more)
+        if self.errors:
+            a, b = self.errors[one], self.errors[other]
+            more = z * self._fit_sd(one, other, self._badness)
+            return _wider(difference(a, b, z), a.estimate - b.estimate, more)
+        gap = float(self._badness(self.values[one]) - self._badness(self.values[other]))
+        interval = self._from_single_intervals(one, other, z)
+        if interval is None:
+            interval = self._quantiles(self.draws[one] - self.draws[other], gap, z)
+        elif self._turned:
+            interval = interval.turned
+        return _wider(interval, gap, z * self._more_sd(one, other, self._badness))
 
     def _quantiles(self, drawn: FloatArray, value: float, z: float) -> Interval:
         """Central 95 % of the resamples; its distances from the value are multiplied by z / 1.96, and more for few clusters."""
@@ -168,16 +155,14 @@ class Paired:
             below, above = evened(below, above, drawn, LEVEL, wider)
         return Interval(float(value - below), float(value + above))
 
-    def _from_single_intervals(
-        self, metric: str, one: str, other: str, z: float
-    ) -> Interval | None:
+    def _from_single_intervals(self, one: str, other: str, z: float) -> Interval | None:
         """Interval of the difference of two values that have intervals in closed form; None if they have none."""
-        if metric not in self.closed:
+        if not self.closed:
             return None
-        single = [self._closed_interval(metric, name, z) for name in (one, other)]
+        single = [self._closed_interval(name, z) for name in (one, other)]
         if single[0] is None or single[1] is None:
             return None
-        first, second = (self.drawn[metric][name] for name in (one, other))
+        first, second = self.drawn[one], self.drawn[other]
         off = first - first.mean(), second - second.mean()
         scale = math.sqrt(float(np.square(off[0]).sum() * np.square(off[1]).sum()))
         if scale == 0:
@@ -186,79 +171,81 @@ class Paired:
         elif np.array_equal(first, second):
             correlation = 1.0
         else:
-            correlation = float(off[0] @ off[1]) / scale * self.shrunk.get(metric, 1.0)
-        values = self.values[metric]
-        return from_single_intervals(
-            (values[one], values[other]), (single[0], single[1]), correlation
-        )
+            correlation = float(off[0] @ off[1]) / scale * self.shrunk
+        values = self.values[one], self.values[other]
+        return from_single_intervals(values, (single[0], single[1]), correlation)
 
     @once_per_view
-    def _closed_interval(self, metric: str, name: str, z: float) -> Interval | None:
-        ends = self.closed[metric][name](2 * float(ndtr(z)) - 1)
+    def _closed_interval(self, name: str, z: float) -> Interval | None:
+        ends = self.closed[name](2 * float(ndtr(z)) - 1)
         return None if ends is None else Interval(*ends)
 
-    def _more_sd(
-        self,
-        metric: str,
-        one: str,
-        other: str,
-        scale: Callable[[FloatArray], FloatArray],
-    ) -> float:
+    def _more_sd(self, one: str, other: str, scale: Callable[[FloatArray], FloatArray]) -> float:
         """Standard deviation that resampled rows do not include: that of the fit, if requested, and that of losses that did not occur."""
-        fit = self._fit_sd(metric, one, other, scale)
-        loss = METRICS[metric].rare_losses
+        fit = self._fit_sd(one, other, scale)
+        loss = METRICS[self.key].rare_losses
         if self.rare is None or loss is None:
             return fit
         return math.hypot(fit, math.sqrt(self.rare.variance(one, other, loss)))
 
-    def _fit_sd(
-        self, metric: str, one: str, other: str, scale: Callable[[FloatArray], FloatArray]
-    ) -> float:
+    def _fit_sd(self, one: str, other: str, scale: Callable[[FloatArray], FloatArray]) -> float:
         """Standard deviation over refits of the difference of values on a scale, such as their badness; 0 without refits."""
-        sides = [self.refits.get(name, {}).get(metric) for name in (one, other)]
-        a, b = (0.0 if v is None else scale(v) for v in sides)
+        a, b = (scale(self.refits[name]) if name in self.refits else 0.0 for name in (one, other))
         gap = np.asarray(a - b)
         return float(gap.std(ddof=1)) if gap.ndim else 0.0
 
     @once_per_view
-    def _critical(self, metric: str, pairs: Pairs) -> float:
-        return critical(self._draws[metric], pairs)
+    def _critical(self, pairs: Pairs) -> float:
+        return critical(self.draws, pairs)
 
     @cached_property
     def all_pairs(self) -> Pairs:
         """All pairs of sets."""
-        names = next(iter(self.values.values()), {})
-        return tuple(combinations(names, 2))
+        return tuple(combinations(self.values, 2))
 
-    def best_share(self, metric: str) -> dict[str, float]:
+    def best_share(self) -> dict[str, float]:
         """Share of the resamples in which each set is best, without the part that noise adds; ties are split."""
-        return best_shares(self._draws[metric])
+        return best_shares(self.draws)
 
-    def tied_with_best(self, metric: str, values: Mapping[str, float]) -> tuple[str, ...]:
+    def tied_with_best(self, values: Mapping[str, float]) -> tuple[str, ...]:
         """Return the set with the best value, and those that are not worse beyond noise.
 
         Verdicts are adjusted for all pairs: if all sets are equal, the probability that any is called worse is 5 %.
         """
-        badness_of = _badness(metric)
-        names = list(self.values[metric])
-        best = min(names, key=lambda name: float(badness_of(values[name])))
+        best = min(self.values, key=lambda name: float(self._badness(values[name])))
         return tuple(
             n
-            for n in names
-            if n == best or self.difference(metric, n, best, self.all_pairs).verdict != "worse"
+            for n in self.values
+            if n == best or self.difference(n, best, self.all_pairs).verdict != "worse"
         )
 
-    def near(self, metric: str, best: str, names: Iterable[str]) -> tuple[str, ...]:
+    def near(self, best: str, names: Iterable[str]) -> tuple[str, ...]:
         """Return the names whose badness exceeds that of `best` by at most one standard error of the difference.
 
         The one-standard-error rule (Breiman et al. 1984, section 3.4.3), with the error of paired rows.
         """
 
         def is_near(name: str) -> bool:
-            gap = self.difference(metric, name, best)
+            gap = self.difference(name, best)
             return abs(gap.value) <= (gap.interval.high - gap.interval.low) / (2 * Z)
 
         return tuple(name for name in names if name == best or is_near(name))
+
+
+@dataclass(frozen=True, eq=False)
+class Paired:
+    """Metrics of all sets on common resamples of the rows.
+
+    Attributes
+    ----------
+    metrics : mapping of str to PairedMetric
+        Those that have differences, by key.
+    undefined : tuple of str
+        Metrics without differences, because they have no value on some resampled or simulated rows.
+    """
+
+    metrics: Mapping[str, PairedMetric] = field(default_factory=dict)
+    undefined: tuple[str, ...] = ()
 
 
 @one_blas_thread()
@@ -300,7 +287,7 @@ def pair(
     cluster = None if clusters is None else clusters.codes
     groups = n if cluster is None else RowDraws(n, cluster).groups
     if cluster is not None and groups < 2:
-        return Paired({}, {}, {})  # a single cluster resamples to itself
+        return Paired()  # a single cluster resamples to itself
     counts = None if first.cells is None else first.weights
     drawn = resampled(
         makers, n, resamples, rng, cluster=cluster, counts=counts, stop_early=stop_early
@@ -308,88 +295,76 @@ def pair(
     once = np.ones((n, 1))
     observed = {name: w.values(once) for name, w in weighted.items()}
     truths = {name: w.truths() for name, w in weighted.items()}
-    widening = 1.0 if cluster is None else widening_of(groups)
-    of_metrics: dict[str, _OfMetric] = {}
+    common: dict[str, Any] = {
+        "rare": RareLosses(sets),
+        "widening": 1.0 if cluster is None else widening_of(groups),
+        "clustered": cluster is not None,
+    }
+    found: dict[str, PairedMetric] = {}
     undefined: list[str] = []
     for key in keys:
         if all(key in w.metrics for w in weighted.values()):
             one = _of_metric(
-                key,
+                PairedMetric(
+                    key,
+                    {name: float(observed[name][key][0]) for name in weighted},
+                    _of_all_sets(drawn, key),
+                    **common,
+                ),
                 samples,
-                values={name: float(observed[name][key][0]) for name in weighted},
-                drawn=_of_all_sets(drawn, key),
                 populations=_of_all_sets(drawn, f"{key} {_POPULATIONS}"),
                 truths={name: of_set[key] for name, of_set in truths.items() if key in of_set},
-                widening=widening,
             )
             if one is None:
                 undefined.append(key)
             else:
-                of_metrics[key] = one
-    return Paired(
-        {key: one.values for key, one in of_metrics.items()},
-        {key: one.drawn for key, one in of_metrics.items() if one.drawn},
-        {key: one.errors for key, one in of_metrics.items() if one.errors},
-        rare=RareLosses(sets),
-        widening=widening,
-        clustered=cluster is not None,
-        closed={key: one.closed for key, one in of_metrics.items() if one.closed},
-        shrunk={key: one.shrunk for key, one in of_metrics.items()},
-        undefined=tuple(undefined),
-    )
-
-
-@dataclass(frozen=True)
-class _OfMetric:
-    """One metric of all sets: the fields of `Paired` without the level of the metric's key."""
-
-    values: dict[str, float]
-    drawn: dict[str, FloatArray]
-    errors: dict[str, Spread]
-    closed: dict[str, ClosedForm]
-    shrunk: float
+                found[key] = one
+    return Paired(found, tuple(undefined))
 
 
 def _of_metric(
-    key: str,
+    one: PairedMetric,
     samples: Mapping[str, Sample],
     *,
-    values: dict[str, float],
-    drawn: dict[str, FloatArray],
     populations: dict[str, FloatArray],
     truths: Mapping[str, FloatArray],
-    widening: float,
-) -> _OfMetric | None:
-    """Collect what is known of one metric, by set; None if the metric has no difference.
+) -> PairedMetric | None:
+    """Add closed forms, and the errors from the simulated populations; None if the metric has no difference.
 
     Parameters
     ----------
-    key, samples
-    values : dict of str to float
-        The metric of the observed rows.
-    drawn, populations : dict of str to ndarray
-        The metric of resampled rows, and of the simulated populations; empty where the metric does not use them.
-    truths : mapping of str to ndarray
-        The metric of the simulated populations without noise.
-    widening : float
+    one : PairedMetric
+        The metric of the observed and of the resampled rows.
+    samples : mapping of str to Sample
+    populations, truths : dict of str to ndarray
+        The metric of the simulated populations, and without noise; empty where it does not use them.
     """
-    closed, shrunk = (_closed_intervals(key, samples) if drawn else {}), 1.0
+    closed = _closed_intervals(one.key, samples) if one.drawn else {}
     if closed:
-        drawn, shrunk = _where_defined(drawn)
+        drawn, shrunk = _where_defined(one.drawn)
+        one = replace(one, drawn=drawn, closed=closed, shrunk=shrunk)
     without_noise = [truths[name] for name in populations]
-    arrays = [np.array(list(values.values())), *drawn.values(), *populations.values()]
+    arrays = [np.array(list(one.values.values())), *one.drawn.values(), *populations.values()]
     # Other metrics without a value in some resample (say, because all predictions are right), or in the simulated population
     # without error (a mean over the classes that are off), have no difference.
     if not all(np.isfinite(v).all() for v in (*arrays, *without_noise)):
         return None
+    widening = METRICS[one.key].widening * one.widening
     errors = {
-        name: _error(key, values[name], truths[name], of_set, widening)
-        for name, of_set in populations.items()
+        name: Spread.of(
+            float(_badness(one.key)(one.values[name])),
+            _truth(one.key, truths[name], drawn),
+            drawn,
+            widening,
+        )
+        for name, drawn in populations.items()
     }
-    return _OfMetric(values, drawn, errors, closed, shrunk)
+    return replace(one, errors=errors)
 
 
-def _where_defined(values: dict[str, FloatArray]) -> tuple[dict[str, FloatArray], float]:
+def _where_defined(
+    values: Mapping[str, FloatArray],
+) -> tuple[Mapping[str, FloatArray], float]:
     """Keep the resamples in which all sets have a value, shape (B,) each, if at least `LEAST_DEFINED` are left.
 
     Also return a factor for the correlation of two values, which is uncertain if it depends on few events. Of m events, none is drawn
@@ -435,15 +410,6 @@ def _resampler(weighted: Weighted) -> Callable[[RowWeights, int], dict[str, Floa
 def _of_all_sets(drawn: Mapping[str, Mapping[str, FloatArray]], key: str) -> dict[str, FloatArray]:
     """Return the resampled values of a metric, by set; sets without them are left out."""
     return {name: values[key] for name, values in drawn.items() if key in values}
-
-
-def _error(
-    metric: str, value: float, without_noise: FloatArray, drawn: FloatArray, widening: float
-) -> Spread:
-    """Return the estimated error of a metric that noise makes larger, from its simulated populations."""
-    observed = float(_badness(metric)(value))
-    populations = SimulatedPopulations(observed, _truth(metric, without_noise, drawn), drawn)
-    return Spread.of(populations, METRICS[metric].widening * widening)
 
 
 def _truth(metric: str, without_noise: FloatArray, drawn: FloatArray) -> FloatArray:

@@ -13,7 +13,7 @@ from benchmarks.claims import advice as _advice  # noqa: F401
 from calviz.comparison.advice import advise, guideline, suggest
 from calviz.comparison.compare import compare
 from calviz.comparison.comparison_results import Comparison, Difference, MethodResult, RowsUsed
-from calviz.comparison.paired_differences import Paired
+from calviz.comparison.paired_differences import PairedMetric
 from calviz.comparison.rows import Division
 from calviz.core.entry_specs import RECALIBRATORS
 from calviz.core.predictions import ConfidencePredictions, Predictions
@@ -260,12 +260,12 @@ def test_near_the_best_is_within_one_standard_error_of_the_paired_difference():
     noise /= noise.std() / np.sqrt(400)
     draws = rng.integers(400, size=(4_000, 400))
     sets = {"best": loss, "near": loss + noise + 0.9, "far": loss + noise + 1.2}
-    paired = Paired(
-        {"brier": {k: v.mean() for k, v in sets.items()}},
-        {"brier": {k: v[draws].mean(axis=1) for k, v in sets.items()}},
-        {},
+    paired = PairedMetric(
+        "brier",
+        {k: v.mean() for k, v in sets.items()},
+        {k: v[draws].mean(axis=1) for k, v in sets.items()},
     )
-    assert paired.near("brier", "best", sets) == ("best", "near")
+    assert paired.near("best", sets) == ("best", "near")
 
 
 @pytest.mark.parametrize("cross_fit", [None, 3])

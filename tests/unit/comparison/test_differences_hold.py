@@ -6,7 +6,6 @@ from scipy.special import softmax
 from scipy.stats import binom, norm
 
 from calviz.comparison.difference_intervals import (
-    SimulatedPopulations,
     Spread,
     Z,
     _without_noise,
@@ -44,7 +43,7 @@ def test_two_calibrated_models_are_not_called_different():
         q, y = truth(500, rng)
         result = compared({"sharp": q, "constant": np.full_like(q, 1 / K)}, y, ERRORS, rng)
         for key in ERRORS:
-            false[key] += not result.difference(key, "sharp", "constant").tied
+            false[key] += not result.metrics[key].difference("sharp", "constant").tied
     # With a probability of 5 % each, more than this many have one of 1 in 1,000.
     assert max(false.values()) <= binom.ppf(0.999, runs, 0.05), false
 
@@ -69,7 +68,7 @@ def test_a_difference_is_covered_declared_and_hardly_biased():
         sharp = softmax(1.5 * np.log(q + 1e-300), axis=1)
         result = compared({"sharp": sharp, "true": q}, y, keys, rng)
         for key in keys:
-            d = result.difference(key, "sharp", "true")
+            d = result.metrics[key].difference("sharp", "true")
             covered[key] += d.interval.low <= true[key] <= d.interval.high
             declared[key] += d.verdict == "worse"
             shown[key].append(d.value)
@@ -91,7 +90,8 @@ def test_none_of_eight_equal_models_is_called_worse():
         sets = {f"{i}": softmax(logs + 0.6 * rng.standard_normal(q.shape), 1) for i in range(8)}
         result = compared(sets, y, keys, rng)
         for key in keys:
-            worse[key] += len(result.tied_with_best(key, result.values[key])) < 8
+            one = result.metrics[key]
+            worse[key] += len(one.tied_with_best(one.values)) < 8
     assert max(worse.values()) <= binom.ppf(0.999, runs, 0.05), worse
 
 
@@ -102,7 +102,7 @@ def test_far_from_zero_the_interval_is_that_of_two_normal_numbers():
     noise = rng.normal(size=(2, 20_000)) * [[0.01], [0.02]]
     noise[1] += noise[0]  # paired: the difference has a standard deviation of 0.02
     spreads = [
-        Spread.of(SimulatedPopulations(v, v * scales, v * scales[:, None] + e))
+        Spread.of(v, v * scales, v * scales[:, None] + e)
         for v, e in zip((0.50, 0.30), noise, strict=True)
     ]
     low, high = difference(*spreads, z=1.96)
@@ -122,7 +122,7 @@ def test_one_of_many_comparisons_asks_more_than_a_single_one():
             noise = 0.007 * rng.normal(size=(250, 15))
             drawn = np.abs(scales[:, None, None] * gaps + noise).sum(axis=-1)
             seen = float(np.abs(gaps).sum())
-            spreads.append(Spread.of(SimulatedPopulations(seen, seen * scales, drawn)))
+            spreads.append(Spread.of(seen, seen * scales, drawn))
         one, other = spreads
         single, family = difference(one, other, z=Z), difference(one, other, z=3.0)
         # What is not declared alone is not declared among many, and what the two values show is held.
@@ -253,13 +253,13 @@ def test_a_difference_of_areas_of_few_events_covers_the_truth():
             k: Predictions(probs=norm.cdf(v / 4), labels=hit) for k, v in zip("ab", z, strict=True)
         }
         paired = pair(sets, ["auroc"], reduction="positive", resamples=resamples, rng=rng)
-        low, high = paired.difference("auroc", "a", "b").interval
+        low, high = paired.metrics["auroc"].difference("a", "b").interval
         covered += low <= 0.04 <= high
-        drawn = paired.drawn["auroc"]
+        drawn = paired.metrics["auroc"].drawn
         low, high = np.quantile(drawn["a"] - drawn["b"], [0.025, 0.975])
         percentiles += low <= 0.04 <= high
         # The verdict is that of an interval of the same kind, and a negative error of the badness.
-        d = paired.difference("auroc", "a", "b", (("a", "b"), ("b", "a")))
+        d = paired.metrics["auroc"].difference("a", "b", (("a", "b"), ("b", "a")))
         assert d.adjusted.low <= d.interval.low + 1e-12
         assert d.adjusted.high >= d.interval.high - 1e-12
     assert covered > 0.93 * runs > percentiles
@@ -270,8 +270,10 @@ def test_areas_of_the_same_order_do_not_differ():
     hit = (np.arange(300) < 20).astype(int)
     p = norm.cdf(rng.normal(size=300) + hit)
     sets = {"none": Predictions(probs=p, labels=hit), "map": Predictions(probs=p**3, labels=hit)}
-    d = pair(sets, ["auroc"], reduction="positive", resamples=50, rng=rng).difference(
-        "auroc", "none", "map"
+    d = (
+        pair(sets, ["auroc"], reduction="positive", resamples=50, rng=rng)
+        .metrics["auroc"]
+        .difference("none", "map")
     )
     assert (d.value, d.interval, d.tied) == (0, (0, 0), True)
 
@@ -280,8 +282,10 @@ def test_two_models_that_separate_all_rows_may_still_differ():
     rng = np.random.default_rng(0)
     hit = (np.arange(60) < 20).astype(int)
     sets = {k: Predictions(probs=0.6 * hit + 0.3 * rng.random(60), labels=hit) for k in "ab"}
-    d = pair(sets, ["auroc"], reduction="positive", resamples=50, rng=rng).difference(
-        "auroc", "a", "b"
+    d = (
+        pair(sets, ["auroc"], reduction="positive", resamples=50, rng=rng)
+        .metrics["auroc"]
+        .difference("a", "b")
     )
     # Areas of 1 have intervals of a width, and resamples do not tell how far their errors are common.
     low = evaluate(sets["a"], ["auroc"], reduction="positive", ci=True)["auroc"].interval.low
@@ -299,10 +303,10 @@ def test_areas_of_very_few_events_have_a_difference(events):
         for k, s in (("a", 3), ("b", 2))
     }
     paired = pair(sets, ["auroc"], reduction="positive", resamples=1_000, rng=rng)
-    a, b = paired.drawn["auroc"].values()
+    a, b = paired.metrics["auroc"].drawn.values()
     assert a.size == b.size == pytest.approx(1_000 * (1 - np.exp(-events)), abs=40)
     assert a.size < 1_000
-    d, value = paired.difference("auroc", "a", "b"), paired.values["auroc"]
+    d, value = paired.metrics["auroc"].difference("a", "b"), paired.metrics["auroc"].values
     single = [
         evaluate(p, ["auroc"], reduction="positive", ci=True)["auroc"].interval
         for p in sets.values()

@@ -12,7 +12,7 @@ import calviz
 from calviz.comparison import paired_differences as paired_bootstrap
 from calviz.comparison import paired_differences as rare_losses
 from calviz.comparison.difference_intervals import Weighted
-from calviz.comparison.paired_differences import Paired, RareLosses, pair
+from calviz.comparison.paired_differences import Paired, PairedMetric, RareLosses, pair
 from calviz.core.entry_specs import METRICS
 from calviz.core.predictions import ConfidencePredictions, Predictions
 from calviz.sample import draws as affordable_resamples
@@ -79,7 +79,7 @@ def test_confidence_only_data_have_those_that_need_no_more():
     assert {"accuracy", "ece", "ks", "smece", "aurc"} <= set(paired.metrics)
     assert not {"nll", "brier", "classwise_ece"} & set(paired.metrics)
     for key in paired.metrics:
-        same = paired.difference(key, "top", "all")
+        same = paired.metrics[key].difference("top", "all")
         assert same.value == pytest.approx(0, abs=1e-12), key
         assert same.tied, key
 
@@ -87,7 +87,7 @@ def test_confidence_only_data_have_those_that_need_no_more():
 def plain(**drawn):
     """Sets with given resamples of a metric that is a mean; what was seen is the average."""
     values = {key: {name: float(v.mean()) for name, v in of.items()} for key, of in drawn.items()}
-    return Paired(values, drawn, {})
+    return Paired({key: PairedMetric(key, values[key], of) for key, of in drawn.items()})
 
 
 def test_better_is_nearer_to_where_a_metric_should_be():
@@ -97,23 +97,29 @@ def test_better_is_nearer_to_where_a_metric_should_be():
     }
     paired_bootstrap = plain(**drawn)
     for key, of in drawn.items():
-        assert paired_bootstrap.best_share(key) == {"a": 1.0, "b": 0.0}
-        assert paired_bootstrap.difference(key, "a", "b").verdict == "better"
-        assert paired_bootstrap.difference(key, "b", "a").verdict == "worse"
-        assert paired_bootstrap.tied_with_best(key, {name: v[0] for name, v in of.items()}) == (
-            "a",
-        )
-    assert paired_bootstrap.difference("accuracy", "a", "b").interval == pytest.approx((0.1, 0.1))
+        assert paired_bootstrap.metrics[key].best_share() == {"a": 1.0, "b": 0.0}
+        assert paired_bootstrap.metrics[key].difference("a", "b").verdict == "better"
+        assert paired_bootstrap.metrics[key].difference("b", "a").verdict == "worse"
+        assert paired_bootstrap.metrics[key].tied_with_best(
+            {name: v[0] for name, v in of.items()}
+        ) == ("a",)
+    assert paired_bootstrap.metrics["accuracy"].difference("a", "b").interval == pytest.approx(
+        (0.1, 0.1)
+    )
 
 
 def test_a_difference_of_means_has_the_middle_95_percent_of_the_resamples():
     drawn = {"a": np.arange(1_001) / 1_000, "b": np.zeros(1_001)}
     paired_bootstrap = plain(nll=drawn)
-    assert paired_bootstrap.difference("nll", "a", "b").interval == pytest.approx((0.025, 0.975))
-    assert paired_bootstrap.difference("nll", "b", "a").interval == pytest.approx((-0.975, -0.025))
+    assert paired_bootstrap.metrics["nll"].difference("a", "b").interval == pytest.approx(
+        (0.025, 0.975)
+    )
+    assert paired_bootstrap.metrics["nll"].difference("b", "a").interval == pytest.approx(
+        (-0.975, -0.025)
+    )
     # An interval that only touches zero is not beyond noise.
     touching = plain(nll={"a": np.maximum(np.arange(1_001) - 25.0, 0), "b": np.zeros(1_001)})
-    assert touching.difference("nll", "a", "b").tied
+    assert touching.metrics["nll"].difference("a", "b").tied
 
 
 def test_more_comparisons_need_clearer_differences():
@@ -123,10 +129,12 @@ def test_more_comparisons_need_clearer_differences():
     paired_bootstrap = plain(nll=drawn)
     # Independent sets: the range of twelve, as Tukey's studentised range for infinite degrees of freedom has it.
     tukey = stats.studentized_range.ppf(0.95, 12, 1e6) / np.sqrt(2)
-    assert paired_bootstrap._critical("nll", paired_bootstrap.all_pairs) == pytest.approx(
-        tukey, rel=0.03
+    assert paired_bootstrap.metrics["nll"]._critical(
+        paired_bootstrap.metrics["nll"].all_pairs
+    ) == pytest.approx(tukey, rel=0.03)
+    assert paired_bootstrap.metrics["nll"]._critical((("m0", "m1"),)) == pytest.approx(
+        1.96, abs=0.001
     )
-    assert paired_bootstrap._critical("nll", (("m0", "m1"),)) == pytest.approx(1.96, abs=0.001)
 
 
 def test_of_a_signed_metric_the_size_says_what_is_better():
@@ -136,7 +144,7 @@ def test_of_a_signed_metric_the_size_says_what_is_better():
     high = Predictions(probs=np.full(20_000, 0.505), labels=labels)
     sets = {"low": low, "high": high}
     paired = pair(sets, ["mcs"], reduction="positive", resamples=300, rng=rng)
-    d = paired.difference("mcs", "low", "high")
+    d = paired.metrics["mcs"].difference("low", "high")
     seen = {name: p.probs[:, 1].mean() - labels.mean() for name, p in sets.items()}
     assert d.value == pytest.approx(seen["low"] - seen["high"])
     assert d.verdict == "worse"
@@ -187,9 +195,9 @@ def test_scaled_gaps_are_those_of_a_world_whose_error_is_known():
 def test_the_variation_of_the_fit_is_added_as_an_independent_part():
     rng = np.random.default_rng(2)
     drawn = {"a": rng.normal(0.5, 0.03, 20_000), "b": rng.normal(0.5, 1e-9, 20_000)}
-    values = {"nll": {"a": 0.5, "b": 0.5}}
-    refits = {"a": {"nll": rng.normal(0.5, 0.04, 5_000)}}
-    d = Paired(values, {"nll": drawn}, {}, refits).difference("nll", "a", "b")
+    values = {"a": 0.5, "b": 0.5}
+    refits = {"a": rng.normal(0.5, 0.04, 5_000)}
+    d = PairedMetric("nll", values, drawn, refits=refits).difference("a", "b")
     # 3-4-5: standard deviations of 0.03 and 0.04 make 0.05.
     np.testing.assert_allclose(d.interval, [-1.96 * 0.05, 1.96 * 0.05], rtol=0.03)
 
@@ -204,7 +212,7 @@ def test_losses_that_did_not_occur_are_in_the_interval_of_the_log_loss():
         labels = (rng.random(n) < 0.99).astype(int)
         data = {k: Predictions(probs=np.tile(p, (n, 1)), labels=labels) for k, p in sets.items()}
         paired_bootstrap = pair(data, ["nll"], reduction="top-label", resamples=200, rng=rng)
-        low, high = paired_bootstrap.difference("nll", "bold", "true").interval
+        low, high = paired_bootstrap.metrics["nll"].difference("bold", "true").interval
         held += low <= truth <= high
     assert held >= 55
 
@@ -269,9 +277,9 @@ def test_differences_of_brier_scores_cover_where_large_errors_are_rare(weighted)
             for k, p in (("never", 0.0), ("true", rate))
         }
         paired = pair(data, ["brier"], reduction="top-label", resamples=100, rng=rng)
-        low, high = paired.difference("brier", "never", "true").interval
+        low, high = paired.metrics["brier"].difference("never", "true").interval
         held += low <= truth <= high
-        drawn = paired.drawn["brier"]
+        drawn = paired.metrics["brier"].drawn
         low, high = np.quantile(drawn["never"] - drawn["true"], [0.025, 0.975])
         resampled_held += low <= truth <= high
     assert held >= 0.9 * runs > resampled_held
@@ -374,9 +382,12 @@ def test_differences_of_clusters_reach_equally_far_on_both_sides():
     # Student's t with 7 degrees of freedom in place of the normal distribution.
     wider = np.sqrt(8 / 7) * stats.t.ppf(0.975, 7) / stats.norm.ppf(0.975)
     for key in ("brier", "auroc"):
-        drawn, value = paired.drawn[key], paired.values[key]["a"] - paired.values[key]["b"]
+        drawn, value = (
+            paired.metrics[key].drawn,
+            paired.metrics[key].values["a"] - paired.metrics[key].values["b"],
+        )
         reach = wider * np.abs(np.quantile(drawn["a"] - drawn["b"], [0.025, 0.975]) - value).max()
-        low, high = paired.difference(key, "a", "b").interval
+        low, high = paired.metrics[key].difference("a", "b").interval
         assert (low, high) == pytest.approx((value - reach, value + reach), rel=1e-6)
 
 

@@ -129,7 +129,7 @@ def test_paired_differences_of_sets_with_all_rows():
         rng = np.random.default_rng(0)
         sets, keys = {"a": data, "b": flat}, ["ece", "nll", "accuracy"]
         paired = pair(sets, keys, reduction="top-label", resamples=20, rng=rng)
-        return [paired.difference(key, "a", "b") for key in paired.metrics]
+        return [paired.metrics[key].difference("a", "b") for key in paired.metrics]
 
     one, other = map(differences, with_and_without("three classes"))
     assert one
