@@ -22,7 +22,7 @@ from _recalibrator_peers import _both, _netcal, _nothing
 from calviz.comparison.arena_experiments import experiment_digest
 from calviz.comparison.arena_results import SCORES, Experiment, MethodScore
 from calviz.comparison.arena_sources import Playable
-from calviz.comparison.rows import Division
+from calviz.comparison.fitting import Division
 from calviz.core.blocks import one_blas_thread
 from calviz.core.predictions import Predictions
 from calviz.verdicts.analysis import evaluate

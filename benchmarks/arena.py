@@ -38,8 +38,8 @@ from _harness import ROOT, machine, write_between, write_section
 from calviz.comparison.arena_experiments import Rules, play_all
 from calviz.comparison.arena_results import SCORES, Arena, Leaderboard, ResultTable
 from calviz.comparison.arena_sources import ArenaState, Playable, find, results_in
+from calviz.comparison.fitting import Division
 from calviz.comparison.leaderboards import judge, leaderboard
-from calviz.comparison.rows import Division
 from calviz.core.entry_specs import RECALIBRATORS
 from calviz.core.errors import NotAvailable
 from calviz.core.predictions import Predictions

@@ -16,9 +16,8 @@ from _harness import ROOT, write_section
 from _svg import Panel, write
 
 import calviz
-from calviz.comparison.fitting import fit_and_apply
+from calviz.comparison.fitting import Division, fit_and_apply
 from calviz.comparison.learning_curves import learning_curve
-from calviz.comparison.rows import Division
 from calviz.core.entry_specs import RECALIBRATORS
 from calviz.core.predictions import Predictions
 from calviz.verdicts.analysis import evaluate

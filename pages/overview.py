@@ -18,7 +18,7 @@ from calviz.app import (
     tables_and_cards,
 )
 from calviz.app.session import Settings, md
-from calviz.comparison.rows import fit_split_for
+from calviz.comparison.fitting import fit_split_for
 from calviz.core.entry_specs import CHECKS
 from calviz.core.errors import CalvizError
 from calviz.core.words import keep_units_together

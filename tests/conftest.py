@@ -51,9 +51,8 @@ def _resampling(resamples: int, redraws: int) -> Iterator[None]:
     """So many resamples of error bars and verdicts where nobody says how many, and so many redraws of the conventions."""
     from calviz.cli import audit
     from calviz.cli import compare_commands as compare_models_command
-    from calviz.comparison.compare import compare
+    from calviz.comparison.compare import Plan, compare
     from calviz.comparison.compare_models import compare_models
-    from calviz.comparison.rows import Plan
     from calviz.metrics import other_libraries as _measure
     from calviz.report.sections import summary as provenance
     from calviz.sample.sample import Sample

@@ -16,8 +16,7 @@ from calviz.app import open_files, session
 from calviz.app.open_files import join_parts, split_parts
 from calviz.app.session import Settings, md
 from calviz.comparison.advice import Suggestion, suggest
-from calviz.comparison.fitting import scores_of
-from calviz.comparison.rows import Division, Rows, fit_split_for
+from calviz.comparison.fitting import Division, Rows, fit_split_for, scores_of
 from calviz.core.blocks import row_blocks
 from calviz.core.entry_specs import RECALIBRATORS, FloorChoice
 from calviz.core.errors import CalvizError

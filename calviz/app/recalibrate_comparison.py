@@ -16,11 +16,10 @@ from calviz.app import fitting_choices
 from calviz.app.fitting_choices import FitRows
 from calviz.app.jobs import Job
 from calviz.app.session import Settings, md
-from calviz.comparison.compare import carry_out
+from calviz.comparison.compare import Plan, carry_out
 from calviz.comparison.comparison_results import Comparison, MethodResult
-from calviz.comparison.fitting import calibrated_by, scores_of
+from calviz.comparison.fitting import Division, Rows, calibrated_by, scores_of
 from calviz.comparison.kept_comparisons import KeptComparisons
-from calviz.comparison.rows import Division, Plan, Rows
 from calviz.core.blocks import Stopped, watching
 from calviz.core.entry_specs import METRICS, UNCALIBRATED
 from calviz.core.events import Reduction

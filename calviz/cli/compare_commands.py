@@ -53,7 +53,7 @@ if TYPE_CHECKING:
         MethodResult,
         ModelComparison,
     )
-    from calviz.comparison.rows import Division
+    from calviz.comparison.fitting import Division
     from calviz.core.events import Reduction
     from calviz.data import LabelFile, Loaded, ReadingOptions
     from calviz.report.content import Origin, Subject
@@ -110,8 +110,7 @@ def compare(
     memory, a sample of rows is drawn to fit on, and another to judge on.
     """
     from calviz.cli.result_texts import print_comparison, print_recognition
-    from calviz.comparison.compare import carry_out
-    from calviz.comparison.rows import Plan
+    from calviz.comparison.compare import Plan, carry_out
     from calviz.data import read
 
     parameters = parse_parameters(options)
@@ -163,13 +162,11 @@ def _checked_keys(
     methods: str, parameters: Mapping[str, Mapping[str, Any]]
 ) -> tuple[str, ...] | Literal["all"]:
     """Split --methods into keys; unknown keys and options of other methods are refused before the file is read."""
-    from calviz.comparison.rows import check_options
-
     if methods == "all":
-        check_options(parameters, RECALIBRATORS.keys(), "--option")
+        RECALIBRATORS.check_options(parameters, RECALIBRATORS.keys(), "--option")
         return "all"
     keys = tuple(key.strip() for key in methods.split(","))
-    check_options(parameters, keys, "--option")
+    RECALIBRATORS.check_options(parameters, keys, "--option")
     for key in keys:
         RECALIBRATORS[key]  # raises OptionError for an unknown key
     return keys

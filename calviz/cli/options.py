@@ -26,7 +26,7 @@ from calviz.core.limits import DEFAULT_SAMPLE_ROWS, write_output
 from calviz.sample.error_bars import RESAMPLES
 
 if TYPE_CHECKING:
-    from calviz.comparison.rows import Division
+    from calviz.comparison.fitting import Division
     from calviz.core.predictions import Dataset
     from calviz.data import LabelFile, Loaded, ReadingOptions
     from calviz.data.any_size.sampling import RowSample
@@ -295,7 +295,7 @@ def fitting_options(*, judging: bool) -> Callable[[Callable[..., Any]], Callable
     def add(command: Callable[..., Any]) -> Callable[..., Any]:
         @wraps(command)
         def with_division(**arguments: Any) -> Any:
-            from calviz.comparison.rows import Division
+            from calviz.comparison.fitting import Division
 
             choices = {
                 f.name: arguments.pop(f.name) for f in fields(Division) if f.name in arguments

@@ -47,9 +47,9 @@ from calviz.core.errors import CalvizError, OptionError
 from calviz.core.limits import DEFAULT_SAMPLE_ROWS, replacing
 
 if TYPE_CHECKING:
+    from calviz.comparison.fitting import Division
     from calviz.comparison.prediction_sets import PredictionSets
     from calviz.comparison.recalibrate_files import RecalibratedFiles
-    from calviz.comparison.rows import Division
     from calviz.core.predictions import Dataset
     from calviz.data import LabelFile, ReadingOptions
     from calviz.sample.safe_thresholds import RiskName
@@ -111,12 +111,11 @@ def recalibrate(
     """
     from calviz.cli.result_texts import print_recognition
     from calviz.comparison.fitting import calibrate, trade_off
-    from calviz.comparison.rows import check_options
     from calviz.data import read
     from calviz.data.writing import check_target, write_predictions
 
     parameters = parse_parameters(options)
-    check_options(parameters, [method], "--option")
+    RECALIBRATORS.check_options(parameters, [method], "--option")
     RECALIBRATORS[method]  # an unknown key is refused before the file is read
     check_output("--save-map", save_map)
     check_output("--save-snippet", save_snippet)

@@ -21,10 +21,9 @@ from typing import Any
 
 from calviz.comparison.arena_results import SCORES, Experiment, MethodScore, ResultTable
 from calviz.comparison.arena_sources import ArenaState, Key, Playable
-from calviz.comparison.fitting import fit_and_apply
-from calviz.comparison.rows import Division, Rows, specs_of
+from calviz.comparison.fitting import Division, Rows, fit_and_apply
 from calviz.core.blocks import Stopped, available_cores, checkpoint, one_blas_thread, watching
-from calviz.core.entry_specs import UNCALIBRATED, RecalibratorSpec
+from calviz.core.entry_specs import RECALIBRATORS, UNCALIBRATED, RecalibratorSpec
 from calviz.core.errors import CalvizError, InputError, reason_of
 from calviz.core.predictions import Dataset
 from calviz.data.loaded import EVAL_SPLITS, FIT_SPLITS, usual_split
@@ -59,7 +58,7 @@ class Rules:
     @property
     def specs(self) -> list[RecalibratorSpec]:
         """Specs of the methods, the uncalibrated model first."""
-        return specs_of(self.methods, self.options)
+        return RECALIBRATORS.chosen(self.methods, self.options)
 
 
 def play_all(

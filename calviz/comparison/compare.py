@@ -12,11 +12,10 @@ import numpy as np
 
 from calviz.comparison.advice import advise
 from calviz.comparison.comparison_results import Comparison, MethodResult
-from calviz.comparison.fitting import Fitted, fit_and_apply
+from calviz.comparison.fitting import Division, Fitted, Rows, fit_and_apply
 from calviz.comparison.paired_differences import Paired, pair
-from calviz.comparison.rows import Division, Plan, Rows
 from calviz.core.blocks import FloatArray, IntArray, Stopped, available_cores, checkpoint, watching
-from calviz.core.entry_specs import METRICS, UNCALIBRATED, RecalibratorSpec
+from calviz.core.entry_specs import METRICS, RECALIBRATORS, UNCALIBRATED, RecalibratorSpec
 from calviz.core.errors import InputError, NotAvailable, OptionError, reason_of
 from calviz.core.events import DEFAULT_BINS, Reduction, Scheme, bins_used
 from calviz.core.predictions import Dataset, Predictions
@@ -30,6 +29,55 @@ from calviz.verdicts.sentence import judged
 
 #: Resamples of the verdict before recalibration: p-values of 3 % need no more.
 VERDICT_RESAMPLES = 299
+
+
+@dataclass(frozen=True, kw_only=True)
+class Plan:
+    """Which methods are compared, fitted on which rows, and judged how.
+
+    Attributes
+    ----------
+    methods : tuple of str or "all"
+        Keys of recalibrators; the uncalibrated model always comes first.
+    division : Division
+        Which are the fitting rows and the evaluation rows.
+    metrics : tuple of str, optional
+        Keys; if left out, all metrics, where `calviz.compare` has only those shown in the tables of a comparison.
+    reduction : Reduction or str, optional
+        Which (score, hit) pair the calibration metrics use; if left out, the positive class of
+        two classes, otherwise the top label.
+    bins, scheme
+        Of the binned metrics, as in `calviz.evaluate`.
+    ci : bool
+        Whether to compute intervals, paired differences and shares of "best".
+    resamples : int
+    refits : int
+        Number of times each method is refitted, on fitting rows drawn with replacement. Without refits, intervals hold for
+        the fitted map; with refits (such as 20), differences and verdicts include the variation of the fit.
+    options : mapping of str to mapping
+        Parameters of single methods.
+    """
+
+    methods: tuple[str, ...] | str = "all"
+    division: Division = field(default_factory=Division)
+    metrics: tuple[str, ...] | None = None
+    reduction: Reduction | str | None = None
+    bins: int = DEFAULT_BINS
+    scheme: Scheme = "equal-width"
+    ci: bool = True
+    resamples: int = RESAMPLES
+    refits: int = 0
+    options: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if self.refits < 0 or self.refits == 1:
+            raise OptionError(f"'refits' must be 0, or 2 or more, got {self.refits}.")
+
+    @property
+    def specs(self) -> list[RecalibratorSpec]:
+        """Specs of the planned methods, the uncalibrated model first."""
+        return RECALIBRATORS.chosen(self.methods, self.options)
+
 
 CompareProgress = Callable[[MethodResult, int, int], object]
 Activity = Callable[[str, str], object]
@@ -69,7 +117,7 @@ def compare(
     methods : iterable of str or "all"
         Keys of recalibrators; the uncalibrated model always comes first.
     fit_split, eval_split, fit_fraction, cross_fit, seed, in_sample
-        Which are the fitting rows and the evaluation rows (see `calviz.comparison.rows.Division`).
+        Which are the fitting rows and the evaluation rows (see `calviz.comparison.fitting.Division`).
     metrics : iterable of str or "all", optional
         Keys; if left out, those shown in the tables of a comparison. In a `Plan`, None means "all" instead.
     reduction : Reduction or str, optional

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from calviz.comparison.compare import carry_out
+from calviz.comparison.compare import Plan, carry_out
 from calviz.comparison.comparison_results import (
     Alignment,
     Comparison,
@@ -18,8 +18,8 @@ from calviz.comparison.comparison_results import (
     ModelComparison,
     ModelResult,
 )
+from calviz.comparison.fitting import Division
 from calviz.comparison.paired_differences import pair
-from calviz.comparison.rows import Division, Plan
 from calviz.core.blocks import IntArray, Stopped, checkpoint
 from calviz.core.entry_specs import METRICS
 from calviz.core.errors import InputError, NotAvailable, OptionError, needs

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from calviz.comparison.comparison_results import RowsUsed
-from calviz.comparison.rows import Division
+from calviz.comparison.fitting import Division
 from calviz.core.blocks import BoolArray, FloatArray, IntArray
 from calviz.core.claims import claim
 from calviz.core.errors import OptionError

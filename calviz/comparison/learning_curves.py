@@ -11,12 +11,18 @@ import numpy as np
 
 from calviz.comparison.comparison_results import Difference, DifferenceVerdict, RowsUsed
 from calviz.comparison.difference_intervals import Z
-from calviz.comparison.fitting import fit_and_apply
+from calviz.comparison.fitting import LEAST_ROWS, Division, Rows, fit_and_apply
 from calviz.comparison.paired_differences import pair
-from calviz.comparison.rows import LEAST_ROWS, Division, Rows, specs_of
 from calviz.core.blocks import IntArray, Stopped
 from calviz.core.claims import claim
-from calviz.core.entry_specs import METRICS, UNCALIBRATED, Metric, RecalibratorSpec, badness
+from calviz.core.entry_specs import (
+    METRICS,
+    RECALIBRATORS,
+    UNCALIBRATED,
+    Metric,
+    RecalibratorSpec,
+    badness,
+)
 from calviz.core.errors import NotAvailable, OptionError, needs
 from calviz.core.events import DEFAULT_BINS, Reduction, Scheme, bins_used
 from calviz.core.predictions import Dataset
@@ -67,7 +73,7 @@ def learning_curve(
     data = dataset_of(data)
     if data.cells is not None:
         raise NotAvailable("learning curves draw rows: a profile holds their sums only.")
-    specs = specs_of(methods, options or {})
+    specs = RECALIBRATORS.chosen(methods, options or {})
     rows = Division(
         fit_split=fit_split, eval_split=eval_split, fit_fraction=fit_fraction, seed=seed
     ).rows(data)

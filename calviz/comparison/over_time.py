@@ -14,9 +14,8 @@ from scipy.sparse import csr_array
 
 from calviz.comparison.comparison_results import Difference, RowsUsed
 from calviz.comparison.difference_intervals import Weighted
-from calviz.comparison.fitting import fit_and_apply, scores_of, with_probabilities
+from calviz.comparison.fitting import LEAST_ROWS, Rows, fit_and_apply, scores_of, with_probabilities
 from calviz.comparison.paired_differences import pair
-from calviz.comparison.rows import LEAST_ROWS, Rows
 from calviz.core.blocks import FloatArray, IntArray, checkpoint, one_blas_thread, quotient
 from calviz.core.claims import claim
 from calviz.core.entry_specs import METRICS, RANKED_BY, RECALIBRATORS, is_of_steps

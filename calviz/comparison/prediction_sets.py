@@ -11,7 +11,7 @@ import numpy as np
 from scipy.special import betainc, ndtri
 
 from calviz.comparison.comparison_results import RowsUsed
-from calviz.comparison.rows import Division, judged_within
+from calviz.comparison.fitting import Division, judged_within
 from calviz.core.blocks import BoolArray, FloatArray, IntArray, near_one, row_blocks
 from calviz.core.claims import claim
 from calviz.core.errors import NotAvailable, OptionError, check_choice, check_level

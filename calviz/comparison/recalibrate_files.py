@@ -11,13 +11,13 @@ from typing import Any
 import numpy as np
 
 from calviz.comparison.fitting import (
+    LEAST_ROWS,
     apply_map,
     check_fitting_rows,
     make,
     reading_for_map,
     scores_of,
 )
-from calviz.comparison.rows import LEAST_ROWS
 from calviz.core.blocks import checkpoint
 from calviz.core.entry_specs import RECALIBRATORS
 from calviz.core.errors import InputError, OptionError, needs, shortened

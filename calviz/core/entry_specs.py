@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import math
 import typing
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache, partial
 from typing import (
@@ -21,7 +21,6 @@ from typing import (
 )
 
 import numpy as np
-import numpy.typing as npt
 
 from calviz.core.blocks import FloatArray
 from calviz.core.errors import Finding, OptionError, Severity, needs
@@ -531,44 +530,13 @@ def suggested(_: FitFacts) -> str:
     return ""
 
 
-class Recalibrator(Protocol):
-    """A scikit-learn transformer from the scores of all classes to calibrated probabilities."""
-
-    #: Sentences about the last fit: a bound that was hit, a class without rows.
-    warnings_: tuple[str, ...]
-
-    def fit(self, X: npt.ArrayLike, y: npt.ArrayLike) -> Self:
-        """Fit on scores X, shape (n, K), and labels y in 0..K-1, shape (n,)."""
-        ...
-
-    def transform(self, X: npt.ArrayLike) -> FloatArray:
-        """Return calibrated probabilities, shape (n, K); rows sum to 1."""
-        ...
-
-    def intervals(self, X: npt.ArrayLike) -> FloatArray:
-        """Return lower and upper probabilities per class, shape (n, C, 2); raises NotAvailable if the method has none."""
-        ...
-
-    def describe(self) -> dict[str, Any]:
-        """Return the fitted parameters in readable form."""
-        ...
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the fitted map as plain values, ready for JSON."""
-        ...
-
-    def snippet(self) -> str:
-        """Return Python source that reproduces `transform` and needs only NumPy."""
-        ...
-
-
 def zero_words(params: Mapping[str, Any]) -> str | None:
     """Return what an exact 0 counts as in a fitted map, in words; None if no calibration row has one.
 
     Parameters
     ----------
     params : mapping
-        The result of `Recalibrator.describe`; for a composition, those of both parts.
+        What `describe` of a recalibrator returns; for a composition, those of both parts.
     """
     for name, value in params.items():
         if name == "floor" and value > EPSILON:  # up to it, no calibration row has a zero
@@ -617,7 +585,7 @@ class RecalibratorFacts:
     mixed_up_to : int
         The largest number of classes with which the automatic mixture tries it; 0 if it never does.
     interval_columns : tuple of str
-        If `Recalibrator.intervals` gives a pair per class: the names of the lower and the upper one in files and tables,
+        If `intervals` of the recalibrator gives a pair per class: the names of the lower and the upper one in files and tables,
         after `calviz.core.predictions.INTERVAL`. Otherwise empty.
     """
 
@@ -716,6 +684,53 @@ class RecalibratorRegistry(Registry[RecalibratorSpec]):
         return tuple(
             s for s in self if s.key != UNCALIBRATED and (s.confidence_only or not confidence)
         )
+
+    def chosen(
+        self, methods: Iterable[str] | str, options: Mapping[str, Mapping[str, Any]]
+    ) -> list[RecalibratorSpec]:
+        """Return the recalibrators of these keys, or of "all", the uncalibrated model first.
+
+        Raises
+        ------
+        OptionError
+            If there are options of other methods, or one has a value that is not allowed.
+        """
+        if methods == "all":
+            specs = list(self)
+        else:
+            names = [methods] if isinstance(methods, str) else list(methods)
+            specs = [self[name] for name in dict.fromkeys([UNCALIBRATED, *names])]
+        keys = [spec.key for spec in specs]
+        self.check_options(options, keys if methods == "all" or len(keys) == 1 else keys[1:])
+        return specs
+
+    def check_options(
+        self,
+        options: Mapping[str, Mapping[str, Any]],
+        methods: Sequence[str],
+        name: str = "'options'",
+    ) -> None:
+        """Raise OptionError if there are parameters of a method that is not used, or one has a value that is not allowed.
+
+        Parameters
+        ----------
+        options : mapping of str to mapping
+            Parameters of single methods.
+        methods : sequence of str
+            The methods that are used.
+        name : str
+            What the message calls the parameters.
+        """
+        if others := [method for method in options if method not in methods]:
+            used = f"methods are {', '.join(methods)}"
+            if len(methods) == 1:
+                used = f"method is '{methods[0]}'"
+            raise OptionError(f"{name} names '{others[0]}', but the {used}.")
+        for method, values in options.items():
+            try:
+                self[method].check(values)
+            except OptionError as error:
+                raise OptionError(f"{name} of '{method}': {error}") from None
 
     def __contains__(self, key: object) -> bool:
         try:

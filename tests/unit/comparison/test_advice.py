@@ -13,8 +13,8 @@ from benchmarks.claims import advice as _advice  # noqa: F401
 from calviz.comparison.advice import advise, guideline, suggest
 from calviz.comparison.compare import compare
 from calviz.comparison.comparison_results import Comparison, Difference, MethodResult, RowsUsed
+from calviz.comparison.fitting import Division
 from calviz.comparison.paired_differences import PairedMetric
-from calviz.comparison.rows import Division
 from calviz.core.entry_specs import RECALIBRATORS
 from calviz.core.predictions import ConfidencePredictions, Predictions
 from calviz.sample.error_bars import Interval

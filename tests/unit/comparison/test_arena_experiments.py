@@ -13,8 +13,8 @@ import calviz
 from calviz.comparison.arena_experiments import Rules, _interrupts_held_back, play_all
 from calviz.comparison.arena_results import Experiment, MethodScore, ResultTable
 from calviz.comparison.arena_sources import ArenaState, Playable, find, results_in
+from calviz.comparison.fitting import Division
 from calviz.comparison.leaderboards import judge
-from calviz.comparison.rows import Division
 from calviz.core.blocks import Stopped
 from calviz.core.errors import InputError, OptionError
 from calviz.data.format import Source

@@ -3,8 +3,13 @@
 import numpy as np
 import pytest
 
-from calviz.comparison.fitting import before_and_after, calibrate, trade_off
-from calviz.comparison.rows import Division, fit_split_for
+from calviz.comparison.fitting import (
+    Division,
+    before_and_after,
+    calibrate,
+    fit_split_for,
+    trade_off,
+)
 from calviz.core.errors import InputError, NotAvailable
 from calviz.core.predictions import ConfidencePredictions, Predictions
 from tests.inputs.simulated import draw_labels, softmax

@@ -13,10 +13,9 @@ import pytest
 
 import calviz
 from calviz.comparison.compare import compare
-from calviz.comparison.fitting import calibrate, recalibrate
+from calviz.comparison.fitting import Division, assign_parts, calibrate, recalibrate
 from calviz.comparison.learning_curves import learning_curve
 from calviz.comparison.paired_differences import best_shares
-from calviz.comparison.rows import Division, assign_parts
 from calviz.core.blocks import Stopped, checkpoint
 from calviz.core.entry_specs import RECALIBRATORS, RecalibratorSpec
 from calviz.core.errors import NotAvailable, OptionError

@@ -7,8 +7,7 @@ import pandas as pd
 import pytest
 
 import calviz
-from calviz.comparison.fitting import apply_map, apply_to_all, calibrate
-from calviz.comparison.rows import Division
+from calviz.comparison.fitting import Division, apply_map, apply_to_all, calibrate
 from calviz.core.predictions import ConfidencePredictions
 from calviz.data.writing import write_predictions
 from tests.inputs.simulated import draw_labels

@@ -5,8 +5,8 @@ import pytest
 
 import calviz
 from calviz.comparison.advice import advise
-from calviz.comparison.compare import carry_out
-from calviz.comparison.rows import Division, Plan, whole_clusters
+from calviz.comparison.compare import Plan, carry_out
+from calviz.comparison.fitting import Division, whole_clusters
 from calviz.core.errors import InputError, OptionError
 from calviz.core.predictions import Predictions
 from tests.inputs.simulated import simulate, softmax

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import calviz
-from calviz.comparison.rows import Division, _shuffled_by_class, fit_split_for, stratified_sample
+from calviz.comparison.fitting import Division, _shuffled_by_class, fit_split_for, stratified_sample
 from calviz.core.errors import CalvizError, InputError
 from calviz.core.predictions import Predictions
 

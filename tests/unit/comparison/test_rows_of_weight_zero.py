@@ -8,12 +8,11 @@ import pytest
 import calviz
 from calviz.comparison.compare import compare
 from calviz.comparison.compare_models import compare_models
-from calviz.comparison.fitting import calibrate
+from calviz.comparison.fitting import Division, calibrate
 from calviz.comparison.learning_curves import learning_curve
 from calviz.comparison.over_time import over_time
 from calviz.comparison.paired_differences import pair
 from calviz.comparison.prediction_sets import prediction_sets
-from calviz.comparison.rows import Division
 from calviz.core.entry_specs import METRICS
 from calviz.core.errors import NotAvailable
 from calviz.figures.reliability import Reliability

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import calviz
-from calviz.comparison.rows import Division
+from calviz.comparison.fitting import Division
 from calviz.core.entry_specs import METRICS
 from calviz.core.predictions import repeated, with_rows
 from calviz.sample.error_bars import resampled

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import calviz
+from calviz.comparison.fitting import Division
 from calviz.comparison.prediction_sets import prediction_sets, sets_of
-from calviz.comparison.rows import Division
 from calviz.core.errors import Finding
 from calviz.figures.decision_cost import Decision
 from calviz.report.content import PRESETS, Origin, Subject, preset_sections, sections_in_order
