@@ -12,7 +12,7 @@ import numpy as np
 from calviz.core.blocks import BoolArray, FloatArray, IntArray, read_only
 from calviz.core.claims import claim
 from calviz.core.entry_specs import METRICS, RECALIBRATORS, UNCALIBRATED
-from calviz.core.errors import InputError, OptionError, needs
+from calviz.core.errors import InputError, OptionError, data_frame
 from calviz.core.words import counted, listed, percent, shorten
 from calviz.sample.error_bars import Interval
 
@@ -199,9 +199,6 @@ class ResultTable:
 
     def frame(self) -> pd.DataFrame:
         """Return a table with one row per experiment and method."""
-        needs("pandas")
-        import pandas as pd
-
         rows: list[dict[str, Any]] = [
             {
                 "benchmark": e.benchmark,
@@ -218,7 +215,7 @@ class ResultTable:
             for e, scores in self.results()
             for score in scores
         ]
-        return pd.DataFrame(rows)
+        return data_frame(rows)
 
 
 def _merged(
@@ -399,10 +396,7 @@ class Leaderboard:
 
     def frame(self) -> pd.DataFrame:
         """Return a table with one row per method, the best by Brier score first."""
-        needs("pandas")
-        import pandas as pd
-
-        return pd.DataFrame([_row(s) for s in self]).set_index("method")
+        return data_frame([_row(s) for s in self]).set_index("method")
 
 
 def _row(s: Standing) -> dict[str, Any]:

@@ -22,7 +22,7 @@ from calviz.comparison.fitting import Division
 from calviz.comparison.paired_differences import pair
 from calviz.core.blocks import IntArray, Stopped, checkpoint
 from calviz.core.entry_specs import METRICS
-from calviz.core.errors import InputError, NotAvailable, OptionError, needs
+from calviz.core.errors import InputError, NotAvailable, OptionError, data_frame
 from calviz.core.events import DEFAULT_BINS, Reduction, Scheme, bins_used
 from calviz.core.predictions import NO_IDENTIFIER, Dataset, Predictions, identifier_texts, with_rows
 from calviz.core.profile import Profile, dataset_of
@@ -210,10 +210,7 @@ class ModelsByMethods:
 
     def frame(self, metric: str) -> pd.DataFrame:
         """Return a table with one row per model and one column per method; ``nan`` where a method failed."""
-        needs("pandas")
-        import pandas as pd
-
-        return pd.DataFrame(
+        return data_frame(
             {
                 "model": name,
                 **{

@@ -17,7 +17,7 @@ from calviz.core.entry_specs import (
     badness,
     zero_words,
 )
-from calviz.core.errors import OptionError, needs
+from calviz.core.errors import OptionError, data_frame
 from calviz.core.events import DEFAULT_BINS, Scheme
 from calviz.core.predictions import Dataset
 from calviz.core.words import bins_words, counted, listed, shorten
@@ -417,9 +417,6 @@ class Comparison(Compared[MethodResult]):
 
     def frame(self) -> pd.DataFrame:
         """Return a table with one row per method: metrics, changed predictions, gain, times, and the reason if it failed."""
-        needs("pandas")
-        import pandas as pd
-
         rows = []
         for m in self:
             row: dict[str, Any] = {"method": m.key, "ok": m.ok}
@@ -432,7 +429,7 @@ class Comparison(Compared[MethodResult]):
                 reason=m.reason,
             )
             rows.append(row)
-        return pd.DataFrame(rows).set_index("method")
+        return data_frame(rows).set_index("method")
 
 
 @dataclass(frozen=True)
@@ -599,10 +596,7 @@ class ModelComparison(Compared[ModelResult]):
 
     def frame(self) -> pd.DataFrame:
         """Return a table with one row per model: its metrics, or the reason if it has none."""
-        needs("pandas")
-        import pandas as pd
-
-        return pd.DataFrame(
+        return data_frame(
             {
                 "model": m.name,
                 **{key: result.value for key, result in m.metrics.items()},
@@ -613,9 +607,6 @@ class ModelComparison(Compared[ModelResult]):
 
     def differences(self, reference: str) -> pd.DataFrame:
         """Return a table with one row per metric and other model: its value minus that of `reference`, with the interval."""
-        needs("pandas")
-        import pandas as pd
-
         rows = []
         for metric in self.pairs:
             for m in self:
@@ -624,7 +615,7 @@ class ModelComparison(Compared[ModelResult]):
                     low, high = d.interval
                     rows.append((metric, m.name, reference, d.value, low, high, d.verdict))
         columns = ["metric", "model", "reference", "difference", "low", "high", "verdict"]
-        return pd.DataFrame(rows, columns=columns)
+        return data_frame(rows, columns=columns)
 
 
 def ranked_by(comparison: ModelComparison) -> tuple[str, ...]:

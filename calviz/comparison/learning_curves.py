@@ -23,7 +23,7 @@ from calviz.core.entry_specs import (
     RecalibratorSpec,
     badness,
 )
-from calviz.core.errors import NotAvailable, OptionError, needs
+from calviz.core.errors import NotAvailable, OptionError, data_frame
 from calviz.core.events import DEFAULT_BINS, Reduction, Scheme, bins_used
 from calviz.core.predictions import Dataset
 from calviz.core.profile import Profile, dataset_of
@@ -493,10 +493,7 @@ class LearningCurve(Displayed):
 
     def frame(self) -> pd.DataFrame:
         """Return a table with one row per method, number of rows and metric."""
-        needs("pandas")
-        import pandas as pd
-
-        return pd.DataFrame([vars(p) for p in self.points])
+        return data_frame([vars(p) for p in self.points])
 
 
 def _first_of_the_end(points: Sequence[LearningPoint], holds: list[bool]) -> int | None:

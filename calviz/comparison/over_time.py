@@ -19,7 +19,14 @@ from calviz.comparison.paired_differences import pair
 from calviz.core.blocks import FloatArray, IntArray, checkpoint, one_blas_thread, quotient
 from calviz.core.claims import claim
 from calviz.core.entry_specs import METRICS, RANKED_BY, RECALIBRATORS, is_of_steps
-from calviz.core.errors import CalvizError, NotAvailable, OptionError, check_choice, check_whole
+from calviz.core.errors import (
+    CalvizError,
+    NotAvailable,
+    OptionError,
+    check_choice,
+    check_whole,
+    data_frame,
+)
 from calviz.core.events import Reduction
 from calviz.core.p_values import in_spreads, max_t
 from calviz.core.predictions import Dataset, with_rows
@@ -669,7 +676,6 @@ class OverTime:
 
     def frame(self) -> pd.DataFrame:
         """Return a table with one row per period."""
-        import pandas as pd
 
         def row(p: Period) -> dict[str, object]:
             result, after = p.result, p.recalibrated
@@ -693,4 +699,4 @@ class OverTime:
                 "fitted_on": p.fitted_on,
             }
 
-        return pd.DataFrame([row(p) for p in self.periods])
+        return data_frame([row(p) for p in self.periods])

@@ -14,7 +14,7 @@ from calviz.comparison.comparison_results import RowsUsed
 from calviz.comparison.fitting import Division, judged_within
 from calviz.core.blocks import BoolArray, FloatArray, IntArray, near_one, row_blocks
 from calviz.core.claims import claim
-from calviz.core.errors import NotAvailable, OptionError, check_choice, check_level
+from calviz.core.errors import NotAvailable, OptionError, check_choice, check_level, data_frame
 from calviz.core.events import BinaryEvents
 from calviz.core.p_values import clopper_pearson, fisher_below, holm
 from calviz.core.predictions import Dataset, Predictions
@@ -128,9 +128,7 @@ class PredictionSets:
 
     def frame(self) -> pd.DataFrame:
         """Return `columns` as a data frame."""
-        import pandas as pd
-
-        return pd.DataFrame(dict(self.columns()))
+        return data_frame(dict(self.columns()))
 
     @property
     def what_is_chosen(self) -> str:

@@ -23,7 +23,7 @@ from typing import (
 import numpy as np
 
 from calviz.core.blocks import FloatArray
-from calviz.core.errors import Finding, OptionError, Severity, needs
+from calviz.core.errors import Finding, OptionError, Severity, data_frame
 from calviz.core.predictions import Dataset
 from calviz.core.probabilities import EPSILON
 from calviz.core.registry import Registry
@@ -983,10 +983,7 @@ class Conventions:
 
     def frame(self) -> pd.DataFrame:
         """Return one row per convention: value, difference from calviz's ECE, noise, rule, why it differs."""
-        needs("pandas")
-        import pandas as pd
-
-        return pd.DataFrame(
+        return data_frame(
             {
                 "convention": v.convention.key,
                 "library": v.convention.library,

@@ -7,7 +7,10 @@ import importlib.util
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from numbers import Integral, Real
-from typing import Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal, get_args
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 @dataclass(frozen=True)
@@ -296,6 +299,14 @@ def needs(*packages: str) -> None:
     missing = [package for package in packages if importlib.util.find_spec(package) is None]
     if missing:
         raise MissingPackage(*missing)
+
+
+def data_frame(content: Any, **options: Any) -> pd.DataFrame:
+    """Return a pandas data frame; it is imported here, as it takes half a second that most commands can save."""
+    needs("pandas")
+    import pandas as pd
+
+    return pd.DataFrame(content, **options)
 
 
 # ---- Findings

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 
 from calviz.core.claims import claim
 from calviz.core.entry_specs import METRICS, Unit
-from calviz.core.errors import Finding, OptionError, needs
+from calviz.core.errors import Finding, OptionError, data_frame
 from calviz.core.words import (
     SLIGHT,
     counted,
@@ -345,11 +345,7 @@ class Evaluation(Displayed):
 
     def frame(self) -> pd.DataFrame:
         """Return a table with one row per metric: value, interval, noise floor, p-value, reason."""
-        # Imported here: it takes half a second, which most commands can save.
-        needs("pandas")
-        import pandas as pd
-
-        return pd.DataFrame(
+        return data_frame(
             {
                 "metric": r.key,
                 "value": r.value,
