@@ -15,7 +15,6 @@ from calviz.comparison.arena_results import (
     Arena,
     Leaderboard,
     Standing,
-    blocks_words,
     headline,
     rated_words,
     winrate_text,
@@ -432,7 +431,7 @@ def print_arena(arena: Arena) -> None:
             alike = next((clique for clique in c.cliques() if first in clique), (first,))
             text = (
                 f"{METRICS[score].label}: mean ranks that differ by less than {c.difference:.2f} are not told apart (Nemenyi, "
-                f"{blocks_words(c)}; Friedman {p_value(c.p_value)}); "
+                f"{counted(c.blocks, 'data set')}; Friedman {p_value(c.p_value)}); "
                 f"not told apart from the first: {', '.join(map(short_name, alike[1:])) or 'none'}."
             )
             out.print(cell(text, style="dim"), soft_wrap=True)

@@ -312,8 +312,6 @@ class CriticalDifference:
         Mean rank by method, the best (smallest) first.
     blocks : int
         Number of data sets that were ranked.
-    unit : str
-        What was ranked: "data sets".
     difference : float
         Mean ranks closer than this are not significantly different at 5 %.
     statistic, p_value : float
@@ -322,7 +320,6 @@ class CriticalDifference:
 
     ranks: Mapping[str, float]
     blocks: int
-    unit: str
     difference: float
     statistic: float
     p_value: float
@@ -330,7 +327,7 @@ class CriticalDifference:
     def cliques(self) -> tuple[tuple[str, ...], ...]:
         """Return the maximal groups of two or more neighbouring methods that are not significantly different.
 
-        >>> CriticalDifference({"a": 1.0, "b": 1.5, "c": 2.6}, 9, "data sets", 1.2, 1.0, 0.1).cliques()
+        >>> CriticalDifference({"a": 1.0, "b": 1.5, "c": 2.6}, 9, 1.2, 1.0, 0.1).cliques()
         (('a', 'b'), ('b', 'c'))
         """
         names, values = list(self.ranks), list(self.ranks.values())
@@ -354,8 +351,6 @@ class Leaderboard:
         Stable name, and title for display.
     table : ResultTable
     standings : mapping of str to Standing
-    units : str
-        What the intervals are over, in words.
     critical : mapping of str to CriticalDifference
         By score; empty if methods take part in different experiments, or if there are too few experiments or methods.
     left_out : tuple of str
@@ -368,7 +363,6 @@ class Leaderboard:
     title: str
     table: ResultTable
     standings: Mapping[str, Standing]
-    units: str
     critical: Mapping[str, CriticalDifference] = field(default_factory=dict)
     left_out: tuple[str, ...] = ()
 
@@ -482,11 +476,6 @@ def short_headline(board: Leaderboard) -> str:
     return f"{names} {verb} first on {counted(data_sets(board), 'data set')}"
 
 
-def blocks_words(c: CriticalDifference) -> str:
-    """Return what was ranked, in words: "26 data sets"."""
-    return counted(c.blocks, c.unit.removesuffix("s"))
-
-
 @claim("arena-mean")
 def winrate_text(s: Standing, score: str) -> str:
     """Return a winrate with its interval: "0.714 (0.675 to 0.750)"."""
@@ -498,7 +487,7 @@ def winrate_text(s: Standing, score: str) -> str:
 def interval_words(board: Leaderboard) -> str:
     """Say what the intervals of winrates are over, or why there are none."""
     if any(interval is not None for s in board for interval in s.interval.values()):
-        return f"intervals: 95 %, over {board.units}, with Student's t"
+        return "intervals: 95 %, over data sets, with Student's t"
     few = (
         data_sets(board) < 3
         or min(

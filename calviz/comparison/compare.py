@@ -175,22 +175,14 @@ def carry_out(
     stop: Callable[[], bool] | None = None,
 ) -> Comparison:
     """Carry out a plan; parameters as in `compare`."""
+    sample = data if isinstance(data, RowSample) else None
     if isinstance(data, RowSample):
-        comparison = carry_out(
-            _on_sample(plan, data),
-            data.data,
-            jobs=jobs,
-            progress=progress,
-            activity=activity,
-            stop=stop,
-        )
-        return replace(
-            comparison,
-            fit=replace(comparison.fit, how=data.how(0)),
-            evaluation=replace(comparison.evaluation, how=data.how(1)),
-        )
+        plan, data = _on_sample(plan, data), data.data
     data = dataset_of(data)
     rows, reduction = plan.division.rows(data), Reduction.of(plan.reduction, data)
+    if sample is not None:
+        fit = replace(rows.fit, how=sample.how(0))
+        rows = replace(rows, fit=fit, evaluation=replace(rows.evaluation, how=sample.how(1)))
     reduction.check(data)
     judging = _Judging(data, rows, reduction, plan)
     results = _results(judging, jobs or available_cores(), progress, activity, stop)
@@ -303,13 +295,11 @@ class _Judging:
         evaluation = evaluate(
             fitted.calibrated,
             self.plan.metrics,
-            reduction=self.reduction,
-            bins=self.plan.bins,
-            scheme=self.plan.scheme,
             ci=self.plan.ci,
             noise_floor=False,
             resamples=self.plan.resamples,
             seed=self.plan.division.seed,
+            **self.settings,
         )
         before, after = self.before.that_count(), fitted.calibrated.that_count()
         return MethodResult(
@@ -343,16 +333,16 @@ class _Judging:
                 (_resampled_rows(self.data, fit, rng), judged) for fit, judged in self.rows.pairs
             )
             fitted = fit_and_apply(self.data, spec, replace(self.rows, pairs=pairs), options)
-            evaluation = evaluate(
-                fitted.calibrated,
-                metrics,
-                reduction=self.reduction,
-                bins=self.plan.bins,
-                scheme=self.plan.scheme,
-            )
+            evaluation = evaluate(fitted.calibrated, metrics, **self.settings)
             for key in metrics:
                 values[key].append(evaluation[key].value)
         return {key: np.array(v) for key, v in values.items() if np.isfinite(v).all()}
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """Reduction, bins and scheme, as arguments."""
+        plan = self.plan
+        return {"reduction": self.reduction, "bins": plan.bins, "scheme": plan.scheme}
 
     @property
     def before(self) -> Dataset:
@@ -394,12 +384,10 @@ class _Judging:
         paired = pair(
             sets,
             keys,
-            reduction=self.reduction,
-            bins=self.plan.bins,
-            scheme=self.plan.scheme,
             resamples=self.plan.resamples,
             rng=rng,
             stop_early=stop,
+            **self.settings,
         )
         refits = {
             key: {name: of_set[key] for name, of_set in self.refits.items() if key in of_set}

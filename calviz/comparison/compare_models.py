@@ -91,23 +91,19 @@ def compare_models(
     aligned = same_rows(models, split=split, where=where)
     reduction = Reduction.of(reduction, *aligned.models.values())
     keys = METRICS.selection(metrics, "rivals")
+    settings: dict[str, Any] = {
+        "reduction": reduction,
+        "bins": bins,
+        "scheme": scheme,
+        "resamples": resamples,
+    }
     results: dict[str, ModelResult] = {}
     for done, (name, data) in enumerate(aligned.models.items(), start=1):
         if stop is not None and stop():
             results[name] = ModelResult(name, reason="stopped before it was evaluated.")
             continue
-        results[name] = _model_result(
-            name,
-            data,
-            (samples or {}).get(name),
-            keys,
-            reduction=reduction,
-            bins=bins,
-            scheme=scheme,
-            ci=ci,
-            resamples=resamples,
-            seed=seed,
-        )
+        given = (samples or {}).get(name)
+        results[name] = _model_result(name, data, given, keys, ci=ci, seed=seed, **settings)
         if progress is not None:
             progress(name, done, len(aligned.models))
     measured = dict.fromkeys(key for r in results.values() for key in r.metrics)
@@ -124,7 +120,7 @@ def compare_models(
     if not ci or aligned.rows == 1:
         return comparison
     with suppress(Stopped):
-        return _with_differences(comparison, bins, scheme, resamples)
+        return _with_differences(comparison, settings)
     return comparison
 
 
@@ -145,9 +141,7 @@ def _model_result(
         return ModelResult(name, reason=str(error))
 
 
-def _with_differences(
-    comparison: ModelComparison, bins: int, scheme: Scheme, resamples: int
-) -> ModelComparison:
+def _with_differences(comparison: ModelComparison, settings: Mapping[str, Any]) -> ModelComparison:
     sets = {name: m for name, m in comparison.alignment.models.items() if comparison[name].ok}
     if len(sets) < 2:
         return comparison
@@ -161,15 +155,7 @@ def _with_differences(
             for name in sets
         )
     ]
-    paired = pair(
-        sets,
-        keys,
-        reduction=comparison.reduction,
-        resamples=resamples,
-        rng=rng,
-        bins=bins,
-        scheme=scheme,
-    )
+    paired = pair(sets, keys, rng=rng, **settings)
     shares = {key: metric.best_share() for key, metric in paired.metrics.items()}
     return replace(
         comparison,

@@ -460,8 +460,7 @@ def fit_and_apply(
     scores, labels = scores_of(data)
     fit_seconds = apply_seconds = 0.0
     warnings: list[str] = []
-    parts: list[FloatArray] = []
-    numbers_of_parts: list[Mapping[str, FloatArray]] = []
+    parts: list[dict[str, FloatArray]] = []
     recalibrator: Any = None
     for at, (fit, judged) in enumerate(rows.pairs, start=1):
         if len(rows.pairs) > 1:
@@ -477,22 +476,21 @@ def fit_and_apply(
             recalibrator.fit(_rows_of(scores, fit), labels[fit], sample_weight=data.weights[fit])
         fitted = time.perf_counter()
         judged_scores = _rows_of(scores, judged)
-        parts.append(recalibrator.transform(judged_scores))
-        numbers_of_parts.append(interval_columns(recalibrator, data, judged_scores))
+        probs = recalibrator.transform(judged_scores)
+        parts.append({"": probs, **interval_columns(recalibrator, data, judged_scores)})
         fit_seconds += fitted - start
         apply_seconds += time.perf_counter() - fitted
         warnings += [w for w in recalibrator.warnings_ if w not in warnings]
     last = recalibrator
     if len(rows.pairs) == 1:
-        judged_data = data.take(rows.pairs[0][1])
-        probs, numbers = parts[0], numbers_of_parts[0]
+        judged_data, (numbers,) = data.take(rows.pairs[0][1]), parts
     else:
         judged_data, recalibrator = data, None
-        probs = _in_original_order(rows, parts, data.n)
         numbers = {
-            name: _in_original_order(rows, [part[name] for part in numbers_of_parts], data.n)
-            for name in numbers_of_parts[0]
+            name: _in_original_order(rows, [part[name] for part in parts], data.n)
+            for name in parts[0]
         }
+    probs = numbers.pop("")
     size = _numbers_in(last.to_dict())
     # The uncalibrated model must equal the data to the last digit.
     calibrated = (

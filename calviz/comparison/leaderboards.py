@@ -125,7 +125,6 @@ def leaderboard(
         title or TITLES.get(key, key),
         table,
         {s.method: s for s in standings},
-        "data sets",
         critical,
         left_out,
     )
@@ -716,7 +715,6 @@ def critical_difference(methods: Sequence[str], ranks: FloatArray) -> CriticalDi
     return CriticalDifference(
         ranks={methods[j]: float(means[j]) for j in order},
         blocks=blocks,
-        unit="data sets",
         difference=nemenyi(k, blocks),
         statistic=float(test.statistic),
         p_value=float(test.pvalue),

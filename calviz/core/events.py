@@ -296,6 +296,30 @@ def ordered_rows(
 # ---- Reductions
 
 ReductionKind = Literal["top-label", "top-r", "within-top-r", "class", "positive"]
+#: Name on screen, and labels of the score and of the observed frequency.
+_WORDS: dict[ReductionKind, tuple[str, str, str]] = {
+    "top-label": ("top label", "Confidence (largest probability)", "Accuracy"),
+    "top-r": (
+        "top {r}",
+        "Probability of the class ranked {r}",
+        "Frequency of the class ranked {r}",
+    ),
+    "within-top-r": (
+        "within top {r}",
+        "Sum of the {r} largest probabilities",
+        "Frequency of a label within the top {r}",
+    ),
+    "class": (
+        "class '{name}' against the rest",
+        "Probability of '{name}'",
+        "Frequency of '{name}'",
+    ),
+    "positive": (
+        "positive class",
+        "Probability of the positive class",
+        "Frequency of the positive class",
+    ),
+}
 
 
 @dataclass(frozen=True)
@@ -394,35 +418,20 @@ class Reduction:
     @property
     def label(self) -> str:
         """Name on screen."""
-        return {
-            "top-label": "top label",
-            "top-r": f"top {self.r}",
-            "within-top-r": f"within top {self.r}",
-            "class": f"class '{self.class_name}' against the rest",
-            "positive": "positive class",
-        }[self.kind]
+        return self._words(0)
 
     @property
     def score_label(self) -> str:
         """Axis label of the score."""
-        return {
-            "top-label": "Confidence (largest probability)",
-            "top-r": f"Probability of the class ranked {self.r}",
-            "within-top-r": f"Sum of the {self.r} largest probabilities",
-            "class": f"Probability of '{self.class_name}'",
-            "positive": "Probability of the positive class",
-        }[self.kind]
+        return self._words(1)
 
     @property
     def hit_label(self) -> str:
         """Axis label of the observed frequency."""
-        return {
-            "top-label": "Accuracy",
-            "top-r": f"Frequency of the class ranked {self.r}",
-            "within-top-r": f"Frequency of a label within the top {self.r}",
-            "class": f"Frequency of '{self.class_name}'",
-            "positive": "Frequency of the positive class",
-        }[self.kind]
+        return self._words(2)
+
+    def _words(self, which: int) -> str:
+        return _WORDS[self.kind][which].format(r=self.r, name=self.class_name)
 
     def class_index(self, data: Dataset) -> int:
         """Index of the class of the ``class`` and ``positive`` reductions."""

@@ -7,7 +7,8 @@ import pkgutil
 import threading
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Generic, Literal, Protocol, Self, TypeVar
+from functools import wraps
+from typing import TYPE_CHECKING, Any, Generic, Literal, Protocol, Self, TypeVar, cast
 
 from calviz.core.errors import OptionError, known_names, lines_of
 
@@ -51,6 +52,7 @@ class Keyed(Protocol):
 
 
 T = TypeVar("T", bound=Keyed)
+F = TypeVar("F", bound=Callable[..., Any])
 
 
 class Registry(Generic[T]):
@@ -164,10 +166,24 @@ def constructor(source: str) -> Callable[..., Any]:
     return function
 
 
+def _implemented(source: str) -> Callable[[F], F]:
+    """Let the function that is registered for a constructor do its work, with the same arguments."""
+
+    def declare(function: F) -> F:
+        @wraps(function)
+        def call(_: type, *args: Any, **options: Any) -> Any:
+            return constructor(source)(*args, **options)
+
+        return cast(F, call)
+
+    return declare
+
+
 class Constructors:
     """Mixin with the constructors of `Predictions`."""
 
     @classmethod
+    @_implemented("arrays")
     def from_arrays(
         cls,
         y_true: npt.ArrayLike,
@@ -216,22 +232,10 @@ class Constructors:
         >>> calviz.Predictions.from_arrays(["cat", "dog", "cat"], [[0.9, 0.1], [0.3, 0.7], [0.6, 0.4]])
         <Predictions 'predictions': 3 rows, probabilities, 2 classes (cat, dog)>
         """
-        predictions: Self = constructor("arrays")(
-            y_true,
-            y_prob,
-            class_names=class_names,
-            pos_label=pos_label,
-            kind=kind,
-            splits=splits,
-            groups=groups,
-            ids=ids,
-            sample_weight=sample_weight,
-            clusters=clusters,
-            name=name,
-        )
-        return predictions
+        raise NotImplementedError
 
     @classmethod
+    @_implemented("multilabel")
     def from_multilabel(
         cls,
         y_true: npt.ArrayLike,
@@ -270,12 +274,10 @@ class Constructors:
         >>> of_label["rude"]
         <Predictions 'rude': 2 rows, probabilities, 2 classes (0, 1)>
         """
-        predictions: dict[str, Self] = constructor("multilabel")(
-            y_true, y_prob, label_names=label_names, **rows
-        )
-        return predictions
+        raise NotImplementedError
 
     @classmethod
+    @_implemented("estimator")
     def from_estimator(
         cls,
         estimator: Any,
@@ -325,22 +327,10 @@ class Constructors:
         >>> calviz.Predictions.from_estimator(clf, X[1::2], y[1::2])
         <Predictions 'LogisticRegression': 75 rows, probabilities, 3 classes (0, 1, 2)>
         """
-        predictions: Self = constructor("estimator")(
-            estimator,
-            X,
-            y,
-            response_method=response_method,
-            pos_label=pos_label,
-            splits=splits,
-            groups=groups,
-            ids=ids,
-            sample_weight=sample_weight,
-            clusters=clusters,
-            name=name,
-        )
-        return predictions
+        raise NotImplementedError
 
     @classmethod
+    @_implemented("frame")
     def from_frame(
         cls, frame: Any, *, model: str | None = None, name: str = "frame", **options: Any
     ) -> Dataset:
@@ -369,5 +359,4 @@ class Constructors:
         >>> calviz.Predictions.from_frame(df, label="y", scores=["p_cat", "p_dog"])
         <Predictions 'frame': 2 rows, probabilities, 2 classes (cat, dog), groups site>
         """
-        predictions: Dataset = constructor("frame")(frame, model=model, name=name, **options)
-        return predictions
+        raise NotImplementedError

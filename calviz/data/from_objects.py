@@ -461,7 +461,9 @@ def _in_one_line(error: Exception) -> str:
 # ---- Data frames
 
 
-def from_frame(frame: Any, *, model: str | None = None, name: str, **options: Any) -> Dataset:
+def from_frame(
+    frame: Any, *, model: str | None = None, name: str = "frame", **options: Any
+) -> Dataset:
     """Recognise the columns of a frame; see `Predictions.from_frame`."""
     reading = options_of(options)
     with np.errstate(all="ignore"):

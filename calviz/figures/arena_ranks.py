@@ -9,7 +9,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from calviz.comparison.arena_results import SCORES, CriticalDifference, Leaderboard, blocks_words
+from calviz.comparison.arena_results import SCORES, CriticalDifference, Leaderboard
 from calviz.core.claims import claim
 from calviz.core.entry_specs import METRICS
 from calviz.core.errors import NotAvailable
@@ -77,7 +77,7 @@ class CriticalRanks(Figure):
         c = self.critical
         return (
             f"Mean ranks by {METRICS[self.score].label}, {self.title[:1].lower()}{self.title[1:]}",
-            f"{blocks_words(c)} · critical difference {c.difference:.2f} · Friedman {p_value(c.p_value)}",
+            f"{counted(c.blocks, 'data set')} · critical difference {c.difference:.2f} · Friedman {p_value(c.p_value)}",
         )
 
     @claim(
@@ -98,7 +98,7 @@ class CriticalRanks(Figure):
         )
         return (
             f"By {METRICS[self.score].label} {listed([first])} has the smallest mean rank, {ranks[first]:.2f}, over "
-            f"{blocks_words(self.critical)}; ranks closer than {self.critical.difference:.2f} are not told apart; {near}."
+            f"{counted(self.critical.blocks, 'data set')}; ranks closer than {self.critical.difference:.2f} are not told apart; {near}."
         )
 
     def draw(self, sheet: Sheet) -> Picture:

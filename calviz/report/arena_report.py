@@ -228,7 +228,7 @@ def _board(board: Leaderboard) -> JsonRecord:
         "experiments": len(board.table),
         "methods": {s.method: _standing(s) for s in board},
         "baseline": board.baseline,
-        "interval_over": board.units,
+        "interval_over": "data sets",
         "critical_difference": {key: _critical(c) for key, c in board.critical.items()},
         "left_out": list(board.left_out),
     }
@@ -260,7 +260,7 @@ def _critical(c: CriticalDifference) -> JsonRecord:
     return {
         "ranks": dict(c.ranks),
         "blocks": c.blocks,
-        "unit": c.unit,
+        "unit": "data sets",
         "difference": c.difference,
         "statistic": c.statistic,
         "p_value": c.p_value,

@@ -383,18 +383,13 @@ def precision_words(result: MetricResult) -> str:
     return "no bound known" if result.bound is None else f"within {result.bound:.1g}"
 
 
-def unit_of(metric: str) -> Unit:
-    """Return the unit of a metric, given its key."""
-    return METRICS[metric].unit
-
-
 def scale_of(metric: str, *, difference: bool = False) -> tuple[float, str]:
     """Return the factor by which values are multiplied for display, and the sign or word after them.
 
     >>> scale_of("accuracy"), scale_of("accuracy", difference=True), scale_of("nll")
     ((100.0, '%'), (100.0, 'points'), (1.0, ''))
     """
-    unit = unit_of(metric)
+    unit = METRICS[metric].unit
     if unit == "percent" and not difference:
         return 100.0, "%"
     return (1.0, "") if unit == "plain" else (100.0, "points")
@@ -408,7 +403,7 @@ def value_text(metric: str, value: float) -> str:
     """
     if math.isnan(value):
         return "no value"
-    unit = unit_of(metric)
+    unit = METRICS[metric].unit
     if unit == "percent":
         return percent(value)
     if unit == "points":

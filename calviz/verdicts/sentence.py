@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
+from dataclasses import dataclass, fields
 
 from calviz.core.claims import claim
 from calviz.core.entry_specs import METRICS, takes_weights
@@ -379,28 +379,24 @@ def _class_words(sample: Sample, reduction: Reduction) -> str:
     return f"'{shorten(reduction.class_name, 30)}'"
 
 
+@dataclass(frozen=True)
 class _Sentences:
     """The sentences about one verdict."""
 
-    def __init__(
-        self,
-        verdict: Verdict,
-        reduction: Reduction,
-        name: str,
-        group: Slice | None,
-        labels: LabelErrors | None,
-        expected: tuple[float, Interval] | None,
-    ) -> None:
-        self.verdict = verdict
-        self.reduction = reduction
-        self.name = name
-        self.group = group
-        self.labels = labels
-        self.expected = expected
-        digits = verdict.share_decimals
-        self.mean_score, self.hit_share = (
-            _share(x, digits) for x in (verdict.score, verdict.observed)
-        )
+    verdict: Verdict
+    reduction: Reduction
+    name: str
+    group: Slice | None
+    labels: LabelErrors | None
+    expected: tuple[float, Interval] | None
+
+    @property
+    def mean_score(self) -> str:
+        return _share(self.verdict.score, self.verdict.share_decimals)
+
+    @property
+    def hit_share(self) -> str:
+        return _share(self.verdict.observed, self.verdict.share_decimals)
 
     @property
     def few(self) -> bool:

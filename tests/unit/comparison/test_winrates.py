@@ -209,9 +209,7 @@ class TestCriticalDifference:
 
     def test_groups_that_are_not_told_apart(self):
         ranks = {"a": 1.0, "b": 1.5, "c": 2.5, "d": 4.0}
-        result = CriticalDifference(ranks, 9, "data sets", 1.2, 1.0, 0.1)
+        result = CriticalDifference(ranks, 9, 1.2, 1.0, 0.1)
         assert result.cliques() == (("a", "b"), ("b", "c"))
-        assert CriticalDifference(ranks, 9, "data sets", 9.0, 1.0, 0.1).cliques() == (
-            tuple("abcd"),
-        )
-        assert CriticalDifference(ranks, 9, "data sets", 0.1, 1.0, 0.1).cliques() == ()
+        assert CriticalDifference(ranks, 9, 9.0, 1.0, 0.1).cliques() == (tuple("abcd"),)
+        assert CriticalDifference(ranks, 9, 0.1, 1.0, 0.1).cliques() == ()
