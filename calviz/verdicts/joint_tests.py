@@ -18,20 +18,19 @@ from calviz.core.events import Reduction, assign
 from calviz.core.p_values import clopper_pearson, westfall_young
 from calviz.core.predictions import Predictions
 from calviz.core.probabilities import LOG_FLOOR
-from calviz.metrics.binned import ece, mcs
 from calviz.metrics.cumulative import ks
 from calviz.metrics.proper import brier_miscalibration
 from calviz.sample.binning import BinSums, bin_intervals, bins_off, expected_share
 from calviz.sample.error_bars import (
+    LEVEL,
     OVERALL,
     Interval,
-    NoiseFloor,
-    interval,
     p_value,
     redraw,
     resampled,
 )
 from calviz.sample.losses import negative_log_likelihood, squared_error
+from calviz.sample.metric_results import MetricResult, Resampling, measured_with_error_bars
 from calviz.sample.sample import Sample, chosen_bins, event_sums
 from calviz.sample.step_views import steps
 from calviz.sample.steps import Steps
@@ -145,41 +144,28 @@ def _noise_free_size(evidence: Evidence) -> float:
 
 
 def _evidence_of(sample: Sample, tests: Joint | None) -> Evidence:
-    sums = chosen_bins(sample)
-    whole = sample.view(event_sums)
-    difference, error = float(mcs(whole)), float(ece(sums))
-    calibrated = ece(resampled(sums, "under_calibration", **sample.redrawing))
-    drawn = ece(resampled(sums, "bootstrap", **sample.redrawing))
-    ece_interval = interval(
-        drawn,
-        value=error,
-        view=sums,
-        method=METRICS["ece"].interval,
-        calibrated=calibrated,
-        bounds=METRICS["ece"].bounds,
-    )
-    floor = NoiseFloor(
-        float(calibrated.mean()),
-        float(np.quantile(calibrated, 0.95)),
-        p_value(calibrated, error),
-    )
-    mcs_drawn = mcs(resampled(whole, "bootstrap", **sample.redrawing))
-    mcs_interval = interval(mcs_drawn, view=whole, value=difference, bounds=METRICS["mcs"].bounds)
-    key = sample.reduction.key
+    sums, whole = chosen_bins(sample), sample.view(event_sums)
+
+    def measured(key: str, *, noise_floor: bool) -> MetricResult:
+        how = Resampling(True, noise_floor, LEVEL, "own", sample.resamples, sample.seed)
+        return measured_with_error_bars(sample, [METRICS[key]], {}, how)[key]
+
+    ece, mcs = measured(sample.ece_key, noise_floor=True), measured("mcs", noise_floor=False)
+    assert ece.noise_floor is not None
     high = low = beyond = False
     if tests is not None:
         beyond = any(t.adjusted <= OVERALL for t in tests.tests)
-        high, low = (beyond and p <= OVERALL for p in tests.sides[key])
+        high, low = (beyond and p <= OVERALL for p in tests.sides[sample.reduction.key])
     undirected = Evidence(
         reduction=sample.reduction,
         rows=sample.data.rows,
         score=float(whole.score_sum.sum() / whole.n),
         observed=float(whole.hit_sum.sum() / whole.n),
-        mcs=difference,
-        interval=mcs_interval,
-        ece=error,
-        noise_floor=floor,
-        ece_below=_below(whole, ece_interval, mcs_interval),
+        mcs=mcs.value,
+        interval=mcs.interval,
+        ece=ece.value,
+        noise_floor=ece.noise_floor,
+        ece_below=_below(whole, ece.interval, mcs.interval),
         direction="off" if beyond else "none",
         sides=(high, low),
         tests=tests.tests if tests else (),
