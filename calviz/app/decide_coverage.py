@@ -27,8 +27,8 @@ from calviz.app.open_files import OpenModel, all_models, model_key
 from calviz.app.selection import Covered, threshold_of
 from calviz.app.session import Settings, md, model_name, name_after
 from calviz.comparison.compare_models import align
-from calviz.comparison.guaranteed_thresholds import threshold
 from calviz.comparison.fitting import fit_split_for
+from calviz.comparison.guaranteed_thresholds import threshold
 from calviz.core.blocks import IntArray
 from calviz.core.entry_specs import RECALIBRATORS
 from calviz.core.errors import CalvizError
