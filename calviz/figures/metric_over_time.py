@@ -75,7 +75,7 @@ class OverTimeLine(Figure):
             return capitalised(r.untested)
         metrics = " or ".join(METRICS[key].label for key in r.tested)
         if not r.changed:
-            return f"No change of the {metrics} over {looked} beyond chance."
+            return f"None of {looked} differs from the others in {metrics} beyond chance."
         most = "; most surely" if len(r.changed) > 1 else ":"
         verb = "differ" if len(r.changed) > 1 else "differs"
         return (
