@@ -2,131 +2,97 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import click
 
-from calviz.cli.command_group import (
-    FINE,
-    OutputOption,
-    check_output,
-    json_option,
-    named_twice,
-    naming,
-    say,
-    write_json,
-)
+from calviz.cli.command_group import FINE, named_twice, naming, say
 from calviz.cli.options import (
-    Documents,
-    bins_option,
-    document_options,
+    Bins,
+    FittingRows,
+    HowJudged,
+    JudgingRows,
+    OutputPath,
+    Outputs,
+    Resamples,
+    Seed,
+    check_models,
+    command,
     draw_rows,
-    fitting_options,
-    judge_option,
-    label_file_options,
-    method_options,
     one_model,
-    only_one_output,
     parse_parameters,
-    reading_options,
-    reduction_option,
-    resamples_option,
-    sample_option,
+    read_file,
     say_drawn,
-    seed_option,
     why_drawn,
 )
 from calviz.core.entry_specs import METRICS, RECALIBRATORS
 from calviz.core.errors import NotAvailable, OptionError
+from calviz.core.events import DEFAULT_BINS, Reduction
+from calviz.sample.error_bars import RESAMPLES
 
 if TYPE_CHECKING:
+    from calviz.cli.options import Division, LabelFile, Loaded, ReadingOptions
     from calviz.comparison.arena_results import ResultTable
     from calviz.comparison.arena_sources import ArenaInput
     from calviz.comparison.comparison_results import Comparison, MethodResult
-    from calviz.comparison.rows import Division
-    from calviz.comparison.study_results import Alignment, ModelComparison
-    from calviz.core.events import Reduction
-    from calviz.data import LabelFile, Loaded, ReadingOptions
+    from calviz.comparison.study_results import ModelComparison
     from calviz.report.content import Origin, Subject
     from calviz.report.document import Report
     from calviz.sample.sample import Sample
 
 
-@click.command()
-@click.argument("file", metavar="FILE")
-@click.option(
-    "--methods",
-    default="all",
-    show_default=True,
-    metavar="A,B,C",
-    help="Keys of recalibrators (see 'calviz methods'), or all; first+second is a composition.",
-)
-@fitting_options(judging=True)
-@sample_option
-@judge_option
-@method_options
-@reduction_option
-@bins_option
-@click.option(
-    "--refits",
-    type=click.IntRange(min=0),
-    default=0,
-    metavar="N",
-    help="Refit each method N times on resampled rows, so that differences include the variation of the fit (such as 20).",
-)
-@click.option("--model", metavar="NAME", help="The model to use, if the file holds several.")
-@json_option
-@document_options
-@label_file_options
-@reading_options
+@command
 def compare(
     file: str,
-    methods: str,
+    *,
+    methods: str = "all",
     division: Division,
-    sample: int | None,
-    judge_sample: int | None,
-    options: tuple[str, ...],
-    reduction: Reduction | None,
-    bins: int,
-    refits: int,
-    model: str | None,
-    json_path: str | None,
-    documents: Documents,
-    reading: ReadingOptions,
+    sample: FittingRows = None,
+    judge_sample: JudgingRows = None,
+    option: tuple[str, ...] = (),
+    reduction: HowJudged = None,
+    bins: Bins = DEFAULT_BINS,
+    refits: Annotated[int, {"type": click.IntRange(min=0), "show_default": False}] = 0,
+    model: str | None = None,
+    outputs: Outputs,
     labels: LabelFile | None,
+    reading: ReadingOptions,
 ) -> int:
     """Fit recalibrators on some rows of FILE and compare them on others.
 
     A method that fails is reported with its reason; the others still finish. From a folder, a pattern, or a file that may not fit into
     memory, a sample of rows is drawn to fit on, and another to judge on.
+
+    Parameters
+    ----------
+    file : FILE
+    methods : A,B,C
+        Keys of recalibrators (see 'calviz methods'), or all; first+second is a composition.
+    refits : N
+        Refit each method N times on resampled rows, so that differences include the variation of the fit (such as 20).
     """
     from calviz.cli.result_texts import print_comparison, print_recognition
     from calviz.comparison.compare import carry_out
     from calviz.comparison.rows import Plan
-    from calviz.data import read
 
-    parameters = parse_parameters(options)
+    parameters = parse_parameters(option)
     keys = _checked_keys(methods, parameters)
-    check_output("--json", json_path)
-    documents.check()
-    quiet = only_one_output(json_path, documents)
     rows, loaded = None, None
     if why := why_drawn(file, sample, labels):
-        if documents:
+        if outputs.reports:
             raise _report_needs_all_rows(asked_for=sample is not None)
         rows = draw_rows(file, sample, judge_sample, model, reading, division)
         division = replace(division, fit_split=None, eval_split=None)
-        if not quiet:
+        if not outputs.quiet:
             say_drawn(file, why, rows)
     else:
         if judge_sample is not None:
             raise OptionError("--judge-sample goes with --sample.")
-        with naming(file):
-            loaded = read(file, options=reading, labels=labels)
-        if not quiet:
+        loaded = read_file(file, reading, labels)
+        if not outputs.quiet:
             print_recognition(file, loaded)
     plan = Plan(
         methods=keys,
@@ -140,16 +106,16 @@ def compare(
         data = one_model(loaded, model) if loaded is not None else rows
         assert data is not None
         comparison = carry_out(plan, data, progress=_say_progress)
-    if not quiet:
+    if not outputs.quiet:
         print_comparison(comparison)
-    if json_path is not None:
+    if outputs.json is not None:
         from calviz.report.json_results import comparison_record
 
         extra: dict[str, Any] = {"digest": loaded.digest} if loaded is not None else {}
         extra |= {"sample": rows.record()} if rows is not None else {}
-        write_json(comparison_record(comparison, file=file, **extra), json_path)
-    if documents and loaded is not None:
-        documents.write(_report(comparison, loaded, reading))
+        outputs.write_json(comparison_record(comparison, file=file, **extra))
+    if outputs.reports and loaded is not None:
+        outputs.write(_report(comparison, loaded, reading))
     return FINE
 
 
@@ -183,7 +149,6 @@ def _say_progress(result: MethodResult, done: int, total: int) -> None:
 def _report(comparison: Comparison, loaded: Loaded, reading: ReadingOptions) -> Report:
     """Report on the evaluation rows before recalibration, and on each method's results on them."""
     from calviz.core.entry_specs import UNCALIBRATED
-    from calviz.core.events import Reduction
     from calviz.report.content import Origin, Subject, brief_sections
     from calviz.report.document import compose
     from calviz.sample.sample import Sample
@@ -191,10 +156,9 @@ def _report(comparison: Comparison, loaded: Loaded, reading: ReadingOptions) -> 
     data = comparison[UNCALIBRATED].calibrated
     assert data is not None
     several = len(loaded.models) > 1
-    reduction = Reduction.of(comparison.reduction)
     sample = Sample(
         data,
-        reduction,
+        Reduction.of(comparison.reduction),
         bins=comparison.bins,
         seed=comparison.seed,
         split=comparison.evaluation.split,
@@ -211,116 +175,71 @@ def _report(comparison: Comparison, loaded: Loaded, reading: ReadingOptions) -> 
 # ---- Models
 
 
-@click.command()
-@click.argument("files", nargs=-1, required=True, metavar="FILE...")
-@click.option("--split", metavar="NAME", help="Only the rows of this split, in files that have it.")
-@reduction_option
-@bins_option
-@seed_option
-@resamples_option
-@click.option(
-    "--model",
-    "chosen",
-    multiple=True,
-    metavar="NAME",
-    help="Only this model (repeatable), by its name in the table; all by default.",
-)
-@json_option
-@document_options
-@reading_options
+@command
 def compare_models(
     files: tuple[str, ...],
-    split: str | None,
-    reduction: Reduction | None,
-    bins: int,
-    seed: int,
-    resamples: int,
-    chosen: tuple[str, ...],
-    json_path: str | None,
-    documents: Documents,
+    *,
+    split: str | None = None,
+    reduction: HowJudged = None,
+    bins: Bins = DEFAULT_BINS,
+    seed: Seed = 0,
+    resamples: Resamples = RESAMPLES,
+    model: tuple[str, ...] = (),
+    outputs: Outputs,
     reading: ReadingOptions,
 ) -> int:
     """Compare the models in FILE... on the rows that they have in common.
 
     Rows are matched by identifier, or by their order where all true labels agree.
+
+    Parameters
+    ----------
+    files : FILE...
+    split : NAME
+        Only the rows of this split, in files that have it.
+    model : NAME
+        Only this model (repeatable), by its name in the table; all by default.
     """
-    from calviz.cli.result_texts import print_models
+    from calviz.cli.result_texts import print_models, print_recognition
     from calviz.comparison.compare_models import compare_models, same_rows
-    from calviz.core.events import Reduction
     from calviz.data.joining import named_models
-
-    check_output("--json", json_path)
-    documents.check()
-    quiet = only_one_output(json_path, documents)
-    if (twice := named_twice(files)) is not None:
-        say(f"{twice} is named twice, so its models are compared with themselves.")
-    loaded = _read_all(files, reading, quiet=quiet)
-    models = named_models([(source.file, source.models) for source in loaded])
-    unknown = [name for name in chosen if name not in models]
-    if unknown:
-        raise OptionError(f"there is no model '{unknown[0]}'; known: {', '.join(models)}.")
-    aligned = same_rows({name: models[name] for name in chosen} if chosen else models, split=split)
-    how = Reduction.of(reduction, *aligned.models.values())
-    samples = _samples(aligned, how, bins=bins, seed=seed, resamples=resamples, split=split)
-    comparison = compare_models(
-        aligned,
-        "all" if json_path is not None else None,
-        split=split,
-        samples=samples,
-        reduction=how,
-        bins=bins,
-        seed=seed,
-        resamples=resamples,
-    )
-    if not quiet:
-        print_models(comparison)
-    if json_path is not None:
-        from calviz.report.json_results import models_record
-
-        write_json(models_record(comparison, files=[source.file for source in loaded]), json_path)
-    if documents:
-        from calviz.report.content import brief_sections
-        from calviz.report.document import compose
-
-        origins = _origins(models, loaded, reading)
-        documents.write(compose(_subjects(comparison, samples, origins), sections=brief_sections()))
-    return FINE
-
-
-def _read_all(files: tuple[str, ...], reading: ReadingOptions, *, quiet: bool) -> list[Loaded]:
-    """Read the files, and print what was recognised in each."""
-    from calviz.cli.result_texts import print_recognition
-    from calviz.data import read
-
-    loaded: list[Loaded] = []
-    for file in files:
-        with naming(file):
-            source = read(file, options=reading)
-        loaded.append(source)
-        if not quiet:
-            print_recognition(file, source)
-    return loaded
-
-
-def _samples(aligned: Alignment, reduction: Reduction, **settings: Any) -> dict[str, Sample]:
-    """Make the sample of each model; a model without this reduction has none, and the comparison says why."""
     from calviz.sample.sample import Sample
 
+    if (twice := named_twice(files)) is not None:
+        say(f"{twice} is named twice, so its models are compared with themselves.")
+    loaded: list[Loaded] = []
+    for file in files:
+        loaded.append(read_file(file, reading))
+        if not outputs.quiet:
+            print_recognition(file, loaded[-1])
+    models = named_models([(source.file, source.models) for source in loaded])
+    check_models(model, models)
+    aligned = same_rows({name: models[name] for name in model} if model else models, split=split)
+    how = Reduction.of(reduction, *aligned.models.values())
+    settings: dict[str, Any] = {"bins": bins, "seed": seed, "resamples": resamples, "split": split}
     samples: dict[str, Sample] = {}
     for name, data in aligned.models.items():
-        with suppress(NotAvailable):
-            samples[name] = Sample(data, reduction, **settings)
-    return samples
+        with suppress(NotAvailable):  # a model without this reduction: the comparison says why
+            samples[name] = Sample(data, how, **settings)
+    every = "all" if outputs.json is not None else None
+    comparison = compare_models(aligned, every, samples=samples, reduction=how, **settings)
+    if not outputs.quiet:
+        print_models(comparison)
+    if outputs.json is not None:
+        from calviz.report.json_results import models_record
 
+        outputs.write_json(models_record(comparison, files=[source.file for source in loaded]))
+    if outputs.reports:
+        from calviz.report.content import Origin, brief_sections
+        from calviz.report.document import compose
 
-def _origins(
-    names: Iterable[str], loaded: Sequence[Loaded], reading: ReadingOptions
-) -> dict[str, Origin]:
-    """Return the origin of each model; the names are in the order of the files and of the models in them."""
-    from calviz.report.content import Origin
-
-    files_of = [source for source in loaded for _ in source.models]
-    return {name: Origin.of(source, reading) for name, source in zip(names, files_of, strict=True)}
+        # Names are in the order of the files and of the models in them.
+        sources = [source for source in loaded for _ in source.models]
+        pairs = zip(models, sources, strict=True)
+        origins = {name: Origin.of(source, reading) for name, source in pairs}
+        subjects = _subjects(comparison, samples, origins)
+        outputs.write(compose(subjects, sections=brief_sections()))
+    return FINE
 
 
 def _subjects(
@@ -338,71 +257,46 @@ def _subjects(
 # ---- Over time
 
 
-@click.command()
-@click.argument("file", metavar="FILE")
-@click.option(
-    "--metric",
-    default="nll",
-    show_default=True,
-    metavar="KEY",
-    help="The metric to measure; see 'calviz metrics'.",
-)
-@click.option(
-    "--every",
-    type=click.Choice(["day", "week", "month", "year", "equal-counts"]),
-    help="Length of the periods; by default chosen from the data.",
-)
-@click.option(
-    "--parts",
-    default=10,
-    show_default=True,
-    type=click.IntRange(min=2),
-    help="Number of periods, if they have equal counts of rows.",
-)
-@click.option(
-    "--method",
-    default="temperature",
-    show_default=True,
-    metavar="KEY",
-    help="The recalibrator fitted on the rows before each period, or none.",
-)
-@click.option("--split", metavar="NAME", help="Only the rows of this split.")
-@reduction_option
-@bins_option
-@seed_option
-@click.option("--model", metavar="NAME", help="The model to use, if the file holds several.")
-@json_option
-@reading_options
+@command
 def over_time(
     file: str,
-    metric: str,
-    every: str | None,
-    parts: int,
-    method: str,
-    split: str | None,
-    reduction: Reduction | None,
-    bins: int,
-    seed: int,
-    model: str | None,
-    json_path: str | None,
+    *,
+    metric: str = "nll",
+    every: Literal["day", "week", "month", "year", "equal-counts"] | None = None,
+    parts: Annotated[int, {"type": click.IntRange(min=2)}] = 10,
+    method: str = "temperature",
+    split: str | None = None,
+    reduction: HowJudged = None,
+    bins: Bins = DEFAULT_BINS,
+    seed: Seed = 0,
+    model: str | None = None,
+    json_only: Outputs,
     reading: ReadingOptions,
 ) -> int:
     """Measure a metric of FILE over time: each period with interval and noise floor, and which periods differ beyond chance.
 
     The time column is recognised, or named by --time.
-    """
-    from calviz.cli.result_texts import print_over_time, print_recognition
-    from calviz.comparison.over_time import over_time
-    from calviz.data import read
 
-    check_output("--json", json_path)
+    Parameters
+    ----------
+    file : FILE
+    metric : KEY
+        The metric to measure; see 'calviz metrics'.
+    every
+        Length of the periods; by default chosen from the data.
+    parts
+        Number of periods, if they have equal counts of rows.
+    method : KEY
+        The recalibrator fitted on the rows before each period, or none.
+    """
+    from calviz import over_time
+    from calviz.cli.result_texts import print_over_time, print_recognition
+
     METRICS[metric]  # an unknown key is refused before the file is read
     if method != "none":
         RECALIBRATORS[method]
-    with naming(file):
-        loaded = read(file, options=reading)
-    quiet = json_path == "-"
-    if not quiet:
+    loaded = read_file(file, reading)
+    if not json_only.quiet:
         print_recognition(file, loaded)
     with naming(file):
         result = over_time(
@@ -416,78 +310,53 @@ def over_time(
             bins=bins,
             seed=seed,
         )
-    if not quiet:
+    if not json_only.quiet:
         print_over_time(result)
-    if json_path is not None:
+    if json_only.json is not None:
         from calviz.report.json_results import over_time_record
 
-        write_json(over_time_record(result, file=file, digest=loaded.digest), json_path)
+        json_only.write_json(over_time_record(result, file=file, digest=loaded.digest))
     return FINE
 
 
 # ---- Arena
 
 
-@click.command()
-@click.argument("paths", nargs=-1, required=True, metavar="FILE|FOLDER...")
-@click.option(
-    "--methods",
-    default="all",
-    show_default=True,
-    metavar="A,B,C",
-    help="Keys of recalibrators (see 'calviz methods'), or all; for results, the method names in them.",
-)
-@click.option(
-    "--state",
-    "--resume",
-    "state_path",
-    cls=OutputOption,
-    metavar="FILE",
-    help="Keep finished results in this file, and skip those that it already holds.",
-)
-@click.option(
-    "--jobs",
-    type=click.IntRange(min=1, max=256),
-    metavar="N",
-    help="Number of experiments run in parallel; all cores by default.",
-)
-@click.option(
-    "--resamples",
-    default=1_000,
-    show_default=True,
-    type=click.IntRange(min=0, max=100_000),
-    help="Number of bootstrap draws of the data sets for the intervals.",
-)
-@fitting_options(judging=True)
-@method_options
-@json_option
-@document_options
-@reading_options
+@command
 def arena(
     paths: tuple[str, ...],
-    methods: str,
-    state_path: str | None,
-    jobs: int | None,
-    resamples: int,
+    *,
+    methods: str = "all",
+    state_path: OutputPath = None,
+    jobs: Annotated[int | None, {"type": click.IntRange(min=1, max=256)}] = None,
+    resamples: Annotated[int, {"type": click.IntRange(min=0, max=100_000)}] = 1_000,
     division: Division,
-    options: tuple[str, ...],
-    json_path: str | None,
-    documents: Documents,
+    option: tuple[str, ...] = (),
+    outputs: Outputs,
     reading: ReadingOptions,
 ) -> int:
     """Fit every method on the calibration split of every file, judge on the test split, and print the leaderboard.
 
     Takes files of predictions, folders of them, HDF5 files in CalArena's layout, or results: CalArena's CSV files
     (BENCHMARK/METHOD.csv), a file written by --state, or the JSON of an earlier arena.
+
+    Parameters
+    ----------
+    paths : FILE|FOLDER...
+    methods : A,B,C
+        Keys of recalibrators (see 'calviz methods'), or all; for results, the method names in them.
+    state_path : --state, --resume FILE
+        Keep finished results in this file, and skip those that it already holds.
+    jobs : N
+        Number of experiments run in parallel; all cores by default.
+    resamples
+        Number of bootstrap draws of the data sets for the intervals.
     """
     from calviz.cli.result_texts import print_arena
     from calviz.comparison.arena_sources import find
     from calviz.comparison.leaderboards import judge
 
-    parameters = parse_parameters(options)
-    check_output("--json", json_path)
-    documents.check()
-    quiet = only_one_output(json_path, documents)
+    parameters = parse_parameters(option)
     names = tuple(dict.fromkeys(name.strip() for name in methods.split(",")))
     chosen = None if methods == "all" else names
     inputs = find(paths, reading, state=state_path)
@@ -499,16 +368,16 @@ def arena(
     else:
         table = _read_results(inputs, chosen)
     arena = judge(table, resamples=resamples, seed=division.seed)
-    if not quiet:
+    if not outputs.quiet:
         print_arena(arena)
-    if json_path is not None:
+    if outputs.json is not None:
         from calviz.report.arena_report import arena_record
 
-        write_json(arena_record(arena, problems=problems, seed=division.seed), json_path)
-    if documents:
+        outputs.write_json(arena_record(arena, problems=problems, seed=division.seed))
+    if outputs.reports:
         from calviz.report.arena_report import arena_report
 
-        documents.write(arena_report(arena, problems=problems))
+        outputs.write(arena_report(arena, problems=problems))
     return FINE
 
 
@@ -537,7 +406,6 @@ def _run_experiments(
 
 def _read_results(inputs: ArenaInput, chosen: tuple[str, ...] | None) -> ResultTable:
     from calviz.comparison.arena_results import ResultTable
-    from calviz.core.errors import OptionError
 
     table = ResultTable.of(inputs.results, baseline=inputs.baseline)
     if chosen is None:

@@ -7,34 +7,33 @@ import json
 from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
 from calviz.cli.command_group import (
     FINE,
-    OutputOption,
-    cell,
     check_folder,
     check_output,
     console,
-    json_option,
     naming,
     say,
     short_name,
+    show,
     showing_progress,
     table_of,
-    write_json,
 )
 from calviz.cli.options import (
+    FittingRows,
+    MethodParameters,
+    OutputPath,
+    Outputs,
+    RequiredPath,
+    command,
     draw_options,
-    fitting_options,
-    label_file_options,
-    method_options,
     one_model,
     parse_parameters,
-    reading_options,
-    sample_option,
+    read_file,
     say_drawn,
     why_drawn,
 )
@@ -44,74 +43,56 @@ from calviz.core.errors import CalvizError, OptionError
 from calviz.core.limits import DEFAULT_SAMPLE_ROWS, replacing
 
 if TYPE_CHECKING:
+    from calviz.cli.options import Division, LabelFile, ReadingOptions
     from calviz.comparison.prediction_sets import PredictionSets
     from calviz.comparison.recalibrate_files import RecalibratedFiles
-    from calviz.comparison.rows import Division
-    from calviz.data import LabelFile, ReadingOptions
 
 
-@click.command()
-@click.argument("file", metavar="FILE")
-@click.option(
-    "--method", required=True, metavar="NAME", help="Key of a recalibrator; see 'calviz methods'."
-)
-@fitting_options(judging=False)
-@method_options
-@click.option("--model", metavar="NAME", help="The model to use, if the file holds several.")
-@click.option(
-    "--out",
-    cls=OutputOption,
-    required=True,
-    metavar="FILE|FOLDER",
-    help="The calibrated file (.csv, .parquet or .npz); a folder if a sample of rows is drawn to fit on.",
-)
-@sample_option
-@click.option(
-    "--save-map",
-    cls=OutputOption,
-    metavar="MAP.json",
-    help="Save the fitted map for 'calviz apply'.",
-)
-@click.option(
-    "--save-snippet",
-    cls=OutputOption,
-    metavar="MAP.py",
-    help="Save the fitted map as Python code that needs only NumPy.",
-)
-@label_file_options
-@reading_options
+@command
 def recalibrate(
     file: str,
+    *,
     method: str,
-    division: Division,
-    options: tuple[str, ...],
-    model: str | None,
-    out: str,
-    sample: int | None,
-    save_map: str | None,
-    save_snippet: str | None,
-    reading: ReadingOptions,
+    fitting: Division,
+    option: tuple[str, ...] = (),
+    model: str | None = None,
+    out: RequiredPath,
+    sample: FittingRows = None,
+    save_map: OutputPath = None,
+    save_snippet: OutputPath = None,
     labels: LabelFile | None,
+    reading: ReadingOptions,
 ) -> int:
     """Fit a recalibrator on some rows of FILE and write all rows, calibrated.
 
     The fitting rows keep their split: judge the result on the others. From a folder, a pattern, or a file that may not
     fit into memory, a stratified sample of the rows is drawn to fit on, and all rows are written, block by block.
+
+    Parameters
+    ----------
+    file : FILE
+    method : NAME
+        Key of a recalibrator; see 'calviz methods'.
+    out : FILE|FOLDER
+        The calibrated file (.csv, .parquet or .npz); a folder if a sample of rows is drawn to fit on.
+    save_map : MAP.json
+        Save the fitted map for 'calviz apply'.
+    save_snippet : MAP.py
+        Save the fitted map as Python code that needs only NumPy.
     """
     from calviz.cli.result_texts import print_recognition
     from calviz.comparison.fitting import calibrate, trade_off
     from calviz.comparison.rows import check_options
-    from calviz.data import read
     from calviz.data.writing import check_target, write_predictions
 
-    parameters = parse_parameters(options)
+    parameters = parse_parameters(option)
     check_options(parameters, [method], "--option")
     RECALIBRATORS[method]  # an unknown key is refused before the file is read
     check_output("--save-map", save_map)
     check_output("--save-snippet", save_snippet)
     if why := why_drawn(file, sample, labels):
         recalibrated = _recalibrate_files(
-            file, method, why, out, sample, model, reading, division, parameters
+            file, method, why, out, sample, model, reading, fitting, parameters
         )
         try:
             with _saving(recalibrated.map, recalibrated.recalibrator, save_map, save_snippet):
@@ -121,19 +102,19 @@ def recalibrate(
         return FINE
     check_target(out)
     check_output("--out", out)
-    if division.cross_fit is not None and (save_map or save_snippet):
+    if fitting.cross_fit is not None and (save_map or save_snippet):
         raise OptionError("cross-fitting has one map per fold: there is none to save.")
+    loaded = read_file(file, reading, labels)
     with naming(file):
-        loaded = read(file, options=reading, labels=labels)
         data = one_model(loaded, model)
     print_recognition(file, loaded)
     with naming(file, options=False):
-        result = calibrate(data, method, division, parameters.get(method, {}))
+        result = calibrate(data, method, fitting, parameters.get(method, {}))
     if result.recalibrator is not None and (remark := zero_words(result.recalibrator.describe())):
         say(f"{method}: {remark}")
     for sentence in result.warnings:
         say(f"{method}: {sentence}")
-    if (cost := trade_off(data, result.calibrated, division)) is not None:
+    if (cost := trade_off(data, result.calibrated, fitting)) is not None:
         say(f"{method}: {cost}")
     fitted = result.recalibrator
     record = fitted and fitted.to_dict() | {"class_names": list(data.class_names)}
@@ -167,7 +148,7 @@ def _recalibrate_files(
     model: str | None,
     reading: ReadingOptions,
     division: Division,
-    parameters: dict[str, dict[str, Any]],
+    parameters: MethodParameters,
 ) -> RecalibratedFiles:
     from calviz.comparison.recalibrate_files import recalibrate_files
     from calviz.core.words import counted
@@ -203,38 +184,35 @@ def _recalibrate_files(
     return recalibrated
 
 
-@click.command()
-@click.argument("sources", nargs=-1, required=True, metavar="FILE...")
-@click.option(
-    "--map", "map_path", required=True, metavar="MAP.json", help="A map written by --save-map."
-)
-@click.option(
-    "--out",
-    cls=OutputOption,
-    required=True,
-    metavar="FILE|FOLDER",
-    help="The calibrated file (.csv, .parquet or .npz); a folder if FILE is a pattern, a folder or several files.",
-)
-@click.option("--model", metavar="NAME", help="The model to use, if the file holds several.")
-@reading_options
+@command
 def apply(
-    sources: tuple[str, ...], map_path: str, out: str, model: str | None, reading: ReadingOptions
+    sources: tuple[str, ...],
+    *,
+    map_path: str,
+    out: RequiredPath,
+    model: str | None = None,
+    reading: ReadingOptions,
 ) -> int:
     """Apply a saved recalibration map to the predictions in FILE, which need no labels.
 
     If --out is a folder, files of any size are written to it as Parquet, block by block, with calibrated scores and all other
     columns unchanged.
+
+    Parameters
+    ----------
+    sources : FILE...
+    map_path : --map MAP.json
+        A map written by --save-map.
+    out : FILE|FOLDER
+        The calibrated file (.csv, .parquet or .npz); a folder if FILE is a pattern, a folder or several files.
     """
     from calviz.cli.result_texts import print_recognition
     from calviz.comparison.fitting import apply_map, reading_for_map
-    from calviz.data import read
-    from calviz.data.any_size.file_sources import why_out_of_core
     from calviz.data.loaded import span
     from calviz.data.writing import SUFFIXES, check_target, write_predictions
 
-    several = len(sources) > 1 or bool(
-        not Path(sources[0]).is_file() and why_out_of_core(sources[0])
-    )
+    is_file = Path(sources[0]).is_file()
+    several = len(sources) > 1 or bool(not is_file and why_drawn(sources[0], None, None))
     if several and Path(out).suffix.lower() in SUFFIXES and not Path(out).is_dir():
         raise OptionError(
             f"--out {out} must be a folder, without an ending such as .csv: the files are written one by one."
@@ -246,9 +224,8 @@ def apply(
     check_target(out)
     check_output("--out", out)
     record = _checked_map(map_path)
-    options = reading_for_map(record, reading)
+    loaded = read_file(file, reading_for_map(record, reading))
     with naming(file):
-        loaded = read(file, options=options)
         data = one_model(loaded, model)
     print_recognition(file, loaded)
     with naming(file):
@@ -285,49 +262,35 @@ def _checked_map(path: str) -> Any:
 # ---- Prediction sets
 
 
-@click.command()
-@click.argument("file", metavar="FILE")
-@click.option(
-    "--method",
-    type=click.Choice(["lac", "aps"]),
-    default="lac",
-    show_default=True,
-    help="LAC (least ambiguous sets) or APS (adaptive prediction sets).",
-)
-@click.option(
-    "--coverage",
-    type=float,
-    default=0.9,
-    show_default=True,
-    help="Share of the rows whose set should hold the true class.",
-)
-@click.option(
-    "--per-class",
-    is_flag=True,
-    help="A threshold for each class (Mondrian sets): the coverage holds for every class, mostly with larger sets.",
-)
-@fitting_options(judging=True)
-@click.option("--model", metavar="NAME", help="The model to use, if the file holds several.")
-@json_option
-@reading_options
+@command
 def sets(
     file: str,
-    method: Any,
-    coverage: float,
-    per_class: bool,
+    *,
+    method: Literal["lac", "aps"] = "lac",
+    coverage: float = 0.9,
+    per_class: bool = False,
     division: Division,
-    model: str | None,
-    json_path: str | None,
+    model: str | None = None,
+    json_only: Outputs,
     reading: ReadingOptions,
 ) -> int:
-    """Choose the threshold of prediction sets on some rows of FILE, and measure how often the sets of the others hold the true class."""
-    from calviz.cli.result_texts import print_recognition
-    from calviz.comparison.prediction_sets import prediction_sets
-    from calviz.data import read
+    """Choose the threshold of prediction sets on some rows of FILE, and measure how often the sets of the others hold the true class.
 
-    check_output("--json", json_path)
+    Parameters
+    ----------
+    file : FILE
+    method
+        LAC (least ambiguous sets) or APS (adaptive prediction sets).
+    coverage
+        Share of the rows whose set should hold the true class.
+    per_class
+        A threshold for each class (Mondrian sets): the coverage holds for every class, mostly with larger sets.
+    """
+    from calviz import prediction_sets
+    from calviz.cli.result_texts import print_recognition
+
+    loaded = read_file(file, reading)
     with naming(file):
-        loaded = read(file, options=reading)
         data = one_model(loaded, model)
     with naming(file, options=False):
         sets = prediction_sets(
@@ -338,34 +301,31 @@ def sets(
             seed=division.seed,
             division=division,
         )
-    if json_path is not None:
-        write_json(_record_sets(sets), json_path)
-    if json_path == "-":
-        return FINE
-    print_recognition(file, loaded)
-    _print_sets(sets)
+    json_only.write_json(_record_sets(sets))
+    if not json_only.quiet:
+        print_recognition(file, loaded)
+        _print_sets(sets)
     return FINE
 
 
 def _print_sets(sets: PredictionSets) -> None:
-    out = console()
     threshold = "threshold" if not sets.thresholds else "largest threshold"
     choice = f"{sets.method.upper()}, {threshold} {sets.threshold:.4f}, chosen on {sets.fit.how} ({sets.fit.rows:,} rows)"
-    out.print(cell(f"{choice}; judged on {sets.evaluation.how}."), soft_wrap=True)
-    out.print(cell(sets.reading()), soft_wrap=True)
+    show(f"{choice}; judged on {sets.evaluation.how}.")
+    show(sets.reading())
     table = table_of(
         "true class", "rows", "coverage", "95 % interval", "mean size", "95 % interval"
     )
     for s in (sets.overall, *sets.classes):
         table.add_row(
-            cell(short_name(s.name)),
+            short_name(s.name),
             f"{s.rows:,}",
             f"{s.coverage:.4f}",
             f"{s.coverage_interval.low:.4f} to {s.coverage_interval.high:.4f}",
             f"{s.size:.3f}",
             f"{s.size_interval.low:.3f} to {s.size_interval.high:.3f}",
         )
-    out.print(table)
+    console().print(table)
 
 
 def _record_sets(sets: PredictionSets) -> dict[str, Any]:

@@ -11,28 +11,27 @@ import sys
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import click
 
 from calviz.cli.command_group import (
     FINE,
-    OutputOption,
     cell,
     check_output,
     console,
     named_twice,
+    show,
     showing_progress,
 )
-from calviz.cli.options import reading_options, split_names
+from calviz.cli.options import Names, RequiredPath, command
 from calviz.core.errors import REPORT, InputError, OptionError, needs
 from calviz.core.limits import real_path
 
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from calviz.data import ReadingOptions
-    from calviz.data.any_size.file_sources import Engine
+    from calviz.cli.options import ReadingOptions
 
 
 #: Environment variable with the file that the app opens first.
@@ -46,29 +45,30 @@ ALL_ADDRESSES = ("0.0.0.0", "::")
 PORTS = range(8501, 8601)
 
 
-@click.command()
-@click.argument("file", required=False, type=click.Path(path_type=Path))
-@click.option("--port", type=click.IntRange(1, 65_535), help="Port; a free one by default.")
-@click.option(
-    "--host",
-    default=HOST,
-    show_default=True,
-    help="Address to listen on; anyone who can reach it can use the app (0.0.0.0: all addresses).",
-)
-@click.option(
-    "--allow-host",
-    "names",
-    multiple=True,
-    metavar="NAME",
-    help="Name under which it is reached besides --host (repeat; *.example.com); with --host 0.0.0.0 any name, unless one is given.",
-)
-@click.option("--no-browser", is_flag=True, help="Do not open a browser window.")
+@command
 def app(
-    file: Path | None, port: int | None, host: str, names: tuple[str, ...], no_browser: bool
+    file: str | None = None,
+    *,
+    port: Annotated[int | None, {"type": click.IntRange(1, 65_535)}] = None,
+    host: str = HOST,
+    allow_host: tuple[str, ...] = (),
+    no_browser: bool = False,
 ) -> None:
     """Open the dashboard, with FILE (or a folder of logs of language models) or with sample data.
 
     It listens on this machine only, unless --host says otherwise; opened files stay on this machine.
+
+    Parameters
+    ----------
+    file
+    port
+        Port; a free one by default.
+    host
+        Address to listen on; anyone who can reach it can use the app (0.0.0.0: all addresses).
+    allow_host : NAME
+        Name under which it is reached besides --host (repeat; *.example.com); with --host 0.0.0.0 any name, unless one is given.
+    no_browser
+        Do not open a browser window.
     """
     from calviz.data.reading import project_root
 
@@ -79,12 +79,12 @@ def app(
     port = _free_port(host, port)
     os.environ.pop(OPEN_VARIABLE, None)
     if file is not None:
-        os.environ[OPEN_VARIABLE] = str(_readable(file))
+        os.environ[OPEN_VARIABLE] = str(_readable(Path(file)))
     sys.argv = [
         "streamlit",
         "run",
         str(root / "app.py"),
-        *_flags(root, host, port, no_browser, names),
+        *_flags(root, host, port, no_browser, allow_host),
     ]
     # Until a page has declared the navigation, streamlit knows only the scripts in `pages`: a link to a tab would not be found.
     pages = importlib.import_module("streamlit.runtime.pages_manager")
@@ -174,53 +174,44 @@ def _check_free(host: str, port: int) -> None:
 # ---- Profiles
 
 
-@click.command()
-@click.argument("sources", nargs=-1, required=True, metavar="SOURCE...")
-@click.option(
-    "--out",
-    cls=OutputOption,
-    required=True,
-    metavar="FILE",
-    help="The profile, a .parquet file.",
-)
-@click.option("--by", callback=split_names, metavar="COL,COL", help="Columns to slice by.")
-@click.option(
-    "--engine",
-    type=click.Choice(["auto", "polars", "duckdb"]),
-    default="auto",
-    show_default=True,
-    help="The library that sums the rows.",
-)
-@click.option("--memory", metavar="SIZE", help="Memory limit of DuckDB, such as 1GB.")
-@click.option("--model", metavar="NAME", help="The model to use, if the files hold several.")
-@click.option("--skip-broken", is_flag=True, help="Leave out and name files that cannot be read.")
-@click.option(
-    "--true-class",
-    is_flag=True,
-    help="With more than two classes, also divide the cells by true class.",
-)
-@click.option(
-    "--each-class",
-    is_flag=True,
-    help="With more than two classes, add cells of each class against the rest, for class-wise errors.",
-)
-@reading_options
+@command
 def profile(
     sources: tuple[str, ...],
-    out: str,
-    by: tuple[str, ...] | None,
-    engine: Engine,
-    memory: str | None,
-    model: str | None,
-    skip_broken: bool,
-    true_class: bool,
-    each_class: bool,
+    *,
+    out: RequiredPath,
+    by: Names = None,
+    engine: Literal["auto", "polars", "duckdb"] = "auto",
+    memory: str | None = None,
+    model: str | None = None,
+    skip_broken: bool = False,
+    true_class: bool = False,
+    each_class: bool = False,
     reading: ReadingOptions,
 ) -> int:
     """Sum the predictions of SOURCE (files, folders, patterns, hive-partitioned tables) out of core into a profile.
 
     Everything that takes a file of predictions takes a profile. Times are grouped in buckets: --time date:month. A stopped
     run continues when it is started again: finished parts are kept beside --out until it is written.
+
+    Parameters
+    ----------
+    sources : SOURCE...
+    out : FILE
+        The profile, a .parquet file.
+    by : COL,COL
+        Columns to slice by.
+    engine
+        The library that sums the rows.
+    memory : SIZE
+        Memory limit of DuckDB, such as 1GB.
+    model : NAME
+        The model to use, if the files hold several.
+    skip_broken
+        Leave out and name files that cannot be read.
+    true_class
+        With more than two classes, also divide the cells by true class.
+    each_class
+        With more than two classes, add cells of each class against the rest, for class-wise errors.
     """
     from calviz.cli.result_texts import print_profile
     from calviz.core.profile import check_target, write_profile
@@ -264,19 +255,17 @@ def _check_apart(sources: tuple[str, ...], out: Path, parts: Path) -> None:
         )
 
 
-@click.command()
-@click.argument("profiles", nargs=-1, required=True, metavar="PROFILE...")
-@click.option(
-    "--out",
-    cls=OutputOption,
-    required=True,
-    metavar="FILE",
-    help="The merged profile, a .parquet file.",
-)
-def merge(profiles: tuple[str, ...], out: str) -> int:
+@command
+def merge(profiles: tuple[str, ...], *, out: RequiredPath) -> int:
     """Add profiles of different rows, such as the days of a month or several sites.
 
     Rows that are in two profiles are counted twice; the same file twice is refused.
+
+    Parameters
+    ----------
+    profiles : PROFILE...
+    out : FILE
+        The merged profile, a .parquet file.
     """
     from calviz.cli.result_texts import print_profile
     from calviz.core.profile import check_target, write_profile
@@ -295,7 +284,7 @@ def merge(profiles: tuple[str, ...], out: str) -> int:
 # ---- Lists
 
 
-@click.command()
+@command
 def formats() -> None:
     """List the file formats that can be read, and the repairs that can be requested."""
     from calviz.data.format import FORMATS
@@ -313,7 +302,7 @@ def formats() -> None:
     out.print(repairs)
 
 
-@click.command()
+@command
 def methods() -> None:
     """List the recalibrators, with their parameters and references."""
     from calviz.core.entry_specs import RECALIBRATORS
@@ -326,12 +315,10 @@ def methods() -> None:
         row = (spec.key, spec.label, spec.family, keeps, parameters, spec.reference)
         table.add_row(*(cell(text) for text in row))
     console().print(table)
-    console().print(
-        "A parametric and a non-parametric method can be composed: first+second.", style="dim"
-    )
+    show("A parametric and a non-parametric method can be composed: first+second.", "dim")
 
 
-@click.command()
+@command
 def metrics() -> None:
     """List the metrics, with their parameters and references."""
     from calviz.core.entry_specs import DIRECTION_WORDS, METRICS

@@ -19,6 +19,7 @@ from calviz.comparison.study_results import ModelComparison, ModelResult, OverTi
 from calviz.core import __version__
 from calviz.core.entry_specs import METRICS, Conventions
 from calviz.core.errors import Finding
+from calviz.sample.cutoff_and_grades import CutoffCounts
 from calviz.sample.error_bars import Interval, NoiseFloor
 from calviz.sample.metric_results import MetricResult
 from calviz.verdicts.evaluation import ClassRow, Evaluation
@@ -88,6 +89,19 @@ def convention_records(conventions: Conventions) -> list[JsonRecord]:
             record["reason"] = v.reason
         records.append(plain(record))
     return records
+
+
+def decisions_record(counts: CutoffCounts) -> JsonRecord:
+    """Convert what follows from a cutoff to plain values; an interval is None if there are too few rows to know it."""
+    shares = {
+        name.replace(" ", "_"): {"value": value, "interval": None if low != low else [low, high]}
+        for name, (value, low, high) in counts.shares().items()
+    }
+    nets = {
+        "net_benefit": counts.net_benefit,
+        "net_benefit_of_acting_on_all": counts.net_benefit_of_all,
+    }
+    return {"cutoff": counts.params["cutoff"], **counts.whole, **shares, **nets}
 
 
 def to_json(value: Any) -> str:
