@@ -20,9 +20,12 @@ from calviz.cli.command_group import (
     say,
     sentence_on,
     ways_to_read,
+    write,
 )
 from calviz.cli.options import (
-    Bins,
+    DEFAULT_BINS,
+    RESAMPLES,
+    BinCount,
     HowJudged,
     OutputPath,
     Outputs,
@@ -35,9 +38,6 @@ from calviz.cli.options import (
 )
 from calviz.core.entry_specs import METRICS
 from calviz.core.errors import CalvizError, NotAvailable, OptionError, checked_cutoff, visible
-from calviz.core.events import DEFAULT_BINS
-from calviz.core.limits import write_output
-from calviz.sample.error_bars import RESAMPLES
 
 if TYPE_CHECKING:
     from calviz.cli.options import LabelFile, Loaded, ReadingOptions
@@ -91,7 +91,7 @@ class Audit:
     _: KW_ONLY
     split: str | None = None
     reduction: HowJudged = None
-    bins: Bins = DEFAULT_BINS
+    bins: BinCount = DEFAULT_BINS
     ci: bool = False
     conventions: bool = False
     by: str | None = None
@@ -136,7 +136,7 @@ class Audit:
                 say(reason, *ways_to_read(error))
                 gates.append(Gate(file, "", "audit", "error", reason))
         if self.junit is not None:
-            write_output(self.junit, to_junit(gates))
+            write(to_junit(gates), self.junit)
         outcomes = {gate.outcome for gate in gates}
         if "error" in outcomes:
             return WRONG
@@ -184,10 +184,10 @@ class Audit:
 
     def _models(self, file: str) -> Iterator[AuditedModel]:
         """Read a file, and judge and print model by model; large cached values of one are dropped before the next."""
-        from calviz import evaluate
+        from calviz import conventions, evaluate
         from calviz.cli import result_texts
+        from calviz.figures.slice_gaps import check_column, levels_of
         from calviz.sample.sample import Sample
-        from calviz.verdicts.analysis import conventions
 
         loaded = summed(file, self.reading, quiet=self.outputs.quiet) if not self.labels else None
         if loaded is None:
@@ -197,8 +197,6 @@ class Audit:
         for number, name in enumerate(names):
             sample = Sample.of(loaded.models[name], **self._settings)
             if self.by is not None:
-                from calviz.figures.slice_gaps import check_column
-
                 check_column(sample.data, self.by)
             counts = self._counts(sample)
             at: dict[str, Any] = {} if self.cutoff is None else {"cutoff": self.cutoff}
@@ -213,7 +211,9 @@ class Audit:
                 if others is not None:
                     result_texts.print_conventions(others)
                 if self.by is not None:
-                    result_texts.print_groups(sample, self.by, self.risk)
+                    result_texts.print_groups(
+                        levels_of(sample, self.by, self.risk), self.by, self.risk
+                    )
             yield AuditedModel(file, name, loaded, sample, evaluation, others, counts)
             if self._compares(len(names)):
                 # While what the verdict has drawn is still there.

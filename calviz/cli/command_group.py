@@ -243,12 +243,12 @@ def _paths_read() -> set[Path]:
     return {real_path(value) for value in values}
 
 
-def write_text(text: str, path: str) -> None:
-    """Write text to a file or, for ``-``, to standard output."""
+def write(content: str | bytes, path: str) -> None:
+    """Write to a file or, for ``-``, to standard output."""
     if path == "-":
-        click.echo(text, nl=False)
+        click.echo(content, nl=False)
     else:
-        write_output(path, text)
+        write_output(path, content)
 
 
 # ---- Text for a terminal

@@ -2,26 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import click
 
-from calviz.cli.command_group import FINE, named_twice, naming, say
+from calviz.cli.command_group import FINE, named_twice, naming, say, showing_progress
 from calviz.cli.options import (
-    Bins,
+    DEFAULT_BINS,
+    RESAMPLES,
+    BinCount,
     FittingRows,
     HowJudged,
     JudgingRows,
     OutputPath,
     Outputs,
+    Reduction,
     Resamples,
     Seed,
     check_models,
     command,
-    draw_rows,
+    draw_options,
     one_model,
     parse_parameters,
     read_file,
@@ -30,16 +33,12 @@ from calviz.cli.options import (
 )
 from calviz.core.entry_specs import METRICS, RECALIBRATORS
 from calviz.core.errors import NotAvailable, OptionError
-from calviz.core.events import DEFAULT_BINS, Reduction
-from calviz.sample.error_bars import RESAMPLES
 
 if TYPE_CHECKING:
     from calviz.cli.options import Division, LabelFile, Loaded, ReadingOptions
     from calviz.comparison.arena_results import ResultTable
     from calviz.comparison.arena_sources import ArenaInput
-    from calviz.comparison.comparison_results import Comparison, MethodResult
-    from calviz.comparison.study_results import ModelComparison
-    from calviz.report.content import Origin, Subject
+    from calviz.comparison.comparison_results import Comparison
     from calviz.report.document import Report
     from calviz.sample.sample import Sample
 
@@ -54,7 +53,7 @@ def compare(
     judge_sample: JudgingRows = None,
     option: tuple[str, ...] = (),
     reduction: HowJudged = None,
-    bins: Bins = DEFAULT_BINS,
+    bins: BinCount = DEFAULT_BINS,
     refits: Annotated[int, {"type": click.IntRange(min=0), "show_default": False}] = 0,
     model: str | None = None,
     outputs: Outputs,
@@ -74,20 +73,28 @@ def compare(
     refits : N
         Refit each method N times on resampled rows, so that differences include the variation of the fit (such as 20).
     """
+    from calviz import sample_rows
     from calviz.cli.result_texts import print_comparison, print_recognition
     from calviz.comparison.compare import carry_out
     from calviz.comparison.rows import Plan
 
-    parameters = parse_parameters(option)
-    keys = _checked_keys(methods, parameters)
+    every = methods == "all"
+    keys = tuple(RECALIBRATORS.keys() if every else (key.strip() for key in methods.split(",")))
+    parameters = parse_parameters(option, keys)
+    for key in keys:
+        RECALIBRATORS[key]  # an unknown key is refused before the file is read
     rows, loaded = None, None
     if why := why_drawn(file, sample, labels):
         if outputs.reports:
-            raise _report_needs_all_rows(asked_for=sample is not None)
-        rows = draw_rows(file, sample, judge_sample, model, reading, division)
+            remedy = "leave out --sample, or write --json" if sample else "write --json instead"
+            raise OptionError(f"a report needs all rows, and here a sample is drawn: {remedy}.")
+        drawn = draw_options(sample, reading, division) | {"eval_split": division.eval_split}
+        judged = judge_sample or drawn["rows"]
+        with showing_progress(), naming(file):
+            rows = sample_rows([file], judged=judged, model=model, **drawn)
         division = replace(division, fit_split=None, eval_split=None)
         if not outputs.quiet:
-            say_drawn(file, why, rows)
+            say_drawn(file, why, rows.sentence())
     else:
         if judge_sample is not None:
             raise OptionError("--judge-sample goes with --sample.")
@@ -95,7 +102,7 @@ def compare(
         if not outputs.quiet:
             print_recognition(file, loaded)
     plan = Plan(
-        methods=keys,
+        methods="all" if every else keys,
         division=division,
         reduction=reduction,
         bins=bins,
@@ -105,7 +112,13 @@ def compare(
     with naming(file):
         data = one_model(loaded, model) if loaded is not None else rows
         assert data is not None
-        comparison = carry_out(plan, data, progress=_say_progress)
+        comparison = carry_out(
+            plan,
+            data,
+            progress=lambda result, done, total: say(
+                f"[{done}/{total}] {result.key}{'' if result.ok else f': {result.reason}'}"
+            ),
+        )
     if not outputs.quiet:
         print_comparison(comparison)
     if outputs.json is not None:
@@ -117,33 +130,6 @@ def compare(
     if outputs.reports and loaded is not None:
         outputs.write(_report(comparison, loaded, reading))
     return FINE
-
-
-def _checked_keys(
-    methods: str, parameters: Mapping[str, Mapping[str, Any]]
-) -> tuple[str, ...] | Literal["all"]:
-    """Split --methods into keys; unknown keys and options of other methods are refused before the file is read."""
-    from calviz.comparison.rows import check_options
-
-    if methods == "all":
-        check_options(parameters, RECALIBRATORS.keys(), "--option")
-        return "all"
-    keys = tuple(key.strip() for key in methods.split(","))
-    check_options(parameters, keys, "--option")
-    for key in keys:
-        RECALIBRATORS[key]  # raises OptionError for an unknown key
-    return keys
-
-
-def _report_needs_all_rows(*, asked_for: bool) -> OptionError:
-    """Return the error about a report on a drawn sample, which was `asked_for` by --sample or drawn because the file is large."""
-    remedy = "leave out --sample, or write --json" if asked_for else "write --json instead"
-    return OptionError(f"a report needs all rows, and here a sample is drawn: {remedy}.")
-
-
-def _say_progress(result: MethodResult, done: int, total: int) -> None:
-    state = "" if result.ok else f": {result.reason}"
-    say(f"[{done}/{total}] {result.key}{state}")
 
 
 def _report(comparison: Comparison, loaded: Loaded, reading: ReadingOptions) -> Report:
@@ -181,7 +167,7 @@ def compare_models(
     *,
     split: str | None = None,
     reduction: HowJudged = None,
-    bins: Bins = DEFAULT_BINS,
+    bins: BinCount = DEFAULT_BINS,
     seed: Seed = 0,
     resamples: Resamples = RESAMPLES,
     model: tuple[str, ...] = (),
@@ -230,28 +216,23 @@ def compare_models(
 
         outputs.write_json(models_record(comparison, files=[source.file for source in loaded]))
     if outputs.reports:
-        from calviz.report.content import Origin, brief_sections
+        from calviz.report.content import Origin, Subject, brief_sections
         from calviz.report.document import compose
 
         # Names are in the order of the files and of the models in them.
         sources = [source for source in loaded for _ in source.models]
-        pairs = zip(models, sources, strict=True)
-        origins = {name: Origin.of(source, reading) for name, source in pairs}
-        subjects = _subjects(comparison, samples, origins)
-        outputs.write(compose(subjects, sections=brief_sections()))
+        source_of = dict(zip(models, sources, strict=True))
+
+        def subjects() -> Iterator[Subject]:
+            """Each model on the rows that all models have; the comparison is shown once, with the first."""
+            for number, (name, sample) in enumerate(samples.items()):
+                origin = Origin.of(source_of[name], reading)
+                shown = comparison if number == 0 else None
+                yield Subject(sample, title=name, origin=origin, models=shown)
+                sample.let_go()  # free memory for the next model
+
+        outputs.write(compose(subjects(), sections=brief_sections()))
     return FINE
-
-
-def _subjects(
-    comparison: ModelComparison, samples: dict[str, Sample], origins: dict[str, Origin]
-) -> Iterator[Subject]:
-    """Each model on the rows that all models have; the comparison is shown once, with the first."""
-    from calviz.report.content import Subject
-
-    for number, (name, sample) in enumerate(samples.items()):
-        models = comparison if number == 0 else None
-        yield Subject(sample, title=name, origin=origins[name], models=models)
-        sample.let_go()  # free memory for the next model
 
 
 # ---- Over time
@@ -267,7 +248,7 @@ def over_time(
     method: str = "temperature",
     split: str | None = None,
     reduction: HowJudged = None,
-    bins: Bins = DEFAULT_BINS,
+    bins: BinCount = DEFAULT_BINS,
     seed: Seed = 0,
     model: str | None = None,
     json_only: Outputs,

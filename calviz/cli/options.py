@@ -30,7 +30,7 @@ import inspect
 import json
 import re
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import NoneType, SimpleNamespace, UnionType
@@ -54,11 +54,14 @@ from calviz.cli.command_group import (
     naming,
     say,
     showing_progress,
-    write_text,
+    write,
 )
 from calviz.core.errors import REPORT, OptionError, needs
-from calviz.core.events import Reduction, check_bins
-from calviz.core.limits import DEFAULT_SAMPLE_ROWS, write_output
+from calviz.core.events import DEFAULT_BINS as DEFAULT_BINS
+from calviz.core.events import Reduction as Reduction
+from calviz.core.events import check_bins
+from calviz.core.limits import DEFAULT_SAMPLE_ROWS
+from calviz.sample.error_bars import RESAMPLES as RESAMPLES
 
 if TYPE_CHECKING:
     # Handed on, as most commands take them.
@@ -67,7 +70,6 @@ if TYPE_CHECKING:
     from calviz.data import LabelFile as LabelFile
     from calviz.data import Loaded as Loaded
     from calviz.data import ReadingOptions as ReadingOptions
-    from calviz.data.any_size.sampling import RowSample
     from calviz.report.document import Report
 
 # ---- From a signature to a command
@@ -182,7 +184,7 @@ OutputPath = Annotated[str | None, {"cls": OutputOption}]
 RequiredPath = Annotated[str, {"cls": OutputOption}]
 #: None if not given: the default reduction of the data.
 HowJudged = Annotated[Reduction | None, {"type": str, "callback": _reduction}]
-Bins = Annotated[int, {"type": click.IntRange(min=1), "callback": _checked_bins}]
+BinCount = Annotated[int, {"type": click.IntRange(min=1), "callback": _checked_bins}]
 Seed = Annotated[int, {"type": click.IntRange(min=0)}]
 Resamples = Annotated[int, {"type": click.IntRange(min=1, max=100_000)}]
 FittingRows = Annotated[int | None, {"type": click.IntRange(min=10)}]
@@ -377,14 +379,17 @@ def division(
 MethodParameters = dict[str, dict[str, Any]]
 
 
-def parse_parameters(texts: Iterable[str]) -> MethodParameters:
+def parse_parameters(
+    texts: Iterable[str], methods: Sequence[str] | None = None
+) -> MethodParameters:
     """Parse the texts of ``--option`` into parameters by method.
 
     Raises
     ------
     OptionError
-        If a text has another form, or names an unknown method or parameter.
+        If a text has another form, or names an unknown method or parameter, or one that is not among `methods`.
     """
+    from calviz.comparison.rows import check_options
     from calviz.core.entry_specs import RECALIBRATORS
 
     parsed: MethodParameters = {}
@@ -400,6 +405,8 @@ def parse_parameters(texts: Iterable[str]) -> MethodParameters:
             have = f"it has {', '.join(known)}" if known else "it has none"
             raise OptionError(f"--option: '{method}' has no parameter '{name}'; {have}.")
         parsed.setdefault(method, {})[name] = _value(value)
+    if methods is not None:
+        check_options(parsed, methods, "--option")
     return parsed
 
 
@@ -424,7 +431,7 @@ def why_drawn(source: str, rows: int | None, labels: LabelFile | None) -> str:
     return "as asked" if rows is not None else why_out_of_core(source)
 
 
-def draw_options(reading: ReadingOptions, division: Division) -> dict[str, Any]:
+def draw_options(rows: int | None, reading: ReadingOptions, division: Division) -> dict[str, Any]:
     """Arguments of `calviz.sample_rows` for the options of a command; raises OptionError for options that need all rows."""
     from calviz.data.any_size.profiling import options_and_time
 
@@ -433,30 +440,13 @@ def draw_options(reading: ReadingOptions, division: Division) -> dict[str, Any]:
             raise OptionError(
                 f"--{name.replace('_', '-')} needs all rows in memory: give --sample ROWS instead."
             )
-    options = options_and_time(reading)[0]
-    return options | {"seed": division.seed, "fit_split": division.fit_split}
+    drawn = {"rows": rows or DEFAULT_SAMPLE_ROWS, "seed": division.seed}
+    return options_and_time(reading)[0] | drawn | {"fit_split": division.fit_split}
 
 
-def draw_rows(
-    source: str,
-    rows: int | None,
-    evaluation_rows: int | None,
-    model: str | None,
-    reading: ReadingOptions,
-    division: Division,
-) -> RowSample:
-    """Draw the rows to fit on and the evaluation rows."""
-    from calviz.data.any_size.sampling import sample_rows
-
-    rows = rows or DEFAULT_SAMPLE_ROWS
-    options = draw_options(reading, division) | {"eval_split": division.eval_split}
-    with showing_progress(), naming(source):
-        return sample_rows([source], rows, judged=evaluation_rows or rows, model=model, **options)
-
-
-def say_drawn(source: str, why: str, sample: RowSample) -> None:
+def say_drawn(source: str, why: str, which: str) -> None:
     """Write to standard error why rows were drawn, and which."""
-    say(f"{source}: {why}, so rows are drawn. {sample.sentence()}")
+    say(f"{source}: {why}, so rows are drawn. {which}")
 
 
 # ---- Results
@@ -508,18 +498,18 @@ class Outputs:
         if self.json is not None:
             from calviz.report.json_results import to_json
 
-            write_text(to_json(record), self.json)
+            write(to_json(record), self.json)
 
     def write(self, report: Report) -> None:
         """Write the reports that are asked for, with the same bytes on every system."""
         if self.html is not None:
-            write_output(self.html, report.html())
+            write(report.html(), self.html)
         if self.pdf is not None:
             from calviz.report.printing import to_pdf
 
-            write_output(self.pdf, to_pdf(report.dated().html()))
+            write(to_pdf(report.dated().html()), self.pdf)
         if self.markdown is not None:
-            write_text(report.markdown(), self.markdown)
+            write(report.markdown(), self.markdown)
 
 
 @group

@@ -13,6 +13,7 @@ import click
 
 from calviz.cli.command_group import (
     FINE,
+    cell,
     check_folder,
     check_output,
     console,
@@ -37,14 +38,12 @@ from calviz.cli.options import (
     say_drawn,
     why_drawn,
 )
-from calviz.core import __version__
 from calviz.core.entry_specs import RECALIBRATORS, zero_words
 from calviz.core.errors import CalvizError, OptionError
-from calviz.core.limits import DEFAULT_SAMPLE_ROWS, replacing
+from calviz.core.limits import replacing
 
 if TYPE_CHECKING:
     from calviz.cli.options import Division, LabelFile, ReadingOptions
-    from calviz.comparison.prediction_sets import PredictionSets
     from calviz.comparison.recalibrate_files import RecalibratedFiles
 
 
@@ -82,11 +81,9 @@ def recalibrate(
     """
     from calviz.cli.result_texts import print_recognition
     from calviz.comparison.fitting import calibrate, trade_off
-    from calviz.comparison.rows import check_options
     from calviz.data.writing import check_target, write_predictions
 
-    parameters = parse_parameters(option)
-    check_options(parameters, [method], "--option")
+    parameters = parse_parameters(option, [method])
     RECALIBRATORS[method]  # an unknown key is refused before the file is read
     check_output("--save-map", save_map)
     check_output("--save-snippet", save_snippet)
@@ -158,18 +155,17 @@ def _recalibrate_files(
             f"--out {out} must be a folder, without an ending such as .csv: the files are written one by one."
         )
     check_folder("--out", out)
-    options = draw_options(reading, division)
+    options = draw_options(rows, reading, division)
     with showing_progress(), naming(source):
         recalibrated = recalibrate_files(
             source,
             method,
             out,
-            rows=rows or DEFAULT_SAMPLE_ROWS,
             model=model,
             parameters=parameters.get(method, {}),
             **options,
         )
-    say_drawn(source, why, recalibrated.sample)
+    say_drawn(source, why, recalibrated.sample.sentence())
     for sentence in recalibrated.recalibrator.warnings_:
         say(f"{method}: {sentence}")
     click.echo(f"wrote {counted(len(recalibrated.files), 'file')} to {out}")
@@ -286,7 +282,7 @@ def sets(
     per_class
         A threshold for each class (Mondrian sets): the coverage holds for every class, mostly with larger sets.
     """
-    from calviz import prediction_sets
+    from calviz import __version__, prediction_sets
     from calviz.cli.result_texts import print_recognition
 
     loaded = read_file(file, reading)
@@ -301,48 +297,38 @@ def sets(
             seed=division.seed,
             division=division,
         )
-    json_only.write_json(_record_sets(sets))
-    if not json_only.quiet:
-        print_recognition(file, loaded)
-        _print_sets(sets)
-    return FINE
-
-
-def _print_sets(sets: PredictionSets) -> None:
+    subsets = (sets.overall, *sets.classes)
+    if json_only.json is not None:
+        overall, *classes = map(asdict, subsets)
+        record = {
+            "calviz": __version__,
+            **{
+                key: getattr(sets, key)
+                for key in ("name", "method", "coverage", "threshold", "level")
+            },
+            "fit": asdict(sets.fit),
+            "evaluation": asdict(sets.evaluation),
+            "overall": overall,
+            "classes": classes,
+            "sizes": sets.sizes.tolist(),
+            "thresholds": list(sets.thresholds),
+            "beside": asdict(sets.beside),
+            "too_few": sets.too_few,
+        }
+        json_only.write_json(record)
+    if json_only.quiet:
+        return FINE
+    print_recognition(file, loaded)
     threshold = "threshold" if not sets.thresholds else "largest threshold"
     choice = f"{sets.method.upper()}, {threshold} {sets.threshold:.4f}, chosen on {sets.fit.how} ({sets.fit.rows:,} rows)"
     show(f"{choice}; judged on {sets.evaluation.how}.")
     show(sets.reading())
-    table = table_of(
-        "true class", "rows", "coverage", "95 % interval", "mean size", "95 % interval"
-    )
-    for s in (sets.overall, *sets.classes):
-        table.add_row(
-            short_name(s.name),
-            f"{s.rows:,}",
-            f"{s.coverage:.4f}",
-            f"{s.coverage_interval.low:.4f} to {s.coverage_interval.high:.4f}",
-            f"{s.size:.3f}",
-            f"{s.size_interval.low:.3f} to {s.size_interval.high:.3f}",
-        )
+    interval = "95 % interval"
+    table = table_of("true class", "rows", "coverage", interval, "mean size", interval)
+    for s in subsets:
+        covered, size = s.coverage_interval, s.size_interval
+        texts = [f"{s.rows:,}", f"{s.coverage:.4f}", f"{covered.low:.4f} to {covered.high:.4f}"]
+        texts += [f"{s.size:.3f}", f"{size.low:.3f} to {size.high:.3f}"]
+        table.add_row(cell(short_name(s.name)), *texts)
     console().print(table)
-
-
-def _record_sets(sets: PredictionSets) -> dict[str, Any]:
-    subsets = [asdict(s) for s in (sets.overall, *sets.classes)]
-    return {
-        "calviz": __version__,
-        "name": sets.name,
-        "method": sets.method,
-        "coverage": sets.coverage,
-        "threshold": sets.threshold,
-        "level": sets.level,
-        "fit": asdict(sets.fit),
-        "evaluation": asdict(sets.evaluation),
-        "overall": subsets[0],
-        "classes": subsets[1:],
-        "sizes": sets.sizes.tolist(),
-        "thresholds": list(sets.thresholds),
-        "beside": asdict(sets.beside),
-        "too_few": sets.too_few,
-    }
+    return FINE

@@ -35,7 +35,6 @@ from calviz.core.words import (
     capitalised,
     counted,
     decimal,
-    listed,
     p_number,
     p_value,
     percent,
@@ -43,7 +42,6 @@ from calviz.core.words import (
     seconds_text,
     terminal_text,
 )
-from calviz.sample.metric_results import MetricResult
 from calviz.verdicts.evaluation import Evaluation, alone, missing, name_of, precision_words, remarks
 
 if TYPE_CHECKING:
@@ -51,12 +49,9 @@ if TYPE_CHECKING:
 
     from calviz.comparison.study_results import ModelComparison, OverTime
     from calviz.core.entry_specs import Conventions
-    from calviz.core.profile import Profile
     from calviz.data import Loaded
     from calviz.figures.slice_gaps import Levels
     from calviz.sample.cutoff_and_grades import CutoffCounts
-    from calviz.sample.sample import Sample
-    from calviz.sample.slices import Slice
 
 
 _SEVERITY_STYLES = {"info": "cyan", "warning": "yellow", "error": "bold red"}
@@ -87,7 +82,7 @@ def print_evaluation(evaluation: Evaluation, *, named: bool) -> None:
     reduction = short_name(Reduction.of(evaluation.reduction).label)
     show(f"{_rows_words(evaluation.rows, evaluation.split)}, {reduction}")
     show()
-    console().print(_metric_table([r for r in evaluation if r.available]))
+    console().print(_metric_table(evaluation))
     if any(r.noise_floor for r in evaluation):
         show(alone(evaluation.verdict), "dim")
     show()
@@ -141,7 +136,8 @@ def print_decisions(counts: CutoffCounts) -> None:
     )
 
 
-def _metric_table(results: list[MetricResult]) -> Table:
+def _metric_table(evaluation: Evaluation) -> Table:
+    results = [r for r in evaluation if r.available]
     bars = any(r.interval or r.noise_floor for r in results)
     profiled = any(r.exact is not None for r in results)
     titles = ["metric", "value"]
@@ -149,19 +145,17 @@ def _metric_table(results: list[MetricResult]) -> Table:
     titles += ["of the rows"] if profiled else []
     table = table_of(*titles, left=("of the rows",))
     for r in results:
-        cells = [name_of(r), _number(r.value), *(_error_bars(r) if bars else ())]
+        cells = [name_of(r), _number(r.value)]
+        if bars:
+            interval, floor = r.interval, r.noise_floor
+            cells += [
+                f"{_number(interval.low)} to {_number(interval.high)}" if interval else "",
+                f"{_number(floor.mean)} ({_number(floor.q95)})" if floor else "",
+                p_number(floor.p_value) if floor else "",
+            ]
         cells += [precision_words(r)] if profiled else []
         table.add_row(*map(cell, cells))
     return table
-
-
-def _error_bars(result: MetricResult) -> tuple[str, str, str]:
-    interval, floor = result.interval, result.noise_floor
-    return (
-        f"{_number(interval.low)} to {_number(interval.high)}" if interval else "",
-        f"{_number(floor.mean)} ({_number(floor.q95)})" if floor else "",
-        p_number(floor.p_value) if floor else "",
-    )
 
 
 def _number(value: float, form: str = ".4f") -> str:
@@ -184,25 +178,19 @@ def _finding(severity: str, code: str, message: str) -> None:
 _NAMED = 6
 
 
-def print_groups(sample: Sample, column: str, risk: float) -> None:
+def print_groups(levels: Levels, column: str, risk: float) -> None:
     """Print one line per level of a group column: rows, mean score, share of hits, whether it is off, and its threshold.
 
     Parameters
     ----------
-    sample : Sample
+    levels : Levels
     column : str
         The group column.
     risk : float
         Largest allowed share of errors among the predictions kept.
-
-    Raises
-    ------
-    OptionError
-        If there is no such group column.
     """
-    from calviz.figures.slice_gaps import LEAST_ROWS, levels_of
+    from calviz.figures.slice_gaps import LEAST_ROWS
 
-    levels = levels_of(sample, column, risk)
     show()
     show(_group_summary(levels, column))
     console().print(_table_by_group(levels, column, risk))
@@ -224,16 +212,14 @@ def _group_summary(levels: Levels, column: str) -> str:
         "within noise": [s for s in every if s not in off],
     }
 
-    def named(one: Slice) -> str:
-        gap = f" ({points(abs(one.gap))} points)" if one in off else ""
-        return f"{short_name(one.where[0][1])}{gap}"
-
-    parts = [
-        f"{words} on {', '.join(map(named, group[:_NAMED]))}"
-        + (f" and {len(group) - _NAMED} more" if len(group) > _NAMED else "")
-        for words, group in groups.items()
-        if group
-    ]
+    parts = []
+    for words, group in groups.items():
+        named = [
+            short_name(s.where[0][1]) + (f" ({points(abs(s.gap))} points)" if s in off else "")
+            for s in group[:_NAMED]
+        ]
+        more = f" and {len(group) - _NAMED} more" if len(group) > _NAMED else ""
+        parts += [f"{words} on {', '.join(named)}{more}"] if named else []
     return f"By {short_name(column)}: {'; '.join(parts)}."
 
 
@@ -288,14 +274,15 @@ def result_table(
     table = table_of(heading, *(METRICS[column.key].label for column in columns), *more)
     for row, cells in rows.items():
         values = (
-            Text(_value_text(c.results.get(row)), style=_MARK_STYLES[c.mark(row)]) for c in columns
+            Text(_four(r.value) if (r := c.results.get(row)) else "-", _MARK_STYLES[c.mark(row)])
+            for c in columns
         )
         table.add_row(Text(short_name(row)), *values, *map(Text, cells))
     return table
 
 
-def _value_text(result: MetricResult | None) -> str:
-    return f"{result.value:.4f}" if result is not None and result.available else "-"
+def _four(value: float) -> str:
+    return "-" if math.isnan(value) else f"{value:.4f}"
 
 
 def print_remarks(remarks: Iterable[Remark]) -> None:
@@ -392,11 +379,11 @@ def print_over_time(result: OverTime) -> None:
         cells = (
             p.name,
             f"{p.rows:,}",
-            _value_text(p.result),
+            _four(p.result.value),
             "-" if interval is None else f"{interval.low:.4f} to {interval.high:.4f}",
             "-" if floor is None else f"{floor.mean:.4f}",
             "-" if p.adjusted != p.adjusted else f"{p.adjusted:.3f}",
-            _value_text(p.recalibrated),
+            "-" if p.recalibrated is None else _four(p.recalibrated.value),
         )
         style = "bold" if p.adjusted <= result.level else ""
         table.add_row(*(Text(c, style=style) for c in cells))
@@ -484,12 +471,3 @@ def _range_table(parts: tuple[Leaderboard, ...]) -> Table:
         )
         table.add_row(*map(cell, (part.title, f"{len(part.table):,}", *named)))
     return table
-
-
-def print_profile(profile: Profile, path: str) -> None:
-    """Print what a profile holds, and which files were left out."""
-    show(f"{short_name(path)}: {profile.sentence()}")
-    if skipped := profile.facts.skipped:
-        names = listed([short_name(name) for name in skipped])
-        text = f"  left out {counted(len(skipped), 'file')} that cannot be read: {names}"
-        show(text, "yellow")

@@ -21,17 +21,20 @@ from calviz.cli.command_group import (
     check_output,
     console,
     named_twice,
+    short_name,
     show,
     showing_progress,
 )
 from calviz.cli.options import Names, RequiredPath, command
 from calviz.core.errors import REPORT, InputError, OptionError, needs
 from calviz.core.limits import real_path
+from calviz.core.words import counted, listed
 
 if TYPE_CHECKING:
     from rich.table import Table
 
     from calviz.cli.options import ReadingOptions
+    from calviz.core.profile import Profile
 
 
 #: Environment variable with the file that the app opens first.
@@ -213,7 +216,6 @@ def profile(
     each_class
         With more than two classes, add cells of each class against the rest, for class-wise errors.
     """
-    from calviz.cli.result_texts import print_profile
     from calviz.core.profile import check_target, write_profile
     from calviz.data.any_size.profiling import options_and_time, profile
 
@@ -238,7 +240,7 @@ def profile(
         )
     write_profile(summed, out)
     shutil.rmtree(parts, ignore_errors=True)
-    print_profile(summed, out)
+    _print_profile(summed, out)
     return FINE
 
 
@@ -267,7 +269,6 @@ def merge(profiles: tuple[str, ...], *, out: RequiredPath) -> int:
     out : FILE
         The merged profile, a .parquet file.
     """
-    from calviz.cli.result_texts import print_profile
     from calviz.core.profile import check_target, write_profile
     from calviz.data.reading import merge_files
 
@@ -277,8 +278,17 @@ def merge(profiles: tuple[str, ...], *, out: RequiredPath) -> int:
         raise OptionError(f"{twice} is named twice: its rows would be counted twice.")
     merged = merge_files(profiles)
     write_profile(merged, out)
-    print_profile(merged, out)
+    _print_profile(merged, out)
     return FINE
+
+
+def _print_profile(profile: Profile, path: str) -> None:
+    """Print what a profile holds, and which files were left out."""
+    show(f"{short_name(path)}: {profile.sentence()}")
+    if skipped := profile.facts.skipped:
+        names = listed([short_name(name) for name in skipped])
+        text = f"  left out {counted(len(skipped), 'file')} that cannot be read: {names}"
+        show(text, "yellow")
 
 
 # ---- Lists
@@ -287,8 +297,7 @@ def merge(profiles: tuple[str, ...], *, out: RequiredPath) -> int:
 @command
 def formats() -> None:
     """List the file formats that can be read, and the repairs that can be requested."""
-    from calviz.data.format import FORMATS
-    from calviz.data.loaded import REPAIRS
+    from calviz.data import FORMATS, REPAIRS
 
     out = console()
     formats = _listing("format", "files", "holds")
