@@ -235,11 +235,23 @@ class Audit:
             raise OptionError(f"--cutoff: {reason}") from None
 
     def _record(self, one: AuditedModel) -> dict[str, Any]:
-        from calviz.report.json_results import audit_record, convention_records, decisions_record
+        from calviz.report.json_results import audit_record, convention_records
 
         extra: dict[str, Any] = {}
         if one.counts is not None:
-            extra["decisions"] = decisions_record(one.counts)
+            c = one.counts
+            shares = {
+                name.replace(" ", "_"): {
+                    "value": value,
+                    "interval": None if low != low else [low, high],
+                }
+                for name, (value, low, high) in c.shares().items()
+            }
+            nets = {
+                "net_benefit": c.net_benefit,
+                "net_benefit_of_acting_on_all": c.net_benefit_of_all,
+            }
+            extra["decisions"] = {"cutoff": self.cutoff, **c.whole, **shares, **nets}
         if one.conventions is not None:
             extra["conventions"] = convention_records(one.conventions)
         verdict = one.evaluation.verdict
