@@ -484,7 +484,7 @@ class Outputs:
                 raise OptionError(f"{name} '{path}' is not a file; give the name of a file.")
             check_output(name, path)
         if self.pdf is not None:
-            from calviz.report.printing import why_no_pdf
+            from calviz.report.document import why_no_pdf
 
             if reason := why_no_pdf():
                 raise OptionError(f"--pdf: {reason}")
@@ -505,7 +505,7 @@ class Outputs:
         if self.html is not None:
             write(report.html(), self.html)
         if self.pdf is not None:
-            from calviz.report.printing import to_pdf
+            from calviz.report.document import to_pdf
 
             write(to_pdf(report.dated().html()), self.pdf)
         if self.markdown is not None:
