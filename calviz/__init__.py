@@ -78,31 +78,26 @@ __all__ = [
 
 # Module of each public name. They are imported on first use, so that the command line starts
 # at once and a script that only evaluates imports neither the readers nor plotly.
-_HOMES = {
-    "Calibrated": "calviz.comparison.calibrated",
-    "ConfidencePredictions": "calviz.core.predictions",
-    "Predictions": "calviz.core.predictions",
-    "Profile": "calviz.core.profile",
-    "Reduction": "calviz.core.events",
-    "audit": "calviz.verdicts.analysis",
-    "compare": "calviz.comparison.compare",
-    "compare_models": "calviz.comparison.compare_models",
-    "conventions": "calviz.verdicts.analysis",
-    "evaluate": "calviz.verdicts.analysis",
-    "explain": "calviz.verdicts.analysis",
-    "learning_curve": "calviz.comparison.learning_curves",
-    "load": "calviz.data",
-    "load_map": "calviz.recalibrators.base",
-    "over_time": "calviz.comparison.over_time",
-    "prediction_sets": "calviz.comparison.prediction_sets",
-    "profile": "calviz.data.any_size.profiling",
-    "recalibrate": "calviz.comparison.fitting",
-    "recalibrate_files": "calviz.comparison.recalibrate_files",
-    "sample_rows": "calviz.data.any_size.sampling",
-    "scorer": "calviz.verdicts.analysis",
-    "slices": "calviz.sample.slices",
-    "verdict": "calviz.verdicts.analysis",
+_PUBLIC = {
+    "calviz.comparison.calibrated": "Calibrated",
+    "calviz.comparison.compare": "compare",
+    "calviz.comparison.compare_models": "compare_models",
+    "calviz.comparison.fitting": "recalibrate",
+    "calviz.comparison.learning_curves": "learning_curve",
+    "calviz.comparison.over_time": "over_time",
+    "calviz.comparison.prediction_sets": "prediction_sets",
+    "calviz.comparison.recalibrate_files": "recalibrate_files",
+    "calviz.core.events": "Reduction",
+    "calviz.core.predictions": "ConfidencePredictions Predictions",
+    "calviz.core.profile": "Profile",
+    "calviz.data": "load",
+    "calviz.data.any_size.profiling": "profile",
+    "calviz.data.any_size.sampling": "sample_rows",
+    "calviz.recalibrators.base": "load_map",
+    "calviz.sample.slices": "slices",
+    "calviz.verdicts.analysis": "audit conventions evaluate explain scorer verdict",
 }
+_HOMES = {name: module for module, names in _PUBLIC.items() for name in names.split()}
 
 
 # Modules that plugins import and that have moved, with their new names; they work for one more version.

@@ -23,9 +23,9 @@ from calviz.cli.options import (
     Resamples,
     Seed,
     check_models,
+    chosen_model,
     command,
     draw_options,
-    one_model,
     parse_parameters,
     read_file,
     say_drawn,
@@ -38,8 +38,6 @@ if TYPE_CHECKING:
     from calviz.cli.options import Division, LabelFile, Loaded, ReadingOptions
     from calviz.comparison.arena_results import ResultTable
     from calviz.comparison.arena_sources import ArenaInput
-    from calviz.comparison.comparison_results import Comparison
-    from calviz.report.document import Report
     from calviz.sample.sample import Sample
 
 
@@ -73,10 +71,8 @@ def compare(
     refits : N
         Refit each method N times on resampled rows, so that differences include the variation of the fit (such as 20).
     """
-    from calviz import sample_rows
+    import calviz
     from calviz.cli.result_texts import print_comparison, print_recognition
-    from calviz.comparison.compare import carry_out
-    from calviz.comparison.rows import Plan
 
     every = methods == "all"
     keys = tuple(RECALIBRATORS.keys() if every else (key.strip() for key in methods.split(",")))
@@ -91,7 +87,7 @@ def compare(
         drawn = draw_options(sample, reading, division) | {"eval_split": division.eval_split}
         judged = judge_sample or drawn["rows"]
         with showing_progress(), naming(file):
-            rows = sample_rows([file], judged=judged, model=model, **drawn)
+            rows = calviz.sample_rows([file], judged=judged, model=model, **drawn)
         division = replace(division, fit_split=None, eval_split=None)
         if not outputs.quiet:
             say_drawn(file, why, rows.sentence())
@@ -101,23 +97,21 @@ def compare(
         loaded = read_file(file, reading, labels)
         if not outputs.quiet:
             print_recognition(file, loaded)
-    plan = Plan(
-        methods="all" if every else keys,
-        division=division,
-        reduction=reduction,
-        bins=bins,
-        refits=refits,
-        options=parameters,
-    )
     with naming(file):
-        data = one_model(loaded, model) if loaded is not None else rows
+        data = rows if loaded is None else loaded.models[chosen_model(loaded, model)]
         assert data is not None
-        comparison = carry_out(
-            plan,
+        comparison = calviz.compare(
             data,
+            "all" if every else keys,
+            metrics="all",
+            reduction=reduction,
+            bins=bins,
+            refits=refits,
+            options=parameters,
             progress=lambda result, done, total: say(
                 f"[{done}/{total}] {result.key}{'' if result.ok else f': {result.reason}'}"
             ),
+            **division.given,
         )
     if not outputs.quiet:
         print_comparison(comparison)
@@ -128,34 +122,30 @@ def compare(
         extra |= {"sample": rows.record()} if rows is not None else {}
         outputs.write_json(comparison_record(comparison, file=file, **extra))
     if outputs.reports and loaded is not None:
-        outputs.write(_report(comparison, loaded, reading))
+        from calviz.core.entry_specs import UNCALIBRATED
+        from calviz.report.content import Origin, Subject, brief_sections
+        from calviz.report.document import compose
+        from calviz.sample.sample import Sample
+
+        # On the evaluation rows before recalibration; each method's results are on them.
+        before = comparison[UNCALIBRATED].calibrated
+        assert before is not None
+        judged_on = Sample(
+            before,
+            Reduction.of(comparison.reduction),
+            bins=comparison.bins,
+            seed=comparison.seed,
+            split=comparison.evaluation.split,
+        )
+        several = len(loaded.models) > 1
+        subject = Subject(
+            judged_on,
+            title=f"{loaded.file}, {comparison.name}" if several else loaded.file,
+            origin=Origin.of(loaded, reading),
+            comparison=comparison,
+        )
+        outputs.write(compose(subject, sections=brief_sections()))
     return FINE
-
-
-def _report(comparison: Comparison, loaded: Loaded, reading: ReadingOptions) -> Report:
-    """Report on the evaluation rows before recalibration, and on each method's results on them."""
-    from calviz.core.entry_specs import UNCALIBRATED
-    from calviz.report.content import Origin, Subject, brief_sections
-    from calviz.report.document import compose
-    from calviz.sample.sample import Sample
-
-    data = comparison[UNCALIBRATED].calibrated
-    assert data is not None
-    several = len(loaded.models) > 1
-    sample = Sample(
-        data,
-        Reduction.of(comparison.reduction),
-        bins=comparison.bins,
-        seed=comparison.seed,
-        split=comparison.evaluation.split,
-    )
-    subject = Subject(
-        sample,
-        title=f"{loaded.file}, {comparison.name}" if several else loaded.file,
-        origin=Origin.of(loaded, reading),
-        comparison=comparison,
-    )
-    return compose(subject, sections=brief_sections())
 
 
 # ---- Models
@@ -281,7 +271,7 @@ def over_time(
         print_recognition(file, loaded)
     with naming(file):
         result = over_time(
-            one_model(loaded, model),
+            loaded.models[chosen_model(loaded, model)],
             metric,
             every=every and every.replace("-", " "),  # type: ignore[arg-type]
             parts=parts,

@@ -66,7 +66,6 @@ from calviz.sample.error_bars import RESAMPLES as RESAMPLES
 if TYPE_CHECKING:
     # Handed on, as most commands take them.
     from calviz.comparison.rows import Division as Division
-    from calviz.core.predictions import Dataset
     from calviz.data import LabelFile as LabelFile
     from calviz.data import Loaded as Loaded
     from calviz.data import ReadingOptions as ReadingOptions
@@ -292,17 +291,15 @@ def read_file(file: str, reading: ReadingOptions, labels: LabelFile | None = Non
         return read(file, options=reading, labels=labels)
 
 
-def one_model(loaded: Loaded, name: str | None) -> Dataset:
-    """Return the model to use; raises OptionError if the file holds several and none is named, or has none of that name."""
-    if name is None:
-        if len(loaded.models) > 1:
-            names = ", ".join(loaded.models)
-            raise OptionError(
-                f"{loaded.file} holds several models; choose one with --model: {names}."
-            )
-        return loaded.first
-    check_models([name], loaded.models)
-    return loaded.models[name]
+def chosen_model(loaded: Loaded, name: str | None) -> str:
+    """Return the name of the model to use; raises OptionError if the file holds several and none is named, or has none of that name."""
+    first, *others = loaded.models
+    if name is None and others:
+        names = ", ".join(loaded.models)
+        raise OptionError(f"{loaded.file} holds several models; choose one with --model: {names}.")
+    chosen = first if name is None else name
+    check_models([chosen], loaded.models)
+    return chosen
 
 
 def check_models(names: Iterable[str], known: Iterable[str]) -> None:

@@ -30,9 +30,9 @@ from calviz.cli.options import (
     OutputPath,
     Outputs,
     RequiredPath,
+    chosen_model,
     command,
     draw_options,
-    one_model,
     parse_parameters,
     read_file,
     say_drawn,
@@ -103,7 +103,7 @@ def recalibrate(
         raise OptionError("cross-fitting has one map per fold: there is none to save.")
     loaded = read_file(file, reading, labels)
     with naming(file):
-        data = one_model(loaded, model)
+        data = loaded.models[chosen_model(loaded, model)]
     print_recognition(file, loaded)
     with naming(file, options=False):
         result = calibrate(data, method, fitting, parameters.get(method, {}))
@@ -222,7 +222,7 @@ def apply(
     record = _checked_map(map_path)
     loaded = read_file(file, reading_for_map(record, reading))
     with naming(file):
-        data = one_model(loaded, model)
+        data = loaded.models[chosen_model(loaded, model)]
     print_recognition(file, loaded)
     with naming(file):
         calibrated = apply_map(data, record)
@@ -287,7 +287,7 @@ def sets(
 
     loaded = read_file(file, reading)
     with naming(file):
-        data = one_model(loaded, model)
+        data = loaded.models[chosen_model(loaded, model)]
     with naming(file, options=False):
         sets = prediction_sets(
             data,

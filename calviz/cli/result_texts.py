@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from rich.text import Text
 
 from calviz.cli.command_group import cell, console, short_name, show, table_of
+from calviz.cli.options import Reduction
 from calviz.comparison.arena_results import (
     SCORES,
     Arena,
@@ -30,7 +31,6 @@ from calviz.comparison.comparison_results import (
     refit_words,
 )
 from calviz.core.entry_specs import METRICS
-from calviz.core.events import Reduction
 from calviz.core.words import (
     capitalised,
     counted,
@@ -47,9 +47,9 @@ from calviz.verdicts.evaluation import Evaluation, alone, missing, name_of, prec
 if TYPE_CHECKING:
     from rich.table import Table
 
+    from calviz.cli.options import Loaded
     from calviz.comparison.study_results import ModelComparison, OverTime
     from calviz.core.entry_specs import Conventions
-    from calviz.data import Loaded
     from calviz.figures.slice_gaps import Levels
     from calviz.sample.cutoff_and_grades import CutoffCounts
 

@@ -9,7 +9,7 @@ import shutil
 import socket
 import sys
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -31,9 +31,8 @@ from calviz.core.limits import real_path
 from calviz.core.words import counted, listed
 
 if TYPE_CHECKING:
-    from rich.table import Table
-
     from calviz.cli.options import ReadingOptions
+    from calviz.core.entry_specs import Metric, RecalibratorSpec
     from calviz.core.profile import Profile
 
 
@@ -138,7 +137,7 @@ def _readable(file: Path) -> Path:
 
 def _url(host: str, port: int) -> str:
     """Address of the app for a browser on this machine."""
-    name = "localhost" if host in ("0.0.0.0", "::") else f"[{host}]" if ":" in host else host
+    name = "localhost" if host in ALL_ADDRESSES else f"[{host}]" if ":" in host else host
     return f"http://{name}:{port}"
 
 
@@ -299,16 +298,12 @@ def formats() -> None:
     """List the file formats that can be read, and the repairs that can be requested."""
     from calviz.data import FORMATS, REPAIRS
 
-    out = console()
-    formats = _listing("format", "files", "holds")
-    for f in FORMATS:
-        formats.add_row(*(cell(text) for text in (f.label, " ".join(f.suffixes), f.summary)))
-    out.print(formats)
-    out.print()
-    repairs = _listing("repair (only if asked for)", "does")
-    for repair in REPAIRS.values():
-        repairs.add_row(cell(f"--repair {repair.key}"), cell(repair.label))
-    out.print(repairs)
+    _list(
+        ("format", "files", "holds"), ((f.label, " ".join(f.suffixes), f.summary) for f in FORMATS)
+    )
+    show()
+    repairs = ((f"--repair {repair.key}", repair.label) for repair in REPAIRS.values())
+    _list(("repair (only if asked for)", "does"), repairs)
 
 
 @command
@@ -317,13 +312,11 @@ def methods() -> None:
     from calviz.core.entry_specs import RECALIBRATORS
 
     titles = ("key", "name", "family", "keeps predictions", "parameters", "reference")
-    table = _listing(*titles, unbroken="key")
-    for spec in RECALIBRATORS:
-        parameters = ", ".join(f"{p.name}={p.default}" for p in spec.parameters)
-        keeps = "yes" if spec.accuracy_preserving else "no"
-        row = (spec.key, spec.label, spec.family, keeps, parameters, spec.reference)
-        table.add_row(*(cell(text) for text in row))
-    console().print(table)
+    rows = (
+        (r.key, r.label, r.family, "yes" if r.accuracy_preserving else "no", _named(r), r.reference)
+        for r in RECALIBRATORS
+    )
+    _list(titles, rows, unbroken="key")
     show("A parametric and a non-parametric method can be composed: first+second.", "dim")
 
 
@@ -332,19 +325,24 @@ def metrics() -> None:
     """List the metrics, with their parameters and references."""
     from calviz.core.entry_specs import DIRECTION_WORDS, METRICS
 
-    table = _listing("key", "name", "family", "better", "parameters", "reference")
-    for m in METRICS:
-        parameters = ", ".join(f"{p.name}={p.default}" for p in m.parameters)
-        row = (m.key, m.label, m.family, DIRECTION_WORDS[m.direction], parameters, m.reference)
-        table.add_row(*(cell(text) for text in row))
-    console().print(table)
+    rows = (
+        (m.key, m.label, m.family, DIRECTION_WORDS[m.direction], _named(m), m.reference)
+        for m in METRICS
+    )
+    _list(("key", "name", "family", "better", "parameters", "reference"), rows)
 
 
-def _listing(*titles: str, unbroken: str = "") -> Table:
-    """Make a table whose cells may break, except in the column `unbroken`."""
+def _named(spec: Metric | RecalibratorSpec) -> str:
+    return ", ".join(f"{p.name}={p.default}" for p in spec.parameters)
+
+
+def _list(titles: Sequence[str], rows: Iterable[Sequence[str]], unbroken: str = "") -> None:
+    """Print a table whose cells may break, except in the column `unbroken`."""
     from rich.table import Table
 
     table = Table(box=None, header_style="bold", pad_edge=False)
     for title in titles:
         table.add_column(title, overflow="fold", no_wrap=title == unbroken)
-    return table
+    for row in rows:
+        table.add_row(*map(cell, row))
+    console().print(table)

@@ -17,12 +17,10 @@ from calviz.comparison.arena_results import (
 )
 from calviz.comparison.comparison_results import Mark
 from calviz.comparison.saved_arenas import record as results_record
-from calviz.core import __version__
 from calviz.core.entry_specs import METRICS
 from calviz.core.words import decimal, percent, points, seconds_text, shorten
 from calviz.figures.arena_ranks import CriticalRanks, Winrates
 from calviz.report.content import (
-    WIDTH,
     Block,
     CellFormat,
     Chart,
@@ -33,7 +31,7 @@ from calviz.report.content import (
     chart,
 )
 from calviz.report.document import Part, Report, WrittenSection, bind
-from calviz.report.json_results import picked, plain
+from calviz.report.json_results import picked, stamped
 
 #: Number of methods named for each range of rows or classes.
 FIRST = 5
@@ -167,9 +165,7 @@ def _winrates(board: Leaderboard) -> Chart:
         figure,
         key="winrates",
         title="Winrates",
-        caption=figure.caption(),
         formats=formats,
-        width=WIDTH,
     )
 
 
@@ -179,13 +175,11 @@ def _ranks(board: Leaderboard, score: str) -> Chart:
         figure,
         key=f"ranks-{score}",
         title=f"Mean ranks by {METRICS[score].label}",
-        caption=figure.caption(),
         formats={
             "method": ("method", shorten),
             "mean_rank": ("mean rank", lambda v: decimal(v, 2)),
             "told_apart_from_first": ("told apart from the first", lambda v: "yes" if v else "no"),
         },
-        width=WIDTH,
     )
 
 
@@ -204,9 +198,8 @@ def arena_record(arena: Arena, *, problems: Iterable[str] = (), **extra: Any) ->
         Further entries of the record.
     """
     several = len(arena.boards) > 1
-    record: dict[str, Any] = plain(
+    return stamped(
         {
-            "calviz": __version__,
             "format": "arena",
             **_board(arena.overall),
             "boards": {b.key: {"title": b.title, **_board(b)} for b in arena.boards if several},
@@ -220,7 +213,6 @@ def arena_record(arena: Arena, *, problems: Iterable[str] = (), **extra: Any) ->
             "arena": results_record(arena.whole),
         }
     )
-    return record
 
 
 def _board(board: Leaderboard) -> dict[str, Any]:

@@ -51,6 +51,12 @@ def plain(value: Any, *, digits: int | None = None) -> Any:
     return str(value)
 
 
+def stamped(record: JsonRecord) -> JsonRecord:
+    """Return plain values, after the version that wrote them."""
+    made: JsonRecord = plain({"calviz": __version__, **record})
+    return made
+
+
 def picked(value: Any, names: str) -> JsonRecord:
     """Return attributes of a result by name."""
     return {name: getattr(value, name) for name in names.split()}
@@ -84,9 +90,8 @@ def audit_record(
     names = "value interval interval_method noise_floor params"
     table = "rows accuracy confidence ece mcs ks"
     findings = (*notices, *evaluation.findings)
-    record: JsonRecord = plain(
+    return stamped(
         {
-            "calviz": __version__,
             "file": file,
             **picked(evaluation, "name rows"),
             "classes": evaluation.n_classes,
@@ -102,7 +107,6 @@ def audit_record(
             **extra,
         }
     )
-    return record
 
 
 def convention_records(conventions: Conventions) -> list[JsonRecord]:
@@ -148,9 +152,8 @@ def comparison_record(comparison: Comparison, *, file: str, **extra: Any) -> Jso
         Further entries of the record.
     """
     used, advice = "split rows how", comparison.advice
-    record: JsonRecord = plain(
+    return stamped(
         {
-            "calviz": __version__,
             "file": file,
             "name": comparison.name,
             "fit": picked(comparison.fit, used),
@@ -181,7 +184,6 @@ def comparison_record(comparison: Comparison, *, file: str, **extra: Any) -> Jso
             **extra,
         }
     )
-    return record
 
 
 def _without(reasons: Mapping[str, str]) -> JsonRecord:
@@ -197,9 +199,8 @@ def models_record(comparison: ModelComparison, **extra: Any) -> JsonRecord:
     **extra
         Further entries of the record.
     """
-    record: JsonRecord = plain(
+    return stamped(
         {
-            "calviz": __version__,
             "rows": comparison.rows,
             "matched_by": comparison.alignment.by,
             "notes": comparison.alignment.notes,
@@ -230,7 +231,6 @@ def models_record(comparison: ModelComparison, **extra: Any) -> JsonRecord:
             **extra,
         }
     )
-    return record
 
 
 def over_time_record(result: OverTime, *, file: str, digest: str) -> JsonRecord:
@@ -240,9 +240,8 @@ def over_time_record(result: OverTime, *, file: str, digest: str) -> JsonRecord:
         name: value and picked(value, measured)
         for name, value in picked(result, "before after").items()
     }
-    record: JsonRecord = plain(
+    return stamped(
         {
-            "calviz": __version__,
             "file": file,
             "digest": digest,
             **picked(result, "name rows metric reduction bins seed every"),
@@ -272,4 +271,3 @@ def over_time_record(result: OverTime, *, file: str, digest: str) -> JsonRecord:
             "failures": result.failures,
         }
     )
-    return record
