@@ -106,7 +106,7 @@ class Audit:
     seed: Seed = 0
     resamples: Resamples = RESAMPLES
     model: tuple[str, ...] = ()
-    labels: LabelFile | None
+    label_file: LabelFile | None
     reading: ReadingOptions
 
     def run(self) -> int:
@@ -189,9 +189,11 @@ class Audit:
         from calviz.figures.slice_gaps import check_column, levels_of
         from calviz.sample.sample import Sample
 
-        loaded = summed(file, self.reading, quiet=self.outputs.quiet) if not self.labels else None
+        loaded = None
+        if self.label_file is None:
+            loaded = summed(file, self.reading, quiet=self.outputs.quiet)
         if loaded is None:
-            loaded = read_file(file, self.reading, self.labels)
+            loaded = read_file(file, self.reading, self.label_file)
         check_models(self.model, loaded.models)
         names = tuple(dict.fromkeys(self.model)) or tuple(loaded.models)
         for number, name in enumerate(names):

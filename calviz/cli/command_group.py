@@ -234,7 +234,7 @@ def _paths_read() -> set[Path]:
     context = click.get_current_context(silent=True)
     if context is None:
         return set()
-    read = (context.params.get(name) for name in ("label_file", "map_path"))
+    read = (context.params.get(name) for name in ("labels", "map"))
     values: list[str] = [path for path in read if path]
     for argument in context.command.params:
         if isinstance(argument, click.Argument):

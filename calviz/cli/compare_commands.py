@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import click
 
-from calviz.cli.command_group import FINE, named_twice, naming, say, showing_progress
+from calviz.cli.command_group import FINE, OutputOption, named_twice, naming, say, showing_progress
 from calviz.cli.options import (
     DEFAULT_BINS,
     RESAMPLES,
@@ -17,7 +17,6 @@ from calviz.cli.options import (
     FittingRows,
     HowJudged,
     JudgingRows,
-    OutputPath,
     Outputs,
     Reduction,
     Resamples,
@@ -55,7 +54,7 @@ def compare(
     refits: Annotated[int, {"type": click.IntRange(min=0), "show_default": False}] = 0,
     model: str | None = None,
     outputs: Outputs,
-    labels: LabelFile | None,
+    label_file: LabelFile | None,
     reading: ReadingOptions,
 ) -> int:
     """Fit recalibrators on some rows of FILE and compare them on others.
@@ -80,7 +79,7 @@ def compare(
     for key in keys:
         RECALIBRATORS[key]  # an unknown key is refused before the file is read
     rows, loaded = None, None
-    if why := why_drawn(file, sample, labels):
+    if why := why_drawn(file, sample, label_file):
         if outputs.reports:
             remedy = "leave out --sample, or write --json" if sample else "write --json instead"
             raise OptionError(f"a report needs all rows, and here a sample is drawn: {remedy}.")
@@ -94,7 +93,7 @@ def compare(
     else:
         if judge_sample is not None:
             raise OptionError("--judge-sample goes with --sample.")
-        loaded = read_file(file, reading, labels)
+        loaded = read_file(file, reading, label_file)
         if not outputs.quiet:
             print_recognition(file, loaded)
     with naming(file):
@@ -298,7 +297,7 @@ def arena(
     paths: tuple[str, ...],
     *,
     methods: str = "all",
-    state_path: OutputPath = None,
+    state: Annotated[str | None, {"cls": OutputOption, "flags": ("--state", "--resume")}] = None,
     jobs: Annotated[int | None, {"type": click.IntRange(min=1, max=256)}] = None,
     resamples: Annotated[int, {"type": click.IntRange(min=0, max=100_000)}] = 1_000,
     division: Division,
@@ -316,7 +315,7 @@ def arena(
     paths : FILE|FOLDER...
     methods : A,B,C
         Keys of recalibrators (see 'calviz methods'), or all; for results, the method names in them.
-    state_path : --state, --resume FILE
+    state : FILE
         Keep finished results in this file, and skip those that it already holds.
     jobs : N
         Number of experiments run in parallel; all cores by default.
@@ -330,12 +329,12 @@ def arena(
     parameters = parse_parameters(option)
     names = tuple(dict.fromkeys(name.strip() for name in methods.split(",")))
     chosen = None if methods == "all" else names
-    inputs = find(paths, reading, state=state_path)
+    inputs = find(paths, reading, state=state)
     for note in inputs.notes:
         say(note)
     problems: tuple[str, ...] = ()
     if inputs.playable:
-        table, problems = _run_experiments(inputs, chosen, division, parameters, state_path, jobs)
+        table, problems = _run_experiments(inputs, chosen, division, parameters, state, jobs)
     else:
         table = _read_results(inputs, chosen)
     arena = judge(table, resamples=resamples, seed=division.seed)

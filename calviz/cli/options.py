@@ -78,7 +78,7 @@ if TYPE_CHECKING:
 _GROUPS: dict[str, Callable[..., Any]] = {}
 Group = TypeVar("Group", bound=Callable[..., Any])
 _SECTION = "\n\nParameters\n----------\n"
-_ENTRY = re.compile(r"^(\w+)(?: : ((?:--[\w-]+,? ?)*)(.*))?(?:\n|$)((?:    .*(?:\n|$))*)", re.M)
+_ENTRY = re.compile(r"^(\w+)(?: : (.*))?(?:\n|$)((?:    .*(?:\n|$))*)", re.M)
 
 
 def group(function: Group) -> Group:
@@ -91,8 +91,8 @@ def command(function: Callable[..., Any]) -> click.Command:
     """Make a command of a function, or of a dataclass with a method `run`.
 
     Positional parameters are arguments, others are options, by their types and defaults. The text above the section *Parameters* of
-    the docstring is the help. The section says what each option does, in place of the type what its value is called, and before that how it
-    is given if it is not named as the parameter. What it leaves out is described in the docstring of this module.
+    the docstring is the help. The section says what each option does, and in place of the type what its value is called. What it leaves
+    out is described in the docstring of this module.
     """
 
     def run(**values: Any) -> Any:
@@ -126,7 +126,7 @@ def _parameters(function: Callable[..., Any]) -> Iterator[click.Parameter]:
         if p.name in _GROUPS:
             yield from _parameters(_GROUPS[p.name])
             continue
-        flags, metavar, text = described[p.name]
+        metavar, text = described.get(p.name, ("", ""))  # python -OO drops docstrings
         settings = _settings(types[p.name]) | {"metavar": metavar or None}
         settings["required"] = p.default is p.empty
         if p.kind is not p.KEYWORD_ONLY:
@@ -135,7 +135,7 @@ def _parameters(function: Callable[..., Any]) -> Iterator[click.Parameter]:
             continue
         if isinstance(p.default, str | int | float) and p.default is not False:
             settings = {"default": p.default, "show_default": True} | settings
-        flags = flags.replace(",", "").split() or [f"--{p.name.replace('_', '-')}"]
+        flags = settings.pop("flags", (f"--{p.name.replace('_', '-')}",))
         kind = settings.pop("cls", click.Option)
         yield kind([*flags, p.name], help=" ".join(map(str.strip, text.splitlines())), **settings)
 
@@ -203,12 +203,12 @@ def reading(
     prediction_column: str | None = None,
     correct_column: str | None = None,
     split_column: str | None = None,
-    groups: tuple[str, ...] = (),
-    id_column: str | None = None,
-    cluster_column: str | None = None,
-    weight_column: str | None = None,
+    group: tuple[str, ...] = (),
+    id: str | None = None,
+    cluster: str | None = None,
+    weight: str | None = None,
     weight_kind: Literal["importance", "frequency"] = "importance",
-    time_column: str | None = None,
+    time: str | None = None,
     class_names: Names = None,
     label_base: Literal["0", "1"] | None = None,
     sheet: str | None = None,
@@ -233,17 +233,17 @@ def reading(
         Column that says whether the prediction was right.
     split_column : COL
         Column with the split; '' if there is none.
-    groups : --group COL
+    group : COL
         Column to slice by (repeatable); '' if there is none.
-    id_column : --id COL
+    id : COL
         Column that identifies the rows; '' if there is none.
-    cluster_column : --cluster COL
+    cluster : COL
         Column with the cluster of each row, such as the patient: intervals and p-values resample clusters.
-    weight_column : --weight COL
+    weight : COL
         Column with the weight of each row.
     weight_kind
         Whether the weights are importance weights, or counts of aggregated rows.
-    time_column : --time COL
+    time : COL
         Column with the time of each row; '' if there is none.
     class_names : NAME,NAME
         Names of the classes, in the order of the scores.
@@ -260,27 +260,30 @@ def reading(
     options: dict[str, Any] = dict(locals())
     from calviz.data import ReadingOptions
 
-    options["groups"] = tuple(g for g in groups if g) if groups else None
+    for name in ("id", "cluster", "weight", "time"):
+        options[f"{name}_column"] = options.pop(name)
+    del options["group"]
+    options["groups"] = tuple(g for g in group if g) if group else None
     options["label_base"] = None if label_base is None else int(label_base)
     return ReadingOptions(**options)
 
 
 @group
-def labels(*, label_file: str | None = None, on: str | None = None) -> LabelFile | None:
+def label_file(*, labels: str | None = None, on: str | None = None) -> LabelFile | None:
     """Labels in another file.
 
     Parameters
     ----------
-    label_file : --labels FILE
+    labels : FILE
         Another file that holds the labels of the same rows.
     on : COL
         Column that identifies the rows in both files (with --labels).
     """
     from calviz.data import LabelFile
 
-    if on is not None and label_file is None:
+    if on is not None and labels is None:
         raise OptionError("--on names the identifier of two files: give the other one by --labels.")
-    return None if label_file is None else LabelFile(label_file, on)
+    return None if labels is None else LabelFile(labels, on)
 
 
 def read_file(file: str, reading: ReadingOptions, labels: LabelFile | None = None) -> Loaded:

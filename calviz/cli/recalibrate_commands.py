@@ -59,7 +59,7 @@ def recalibrate(
     sample: FittingRows = None,
     save_map: OutputPath = None,
     save_snippet: OutputPath = None,
-    labels: LabelFile | None,
+    label_file: LabelFile | None,
     reading: ReadingOptions,
 ) -> int:
     """Fit a recalibrator on some rows of FILE and write all rows, calibrated.
@@ -87,7 +87,7 @@ def recalibrate(
     RECALIBRATORS[method]  # an unknown key is refused before the file is read
     check_output("--save-map", save_map)
     check_output("--save-snippet", save_snippet)
-    if why := why_drawn(file, sample, labels):
+    if why := why_drawn(file, sample, label_file):
         recalibrated = _recalibrate_files(
             file, method, why, out, sample, model, reading, fitting, parameters
         )
@@ -101,7 +101,7 @@ def recalibrate(
     check_output("--out", out)
     if fitting.cross_fit is not None and (save_map or save_snippet):
         raise OptionError("cross-fitting has one map per fold: there is none to save.")
-    loaded = read_file(file, reading, labels)
+    loaded = read_file(file, reading, label_file)
     with naming(file):
         data = loaded.models[chosen_model(loaded, model)]
     print_recognition(file, loaded)
@@ -184,7 +184,7 @@ def _recalibrate_files(
 def apply(
     sources: tuple[str, ...],
     *,
-    map_path: str,
+    map: str,
     out: RequiredPath,
     model: str | None = None,
     reading: ReadingOptions,
@@ -197,7 +197,7 @@ def apply(
     Parameters
     ----------
     sources : FILE...
-    map_path : --map MAP.json
+    map : MAP.json
         A map written by --save-map.
     out : FILE|FOLDER
         The calibrated file (.csv, .parquet or .npz); a folder if FILE is a pattern, a folder or several files.
@@ -215,11 +215,11 @@ def apply(
         )
     if several or Path(out).is_dir() or not Path(out).suffix:
         check_folder("--out", out)
-        return _apply_to_files(sources, _checked_map(map_path), out, model, reading)
+        return _apply_to_files(sources, _checked_map(map), out, model, reading)
     (file,) = sources
     check_target(out)
     check_output("--out", out)
-    record = _checked_map(map_path)
+    record = _checked_map(map)
     loaded = read_file(file, reading_for_map(record, reading))
     with naming(file):
         data = loaded.models[chosen_model(loaded, model)]
