@@ -212,9 +212,13 @@ class Evaluator:
         if options:
             raise OptionError(f"the evaluator calviz has no option '{next(iter(options))}'.")
         sample = Sample.of(_predictions(dataset, model, **layout), **sampling)
-        from mlflow.models import EvaluationResult
+        return _result(log(sample, run_id=run_id, **logging))
 
-        return EvaluationResult(metrics=log(sample, run_id=run_id, **logging), artifacts={})
+
+def _result(metrics: dict[str, float]) -> Any:
+    from mlflow.models import EvaluationResult
+
+    return EvaluationResult(metrics=metrics, artifacts={})
 
 
 def _predictions(
