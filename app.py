@@ -4,36 +4,9 @@ from __future__ import annotations
 
 import streamlit as st
 
-from calviz.app import bar, jobs, navigation, open_files, screen, upload
+from calviz.app import frame, navigation
 
-
-def draw_learn() -> None:
-    """Draw the panel Learn, whose texts no other page loads."""
-    from calviz.app import learn
-
-    learn.draw_page()
-
-
-navigation.enter(frame=True)
-navigation.pause_imports()
-navigation.configure_page()
-st.logo(navigation.LOGO)
-screen.draw_page_style()
-panels = {"data": upload.draw_page, "learn": draw_learn}
-page = navigation.draw_navigation(panels)
-with navigation.boundary():
-    open_files.follow_address(navigation.here())
-    jobs.empty_when_session_ends(open_files.files(), jobs.all_jobs())
-    bar.draw_bar(navigation.here())
-    unread = open_files.unreadable_file() is not None and navigation.here() == "data"
-    if open_files.waiting_link():
-        bar.ask_for_file()
-    elif unread or open_files.nothing_but_unreadable():
-        bar.draw_notes()
-        bar.ask_how_to_read()
-    else:
-        bar.draw_notes()
-        page = navigation.follow_data(page, panels)
-        page.run()
-    bar.draw_foot()
-navigation.resume_imports()
+if __name__ == "__main__":  # run as a page's script, such as by AppTest
+    frame.draw()
+else:  # imported by the server: the script is not this file, beside which streamlit would take `pages` for all pages
+    app = st.App(frame.__file__, lifespan=navigation.serving)

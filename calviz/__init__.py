@@ -3,9 +3,10 @@
 Start with `audit`, which takes labels and the output of ``predict_proba``, or predictions.
 
 - Data: `Predictions` (`from_arrays`, `from_multilabel`, `from_estimator`, `from_frame`), `ConfidencePredictions`; `load` reads a file or a folder of logs; `profile` summarises any number of rows.
-- Evaluation: `audit`, `verdict`, `explain`, `evaluate`; `slices` and `over_time` show for whom and since when; `conventions` computes the ECE of other libraries.
+- Evaluation: `audit`, `verdict`, `explain`, `evaluate`; `slices` and `over_time` show for whom and since when, `Watch` alarms, `expected` needs no labels yet; `conventions` computes the ECE of other libraries.
 - Recalibration: `compare`, `recalibrate`, `learning_curve`; `load_map` loads a saved map; for more rows than fit into memory, `sample_rows` and `recalibrate_files`; `Calibrated` and `recalibrators` are scikit-learn estimators.
 - Choice of a model, and sets of plausible classes: `compare_models`, `prediction_sets`.
+- Decisions: `threshold` with a guarantee; other shares of the classes: `at_prevalence`, `base_rates`.
 - Output: `figures`, `scorer`, and `integrations` (MLflow, Weights & Biases, pytest).
 
 >>> import calviz
@@ -30,20 +31,24 @@ if TYPE_CHECKING:
     from calviz.comparison.calibrated import Calibrated
     from calviz.comparison.compare import compare
     from calviz.comparison.compare_models import compare_models
+    from calviz.comparison.expected import expected
     from calviz.comparison.fitting import recalibrate
+    from calviz.comparison.guaranteed_thresholds import threshold
     from calviz.comparison.learning_curves import learning_curve
     from calviz.comparison.over_time import over_time
     from calviz.comparison.prediction_sets import prediction_sets
     from calviz.comparison.recalibrate_files import recalibrate_files
     from calviz.core.events import Reduction
-    from calviz.core.predictions import ConfidencePredictions, Predictions
+    from calviz.core.predictions import ConfidencePredictions, Predictions, at_prevalence
     from calviz.core.profile import Profile
     from calviz.data import load
     from calviz.data.any_size.profiling import profile
     from calviz.data.any_size.sampling import sample_rows
     from calviz.recalibrators.base import load_map
+    from calviz.recalibrators.prior import base_rates
     from calviz.sample.slices import slices
     from calviz.verdicts.analysis import audit, conventions, evaluate, explain, scorer, verdict
+    from calviz.verdicts.watching import Watch
 
 
 __all__ = [
@@ -52,12 +57,16 @@ __all__ = [
     "Predictions",
     "Profile",
     "Reduction",
+    "Watch",
     "__version__",
+    "at_prevalence",
     "audit",
+    "base_rates",
     "compare",
     "compare_models",
     "conventions",
     "evaluate",
+    "expected",
     "explain",
     "figures",
     "integrations",
@@ -73,6 +82,7 @@ __all__ = [
     "sample_rows",
     "scorer",
     "slices",
+    "threshold",
     "verdict",
 ]
 
@@ -82,20 +92,24 @@ _PUBLIC = {
     "calviz.comparison.calibrated": "Calibrated",
     "calviz.comparison.compare": "compare",
     "calviz.comparison.compare_models": "compare_models",
+    "calviz.comparison.expected": "expected",
     "calviz.comparison.fitting": "recalibrate",
+    "calviz.comparison.guaranteed_thresholds": "threshold",
     "calviz.comparison.learning_curves": "learning_curve",
     "calviz.comparison.over_time": "over_time",
     "calviz.comparison.prediction_sets": "prediction_sets",
     "calviz.comparison.recalibrate_files": "recalibrate_files",
     "calviz.core.events": "Reduction",
-    "calviz.core.predictions": "ConfidencePredictions Predictions",
+    "calviz.core.predictions": "ConfidencePredictions Predictions at_prevalence",
     "calviz.core.profile": "Profile",
     "calviz.data": "load",
     "calviz.data.any_size.profiling": "profile",
     "calviz.data.any_size.sampling": "sample_rows",
     "calviz.recalibrators.base": "load_map",
+    "calviz.recalibrators.prior": "base_rates",
     "calviz.sample.slices": "slices",
     "calviz.verdicts.analysis": "audit conventions evaluate explain scorer verdict",
+    "calviz.verdicts.watching": "Watch",
 }
 _HOMES = {name: module for module, names in _PUBLIC.items() for name in names.split()}
 

@@ -93,7 +93,7 @@ def simulation(
 
 
 #: Rooms that make sentences; the report, the command line and the app print them.
-MAKERS = ("sample", "metrics", "verdicts", "comparison", "figures")
+MAKERS = ("sample", "metrics", "recalibrators", "verdicts", "comparison", "figures")
 
 
 def every_claim() -> dict[str, Claim]:

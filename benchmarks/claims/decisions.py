@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, partial
 
 import numpy as np
 from scipy.special import expit, logit, softmax
 
 from benchmarks.claims import simulation
+from calviz.comparison.guaranteed_thresholds import threshold
+from calviz.core.p_values import at_most
 from calviz.core.predictions import ConfidencePredictions, Predictions
-from calviz.figures.curve_estimates import Costs
-from calviz.figures.decision_cost import Decision
+from calviz.core.row_columns import Factor
+from calviz.figures.decision_cost import Costs, Decision
 from calviz.figures.net_benefit import NetBenefit
 from calviz.figures.risk_coverage import RiskCoverage
 from calviz.figures.slice_gaps import levels_of
+from calviz.recalibrators.prior import base_rates
 from calviz.sample.sample import Sample
 
 RESAMPLES = 499
@@ -424,3 +428,249 @@ for rows in (20, 40, 60, 400):
         f"10 %, {rows} rows each",
         at_most=0.05,
     )(partial(of_tasks, rows=rows))
+
+
+# ---- Thresholds with other risks, for groups, and what others keep
+
+COST = Costs(5, 2, 0)
+PROMISED = {
+    "events": partial(events, spread=2.0),
+    "events, logits x 2": partial(events, spread=2.0, slope=2.0),
+    "rare events": partial(events, mean=-2.5, spread=2.0),
+    "ten values": partial(tied, make=partial(events, spread=2.0)),
+}
+PROMISED |= varied(PROMISED, "events")
+PROMISED_COST = {f"top of two, {name}": RANKED[name] for name in ("calibrated", "logits x 2")}
+EVERY_PROMISED = PROMISED | PROMISED_COST
+TARGETS = {"precision": 0.2, "recall": 0.2, "fpr": 0.2, "cost": 1.3}
+
+
+@cache
+def true_risks(case: str, of: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Scores, descending, and share kept and risk if all rows down to each are kept, shape (TRUTH_ROWS,) each."""
+    score, chance, weights = truth(EVERY_PROMISED[case])
+    kept, hits = np.cumsum(weights), np.cumsum(weights * chance)
+    n, misses = kept[-1], kept - hits
+    risk = {
+        "precision": misses / kept,
+        "recall": 1 - hits / hits[-1],
+        "fpr": misses / misses[-1],
+        "cost": (misses * COST.wrong + hits * COST.right + (n - kept) * COST.referred) / n,
+    }[of]
+    return score, kept / n, risk
+
+
+def at_threshold(case: str, of: str, threshold: float) -> tuple[float, float]:
+    """Share kept, and risk, of very many rows."""
+    score, kept, risk = true_risks(case, of)
+    at = max(int(np.searchsorted(-score, -threshold, side="right")) - 1, 0)
+    return float(kept[at]), float(risk[at])
+
+
+def promised(rng, *, case: str, n: int, of, **options):
+    """Choose a threshold on n rows; a tenth as many others are there to observe it."""
+    names = (of,) if isinstance(of, str) else of
+    rows = EVERY_PROMISED[case](n + n // 10, rng)
+    split = np.where(np.arange(rows.score.size) < n, "calibration", "test")
+    data = rows.confidences(rng) if "cost" in names else rows.predictions(rng)
+    return threshold(
+        replace(data, splits=Factor.of(split)),
+        [TARGETS[name] for name in names],
+        of=names,
+        costs=(COST.wrong, COST.referred, COST.right),
+        **options,
+    ).threshold
+
+
+def breaks(rng, *, case: str, of, **how) -> bool:
+    found = promised(rng, case=case, of=of, **how)
+    names = (of,) if isinstance(of, str) else of
+    return found is not None and any(
+        at_threshold(case, name, found)[1] > TARGETS[name] for name in names
+    )
+
+
+def share_of_best(found: float | None, case: str, of: str) -> float | None:
+    """What is kept, over what could be; for recall, what is not kept. None if there is no such threshold."""
+    score, kept, risk = true_risks(case, of)
+    fine = np.append(score[1:] != score[:-1], True) & (risk <= TARGETS[of])
+    kept = 1 - kept if of == "recall" else kept
+    best = float(kept[fine].max(initial=0.0))
+    if best <= 0:
+        return None
+    if found is None:
+        return 0.0
+    own = at_threshold(case, of, found)[0]
+    return (1 - own if of == "recall" else own) / best
+
+
+def by_mapie(rng, *, case: str, n: int, of: str) -> float | None:
+    """MAPIE's threshold: 100 of them, Bonferroni and Holm."""
+    from mapie.risk_control import BinaryClassificationController
+
+    data = EVERY_PROMISED[case](n, rng).predictions(rng)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        controller = BinaryClassificationController(
+            lambda x: np.stack([1 - x[:, 0], x[:, 0]], axis=1),
+            risk=of,
+            target_level=TARGETS[of] if of == "fpr" else 1 - TARGETS[of],
+            confidence_level=0.95,
+        ).calibrate(data.probs[:, 1:], data.labels)
+    valid = np.ravel(controller.valid_predict_params)
+    if not valid.size:
+        return None
+    return float(valid.max() if of == "recall" else valid.min())
+
+
+for n in (300, 2_000):
+    for case in PROMISED:
+        for of in ("precision", "recall", "fpr", ("precision", "recall")):
+            name = of if isinstance(of, str) else " and ".join(of)
+            simulation(
+                "threshold-risk",
+                "the risk is larger",
+                f"{name} of {case}, 20 %, {n:,} rows",
+                at_most=0.05,
+                files=1_000,
+            )(partial(breaks, case=case, of=of, n=n))
+    for case in PROMISED_COST:
+        simulation(
+            "threshold-risk",
+            "the risk is larger",
+            f"cost of {case}, 1.3 with costs 5, 2, 0, {n:,} rows",
+            at_most=0.05,
+            files=1_000,
+        )(partial(breaks, case=case, of="cost", n=n))
+        simulation(
+            "threshold-risk",
+            "kept, as a share of what could be",
+            f"cost of {case}, 1.3 with costs 5, 2, 0, {n:,} rows",
+        )(
+            lambda rng, case=case, n=n: share_of_best(
+                promised(rng, case=case, of="cost", n=n), case, "cost"
+            )
+        )
+    for of in ("precision", "recall", "fpr"):
+        for who, choose in (("", promised), (" by MAPIE", by_mapie)):
+            simulation(
+                "threshold-risk",
+                f"kept{who}, as a share of what could be",
+                f"{of} of events, 20 %, {n:,} rows",
+            )(
+                lambda rng, choose=choose, of=of, n=n: share_of_best(
+                    choose(rng, case="events", of=of, n=n), "events", of
+                )
+            )
+
+
+def kept_by_sgr(rng, *, case: str, n: int, target: float) -> float | None:
+    """Selection with guaranteed risk (Geifman & El-Yaniv 2017, algorithm 2): a union bound over a binary search."""
+    rows = RANKED[case](n, rng)
+    order = np.argsort(-rows.score)
+    errors = np.cumsum(~rows.hits(rng)[order])
+    low, high, found = 1, n, None
+    tests = int(np.ceil(np.log2(n)))
+    for _ in range(tests):
+        middle = (low + high + 1) // 2
+        if at_most(errors[middle - 1], middle, target) <= 0.05 / tests:
+            found, low = middle, middle
+        else:
+            high = middle
+    score, upto, risk = risks_from(case)
+    best = float(np.max(upto[risk <= target], initial=0.0) / upto[-1])
+    if not best or found is None:
+        return 0.0 if best else None
+    kept = np.searchsorted(-score, -rows.score[order][found - 1], side="right")
+    return float(upto[kept - 1] / upto[-1] / best)
+
+
+for n in (200, 1_000, 5_000):
+    for case in ("calibrated", "logits x 2"):
+        simulation(
+            "threshold-risk",
+            "kept by SGR, as a share of what could be",
+            f"{case}, 10 %, {n:,} rows",
+        )(partial(kept_by_sgr, case=case, n=n, target=0.1))
+
+
+def of_sites(rng, *, rows: int, sites: int = 13, target: float = 0.1) -> bool:
+    """As `of_tasks`, with the level of what is kept as a whole left to the others."""
+    site = np.repeat(np.arange(sites), rows)
+    e = rng.normal(np.linspace(0.5, 3, sites)[site], 1.5)
+    drawn = Rows(expit(np.abs(e)), expit(np.abs(e) / 1.3))
+    data = drawn.confidences(rng, groups={"site": site})
+    chosen = threshold(data, target, by="site", seed=int(rng.integers(2**31)))
+    means = np.linspace(0.5, 3, sites)
+    return any(
+        one.threshold is not None and _risk_of_task(means[int(name)], one.threshold) > target
+        for name, one in chosen.groups.items()
+    )
+
+
+for rows in (60, 400, 1_500):
+    simulation(
+        "threshold-risk",
+        "the risk of any of 13 groups is larger",
+        f"10 %, {rows} rows each, half of them to choose on",
+        at_most=0.05,
+        files=1_000,
+    )(partial(of_sites, rows=rows))
+
+
+# ---- A new base rate
+
+
+def of_two(n, rate, rng, *, sharper=1.0):
+    """Calibrated scores of two classes at a share of 30 %, drawn at another share; `sharper`: factor of their logits."""
+    hit = rng.random(n) < rate
+    e = 2 * rng.normal(np.where(hit, 1.0, -1.0), 1.5) / 1.5**2 + logit(0.3)
+    score = expit(sharper * e)
+    return np.stack([1 - score, score], axis=1), hit.astype(int)
+
+
+def of_five(n, rates, rng, *, sharper=1.0):
+    label = rng.choice(5, n, p=rates)
+    e = rng.normal(0, 1, (n, 5))
+    e[np.arange(n), label] += 1.5
+    return softmax(sharper * 1.5 * e, axis=1), label
+
+
+SHARES = {
+    "2 classes": (of_two, 0.3, 0.1, np.array([0.9, 0.1])),
+    "2 classes, rare": (of_two, 0.3, 0.02, np.array([0.98, 0.02])),
+    "5 classes": (
+        of_five,
+        np.full(5, 0.2),
+        [0.4, 0.3, 0.15, 0.1, 0.05],
+        [0.4, 0.3, 0.15, 0.1, 0.05],
+    ),
+}
+
+
+def estimated(rng, *, case: str, n: int, sharper: float = 1.0):
+    make, before, after, _ = SHARES[case]
+    probs, labels = make(n, before, rng)
+    return base_rates(
+        Predictions(probs=probs, labels=labels), make(n, after, rng, sharper=sharper)[0]
+    )
+
+
+def covers_shares(rng, *, case: str, n: int) -> float:
+    rates, true = estimated(rng, case=case, n=n), SHARES[case][3]
+    inside = [low <= r <= high for (low, high), r in zip(rates.intervals, true, strict=True)]
+    return float(inside[1]) if len(inside) == 2 else float(np.mean(inside))
+
+
+for n in (500, 2_000):
+    for case in SHARES:
+        words = f"{case}, {n:,} rows"
+        simulation(
+            "base-rate", "said where only the base rate changed", words, at_most=0.01, files=1_000
+        )(lambda rng, case=case, n=n: estimated(rng, case=case, n=n).changed)
+        simulation("base-rate", "the interval covers the share", words, at_least=0.93, files=1_000)(
+            partial(covers_shares, case=case, n=n)
+        )
+        simulation("base-rate", "said of logits x 1.5", words)(
+            lambda rng, case=case, n=n: estimated(rng, case=case, n=n, sharper=1.5).changed
+        )

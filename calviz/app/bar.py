@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
-from functools import cache
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 import streamlit as st
 
@@ -20,7 +19,6 @@ from calviz.app import (
     upload,
 )
 from calviz.app.navigation import PAGES
-from calviz.app.screen import PAGE_FONT
 from calviz.app.session import Settings, look_at_class, look_at_default, md
 from calviz.core.events import DEFAULT_BINS, Reduction, ReductionKind, Scheme
 from calviz.core.predictions import Dataset
@@ -34,6 +32,7 @@ _FITS, _FITS_PHONE = 24, 16
 
 def draw_bar(page: str) -> None:
     """Draw the bar of a page; while a link waits for its file, or a file for how to read it, there are no settings yet."""
+    screen.draw_page_style()
     with st.container(horizontal=True, gap="xsmall", vertical_alignment="center", key="calviz.bar"):
         if open_files.waiting_link() is not None:
             st.caption("Waiting for the file of a link.")
@@ -175,7 +174,10 @@ def draw_settings_choice() -> session.Settings:
     if data.splits is not None:
         usual = entry.loaded.recognition.eval_split
         with _chip("split", "Split", requests.text("split", usual or session.ALL_ROWS)):
-            split = _split(data, usual, requests)
+            splits = (session.ALL_ROWS, *data.split_names)
+            help = "The rows that all pages measure."
+            split = _choose("Evaluation split", "split", splits, requests, default=usual, help=help)
+            split = None if split == session.ALL_ROWS else split
     with _chip("view", "View", requests.view(data)):
         reduction = _reduction(data, requests)
     with _chip("bins", "Bins", requests.bins()):
@@ -254,20 +256,24 @@ def _chip(key: str, label: str, value: object) -> Any:
     return st.popover(f":gray[{label}] {md(shorten(value, 24))}", key=f"calviz.chip.{key}")
 
 
+N = TypeVar("N", bound=str)
+
+
 def _choose(
     label: str,
     key: str,
-    names: Sequence[str],
+    names: Sequence[N],
     requests: _Requests,
     *,
     default: str | None = None,
     help: str | None = None,
-) -> str:
+) -> N:
     """Draw a list to choose from; the address holds the name as it is shown."""
     shown = distinct(tuple(names))
-    if key in requests:
-        _put(key, {text: name for name, text in shown.items()}.get(requests[key]))
-    first = default if default is not None and default in names else names[0]
+    asked = next((name for name, text in shown.items() if text == requests.get(key)), None)
+    if asked is not None:
+        st.session_state[key] = asked
+    first = next((name for name in names if name == default), names[0])
     chosen = st.selectbox(
         label,
         list(names),
@@ -284,23 +290,27 @@ def _choose(
     return chosen
 
 
-def _put(key: str, value: Any) -> None:
-    if value is not None:
-        st.session_state[key] = value
-
-
-def _split(data: Dataset, default: str | None, requests: _Requests) -> str | None:
-    if data.splits is None:
-        return None
-    chosen = _choose(
-        "Evaluation split",
-        "split",
-        (session.ALL_ROWS, *data.split_names),
-        requests,
-        default=default,
-        help="The rows that all pages measure.",
-    )
-    return None if chosen == session.ALL_ROWS else chosen
+def _number(
+    label: str,
+    key: str,
+    limits: tuple[int, int],
+    usual: int,
+    requests: _Requests,
+    help: str | None = None,
+) -> int:
+    """Draw a whole number to choose; one that is asked for is brought between the limits."""
+    least, most = limits
+    is_requested = requests.get(key, "").isdigit()
+    if is_requested:
+        st.session_state[key] = min(max(int(requests[key]), least), most)
+    elif st.session_state.get(key, usual) > most:
+        st.session_state[key] = usual
+    # No default where the state is set in this run: streamlit warns about two values.
+    first: int | Literal["min"] = "min" if is_requested or usual == least else usual
+    chosen = int(st.number_input(label, least, most, first, key=key, help=help))
+    if chosen != usual:
+        requests.shown[key] = str(chosen)
+    return chosen
 
 
 def _reduction(data: Dataset, requests: _Requests) -> Reduction:
@@ -315,22 +325,14 @@ def _reduction(data: Dataset, requests: _Requests) -> Reduction:
         f"- {kind}: {_REDUCTION_HELP[kind]}" for kind in kinds
     )
     kind = _choose("Reduction", "reduction", kinds, requests, help=help)
-    st.caption(f"Score and hit: {_REDUCTION_HELP[kind]}.")  # type: ignore[index]
+    st.caption(f"Score and hit: {_REDUCTION_HELP[kind]}.")
     if kind in ("top-r", "within-top-r"):
-        if "r" in requests and requests["r"].isdigit():
-            r = min(max(int(requests["r"]), 2), data.n_classes)
-            _put("r", r)
-        elif st.session_state.get("r", 2) > data.n_classes:
-            st.session_state["r"] = 2
-        # "min" is the default, and also streamlit's way to say that the state holds the value.
-        r = st.number_input("r", 2, data.n_classes, "min", key="r", help="The rank, 2 or more.")
-        if r != 2:
-            requests.shown["r"] = str(int(r))
-        return Reduction(kind, int(r))  # type: ignore[arg-type]
+        rank = _number("r", "r", (2, data.n_classes), 2, requests, help="The rank, 2 or more.")
+        return Reduction(kind, rank)
     if kind == "class":
         name = _choose("Class", "class", data.class_names, requests, help="Type to search.")
         return Reduction("class", class_name=name)
-    return Reduction(kind)  # type: ignore[arg-type]
+    return Reduction(kind)
 
 
 def _follow_default(default: ReductionKind) -> None:
@@ -352,16 +354,8 @@ def _bins(requests: _Requests) -> tuple[Scheme, int]:
     )
     if scheme == "sturges":
         return "sturges", DEFAULT_BINS
-    is_requested = "bins" in requests and requests["bins"].isdigit()
-    if is_requested:
-        count = min(max(int(requests["bins"]), 1), session.MAX_BINS)
-        _put("bins", count)
-    # No default where the state is set in this run: streamlit warns about two values.
-    usual: int | Literal["min"] = "min" if is_requested else DEFAULT_BINS
-    bins = st.number_input("Number of bins", 1, session.MAX_BINS, usual, key="bins")
-    if bins != DEFAULT_BINS:
-        requests.shown["bins"] = str(int(bins))
-    return scheme, int(bins)  # type: ignore[return-value]
+    bins = _number("Number of bins", "bins", (1, session.MAX_BINS), DEFAULT_BINS, requests)
+    return scheme, bins
 
 
 def _slice(data: Dataset, requests: _Requests) -> Where:
@@ -451,14 +445,10 @@ def draw_other_view(
     text.markdown(f"{words} {md(keep_units_together(other_words))}" if other_words else words)
     button.button(
         f"Show the {other.label}",
-        on_click=_set_reduction,
-        args=(other.key,),
+        on_click=open_files.request_settings,
+        args=({"reduction": other.key},),
         key="calviz.other_view",
     )
-
-
-def _set_reduction(key: str) -> None:
-    st.session_state["reduction"] = key
 
 
 # ---- Keyboard
@@ -468,121 +458,6 @@ _SHORTCUTS_HTML = """
 <span class="status" role="status" aria-live="polite"></span>
 <dialog aria-label="Keyboard shortcuts"><form method="dialog"><h2>Keyboard</h2><dl></dl>
 <button autofocus>Close</button></form></dialog>
-"""
-_SHORTCUTS_CSS = """
-button {
-  padding: 0.25rem 0.75rem; cursor: pointer; font: inherit; font-size: 0.875rem; color: var(--st-text-color);
-  background: var(--st-background-color); border: 1px solid var(--st-border-color); border-radius: var(--st-base-radius);
-}
-button:hover, button:focus-visible { border-color: var(--st-primary-color); color: var(--st-primary-color); }
-button:focus-visible { outline: 2px solid var(--st-primary-color); outline-offset: 2px; }
-.status { font-size: 0.875rem; color: var(--st-text-color); }
-dialog {
-  color: var(--st-text-color); background: var(--st-background-color); border: 1px solid var(--st-border-color);
-  border-radius: var(--st-base-radius); padding: 1rem 1.5rem; max-height: 85vh; overflow-y: auto; font: inherit;
-}
-dialog::backdrop { background: rgba(0, 0, 0, 0.4); }
-h2 { font-size: 1.1rem; margin: 0 0 0.75rem; }
-dl { display: grid; grid-template-columns: auto 1fr; gap: 0.3rem 1rem; margin: 0 0 1rem; }
-dt { font-weight: 600; font-family: monospace; } dd { margin: 0; }
-"""
-_SHORTCUTS_JS = r"""
-export default function ({ parentElement, data }) {
-  const dialog = parentElement.querySelector("dialog"), status = parentElement.querySelector(".status");
-  const list = parentElement.querySelector("dl");
-  if (!list.childElementCount) {
-    for (const [keys, words] of [...data.pages.map((p) => [`g ${p.key}`, p.title]), ...data.others]) {
-      const dt = document.createElement("dt"), dd = document.createElement("dd");
-      dt.textContent = keys; dd.textContent = words;
-      list.append(dt, dd);
-    }
-  }
-  parentElement.querySelector(".open").onclick = () => dialog.showModal();
-  const say = (text) => { status.textContent = text; setTimeout(() => { status.textContent = ""; }, 2500); };
-
-  // A picture has no access to the fonts of its page: a copied one brings the font along, a saved one is drawn without it.
-  const pageFont = async () => {
-    const rules = [...document.styleSheets].flatMap((sheet) => { try { return [...sheet.cssRules]; } catch { return []; } });
-    const face = rules.find((one) => one instanceof CSSFontFaceRule && one.style.fontStyle !== "italic"
-      && one.style.fontFamily.includes(data.font.replaceAll('"', "")));
-    const address = face?.style.src.match(/url\("?([^")]+)/)?.[1];
-    if (!address) return "";
-    const file = await (await fetch(new URL(address, face.parentStyleSheet.href || document.baseURI))).blob();
-    const read = new FileReader();
-    const url = await new Promise((done) => { read.onload = () => done(read.result); read.readAsDataURL(file); });
-    return `@font-face { font-family: ${data.font}; font-weight: ${face.style.fontWeight}; src: url(${url}); }`;
-  };
-  const saved = (event) => {
-    const chart = event.target instanceof Element && event.target.closest(".modebar-btn") && event.target.closest(".js-plotly-plot");
-    const font = chart && chart.layout?.font, family = font?.family;
-    if (!family?.startsWith(data.font)) return;
-    font.family = family.replace(`${data.font}, `, "");
-    setTimeout(() => { font.family = family; });
-  };
-
-  // Joins the layers of a drawing into one picture.
-  const copyFigure = async (chart) => {
-    const { width, height } = chart.getBoundingClientRect();
-    const whole = document.createElementNS("http://www.w3.org/2000/svg", "svg");
-    whole.setAttribute("xmlns", "http://www.w3.org/2000/svg");
-    whole.setAttribute("width", width); whole.setAttribute("height", height);
-    const layers = [...chart.querySelectorAll(".main-svg")];
-    for (const layer of layers) whole.append(layer.cloneNode(true));
-    whole.querySelectorAll(".hoverlayer, .modebar").forEach((one) => one.remove());
-    // On the page, lines keep their width whatever the scale; in the picture they grow with it.
-    whole.querySelectorAll("[style*=vector-effect]").forEach((one) => one.style.removeProperty("vector-effect"));
-    const paint = async () => {
-      const fonts = document.createElementNS("http://www.w3.org/2000/svg", "style");
-      fonts.textContent = await pageFont().catch(() => "");
-      whole.prepend(fonts);
-      const image = new Image();
-      image.src = "data:image/svg+xml;charset=utf-8," + encodeURIComponent(new XMLSerializer().serializeToString(whole));
-      await image.decode();
-      const canvas = document.createElement("canvas");
-      canvas.width = 3 * width; canvas.height = 3 * height;
-      const pen = canvas.getContext("2d");
-      pen.fillStyle = (layers[0] && getComputedStyle(layers[0]).backgroundColor) || "#fff";
-      pen.fillRect(0, 0, canvas.width, canvas.height);
-      pen.drawImage(image, 0, 0, canvas.width, canvas.height);
-      return new Promise((done) => canvas.toBlob(done, "image/png"));
-    };
-    try {
-      await navigator.clipboard.write([new ClipboardItem({ "image/png": paint() })]);
-      say("Figure copied");
-    } catch { say("This browser does not let a page copy"); }
-  };
-
-  const typing = "input, textarea, select, [contenteditable]:not([contenteditable=false]), [role=combobox], [role=textbox], [data-testid=stDataFrame]";
-  let begun = 0;
-  const pressed = (event) => {
-    const at = event.composedPath()[0];
-    if (event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented || dialog.open) return;
-    if (at instanceof Element && at.closest(typing)) return;
-    const key = event.key.toLowerCase(), soon = Date.now() - begun < 1500;
-    begun = 0;
-    if (soon) {
-      const page = data.pages.find((p) => p.key === key);
-      if (page) {
-        event.preventDefault();
-        // Streamlit opens the page of the address after a step in the browser's history.
-        const base = window.location.pathname.split("/").slice(0, -1).join("/");
-        window.history.pushState(null, "", `${base}/${page.page}${window.location.search}`);
-        window.dispatchEvent(new PopStateEvent("popstate", { state: null }));
-      }
-    } else if (key === "g") { begun = Date.now();
-    } else if (key === "?") { event.preventDefault(); dialog.showModal();
-    } else if (key === "c") {
-      const chart = document.querySelector(".js-plotly-plot:hover");
-      if (chart) copyFigure(chart);
-    }
-  };
-  document.addEventListener("keydown", pressed);
-  document.addEventListener("click", saved, true);
-  return () => {
-    document.removeEventListener("keydown", pressed);
-    document.removeEventListener("click", saved, true);
-  };
-}
 """
 _OTHERS = (
     ("c", "copy the figure that is pointed at"),
@@ -597,13 +472,7 @@ def draw_shortcuts() -> None:
         {"key": page.letter, "title": page.title, "page": "" if page is PAGES[0] else page.key}
         for page in PAGES
     ]
-    _component()(
-        key="calviz.shortcuts", data={"pages": pages, "others": _OTHERS, "font": PAGE_FONT}
-    )
-
-
-@cache
-def _component() -> Any:
-    return st.components.v2.component(
-        "calviz.shortcuts", html=_SHORTCUTS_HTML, css=_SHORTCUTS_CSS, js=_SHORTCUTS_JS
+    screen.component("shortcuts", _SHORTCUTS_HTML)(
+        key="calviz.shortcuts",
+        data={"pages": pages, "others": _OTHERS, "font": screen.PAGE_FONT},
     )

@@ -26,8 +26,7 @@ from calviz.core.words import (
     percent_range,
     shorten,
 )
-from calviz.figures.curve_estimates import Costs
-from calviz.figures.decision_cost import Decision
+from calviz.figures.decision_cost import Costs, Decision
 from calviz.figures.slice_gaps import LEAST_ROWS
 from calviz.sample.sample import Sample
 

@@ -27,6 +27,8 @@ from calviz.app.open_files import OpenModel, all_models, model_key
 from calviz.app.selection import Covered, threshold_of
 from calviz.app.session import Settings, md, model_name, name_after
 from calviz.comparison.compare_models import align
+from calviz.comparison.guaranteed_thresholds import threshold
+from calviz.comparison.rows import fit_split_for
 from calviz.core.blocks import IntArray
 from calviz.core.entry_specs import RECALIBRATORS
 from calviz.core.errors import CalvizError
@@ -39,8 +41,14 @@ from calviz.core.words import (
     percent_range,
     shorten,
 )
-from calviz.figures.curve_estimates import RankedBy, ranking_values
-from calviz.figures.risk_coverage import ReferralChoice, RiskCoverage, XAxis, YAxis
+from calviz.figures.risk_coverage import (
+    RankedBy,
+    ReferralChoice,
+    RiskCoverage,
+    XAxis,
+    YAxis,
+    ranking_values,
+)
 from calviz.sample.sample import Sample
 
 _X: dict[XAxis, str] = {"coverage": "share kept", "referred": "share referred to an expert"}
@@ -75,7 +83,7 @@ def explore_risk_coverage(settings: Settings, method: str, say: Callable[[str], 
         else:
             result = recalibrated(settings, method)
             figure, after = result.curves[ranking]
-        point_of = _slider(figure)
+        point_of = _slider(figure, settings)
         choice = point_of(figure)
         if figure.n > 1:
             say(choice.headline)
@@ -112,7 +120,7 @@ def _ranking_and_axes(rankings: tuple[RankedBy, ...]) -> tuple[RankedBy, XAxis, 
     return ranking or "confidence", x, y
 
 
-def _slider(figure: RiskCoverage) -> Callable[[RiskCoverage], ReferralChoice]:
+def _slider(figure: RiskCoverage, settings: Settings) -> Callable[[RiskCoverage], ReferralChoice]:
     """Draw the slider; return a function that gives the chosen point of any curve."""
     with st.container(horizontal=True, gap="medium", vertical_alignment="top"):
         by = session.choose_one("Choose by", _BY, default="share", key="by")
@@ -127,6 +135,7 @@ def _slider(figure: RiskCoverage) -> Callable[[RiskCoverage], ReferralChoice]:
                     key="allowed",
                     bind="query-params",
                 )
+                _say_observed(settings, allowed / 100)
                 return lambda curve: curve.at_risk(allowed / 100)
             if by == "threshold":
                 return _by_threshold(figure)
@@ -134,6 +143,15 @@ def _slider(figure: RiskCoverage) -> Callable[[RiskCoverage], ReferralChoice]:
                 "Keep, % of the rows", 0, 100, 80, 1, key="keep", bind="query-params"
             )
             return lambda curve: curve.at_coverage(percent / 100)
+
+
+def _say_observed(settings: Settings, risk: float) -> None:
+    """Say which confidence another split guarantees, and what the other rows show; nothing if there is no such split."""
+    split = fit_split_for(settings.whole, settings.split)
+    if split is not None and risk:
+        with suppress(CalvizError):
+            choice = threshold(settings.whole, risk, choose_split=split)
+            st.caption(md(keep_units_together(choice.reading()), 1_000))
 
 
 def _by_threshold(figure: RiskCoverage) -> Callable[[RiskCoverage], ReferralChoice]:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from typing import Any
 
 import streamlit as st
 
@@ -22,8 +23,6 @@ from calviz.app import (
 )
 from calviz.app.jobs import Button, Job, LongWork, StateWords
 from calviz.app.session import NOT_RECALIBRATED, Settings, md
-from calviz.comparison.comparison_results import Comparison
-from calviz.comparison.study_results import LearningCurve
 from calviz.core.entry_specs import FIGURES
 from calviz.core.errors import CalvizError, NotAvailable, OptionError
 from calviz.core.words import file_size, keep_units_together
@@ -70,7 +69,7 @@ def explore_report(settings: Settings) -> None:
     """Draw the choices, the job, the downloads and the preview."""
     inputs = results_of_pages(settings)
     keys, preset = _sections(settings, inputs)
-    inputs = replace(inputs, preset=preset)
+    inputs = replace(inputs, subject=replace(inputs.subject, preset=preset))
     title, author, notes, date = _own_words(settings)
     if not keys:
         st.info("Choose at least one section.", icon=":material/info:")
@@ -80,7 +79,7 @@ def explore_report(settings: Settings) -> None:
         PLACE,
         settings.key,
         "Making the report",
-        lambda: _work(settings, inputs, keys),
+        lambda: _work(settings, inputs, keys, requested),
         answers=lambda part: part[1] >= requested,
     )
     status = jobs.draw_long_work(
@@ -94,27 +93,27 @@ def explore_report(settings: Settings) -> None:
     if status.result is None or not work.answers(status.result):
         return
     part: Part = status.result[0]
-    chosen = _with_sections(part, keys)
+    chosen = replace(
+        part,
+        sections=tuple(w for w in part.sections if w.section.key in keys),
+        shared=tuple(w for w in part.shared if w.section.key in keys),
+    )
     _downloads(bind([chosen], title=title, author=author, notes=notes, date=date), settings)
 
 
 @dataclass(frozen=True, eq=False)
 class PageResults:
-    """Results and choices of other pages for these data, for the report."""
+    """The subject of the report, with results and choices of other pages; models and slices that were chosen there."""
 
-    comparison: Comparison | None
-    learning: LearningCurve | None
+    subject: Subject
     chosen: models_compared.ChosenModels | None
     question: diagnose_groups.SlicesChoice | None
-    preset: Preset | None = None
-    cutoff: float | None = None
-    grades: str | None = None
 
     def of(self, work: NeededWork) -> object:
         """Return the result of a kind of work, or what identifies it; None if nothing was asked for."""
         return {
-            "comparison": self.comparison,
-            "learning": self.learning,
+            "comparison": self.subject.comparison,
+            "learning": self.subject.learning,
             "models": None if self.chosen is None else self.chosen.key,
             "slices": self.question,
         }[work]
@@ -124,12 +123,14 @@ class PageResults:
         work = SECTIONS[key].shows_result
         if work is None:
             # The cutoff and the column of grades were chosen in the room Decide.
-            decisions = {
-                GRADES: (self.preset, self.grades),
-                DECISIONS: self.cutoff,
-                METRICS: self.cutoff,
+            about = self.subject
+            made_of = {
+                FIX: id(about.comparison),
+                GRADES: (about.preset, about.grades),
+                DECISIONS: about.cutoff,
+                METRICS: about.cutoff,
             }
-            return str(id(self.comparison)) if key == FIX else repr(decisions.get(key))
+            return repr(made_of.get(key))
         result = self.of(work)
         # Results are compared by identity, choices by value.
         return str(id(result)) if work in ("comparison", "learning") else repr(result)
@@ -137,46 +138,32 @@ class PageResults:
 
 def results_of_pages(settings: Settings) -> PageResults:
     """Look up the latest results and choices of the pages Recalibrate, Learning curve, Compare models, Slices and Decisions."""
-    comparison = _latest(recalibrate_comparison.PLACE, settings)
-    learning = _latest(recalibrate_learning_curve.PLACE, settings)
-    chosen = models_compared.usual_models(settings.entry)
+    entry, outcome = settings.entry, _latest(recalibrate_comparison.PLACE, settings)
+    chosen = models_compared.usual_models(entry)
     grades = decide_cutoff.chosen_grade_column()
-    return PageResults(
-        comparison if isinstance(comparison, Comparison) else None,
-        learning if isinstance(learning, LearningCurve) else None,
-        chosen if len(chosen.models) > 1 else None,
-        diagnose_groups.last_slices_asked(settings),
-        cutoff=decide_cutoff.chosen_cutoff(),
-        grades=grades if grades in possible_grade_columns(settings.whole) else None,
-    )
-
-
-def _latest(place: str, settings: Settings) -> object:
-    """Return the latest result of a page if it is about these rows, else None."""
-    # The same rows apart from the split, as some splits fit and others judge.
-    job = jobs.latest(place, replace(settings, split=None).rows_key)
-    result = None if job is None or job.running else job.result
-    return getattr(result, "comparison", result)
-
-
-def subject(settings: Settings, inputs: PageResults) -> Subject:
-    """Return the subject of the report."""
-    entry = settings.entry
     several = len(entry.loaded.models) > 1
-    return Subject(
+    subject = Subject(
         settings.sample,
         title=f"{entry.title}, {settings.model}" if several else entry.title,
         origin=Origin.of(entry.loaded, entry.options),
-        comparison=inputs.comparison,
-        learning=inputs.learning,
-        slices=None
-        if inputs.question is None
-        else diagnose_groups.measure_slices(settings, inputs.question),
-        preset=inputs.preset,
-        cutoff=inputs.cutoff,
-        grades=inputs.grades,
+        comparison=outcome and outcome.comparison,
+        learning=_latest(recalibrate_learning_curve.PLACE, settings),
+        cutoff=decide_cutoff.chosen_cutoff(),
+        grades=grades if grades in possible_grade_columns(settings.whole) else None,
         whole=settings.whole,
     )
+    return PageResults(
+        subject,
+        chosen if len(chosen.models) > 1 else None,
+        diagnose_groups.last_slices_asked(settings),
+    )
+
+
+def _latest(place: str, settings: Settings) -> Any:
+    """Return the latest result of a page if it is about these rows, else None."""
+    # The same rows apart from the split, as some splits fit and others judge.
+    job = jobs.latest(place, replace(settings, split=None).rows_key)
+    return None if job is None or job.running else job.result
 
 
 def _sections(settings: Settings, inputs: PageResults) -> tuple[tuple[str, ...], Preset | None]:
@@ -188,7 +175,7 @@ def _sections(settings: Settings, inputs: PageResults) -> tuple[tuple[str, ...],
             return bool(settings.whole.groups)
         return work is None or inputs.of(work) is not None
 
-    applicable = _applicable(settings, inputs.grades)
+    applicable = _applicable(settings, inputs.subject.grades)
     applicable[OVER_TIME] = settings.whole.times is not None
     offered = {
         s.key: s
@@ -200,7 +187,9 @@ def _sections(settings: Settings, inputs: PageResults) -> tuple[tuple[str, ...],
         st.session_state["sections"] = keys_of(str(st.session_state.get("preset")))
 
     def keys_of(named: str) -> list[str]:
-        about = Subject(settings.sample, cutoff=inputs.cutoff) if named == "default" else None
+        about = (
+            Subject(settings.sample, cutoff=inputs.subject.cutoff) if named == "default" else None
+        )
         keys = preset_sections("full" if named == "all" else named, about)
         return [key for key in keys if key in offered]
 
@@ -236,7 +225,7 @@ def _sections(settings: Settings, inputs: PageResults) -> tuple[tuple[str, ...],
         st.caption(f"For more sections: {'; '.join(missing)}.")
     if preset in PRESETS:
         try:
-            preset_sections(preset, Subject(settings.sample, grades=inputs.grades))
+            preset_sections(preset, Subject(settings.sample, grades=inputs.subject.grades))
         except OptionError as reason:
             st.info(md(str(reason), 1_000), icon=":material/info:")
     keys = tuple(key for key in offered if key in (chosen or ()))
@@ -300,45 +289,34 @@ def _own_words(settings: Settings) -> tuple[str, str, str, str]:
     return title or "", author or "", notes or "", "" if date is None else str(date)
 
 
-#: Requested sections, each with the identity of what it was made of.
-MadeSections = frozenset[tuple[str, str]]
-
-
-def _with_sections(part: Part, keys: Sequence[str]) -> Part:
-    return replace(
-        part,
-        sections=tuple(w for w in part.sections if w.section.key in keys),
-        shared=tuple(w for w in part.shared if w.section.key in keys),
-    )
-
-
 def _work(
-    settings: Settings, inputs: PageResults, keys: tuple[str, ...]
-) -> Callable[[Job], tuple[Part, MadeSections]]:
-    report_subject = subject(settings, inputs)
-    aligned = None
+    settings: Settings, inputs: PageResults, keys: tuple[str, ...], made: set[tuple[str, str]]
+) -> Callable[[Job], tuple[Part, set[tuple[str, str]]]]:
+    subject, aligned = inputs.subject, None
+    if inputs.question is not None:
+        slices = diagnose_groups.measure_slices(settings, inputs.question)
+        subject = replace(subject, slices=slices)
     if inputs.chosen is not None and any(SECTIONS[key].shows_result == "models" for key in keys):
         job_of_page = jobs.find(
             models_compared.PLACE, models_compared.job_key(inputs.chosen, settings)
         )
         if job_of_page is not None and job_of_page.state == "finished":
-            report_subject = replace(report_subject, models=job_of_page.result)
+            subject = replace(subject, models=job_of_page.result)
         else:
             with suppress(CalvizError):  # models of other rows: the page Compare models says why
                 aligned = models_compared.alignment(inputs.chosen, settings.split)
 
-    made_sections = frozenset((key, inputs.identity(key)) for key in keys)
-
-    def work(job: Job) -> tuple[Part, MadeSections]:
-        def progress(title: str, done: int, total: int) -> None:
-            job.progress(done, total, title)
-
-        full_subject = report_subject
+    def work(job: Job) -> tuple[Part, set[tuple[str, str]]]:
+        about = subject
         if aligned is not None:
-            full_subject = replace(
-                report_subject, models=models_compared.compare(job, aligned, settings)
-            )
-        return make_part(full_subject, sections=keys, progress=progress), made_sections
+            models = models_compared.compare(job, aligned, settings)
+            about = replace(subject, models=models)
+        part = make_part(
+            about,
+            sections=keys,
+            progress=lambda title, done, total: job.progress(done, total, title),
+        )
+        return part, made
 
     return work
 

@@ -9,11 +9,13 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
-from typing import Any, Literal, Protocol
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Any, Literal, NamedTuple
 
 import streamlit as st
 from streamlit import runtime
+from streamlit.runtime import Runtime
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 from streamlit.runtime.state.safe_session_state import SafeSessionState
 
@@ -44,6 +46,7 @@ class Step:
     words: str = ""
 
 
+@dataclass(eq=False)
 class Job:
     """Work in a thread of its own. The work receives the job, reports its progress to it, and returns the result.
 
@@ -62,31 +65,35 @@ class Job:
         Whether nobody waits for the result any more.
     owner : str
         Owner of the job, a session; owners take turns in the queue.
+
+    Attributes
+    ----------
+    ahead : int
+        Jobs of this server that have to end before this one can start.
+    steps : dict of str to Step
+        The parts, by name.
     """
 
-    def __init__(
-        self,
-        key: tuple[str, ...],
-        title: str,
-        work: Work,
-        is_abandoned: Callable[[], bool] = lambda: False,
-        owner: str = "",
-    ) -> None:
-        self.key, self.title, self._owner = key, title, owner
-        self.state: JobState = "running"
-        self.result: Any = None
-        self.error = ""
-        self.done, self.total, self.words = 0, 0, ""
-        #: Jobs of this server that have to end before this one can start.
-        self.ahead = 0
-        self._steps: dict[str, Step] = {}
-        self._lock = threading.Lock()
+    key: tuple[str, ...]
+    title: str
+    work: Work
+    is_abandoned: Callable[[], bool] = lambda: False
+    owner: str = ""
+    state: JobState = "running"
+    result: Any = None
+    error: str = ""
+    done: int = 0
+    total: int = 0
+    words: str = ""
+    ahead: int = 0
+    steps: dict[str, Step] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
         self._stop_request = threading.Event()
-        self._is_abandoned = is_abandoned
         self._started_at = time.monotonic()
         self._run_time: float | None = None
         # A daemon thread: a server that is shut down does not wait for it.
-        self._thread = threading.Thread(target=self._run, args=(work,), daemon=True)
+        self._thread = threading.Thread(target=self._run, daemon=True)
 
     def progress(self, done: int, total: int, words: str = "") -> None:
         """Report the progress."""
@@ -94,12 +101,11 @@ class Job:
 
     def step(self, name: str, state: StepState, words: str = "") -> None:
         """Set the state of a part; parts are shown in the order in which they are first named."""
-        with self._lock:
-            self._steps[name] = Step(state, words)
+        self.steps[name] = Step(state, words)
 
     def stopping(self) -> bool:
         """Whether the job should end."""
-        return self._stop_request.is_set() or self._is_abandoned()
+        return self._stop_request.is_set() or self.is_abandoned()
 
     @property
     def running(self) -> bool:
@@ -116,12 +122,6 @@ class Job:
         """Run time so far, or in total once the job has ended."""
         return time.monotonic() - self._started_at if self._run_time is None else self._run_time
 
-    @property
-    def steps(self) -> dict[str, Step]:
-        """The parts, by name."""
-        with self._lock:
-            return dict(self._steps)
-
     def start(self) -> None:
         """Start the job."""
         self._thread.start()
@@ -134,13 +134,13 @@ class Job:
         """Wait until the job has ended."""
         self._thread.join(seconds)
 
-    def _run(self, work: Work) -> None:
+    def _run(self) -> None:
         state: JobState = "finished"
         try:
-            with JOB_QUEUE.place(self._owner, stopping=self.stopping, report_ahead=self._set_ahead):
+            with JOB_QUEUE.place(self.owner, stopping=self.stopping, report_ahead=self._set_ahead):
                 self._started_at = time.monotonic()
                 with watching(self._check):
-                    self.result = work(self)
+                    self.result = self.work(self)
             state = "stopped" if self._stop_request.is_set() else "finished"
         except Stopped:
             state = "stopped"
@@ -408,27 +408,11 @@ class StateWords:
 WorkState = Literal["idle", "running", "stopped", "failed", "finished"]
 
 
-@dataclass(frozen=True)
-class WorkStatus:
-    """The state of the work, and its result.
-
-    Attributes
-    ----------
-    state : {"idle", "running", "stopped", "failed", "finished"}
-    result : object
-        None if there is none (yet); stopped work may have one.
-    """
+class WorkStatus(NamedTuple):
+    """The state of the work, and its result: None if there is none (yet); stopped work may have one."""
 
     state: WorkState
     result: Any = None
-
-    @classmethod
-    def of(cls, job: Job | None) -> WorkStatus:
-        """Return the state of a job; None is one that was not started."""
-        if job is None:
-            return cls("idle")
-        state = job.state
-        return cls(state, None if state == "running" else job.result)
 
 
 def draw_long_work(
@@ -460,8 +444,9 @@ def draw_long_work(
     is_out_of_date = job is None
     if job is None and work.about:
         job = latest(work.place, work.about)
-    status = WorkStatus.of(job)  # once: a job may end at any time
-    running = status.state == "running"
+    state = "idle" if job is None else job.state  # once: a job may end at any time
+    running = state == "running"
+    status = WorkStatus(state, None if job is None or running else job.result)
     if button.always:
         _button(work, button, disabled=running and not is_out_of_date)
     if job is None:
@@ -535,7 +520,7 @@ def _watch(job: Job) -> None:
             st.caption(waiting_words(job.ahead))
             return
         st.progress(job.done / job.total if job.total else 0.0)
-        for name, step in job.steps.items():
+        for name, step in dict(job.steps).items():
             words = f" · {md(step.words, 300)}" if step.words else ""
             colour = ":gray[{}]" if step.state == "waiting" else "{}"
             st.markdown(colour.format(f"{_ICONS[step.state]} {md(name)}{words}"))
@@ -562,13 +547,6 @@ RESUMABLE_FOR = 150.0
 SESSIONS_CHECK_EVERY = 15.0
 
 
-class Clearable(Protocol):
-    """Anything that can be emptied."""
-
-    def clear(self) -> None:
-        """Empty it."""
-
-
 class EndedSessions:
     """Empties what belongs to sessions that have been disconnected for too long.
 
@@ -584,11 +562,11 @@ class EndedSessions:
     def __init__(self, is_connected: Callable[[str], bool]) -> None:
         self._is_connected = is_connected
         self._lock = threading.Lock()
-        self._contents: dict[str, tuple[Clearable, ...]] = {}
+        self._contents: dict[str, tuple[Any, ...]] = {}
         self._away_since: dict[str, float] = {}
 
-    def remember(self, session: str, *contents: Clearable) -> None:
-        """Register what a session holds; a later call replaces an earlier one."""
+    def remember(self, session: str, *contents: Any) -> None:
+        """Register what a session holds, each with a method `clear`; a later call replaces an earlier one."""
         with self._lock:
             self._contents[session] = contents
             self._away_since.pop(session, None)
@@ -625,22 +603,19 @@ def return_free_memory() -> None:
         ctypes.CDLL(None).malloc_trim(0)
 
 
-_lock = threading.Lock()
-_of_this_server: EndedSessions | None = None
+@cache
+def _of_this_server() -> EndedSessions:
+    sessions = EndedSessions(runtime.get_instance().is_active_session)
+    sessions.start_releasing()
+    return sessions
 
 
-def empty_when_session_ends(*contents: Clearable) -> None:
+def empty_when_session_ends(*contents: Any) -> None:
     """Register what this session holds; it is emptied together with the session's state. Does nothing outside a server."""
-    global _of_this_server
     context = get_script_run_ctx()
-    server = runtime.get_instance() if runtime.exists() else None
-    if context is None or not isinstance(server, runtime.Runtime):
-        return
-    with _lock:
-        if _of_this_server is None:
-            _of_this_server = EndedSessions(server.is_active_session)
-            _of_this_server.start_releasing()
-    _of_this_server.remember(context.session_id, *contents, _SessionContents(context.session_state))
+    if context is not None and runtime.exists() and type(runtime.get_instance()) is Runtime:
+        state = _SessionContents(context.session_state)
+        _of_this_server().remember(context.session_id, *contents, state)
 
 
 @dataclass(frozen=True)

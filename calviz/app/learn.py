@@ -20,7 +20,6 @@ from calviz.report.reference import (
     LIMITS,
     QUESTIONS,
     SOURCES,
-    EntryKind,
     LearnEntry,
     entries,
     sources_in,
@@ -80,13 +79,6 @@ def _figures() -> tuple[Reliability, ...]:
     return tuple(figures)
 
 
-_KINDS: dict[EntryKind, str] = {
-    "metric": "Metric",
-    "recalibrator": "Recalibrator",
-    "finding": "Finding",
-}
-
-
 def draw_entries() -> None:
     """Draw a searchable list of all entries, and the chosen one."""
     by_key = {e.key: e for e in entries()}
@@ -96,7 +88,7 @@ def draw_entries() -> None:
         "Look up a metric, a recalibrator or a finding",
         tuple(by_key),
         index=None,
-        format_func=lambda key: _name(by_key[key]),
+        format_func=lambda key: shorten(f"{by_key[key].title} · {by_key[key].kind} · {key}", 120),
         placeholder="Type a name, such as ECE, temperature or CAL003",
         key=ENTRY_PARAMETER,
         filter_mode="contains",
@@ -107,10 +99,6 @@ def draw_entries() -> None:
         _card(by_key[chosen])
     elif ENTRY_PARAMETER in st.query_params:
         del st.query_params[ENTRY_PARAMETER]
-
-
-def _name(e: LearnEntry) -> str:
-    return shorten(f"{e.title} · {_KINDS[e.kind].lower()} · {e.key}", 120)
 
 
 def _card(e: LearnEntry) -> None:
@@ -129,30 +117,9 @@ def _card(e: LearnEntry) -> None:
         for source in sources_in(e.reference):
             st.caption(md(SOURCES[source], 500))
         source_words = f" Source: {md(e.reference, 300)}." if e.reference else ""
-        st.caption(f"{_KINDS[e.kind]}, on the command line and in JSON `{e.key}`.{source_words}")
-
-
-def draw_questions() -> None:
-    """Draw which metric answers which question."""
-    for question in QUESTIONS:
-        names = ", ".join(f"[{md(METRICS[k].label)}]({entry_address(k)})" for k in question.metrics)
-        st.markdown(f"**{md(question.text)}** {names}  \n{md(question.advice, 1_000)}")
-
-
-def draw_glossary() -> None:
-    """Draw all words in alphabetical order."""
-    for word in sorted(GLOSSARY, key=str.lower):
-        st.markdown(f"**{md(word)}.** {md(GLOSSARY[word], 1_000)}")
-
-
-def draw_limits() -> None:
-    """Draw what no metric here can say."""
-    st.markdown("\n".join(f"- {md(limit, 500)}" for limit in LIMITS))
-
-
-def draw_references() -> None:
-    """Draw the list of publications."""
-    st.markdown("\n".join(f"- {md(full, 500)}" for full in SOURCES.values()))
+        st.caption(
+            f"{e.kind.capitalize()}, on the command line and in JSON `{e.key}`.{source_words}"
+        )
 
 
 def draw_page() -> None:
@@ -165,10 +132,15 @@ def draw_page() -> None:
             ["Which number when", "Glossary", "Limits", "References"]
         )
         with when:
-            draw_questions()
+            for question in QUESTIONS:
+                names = ", ".join(
+                    f"[{md(METRICS[k].label)}]({entry_address(k)})" for k in question.metrics
+                )
+                st.markdown(f"**{md(question.text)}** {names}  \n{md(question.advice, 1_000)}")
         with words:
-            draw_glossary()
+            for word in sorted(GLOSSARY, key=str.lower):
+                st.markdown(f"**{md(word)}.** {md(GLOSSARY[word], 1_000)}")
         with limits:
-            draw_limits()
+            st.markdown("\n".join(f"- {md(limit, 500)}" for limit in LIMITS))
         with references:
-            draw_references()
+            st.markdown("\n".join(f"- {md(full, 500)}" for full in SOURCES.values()))

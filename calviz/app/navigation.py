@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import atexit
 import fcntl
 import importlib
 import logging
@@ -12,13 +11,13 @@ import shutil
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+import webbrowser
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 import streamlit as st
-from streamlit import runtime
 from streamlit.navigation.page import Page
 
 from calviz.app.session import Settings, current, md
@@ -26,6 +25,7 @@ from calviz.core.errors import CalvizError, NotAvailable
 from calviz.core.limits import FULL
 from calviz.core.registry import homes
 from calviz.core.words import full_sentence, keep_units_together
+from calviz.data.reading import project_root
 
 
 @dataclass(frozen=True)
@@ -38,15 +38,12 @@ class PageSpec:
         Its path in the address.
     title : str
         The words on its tab.
-    question : str
-        The question that it answers.
     letter : str
         Keyboard shortcut: the key that opens it when pressed after g.
     """
 
     key: str
     title: str
-    question: str
     letter: str
 
 
@@ -68,9 +65,9 @@ class Room:
     tabs: tuple[PageSpec, ...]
 
     @property
-    def file(self) -> str:
-        """The script, relative to `app.py`."""
-        return f"pages/{self.key}.py"
+    def file(self) -> Path:
+        """The script."""
+        return project_root() / "pages" / f"{self.key}.py"
 
 
 #: In the order of the navigation; entries and tabs carry the terms of the field.
@@ -79,19 +76,19 @@ ROOMS = (
         "overview",
         "Overview",
         ":material/speed:",
-        (PageSpec("overview", "Overview", "Can I trust these probabilities?", "o"),),
+        (PageSpec("overview", "Overview", "o"),),
     ),
     Room(
         "diagnose",
         "Diagnose",
         ":material/location_searching:",
         (
-            PageSpec("reliability", "Reliability", "Where is it off?", "r"),
-            PageSpec("cumulative", "Cumulative (KS)", "Binning aside, how far?", "k"),
-            PageSpec("classwise", "Classes (MCS)", "Which classes?", "c"),
-            PageSpec("slices", "Groups", "For whom is it wrong?", "s"),
-            PageSpec("over_time", "Time", "Does it stay right?", "t"),
-            PageSpec("metrics", "All metrics", "What are all the numbers?", "m"),
+            PageSpec("reliability", "Reliability", "r"),
+            PageSpec("cumulative", "Cumulative (KS)", "k"),
+            PageSpec("classwise", "Classes (MCS)", "c"),
+            PageSpec("slices", "Groups", "s"),
+            PageSpec("over_time", "Time", "t"),
+            PageSpec("metrics", "All metrics", "m"),
         ),
     ),
     Room(
@@ -99,9 +96,9 @@ ROOMS = (
         "Recalibrate",
         ":material/tune:",
         (
-            PageSpec("recalibrate", "Methods", "What fixes it?", "f"),
-            PageSpec("learning_curve", "How many labels?", "How many labels do I need?", "u"),
-            PageSpec("arena", "Which wins elsewhere?", "Which recalibrator wins?", "a"),
+            PageSpec("recalibrate", "Methods", "f"),
+            PageSpec("learning_curve", "How many labels?", "u"),
+            PageSpec("arena", "Which wins elsewhere?", "a"),
         ),
     ),
     Room(
@@ -109,32 +106,32 @@ ROOMS = (
         "Decide",
         ":material/alt_route:",
         (
-            PageSpec("risk_coverage", "Risk-coverage", "May I let it decide, and when?", "q"),
-            PageSpec("decisions", "Costs", "Is acting on it worth it?", "i"),
-            PageSpec("prediction_sets", "Prediction sets", "Which classes are plausible?", "n"),
-            PageSpec("grades", "Grades", "Do the grades hold what they say?", "w"),
+            PageSpec("risk_coverage", "Risk-coverage", "q"),
+            PageSpec("decisions", "Costs", "i"),
+            PageSpec("prediction_sets", "Prediction sets", "n"),
+            PageSpec("grades", "Grades", "w"),
         ),
     ),
     Room(
         "compare_models",
         "Compare models",
         ":material/balance:",
-        (PageSpec("compare_models", "Compare models", "Which model?", "b"),),
+        (PageSpec("compare_models", "Compare models", "b"),),
     ),
     Room(
         "report",
         "Report",
         ":material/ios_share:",
         (
-            PageSpec("report", "Report", "What do I put on file?", "h"),
-            PageSpec("figures", "Figures for print", "What do I print?", "p"),
+            PageSpec("report", "Report", "h"),
+            PageSpec("figures", "Figures for print", "p"),
         ),
     ),
 )
 #: Panels that belong to no room: behind the file's name, and behind the help.
 PANELS = (
-    PageSpec("data", "Data", "Did it read my file right?", "d"),
-    PageSpec("learn", "Learn", "What does this mean?", "l"),
+    PageSpec("data", "Data", "d"),
+    PageSpec("learn", "Learn", "l"),
 )
 PAGES = (*(tab for room in ROOMS for tab in room.tabs), *PANELS)
 PAGES_BY_KEY = {page.key: page for page in PAGES}
@@ -283,38 +280,16 @@ def open_tab(tabs: Mapping[str, Callable[[Settings], None]]) -> None:
         tabs[here()](current())
 
 
-# ---- First requests and errors
+# ---- Scripts and errors
 
-_FRAME, _ERROR = "calviz.frame", ":material/error:"
+_ERROR = ":material/error:"
 _LOG = logging.getLogger("calviz.app")
-#: Whether this server has seen the navigation.
-_declared = False
 
 
-def enter(*, frame: bool = False) -> None:
-    """Make sure that the page runs inside `app.py`; the first statement of every script.
-
-    Parameters
-    ----------
-    frame : bool
-        Whether the script is `app.py`.
-
-    Notes
-    -----
-    Until a fresh server has seen ``st.navigation``, streamlit treats `pages/` as the older kind of
-    multi-page app and runs only the script that the address names. Declaring the navigation ends
-    that for the whole server; the next run goes through `app.py`, keeps address and query,
-    and gives every widget its final identity. Later visitors need only one run.
-    """
-    global _declared
-    use_own_folder()
-    if frame and _declared:
-        st.session_state[_FRAME] = True
-    if _FRAME not in st.session_state:
-        st.session_state[_FRAME] = True
-        configure_page()
+def enter() -> None:
+    """Start through the frame if a page is run alone, as by `AppTest.switch_page`; the first statement of every page."""
+    if _HERE not in st.session_state:
         draw_navigation({})
-        _declared = True
         st.rerun()
 
 
@@ -347,34 +322,41 @@ def boundary() -> Iterator[None]:
         )
 
 
-# ---- Temporary folder
+# ---- The server
 
 PREFIX = "calviz-server-"
 LOCK = "in-use"
 #: Seconds for which a new folder may not have its lock yet.
 YOUNG_FOR = 60.0
 
-_folder_lock = threading.Lock()
-_folder: Path | None = None
+
+@asynccontextmanager
+async def serving(app: object) -> AsyncIterator[None]:
+    """What lasts as long as the server: its temporary folder, and the thread that imports; opens a browser if that is wanted."""
+    with own_folder(Path(tempfile.gettempdir())) as folder:
+        tempfile.tempdir = str(folder)
+        threads = (
+            [_import_when_idle]
+            if st.get_option("server.headless")
+            else [_import_when_idle, _open_browser]
+        )
+        for work in threads:
+            threading.Thread(target=work, daemon=True).start()
+        yield
 
 
-def use_own_folder() -> None:
-    """Use the server's own temporary folder from now on; does nothing outside a server or when called again.
+def _open_browser() -> None:
+    host, port = st.get_option("server.address"), st.get_option("server.port")
+    host = "localhost" if host in (None, "0.0.0.0", "::") else f"[{host}]" if ":" in host else host
+    webbrowser.open(f"http://{host}:{port}")
 
-    It is the only folder that this server writes to, uploads included. It is removed when the server ends, and by the next
-    server if this one was killed.
+
+@contextmanager
+def own_folder(base: Path) -> Iterator[Path]:
+    """Create a folder that only this user may enter, removed at the end; leftovers of servers that were killed are removed first.
+
+    A server writes nowhere else, uploads included.
     """
-    global _folder
-    if not runtime.exists() or not isinstance(runtime.get_instance(), runtime.Runtime):
-        return
-    with _folder_lock:
-        if _folder is None:
-            _folder = make_folder(Path(tempfile.gettempdir()))
-            tempfile.tempdir = str(_folder)
-
-
-def make_folder(base: Path) -> Path:
-    """Create a folder that only this user may enter, removed when the process ends; leftovers are removed first."""
     remove_leftovers(base)
     folder = Path(tempfile.mkdtemp(prefix=PREFIX, dir=base))
     # The lock is held until the process ends, however it ends. It gets its name once it is held, since
@@ -383,8 +365,10 @@ def make_folder(base: Path) -> Path:
     lock = os.open(unnamed, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
     fcntl.flock(lock, fcntl.LOCK_EX)
     unnamed.rename(folder / LOCK)
-    atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    return folder
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def remove_leftovers(base: Path) -> None:
@@ -414,12 +398,11 @@ def _in_use(folder: Path, status: os.stat_result) -> bool:
 
 # ---- Early imports
 
-#: The package of the pages, and modules that they import only when they are drawn. Modules that register entries are added.
-_PAGE_MODULES = "calviz.app"
+#: Modules that pages import only when they are drawn. The pages' own, and those that register entries, are added.
 _WHEN_DRAWN = ("scipy.stats", "sklearn.base", "polars", "pandas.io.formats.style")
 #: Upper limit, in seconds, of the wait for a running page.
 _LONGEST_WAIT = 10.0
-_started, _idle = threading.Event(), threading.Event()
+_idle = threading.Event()
 
 
 def pause_imports() -> None:
@@ -428,23 +411,17 @@ def pause_imports() -> None:
 
 
 def resume_imports() -> None:
-    """Continue after a page is drawn; the first call on a server starts the thread. Does nothing outside a server.
+    """Continue after a page is drawn."""
+    _idle.set()
+
+
+def _import_when_idle() -> None:
+    """Import what other pages need once the first page is drawn.
 
     Importing scikit-learn, the recalibrators and polars takes more than a second, which the first visitor of each page would
     otherwise wait for.
     """
-    _idle.set()
-    # A process started by a worker runs the page without a server.
-    if _started.is_set() or not runtime.exists():
-        return
-    # Tests replace the runtime by a stand-in that `isinstance` would accept.
-    if type(runtime.get_instance()) is not runtime.Runtime:
-        return
-    _started.set()
-    threading.Thread(target=_import_when_idle, daemon=True, name="calviz-imports").start()
-
-
-def _import_when_idle() -> None:
+    _idle.wait()
     import_all(lambda: _idle.wait(_LONGEST_WAIT))
 
 
@@ -465,7 +442,7 @@ def import_all(wait: Callable[[], object] = lambda: None) -> None:
 def module_names() -> Iterator[str]:
     """Yield the names of the pages' modules and of the modules that register entries."""
     yield from _WHEN_DRAWN
-    for package in (_PAGE_MODULES, *homes()):
+    for package in ("calviz.app", *homes()):
         imported = importlib.import_module(package)
         for module in pkgutil.walk_packages(imported.__path__, f"{package}."):
             yield module.name

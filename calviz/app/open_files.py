@@ -9,8 +9,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
-from types import UnionType
-from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
+from typing import Any
 from uuid import uuid4
 
 import streamlit as st
@@ -129,7 +128,7 @@ def select(key: str) -> None:
 class UnreadableFile:
     """A file that could not be read, kept so that the user can say how to read it."""
 
-    name: str
+    title: str
     source: FileSource
     options: ReadingOptions
     message: str
@@ -241,10 +240,7 @@ def make_room(files: dict[str, OpenFile], keep: str) -> str | None:
     """
     closed: list[str] = []
     exceeded = None
-    while len(files) > 1:
-        limit = _exceeded_limit(files)
-        if limit is None:
-            break
+    while len(files) > 1 and (limit := _exceeded_limit(files)) is not None:
         exceeded = limit
         oldest = next(key for key in files if key != keep)
         closed.append(files.pop(oldest).title)
@@ -262,18 +258,15 @@ def make_room(files: dict[str, OpenFile], keep: str) -> str | None:
 def _exceeded_limit(files: dict[str, OpenFile]) -> Limit | None:
     if len(files) > MAX_OPEN_FILES.value:
         return MAX_OPEN_FILES
-    return (
-        MAX_OPEN_BYTES if sum(map(bytes_of_file, files.values())) > MAX_OPEN_BYTES.value else None
-    )
+    size = sum(map(bytes_of_file, files.values()))
+    return MAX_OPEN_BYTES if size > MAX_OPEN_BYTES.value else None
 
 
 def bytes_of_file(entry: OpenFile) -> int:
     """Bytes of a file and of the arrays that were read from it."""
     source = entry.source
-    if isinstance(source, tuple):
-        source_bytes = sum(len(content) for _, content in source)
-    else:
-        source_bytes = len(source) if isinstance(source, bytes) else 0
+    contents = [content for _, content in source] if isinstance(source, tuple) else [source]
+    source_bytes = sum(len(content) for content in contents if isinstance(content, bytes))
     return source_bytes + sum(map(_array_bytes, entry.loaded.models.values()))
 
 
@@ -364,7 +357,9 @@ def follow_address(page: str) -> None:
 
 
 def _start_session(requested: str | None) -> None:
-    for path in _files_of_server():
+    # The server may be started with a file or folder of its machine: "calviz app FILE".
+    path = Path(os.environ.get(OPEN_VARIABLE, ""))
+    if path.name and path.exists():
         open_file(path.name, path)
     # Set last: a click while a large file is read ends this run, and the next one starts from the beginning.
     if _CURRENT not in st.session_state:
@@ -372,24 +367,17 @@ def _start_session(requested: str | None) -> None:
     if requested is None or requested in titles():
         if requested is not None:
             select(requested)
-            _read_as_address_says(requested)
+            # Only now is it known that the address means this file, and says how it is read.
+            _read_as(decode_options(st.query_params.get(READING, "")))
         return
     st.session_state[_WAITING_LINK] = WaitingLink(requested, st.query_params.to_dict())
 
 
-def _read_as_address_says(key: str) -> None:
-    """Read a file of the server again if the address says how; only now is it known that the address means this file."""
-    entry, options = files().get(key), decode_options(st.query_params.get(READING, ""))
-    if entry is None or entry.source is None:
-        return
-    if encode_options(options) != encode_options(entry.options):
+def _read_as(options: ReadingOptions) -> None:
+    """Read the current file again if it was read in another way; sample sets are read in one."""
+    entry = current()
+    if entry.source is not None and options != entry.options:
         open_file(entry.title, entry.source, options)
-
-
-def _files_of_server() -> list[Path]:
-    # The server may be started with a file or folder of its machine: "calviz app FILE".
-    path = os.environ.get(OPEN_VARIABLE, "")
-    return [Path(path)] if path and Path(path).exists() else []
 
 
 def waiting_link() -> WaitingLink | None:
@@ -464,45 +452,28 @@ def take_requests() -> dict[str, str]:
 
 def encode_options(options: ReadingOptions) -> str:
     """Encode reading options in one line for the address; "" if everything is recognised."""
-    defaults = ReadingOptions()
-    changed = {
-        option.name: getattr(options, option.name)
-        for option in fields(options)
-        if getattr(options, option.name) != getattr(defaults, option.name)
-    }
+    usual = vars(ReadingOptions())
+    changed = {name: value for name, value in vars(options).items() if value != usual[name]}
     return json.dumps(changed, ensure_ascii=False, separators=(",", ":")) if changed else ""
 
 
 def decode_options(text: str) -> ReadingOptions:
     """Decode reading options from an address; invalid ones are ignored."""
     try:
-        values = json.loads(text) if text else {}
+        values = json.loads(text or "{}")
     except ValueError:
-        return ReadingOptions()
+        values = None
     options = ReadingOptions()
-    if not isinstance(values, dict):
-        return options
-    for name, hint in get_type_hints(ReadingOptions).items():
-        value: Any = values.get(name)
-        if isinstance(value, list) and all(isinstance(v, str) for v in value):
-            value = tuple(value)
-        if value is None or not _fits(value, hint):
-            continue
-        with suppress(OptionError):
-            setting: dict[str, Any] = {name: value}
-            options = replace(options, **setting)
+    for option in fields(options) if isinstance(values, dict) else ():
+        kind = list if "tuple" in str(option.type) else int if option.name == "label_base" else str
+        value: Any = values.get(option.name)
+        parts = value if kind is list else ()
+        # By type, as True is an int.
+        if type(value) is kind and all(isinstance(part, str) for part in parts):
+            with suppress(OptionError):
+                setting: dict[str, Any] = {option.name: value}
+                options = replace(options, **setting)
     return options
-
-
-def _fits(value: object, hint: Any) -> bool:
-    """Whether a value is of the type of an option: a text, a choice, a tuple, or a union of these."""
-    kind = get_origin(hint) or hint
-    if kind in (Union, UnionType):
-        return any(_fits(value, part) for part in get_args(hint))
-    if kind is Literal:
-        # By type as well, as True equals 1.
-        return any(type(value) is type(choice) and value == choice for choice in get_args(hint))
-    return isinstance(value, kind)
 
 
 #: The separator, which needs no percent-encoding in a link; then the escapes within a part.
@@ -649,11 +620,8 @@ def open_view(view: SavedView) -> None:
         return
     select(view.key)
     st.session_state.pop(_WAITING_LINK, None)
-    options = decode_options((view.settings.get(READING) or ("",))[-1])
-    entry = current()
-    if entry.source is not None and encode_options(entry.options) != encode_options(options):
-        open_file(entry.title, entry.source, options)
-    if entry.loaded.digest != view.digest:
+    _read_as(decode_options((view.settings.get(READING) or ("",))[-1]))
+    if current().loaded.digest != view.digest:
         queue_note(
             "The sample data have changed since this view was saved: its numbers may differ."
         )

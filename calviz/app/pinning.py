@@ -15,15 +15,15 @@ from calviz.core.entry_specs import RECALIBRATORS
 from calviz.core.errors import CalvizError
 from calviz.core.events import DEFAULT_BINS, Reduction, Scheme
 from calviz.core.words import full_sentence, shorten
-from calviz.figures.marks import Overlay, ReliabilityOverlay
+from calviz.figures.marks import Overlay
+from calviz.figures.reliability import Reliability, ReliabilityOverlay
 from calviz.sample.metric_results import MetricResult
 from calviz.sample.sample import Sample, rows_where, where_words
 from calviz.verdicts import analysis
 
 #: The name in the address, and its value if everything is at its default.
 PINNED, _DEFAULTS = "pinned", "-"
-_PIN, _PINNED_FOR, _END_REASON = "calviz.pinned", "calviz.pinned.of", "calviz.pinned.end_reason"
-_ALL = ""
+_STATE = "calviz.pinned"
 
 
 @dataclass(frozen=True)
@@ -91,7 +91,7 @@ def pin_for(settings: Settings, method: str) -> Pin:
         reduction="" if reduction == Reduction.default(data) else reduction.key,
         bins="" if settings.bins == DEFAULT_BINS else str(settings.bins),
         scheme="" if settings.scheme == "equal-width" else settings.scheme,
-        map="" if method == session.NOT_RECALIBRATED else method,
+        map="" if method == NOT_RECALIBRATED else method,
         where=tuple(text for pair in settings.where for text in pair),
     )
 
@@ -114,6 +114,25 @@ class Pinned:
     settings: Settings
     method: str
 
+    @property
+    def sample(self) -> Sample:
+        """The rows, after the map if there is one; raises a CalvizError if it cannot be fitted."""
+        if self.method == NOT_RECALIBRATED:
+            return self.settings.sample
+        # Imported here: most pages are shown without a map, and the modules that fit one take a second to import.
+        from calviz.app import before_after
+
+        return before_after.sample_after(self.settings, self.method)
+
+
+@dataclass(frozen=True)
+class _PinState:
+    """What is pinned in a session, the data that it is pinned for, and why the last pin is gone."""
+
+    pin: Pin | None = None
+    pinned_for: str = ""
+    end_reason: str = ""
+
 
 def _resolved(pin: Pin, entry: OpenFile) -> Pinned:
     """Return the settings of a pin; raise CalvizError, ValueError or KeyError if they do not fit the data."""
@@ -122,7 +141,7 @@ def _resolved(pin: Pin, entry: OpenFile) -> Pinned:
         raise KeyError(f"there is no model '{shorten(model, 30)}'")
     data = entry.loaded.models[model]
     split = pin.split
-    if split == _ALL:
+    if split == "":
         split = _usual_split(entry) if data.splits is not None else None
     if split is not None and split not in data.split_names:
         raise KeyError(f"there is no split '{shorten(split, 30)}'")
@@ -137,66 +156,51 @@ def _resolved(pin: Pin, entry: OpenFile) -> Pinned:
     if pin.map:
         RECALIBRATORS[pin.map]
     settings = Settings(entry, model, split, reduction, bins, scheme, where)
-    return Pinned(settings, pin.map or session.NOT_RECALIBRATED)
+    return Pinned(settings, pin.map or NOT_RECALIBRATED)
 
 
 def current(now: Settings) -> Pinned | None:
     """Return what is pinned, for the current data; None if nothing is."""
-    pin: Pin | None = st.session_state.get(_PIN)
-    return None if pin is None else _resolved(pin, now.entry)
+    state: _PinState = st.session_state.get(_STATE, _PinState())
+    return None if state.pin is None else _resolved(state.pin, now.entry)
 
 
 def pin_this(now: Settings) -> None:
     """Pin the current settings, with the map that was chosen on a page; for callbacks."""
-    method = st.session_state.get(session.METHOD_KEY, session.NOT_RECALIBRATED)
-    st.session_state[_PIN] = pin_for(now, method or session.NOT_RECALIBRATED)
-    st.session_state[_PINNED_FOR] = now.entry.key
-    st.session_state.pop(_END_REASON, None)
-
-
-def set_pin(pin: Pin | None) -> None:
-    """Pin something, or nothing."""
-    st.session_state[_PIN] = pin
-    st.session_state.pop(_PINNED_FOR, None)
-    st.session_state.pop(_END_REASON, None)
+    method = st.session_state.get(session.METHOD_KEY) or NOT_RECALIBRATED
+    st.session_state[_STATE] = _PinState(pin_for(now, method), now.entry.key)
 
 
 def unpin() -> None:
     """Remove the pin; for callbacks."""
-    set_pin(None)
-
-
-def end_reason() -> str | None:
-    """Return a sentence that says why the pinned state is gone, until something is pinned."""
-    reason: str | None = st.session_state.get(_END_REASON)
-    return reason
+    st.session_state[_STATE] = _PinState()
 
 
 def sync_with_address(now: Settings) -> None:
     """Follow the address at the start, drop a pin that does not fit the data, and write the address."""
-    if _PIN not in st.session_state or open_files.is_history_step():
-        set_pin(decode_pin(st.query_params[PINNED]) if PINNED in st.query_params else None)
-    pin: Pin | None = st.session_state[_PIN]
-    if pin is not None:
-        pinned_for = st.session_state.get(_PINNED_FOR, now.entry.key)
+    state: _PinState | None = st.session_state.get(_STATE)
+    if state is None or open_files.is_history_step():
+        state = _PinState(
+            decode_pin(st.query_params[PINNED]) if PINNED in st.query_params else None
+        )
+    if state.pin is not None:
         try:
-            if pinned_for != now.entry.key:
+            if state.pinned_for not in ("", now.entry.key):
                 raise KeyError("another data set is shown")
-            _resolved(pin, now.entry)
-            st.session_state[_PINNED_FOR] = pinned_for
+            _resolved(state.pin, now.entry)
+            state = replace(state, pinned_for=now.entry.key)
         except (CalvizError, ValueError, KeyError) as reason:
             message = reason.args[0] if isinstance(reason, KeyError) else reason
-            set_pin(None)
-            st.session_state[_END_REASON] = full_sentence(f"The pinned state is gone: {message}")
-            pin = None
-    open_files.write_parameter(PINNED, None if pin is None else pin.link())
+            state = _PinState(end_reason=full_sentence(f"The pinned state is gone: {message}"))
+    st.session_state[_STATE] = state
+    open_files.write_parameter(PINNED, None if state.pin is None else state.pin.link())
 
 
 def draw_pinned(now: Settings) -> None:
     """Draw what is pinned as a chip that unpins it, or the button that pins the current state."""
     pinned = current(now)
     if pinned is None:
-        if reason := end_reason():
+        if reason := st.session_state[_STATE].end_reason:
             st.caption(f":material/info: {md(reason, 300)}", width="content")
         st.button(
             "Pin",
@@ -234,7 +238,7 @@ def difference_of(pinned: Pinned, now: Settings) -> str:
         parts.append(shorten(other.reduction.label, 30))
     if (other.bins, other.scheme) != (now.bins, now.scheme):
         parts.append(other.bins_words)
-    if pinned.method != session.NOT_RECALIBRATED:
+    if pinned.method != NOT_RECALIBRATED:
         parts.append(session.name_after(RECALIBRATORS[pinned.method].label))
     return ", ".join(parts)
 
@@ -246,42 +250,21 @@ REDUCTION_AND_BINS = ("reduction", "bins", "scheme")
 
 def points_overlay(now: Settings) -> tuple[ReliabilityOverlay, ...]:
     """Return the points to draw in a reliability diagram; none if the pinned state is the current one."""
-    pinned = current(now)
-    name = "" if pinned is None else difference_of(pinned, now)
-    if pinned is None or not name:
-        return ()
-    try:
-        if pinned.method != NOT_RECALIBRATED:
-            # Imported here: most pages are shown without a map, and the modules that fit one take a second to import.
-            from calviz.app import before_after
-
-            figure = before_after.recalibrated_diagrams(pinned.settings, pinned.method).after
-        else:
-            figure = session.reliability(pinned.settings)
-    except CalvizError:
-        return ()
-    return (figure.overlay(f"Pinned: {name}", "pinned"),)
+    pinned = overlay(now, lambda sample: sample.once(Reliability.compute, curves=()), as_now=())
+    return () if pinned is None else (pinned.content.overlay(pinned.name, "pinned"),)
 
 
 def values(now: Settings, keys: tuple[str, ...]) -> dict[str, MetricResult]:
     """Return the values of metrics in the pinned state, by their current keys; empty if nothing else is pinned."""
-    pinned = current(now)
-    if pinned is None or not difference_of(pinned, now):
-        return {}
-    # The key of the ECE depends on the bins.
-    ece = now.sample.ece_key
-    pinned_keys = tuple(pinned.settings.sample.ece_key if key == ece else key for key in keys)
-    try:
-        if pinned.method != NOT_RECALIBRATED:
-            from calviz.app import before_after
 
-            after = before_after.sample_after(pinned.settings, pinned.method)
-            evaluation = analysis.evaluate(after, pinned_keys)
-        else:
-            evaluation = session.metrics(pinned.settings, pinned_keys, error_bars=False)
-    except CalvizError:
-        return {}
-    return {key: evaluation[pinned_key] for key, pinned_key in zip(keys, pinned_keys, strict=True)}
+    def evaluated(sample: Sample) -> dict[str, MetricResult]:
+        # The key of the ECE depends on the bins.
+        theirs = {key: sample.ece_key if key == now.sample.ece_key else key for key in keys}
+        evaluation = analysis.evaluate(sample, tuple(theirs.values()))
+        return {key: evaluation[pinned_key] for key, pinned_key in theirs.items()}
+
+    pinned = overlay(now, evaluated, as_now=())
+    return {} if pinned is None else pinned.content
 
 
 def overlay(
@@ -306,12 +289,7 @@ def overlay(
     if not name:
         return None
     try:
-        if pinned.method != NOT_RECALIBRATED:
-            from calviz.app import before_after
-
-            sample = before_after.sample_after(pinned.settings, pinned.method)
-        else:
-            sample = pinned.settings.sample
-        return Overlay(f"Pinned: {name}", "pinned", make(sample))
+        with pinned.settings.compute_lock:
+            return Overlay(f"Pinned: {name}", "pinned", make(pinned.sample))
     except CalvizError:
         return None

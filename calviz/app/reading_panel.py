@@ -48,7 +48,7 @@ def draw_page() -> None:
     """Draw the file that could not be read as a page of its own, in the place of the results of other data."""
     failure = open_files.unreadable_file()
     assert failure is not None
-    name = md(failure.name, 60)
+    name = md(failure.title, 60)
     asks = "How is {} to be read?" if failure.readings else "{} could not be read"
     st.title(asks.format(name), anchor=False)
     draw_failure()
@@ -67,10 +67,8 @@ def draw_failure() -> None:
         for j, reading in enumerate(failure.readings):
             if st.button(md(capitalised(reading.label), 80), key=f"calviz.way.{j}"):
                 options = replace(failure.options, **reading.options)
-                read_again(failure.name, failure.source, options)
-        for repair in failure.repairs:
-            if st.button(repair_words(repair), key=f"calviz.repair.{repair.key}"):
-                read_again(failure.name, failure.source, with_repair(failure.options, repair))
+                read_again(failure.title, failure.source, options)
+        draw_repairs(failure, failure.repairs, key="calviz.repair")
         if open_files.waiting_link() is None:
             _draw_way_back(open_files.current())
     shown = failure.first_rows
@@ -107,7 +105,7 @@ def _draw_rows_of(failure: UnreadableFile, shown: FirstRows) -> None:
     with st.expander("More about the scores and labels", icon=":material/tune:"):
         options = options or draw_details("failed", shown.options, [*shown.roles])
     if options is not None:
-        read_again(failure.name, failure.source, options)
+        read_again(failure.title, failure.source, options)
 
 
 # ---- A file that was read
@@ -186,14 +184,13 @@ def read_again(name: str, source: FileSource, options: ReadingOptions) -> None:
     st.rerun()
 
 
-def with_repair(options: ReadingOptions, repair: Repair) -> ReadingOptions:
-    """Return the options with one more repair."""
-    return replace(options, repair=(*options.repair, repair.key))
-
-
-def repair_words(repair: Repair) -> str:
-    """Return the label of a repair's button."""
-    return md(capitalised(repair.label), 80)
+def draw_repairs(file: OpenFile | UnreadableFile, repairs: Sequence[Repair], *, key: str) -> None:
+    """Offer repairs; a click reads the file again with one more."""
+    for repair in repairs:
+        clicked = st.button(md(capitalised(repair.label), 80), key=f"{key}.{repair.key}")
+        if clicked and file.source is not None:
+            repaired = replace(file.options, repair=(*file.options.repair, repair.key))
+            read_again(file.title, file.source, repaired)
 
 
 # ---- Rows and roles
@@ -303,14 +300,10 @@ def draw_details(
     """
     with st.form(f"calviz.reading.{key}", border=False):
         left, right = st.columns(2)
-        kinds = (_AS_RECOGNISED, "probabilities", "logits", "confidence")
-        kind = left.selectbox(
-            "Kind",
-            kinds,
-            index=kinds.index(options.kind or _AS_RECOGNISED),
-            key=f"{key}.kind",
-            help="confidence: of the prediction being right.",
-        )
+        with left:
+            kinds = {name: name for name in ("probabilities", "logits", "confidence")}
+            help = "confidence: of the prediction being right."
+            kind = _choice("Kind", kinds, options.kind, f"{key}.kind", help)
         scores = left.multiselect(
             "Score columns",
             columns,
@@ -320,13 +313,9 @@ def draw_details(
             accept_new_options=True,
             help="In the order of the classes; or type a prefix that ends in *, such as p_*.",
         )
-        bases = (_AS_RECOGNISED, "0", "1")
-        base = left.selectbox(
-            "Number labels count from",
-            bases,
-            index=(None, 0, 1).index(options.label_base),
-            key=f"{key}.base",
-        )
+        with left:
+            bases, before = {"0": "0", "1": "1"}, str(options.label_base)
+            base = _choice("Number labels count from", bases, before, f"{key}.base")
         with right:
             names = _class_names(f"{key}.names", options.class_names)
             weight_kind = st.selectbox(
@@ -336,15 +325,20 @@ def draw_details(
                 key=f"{key}.weight_kind",
                 help="importance: on any scale, as in a survey; frequency: counts of aggregated rows.",
             )
-            choices = _choices(f"{key}.choices", options.choices, numbers)
+            choices = options.choices
+            if numbers:
+                words = {"top": "the top choice of each", "each": "each choice by itself"}
+                words |= {str(k): f"the questions with {k} choices" for k in numbers}
+                help = "Each choice by itself: its probability against whether it is the right one; questions are the clusters."
+                choices = _choice("Questions with choices", words, choices, f"{key}.choices", help)
         if not st.form_submit_button("Read it this way"):
             return None
     chosen = tuple(scores) or None
     said: dict[str, Any] = {
-        "kind": None if kind == _AS_RECOGNISED else kind,
+        "kind": kind,
         "scores": chosen,
         "models": None if chosen else options.models,
-        "label_base": None if base == _AS_RECOGNISED else int(base),
+        "label_base": None if base is None else int(base),
         "class_names": names,
         "weight_kind": weight_kind,
         "choices": choices,
@@ -365,19 +359,17 @@ def _class_names(key: str, chosen: tuple[str, ...] | None) -> tuple[str, ...] | 
     return tuple(line.strip() for line in names.splitlines() if line.strip()) or None
 
 
-def _choices(key: str, chosen: str | None, numbers: Sequence[int]) -> str | None:
-    """Draw the choice of how questions with choices become rows; without such questions, draw nothing."""
-    if not numbers:
-        return chosen
-    words = {"top": "the top choice of each", "each": "each choice by itself"}
-    words |= {str(k): f"the questions with {k} choices" for k in numbers}
+def _choice(
+    label: str, words: Mapping[str, str], chosen: str | None, key: str, help: str | None = None
+) -> str | None:
+    """Draw a list to choose from; return None for what is recognised."""
     options = [_AS_RECOGNISED, *words]
     value = st.selectbox(
-        "Questions with choices",
+        label,
         options,
-        index=options.index(chosen) if chosen in options else 0,
+        index=options.index(chosen) if chosen and chosen in words else 0,
         format_func=lambda option: words.get(option, option),
         key=key,
-        help="Each choice by itself: its probability against whether it is the right one; questions are the clusters.",
+        help=help,
     )
     return None if value == _AS_RECOGNISED else value

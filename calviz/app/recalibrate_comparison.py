@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,6 +18,7 @@ from calviz.app.session import Settings, md
 from calviz.comparison.compare import carry_out
 from calviz.comparison.comparison_results import Comparison, MethodResult
 from calviz.comparison.fitting import calibrated_by, scores_of
+from calviz.comparison.kept_comparisons import KeptComparisons
 from calviz.comparison.rows import Division, Plan, Rows
 from calviz.core.blocks import Stopped, watching
 from calviz.core.entry_specs import METRICS, UNCALIBRATED
@@ -156,6 +159,8 @@ PLACE = "recalibrate"
 KEPT_BYTES = 400_000_000
 #: Rows times classes up to which a link may start a comparison.
 AT_ONCE = 5_000_000
+#: The folder of ``calviz app --cache``.
+CACHE_VARIABLE = "CALVIZ_CACHE"
 
 _COMPARED = "compared"
 
@@ -164,6 +169,8 @@ def comparison_work(choice: PlanChoice) -> Callable[[Job], ComparisonOutcome]:
     """Return the work of a job, which must not use streamlit; the data are therefore fetched here."""
     data, whole, settings = choice.data, choice.whole, choice.settings
     labels = {spec.key: spec.label for spec in choice.plan.specs}
+    kept, pairs = kept_comparisons(), choice.rows.pairs
+    judged = data if len(pairs) > 1 else data.take(pairs[0][1])
 
     def run(job: Job) -> ComparisonOutcome:
         for label in labels.values():
@@ -176,15 +183,19 @@ def comparison_work(choice: PlanChoice) -> Callable[[Job], ComparisonOutcome]:
                 job.step(result.label, "failed", result.reason or "")
             job.progress(done, total, "" if done < total else "resampling the differences")
 
-        comparison = carry_out(
-            choice.plan,
-            data,
-            progress=progress,
-            activity=lambda key, doing: job.step(labels[key], "running", doing),
-            stop=job.stopping,
-        )
-        if job.stopping() and not comparison[UNCALIBRATED].ok:
-            raise Stopped  # nothing to compare with
+        comparison = kept.get(choice.key, judged) if kept else None
+        if comparison is None:
+            comparison = carry_out(
+                choice.plan,
+                data,
+                progress=progress,
+                activity=lambda key, doing: job.step(labels[key], "running", doing),
+                stop=job.stopping,
+            )
+            if job.stopping() and not comparison[UNCALIBRATED].ok:
+                raise Stopped  # nothing to compare with
+            if kept and not job.stopping():
+                kept.keep(choice.key, comparison)
         outcome = ComparisonOutcome(
             choice.key, data, whole, choice.rows, settings.reduction, comparison
         )
@@ -197,6 +208,12 @@ def comparison_work(choice: PlanChoice) -> Callable[[Job], ComparisonOutcome]:
         )
 
     return run
+
+
+def kept_comparisons() -> KeptComparisons | None:
+    """Return the comparisons kept on disk; None if the app was started without a folder for them."""
+    folder = os.environ.get(CACHE_VARIABLE)
+    return KeptComparisons(Path(folder)) if folder else None
 
 
 def stopped_words(job: Job) -> str:
@@ -216,9 +233,11 @@ def mark_link() -> None:
 
 
 def starts_at_once(choice: PlanChoice) -> bool:
-    """Whether a comparison starts by itself: the link asks for it, and it is quick."""
+    """Whether a comparison starts by itself: the link asks for it, and it is quick or kept."""
+    if _COMPARED not in st.query_params or not choice.methods:
+        return False
     cells = choice.data.n * max(1, choice.data.n_classes)
-    return _COMPARED in st.query_params and bool(choice.methods) and cells <= AT_ONCE
+    return cells <= AT_ONCE or choice.key in (kept_comparisons() or ())
 
 
 def _without_rows(comparison: Comparison) -> Comparison:

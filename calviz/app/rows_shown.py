@@ -24,7 +24,6 @@ from calviz.core.predictions import Dataset, Predictions
 from calviz.core.words import (
     capitalised,
     counted,
-    csv_bytes,
     decimal,
     full_sentence,
     percent,
@@ -169,22 +168,18 @@ def _download(settings: Settings, chosen: Selected) -> None:
     weak_data, numbers, reduction = ref(settings.whole), settings.row_numbers, settings.reduction
     rows = chosen.rows if numbers is None else numbers[chosen.rows]
 
-    def content() -> bytes:
+    def table() -> pd.DataFrame:
         data = weak_data()
         return (
-            b""
+            pd.DataFrame()
             if data is None
-            else csv_bytes(tables_and_cards.rows_table(data, rows, reduction, None))
+            else tables_and_cards.rows_table(data, rows, reduction, None)
         )
 
-    # Written on the click: a selection is viewed more often than it is downloaded.
-    st.download_button(
+    tables_and_cards.download_button(
         f"Download {counted(chosen.rows.size, 'row')} as CSV",
-        content,
-        file_name=f"{settings.file_stem}-selected.csv",
-        mime="text/csv",
-        icon=":material/download:",
-        on_click="ignore",
+        table,
+        f"{settings.file_stem}-selected.csv",
         key="calviz.selected.download",
     )
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from functools import cache
-from html import escape
-from typing import Any
+from pathlib import Path
+from typing import Any, Literal
 from urllib.parse import urlencode, urlsplit
 
 import streamlit as st
@@ -17,11 +17,10 @@ from calviz.core.entry_specs import Theme
 from calviz.core.words import shorten
 from calviz.figures import hundred_squares
 from calviz.figures.figure import Figure
-from calviz.figures.hundred_squares import CELL, HEIGHT, MARKS_WORDS, Bullet, words
-from calviz.figures.marks import ReliabilityOverlay, captioned, with_legend_for
-from calviz.figures.reliability import Marks, Reliability
-from calviz.figures.style import FONT, PALETTES, Palette, plot_config, printed
-from calviz.sample.metric_results import MetricResult
+from calviz.figures.hundred_squares import CELL, MARKS_WORDS, Bullet
+from calviz.figures.marks import captioned, with_legend_for
+from calviz.figures.reliability import Marks, Reliability, ReliabilityOverlay
+from calviz.figures.style import FONT, PALETTES, plot_config, printed
 
 #: Widths of a page's content in pixels: from the first on, figures are drawn larger; from the second on, a legend has one or two
 #: lines; up to the third, figures are drawn as for a phone.
@@ -65,6 +64,8 @@ def stays_here() -> str:
 
 # ---- Figures
 
+SelectionMode = Literal["points", "box"]
+
 
 def chart(
     figure: Figure,
@@ -74,6 +75,7 @@ def chart(
     filename: str,
     alt: str = "",
     on_select: Any = "ignore",
+    selection_mode: SelectionMode = "points",
     own_caption: bool = False,
 ) -> Any:
     """Show any figure on the page, as wide as its container, with its alternative text.
@@ -81,21 +83,17 @@ def chart(
     `drawing` is what `plotted` returns, by default without options.
     With `own_caption`, the caption is that of the figure itself, which is not about the current data set.
     """
-    of_data = not own_caption
     return st.plotly_chart(
-        finished(
-            plotted(figure) if drawing is None else drawing,
-            figure,
-            theme=theme(),
-            narrow=page_width() is not None,
-            of_data=of_data,
-        ),
+        _finished(plotted(figure) if drawing is None else drawing, figure, own_caption),
         key=widget_key(key),
         theme=None,
-        config=plot_config_of(filename, of_data=of_data),
+        config=plot_config(
+            filename if own_caption else f"{session.current().file_stem}-{filename}",
+            image="svg" if st.session_state.get(_FORMAT) == "svg" else "png",
+        ),
         alt=alt or figure.describe(),
         on_select=on_select,
-        selection_mode="points",
+        selection_mode=selection_mode,
     )
 
 
@@ -130,24 +128,16 @@ def draw_diagram(
 
     `on_select` is called for a click on a bin or, with `drag`, for a range that is dragged over.
     """
-    width = page_width()
-    drawing = figure.plot(
-        theme=theme(), selected=selected, width=width, marks=marks(), beside=beside
-    )
-    if width is None:
+    drawing = plotted(figure, selected=selected, marks=marks(), beside=beside)
+    if page_width() is None:
         # The square of the diagram is as large as the height allows.
         extra = LARGER * larger + WIDER * (width_class() == "wide")
         drawing.update_layout(height=height or (drawing.layout.height or 0) + extra)
     if drag:
         drawing.update_layout(dragmode="select", selectdirection="h")
-    return st.plotly_chart(
-        finished(drawing, figure, theme=theme(), narrow=page_width() is not None),
-        key=widget_key(key),
-        theme=None,
-        config=plot_config_of("reliability"),
-        alt=figure.describe(),
-        on_select=on_select,
-        selection_mode="box" if drag else "points",
+    mode: SelectionMode = "box" if drag else "points"
+    return chart(
+        figure, drawing, key=key, filename="reliability", on_select=on_select, selection_mode=mode
     )
 
 
@@ -156,21 +146,16 @@ def widget_key(key: str) -> str:
     return f"{key}.{theme()}"
 
 
-def finished(
-    drawing: Any, figure: Figure, *, theme: Theme, narrow: bool, of_data: bool = True
-) -> Any:
-    """Return the drawing as the page shows it: in the page's font, and under its caption, if that is wanted.
-
-    Without `of_data` the figure is not about the current data set, and its own caption is complete.
-    """
+def _finished(drawing: Any, figure: Figure, own_caption: bool) -> Any:
+    """Return the drawing as the page shows it: in the page's font, and under its caption, if that is wanted."""
     family = f"{PAGE_FONT}, {FONT}"
     drawing.update_layout(font_family=family, hoverlabel_font_family=family)
     if st.session_state.get(_PRINT, False):
-        printed(drawing, theme=theme)
+        printed(drawing, theme=theme())
     if not st.session_state.get(_CAPTION, False):
         return drawing
-    lines = caption(figure) if of_data else figure.caption()
-    return captioned(drawing, lines, theme=theme, characters=44 if narrow else 62)
+    lines = figure.caption() if own_caption else caption(figure)
+    return captioned(drawing, lines, theme=theme(), characters=62 if page_width() is None else 44)
 
 
 def caption(figure: Figure) -> tuple[str, ...]:
@@ -185,13 +170,6 @@ def caption(figure: Figure) -> tuple[str, ...]:
     return " · ".join(title), *figure_lines, f"digest {entry.short_digest} · {today}"
 
 
-def plot_config_of(filename: str, *, of_data: bool = True) -> dict[str, Any]:
-    """Return a figure's configuration for the browser; the file name of its picture names the data set."""
-    chosen = st.session_state.get(_FORMAT, "png")
-    name = f"{session.current().file_stem}-{filename}" if of_data else filename
-    return plot_config(name, image="svg" if chosen == "svg" else "png")
-
-
 def marks() -> Marks:
     """Return how reliability diagrams are drawn."""
     return "bars" if st.session_state.get(_MARKS) == "bars" else "points"
@@ -200,8 +178,6 @@ def marks() -> Marks:
 #: The web font of the page. Saved pictures are drawn without it, as it exists nowhere else (`bar.draw_shortcuts`).
 PAGE_FONT = '"Source Sans"'
 _CAPTION, _FORMAT, _MARKS, _PRINT = "caption", "picture", "marks", "print"
-_FORMATS = {"png": "PNG", "svg": "SVG"}
-_MARKS_WORDS: dict[Marks, str] = {"points": "points", "bars": "bars"}
 
 
 def draw_picture_choices() -> None:
@@ -214,7 +190,7 @@ def draw_picture_choices() -> None:
     )
     session.choose_one(
         "Reliability diagrams as",
-        _MARKS_WORDS,
+        {"points": "points", "bars": "bars"},
         default="points",
         key=_MARKS,
         help="Points with their intervals on the range of a calibrated model; or bars, as Guo et al. 2017 draw them.",
@@ -228,7 +204,7 @@ def draw_picture_choices() -> None:
     )
     session.choose_one(
         "Save figures as",
-        _FORMATS,
+        {"png": "PNG", "svg": "SVG"},
         default="png",
         key=_FORMAT,
         help="With the camera that appears above a figure. PNG at three times the size on screen.",
@@ -241,16 +217,6 @@ def draw_picture_choices() -> None:
 PICTURE_COLUMN, BULLET_WIDE = "in a picture", 124
 #: Streamlit draws the image of a cell at this height in pixels, and cuts off what is then wider than the column.
 _DRAWN = 29
-
-
-def picture_of_metric(result: MetricResult, palette: Palette, *, noise: str = "") -> str:
-    """Return the drawing as an image in HTML, with its description as tooltip and alternative text."""
-    description = escape(words(result, noise), quote=True)
-    # As an image: streamlit removes inline SVG from HTML.
-    return (
-        f'<img src="{hundred_squares.address(hundred_squares.svg(Bullet.of(result), palette))}" alt="{description}" title="{description}" '
-        f'style="display:block;width:100%;height:{HEIGHT:g}px">'
-    )
 
 
 def picture_column(
@@ -274,89 +240,16 @@ def picture_cell(address: str | None, description: str) -> str:
 # ---- Buttons of the browser
 
 _LINK_KEY = "calviz.browser"
-_LINK_HTML = """<div><button type="button" class="link"><span></span></button>
+_LINK_HTML = """<div class="beside"><button type="button" class="link"><span></span></button>
 <button type="button" class="save">Save this view</button></div>"""
-_LINK_CSS = """
-div { display: flex; gap: 0.5rem; }
-button {
-  min-height: 2.5rem; white-space: nowrap; padding: 0.25rem 0.75rem; cursor: pointer; font: inherit; font-size: 0.875rem;
-  color: var(--st-text-color); background: var(--st-background-color);
-  border: 1px solid var(--st-border-color); border-radius: var(--st-base-radius);
-}
-button:hover, button:focus-visible { border-color: var(--st-primary-color); color: var(--st-primary-color); }
-button:focus-visible { outline: 2px solid var(--st-primary-color); outline-offset: 2px; }
-"""
-_LINK_JS = """
-export default function ({ parentElement, data, setStateValue }) {
-  const button = parentElement.querySelector(".link"), caption = button.querySelector("span");
-  const idle = "Copy link";
-  button.title = data.help;
-  if (!button.dataset.busy) caption.textContent = idle;
-  const here = () => {
-    const url = new URL(window.location.href);
-    for (const [name, value] of Object.entries(data.address)) {
-      if (value === null) url.searchParams.delete(name); else url.searchParams.set(name, value);
-    }
-    return url;
-  };
-  button.onclick = async () => {
-    const url = here();
-    button.dataset.link = url.href;
-    try {
-      await navigator.clipboard.writeText(url.href);
-      caption.textContent = "Link copied";
-      button.dataset.busy = "1";
-      setTimeout(() => { delete button.dataset.busy; caption.textContent = idle; }, 2000);
-    } catch {
-      // Browsers do not let a page copy without a secure (https) address.
-      window.prompt(idle, url.href);
-    }
-  };
-  const save = parentElement.querySelector(".save");
-  save.title = data.save;
-  save.onclick = () => {
-    const url = here(), settings = {};
-    for (const name of new Set(url.searchParams.keys())) {
-      const values = url.searchParams.getAll(name);
-      if (name !== "data") settings[name] = values.length > 1 ? values : values[0];
-    }
-    const page = url.pathname.split("/").pop();
-    const view = { ...data.view, page: page && page !== "start" ? page : "overview", settings };
-    const file = new Blob([JSON.stringify(view, null, 1) + "\\n"], { type: "application/json" });
-    const to = document.createElement("a");
-    to.href = URL.createObjectURL(file);
-    to.download = data.file;
-    to.click();
-    URL.revokeObjectURL(to.href);
-  };
-  if (data.go && data.go.turn !== window.calvizWent) {
-    // Streamlit restores every setting from the address after a step in the browser's history; this makes such a step.
-    window.calvizWent = data.go.turn;
-    const path = window.location.pathname.split("/").slice(0, -1).join("/");
-    const { page, query } = data.go;
-    // Delayed until the widgets of this run hold their new values: the step sends the values that they hold.
-    setTimeout(() => {
-      window.history.pushState(null, "", `${path}/${page}?${query}`);
-      window.dispatchEvent(new PopStateEvent("popstate", { state: null }));
-    }, 500);
-  }
-  const main = document.querySelector("[data-testid=stMainBlockContainer]");
-  const app = document.querySelector("[data-testid=stApp]") || document.body;
-  let theme = getComputedStyle(app).backgroundColor;
-  const look = () => {
-    if (!main) return;
-    const style = getComputedStyle(main);
-    const width = main.clientWidth - parseFloat(style.paddingLeft) - parseFloat(style.paddingRight);
-    const size = width >= data.wide ? "wide" : width <= data.narrow ? "narrow" : width < data.usual ? "small" : "usual";
-    if (size !== data.size) { data.size = size; setStateValue("size", size); }
-    const now = getComputedStyle(app).backgroundColor;
-    if (now !== theme) { theme = now; setStateValue("theme", now); }
-  };
-  const timer = setInterval(look, 700);
-  look();
-  return () => clearInterval(timer);
-}
-"""
+
+
+@cache
+def component(name: str, html: str) -> Any:
+    """Return the component whose script lies beside this file; what is drawn with it must have a key."""
+    script = Path(__file__).with_name(f"{name}.js").read_text(encoding="utf-8")
+    css = Path(__file__).with_name("buttons.css").read_text(encoding="utf-8")
+    return st.components.v2.component(f"calviz.{name}", html=html, css=css, js=script)
 
 
 def draw_link_buttons() -> None:
@@ -365,7 +258,7 @@ def draw_link_buttons() -> None:
     sample = entry.sample is not None
     contents = "the name of the sample set" if sample else "the digest of the file, not the data"
     rest = "" if sample else ": whoever opens it is asked for the file"
-    _link_component()(
+    component("browser", _LINK_HTML)(
         key=_LINK_KEY,
         data={
             "address": open_files.data_parameters(),
@@ -391,11 +284,6 @@ def draw_link_buttons() -> None:
     )
 
 
-@cache
-def _link_component() -> Any:
-    return st.components.v2.component(_LINK_KEY, html=_LINK_HTML, css=_LINK_CSS, js=_LINK_JS)
-
-
 def _requested_step() -> dict[str, Any] | None:
     """Return where the browser should go, as a step in its history."""
     step = open_files.requested_step()
@@ -413,35 +301,6 @@ def _nothing() -> None:
     """Do nothing: streamlit reports only values that have a callback."""
 
 
-_CLIPBOARD_HTML = '<button type="button"><span></span></button>'
-_CLIPBOARD_CSS = """
-button {
-  min-height: 2.25rem; padding: 0.25rem 0.75rem; cursor: pointer; font: inherit; font-size: 0.875rem;
-  color: var(--st-text-color); background: var(--st-background-color);
-  border: 1px solid var(--st-border-color); border-radius: var(--st-base-radius);
-}
-button:hover, button:focus-visible { border-color: var(--st-primary-color); color: var(--st-primary-color); }
-button:focus-visible { outline: 2px solid var(--st-primary-color); outline-offset: 2px; }
-"""
-_CLIPBOARD_JS = """
-export default function ({ parentElement, data }) {
-  const button = parentElement.querySelector("button"), caption = button.querySelector("span");
-  if (!button.dataset.busy) caption.textContent = data.label;
-  button.onclick = async () => {
-    try {
-      await navigator.clipboard.writeText(data.text);
-      caption.textContent = "Copied";
-      button.dataset.busy = "1";
-      setTimeout(() => { delete button.dataset.busy; caption.textContent = data.label; }, 2000);
-    } catch {
-      // Browsers do not let a page copy without a secure (https) address.
-      window.prompt(data.label, data.text);
-    }
-  };
-}
-"""
-
-
 def copy_button(content: str, label: str, *, key: str) -> None:
     """Draw a button that copies plain text.
 
@@ -454,69 +313,15 @@ def copy_button(content: str, label: str, *, key: str) -> None:
     key : str
         The key of the component.
     """
-    _clipboard_component()(key=key, data={"text": content, "label": label})
-
-
-@cache
-def _clipboard_component() -> Any:
-    return st.components.v2.component(
-        "calviz.clipboard", html=_CLIPBOARD_HTML, css=_CLIPBOARD_CSS, js=_CLIPBOARD_JS
-    )
+    html = '<button type="button" class="copy"><span></span></button>'
+    component("clipboard", html)(key=key, data={"text": content, "label": label})
 
 
 # ---- Style
 
-#: Colour of the ring: contrast 4.1 to 1 on white, 4.6 to 1 on dark.
-RING = "#3680c9"
-# Streamlit's ring is half transparent, and its links have only a faint fill. Text fields are left out: they have a border of the
-# primary colour while somebody types in them.
-_FOCUS_RING = f"""
-:is(a, button, summary, [data-tag]):focus-visible,
-[data-testid="stSlider"] [data-focus-visible],
-label:has(:is(input[type="checkbox"], input[type="radio"]):focus-visible) {{
-  outline: 2px solid {RING} !important; outline-offset: 2px; box-shadow: none !important;
-}}
-:is([data-testid="stMain"], .modebar-btn, [data-testid="stTopNavLink"]):focus-visible {{
-  outline: 2px solid {RING} !important; outline-offset: -2px !important;
-}}
-.modebar-container:focus-within .modebar {{ opacity: 1 !important; }}
-"""
-# Streamlit's margins of 80 pixels on either side, and of 16 pixels between the columns of `st.table`, would cut the last columns
-# of the tables in a window of 1,280 pixels.
-_MARGIN, _SMALL_WINDOW = 32, (800, 1400)
-_MARGINS = f"""
-@media (min-width: {_SMALL_WINDOW[0]}px) and (max-width: {_SMALL_WINDOW[1]}px) {{
-  [data-testid="stMainBlockContainer"] {{ padding-left: {_MARGIN}px; padding-right: {_MARGIN}px; }}
-  [data-testid="stTable"] table :is(td, th):not(:first-child) {{ padding-left: 11px; }}
-}}
-"""
-# Streamlit puts columns one above the other on a phone only. Two figures that share less than `USUAL` pixels would lose their legends.
-# Styles do it, because a figure that moves to another container is drawn again from the domains of its last size.
-_COLUMNS = '[data-testid="stHorizontalBlock"]:has([data-testid="stPlotlyChart"]) > [data-testid="stColumn"]'
-_NARROW = f"@media (max-width: {USUAL + 2 * _MARGIN}px) {{ {_COLUMNS} {{ min-width: calc(100% - 1.5rem); }} }}"
-# Tabs are links, so that each has its address: a line below the open one, no icons.
-_TABS = """
-.st-key-calviz-tabs { border-bottom: 1px solid var(--st-border-color); }
-.st-key-calviz-tabs a > span:has([data-testid="stIconMaterial"]) { display: none; }
-.st-key-calviz-tabs a { background: none !important; border-radius: 0; padding: 0.25rem 0; border-bottom: 2px solid transparent; }
-.st-key-calviz-tabs a:has(strong) { border-bottom-color: var(--st-primary-color); }
-.st-key-calviz-tabs a:has(strong) p { color: var(--st-primary-color); }
-[data-testid="stMainBlockContainer"] { padding-top: 4.25rem; padding-bottom: 2rem; max-width: 1600px; }
-h1 { font-size: 1.75rem !important; padding: 0.25rem 0 !important; }
-[data-testid="stMain"] [data-testid="stMarkdownContainer"]:not([data-testid="stMetricValue"] *) :is(p, li) { font-size: 0.875rem; line-height: 1.375rem; }
-@media (max-width: 500px) { h1 { font-size: 1.375rem !important; } .st-key-calviz-tabs { gap: 0.25rem 1rem; } }
-"""
-# Streamlit writes white on the primary colour in both themes, and the primary colour on the background. On dark, no colour has
-# a contrast of 4.5 to 1 to both; the background's colour on the primary colour has 6.3 to 1.
-_DARK = """
-:is([data-tag], [data-testid="stBaseButton-primary"]), :is([data-tag], [data-testid="stBaseButton-primary"]) * {
-  color: #0e1117 !important;
-}
-[data-testid="stBaseButton-primary"]:is(:hover, :active, :focus-visible) { background: #7ab8f0 !important; }
-"""
-
 
 def draw_page_style() -> None:
     """Add the styles to the page; they take no room."""
-    dark = st.context.theme.type == "dark"
-    st.html(f"<style>{_FOCUS_RING}{_MARGINS}{_NARROW}{_TABS}{_DARK if dark else ''}</style>")
+    st.html(Path(__file__).with_name("page.css"))
+    if st.context.theme.type == "dark":
+        st.html(Path(__file__).with_name("page_dark.css"))

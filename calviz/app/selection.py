@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
-from dataclasses import astuple, dataclass
-from typing import Any, ClassVar, NamedTuple, Self, get_args
+from dataclasses import astuple, dataclass, field
+from itertools import chain
+from typing import ClassVar, NamedTuple, Self, get_args
 
 import numpy as np
 import streamlit as st
@@ -19,9 +19,9 @@ from calviz.core.errors import CalvizError, NotAvailable
 from calviz.core.predictions import Dataset, Predictions
 from calviz.core.words import counted, full_sentence, number, percent, shorten
 from calviz.figures.cumulative_plot import Cumulative, Estimate
-from calviz.figures.curve_estimates import RankedBy, ranking_values
-from calviz.figures.marks import Overlay, ReliabilityOverlay
-from calviz.figures.reliability import Reliability
+from calviz.figures.marks import Overlay
+from calviz.figures.reliability import Reliability, ReliabilityOverlay
+from calviz.figures.risk_coverage import RankedBy, ranking_values
 from calviz.sample.binning import bin_of_rows
 from calviz.sample.sample import (
     Sample,
@@ -66,18 +66,7 @@ class SelectionRule(ABC):
 
     def link(self) -> str:
         """Encode the rule for a link."""
-        parts = [self.code]
-        for value in astuple(self):
-            parts += [str(v) for v in _flat(value)]
-        return join_parts(parts)
-
-
-def _flat(value: Any) -> Iterator[Any]:
-    if isinstance(value, tuple):
-        for part in value:
-            yield from _flat(part)
-    else:
-        yield value
+        return join_parts([self.code, *map(str, astuple(self))])
 
 
 def decode_rule(link: str) -> SelectionRule | None:
@@ -210,9 +199,13 @@ class SliceRule(SelectionRule):
         mask = rows_where(sample.data, self.where)
         return np.ones(sample.data.n, dtype=np.bool_) if mask is None else mask
 
+    def link(self) -> str:
+        """Encode the columns and their values, alternating."""
+        return join_parts([self.code, *chain(*self.where)])
+
     @classmethod
     def read(cls, parts: list[str]) -> Self:
-        """Decode alternating columns and values."""
+        """Decode what `link` encodes."""
         if not parts or len(parts) % 2:
             raise ValueError(parts)
         return cls(tuple(zip(parts[::2], parts[1::2], strict=True)))
@@ -297,9 +290,34 @@ def rows_of(rule: SelectionRule, sample: Sample) -> IntArray:
 #: Names in the address; the second one is used by older links, which held only bins.
 SELECTED, BIN = "selected", "bin"
 
-_RULE, _NAME, _MEANT_FOR = "calviz.selected", "calviz.selected.name", "calviz.selected.of"
-_PAGE, _WIDGET_VERSIONS = "calviz.selected.page", "calviz.selected.turns"
-_END_REASON, _PAGE_IS_BEHIND = "calviz.selected.ended", "calviz.selected.behind"
+_STATE = "calviz.selection"
+
+
+@dataclass
+class _SelectionState:
+    """The selection of a session, its name, and what must not change for it to mean the same; why the last one ended.
+
+    `turns` counts, per widget that selects, how often something was selected elsewhere. `page_is_behind` if so far only a
+    fragment has shown the selection.
+    """
+
+    rule: SelectionRule | None = None
+    name: str = ""
+    meant_for: tuple[str, ...] = ()
+    end_reason: str = ""
+    page: str | None = None
+    page_is_behind: bool = False
+    turns: dict[str, int] = field(default_factory=dict)
+
+    def select(self, rule: SelectionRule | None, *, by: str = "", end_reason: str = "") -> None:
+        """Select rows, or none; all widgets but one forget what was chosen in them."""
+        self.rule, self.meant_for, self.end_reason = rule, (), end_reason
+        self.turns = {name: turn + (name != by) for name, turn in self.turns.items()}
+
+
+def _state() -> _SelectionState:
+    state: _SelectionState = st.session_state.setdefault(_STATE, _SelectionState())
+    return state
 
 
 class Selected(NamedTuple):
@@ -321,8 +339,7 @@ class Selected(NamedTuple):
 
 def current_rule() -> SelectionRule | None:
     """Return the rule of the selection; None if nothing is selected."""
-    selected_rule: SelectionRule | None = st.session_state.get(_RULE)
-    return selected_rule
+    return _state().rule
 
 
 def current(settings: Settings) -> Selected | None:
@@ -365,22 +382,17 @@ def choose(chosen: SelectionRule | None, *, by: str = "", answers_first: bool = 
     answers_first : bool
         Whether the fragment of that widget is drawn before the whole page; it must end with `page_follows`.
     """
-    st.session_state[_RULE] = chosen
-    st.session_state.pop(_MEANT_FOR, None)
-    st.session_state.pop(_END_REASON, None)
-    versions = _widget_versions()
-    for name in versions:
-        versions[name] += name != by
+    _state().select(chosen, by=by)
     # A widget in a fragment would rerun only that fragment, but the whole page shows the selection.
     if answers_first:
-        st.session_state[_PAGE_IS_BEHIND] = True
+        _state().page_is_behind = True
     else:
         st.rerun()
 
 
 def page_follows() -> None:
     """Run the whole page if only a fragment has shown a new selection so far; the last statement of that fragment."""
-    if st.session_state.pop(_PAGE_IS_BEHIND, False):
+    if _state().page_is_behind:
         st.rerun(scope="app")
 
 
@@ -391,12 +403,7 @@ def clear() -> None:
 
 def widget_key(name: str) -> str:
     """Return the key of a widget that selects; it changes whenever something is selected elsewhere."""
-    return f"{name}.{_widget_versions().setdefault(name, 0)}"
-
-
-def _widget_versions() -> dict[str, int]:
-    versions: dict[str, int] = st.session_state.setdefault(_WIDGET_VERSIONS, {})
-    return versions
+    return f"{name}.{_state().turns.setdefault(name, 0)}"
 
 
 def draw_selected(settings: Settings) -> None:
@@ -416,34 +423,23 @@ def draw_selected(settings: Settings) -> None:
     )
 
 
-def clear_button() -> None:
-    """Draw the button that ends the selection, for all pages."""
-    st.button(
-        "Clear",
-        key="calviz.selected.clear",
-        icon=":material/close:",
-        help="Selects nothing, on every page.",
-        on_click=clear,
-    )
-
-
 def sync_with_address(settings: Settings, page: str) -> None:
     """Follow the address, end a selection that does not apply to the current settings, and write the address."""
-    st.session_state.pop(_PAGE_IS_BEHIND, None)
-    if _PAGE not in st.session_state or open_files.is_history_step():
-        st.session_state[_RULE] = _in_address()
-        st.session_state.pop(_MEANT_FOR, None)
-    if page != st.session_state.get(_PAGE):
-        st.session_state.pop(_END_REASON, None)
-    st.session_state[_PAGE] = page
-    chosen = current_rule()
-    if chosen is not None:
-        reason = _why_ended(chosen, settings)
-        if reason is None:
-            st.session_state[_MEANT_FOR] = _identity(chosen, settings)
-        else:
-            _end(reason)
-    _write_address()
+    state = _state()
+    state.page_is_behind = False
+    if state.page is None or open_files.is_history_step():
+        state.rule, state.meant_for = _in_address(), ()
+    if page != state.page:
+        state.page, state.end_reason = page, ""
+    if state.rule is not None and (reason := _why_ended(state, state.rule, settings)):
+        name = state.name
+        subject = (
+            f"The selection, {name}, ended" if name else "The selection in the link cannot be shown"
+        )
+        state.select(None, end_reason=full_sentence(f"{subject}: {reason}"))
+        state.name = ""
+    open_files.write_parameter(BIN, None)
+    open_files.write_parameter(SELECTED, None if state.rule is None else state.rule.link())
 
 
 def _in_address() -> SelectionRule | None:
@@ -461,42 +457,24 @@ def _identity(chosen: SelectionRule, settings: Settings) -> tuple[str, ...]:
     return (settings.entry.key, *settings.reduction_and_bins_key, *edges)
 
 
-def _why_ended(chosen: SelectionRule, settings: Settings) -> str | None:
-    before = st.session_state.get(_MEANT_FOR)
-    if before is not None and before[0] != settings.entry.key:
+def _why_ended(state: _SelectionState, chosen: SelectionRule, settings: Settings) -> str:
+    """Return why a selection does not mean the same any more, or does not apply; empty if it goes on."""
+    before, now = state.meant_for, _identity(chosen, settings)
+    if before and before[0] != now[0]:
         return "another data set is shown"
-    if before is not None and before != _identity(chosen, settings):
+    if before and before != now:
         return "the scores or the bins have changed"
     try:
-        selected = _selected((*settings.key, chosen.link()), chosen, settings)
+        state.name = _selected((*settings.key, chosen.link()), chosen, settings).name
     except CalvizError as reason:
         return str(reason).rstrip(".")
-    st.session_state[_NAME] = selected.name
-    return None
+    state.meant_for = now
+    return ""
 
 
-def _end(reason: str) -> None:
-    name = st.session_state.pop(_NAME, None)
-    subject = (
-        f"The selection, {name}, ended" if name else "The selection in the link cannot be shown"
-    )
-    st.session_state[_END_REASON] = full_sentence(f"{subject}: {reason}")
-    st.session_state[_RULE] = None
-    versions = _widget_versions()
-    for widget in versions:
-        versions[widget] += 1
-
-
-def end_reason() -> str | None:
+def end_reason() -> str:
     """Return a sentence that says why the last selection ended, until the page changes or rows are selected."""
-    reason: str | None = st.session_state.get(_END_REASON)
-    return reason
-
-
-def _write_address() -> None:
-    chosen = current_rule()
-    open_files.write_parameter(BIN, None)
-    open_files.write_parameter(SELECTED, None if chosen is None else chosen.link())
+    return _state().end_reason
 
 
 def points_overlay(figure: Reliability, settings: Settings) -> tuple[ReliabilityOverlay, ...]:

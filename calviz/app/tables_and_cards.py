@@ -213,23 +213,21 @@ def rows_table(
     """
     part = data.take(rows)
     events = reduce(part, reduction)
-    columns = _facts(part)
+    facts = _facts(part)
     original = rows if numbers is None else numbers[rows]
     front: dict[str, object] = {"row": np.asarray(original) + 1}
-    if "id" in columns:
-        front["id"] = columns.pop("id")
-    if "label" in columns:
-        front["label"] = columns.pop("label")
+    front |= {name: facts.pop(name) for name in ("id", "label") if name in facts}
     predicted = predicted_classes(part) if isinstance(part, Predictions) else part.predicted
     if predicted is not None and part.class_names:
         front["predicted"] = np.asarray(part.class_names, dtype=object)[predicted]
-    front["score"] = events.score
-    front["hit"] = np.where(events.hit, "yes", "no")
-    for name in list(front):
-        # A group may be called "score": the file's column is then renamed to "score (file)".
-        if name in columns:
-            columns[f"{name} (file)"] = columns.pop(name)
-    return pd.DataFrame({**front, **columns})
+    front |= {"score": events.score, "hit": np.where(events.hit, "yes", "no")}
+    return _joined(front, facts)
+
+
+def _joined(front: dict[str, object], facts: dict[str, object]) -> pd.DataFrame:
+    """Return a table; columns of the file with the name of another one, such as a group called "score", are renamed."""
+    facts = {name if name not in front else f"{name} (file)": c for name, c in facts.items()}
+    return pd.DataFrame(front | facts)
 
 
 def preview(data: Dataset, n: int = 50) -> pd.DataFrame:
@@ -247,9 +245,7 @@ def preview(data: Dataset, n: int = 50) -> pd.DataFrame:
         columns["correct"] = np.where(part.correct, "yes", "no")
         if part.predicted is not None and part.class_names:
             columns["predicted"] = np.asarray(part.class_names, dtype=object)[part.predicted]
-    for name, column in facts.items():
-        columns[name if name not in columns else f"{name} (file)"] = column
-    return pd.DataFrame(columns)
+    return _joined(columns, facts)
 
 
 def _facts(part: Dataset) -> dict[str, object]:
@@ -281,9 +277,7 @@ def class_counts(data: Dataset) -> pd.DataFrame | None:
     if data.labels is None or not data.class_names:
         return None
     counts = np.bincount(data.labels, minlength=data.n_classes)
-    return pd.DataFrame(
-        {"class": list(data.class_names), "rows": counts, "share": 100 * counts / data.n}
-    )
+    return level_counts(dict(zip(data.class_names, counts.tolist(), strict=True)), "class")
 
 
 def level_counts(counts: dict[str, int], name: str) -> pd.DataFrame:

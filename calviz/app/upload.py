@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -12,7 +12,6 @@ from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from calviz.app import navigation, open_files, reading_panel, screen, tables_and_cards
 from calviz.app.open_files import OpenFile, is_view, read_view
-from calviz.app.reading_panel import read_again, repair_words, with_repair
 from calviz.app.session import Settings, current, md
 from calviz.core.errors import CalvizError
 from calviz.core.predictions import Dataset
@@ -95,11 +94,9 @@ def draw_repairs(entry: OpenFile) -> None:
     if entry.source is None:
         return
     with st.container(horizontal=True):
-        for repair in loaded.repairs_offered:
-            if st.button(repair_words(repair), key=f"calviz.offer.{repair.key}"):
-                read_again(entry.title, entry.source, with_repair(entry.options, repair))
+        reading_panel.draw_repairs(entry, loaded.repairs_offered, key="calviz.offer")
         if entry.options.repair and st.button("Undo the repairs", type="tertiary"):
-            read_again(entry.title, entry.source, replace(entry.options, repair=()))
+            reading_panel.read_again(entry.title, entry.source, replace(entry.options, repair=()))
 
 
 # ---- What was read
@@ -188,28 +185,13 @@ def draw_first_rows(data: Dataset) -> None:
 # ---- Templates
 
 
-@dataclass(frozen=True)
-class Template:
-    """A small CSV file that shows a layout."""
-
-    key: str
-    title: str
-    text: str
-
-    @property
-    def file(self) -> str:
-        """File name of the download."""
-        return f"calviz-template-{self.key}.csv"
-
-
-TEMPLATES = (
-    Template(
-        "probabilities",
+#: Small CSV files that show a layout: title and text, by the end of the file name.
+TEMPLATES = {
+    "probabilities": (
         "Probabilities of all classes, label as a class name",
         "label,p_cat,p_dog,p_fox\ncat,0.81,0.12,0.07\ndog,0.25,0.55,0.2\nfox,0.1,0.3,0.6\n",
     ),
-    Template(
-        "everything",
+    "everything": (
         "The same with identifiers, splits and a group to slice by",
         "id,split,hospital,label,p_cat,p_dog,p_fox\n"
         "a1,calibration,north,cat,0.81,0.12,0.07\n"
@@ -217,33 +199,28 @@ TEMPLATES = (
         "a3,test,north,dog,0.25,0.55,0.2\n"
         "a4,test,south,fox,0.1,0.3,0.6\n",
     ),
-    Template(
-        "logits",
+    "logits": (
         "Logits of all classes, label as a class index from 0",
         "label,logit_0,logit_1,logit_2\n0,2.31,-0.4,-1.2\n1,0.2,1.7,0.1\n2,-1.1,0.3,1.9\n",
     ),
-    Template(
-        "binary",
+    "binary": (
         "Two classes, one column with the probability of class 1",
         "label,p\n1,0.92\n0,0.13\n1,0.64\n0,0.41\n",
     ),
-    Template(
-        "confidence",
+    "confidence": (
         "Confidence only: the top probability and whether it was right",
         "confidence,correct\n0.97,1\n0.83,1\n0.71,0\n0.55,1\n",
     ),
-    Template(
-        "predicted",
+    "predicted": (
         "Confidence only, with the true and the predicted class",
         "confidence,true_label,pred_label\n0.97,cat,cat\n0.83,dog,dog\n0.71,fox,dog\n0.55,cat,cat\n",
     ),
-    Template(
-        "models",
+    "models": (
         "Several models on the same rows",
         "label,forest:cat,forest:dog,logistic:cat,logistic:dog\n"
         "cat,0.9,0.1,0.7,0.3\ndog,0.2,0.8,0.35,0.65\ncat,0.6,0.4,0.45,0.55\n",
     ),
-)
+}
 
 
 def draw_page() -> None:
@@ -303,15 +280,15 @@ def draw_page() -> None:
         st.caption(
             "One small CSV file for each layout that is read; TSV, Parquet and NPZ work as well."
         )
-        for template in TEMPLATES:
+        for name, (title, text) in TEMPLATES.items():
             with st.container(border=True):
-                st.markdown(f"**{template.title}**")
-                st.code(template.text, language=None)
+                st.markdown(f"**{title}**")
+                st.code(text, language=None)
                 st.download_button(
                     "Download",
-                    template.text,
-                    template.file,
+                    text,
+                    f"calviz-template-{name}.csv",
                     "text/csv",
-                    key=f"calviz.template.{template.key}",
+                    key=f"calviz.template.{name}",
                     on_click="ignore",
                 )

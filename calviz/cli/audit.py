@@ -5,7 +5,7 @@ from __future__ import annotations
 import operator
 import re
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 from xml.etree import ElementTree as Xml
@@ -19,6 +19,7 @@ from calviz.cli.command_group import (
     check_output,
     say,
     sentence_on,
+    show,
     ways_to_read,
     write,
 )
@@ -29,6 +30,7 @@ from calviz.cli.options import (
     HowJudged,
     OutputPath,
     Outputs,
+    Prevalence,
     Resamples,
     Seed,
     check_models,
@@ -41,6 +43,7 @@ from calviz.core.errors import CalvizError, NotAvailable, OptionError, checked_c
 
 if TYPE_CHECKING:
     from calviz.cli.options import LabelFile, Loaded, ReadingOptions
+    from calviz.comparison.guaranteed_thresholds import ThresholdChoice
     from calviz.core.entry_specs import Conventions
     from calviz.report.document import Part
     from calviz.sample.cutoff_and_grades import CutoffCounts
@@ -66,7 +69,10 @@ class Audit:
         Add a line for each value of a group column, such as the task: whether its scores are off,
         and from which confidence on they are right.
     risk
-        Largest allowed share of wrong predictions (with --by).
+        Largest allowed share of wrong predictions (with --by or --guarantee).
+    guarantee : CONFIDENCE
+        Add the confidence from which on the share of wrong predictions is at most --risk on new rows, with this confidence, such as
+        0.95: chosen on one split, observed on the other (see 'calviz threshold'); with --by for each value.
     preset
         What a report holds: default (a few pages), one-page (verdict, picture, what a correction would bring, worst rows), full,
         or what a guideline asks for: clinical (AUROC, calibration curve, net benefit, scores by outcome) or credit (also tests per
@@ -92,10 +98,12 @@ class Audit:
     split: str | None = None
     reduction: HowJudged = None
     bins: BinCount = DEFAULT_BINS
+    prevalence: Prevalence = None
     ci: bool = False
     conventions: bool = False
     by: str | None = None
     risk: Annotated[float, {"type": click.FloatRange(0, 1)}] = 0.1
+    guarantee: float | None = None
     outputs: Outputs
     preset: Literal["default", "one-page", "full", "clinical", "credit"] | None = None
     sections: str | None = None
@@ -184,7 +192,7 @@ class Audit:
 
     def _models(self, file: str) -> Iterator[AuditedModel]:
         """Read a file, and judge and print model by model; large cached values of one are dropped before the next."""
-        from calviz import conventions, evaluate
+        from calviz import at_prevalence, conventions, evaluate, threshold
         from calviz.cli import result_texts
         from calviz.figures.slice_gaps import check_column, levels_of
         from calviz.sample.sample import Sample
@@ -194,6 +202,9 @@ class Audit:
             loaded = summed(file, self.reading, quiet=self.outputs.quiet)
         if loaded is None:
             loaded = read_file(file, self.reading, self.label_file)
+        if self.prevalence is not None:
+            models = {n: at_prevalence(m, self.prevalence) for n, m in loaded.models.items()}
+            loaded = replace(loaded, models=models)
         check_models(self.model, loaded.models)
         names = tuple(dict.fromkeys(self.model)) or tuple(loaded.models)
         for number, name in enumerate(names):
@@ -204,6 +215,10 @@ class Audit:
             at: dict[str, Any] = {} if self.cutoff is None else {"cutoff": self.cutoff}
             evaluation = evaluate(sample, ci=self.ci, **at)
             others = conventions(sample, noise=self.ci) if self.conventions else None
+            promise = None
+            if self.guarantee is not None:
+                rows, how = loaded.models[name], (self.risk, self.guarantee)
+                promise = threshold(rows, *how, by=self.by, seed=self.seed)
             if not self.outputs.quiet:
                 if number == 0:
                     result_texts.print_recognition(file, loaded)
@@ -216,7 +231,10 @@ class Audit:
                     result_texts.print_groups(
                         levels_of(sample, self.by, self.risk), self.by, self.risk
                     )
-            yield AuditedModel(file, name, loaded, sample, evaluation, others, counts)
+                if promise is not None:
+                    show()
+                    show(repr(promise))
+            yield AuditedModel(file, name, loaded, sample, evaluation, others, counts, promise)
             if self._compares(len(names)):
                 # While what the verdict has drawn is still there.
                 rivals = METRICS.in_table("rivals")
@@ -256,6 +274,10 @@ class Audit:
             extra["decisions"] = {"cutoff": self.cutoff, **c.whole, **shares, **nets}
         if one.conventions is not None:
             extra["conventions"] = convention_records(one.conventions)
+        if self.prevalence is not None:
+            extra["prevalence"] = list(self.prevalence)
+        if one.promise is not None:
+            extra["threshold"] = one.promise.to_dict()
         verdict = one.evaluation.verdict
         assert verdict is not None  # an evaluation of all metrics includes findings and verdict
         return audit_record(
@@ -325,6 +347,7 @@ class AuditedModel:
     evaluation: Evaluation
     conventions: Conventions | None
     counts: CutoffCounts | None
+    promise: ThresholdChoice | None
 
 
 def _gates(one: AuditedModel, thresholds: list[Threshold]) -> Iterator[Gate]:

@@ -39,8 +39,8 @@ if TYPE_CHECKING:
 #: The commands by the module that holds them, each as a function of its name.
 _COMMANDS = {
     "calviz.cli.audit": ("audit",),
-    "calviz.cli.compare_commands": ("arena", "compare", "compare-models", "over-time"),
-    "calviz.cli.recalibrate_commands": ("apply", "recalibrate", "sets"),
+    "calviz.cli.compare_commands": ("arena", "compare", "compare-models", "over-time", "watch"),
+    "calviz.cli.recalibrate_commands": ("apply", "expected", "recalibrate", "sets", "threshold"),
     "calviz.cli.service_commands": ("app", "formats", "merge", "methods", "metrics", "profile"),
 }
 #: Exit codes: success; a --fail-on threshold is crossed; wrong input or arguments.

@@ -5,11 +5,21 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import click
 
-from calviz.cli.command_group import FINE, OutputOption, named_twice, naming, say, showing_progress
+from calviz.cli.command_group import (
+    CROSSED,
+    FINE,
+    OutputOption,
+    check_output,
+    named_twice,
+    naming,
+    say,
+    showing_progress,
+)
 from calviz.cli.options import (
     DEFAULT_BINS,
     RESAMPLES,
@@ -19,6 +29,7 @@ from calviz.cli.options import (
     JudgingRows,
     Outputs,
     Reduction,
+    RequiredPath,
     Resamples,
     Seed,
     check_models,
@@ -287,6 +298,63 @@ def over_time(
 
         json_only.write_json(over_time_record(result, file=file, digest=loaded.digest))
     return FINE
+
+
+# ---- Watching
+
+
+@command
+def watch(
+    file: str,
+    *,
+    state: RequiredPath,
+    alpha: float | None = None,
+    when: str | None = None,
+    split: str | None = None,
+    reduction: HowJudged = None,
+    model: str | None = None,
+    json_only: Outputs,
+    reading: ReadingOptions,
+) -> int:
+    """Look at new rows of FILE, and alarm (exit code 1) once the scores are no longer calibrated.
+
+    The chance of a false alarm is at most alpha over all looks together, however many there are. A look that STATE has counted
+    is not counted again.
+
+    Parameters
+    ----------
+    file : FILE
+    state : STATE
+        File with the looks so far: made if there is none, otherwise continued.
+    alpha
+        Chance of a false alarm over all looks together; 0.05 for a new state.
+    when : NAME
+        Name of the look; by default each day of the time column is one, or all rows are.
+    """
+    from calviz.cli.result_texts import print_recognition
+    from calviz.sample.sample import Sample
+    from calviz.verdicts.watching import ALPHA, Watch
+
+    if Path(state).exists():
+        watched = Watch.load(state)
+        if alpha not in (None, watched.alpha):
+            raise OptionError(f"--alpha {alpha:g}: {state} was begun with {watched.alpha:g}.")
+        if reduction is not None and reduction != watched.reduction:
+            raise OptionError(f"--reduction {reduction.key}: {state} was begun with another one.")
+    else:
+        watched = Watch(ALPHA if alpha is None else alpha, reduction)
+    check_output("--state", state)
+    loaded = read_file(file, reading)
+    if not json_only.quiet:
+        print_recognition(file, loaded)
+    with naming(file):
+        data = loaded.models[chosen_model(loaded, model)]
+        now = watched.add(Sample.of(data, split=split, reduction=watched.reduction), when)
+    watched.save(state)
+    if not json_only.quiet:
+        click.echo(f"\n{now}")
+    json_only.write_json(now.to_dict())
+    return CROSSED if now.alarm else FINE
 
 
 # ---- Arena

@@ -9,6 +9,8 @@ reduction : R
     top-label (the largest, the default otherwise), top-2 ..., within-top-2 ... or class:NAME.
 bins
     Number of bins of binned metrics.
+prevalence : SHARE[,SHARE]
+    Weight the rows so that class 1 of two has this share, or each class its own.
 seed
     Seed of everything that is drawn at random.
 resamples
@@ -133,7 +135,8 @@ def _parameters(function: Callable[..., Any]) -> Iterator[click.Parameter]:
             multiple = settings.pop("multiple", False)
             yield click.Argument([p.name], nargs=-1 if multiple else 1, **settings)
             continue
-        if isinstance(p.default, str | int | float) and p.default is not False:
+        is_flag = isinstance(p.default, bool)
+        if isinstance(p.default, str | int | float | tuple) and p.default != () and not is_flag:
             settings = {"default": p.default, "show_default": True} | settings
         flags = settings.pop("flags", (f"--{p.name.replace('_', '-')}",))
         kind = settings.pop("cls", click.Option)
@@ -150,7 +153,9 @@ def _settings(hint: Any) -> dict[str, Any]:
     if get_origin(hint) is Literal:
         return {"type": click.Choice(get_args(hint))} | more
     if get_origin(hint) is tuple and "callback" not in more:
-        return {"multiple": True} | more
+        kind, *others = get_args(hint)
+        many = {"multiple": True} if others == [...] else {"nargs": 1 + len(others)}
+        return _settings(kind) | many | more
     return ({"is_flag": True} if hint is bool else {"type": hint}) | more
 
 
@@ -177,6 +182,15 @@ def _reduction(_context: Any, _parameter: Any, text: str | None) -> Reduction | 
     return None if text is None else Reduction.of(text)
 
 
+def _shares(_context: Any, _parameter: Any, text: str | None) -> tuple[float, ...] | None:
+    try:
+        return None if text is None else tuple(float(part) for part in text.split(","))
+    except ValueError:
+        raise OptionError(
+            f"--prevalence '{text}' is not a number, or one for each class."
+        ) from None
+
+
 #: Types of options.
 Names = Annotated[tuple[str, ...] | None, {"type": str, "callback": split_names}]
 OutputPath = Annotated[str | None, {"cls": OutputOption}]
@@ -184,6 +198,7 @@ RequiredPath = Annotated[str, {"cls": OutputOption}]
 #: None if not given: the default reduction of the data.
 HowJudged = Annotated[Reduction | None, {"type": str, "callback": _reduction}]
 BinCount = Annotated[int, {"type": click.IntRange(min=1), "callback": _checked_bins}]
+Prevalence = Annotated[tuple[float, ...] | None, {"type": str, "callback": _shares}]
 Seed = Annotated[int, {"type": click.IntRange(min=0)}]
 Resamples = Annotated[int, {"type": click.IntRange(min=1, max=100_000)}]
 FittingRows = Annotated[int | None, {"type": click.IntRange(min=10)}]
@@ -411,11 +426,11 @@ def parse_parameters(
 
 
 def _value(text: str) -> Any:
-    """Parse a JSON number, true, false (also True, False) or null; anything else is text."""
+    """Parse a JSON number (also .03), a list, true, false (also True, False) or null; anything else is text."""
     if text in ("True", "False"):
         return text == "True"
     try:
-        return json.loads(text)
+        return json.loads(re.sub(r"(^|[\[,\s-])\.(?=\d)", r"\g<1>0.", text))
     except json.JSONDecodeError:
         return text
 

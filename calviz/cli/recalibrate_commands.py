@@ -1,11 +1,11 @@
-"""Commands that change probabilities: fit a map (``recalibrate``), apply one (``apply``), and prediction sets (``sets``)."""
+"""Commands that act on probabilities: fit a map (``recalibrate``), apply one (``apply``), prediction sets (``sets``), thresholds (``threshold``)."""
 
 from __future__ import annotations
 
 import contextlib
 import json
 from collections.abc import Iterator
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -26,10 +26,13 @@ from calviz.cli.command_group import (
 )
 from calviz.cli.options import (
     FittingRows,
+    HowJudged,
     MethodParameters,
     OutputPath,
     Outputs,
+    Prevalence,
     RequiredPath,
+    Seed,
     chosen_model,
     command,
     draw_options,
@@ -55,6 +58,7 @@ def recalibrate(
     fitting: Division,
     option: tuple[str, ...] = (),
     model: str | None = None,
+    unlabelled: str | None = None,
     out: RequiredPath,
     sample: FittingRows = None,
     save_map: OutputPath = None,
@@ -72,6 +76,8 @@ def recalibrate(
     file : FILE
     method : NAME
         Key of a recalibrator; see 'calviz methods'.
+    unlabelled : FILE
+        With --method prior: rows without labels, from whose scores the new base rate is estimated.
     out : FILE|FOLDER
         The calibrated file (.csv, .parquet or .npz); a folder if a sample of rows is drawn to fit on.
     save_map : MAP.json
@@ -80,14 +86,20 @@ def recalibrate(
         Save the fitted map as Python code that needs only NumPy.
     """
     from calviz.cli.result_texts import print_recognition
-    from calviz.comparison.fitting import calibrate, trade_off
+    from calviz.comparison.fitting import calibrate, reading_of_unlabelled, trade_off
     from calviz.data.writing import check_target, write_predictions
 
     parameters = parse_parameters(option, [method])
     RECALIBRATORS[method]  # an unknown key is refused before the file is read
     check_output("--save-map", save_map)
     check_output("--save-snippet", save_snippet)
+    if unlabelled is not None and (method != "prior" or "prior" in parameters):
+        raise OptionError(
+            "--unlabelled estimates the base rate of --method prior, without --option."
+        )
     if why := why_drawn(file, sample, label_file):
+        if unlabelled is not None:
+            raise OptionError("--unlabelled needs all rows of FILE in memory.")
         recalibrated = _recalibrate_files(
             file, method, why, out, sample, model, reading, fitting, parameters
         )
@@ -105,6 +117,16 @@ def recalibrate(
     with naming(file):
         data = loaded.models[chosen_model(loaded, model)]
     print_recognition(file, loaded)
+    if unlabelled is not None:
+        from calviz import base_rates
+
+        with naming(unlabelled):
+            options = reading_of_unlabelled(data, reading)
+            other = read_file(unlabelled, options)
+            fit = fitting.rows(data).pairs[0][0]
+            rates = base_rates(data.take(fit), other.models[chosen_model(other, None)])
+        say(rates.reading())
+        parameters["prior"] = {"base_rate": list(rates.rates)}
     with naming(file, options=False):
         result = calibrate(data, method, fitting, parameters.get(method, {}))
     if result.recalibrator is not None and (remark := zero_words(result.recalibrator.describe())):
@@ -255,6 +277,73 @@ def _checked_map(path: str) -> Any:
     return record
 
 
+# ---- Before labels come
+
+
+@command
+def expected(
+    file: str,
+    *,
+    map: str | None = None,
+    labelled_split: str | None = None,
+    method: str | None = None,
+    confidence: float = 0.95,
+    seed: int = 0,
+    model: str | None = None,
+    json_only: Outputs,
+    reading: ReadingOptions,
+) -> int:
+    """Estimate the performance of FILE before its labels come: accuracy, F1, AUROC, Brier score, NLL, with intervals.
+
+    Without --map or --labelled-split, the probabilities of FILE are taken to be calibrated.
+
+    Parameters
+    ----------
+    file : FILE
+    map : MAP
+        A saved map of the model, as from recalibrate --save-map; it is taken to be true.
+    labelled_split : NAME
+        The split whose labels are known; a map is fitted on it, and the other rows are estimated.
+    method : KEY
+        The recalibrator fitted on the labelled split.
+    confidence
+        Level of the intervals.
+    seed
+        Seed of the drawn labels.
+    """
+    from calviz import expected
+    from calviz.cli.result_texts import print_recognition
+    from calviz.comparison.fitting import reading_for_map
+    from calviz.data.loaded import DROP_MISSING, ReadingForMap
+
+    if map is not None and labelled_split is not None:
+        raise OptionError("--map and --labelled-split exclude each other.")
+    if method is not None and labelled_split is None:
+        raise OptionError("--method is the map fitted on --labelled-split NAME.")
+    record = None if map is None else _checked_map(map)
+    options = ReadingForMap.of(reading, ()) if record is None else reading_for_map(record, reading)
+    loaded = read_file(file, options)
+    with naming(file):
+        rows, labelled = loaded.models[chosen_model(loaded, model)], None
+        if labelled_split is not None:
+            rows.split(labelled_split)  # refused if there is none
+            assert rows.splits is not None
+            rows = rows.take(~rows.splits.mask(labelled_split))
+            complete = replace(reading, repair=(*reading.repair, DROP_MISSING.key))
+            again = read_file(file, complete)
+            labelled = again.models[chosen_model(again, model)].split(labelled_split)
+    if not json_only.quiet:
+        print_recognition(file, loaded)
+    with naming(file):
+        result = expected(
+            rows, map=record, labelled=labelled, method=method, confidence=confidence, seed=seed
+        )
+    if not json_only.quiet:
+        click.echo(f"\n{result}")
+    json_only.write_json(result.to_dict())
+    return FINE
+
+
 # ---- Prediction sets
 
 
@@ -331,4 +420,77 @@ def sets(
         texts += [f"{s.size:.3f}", f"{size.low:.3f} to {size.high:.3f}"]
         table.add_row(cell(short_name(s.name)), *texts)
     console().print(table)
+    return FINE
+
+
+# ---- Thresholds with a guarantee
+
+
+@command
+def threshold(
+    file: str,
+    *,
+    risk: tuple[float, ...] = (0.05,),
+    confidence: float = 0.95,
+    of: tuple[Literal["error", "precision", "recall", "fpr", "cost"], ...] = ("error",),
+    by: str | None = None,
+    costs: tuple[float, float, float] = (10.0, 1.0, 0.0),
+    reduction: HowJudged = None,
+    choose_split: str | None = None,
+    choose_fraction: float | None = None,
+    prevalence: Prevalence = None,
+    seed: Seed = 0,
+    model: str | None = None,
+    json_only: Outputs,
+    label_file: LabelFile | None,
+    reading: ReadingOptions,
+) -> int:
+    """Choose the threshold that keeps most rows of FILE with a risk that is guaranteed on new rows, on some rows, and observe it on the others.
+
+    Parameters
+    ----------
+    file : FILE
+    risk
+        Largest risk on new rows (give it twice for two risks).
+    confidence
+        Probability with which the promise holds, for all risks and groups together.
+    of
+        The risk (give it twice for two): wrong predictions among those kept, 1 - precision, 1 - recall, false-positive rate, or the
+        mean cost of a row.
+    by : COL
+        A group column: each of its values has a threshold.
+    costs : WRONG REFERRED RIGHT
+        Costs of a prediction that is wrong, referred, or right (with --of cost).
+    choose_split : NAME
+        The split to choose the threshold on.
+    choose_fraction : SHARE
+        Instead: choose on this share of the rows.
+    """
+    from calviz import at_prevalence, threshold
+    from calviz.cli.result_texts import print_recognition
+
+    loaded = read_file(file, reading, label_file)
+    with naming(file):
+        data = loaded.models[chosen_model(loaded, model)]
+        if prevalence is not None:
+            data = at_prevalence(data, prevalence)
+    with naming(file, options=False):
+        choice = threshold(
+            data,
+            list(risk),
+            confidence,
+            of=list(of),
+            by=by,
+            costs=costs,
+            reduction=reduction,
+            choose_split=choose_split,
+            choose_fraction=choose_fraction,
+            seed=seed,
+        )
+    json_only.write_json(choice.to_dict())
+    if not json_only.quiet:
+        print_recognition(file, loaded)
+        show(repr(choice))
+    elif choice.threshold is None:
+        say(repr(choice))
     return FINE

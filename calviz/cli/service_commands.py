@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import importlib
 import os
 import runpy
 import shutil
+import signal
 import socket
 import sys
 import tomllib
@@ -36,8 +36,8 @@ if TYPE_CHECKING:
     from calviz.core.profile import Profile
 
 
-#: Environment variable with the file that the app opens first.
-OPEN_VARIABLE = "CALVIZ_OPEN"
+#: Environment variables with the file that the app opens first, and the folder of kept comparisons.
+OPEN_VARIABLE, CACHE_VARIABLE = "CALVIZ_OPEN", "CALVIZ_CACHE"
 HOST = "127.0.0.1"
 #: Names of this machine in its own browser.
 OWN_NAMES = ("127.0.0.1", "localhost", "::1")
@@ -54,6 +54,7 @@ def app(
     port: Annotated[int | None, {"type": click.IntRange(1, 65_535)}] = None,
     host: str = HOST,
     allow_host: tuple[str, ...] = (),
+    cache: Annotated[str | None, {"type": click.Path(file_okay=False)}] = None,
     no_browser: bool = False,
 ) -> None:
     """Open the dashboard, with FILE (or a folder of logs of language models) or with sample data.
@@ -69,6 +70,9 @@ def app(
         Address to listen on; anyone who can reach it can use the app (0.0.0.0: all addresses).
     allow_host : NAME
         Name under which it is reached besides --host (repeat; *.example.com); with --host 0.0.0.0 any name, unless one is given.
+    cache : DIR
+        Keep comparisons of recalibrators in DIR (500 MB), so that a link shows one without fitting again;
+        everyone who uses this server shares them.
     no_browser
         Do not open a browser window.
     """
@@ -79,21 +83,27 @@ def app(
     if not (root / "app.py").is_file():
         raise InputError("the dashboard is not part of this installation", file="app.py")
     port = _free_port(host, port)
-    os.environ.pop(OPEN_VARIABLE, None)
-    if file is not None:
-        os.environ[OPEN_VARIABLE] = str(_readable(Path(file)))
+    opened = None if file is None else _readable(Path(file))
+    for name, path in ((OPEN_VARIABLE, opened), (CACHE_VARIABLE, cache)):
+        os.environ.pop(name, None)
+        if path is not None:
+            os.environ[name] = str(Path(path).resolve())
     sys.argv = [
         "streamlit",
         "run",
         str(root / "app.py"),
         *_flags(root, host, port, no_browser, allow_host),
     ]
-    # Until a page has declared the navigation, streamlit knows only the scripts in `pages`: a link to a tab would not be found.
-    pages = importlib.import_module("streamlit.runtime.pages_manager")
-    pages.PagesManager.uses_pages_directory = False
     click.echo(f"calviz: open {_url(host, port)} in a browser; Ctrl+C ends it.")
-    # In this process, so that Ctrl-C stops it and no child process is left behind.
-    runpy.run_module("streamlit", run_name="__main__", alter_sys=True)
+    # Once its folder is gone, the server sends itself the signal that has ended it: that is no failure.
+    signals = (signal.SIGINT, signal.SIGTERM)
+    before = [signal.signal(number, lambda *_: sys.exit(0)) for number in signals]
+    try:
+        # In this process, so that Ctrl-C stops it and no child process is left behind.
+        runpy.run_module("streamlit", run_name="__main__", alter_sys=True)
+    finally:
+        for number, handler in zip(signals, before, strict=True):
+            signal.signal(number, handler)
 
 
 def _flags(

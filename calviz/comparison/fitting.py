@@ -306,6 +306,12 @@ def reading_for_map(record: Any, options: ReadingOptions) -> ReadingOptions:
     return ReadingForMap.of(options, record.get("class_names", ()))
 
 
+def reading_of_unlabelled(data: Dataset, options: ReadingOptions) -> ReadingOptions:
+    """Return the options for reading further rows without labels, of the classes of these data."""
+    names = data.class_names if isinstance(data, Predictions) else ()
+    return ReadingForMap.of(options, names)
+
+
 def apply_map(data: Dataset, record: Any) -> Dataset:
     """Calibrate predictions by a map saved with `to_dict`.
 

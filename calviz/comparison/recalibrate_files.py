@@ -25,19 +25,27 @@ from calviz.core.limits import DEFAULT_SAMPLE_ROWS, folder_for, real_path, repla
 from calviz.core.predictions import Dataset, Predictions
 from calviz.core.profile import ProfileColumns
 from calviz.core.words import counted
-from calviz.data.any_size.blocks_of_rows import SampledBlock, predictions_of, rehashed, why_refused
 from calviz.data.any_size.file_sources import (
     TableFiles,
+    check_columns,
     error_of_path,
     find,
     no_panic,
     profile_layout,
     scan,
 )
-from calviz.data.any_size.sampling import FIT, JUDGED, RowSample, sample_rows
+from calviz.data.any_size.sampling import (
+    FIT,
+    JUDGED,
+    RowSample,
+    SampledBlock,
+    predictions_of,
+    rehashed,
+    sample_rows,
+    why_refused,
+)
 from calviz.data.loaded import ReadingOptions
 from calviz.data.reading import options_of
-from calviz.data.refusals import check_columns
 
 
 @dataclass(frozen=True, eq=False)

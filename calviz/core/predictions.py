@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import InitVar, dataclass
 from typing import Any, Self, TypeAlias, TypeVar
 
@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from calviz.core.blocks import BoolArray, FloatArray, IntArray, element_type, read_only
-from calviz.core.errors import InputError, shortened
+from calviz.core.errors import InputError, NotAvailable, OptionError, shortened
 from calviz.core.probabilities import (
     RowsInRange,
     RowSumDeviation,
@@ -320,6 +320,78 @@ def with_rows(
         columns["times"] = np.asarray(times)
     result: D = data._with(columns)  # type: ignore[assignment]
     return result
+
+
+def checked_rates(rates: Any, classes: int | None, name: str) -> FloatArray:
+    """Return the shares of the classes, shape (K,); a single number is that of class 1 of two.
+
+    `classes` is K, if it is known.
+
+    Raises
+    ------
+    OptionError
+        Unless they lie between 0 and 1, add up to 1, and there is one for each class.
+    """
+    try:
+        given = np.atleast_1d(np.asarray(rates, dtype=np.float64))
+    except (TypeError, ValueError):
+        given = np.array([np.nan])
+    if given.ndim != 1 or not ((given > 0) & (given < 1)).all():
+        raise OptionError(
+            f"'{name}' must lie between 0 and 1, both excluded, for every class; got {rates!r}."
+        )
+    shares = np.append(1 - given, given) if given.size == 1 else given
+    if classes not in (None, shares.size):
+        raise OptionError(
+            f"'{name}' must have a share for each of the {classes} classes, got {given.size}."
+        )
+    if abs(shares.sum() - 1) > 1e-6:
+        raise OptionError(f"the shares of '{name}' must add up to 1, got {shares.sum():g}.")
+    return np.asarray(shares / shares.sum())
+
+
+def at_prevalence(data: D, rate: float | Sequence[float]) -> D:
+    """Weight the rows so that the classes have other shares: metrics, figures and thresholds are then those at this prevalence.
+
+    It is right for rows of another prevalence if the rows of each class are the same. The scores stay as they are: the recalibrator
+    ``prior`` changes them.
+
+    Parameters
+    ----------
+    data : Predictions
+    rate : float or sequence of float
+        Share of class 1 of two, or of every class; it holds within each split.
+
+    Raises
+    ------
+    OptionError
+        If shares do not lie between 0 and 1, do not add up to 1, or are not one per class.
+    InputError
+        If a split has no rows of a class.
+    NotAvailable
+        For confidence-only data and profiles.
+    """
+    if not isinstance(data, Predictions) or data.cells is not None:
+        raise NotAvailable("a prevalence needs rows with their classes.")
+    k = data.n_classes
+    shares = checked_rates(rate, k, "prevalence")
+    split = np.zeros(data.n, np.intp) if data.splits is None else data.splits.codes.astype(np.intp)
+    own = np.ones(data.n) if data.weights is None else data.weights.astype(np.float64)
+    cell = split * k + data.labels
+    mass = np.bincount(cell, own, minlength=k * (int(split.max()) + 1)).reshape(-1, k)
+    for number, row in enumerate(mass):
+        if not row.all():
+            where = (
+                ""
+                if data.splits is None
+                else f" of split '{shortened(data.splits.levels[number])}'"
+            )
+            name = shortened(data.class_names[int(np.flatnonzero(row == 0)[0])])
+            raise InputError(
+                f"no row{where} has the class '{name}': it cannot be given another share"
+            )
+    factor = shares * mass.sum(axis=1, keepdims=True) / mass
+    return with_rows(data, weights=own * factor.ravel()[cell])
 
 
 def repeated(data: D, counts: npt.ArrayLike) -> D:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -14,16 +14,19 @@ from calviz.core.errors import Finding, InputError, Repair
 from calviz.core.predictions import ConfidencePredictions, Dataset, Predictions, repeated
 from calviz.core.probabilities import RENORMALISE, RowsInRange
 from calviz.core.probabilities import softmax_probabilities as softmax
-from calviz.core.row_columns import Factor, Kind
+from calviz.core.row_columns import Factor
 from calviz.data import labels, refusals
+from calviz.data.column_names import is_missing
 from calviz.data.format import Fetched, Table
 from calviz.data.label_columns import are_several
 from calviz.data.labels import as_numbers, joint_classes, one_dimensional
 from calviz.data.loaded import (
     DROP_MISSING,
+    Loaded,
     Notice,
     ReadingForMap,
     ReadingOptions,
+    Recognition,
     no_rows,
     short,
     span,
@@ -97,20 +100,6 @@ def are_percentages(confidences: FloatArray) -> bool:
 SUM_NOTICE = 1e-4
 
 
-@dataclass(eq=False)
-class Built:
-    """The result of building: predictions by model, and what to report about them."""
-
-    models: dict[str, Dataset]
-    kind: Kind
-    label_form: str
-    class_names: tuple[str, ...]
-    groups: tuple[str, ...]
-    notices: list[Finding] = field(default_factory=list)
-    offered: list[Repair] = field(default_factory=list)
-    repairs: list[str] = field(default_factory=list)
-
-
 @dataclass(frozen=True, eq=False)
 class _Right:
     """Whether each prediction was right, shape (n,), how the file says so, and the classes if it names them."""
@@ -123,8 +112,8 @@ class _Right:
     class_names: tuple[str, ...] = ()
 
 
-def build(table: Table, layout: ColumnRoles, options: ReadingOptions, name: str) -> Built:
-    """Fetch the columns of a layout and make predictions from them."""
+def build(table: Table, layout: ColumnRoles, options: ReadingOptions, name: str) -> Loaded:
+    """Fetch the columns of a layout and make predictions from them; a model without a name gets the name `name`."""
     return _Builder(table, layout, options, name).build()
 
 
@@ -143,7 +132,7 @@ class _Builder:
         #: Mask of the rows to keep, shape (n,); None if all are kept.
         self.kept: BoolArray | None = None
 
-    def build(self) -> Built:
+    def build(self) -> Loaded:
         layout, confidence = self.layout, self.layout.confidence
         names = (
             layout.label,
@@ -167,7 +156,7 @@ class _Builder:
 
     # Full predictions
 
-    def _predictions(self, fetched: Fetched) -> Built:
+    def _predictions(self, fetched: Fetched) -> Loaded:
         first = self.layout.scores[0]
         if self.layout.multilabel or self._has_several_labels(fetched, first):
             return self._multilabel(fetched, first)
@@ -205,11 +194,11 @@ class _Builder:
         is_distribution = first.kind == "probabilities" and float(np.mean(off)) < 0.1
         return are_several(label) and not is_distribution
 
-    def _multilabel(self, fetched: Fetched, first: ScoreColumns) -> Built:
+    def _multilabel(self, fetched: Fetched, first: ScoreColumns) -> Loaded:
         """Make a model of two classes of each label."""
         scores, layout = fetched.scores[0], self.layout
         if layout.one_hot:
-            block = np.stack([as_numbers(fetched.columns[c], c) for c in layout.one_hot], axis=1)
+            block = self._one_hot(fetched)
         else:
             block = np.asarray(fetched.columns[layout.label or ""])
         names = self.options.class_names or first.class_names or layout.one_hot
@@ -217,7 +206,7 @@ class _Builder:
             names = tuple(str(j) for j in range(first.width))
         shown = layout.one_hot or (layout.label or "",) * first.width
         decoded = [
-            labels.from_one_hot_block(block[:, [j]], (shown[j],), self.table.line)
+            labels.from_one_hot(block[:, [j]], (shown[j],), self.table.line)
             for j in range(first.width)
         ]
         self._check_lengths(fetched, len(block), shown[0])
@@ -261,7 +250,6 @@ class _Builder:
             filled = None  # repairs change numbers that the reader has looked at
         scores, array = self._repaired(scores, array)
         problem = refusals.Problem(self.table, scores, array, original)
-        problem.check_shape()
         if scores.kind == "logits":
             problem.check_logits()
             values: dict[str, Any] = {"logits": two_logits(array) if scores.width == 1 else array}
@@ -378,7 +366,7 @@ class _Builder:
         elif label is not None:
             try:
                 block = np.asarray(fetched.columns[label])
-                indices = labels.from_one_hot_block(block, (label,), self.table.line)
+                indices = labels.from_one_hot(block, (label,), self.table.line)
                 self._check_lengths(fetched, len(indices), label)
                 self.label_texts[label] = Factor.of(np.array([*names, ""], dtype=object)[indices])
             except (InputError, IndexError):
@@ -389,19 +377,18 @@ class _Builder:
     def _labels(self, fetched: Fetched, first: ScoreColumns, k: int) -> labels.Labels:
         layout, line = self.layout, self.table.line
         if layout.one_hot:
-            columns = [as_numbers(fetched.columns[c], c) for c in layout.one_hot]
-            self._check_lengths(fetched, len(columns[0]), layout.one_hot[0])
-            indices = labels.from_one_hot(columns, layout.one_hot, line)
-            form = "one-hot" if len(columns) > 1 else "0 or 1"
+            block = self._one_hot(fetched)
+            self._check_lengths(fetched, len(block), layout.one_hot[0])
+            indices = labels.from_one_hot(block, layout.one_hot, line)
+            form = "one-hot" if len(layout.one_hot) > 1 else "0 or 1"
             return labels.Labels(indices, form, first.class_names)
         assert layout.label is not None
         values = fetched.columns[layout.label]
         self._check_lengths(fetched, len(values), layout.label)
         if not isinstance(values, Factor) and values.ndim == 2 and values.shape[1] > 1:
-            indices = labels.from_one_hot_block(values, (layout.label,), line)
+            indices = labels.from_one_hot(values, (layout.label,), line)
             return labels.Labels(indices, "one-hot", first.class_names)
-        if not isinstance(values, Factor) and values.ndim == 2:
-            values = values[:, 0]
+        values = one_dimensional(values)
         names = self.options.class_names or self.table.class_names
         base = self.options.label_base
         if not names:
@@ -424,6 +411,11 @@ class _Builder:
         if decoded.notice:
             self.notices.append(Notice.LABEL_VALUES.finding("info", decoded.notice))
         return decoded
+
+    def _one_hot(self, fetched: Fetched) -> FloatArray:
+        """The 0/1 columns of the classes as numbers, shape (n, K)."""
+        columns = [as_numbers(fetched.columns[c], c) for c in self.layout.one_hot]
+        return np.stack(columns, axis=1).astype(np.float64, copy=False)
 
     @staticmethod
     def _check_class_names(names: tuple[str, ...], k: int) -> None:
@@ -458,7 +450,7 @@ class _Builder:
             return np.zeros(len(fetched.scores[0]), dtype=bool)
         values = fetched.columns[column]
         if isinstance(values, Factor):
-            blank = [labels.is_missing(level.strip()) for level in values.levels]
+            blank = [is_missing(level.strip()) for level in values.levels]
             return np.array(blank, dtype=bool)[values.codes]
         missing: BoolArray = np.isnan(np.asarray(values, dtype=np.float64).reshape(len(values)))
         return missing
@@ -512,7 +504,7 @@ class _Builder:
 
     # Confidence-only data
 
-    def _confidence(self, fetched: Fetched, layout: Confidence) -> Built:
+    def _confidence(self, fetched: Fetched, layout: Confidence) -> Loaded:
         score = fetched.scores[0][:, 0]
         if isinstance(self.options, ReadingForMap):
             right = self._right_if_any(fetched, layout)
@@ -599,7 +591,7 @@ class _Builder:
 
     def _built(
         self, models: dict[str, Dataset], form: str, names: tuple[str, ...], groups: tuple[str, ...]
-    ) -> Built:
+    ) -> Loaded:
         column = self.layout.weight
         if self.counts is not None and column is not None:
             counts = self.counts if self.kept is None else self.counts[self.kept]
@@ -614,8 +606,54 @@ class _Builder:
                 "keep them, but they neither fit nor judge"
             )
             self.notices.append(Notice.WEIGHT_ZERO.finding("info", text))
-        kind = first.kind
-        return Built(models, kind, form, names, groups, self.notices, self.offered, self.repairs)
+        made = (
+            Notice.REPAIRED.finding("warning", f"changed as asked: {what}") for what in self.repairs
+        )
+        types = dict(self.table.types)
+        renamed = {"id": self.layout.id, "split": self.layout.split}
+        return Loaded(
+            file=self.name,
+            size=0,
+            models=models,
+            recognition=self._recognition(first, tuple(models), form, names, groups),
+            hash=lambda: "",
+            notices=(*self.table.notices, *self.layout.notices, *self.notices, *made),
+            repairs_offered=tuple(self.offered),
+            repairs_made=tuple(self.repairs),
+            types=types | {new: types[name] for new, name in renamed.items() if name in types},
+        )
+
+    def _recognition(
+        self,
+        data: Dataset,
+        models: tuple[str, ...],
+        form: str,
+        names: tuple[str, ...],
+        groups: tuple[str, ...],
+    ) -> Recognition:
+        table, layout = self.table, self.layout
+        scores = layout.scores[0].columns if layout.scores else ()
+        if layout.confidence is not None:
+            scores = (layout.confidence.score,)
+        return Recognition(
+            format=table.format,
+            kind=data.kind,
+            label=(layout.label or ", ".join(layout.one_hot) or None) if form else None,
+            label_form=form,
+            scores=scores,
+            split_column=layout.split,
+            groups=groups,
+            id_column=layout.id,
+            class_names=names,
+            models=models,
+            columns=table.names,
+            rows=data.n,
+            cluster_column=layout.cluster,
+            weight_column=layout.weight,
+            time_column=layout.time if data.times is not None else None,
+            split_counts={} if data.splits is None else data.splits.counts(),
+            choices=() if table.questions is None else table.questions.numbers,
+        )
 
 
 def two_logits(array: FloatArray) -> FloatArray:

@@ -313,13 +313,8 @@ def _lines_of_first_record(body: str, separator: str) -> int:
 # ---- Bad cells and lines
 
 
-@dataclass(frozen=True)
-class BadCell:
-    """A cell that should hold a number: 0-based data row, column, text."""
-
-    row: int
-    column: str
-    text: str
+#: A cell that should hold a number: 0-based data row, column, text.
+BadCell = tuple[int, str, str]
 
 
 @dataclass(eq=False)
@@ -331,27 +326,22 @@ class ProblemCells:
     bad_count: int = 0
     empty: set[tuple[int, str]] = field(default_factory=set)
 
-    def add_bad(self, cells: list[BadCell], count: int) -> None:
-        """Record the first bad cells of a column in a block, and their total number."""
-        self.bad.extend(cells)
-        self.bad_count += count
-
     def raise_bad(self, line: Callable[[int], int | None]) -> None:
         """Raise InputError if any cells are not numbers."""
         if not self.bad:
             return
-        cells = sorted(self.bad, key=lambda cell: cell.row)
+        cells = sorted(self.bad, key=lambda cell: cell[0])
         places = [
-            f"{place(cell.row, line)} '{short(cell.column)}' = '{short(cell.text)}'"
-            for cell in cells[:NAMED]
+            f"{place(row, line)} '{short(column)}' = '{short(text)}'"
+            for row, column, text in cells[:NAMED]
         ]
-        first = cells[0]
+        row, column, _ = cells[0]
         raise InputError(
             f"{join_places(places, self.bad_count)} "
             f"{'is not a number' if self.bad_count == 1 else 'are not numbers'}",
-            row=first.row + 1,
-            line=line(first.row),
-            column=first.column,
+            row=row + 1,
+            line=line(row),
+            column=column,
             placed=True,
             remedy="correct the cells, or leave them empty and ask to drop the rows",
         )

@@ -13,14 +13,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from calviz.core.blocks import FloatArray
 from calviz.core.errors import Finding, InputError
 from calviz.core.limits import MAX_ARRAY, MAX_CLASSES, MAX_DOUBLE_CELLS, MAX_LINE, MAX_ROWS
 from calviz.core.row_columns import Factor
-from calviz.data.column_names import LABELS, count_scores, plain
+from calviz.data.column_names import LABELS, MISSING_LABELS, count_scores, plain
 from calviz.data.csv_dialect import (
     MISSING_WORDS,
-    BadCell,
     Dialect,
     OtherEncoding,
     ProblemCells,
@@ -36,7 +34,6 @@ from calviz.data.csv_dialect import (
     sniff,
 )
 from calviz.data.format import HEAD_BYTES, Column, Fetched, Source, Table, allocate, without_bom
-from calviz.data.labels import MISSING_LABELS
 from calviz.data.loaded import NAMED, Notice, no_rows, short
 
 if TYPE_CHECKING:
@@ -193,8 +190,8 @@ class BlockParser:
             missing = text.is_in(list(MISSING_WORDS))
             wrong, name = (values.is_null() & ~missing).arg_true(), self.dialect.names[j]
             first = wrong.head(NAMED).to_list()
-            cells = [BadCell(self.cells.rows + row, name, text[row]) for row in first]
-            self.cells.add_bad(cells, len(wrong))
+            self.cells.bad += [(self.cells.rows + row, name, text[row]) for row in first]
+            self.cells.bad_count += len(wrong)
             series.append(values)
         series.extend(pl.Series(f"t{j}", columns[j], dtype=pl.String) for j in self.texts)
         return pl.DataFrame(series or [pl.Series("", [None] * len(rows))])
@@ -375,7 +372,9 @@ class Growing:
     """
 
     def __init__(self, k: int, dtype: npt.DTypeLike, expected: int) -> None:
-        self._array: FloatArray = allocate(min(max(expected, 16), 1 << 40), k, dtype, reserve=True)
+        self._array: npt.NDArray[np.floating[Any]] = allocate(
+            min(max(expected, 16), 1 << 40), k, dtype, reserve=True
+        )
         self.rows = 0
 
     def append(self, block: npt.NDArray[Any]) -> None:
@@ -391,7 +390,7 @@ class Growing:
             self._array[self.rows + start : self.rows + start + part.shape[0]] = part
         self.rows = end
 
-    def finish(self) -> FloatArray:
+    def finish(self) -> npt.NDArray[np.floating[Any]]:
         """Return the array of all rows, shape (n, K)."""
         self._array.resize((self.rows, self._array.shape[1]), refcheck=False)
         return self._array

@@ -33,20 +33,8 @@ from calviz.data.score_columns import find_scores
 
 #: What a column may be; "score" is of a class or the event, "model" the score of a model of its own.
 ColumnRole = Literal[
-    "label",
-    "score",
-    "model",
-    "confidence",
-    "prediction",
-    "correct",
-    "split",
-    "group",
-    "time",
-    "weight",
-    "cluster",
-    "id",
-    "ignored",
-]
+    "label", "score", "model", "confidence", "prediction", "correct", "split", "group", "time", "weight", "cluster", "id", "ignored",
+]  # fmt: skip
 ROLES: tuple[ColumnRole, ...] = get_args(ColumnRole)
 #: Roles that any number of columns may have.
 _SHARED = ("score", "model", "group", "ignored")

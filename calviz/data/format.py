@@ -13,19 +13,20 @@ import threading
 import zipfile
 import zlib
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from gzip import BadGzipFile, GzipFile
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, Literal, Self, cast
+from typing import Any, BinaryIO, Literal, Self, cast
 
 import numpy as np
 import numpy.typing as npt
 
 from calviz.core.blocks import BoolArray, FloatArray
-from calviz.core.errors import Finding, InputError, needs
+from calviz.core.errors import CalvizError, Finding, InputError, needs
 from calviz.core.limits import (
     EXPANSION_FLOOR,
     MAX_ARRAY,
@@ -39,12 +40,8 @@ from calviz.core.probabilities import SCORE_SLACK, RowsInRange, from_0_to_1
 from calviz.core.registry import Registry
 from calviz.core.row_columns import Factor
 from calviz.data import column_names
-from calviz.data.labels import class_key, event_of, is_missing
+from calviz.data.column_names import class_key, event_of, is_missing
 from calviz.data.loaded import damaged
-
-if TYPE_CHECKING:
-    from calviz.data.questions import Questions
-
 
 # ---- Bytes
 
@@ -99,7 +96,7 @@ class Source:
                 raise InputError("the file object gives text", remedy="open it in binary mode")
             self.data = content
             self.name = name or Path(str(getattr(source, "name", "upload"))).name
-        self.size = len(self.data) if self.data is not None else self._stat().st_size
+        self.size = self.path.stat().st_size if self.path else len(self.data or b"")
         try:
             MAX_FILE.check(self.size, f"the file is {MAX_FILE.written(self.size)}")
         except InputError as error:
@@ -126,10 +123,6 @@ class Source:
         except (OSError, ValueError) as error:
             reason = getattr(error, "strerror", None) or str(error)
             raise InputError(f"cannot be opened ({reason})", file=self.name) from None
-
-    def _stat(self) -> os.stat_result:
-        assert self.path is not None
-        return self.path.stat()
 
     @cached_property
     def compressed(self) -> bool:
@@ -241,6 +234,19 @@ ZIP_DAMAGE = (
     zipfile.BadZipFile, zlib.error, struct.error, EOFError, OSError, ValueError, LookupError,
     RuntimeError, OverflowError,
 )  # fmt: skip
+
+
+@contextmanager
+def undamaged(*exceptions: type[Exception], how: str = "") -> Iterator[None]:
+    """Turn exceptions of a reader into the error about a damaged file, of which `how` says what is wrong."""
+    try:
+        yield
+    except CalvizError:
+        raise
+    except exceptions:
+        raise damaged(how) from None
+
+
 _ZIP_END = 22
 
 
@@ -307,15 +313,10 @@ class Column:
     fields: tuple[str, ...] = ()
     note: str = ""
 
-    @property
+    @cached_property
     def head(self) -> npt.NDArray[Any]:
         """The first rows: text as objects, missing numbers as nan, missing text as ""."""
-        return self._called if callable(self.sample) else self.sample
-
-    @cached_property
-    def _called(self) -> npt.NDArray[Any]:
-        assert callable(self.sample)
-        return self.sample()
+        return self.sample() if callable(self.sample) else self.sample
 
     @property
     def numeric(self) -> bool:
@@ -413,6 +414,16 @@ class Fetched:
         return next((found for found in self.in_range if found.probs is scores), None)
 
 
+def check_distinct(names: Sequence[str]) -> None:
+    """Raise InputError if two columns have the same name."""
+    if len({*names}) < len(names):
+        repeated = next(name for name, times in Counter(names).items() if times > 1)
+        raise InputError(
+            f"there are two columns called '{repeated[:80]}'",
+            remedy="give each column a name of its own",
+        )
+
+
 @dataclass(eq=False)
 class Table(ABC):
     """A file as columns. Looking at `columns` is cheap; `fetch` reads the file once.
@@ -441,26 +452,14 @@ class Table(ABC):
     arrays: bool = False
     class_names: tuple[str, ...] = ()
     notices: list[Finding] = field(default_factory=list)
-    questions: Questions | None = None
+    questions: Any = None
     holder: str = "file"
 
     def __post_init__(self) -> None:
         self._by_name = {c.name: c for c in self.columns}
-        self._names = tuple(c.name for c in self.columns)
-        if len(self._by_name) != len(self.columns):
-            seen: set[str] = set()
-            for column in self.columns:
-                if column.name in seen:
-                    raise InputError(
-                        f"there are two columns called '{column.name[:80]}'",
-                        remedy="give each column a name of its own",
-                    )
-                seen.add(column.name)
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """The names of all columns."""
-        return self._names
+        #: The names of all columns.
+        self.names = tuple(c.name for c in self.columns)
+        check_distinct(self.names)
 
     @property
     def types(self) -> Mapping[str, Any]:
@@ -474,7 +473,7 @@ class Table(ABC):
     @cached_property
     def places(self) -> Mapping[str, int]:
         """The 0-based index of each column by name."""
-        return {name: j for j, name in enumerate(self._names)}
+        return {name: j for j, name in enumerate(self.names)}
 
     def __getitem__(self, name: str) -> Column:
         return self._by_name[name]
@@ -583,14 +582,14 @@ class Format:
 FORMATS: Registry[Format] = Registry("format")
 
 _ARCHIVE = "unpack it and open the file of predictions inside"
+_PICKLE = (
+    "pickle files are not read, because opening one can run any program",
+    "save the arrays as NPZ, Parquet or CSV",
+)
 _REFUSED: tuple[tuple[re.Pattern[bytes], str, str], ...] = tuple(
     (re.compile(pattern, re.DOTALL), what, remedy)
     for pattern, what, remedy in (
-        (
-            rb"\x80[\x02-\x05]",
-            "pickle files are not read, because opening one can run any program",
-            "save the arrays as NPZ, Parquet or CSV",
-        ),
+        (rb"\x80[\x02-\x05]", *_PICKLE),
         (rb"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "old Excel files (.xls) are not supported",
          "save the sheet as XLSX or CSV"),
         (rb"PK\x03\x04.{26}mimetypeapplication/vnd\.oasis", "OpenDocument files are not supported",
@@ -649,10 +648,8 @@ def _recognised_format(source: Source) -> Format:
             raise damaged(f"it does not begin like {entry.label}")
     refuse_unreadable(head)
     if suffix.endswith((".pkl", ".pickle", ".joblib", ".pt", ".pth")):
-        raise InputError(
-            "pickle files are not read, because opening one can run any program",
-            remedy="save the arrays as NPZ, Parquet or CSV",
-        )
+        what, remedy = _PICKLE
+        raise InputError(what, remedy=remedy)
     return FORMATS["csv"]
 
 

@@ -18,12 +18,17 @@ from calviz.core.errors import (
     shortened,
 )
 from calviz.core.predictions import Dataset, Predictions
-from calviz.data.column_names import by_prefix
-from calviz.data.header_classes import without_common_words
-from calviz.data.labels import class_key, event_of, is_event_first, no_event_of
+from calviz.data.column_names import (
+    by_prefix,
+    class_key,
+    event_of,
+    is_event_first,
+    no_event_of,
+    without_common_words,
+)
+from calviz.data.format import check_distinct
 from calviz.data.reading import of_table, one_model, options_of
-from calviz.data.reshaping import reshaped
-from calviz.data.rows_in_memory import ArrowRows, columns_of, flattened
+from calviz.data.rows_in_memory import arrow_rows, flattened, reshaped
 
 # ---- Arrays
 
@@ -463,12 +468,8 @@ def from_frame(frame: Any, *, model: str | None = None, name: str, **options: An
         data = flattened(_arrow(frame))
         if not data.num_rows:
             raise InputError("the frame has no rows", remedy="give at least one")
-        table = ArrowRows(
-            format=f"{type(frame).__module__.partition('.')[0]} frame",
-            columns=columns_of(data, "the frame has"),
-            holder="frame",
-            data=data,
-        )
+        tool = f"{type(frame).__module__.partition('.')[0]} frame"
+        table = arrow_rows(data, "the frame has", format=tool, holder="frame")
         try:
             return one_model(of_table(reshaped(table), reading, name=name), model)
         except InputError as error:
@@ -482,12 +483,7 @@ def _arrow(frame: Any) -> Any:
     if type(frame).__module__.startswith("pandas") and hasattr(frame, "set_axis"):
         # Column names of pandas may be numbers; here they are text, as in a file.
         names = [str(c) for c in frame.columns]
-        if len(set(names)) < len(names):
-            repeated = next(name for name in names if names.count(name) > 1)
-            raise InputError(
-                f"there are two columns called '{shortened(repeated)}'",
-                remedy="give each column a name of its own",
-            )
+        check_distinct(names)
         frame = frame.set_axis(names, axis=1)
     try:
         wrapped = nw.from_native(frame)

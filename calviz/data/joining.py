@@ -11,7 +11,6 @@ from typing import Any, BinaryIO
 import numpy as np
 import numpy.typing as npt
 
-from calviz.core.blocks import IntArray
 from calviz.core.errors import InputError, OptionError
 from calviz.core.predictions import NO_IDENTIFIER, Dataset, identifier_texts
 from calviz.core.row_columns import Factor
@@ -44,7 +43,7 @@ class JoinedTable(Table):
     joined: dict[str, npt.NDArray[Any] | Factor]
     #: The label file's name, and the row of it for each row of the predictions, -1 where there is none.
     label_file: str
-    label_rows: IntArray
+    label_rows: npt.NDArray[np.int64]
 
     def fetch(self, scores: Sequence[tuple[str, ...]], columns: Sequence[str]) -> Fetched:
         """Read the columns of the predictions and add the joined ones; see `Table.fetch`."""
@@ -211,7 +210,9 @@ def _places(keys: list[str], file: str, table: Table) -> dict[str, int]:
     return places
 
 
-def _aligned(values: npt.NDArray[Any] | Factor, rows: IntArray) -> npt.NDArray[Any] | Factor:
+def _aligned(
+    values: npt.NDArray[Any] | Factor, rows: npt.NDArray[np.int64]
+) -> npt.NDArray[Any] | Factor:
     """Align the values with the rows of the predictions; the value is missing where `rows` is negative."""
     missing = rows < 0
     if isinstance(values, Factor):

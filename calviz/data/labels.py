@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import math
-import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,29 +12,10 @@ import numpy.typing as npt
 from calviz.core.blocks import BoolArray, IntArray
 from calviz.core.errors import InputError, Reading
 from calviz.core.row_columns import Factor
+from calviz.data.column_names import class_key, event_of, is_missing, no_event_of, number_of, whole
 from calviz.data.loaded import short
 
-# ---- Convert the labels of a file to class indices.
-
-
-#: Pairs of words for two classes; the second is the event.
-PAIRS = (
-    ("false", "true"), ("no", "yes"), ("n", "y"), ("f", "t"), ("neg", "pos"), ("-", "+"),
-    ("negative", "positive"), ("absent", "present"), ("control", "case"), ("off", "on"),
-    ("fail", "pass"), ("healthy", "sick"), ("benign", "malignant"), ("ham", "spam"),
-    ("loss", "win"), ("wrong", "right"), ("incorrect", "correct"), ("alive", "dead"), ("good", "bad"),
-    ("survived", "died"), ("0", "1"), ("-1", "1"), ("1", "2"),
-)  # fmt: skip
-#: Words for what a risk model predicts: the event, whatever the other class is called.
-EVENT_WORDS = frozenset((
-    "died", "dead", "death", "deceased", "bad", "default", "defaulted", "fraud", "fraudulent", "churn", "churned",
-    "relapse", "relapsed", "recurrence", "readmitted", "malignant", "diseased", "sick", "spam", "toxic", "attack",
-    "positive", "yes", "true", "event", "case",
-))  # fmt: skip
-#: Words for a missing label, in lower case, unless a class has that name.
-MISSING_LABELS = ("", "nan", "na", "n/a", "none", "null", "<na>")
-#: At most 18 digits: longer numbers are not class indices, and Python refuses very long ones.
-_WHOLE = re.compile(r"([+-]?\d{1,18})(?:\.0*)?", re.ASCII)
+# ---- Class indices
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,53 +50,6 @@ class Labels:
         first, second = self.class_names
         notice = f"'{short(column)}' was read as the score of class '{short(first)}'"
         return Labels(indices, self.form, (second, first), notice)
-
-
-def class_key(text: str) -> str:
-    """Spell a class so that labels and names of columns can be compared: whole numbers as such, words without case.
-
-    >>> class_key(" 1.0"), class_key("True"), class_key("Low risk")
-    ('1', 'true', 'low risk')
-    """
-    text = text.strip()
-    return text.casefold() if (number := whole(text)) is None else str(number)
-
-
-def event_of(classes: Iterable[str]) -> str | None:
-    """Return the event of two classes, as `class_key` spells them, or of one that could be; None if no word says which it is.
-
-    >>> event_of({"no", "yes"}), event_of({"alive", "dead"}), event_of({"m", "b"})
-    ('yes', 'dead', None)
-    """
-    words = {*classes}
-    if not 1 <= len(words) <= 2:
-        return None
-    if (pair := next((p for p in PAIRS if words <= {*p}), None)) is not None:
-        return pair[1]
-    known = words & EVENT_WORDS
-    return known.pop() if len(words) == 2 and len(known) == 1 else None
-
-
-def no_event_of(classes: Iterable[str]) -> str | None:
-    """Return the class beside the event, as `class_key` spells it; None if no word says which it is.
-
-    >>> no_event_of({"yes"}), no_event_of({"paid", "default"})
-    ('no', 'paid')
-    """
-    words = {*classes}
-    happened = event_of(words)
-    pair = next((p for p in PAIRS if words <= {*p}), ())
-    return next((w for w in (*(words - {happened or ""}), *pair) if w != happened), None)
-
-
-def is_event_first(classes: Sequence[str]) -> bool:
-    """Whether the first of two classes is the event, which comes last as the positive class.
-
-    >>> is_event_first(["Yes", "No"]), is_event_first(["no", "yes"]), is_event_first(["b", "a"])
-    (True, False, False)
-    """
-    spelled = [class_key(name) for name in classes]
-    return len(spelled) == len({*spelled}) == 2 and event_of(spelled) == spelled[0]
 
 
 def decode(
@@ -157,55 +89,50 @@ def decode(
     InputError
         If a label is none of the classes; names the row.
     """
-    if (
-        not class_labels
-        and (plain := _plain_indices(values, k, class_names, columns, base)) is not None
-    ):
+    decoder = _Decoder(k, class_names, columns, base, name, line)
+    if not class_labels and (plain := decoder.plain_indices(values)) is not None:
         return Labels(plain, "class index", class_names or tuple(str(j) for j in range(k)))
     # In a numeric column NaN is a missing label, whatever the class names are.
     is_text = isinstance(values, Factor) or values.dtype.kind not in "fc"
-    named = class_labels or ((*class_names, *columns) if is_text else ())
-    decoder = _Decoder(Factor.of(values), k, class_names, columns, base, name, line, named)
+    decoder.look_at(
+        Factor.of(values), class_labels or ((*class_names, *columns) if is_text else ())
+    )
     return decoder.by_given_labels(class_labels) if class_labels else decoder.decode()
-
-
-def _plain_indices(
-    values: npt.NDArray[Any] | Factor,
-    k: int,
-    class_names: tuple[str, ...],
-    columns: tuple[str, ...],
-    base: int | None,
-) -> IntArray | None:
-    """Return whole numbers 0..K-1 unchanged unless they may be class names; by far the most common case, and needs no sorting."""
-    if isinstance(values, Factor) or values.dtype.kind not in "iuf" or not values.size or base:
-        return None
-    names = () if class_names == tuple(str(j) for j in range(k)) else class_names
-    if values.dtype.kind == "f":
-        names = (*names, *columns)
-    if any(whole(name) is not None for name in names):
-        return None
-    if not (values.min() >= 0 and values.max() < k):  # also if one is nan
-        return None
-    indices = values.astype(np.int32, copy=False)
-    return indices if np.array_equal(indices, values) else None
 
 
 @dataclass(eq=False)
 class _Decoder:
-    """The distinct labels of a column; `named` are classes that are none of the words for a missing label."""
+    """What is known of the classes, and the distinct labels of a column."""
 
-    factor: Factor
     k: int
     class_names: tuple[str, ...]
     columns: tuple[str, ...]
     base: int | None
     name: str
     line: Callable[[int], int | None]
-    named: tuple[str, ...]
 
-    def __post_init__(self) -> None:
-        self.levels = [level.strip() for level in self.factor.levels]
-        words = {c.casefold() for c in self.named}
+    def plain_indices(self, values: npt.NDArray[Any] | Factor) -> IntArray | None:
+        """Return whole numbers 0..K-1 unchanged unless they may be class names; by far the most common case, and needs no sorting."""
+        if isinstance(values, Factor) or values.dtype.kind not in "iuf":
+            return None
+        if not values.size or self.base:
+            return None
+        names = self.class_names
+        names = () if names == tuple(str(j) for j in range(self.k)) else names
+        if values.dtype.kind == "f":
+            names = (*names, *self.columns)
+        if any(whole(name) is not None for name in names):
+            return None
+        if not (values.min() >= 0 and values.max() < self.k):  # also if one is nan
+            return None
+        indices = values.astype(np.int32, copy=False)
+        return indices if np.array_equal(indices, values) else None
+
+    def look_at(self, factor: Factor, named: tuple[str, ...]) -> None:
+        """Take the labels of a column; `named` are classes that are none of the words for a missing label."""
+        self.factor = factor
+        self.levels = [level.strip() for level in factor.levels]
+        words = {c.casefold() for c in named}
         self.known = [
             j
             for j, level in enumerate(self.levels)
@@ -357,17 +284,6 @@ class _Decoder:
         return int(np.argmax(self.factor.codes == level))
 
 
-def whole(level: str) -> int | None:
-    """Parse a whole number ("3", "3.0", "3.0e+00"); None if the text is not one."""
-    if match := _WHOLE.fullmatch(level):
-        return int(match[1])
-    try:
-        value = float(level) if "_" not in level else math.nan
-    except ValueError:
-        return None
-    return int(value) if value.is_integer() and abs(value) < 2**53 else None
-
-
 def names_of_one(name: str, values: npt.NDArray[Any] | Factor) -> tuple[str, ...]:
     """Names of the two classes if the name of the only score column is one of the labels (``p_malignant``), which is the event."""
     levels = [v for v in Factor.of(values).levels if v and (v == name or not is_missing(v))]
@@ -376,20 +292,7 @@ def names_of_one(name: str, values: npt.NDArray[Any] | Factor) -> tuple[str, ...
     return (others[0], name) if name in names and len(others) == 1 else ()
 
 
-def is_missing(level: str) -> bool:
-    """Whether a label means "missing", unless a class has that name."""
-    return level.casefold() in MISSING_LABELS
-
-
 def from_one_hot(
-    columns: Sequence[npt.NDArray[Any]], names: tuple[str, ...], line: Callable[[int], int | None]
-) -> IntArray:
-    """Class indices, shape (n,), from one-hot columns; a single column is class 1."""
-    block = np.stack([np.asarray(c, dtype=np.float64) for c in columns], axis=1)
-    return from_one_hot_block(block, names, line)
-
-
-def from_one_hot_block(
     block: npt.NDArray[Any], names: tuple[str, ...], line: Callable[[int], int | None]
 ) -> IntArray:
     """Class indices, shape (n,), from a 0/1 array of shape (n, K); with K = 1, the column is class 1."""
@@ -423,7 +326,7 @@ def from_one_hot_block(
     return indices
 
 
-# ---- Convert the values of single columns: to one dimension, to numbers, and two columns of classes to indices into shared names.
+# ---- Single columns to one dimension, to numbers, and two columns of classes to indices into shared names
 
 
 def one_dimensional(values: npt.NDArray[Any] | Factor) -> npt.NDArray[Any] | Factor:
@@ -440,32 +343,14 @@ def as_numbers(values: npt.NDArray[Any] | Factor, name: str) -> npt.NDArray[Any]
     if not isinstance(values, Factor):
         return values
     words = {"true": "1", "false": "0", "": "nan"}
-    try:
-        levels = np.array([float(words.get(v.strip().lower(), v)) for v in values.levels])
-    except ValueError:
-        row, value = _first_text(values, words)
-        raise InputError(
-            f"'{short(value)}' is not a number",
-            row=row,
-            column=name,
-        ) from None
-    numbers: npt.NDArray[Any] = levels[values.codes]
+    levels = [number_of(words.get(v.strip().lower(), v)) for v in values.levels]
+    if None in levels:
+        bad = [j for j, number in enumerate(levels) if number is None]
+        row = int(np.isin(values.codes, bad).argmax())
+        value = values.levels[values.codes[row]]
+        raise InputError(f"'{short(value)}' is not a number", row=row + 1, column=name)
+    numbers: npt.NDArray[Any] = np.array(levels, dtype=np.float64)[values.codes]
     return numbers
-
-
-def _first_text(values: Factor, words: Mapping[str, str]) -> tuple[int, str]:
-    """Return the 1-based row of the first value that is not a number, and that value."""
-
-    def is_text(value: str) -> bool:
-        try:
-            float(words.get(value.strip().lower(), value))
-        except ValueError:
-            return True
-        return False
-
-    bad = [at for at, level in enumerate(values.levels) if is_text(level)]
-    row = int(np.isin(values.codes, bad).argmax())
-    return row + 1, values.levels[values.codes[row]]
 
 
 def joint_classes(

@@ -17,7 +17,7 @@ from calviz.core.probabilities import ROW_SUM_TOLERANCE
 from calviz.data.column_names import LABELS, LOGITS, PROBABILITIES, plain
 from calviz.data.format import Source, Table, without_bom
 from calviz.data.loaded import Notice, ReadingOptions
-from calviz.data.rows_in_memory import ArrowRows, columns_of
+from calviz.data.rows_in_memory import arrow_rows
 
 
 @dataclass(frozen=True, eq=False)
@@ -270,10 +270,10 @@ def _table(
     last = {_CHOICES: columns[_CHOICES]} if _CHOICES in columns else {}
     first = {name: values for name, values in columns.items() if name not in last}
     data = pa.table(first | rest | last)
-    return ArrowRows(
+    return arrow_rows(
+        data,
+        "the log has",
         format=tool,
-        columns=columns_of(data, "the log has"),
-        data=data,
         class_names=names,
         notices=list(notices),
         questions=questions,
@@ -395,9 +395,7 @@ def as_table(answers: Sequence[Answer], tool: str, notices: Sequence[Finding] = 
         confidence[scored], correct[scored] = questions.top_choices("logits")
     judged = {"confidence": pa.array(confidence), "correct": pa.array(correct)}
     data = pa.table(judged | {key: column for key, column in columns.items() if key not in judged})
-    return ArrowRows(
-        format=tool, columns=columns_of(data, "the log has"), data=data, notices=list(notices)
-    )
+    return arrow_rows(data, "the log has", format=tool, notices=list(notices))
 
 
 def _questions(answers: Sequence[Answer], counts: IntArray, others: Any) -> Questions:

@@ -26,7 +26,7 @@ from calviz.core.profile import (
     read_facts,
 )
 from calviz.core.row_columns import Factor
-from calviz.data.building import Built, build
+from calviz.data.building import build
 from calviz.data.format import FORMATS, Format, Source, Table, format_of, with_rows_of_all
 from calviz.data.joining import LabelFile, in_label_file, join
 from calviz.data.loaded import Loaded, Notice, ReadingForMap, ReadingOptions, Recognition, short
@@ -404,19 +404,7 @@ def of_table(table: Table, options: ReadingOptions, *, name: str) -> Loaded:
     """
     table, options = by_choices(table, options)
     options = with_array_names(table, options)
-    layout = _recognised(table, options)
-    built = build(table, layout, options, name)
-    return Loaded(
-        file=name,
-        size=0,
-        models=built.models,
-        recognition=_recognition(table, layout, built),
-        hash=lambda: "",
-        notices=_notices(table, layout, built),
-        repairs_offered=tuple(built.offered),
-        repairs_made=tuple(built.repairs),
-        types=_types(table, layout),
-    )
+    return build(table, _recognised(table, options), options, name)
 
 
 def _recognised(table: Table, options: ReadingOptions) -> ColumnRoles:
@@ -437,12 +425,6 @@ def _recognised(table: Table, options: ReadingOptions) -> ColumnRoles:
         return layout
     wider = with_rows_of_all(table)
     return layout if wider is None else recognise(wider, options)
-
-
-def _types(table: Table, layout: ColumnRoles) -> Mapping[str, Any]:
-    types = dict(table.types)
-    renamed = {"id": layout.id, "split": layout.split}
-    return types | {new: types[name] for new, name in renamed.items() if name in types}
 
 
 def load(
@@ -511,39 +493,6 @@ def one_model(loaded: Loaded, model: str | None) -> Dataset:
 def _stem(name: str) -> str:
     stem = name.removesuffix(".gz")
     return Path(stem).stem or name
-
-
-def _recognition(table: Table, layout: ColumnRoles, built: Built) -> Recognition:
-    data = next(iter(built.models.values()))
-    scores = layout.scores[0].columns if layout.scores else ()
-    if layout.confidence is not None:
-        scores = (layout.confidence.score,)
-    return Recognition(
-        format=table.format,
-        kind=built.kind,
-        label=(layout.label or ", ".join(layout.one_hot) or None) if built.label_form else None,
-        label_form=built.label_form,
-        scores=scores,
-        split_column=layout.split,
-        groups=built.groups,
-        id_column=layout.id,
-        class_names=built.class_names,
-        models=tuple(built.models),
-        columns=table.names,
-        rows=data.n,
-        cluster_column=layout.cluster,
-        weight_column=layout.weight,
-        time_column=layout.time if data.times is not None else None,
-        split_counts={} if data.splits is None else data.splits.counts(),
-        choices=() if table.questions is None else table.questions.numbers,
-    )
-
-
-def _notices(table: Table, layout: ColumnRoles, built: Built) -> tuple[Finding, ...]:
-    repairs = (
-        Notice.REPAIRED.finding("warning", f"changed as asked: {what}") for what in built.repairs
-    )
-    return (*table.notices, *layout.notices, *built.notices, *repairs)
 
 
 # ---- The sample data sets that ship with calviz.

@@ -10,9 +10,17 @@ import numpy as np
 
 from calviz.core.errors import InputError, OptionError, Reading
 from calviz.data import column_names
-from calviz.data.column_names import is_of_first_class, plain
+from calviz.data.column_names import (
+    EVENT_WORDS,
+    class_key,
+    event_of,
+    is_of_first_class,
+    no_event_of,
+    number_of,
+    plain,
+    whole,
+)
 from calviz.data.format import Column, Table
-from calviz.data.header_classes import with_event_last, with_labels
 from calviz.data.label_columns import (
     ask_if_predicted,
     event_column,
@@ -21,10 +29,11 @@ from calviz.data.label_columns import (
     named_by_an_unnamed_label,
     named_label,
     note_agreement,
+    with_event_last,
+    with_labels,
     with_labels_of_their_own,
     with_one_hot,
 )
-from calviz.data.labels import EVENT_WORDS, class_key, event_of, no_event_of, whole
 from calviz.data.loaded import Notice, ReadingForMap, ReadingOptions, known_columns, short
 from calviz.data.other_columns import (
     cluster_and_weight_hints,
@@ -535,16 +544,8 @@ def _mixed_scores(view: TableView) -> list[str]:
         for c in view.table.columns
         if c.type == "text"
         and column_names.is_score_name(c.name)
-        and any(_is_number(str(v)) for v in c.head.tolist())
+        and any(number_of(str(v)) is not None for v in c.head.tolist())
     ]
-
-
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
 
 
 def no_scores(view: TableView, taken: set[str]) -> InputError:
@@ -555,7 +556,7 @@ def no_scores(view: TableView, taken: set[str]) -> InputError:
     if text:
         column = view.table[text[0]]
         values = [str(v) for v in column.head.tolist()]
-        odd = [row for row, value in enumerate(values) if value and not _is_number(value)]
+        odd = [row for row, value in enumerate(values) if value and number_of(value) is None]
         if 0 < len(odd) < len(values) / 2:
             return InputError(
                 f"'{short(values[odd[0]])}' is not a number",

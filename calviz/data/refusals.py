@@ -1,16 +1,14 @@
-"""Why scores or rows were refused, in sentences."""
+"""Why scores were refused, in sentences."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable
 
 import numpy as np
 
 from calviz.core.blocks import BoolArray, FloatArray
-from calviz.core.errors import CalvizError, InputError, Repair, lines_of, shortened
-from calviz.core.limits import MAX_CLASSES
+from calviz.core.errors import InputError, Repair
 from calviz.core.probabilities import RENORMALISE
-from calviz.data.any_size.sums import FAULTS
 from calviz.data.format import Table
 from calviz.data.loaded import (
     DROP_MISSING,
@@ -23,8 +21,6 @@ from calviz.data.loaded import (
     short,
 )
 from calviz.data.roles import ScoreColumns
-
-# ---- Scores
 
 _BLOCK_ROWS = 4_096
 
@@ -54,11 +50,6 @@ class Problem:
         self, table: Table, scores: ScoreColumns, array: FloatArray, original: Callable[[int], int]
     ) -> None:
         self.table, self.scores, self.array, self.original = table, scores, array, original
-
-    def check_shape(self) -> None:
-        """Raise InputError if there are more classes than the limit."""
-        k = self.array.shape[1]
-        MAX_CLASSES.check(k, f"there are {k:,} score columns")
 
     def check_logits(self) -> None:
         """Raise InputError if scores declared as logits are probabilities."""
@@ -184,52 +175,3 @@ class Problem:
 
     def _refused(self, what: str, remedy: str, repairs: tuple[Repair, ...]) -> InputError:
         return InputError(what, remedy=remedy, repairs=repairs, placed=True)
-
-
-# ---- Rows and files
-
-
-def unusable(faults: Mapping[int, int], total: int | None, place: str = "") -> InputError:
-    """Return the error that says how many rows cannot be used, and why.
-
-    Parameters
-    ----------
-    faults : mapping of int to int
-        Number of rows by fault (a key of `FAULTS`).
-    total : int or None
-        Total number of rows, if known.
-    place : str
-        Location of the first one, as the end of the sentence.
-    """
-    of_total = "" if total is None else f" of {total:,}"
-    counts = ", ".join(f"{rows:,} with {FAULTS[code]}" for code, rows in faults.items())
-    return InputError(
-        f"{sum(faults.values()):,}{of_total} rows cannot be used: {counts}{place}",
-        remedy="correct them or leave them out",
-    )
-
-
-def error_of_file(error: Exception, name: str) -> Exception:
-    """Turn an exception about a file (or a frame, without a name) into an error that names the file."""
-    if isinstance(error, CalvizError):
-        return error.in_file(name) if name and isinstance(error, InputError) else error
-    return unreadable(error, name)
-
-
-def unreadable(error: Exception, name: str) -> InputError:
-    """Return the error about a file (or a frame, without a name) that an engine cannot read."""
-    return InputError(
-        f"it cannot be read ({shortened(lines_of(error)[0])})",
-        file=name or None,
-        remedy="make it again, or leave it out",
-    )
-
-
-def check_columns(names: Iterable[str], needed: Iterable[str], file: str | None) -> None:
-    """Raise InputError if a further file lacks a column of the first one."""
-    if missing := set(needed) - set(names):
-        raise InputError(
-            f"there is no column '{shortened(min(missing))}', which the first file has",
-            file=file,
-            remedy="name files with the same columns",
-        )

@@ -12,9 +12,8 @@ import numpy.typing as npt
 from calviz.core.blocks import BoolArray, FloatArray
 from calviz.core.errors import Finding, Severity
 from calviz.data import column_names
-from calviz.data.column_names import is_of_first_class
+from calviz.data.column_names import class_key, is_of_first_class
 from calviz.data.format import Column, Table
-from calviz.data.labels import class_key
 from calviz.data.loaded import Notice, ReadingOptions
 
 ScoreKind = Literal["probabilities", "logits"]

@@ -1,8 +1,12 @@
-"""Rows of an Arrow table in memory: parsed JSON, logs and data frames (imports pyarrow when used)."""
+"""Rows in memory: Arrow tables (pyarrow is imported when used), and tables whose cells or rows hold less or more than one value.
+
+The latter are vectors and percentages as text, lists of classes with scores, and one row per class.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -10,11 +14,17 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from calviz.core.blocks import FloatArray, IntArray
 from calviz.core.errors import InputError
 from calviz.core.limits import MAX_CLASSES, MAX_COLUMNS, check_expansion
+from calviz.core.probabilities import ROW_SUM_TOLERANCE
 from calviz.core.row_columns import Factor
+from calviz.data.column_names import IDS, LABELS, PREDICTED, plain
+from calviz.data.csv_dialect import MISSING_WORDS
 from calviz.data.format import SAMPLE_ROWS, Column, Fetched, Table, allocate
-from calviz.data.loaded import no_rows
+from calviz.data.loaded import Notice, no_rows, short
+
+# ---- Arrow tables
 
 
 @dataclass(eq=False, kw_only=True)
@@ -73,26 +83,29 @@ class ArrowRows(Table):
         return value is None
 
 
-def columns_of(data: Any, what: str) -> tuple[Column, ...]:
-    """Describe the columns of an Arrow table; raise InputError if it has too many columns or no rows.
+def arrow_rows(data: Any, what: str, **more: Any) -> ArrowRows:
+    """Return the table of an Arrow table; raise InputError if it has too many columns or no rows.
 
     Parameters
     ----------
     data : pyarrow.Table
     what : str
         Beginning of the message about too many columns ("the objects have").
+    **more
+        Other fields of `ArrowRows`: format, notices, ...
     """
     from calviz.data import arrow_tables
 
     MAX_COLUMNS.check(data.num_columns, f"{what} {data.num_columns:,} keys")
     if not data.num_rows:
         raise no_rows()
-    return tuple(
+    columns = (
         arrow_tables.describe(
             name, data.column(name).type, partial(data.column(name).slice, 0, SAMPLE_ROWS)
         )
         for name in data.column_names
     )
+    return ArrowRows(columns=tuple(columns), data=data, **more)
 
 
 #: Pairs of keys for class and score in list elements, as written by pipelines of Hugging Face and by BigQuery.
@@ -112,8 +125,7 @@ def flat(table: Table) -> Table:
     check_expansion("the table", 8 * len(table.columns) * table.rows, table.source.size)
     with arrow_tables.readable(table.format):
         data = flattened(table._table(list(table.names)))
-    columns = columns_of(data, "the file has")
-    return ArrowRows(format=table.format, columns=columns, notices=table.notices, data=data)
+    return arrow_rows(data, "the file has", format=table.format, notices=table.notices)
 
 
 def flattened(table: Any) -> Any:
@@ -192,3 +204,449 @@ def _vectors(rows: Sequence[Mapping[str, Any] | None]) -> list[list[float] | Non
                 values[j] = value
         lists.append(values)
     return lists
+
+
+# ---- Cells that hold several numbers, and rows of one class
+
+
+def reshaped(table: Table) -> Table:
+    """Return a table with vectors and percentages as numbers, and all classes of a question in one row.
+
+    A table without such columns and rows is returned as it is. Only its first rows are looked at, unless they look like one row per class.
+    """
+    if not table.named or table.arrays:
+        return table
+    written = {c.name: cell for c in table.columns if (cell := _written(c)) is not None}
+    if written:
+        table = WrittenCells(
+            format=table.format,
+            columns=tuple(_described(c, written.get(c.name)) for c in table.columns),
+            class_names=table.class_names,
+            notices=table.notices,
+            questions=table.questions,
+            holder=table.holder,
+            base=table,
+            written=written,
+        )
+    return _wide(table) or table
+
+
+# ---- Cells
+
+
+#: How lists of numbers are written: by Python, NumPy, PyTorch, Spark, Postgres.
+_DENSE = re.compile(
+    r"(?:(?:DenseVector|Vector|(?:np\.)?array|(?:torch\.)?tensor)\s*\()?\s*"
+    r"(?:\[{1,2}(?P<list>[^\[\]]*)\]{1,2}|\((?P<tuple>[^\[\](){}]*,[^\[\](){}]*)\)|\{(?P<braces>[^{}:\"']*)\})"
+    r"\s*(?:,\s*\w+=[\w.:'\"]+\s*)*\)?"
+)
+#: Spark's sparse vectors: (3,[0,2],[0.1,0.9]) and SparseVector(3, {0: 0.1, 2: 0.9}).
+_SPARSE = re.compile(
+    r"(?:SparseVector)?\s*\(\s*(?P<size>\d{1,9})\s*,\s*"
+    r"(?:\[(?P<at>[\d,\s]*)\]\s*,\s*\[(?P<values>[^\[\]]*)\]|\{(?P<pairs>[^{}]*)\})\s*\)"
+)
+_NUMPY_SCALAR = re.compile(r"np\.float\d+\(([^()]*)\)")
+_PERCENT = re.compile(r"([+-]?\d+(?:[.,]\d+)?(?:[eE][+-]?\d+)?)\s*%")
+
+
+def vector(text: str) -> list[float] | None:
+    """Return the numbers of a vector that is written as text; None if it is none.
+
+    >>> vector("[0.1 0.9]"), vector("DenseVector([0.1, 0.9])"), vector("(3,[0,2],[0.1,0.9])")
+    ([0.1, 0.9], [0.1, 0.9], [0.1, 0.0, 0.9])
+    """
+    text = _NUMPY_SCALAR.sub(r"\1", text.strip())
+    try:
+        if match := _SPARSE.fullmatch(text):
+            return _sparse(match)
+        match = _DENSE.fullmatch(text)
+        inner = match and (match["list"] or match["tuple"] or match["braces"])
+        return _numbers(inner) if inner else None
+    except (ValueError, IndexError):
+        return None
+
+
+def _numbers(text: str) -> list[float]:
+    return [float(cell) for cell in text.replace(",", " ").replace(";", " ").split()]
+
+
+def _sparse(match: re.Match[str]) -> list[float]:
+    size = int(match["size"])
+    if size > MAX_CLASSES.value:
+        raise ValueError
+    if match["pairs"] is not None:
+        pairs = [pair.split(":") for pair in match["pairs"].split(",") if pair.strip()]
+    else:
+        places, values = match["at"].split(","), match["values"].split(",")
+        pairs = [[a, v] for a, v in zip(places, values, strict=True) if a.strip()]
+    row = [0.0] * size
+    for place, value in pairs:
+        row[int(place)] = float(value)
+    return row
+
+
+def percentage(text: str) -> list[float] | None:
+    """Return the number that a percentage written as text stands for, in a list; None if it is none.
+
+    >>> percentage("12.5%"), percentage("12,5 %"), percentage("12.5")
+    ([0.125], [0.125], None)
+    """
+    match = _PERCENT.fullmatch(text.strip())
+    return [float(match[1].replace(",", ".")) / 100] if match else None
+
+
+@dataclass(frozen=True)
+class _Cell:
+    """How the cells of a column are written: `read` returns the `width` numbers of one, None if it cannot."""
+
+    read: Callable[[str], list[float] | None]
+    width: int
+    example: str
+
+    def notice(self, name: str) -> str:
+        if self.read is percentage:
+            return f"'{short(name)}' is written in percent ('{short(self.example)}'): its numbers are divided by 100"
+        return f"'{short(name)}' holds text such as '{short(self.example)}', read as {self.width} numbers per row"
+
+    def array(self, factor: Factor, name: str, line: Callable[[int], int | None]) -> FloatArray:
+        """Numbers of all rows, shape (n, width); missing cells are nan."""
+        levels: FloatArray = np.full((len(factor.levels), self.width), np.nan)
+        for j, text in enumerate(factor.levels):
+            if text.strip() in MISSING_WORDS:
+                continue
+            numbers = self.read(text)
+            if numbers is None or len(numbers) != self.width:
+                row = int((factor.codes == j).argmax())
+                kind = "a percentage" if self.read is percentage else f"{self.width} numbers"
+                what = f"is '{short(text)}', but other rows hold {kind} such as '{short(self.example)}'"
+                raise InputError(what, row=row + 1, line=line(row), column=name)
+            levels[j] = numbers
+        out = allocate(len(factor), self.width, np.float64)
+        np.take(levels, factor.codes, axis=0, out=out)
+        return out
+
+
+def _written(column: Column) -> _Cell | None:
+    """How the numbers of a column of text are written; None if it holds other text."""
+    if column.type != "text" or column.width is not None:
+        return None
+    cells = [text for text in column.head.tolist() if text.strip() not in MISSING_WORDS]
+    if not cells:
+        return None
+    for read in (percentage, vector):
+        first = read(cells[0])
+        if first and all(len(read(text) or ()) == len(first) for text in cells):
+            return _Cell(read, len(first), cells[0])
+    return None
+
+
+def _described(column: Column, cell: _Cell | None) -> Column:
+    if cell is None:
+        return column
+    if cell.width > 1:
+        MAX_CLASSES.check(cell.width, f"'{short(column.name)}' holds {cell.width:,} values per row")
+        return Column(column.name, "number", np.empty(0), width=cell.width)
+    cells = [cell.read(text) or [np.nan] for text in column.head.tolist()]
+    return Column(column.name, "number", np.array([numbers[0] for numbers in cells]))
+
+
+@dataclass(eq=False, kw_only=True)
+class WrittenCells(Table):
+    """A table with columns of text that hold vectors or percentages.
+
+    Attributes
+    ----------
+    base : Table
+    written : mapping of str to _Cell
+        How these columns are written.
+    """
+
+    base: Table
+    written: Mapping[str, _Cell]
+
+    @property
+    def types(self) -> Mapping[str, Any]:
+        """The fields of the other columns; see `Table.types`."""
+        return {name: kind for name, kind in self.base.types.items() if name not in self.written}
+
+    def fetch(self, scores: Sequence[tuple[str, ...]], columns: Sequence[str]) -> Fetched:
+        """Read the columns of the base, and the numbers of the others from their text; see `Table.fetch`."""
+        whole = [group for group in scores if not self._any_written(group)]
+        mixed = [group for group in scores if self._any_written(group)]
+        single = [(name,) for group in mixed for name in group if name not in self.written]
+        texts = dict.fromkeys(n for n in (*sum(mixed, ()), *columns) if n in self.written)
+        others = [name for name in columns if name not in self.written]
+        base = self.base.fetch([*whole, *single], [*others, *texts])
+        arrays = {name: self._array(name, base.columns[name]) for name in texts}
+        found = dict(zip(single, base.scores[len(whole) :], strict=True))
+        arrays |= {name: array for (name,), array in found.items()}
+        blocks = iter(base.scores)
+        return Fetched(
+            tuple(
+                next(blocks) if group in whole else np.hstack([arrays[name] for name in group])
+                for group in scores
+            ),
+            {
+                name: _one_dimensional(arrays[name]) if name in texts else base.columns[name]
+                for name in columns
+            },
+            base.in_range,
+        )
+
+    def _any_written(self, group: tuple[str, ...]) -> bool:
+        return any(name in self.written for name in group)
+
+    def _array(self, name: str, values: npt.NDArray[Any] | Factor) -> FloatArray:
+        cell = self.written[name]
+        notice = Notice.CONVERTED.finding("info", cell.notice(name))
+        if notice not in self.notices:
+            self.notices.append(notice)
+        return cell.array(Factor.of(values), name, self.line)
+
+    def line(self, row: int) -> int | None:
+        """Line of a row of the base."""
+        return self.base.line(row)
+
+    def is_empty(self, row: int, name: str) -> bool:
+        """Whether a missing number is an empty cell."""
+        return name in self.written or self.base.is_empty(row, name)
+
+
+def _one_dimensional(array: FloatArray) -> FloatArray:
+    return array[:, 0] if array.shape[1] == 1 else array
+
+
+# ---- Rows
+
+
+#: Tables of more columns are not looked at: a long table has few.
+_MOST_COLUMNS = 12
+#: What a table with a row per class calls its column of classes, if nothing else shows that it is one.
+_CLASSES = ("class", "class_name", "variable", "category", "label_name", "candidate", "option")
+#: What the two values of a column are that marks the true class, in lower case and sorted.
+_MARKS = (["0", "1"], ["0.0", "1.0"], ["false", "true"], ["no", "yes"], ["f", "t"])
+
+
+@dataclass(eq=False, kw_only=True)
+class WideRows(Table):
+    """A table with a row per question, made of one with a row per question and class.
+
+    Attributes
+    ----------
+    values : mapping of str to ndarray or Factor
+        Probabilities of shape (n, K), and other columns.
+    base : Table
+    first : ndarray of int, shape (n,)
+        The first row of each question in the base.
+    """
+
+    values: Mapping[str, npt.NDArray[Any] | Factor]
+    base: Table
+    first: IntArray
+
+    def fetch(self, scores: Sequence[tuple[str, ...]], columns: Sequence[str]) -> Fetched:
+        """Return what is in memory; see `Table.fetch`."""
+        blocks = [
+            np.hstack([np.asarray(self.values[n]).reshape(len(self.first), -1) for n in group])
+            for group in scores
+        ]
+        return Fetched(tuple(blocks), {name: self.values[name] for name in columns})
+
+    def line(self, row: int) -> int | None:
+        """Line of the first row of a question."""
+        return self.base.line(int(self.first[row]))
+
+
+def _wide(table: Table) -> WideRows | None:
+    """Return a table with a row per question if each question has a row for each class, and probabilities that sum to 1."""
+    if len(table.columns) > _MOST_COLUMNS or any(c.width is not None for c in table.columns):
+        return None
+    usable = [c for c in table.columns if c.type != "other"]
+    for question, classes in _pairs(usable):
+        if (wide := _Long(table, question.name, classes.name).wide()) is not None:
+            return wide
+    return None
+
+
+def _pairs(columns: Sequence[Column]) -> Iterator[tuple[Column, Column]]:
+    """Columns of questions and of classes that the first rows make likely."""
+    keys = [c for c in columns if c.type in ("text", "integer")]
+    for question in keys:
+        k = _run(question.head)
+        for classes in sorted(keys, key=lambda c: c.type != "text"):
+            if classes is question:
+                continue
+            if k > 1:
+                likely = _repeats(classes.head, k) and any(
+                    _sums_to_one(c.head, k) for c in columns if c.type == "number"
+                )
+            else:
+                likely = _sorted_by_class(question, classes)
+            if likely:
+                yield question, classes
+
+
+def _run(head: npt.NDArray[Any]) -> int:
+    """The number of rows of each question if all have the same number, at least 2, one after the other; 0 otherwise."""
+    starts = np.flatnonzero(np.append(True, head[1:] != head[:-1]))
+    if starts.size < 2 or len(set(head[starts].tolist())) < starts.size:
+        return 0
+    lengths = np.diff(starts)
+    return int(lengths[0]) if (lengths == lengths[0]).all() and lengths[0] > 1 else 0
+
+
+def _repeats(head: npt.NDArray[Any], k: int) -> bool:
+    """Whether each `k` rows hold the same `k` distinct values, in any order."""
+    rows = head[: len(head) // k * k].reshape(-1, k).tolist()
+    return len(set(rows[0])) == k and all(set(row) == set(rows[0]) for row in rows)
+
+
+def _sums_to_one(head: npt.NDArray[Any], k: int) -> bool:
+    rows = head[: len(head) // k * k].reshape(-1, k)
+    return _are_probabilities(rows)
+
+
+def _are_probabilities(rows: npt.NDArray[Any]) -> bool:
+    """Whether each row sums to 1; rows of 0 and 1 alone say which class is true."""
+    in_range = (rows >= 0).all() and (rows <= 1).all()
+    sums = bool(in_range and (np.abs(rows.sum(axis=1) - 1) <= ROW_SUM_TOLERANCE).all())
+    return sums and bool(((rows > 0) & (rows < 1)).any())
+
+
+def _sorted_by_class(question: Column, classes: Column) -> bool:
+    """Whether all questions may come for the first class, then all for the second one."""
+    if plain(question.name) not in IDS or classes.type != "text":
+        return False
+    ids, names = question.head, classes.head
+    starts = np.flatnonzero(np.append(True, names[1:] != names[:-1]))
+    if starts.size == 1:
+        return plain(classes.name) in _CLASSES and len(set(ids.tolist())) == len(ids)
+    second = ids[starts[1] : 2 * starts[1]]
+    return bool(starts[1] > 1 and (second == ids[: len(second)]).all())
+
+
+_TRUTH = re.compile("true|truth|correct|right|target|label|actual|gold|observed")
+
+
+class _Long:
+    """A table with a row per question and class, as far as all its rows show that it is one."""
+
+    def __init__(self, table: Table, question: str, classes: str) -> None:
+        self.table, self.question, self.classes = table, question, classes
+
+    def wide(self) -> WideRows | None:
+        """Return the table with a row per question; None if a question lacks a class, or no column says which one is true."""
+        others = [c for c in self.table.columns if c.type != "other"]
+        numbers = [c.name for c in others if c.type == "number" and c.name != self.question]
+        singles = [c.name for c in others if c.name not in numbers]
+        fetched = self.table.fetch([(name,) for name in numbers], singles)
+        columns = {name: Factor.of(values) for name, values in fetched.columns.items()}
+        questions, classes = columns.pop(self.question), columns.pop(self.classes)
+        n, k = len(questions.levels), len(classes.levels)
+        at = questions.codes.astype(np.intp) * k + classes.codes
+        if k < 2 or n < 2 or n * k != at.size or np.bincount(at, minlength=n * k).max() > 1:
+            return None
+        MAX_CLASSES.check(k, f"there are {k:,} classes")
+        order = np.empty(n * k, dtype=np.intp)
+        order[at] = np.arange(n * k)
+        rows = order.reshape(n, k)
+        arrays = {
+            name: array[:, 0][rows] for name, array in zip(numbers, fetched.scores, strict=True)
+        }
+        scores = {name: array for name, array in arrays.items() if _are_probabilities(array)}
+        label, used = self._label(columns, arrays, rows, classes)
+        if not scores or label is None:
+            return None
+        first = rows.min(axis=1)
+        values: dict[str, Any] = {self.question: questions.take(first), "label": label, **scores}
+        rest = [name for name in (*columns, *arrays) if name not in (*values, used)]
+        left_out = []
+        for name in rest:
+            codes = columns[name].codes[rows] if name in columns else arrays[name]
+            if (codes != codes[:, :1]).any():
+                left_out.append(f"'{short(name)}'")
+            else:
+                values[name] = columns[name].take(first) if name in columns else codes[:, 0]
+        return self._table(values, scores, classes.levels, used, first, left_out)
+
+    def _label(
+        self,
+        columns: Mapping[str, Factor],
+        arrays: Mapping[str, FloatArray],
+        rows: IntArray,
+        classes: Factor,
+    ) -> tuple[Factor | None, str]:
+        """The true class of each question, and the column that says so."""
+        marks: dict[str, IntArray] = {}
+        for name, column in columns.items():
+            lower = [level.lower() for level in column.levels]
+            if sorted(lower) in _MARKS:
+                marks[name] = (column.codes == lower.index(max(lower)))[rows]
+        marks |= {n: a == 1 for n, a in arrays.items() if np.isin(a, (0, 1)).all()}
+        one = [name for name, mark in marks.items() if (mark.sum(axis=1) == 1).all()]
+        if mark := _of_truth(one):
+            return Factor(marks[mark].argmax(axis=1).astype(np.int32), classes.levels), mark
+        named = [
+            name
+            for name, column in columns.items()
+            if (column.codes[rows] == column.codes[rows[:, :1]]).all()
+            and set(column.levels) <= set(classes.levels)
+        ]
+        label = _of_truth(named)
+        return (columns[label].take(rows[:, 0]) if label else None), label
+
+    def _table(
+        self,
+        values: Mapping[str, Any],
+        scores: Mapping[str, FloatArray],
+        classes: tuple[str, ...],
+        used: str,
+        first: IntArray,
+        left_out: Sequence[str],
+    ) -> WideRows:
+        n, k = len(first), len(classes)
+        text = (
+            f"each question ('{short(self.question)}') has a row for each of {k} classes ('{short(self.classes)}'): its {k} probabilities are "
+            f"one row here, {n:,} in all, and '{short(used)}' says which class is true"
+        )
+        notices = [*self.table.notices, Notice.SCORE_COLUMNS.finding("info", text)]
+        if left_out:
+            verb = "is" if len(left_out) == 1 else "are"
+            text = f"{', '.join(left_out)} {verb} left out: the values differ within a question"
+            notices.append(Notice.LEFT_OUT.finding("info", text))
+        columns = [
+            Column(name, "number", np.empty(0), width=k, fields=classes)
+            if name in scores
+            else _column(name, column)
+            for name, column in values.items()
+        ]
+        return WideRows(
+            format=f"{self.table.format}, one row per class",
+            columns=tuple(columns),
+            notices=notices,
+            holder=self.table.holder,
+            values=values,
+            base=self.table,
+            first=first,
+        )
+
+
+def _of_truth(names: Sequence[str]) -> str:
+    """The only column that is not named after a prediction, or the only one named after the truth; "" if there is none."""
+    possible = [n for n in names if plain(n) not in PREDICTED and "pred" not in plain(n)]
+    if len(possible) > 1:
+        possible = [n for n in possible if plain(n) in LABELS or _TRUTH.search(plain(n))]
+    return possible[0] if len(possible) == 1 else ""
+
+
+def _column(name: str, values: npt.NDArray[Any] | Factor) -> Column:
+    """Describe a column in memory."""
+    if not isinstance(values, Factor):
+        return Column(name, "number", values[:SAMPLE_ROWS].astype(np.float64))
+    head = Factor(values.codes[:SAMPLE_ROWS], values.levels).values()
+    try:
+        numbers = np.array([float(level) for level in values.levels])
+    except ValueError:
+        return Column(name, "text", head)
+    whole = bool((numbers == np.round(numbers)).all())
+    return Column(name, "integer" if whole else "number", numbers[values.codes[:SAMPLE_ROWS]])

@@ -10,15 +10,17 @@ import numpy as np
 
 from calviz.core.errors import InputError, OptionError, Reading
 from calviz.data import column_names
-from calviz.data.column_names import plain
-from calviz.data.format import Column
-from calviz.data.header_classes import (
+from calviz.data.column_names import (
     ClassBlock,
     blocks_named_by,
+    class_key,
+    event_of,
     further_classes,
+    is_missing,
+    plain,
     without_common_words,
 )
-from calviz.data.labels import class_key, event_of, is_missing
+from calviz.data.format import Column
 from calviz.data.loaded import Notice, known_columns, span
 from calviz.data.roles import (
     CLEAR,
@@ -439,25 +441,18 @@ def single_by_name(view: TableView, taken: set[str], label: str | None) -> Score
             match = pattern.fullmatch(column.name)
             if match is None or column.type != "number" or is_outcome(view, column):
                 continue
-            if _complement(column, candidates) is not None:
-                return None  # two classes
+            if any(_are_two_classes(column, c) for c in candidates if c is not column):
+                return None
             if column.in_unit or (kind == "logits" and "logit" in column.name.lower()):
                 declared = "logits" if kind == "logits" else "probabilities"
                 return _columns(view, (column.name,), (match["name"],), declared)
     return None
 
 
-def _complement(column: Column, others: Sequence[Column]) -> Column | None:
-    """The column that is one minus another, with the same words around a class."""
-    for other in others:
-        names = (column.name, other.name)
-        if (
-            other is not column
-            and sum_to_one([column, other])
-            and without_common_words(names) != names
-        ):
-            return other
-    return None
+def _are_two_classes(one: Column, two: Column) -> bool:
+    """Whether a column is one minus another, with the same words around a class."""
+    names = (one.name, two.name)
+    return sum_to_one([one, two]) and without_common_words(names) != names
 
 
 def by_values(view: TableView, taken: set[str], label: str | None) -> tuple[ScoreColumns, ...]:

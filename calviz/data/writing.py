@@ -15,7 +15,6 @@ import numpy.typing as npt
 from calviz.core.errors import InputError, OptionError, needs, shortened
 from calviz.core.limits import MAX_PICTURE, check_place, replacing
 from calviz.core.predictions import Dataset, Predictions
-from calviz.core.row_columns import Factor
 
 #: Supported file extensions.
 SUFFIXES = (".csv", ".parquet", ".npz")
@@ -76,17 +75,14 @@ def _write(data: Dataset, target: Path, labelled: bool, types: Mapping[str, Any]
         own = {"confidence", *(f"p_{name}" for name in data.class_names)}
         own |= {"label", "correct"} if labelled else set()
         kept = {name: kind for name, kind in types.items() if name not in own}
-        pq.write_table(_typed(pd.DataFrame(columns), kept, _with_missing(data)), target)
+        # These tell missing texts from empty ones.
+        texts = {**data.texts, **data.groups}.items()
+        with_missing = {name for name, factor in texts if factor.missing is not None}
+        pq.write_table(_typed(pd.DataFrame(columns), kept, with_missing), target)
         return
     from calviz.core.words import csv_bytes
 
     target.write_bytes(csv_bytes(pd.DataFrame(_with_date_texts(columns))))
-
-
-def _with_missing(data: Dataset) -> set[str]:
-    """Names of the columns that tell missing texts from empty ones."""
-    columns = {**data.texts, **data.groups}
-    return {name for name, factor in columns.items() if factor.missing is not None}
 
 
 def _typed(frame: Any, types: Mapping[str, Any], with_missing: Collection[str]) -> Any:
@@ -199,7 +195,8 @@ def _arrays(data: Dataset, labelled: bool) -> dict[str, npt.NDArray[Any]]:
     arrays |= _with_date_texts(_of_rows(data, arrays))
     for name, texts in {**data.texts, **data.groups}.items():
         # A column of clusters may be one of groups or texts too.
-        if name not in arrays and _text_bytes(texts) <= _MOST_TEXT:
+        size = 4 * len(texts) * max(map(len, texts.levels), default=0)
+        if name not in arrays and size <= _MOST_TEXT:
             arrays[f"group_{name}"] = texts.values().astype(str)
     return {k: v.astype(str) if v.dtype == object else v for k, v in arrays.items()}
 
@@ -237,10 +234,6 @@ def _date_texts(times: npt.NDArray[np.datetime64]) -> npt.NDArray[Any]:
         if np.array_equal(times.astype(f"datetime64[{unit}]"), times):
             return np.datetime_as_string(times, unit=unit, casting="unsafe")
     return np.datetime_as_string(times)
-
-
-def _text_bytes(texts: Factor) -> int:
-    return 4 * len(texts) * max(map(len, texts.levels), default=0)
 
 
 # ---- Pictures

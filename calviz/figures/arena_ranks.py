@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
 
 from calviz.comparison.arena_results import SCORES, CriticalDifference, Leaderboard, blocks_words
-from calviz.core.blocks import FloatArray
 from calviz.core.claims import claim
 from calviz.core.entry_specs import METRICS
 from calviz.core.errors import NotAvailable
@@ -22,10 +22,10 @@ from calviz.figures.marks import (
     label,
     line,
     markers,
+    name_room,
     vertical_shape,
     whiskers,
 )
-from calviz.figures.style import axis, name_room, row_axis
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,41 +103,30 @@ class CriticalRanks(Figure):
 
     def draw(self, sheet: Sheet) -> Picture:
         """Draw one row per method, and bars that join methods without significant difference."""
-        p, methods = sheet.palette, self.methods
-        ranks = np.array(list(self.critical.ranks.values()))
-        cliques = self.critical.cliques()
-        span = max(float(np.ptp(ranks)), self.critical.difference, 1.0)
-        step = 0.045 * span
+        p, methods, c = sheet.palette, self.methods, self.critical
+        ranks = np.array(list(c.ranks.values()))
+        lowest, highest, cliques = float(ranks.min()), float(ranks.max()), c.cliques()
+        span = max(float(np.ptp(ranks)), c.difference, 1.0)
         # Bars are placed in lanes to the right of the largest rank.
-        bars = float(ranks.max()) + step * np.arange(1, len(cliques) + 1)
-        low, high = (
-            float(ranks.min()) - _AIR * span,
-            max(float(ranks.max()), *bars, 0.0) + _AIR * span,
-        )
-        high = max(high, float(ranks.min()) + self.critical.difference + _AIR * span)
+        bars = highest + 0.045 * span * np.arange(1, len(cliques) + 1)
+        air = _AIR * span
+        high = max(highest, *bars, 0.0, lowest + c.difference) + air
         left = name_room([shorten(name, _NAME) for name in methods], _BESIDE)
+        place: Trace = {"xref": "x", "yref": "paper", "x": lowest, "y": 1, "yshift": 12}
+        corner: Trace = {
+            "xanchor": "left",
+            "yanchor": "bottom",
+            "font": {"size": 12, "color": p.muted},
+        }
         return sheet.picture(
             [*_rank_points(self, sheet, ranks), *_bars(self, sheet, bars)],
             inner=_ROW * len(methods),
             margins=(left, _RIGHT, _TOP, _BOTTOM),
             above=_TOP - 8,
-            shapes=list(_ruler(self, sheet, float(ranks.min()))),
-            annotations=[
-                label(
-                    f"critical difference {self.critical.difference:.2f}",
-                    p,
-                    xref="x",
-                    yref="paper",
-                    x=float(ranks.min()),
-                    y=1,
-                    yshift=12,
-                    xanchor="left",
-                    yanchor="bottom",
-                    font={"size": 12, "color": p.muted},
-                )
-            ],
-            xaxis=axis(p, "Mean rank (1 is best)", range=[low, high], nticks=7),
-            yaxis=row_axis(p, [plotly_text(name, _NAME) for name in methods], ticks=""),
+            shapes=list(_ruler(sheet, lowest, lowest + c.difference)),
+            annotations=[label(f"critical difference {c.difference:.2f}", p, **place, **corner)],
+            xaxis=sheet.axis("Mean rank (1 is best)", range=[lowest - air, high], nticks=7),
+            yaxis=sheet.row_axis([plotly_text(name, _NAME) for name in methods], ticks=""),
         )
 
 
@@ -152,46 +141,36 @@ def _rank_points(figure: CriticalRanks, sheet: Sheet, ranks: Any) -> Iterator[Tr
     p = sheet.palette
     differs = ranks - ranks[0] >= figure.critical.difference
     rows = np.arange(len(ranks))
+    texts = [f"{plotly_text(m, 60)}: {r:.2f}" for m, r in figure.critical.ranks.items()]
     for mask, colour, symbol in ((~differs, p.blue, "circle"), (differs, p.neutral, "circle-open")):
-        if not mask.any():
-            continue
-        yield markers(
-            ranks[mask],
-            rows[mask],
-            colour,
-            size=9,
-            symbol=symbol,
-            edge=colour,
-            hovertext=[
-                f"{plotly_text(figure.methods[i], 60)}: {ranks[i]:.2f}"
-                for i in np.flatnonzero(mask)
-            ],
-            hoverinfo="text",
-        )
+        if mask.any():
+            hover = [texts[i] for i in np.flatnonzero(mask)]
+            look: Trace = {"size": 9, "symbol": symbol, "edge": colour, "hover": hover}
+            yield markers(ranks[mask], rows[mask], colour, **look)
 
 
 def _bars(figure: CriticalRanks, sheet: Sheet, places: Any) -> Iterator[Trace]:
     rows = {name: at for at, name in enumerate(figure.methods)}
     for place, clique in zip(places, figure.critical.cliques(), strict=True):
-        first, last = rows[clique[0]], rows[clique[-1]]
-        yield line(
-            np.array([place, place]),
-            np.array([first - 0.25, last + 0.25]),
-            sheet.palette.ink,
-            width=_BAR - sheet.narrow,
-            hoverinfo="text",
-            hovertext=f"{plotly_text(clique[0], 40)} to {plotly_text(clique[-1], 40)}: not told apart",
-        )
+        first, last = clique[0], clique[-1]
+        ends = np.array([place, place]), np.array([rows[first] - 0.25, rows[last] + 0.25])
+        text = f"{plotly_text(first, 40)} to {plotly_text(last, 40)}: not told apart"
+        look: Trace = {"width": _BAR - sheet.narrow, "hoverinfo": "text", "hovertext": text}
+        yield line(*ends, sheet.palette.ink, **look)
 
 
-def _ruler(figure: CriticalRanks, sheet: Sheet, start: float) -> Iterator[dict[str, Any]]:
+def _ruler(sheet: Sheet, start: float, end: float) -> Iterator[Trace]:
     """Draw the critical difference as a length above the rows."""
-    style = {"color": sheet.palette.muted, "width": 2}
-    end = start + figure.critical.difference
-    place = {"type": "line", "xref": "x", "yref": "paper", "ysizemode": "pixel", "yanchor": 1}
-    yield {**place, "x0": start, "x1": end, "y0": 8, "y1": 8, "line": style}
-    for x in (start, end):
-        yield {**place, "x0": x, "x1": x, "y0": 4, "y1": 12, "line": style}
+    place: Trace = {
+        "type": "line",
+        "xref": "x",
+        "yref": "paper",
+        "ysizemode": "pixel",
+        "yanchor": 1,
+    }
+    place["line"] = {"color": sheet.palette.muted, "width": 2}
+    for x0, x1, y0, y1 in ((start, end, 8, 8), (start, start, 4, 12), (end, end, 4, 12)):
+        yield place | {"x0": x0, "x1": x1, "y0": y0, "y1": y1}
 
 
 # ---- Winrates
@@ -205,60 +184,45 @@ class Winrates(Figure):
 
     Attributes
     ----------
-    title : str
-    experiments : int
-    methods : tuple of str, K of them
-        Methods, best by the first score first.
-    baseline : str or None
-        The method that leaves the scores unchanged.
-    values, low, high : mapping of str to ndarray, shape (K,)
-        Winrates and ends of their intervals by score; the ends are nan where there is no interval.
+    board : Leaderboard
     """
 
-    title: str
-    experiments: int
-    methods: tuple[str, ...]
-    baseline: str | None
-    values: Mapping[str, FloatArray]
-    low: Mapping[str, FloatArray]
-    high: Mapping[str, FloatArray]
+    board: Leaderboard
 
     @classmethod
     def compute(cls, board: Leaderboard) -> Self:
         """Take the winrates from a leaderboard."""
+        return cls(board)
+
+    @property
+    def methods(self) -> tuple[str, ...]:
+        """Methods, best by the first score first."""
+        return tuple(s.method for s in self.board)
+
+    @cached_property
+    def values(self) -> Mapping[str, Any]:
+        """Winrates by score, shape (K,) each."""
+        return {score: np.array([s.winrate[score] for s in self.board]) for score in SCORES}
+
+    def ends(self, score: str) -> Any:
+        """Ends of the intervals of the winrates by a score, shape (2, K); nan where there is none."""
         none = (np.nan, np.nan)
-        ends = {
-            score: np.array([s.interval.get(score) or none for s in board], dtype=np.float64)
-            for score in SCORES
-        }
-        return cls(
-            board.title,
-            len(board.table),
-            tuple(s.method for s in board),
-            board.baseline,
-            {score: np.array([s.winrate[score] for s in board]) for score in SCORES},
-            {score: pair[:, 0] for score, pair in ends.items()},
-            {score: pair[:, 1] for score, pair in ends.items()},
-        )
+        return np.array([s.interval.get(score) or none for s in self.board], dtype=float).T
 
     def columns(self) -> Mapping[str, Any]:
         """One row per method."""
         rows: dict[str, Any] = {"method": self.methods}
-        for score in self.values:
-            rows |= {
-                score: self.values[score],
-                f"{score}_low": self.low[score],
-                f"{score}_high": self.high[score],
-            }
+        for score, values in self.values.items():
+            low, high = self.ends(score)
+            rows |= {score: values, f"{score}_low": low, f"{score}_high": high}
         return rows
 
     def caption(self) -> tuple[str, ...]:
         """What is drawn; number of experiments: one line each."""
-        shown = any(np.isfinite(low).any() for low in self.low.values())
-        return (
-            f"Winrates, {self.title[:1].lower()}{self.title[1:]}",
-            counted(self.experiments, "experiment") + (" · 95 % intervals" if shown else ""),
-        )
+        shown = any(np.isfinite(self.ends(score)).any() for score in SCORES)
+        title, rows = self.board.title, counted(len(self.board.table), "experiment")
+        head = f"Winrates, {title[:1].lower()}{title[1:]}"
+        return head, rows + (" · 95 % intervals" if shown else "")
 
     def describe(self) -> str:
         """Say in plain words who is first and last."""
@@ -270,31 +234,26 @@ class Winrates(Figure):
                 f"{listed([self.methods[last]])} last with {values[last]:.2f}"
             )
         return (
-            f"Winrates of {counted(len(self.methods), 'method')} in {counted(self.experiments, 'experiment')}: "
+            f"Winrates of {counted(len(self.methods), 'method')} in {counted(len(self.board.table), 'experiment')}: "
             f"{'; '.join(parts)}."
         )
 
     def draw(self, sheet: Sheet) -> Picture:
         """Draw winrates."""
-        p = sheet.palette
         names = [plotly_text(name, _NAME) for name in self.methods]
-        if self.baseline in self.methods:
-            at = self.methods.index(self.baseline)
+        if self.board.baseline in self.methods:
+            at = self.methods.index(self.board.baseline)
             names[at] = f"<i>{names[at]}</i>"
         left = name_room([shorten(name, _NAME) for name in self.methods], _BESIDE)
-        traces = list(_winrate_points(self, sheet))
+        half: Trace = {"x": 0.5, "width": 1.5, "dash": "4px,3px", "yref": "paper", "layer": "below"}
         return sheet.picture(
-            traces,
+            _winrate_points(self, sheet),
             inner=_WINRATES_ROW * len(names),
             margins=(left, _RIGHT, _WINRATES_TOP, _BOTTOM),
             legend_over="container",
-            shapes=[
-                vertical_shape(
-                    p.neutral, x=0.5, width=1.5, dash="4px,3px", yref="paper", layer="below"
-                )
-            ],
-            xaxis=axis(p, "Winrate", range=[-0.02, 1.02], tickformat=".1f", nticks=6),
-            yaxis=row_axis(p, names, ticks=""),
+            shapes=[vertical_shape(sheet.palette.neutral, **half)],
+            xaxis=sheet.axis("Winrate", range=[-0.02, 1.02], tickformat=".1f", nticks=6),
+            yaxis=sheet.row_axis(names, ticks=""),
         )
 
 
@@ -310,26 +269,14 @@ def _winrate_points(figure: Winrates, sheet: Sheet) -> Iterator[Trace]:
     for at, ((score, values), (colour, symbol)) in enumerate(
         zip(figure.values.items(), looks, strict=True)
     ):
-        low, high = figure.low[score], figure.high[score]
+        low, high = figure.ends(score)
         texts = [
             f"{plotly_text(name, 60)}<br>{METRICS[score].label}: {value:.3f}"
             + ("" if np.isnan(a) else f" (95 % CI {a:.3f} to {b:.3f})")
             for name, value, a, b in zip(figure.methods, values, low, high, strict=True)
         ]
-        yield markers(
-            values,
-            rows + (at - 0.5) * 2 * _APART,
-            colour,
-            size=8,
-            symbol=symbol,
-            name=METRICS[score].label,
-            error_x=whiskers(
-                np.nan_to_num(high - values),
-                np.nan_to_num(values - low),
-                colour,
-                thickness=1.5,
-                width=3,
-            ),
-            hovertext=texts,
-            hoverinfo="text",
-        )
+        ends = np.nan_to_num(high - values), np.nan_to_num(values - low)
+        bars = whiskers(*ends, colour, thickness=1.5, width=3)
+        look: Trace = {"size": 8, "symbol": symbol, "name": METRICS[score].label, "hover": texts}
+        y = rows + (at - 0.5) * 2 * _APART
+        yield markers(values, y, colour, error_x=bars, **look)

@@ -11,18 +11,9 @@ import numpy as np
 from calviz.core.blocks import FloatArray, IntArray
 from calviz.core.entry_specs import figure, takes_weights
 from calviz.core.errors import check_level
-from calviz.core.events import (
-    BinaryEvents,
-    Reduction,
-    Scheme,
-    check_bins,
-    equal_mass_edges,
-    equal_width_edges,
-    make_edges,
-)
-from calviz.core.predictions import Dataset
+from calviz.core.events import Reduction, Scheme, check_bins, make_edges
 from calviz.core.words import counted, level_text, percent, points, points_decimals, points_text
-from calviz.figures.figure import Figure, named, score_lines
+from calviz.figures.figure import Data, ScoreFigure, named
 from calviz.figures.marks import (
     UNFADED,
     Picture,
@@ -34,7 +25,6 @@ from calviz.figures.marks import (
     markers,
     vertical_mark,
 )
-from calviz.figures.style import Palette, axis
 from calviz.sample.binning import BinSums, bin_between, redrawn_sums
 from calviz.sample.error_bars import stream
 from calviz.sample.sample import Sample
@@ -45,20 +35,6 @@ Placed = Literal["equal-width", "equal-mass"]
 MOST_RESAMPLES = 400
 
 
-@dataclass(frozen=True, eq=False)
-class FloorByBins:
-    """Distribution of the ECE of a calibrated model, per number of bins, shape (M,) each.
-
-    Attributes
-    ----------
-    mean, high : ndarray
-        Mean, and quantile at `level`.
-    """
-
-    mean: FloatArray
-    high: FloatArray
-
-
 @figure(
     key="bin-sensitivity",
     label="ECE by number of bins",
@@ -66,52 +42,39 @@ class FloorByBins:
     "on the same number of rows.",
     reference="Guo et al. 2017, eq. 3; Roelofs et al. 2022",
 )
-@dataclass(frozen=True, eq=False)
-class BinSensitivity(Figure):
+@dataclass(frozen=True, eq=False, kw_only=True)
+class BinSensitivity(ScoreFigure):
     """The ECE for 1 to 100 bins of equal width and of equal mass; `plot` draws it.
 
     Attributes
     ----------
-    name : str
-        Name of the predictions.
-    split : str or None
-        The split shown, or None for all rows.
-    reduction : Reduction
-        Defines score and hit.
-    n : int
-        Number of rows.
+    name, split, reduction, n, level
+        See `ScoreFigure`; the level is that of the noise floor.
     bins : int
         The chosen number of bins, marked in the drawing.
     scheme : {"equal-width", "equal-mass"}
         The chosen scheme, whose noise floor is drawn.
-    level : float
-        Level of the noise floor.
     counts : ndarray of int, shape (M,)
         1, 2, ..., M.
     ece : mapping of scheme to ndarray, shape (M,)
-    floor : mapping of scheme to FloorByBins
-        Empty if not requested.
+    floor : mapping of scheme to (ndarray, ndarray), shape (M,) each
+        Mean, and quantile at `level`, of the ECE of a calibrated model; empty if not requested.
 
     References
     ----------
     Guo et al. 2017, eq. 3; Roelofs et al. 2022 (dependence on the number of bins).
     """
 
-    name: str
-    split: str | None
-    reduction: Reduction
-    n: int
     bins: int
     scheme: Placed
-    level: float
     counts: IntArray
     ece: dict[Placed, FloatArray]
-    floor: dict[Placed, FloorByBins]
+    floor: dict[Placed, tuple[FloatArray, FloatArray]]
 
     @classmethod
     def compute(
         cls,
-        data: Dataset | Sample,
+        data: Data,
         *,
         reduction: Reduction | str | None = None,
         bins: int | None = None,
@@ -158,26 +121,16 @@ class BinSensitivity(Figure):
             resamples=resamples,
         )
         redrawing = sample.but(resamples=min(MOST_RESAMPLES, sample.resamples)).redrawing
-        ece: dict[Placed, FloatArray] = {}
-        floor: dict[Placed, FloorByBins] = {}
-        for placed in get_args(Placed):
-            sweep = sample.view(bin_sweep, scheme=placed, most=most)
-            ece[placed] = sweep.ece()
-            if band:
-                floor[placed] = sample.view(
-                    _floor, scheme=placed, most=most, level=level, **redrawing
-                )
+        schemes: tuple[Placed, ...] = get_args(Placed)
+        floors = {"most": most, "level": level, **redrawing}
+        sweeps = {placed: sample.view(bin_sweep, scheme=placed, most=most) for placed in schemes}
         return cls(
-            name=sample.data.name,
-            split=sample.split,
-            reduction=sample.reduction,
-            n=sample.data.rows,
+            **cls._fields(sample, level=level),
             bins=sample.bins_used,
             scheme="equal-mass" if sample.scheme == "equal-mass" else "equal-width",
-            level=level,
             counts=np.arange(1, most + 1),
-            ece=ece,
-            floor=floor,
+            ece={placed: sweep.ece() for placed, sweep in sweeps.items()},
+            floor={p: sample.view(_floor, scheme=p, **floors) for p in schemes if band},
         )
 
     @property
@@ -194,13 +147,12 @@ class BinSensitivity(Figure):
             key = placed.replace("-", "_")
             columns[f"ece_{key}"] = self.ece[placed]
             if placed in self.floor:
-                columns[f"floor_mean_{key}"] = self.floor[placed].mean
-                columns[f"floor_high_{key}"] = self.floor[placed].high
+                columns[f"floor_mean_{key}"], columns[f"floor_high_{key}"] = self.floor[placed]
         return columns
 
     def caption(self) -> tuple[str, ...]:
         """Name; what is drawn: one line each."""
-        return *score_lines(self.name, self.split, self.n, self.reduction), "ECE by number of bins"
+        return *self._head(), "ECE by number of bins"
 
     def describe(self) -> str:
         """Say in plain words how much the choice of bins matters."""
@@ -224,34 +176,33 @@ class BinSensitivity(Figure):
             kind = counted(self.bins, f"{self.scheme} bin")
             parts.append(f"With {kind} it is {points_text(self.chosen)}.")
         if self.floor:
-            inside = np.concatenate([self.ece[s] <= self.floor[s].high for s in self.floor])
+            inside = np.concatenate([self.ece[s] <= high for s, (_, high) in self.floor.items()])
             parts.append(_verdict(float(inside.mean())))
         return " ".join(parts)
 
     def draw(self, sheet: Sheet) -> Picture:
         """Draw the ECE by number of bins."""
-        palette = sheet.palette
         highest = 100 * max(float(values.max()) for values in self.ece.values())
         if self.floor:
-            highest = max(highest, 100 * float(self.floor[self.scheme].high.max()))
+            highest = max(highest, 100 * float(self.floor[self.scheme][1].max()))
         room = 1.12 * highest or 1.0
         return sheet.picture(
-            [*_traces(self, palette), *_mark(self, palette, room)],
+            [*_traces(self, sheet), *_mark(self, sheet, room)],
             inner=_HEIGHT,
             margins=_MARGINS,
-            annotations=_mark_label(self, palette, room),
-            xaxis=axis(palette, "Number of bins", range=[0, self.counts.size + 1], nticks=7),
-            yaxis=axis(palette, "ECE (points)", range=[0, room], nticks=6),
+            annotations=_mark_label(self, sheet, room),
+            xaxis=sheet.axis("Number of bins", range=[0, self.counts.size + 1], nticks=7),
+            yaxis=sheet.axis("ECE (points)", range=[0, room], nticks=6),
         )
 
 
 @takes_weights
 def _floor(
     sample: Sample, *, scheme: Placed, most: int, level: float, seed: int, resamples: int
-) -> FloorByBins:
+) -> tuple[FloatArray, FloatArray]:
     sweep = sample.view(bin_sweep, scheme=scheme, most=most)
     redrawn_ece = sweep.under_calibration(stream(seed, "under_calibration"), resamples)
-    return FloorByBins(redrawn_ece.mean(axis=0), np.quantile(redrawn_ece, level, axis=0))
+    return redrawn_ece.mean(axis=0), np.quantile(redrawn_ece, level, axis=0)
 
 
 def _verdict(inside: float) -> str:
@@ -321,31 +272,20 @@ def bin_sweep(sample: Sample, *, scheme: Placed = "equal-width", most: int = 100
         Largest number of bins.
     """
     check_bins(most)
-    events, weights = sample.scored.in_order(), sample.weights
-    if weights is None:
-        inner = [_edges(events, bins, scheme)[1:-1] for bins in range(1, most + 1)]
-    else:
-        scored = sample.scored
-        inner = [make_edges(scored, bins, scheme, weights)[1:-1] for bins in range(1, most + 1)]
+    scored, weights = sample.scored, sample.weights
+    # Sorted once for all binnings.
+    events = scored.in_order() if weights is None else scored
+    inner = [make_edges(events, bins, scheme, weights)[1:-1] for bins in range(1, most + 1)]
     every = np.unique(np.concatenate(inner))
-    score = events.ordered.score
-    ends = np.array([min(0, score[0]), max(1, score[-1])], dtype=score.dtype)
+    ends = np.array([min(0, scored.score.min()), max(1, scored.score.max())], scored.score.dtype)
     edges = np.concatenate([ends[:1], every, ends[1:]])
     last = edges.size - 1
     cuts = tuple(np.concatenate([[0], np.searchsorted(every, e) + 1, [last]]) for e in inner)
-    if weights is None and sample.data.alike:
-        return BinSweep(bin_between(events, edges), cuts)
-    cells = bin_between(sample.scored, edges, weights=weights)
     if sample.data.alike:
-        return BinSweep(cells, cuts)
-    draw, rows = redrawn_sums(sample.scored, cells), sample.row_draws
+        return BinSweep(bin_between(events, edges, weights=weights), cuts)
+    cells = bin_between(scored, edges, weights=weights)
+    draw, rows = redrawn_sums(scored, cells), sample.row_draws
     return BinSweep(cells, cuts, lambda rng, size: draw(rng, rows, rows.affordable(size)))
-
-
-def _edges(events: BinaryEvents, bins: int, scheme: Placed) -> FloatArray:
-    if scheme == "equal-mass":
-        return equal_mass_edges(events.ordered.score, bins, is_sorted=True)
-    return equal_width_edges(bins, events.score.dtype)
 
 
 # ---- Drawing
@@ -355,74 +295,55 @@ def _edges(events: BinaryEvents, bins: int, scheme: Placed) -> FloatArray:
 _MARGINS, _HEIGHT = (58, 18, 14, 50), 220
 
 
-def _traces(f: BinSensitivity, p: Palette) -> Iterator[Trace]:
-    x = f.counts.astype(np.float64)
+def _traces(f: BinSensitivity, sheet: Sheet) -> Iterator[Trace]:
+    p, x = sheet.palette, f.counts.astype(np.float64)
     if f.floor:
-        floor = f.floor[f.scheme]
+        mean, high = f.floor[f.scheme]
         name = f"{level_text(f.level)} range if calibrated ({f.scheme})"
-        fill = p.calibrated
-        yield area(x, np.zeros(x.size), 100 * floor.high, fill, name=name, legendrank=3)
-        yield line(
-            x,
-            100 * floor.mean,
-            p.muted,
-            width=1.5,
-            dash="2px,3px",
-            name="Mean if calibrated",
-            hovertemplate="mean if calibrated %{y:.2f} points<extra></extra>",
-            legendrank=4,
-        )
+        yield area(x, np.zeros(x.size), 100 * high, p.calibrated, name=name, legendrank=3)
+        look: Trace = {"width": 1.5, "dash": "2px,3px", "name": "Mean if calibrated"}
+        hover = "mean if calibrated %{y:.2f} points"
+        yield line(x, 100 * mean, p.muted, **look, hover=hover, legendrank=4)
     schemes: tuple[tuple[Any, ...], ...] = (
         ("equal-width", "Equal-width bins", p.blue, "solid", "circle"),
         ("equal-mass", "Equal-mass bins", p.vermillion, "7px,3px", "diamond"),
     )
     for rank, (placed, name, colour, dash, symbol) in enumerate(schemes, start=1):
-        curve = line(
+        yield line(
             x,
             100 * f.ece[placed],
             colour,
             dash=dash,
+            # Points, because a line alone cannot be clicked.
+            points={"size": 4, "symbol": symbol},
             name=name,
-            hovertemplate=f"{name}: %{{customdata}}, ECE %{{y:.2f}} points<extra></extra>",
+            hover=f"{name}: %{{customdata}}, ECE %{{y:.2f}} points",
             legendrank=rank,
-        )
-        yield curve | {
-            # Markers, because a line alone cannot be clicked.
-            "mode": "lines+markers",
-            "marker": {"size": 4, "symbol": symbol, "color": colour},
-            "customdata": f.counts,
+            customdata=f.counts,
             **UNFADED,
-        }
+        )
 
 
-def _mark(f: BinSensitivity, p: Palette, room: float) -> Iterator[Trace]:
+def _mark(f: BinSensitivity, sheet: Sheet, room: float) -> Iterator[Trace]:
     """Mark the chosen number of bins."""
-    if f.chosen is None:
-        return
-    yield vertical_mark(f.bins, 0.0, room, p.ink)
-    yield markers(
-        [f.bins],
-        [100 * f.chosen],
-        p.ink,
-        size=10,
-        edge=p.paper,
-        hoverinfo="skip",
-        showlegend=False,
-    )
+    if f.chosen is not None:
+        p = sheet.palette
+        yield vertical_mark(f.bins, 0.0, room, p.ink)
+        yield markers([f.bins], [100 * f.chosen], p.ink, size=10, edge=p.paper, showlegend=False)
 
 
-def _mark_label(f: BinSensitivity, p: Palette, room: float) -> Iterator[dict[str, Any]]:
+def _mark_label(f: BinSensitivity, sheet: Sheet, room: float) -> Iterator[Trace]:
     if f.chosen is None:
         return
     right = f.bins < 0.6 * f.counts.size
     upper = 100 * f.chosen < 0.55 * room
     yield label(
         f"{counted(f.bins, 'bin')}: <b>{points_text(f.chosen)}</b>",
-        p,
+        sheet.palette,
         x=f.bins,
         y=0.97 * room if upper else 0.04 * room,
         xshift=6 if right else -6,
         xanchor="left" if right else "right",
         yanchor="top" if upper else "bottom",
-        bgcolor=p.glaze(p.paper, 0.8),
+        bgcolor=sheet.palette.glaze(sheet.palette.paper, 0.8),
     )

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Self, get_args
+from typing import Any, Self, Unpack, get_args
 
 import numpy as np
 
-from calviz.core.blocks import BoolArray, FloatArray
-from calviz.core.entry_specs import Theme, figure
+from calviz.core.blocks import FloatArray
+from calviz.core.entry_specs import figure
 from calviz.core.errors import OptionError, check_choice, check_level
 from calviz.core.events import Reduction
 from calviz.core.predictions import Dataset
 from calviz.core.words import (
-    counted,
     decimal,
     level_text,
     plotly_text,
@@ -23,28 +22,27 @@ from calviz.core.words import (
     shorten,
     with_short_class,
 )
-from calviz.figures.figure import NAME_LENGTH, Figure, facts, named, score_lines
+from calviz.figures.figure import NAME_LENGTH, Data, Figure, ScoreFigure, named, score_lines
 from calviz.figures.marks import (
+    Drawing,
+    Page,
     Picture,
     Sheet,
     Trace,
     area,
     circles,
     diagonal,
+    drawn,
     extremes,
     line,
     markers,
     square,
+    square_axes,
 )
-from calviz.figures.style import Palette, axis
 from calviz.sample import logistic_curves
 from calviz.sample.binning import BinSums
 from calviz.sample.sample import Sample, bin_sums, reduce
 from calviz.sample.step_views import steps
-
-if TYPE_CHECKING:
-    import plotly.graph_objects as go
-
 
 #: Neighbouring rows are separated by a map if their scores after it differ by more than `JITTER` plus `STEEPEST` times the difference before.
 JITTER, STEEPEST = 0.005, 3.0
@@ -137,41 +135,32 @@ class CalibrationMap(Figure):
         x = sample.events.score.astype(np.float64)
         y = reduce(after, sample.reduction).score.astype(np.float64)
         order = np.lexsort((y, x))
-        sx: FloatArray = x[order]
-        sy: FloatArray = y[order]
-        is_function = _is_function(sx, sy)
-        rows: tuple[FloatArray, FloatArray] = (np.zeros(0), np.zeros(0))
+        x, y = x[order], y[order]
+        curve, some = _groups(x, y), np.zeros(0, dtype=np.intp)
+        is_function = _is_function(x, y)
+        dip = _deepest_fall(*curve[:2]) if is_function else None
         if is_function:
-            points = extremes(sy)
-            centre, middle, low, high = sx[points], sy[points], sy[points], sy[points]
+            points = extremes(y)
+            curve = x[points], y[points], y[points], y[points]
         else:
-            centre, middle, low, high = _groups(sx, sy)
             some = np.linspace(0, x.size - 1, min(POINTS, x.size)).round().astype(np.intp)
-            rows = (sx[some], sy[some])
         return cls(
             name,
             sample.reduction,
             is_function,
-            centre,
-            middle,
-            low,
-            high,
-            rows,
+            *curve,
+            (x[some], y[some]),
             sample.view(bin_sums, bins=bins),
             before.n,
             (float(np.median(x)), float(np.median(y))),
-            _deepest_fall(*_groups(sx, sy)[:2]) if is_function else None,
+            dip,
         )
 
     @property
     def observed(self) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Mean score, share of hits and share of the rows of each non-empty bin of the score before, shape (M,) each."""
-        filled: BoolArray = self.sums.count > 0
-        return (
-            self.sums.confidence[filled],
-            self.sums.accuracy[filled],
-            self.sums.weight[filled],
-        )
+        sums, filled = self.sums, self.sums.count > 0
+        return sums.confidence[filled], sums.accuracy[filled], sums.weight[filled]
 
     def columns(self) -> Mapping[str, Any]:
         """Return the map with its range, the single rows and the observed frequencies."""
@@ -186,17 +175,6 @@ class CalibrationMap(Figure):
         values = (np.concatenate(each) for each in zip(*parts.values(), strict=True))
         return {"kind": kinds} | dict(zip(("before", "after", "low", "high"), values, strict=True))
 
-    def plot(
-        self,
-        *,
-        theme: Theme = "light",
-        caption: bool | str = False,
-        width: int | None = None,
-        height: int = 330,
-    ) -> go.Figure:
-        """Draw the figure as wide as the page; `height` is in pixels, without the caption."""
-        return self._plotly_figure(theme, caption, width, height=height)
-
     def caption(self) -> tuple[str, ...]:
         """Name; rows and score: one line each."""
         return score_lines(self.name, None, self.n, self.reduction)
@@ -204,11 +182,8 @@ class CalibrationMap(Figure):
     def describe(self) -> str:
         """Say what the map does to the scores."""
         one, two = self.median
-        kind = (
-            ""
-            if self.is_function
-            else ", with a range where rows of equal score get different scores"
-        )
+        kind = ", with a range where rows of equal score get different scores"
+        kind = "" if self.is_function else kind
         return (
             f"Calibration map of {shorten(self.name, NAME_LENGTH) or 'a recalibrator'}, {self.n:,} rows{kind}. "
             f"The median score goes from {decimal(one)} to {decimal(two)} "
@@ -224,24 +199,26 @@ class CalibrationMap(Figure):
             f"It falls by {points(depth)} points from a score of {decimal(start)} to {decimal(end)}"
         )
 
-    def draw(self, sheet: Sheet, *, height: int) -> Picture:
-        """Draw the map over the diagonal (no change), with the observed frequencies to which it should map."""
+    def plot(self, *, height: int = 330, **page: Unpack[Page]) -> Drawing:
+        """Draw the map over the diagonal (no change), with the observed frequencies to which it should map.
+
+        Parameters
+        ----------
+        height : int
+            Height of the square with its axes, in pixels; it is as wide as the page.
+        **page
+            See `Figure.plot`.
+        """
+        sheet = self.sheet(**page)
         p = sheet.palette
         traces: list[Trace] = [diagonal(p)]
         if not self.is_function:
             traces.append(area(self.before, self.low, self.high, p.glaze(p.blue, 0.22)))
-            traces.append(markers(*self.rows, p.glaze(p.blue, 0.45), size=3, hoverinfo="skip"))
-        traces.append(
-            line(
-                self.before,
-                self.after,
-                p.blue,
-                width=2.5,
-                hovertemplate="score %{x:.3f} becomes %{y:.3f}<extra></extra>",
-            )
-        )
+            traces.append(markers(*self.rows, p.glaze(p.blue, 0.45), size=3))
+        hover = "score %{x:.3f} becomes %{y:.3f}"
+        traces.append(line(self.before, self.after, p.blue, width=2.5, hover=hover))
         traces.append(circles(*self.observed, p))
-        return square(traces, sheet, height, "Score before", "Score after")
+        return drawn(square(traces, sheet, height, "Score before", "Score after"))
 
 
 def _is_function(x: FloatArray, y: FloatArray) -> bool:
@@ -262,13 +239,9 @@ def _deepest_fall(x: FloatArray, y: FloatArray) -> tuple[float, float, float] | 
 
 
 def _groups(x: FloatArray, y: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
-    parts = [
-        (a, b)
-        for a, b in zip(np.array_split(x, GROUPS), np.array_split(y, GROUPS), strict=True)
-        if a.size
-    ]
-    centre = np.array([a.mean() for a, _ in parts], dtype=np.float64)
-    low, median, high = (np.array([np.quantile(b, q) for _, b in parts]) for q in (0.05, 0.5, 0.95))
+    one, two = ([part for part in np.array_split(v, GROUPS) if part.size] for v in (x, y))
+    centre = np.array([part.mean() for part in one], dtype=np.float64)
+    low, median, high = np.array([np.quantile(part, [0.05, 0.5, 0.95]) for part in two]).T
     return centre, median, low, high
 
 
@@ -292,19 +265,14 @@ _MARGINS, _TALL = (60, 20, 14, 54), 400
     "follows the diagonal.",
     reference="Austin & Steyerberg 2019; Van Calster et al. 2025",
 )
-@dataclass(frozen=True, eq=False)
-class CalibrationCurve(Figure):
+@dataclass(frozen=True, eq=False, kw_only=True)
+class CalibrationCurve(ScoreFigure):
     """A flexible calibration curve, computed; `plot` draws it.
 
     Attributes
     ----------
-    name : str
-    split : str or None
-    reduction : Reduction
-        Defines score and hit.
-    n : int
-    level : float
-        Level of the band.
+    name, split, reduction, n, level
+        See `ScoreFigure`.
     kind : {"spline", "loess", "logistic"}
     band : Band
         The curve from the lowest to the highest score, with its pointwise confidence band.
@@ -314,11 +282,6 @@ class CalibrationCurve(Figure):
         Mean absolute distance of the curve from the diagonal over the rows (ICI).
     """
 
-    name: str
-    split: str | None
-    reduction: Reduction
-    n: int
-    level: float
     kind: logistic_curves.FlexibleKind
     band: logistic_curves.Band
     inner: tuple[float, float]
@@ -327,7 +290,7 @@ class CalibrationCurve(Figure):
     @classmethod
     def compute(
         cls,
-        data: Dataset | Sample,
+        data: Data,
         *,
         reduction: Reduction | str | None = None,
         curve: logistic_curves.FlexibleKind = "spline",
@@ -357,23 +320,19 @@ class CalibrationCurve(Figure):
         OptionError, InputError, NotAvailable
             Under the same conditions as in `calviz.evaluate`.
         """
-        check_level(level)
         check_choice("curve", curve, get_args(logistic_curves.FlexibleKind))
+        check_level(level)
         sample = Sample.of(data, split=split, reduction=reduction, seed=seed)
         view = sample.view(steps)
         base = view.merged()
         upto = np.cumsum(base.count) / float(base.n)
-        inner = [float(base.score[int(np.searchsorted(upto, q))]) for q in (0.01, 0.99)]
+        low, high = base.score[np.searchsorted(upto, [0.01, 0.99])].tolist()
         off = np.abs(logistic_curves.fitted_curve(base, curve) - base.score)
         return cls(
-            name=sample.data.name,
-            split=sample.split,
-            reduction=sample.reduction,
-            n=int(view.n),
-            level=level,
+            **cls._fields(sample, level=level),
             kind=curve,
             band=logistic_curves.band(view, curve, level=level),
-            inner=(inner[0], inner[1]),
+            inner=(low, high),
             distance=float((base.count * off).sum() / base.n),
         )
 
@@ -384,13 +343,8 @@ class CalibrationCurve(Figure):
 
     def caption(self) -> tuple[str, ...]:
         """Name; rows, score and curve; the mean distance: one line each."""
-        reduction = with_short_class(self.reduction).label
-        details = facts(self.split, counted(self.n, "row"), reduction, NAMES[self.kind])
-        return (
-            shorten(self.name, NAME_LENGTH),
-            details,
-            f"Mean distance from the diagonal (ICI): {self._points()}",
-        )
+        distance = f"Mean distance from the diagonal (ICI): {self._points()}"
+        return *self._head(NAMES[self.kind]), distance
 
     def _points(self) -> str:
         if not np.isfinite(self.distance) or self.n == 1:
@@ -405,94 +359,49 @@ class CalibrationCurve(Figure):
                 "calibration."
             )
         text = (
-            f"Calibration curve ({NAMES[self.kind]}) of {named(self.name, self.split)}, "
-            f"{counted(self.n, 'row')}: {self._points()} from the diagonal on average over the rows (ICI)."
+            f"Calibration curve ({NAMES[self.kind]}) of {self._subject}: {self._points()} from the diagonal on "
+            "average over the rows (ICI)."
         )
         b = self.band
         inside = (b.score >= self.inner[0]) & (b.score <= self.inner[1])
         gap = np.where(inside & np.isfinite(b.probability), np.abs(b.probability - b.score), -1.0)
         worst = int(gap.argmax())
         if gap[worst] > 0:
+            score, hits, low, high = (
+                decimal(float(v[worst])) for v in (b.score, b.probability, b.low, b.high)
+            )
             text += (
-                f" Furthest, among all but the outermost rows, at a score of {decimal(float(b.score[worst]))}, where "
-                f"{decimal(float(b.probability[worst]))} are hits ({level_text(self.level)} band {decimal(float(b.low[worst]))} "
-                f"to {decimal(float(b.high[worst]))})."
+                f" Furthest, among all but the outermost rows, at a score of {score}, where {hits} are hits "
+                f"({level_text(self.level)} band {low} to {high})."
             )
         return text
 
     def draw(self, sheet: Sheet) -> Picture:
         """Draw the curve over its band; thin beyond `inner`, where rows are few."""
-        p = sheet.palette
         reduction = with_short_class(self.reduction)
-        unit: dict[str, Any] = {
-            "range": [0, 1],
-            "tickmode": "linear",
-            "dtick": 0.2,
-            "tickformat": ".1f",
-        }
         # On a narrow page the height shrinks with the width, so that the panel stays square.
         room = _TALL if sheet.width is None else max(sheet.width - _MARGINS[0] - _MARGINS[1], 100)
+        titles = (plotly_text(text) for text in (reduction.score_label, reduction.hit_label))
         return sheet.picture(
-            self._traces(p),
+            self._traces(sheet),
             inner=min(_TALL, room),
             margins=_MARGINS,
-            xaxis=axis(p, plotly_text(reduction.score_label), **unit, constrain="domain"),
-            yaxis=axis(
-                p,
-                plotly_text(reduction.hit_label),
-                **unit,
-                scaleanchor="x",
-                scaleratio=1,
-                constrain="domain",
-            ),
+            **square_axes(sheet, *titles, range=[0, 1], dtick=0.2, tickformat=".1f"),
         )
 
-    def _traces(self, p: Palette) -> list[dict[str, Any]]:
-        """Return the band, the diagonal, and the curve: thin from end to end, thick inside `inner`."""
-        b = self.band
-        ends = np.array([0.0, 1.0])
+    def _traces(self, sheet: Sheet) -> Iterator[Trace]:
+        """Yield the band, the diagonal, and the curve: thin from end to end, thick inside `inner`."""
+        b, p = self.band, sheet.palette
         finite = np.isfinite(b.probability)
-        traces = [
-            area(
-                b.score[finite],
-                b.low[finite],
-                b.high[finite],
-                p.glaze(p.blue, 0.2),
-                name=f"{level_text(self.level)} band",
-                legendrank=2,
-                visible=self.n > 1,
-            ),
-            line(
-                ends,
-                ends,
-                p.ink,
-                width=1.5,
-                dash="dash",
-                name="Perfect calibration",
-                legendrank=3,
-                hoverinfo="skip",
-            ),
-            line(
-                b.score[finite],
-                b.probability[finite],
-                p.blue,
-                width=1,
-                showlegend=False,
-                hoverinfo="skip",
-            ),
-        ]
+        name, fill = f"{level_text(self.level)} band", p.glaze(p.blue, 0.2)
+        ends = b.low[finite], b.high[finite]
+        yield area(b.score[finite], *ends, fill, name=name, legendrank=2, visible=self.n > 1)
+        unit, ideal = np.array([0.0, 1.0]), "Perfect calibration"
+        yield line(unit, unit, p.ink, width=1.5, dash="dash", name=ideal, legendrank=3)
+        yield line(b.score[finite], b.probability[finite], p.blue, width=1, showlegend=False)
         inside = finite & (b.score >= self.inner[0]) & (b.score <= self.inner[1])
-        point = int(inside.sum()) < 2
-        traces.append(
-            line(
-                b.score[inside],
-                b.probability[inside],
-                p.blue,
-                width=3,
-                name="The row" if self.n == 1 else "Calibration curve",
-                legendrank=1,
-                hovertemplate="score %{x:.3f}: %{y:.3f} are hits<extra></extra>",
-            )
-            | ({"mode": "markers", "marker": {"size": 9, "color": p.blue}} if point else {})
-        )
-        return traces
+        name, hover = "Calibration curve", "score %{x:.3f}: %{y:.3f} are hits"
+        look: Trace = {"name": "The row" if self.n == 1 else name, "legendrank": 1, "hover": hover}
+        if int(inside.sum()) < 2:
+            look |= {"mode": "markers", "points": {"size": 9}}
+        yield line(b.score[inside], b.probability[inside], p.blue, width=3, **look)

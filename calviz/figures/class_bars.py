@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal, Self, get_args
+from typing import Any, Literal, Self, Unpack, get_args
 
 import numpy as np
 
 from calviz.core.blocks import BoolArray, FloatArray, IntArray
-from calviz.core.entry_specs import Theme, figure
+from calviz.core.entry_specs import figure
 from calviz.core.errors import check_choice, check_level
-from calviz.core.predictions import Dataset
 from calviz.core.words import (
     counted,
     decimals_for,
@@ -21,29 +20,29 @@ from calviz.core.words import (
     outside_range,
     plotly_text,
     points,
-    shorten,
     told_apart,
 )
-from calviz.figures.figure import NAME_LENGTH, Figure, ends_or_nan, facts, named
+from calviz.figures.figure import Data, SampleFigure, end_columns
 from calviz.figures.marks import (
     UNFADED,
+    Drawing,
     Overlay,
-    Picture,
+    Page,
     Sheet,
     Trace,
     area,
+    drawn,
     frame,
     hatched,
     heading,
     label,
     line,
     markers,
-    outline,
+    name_room,
     packed,
     vertical_shape,
     whiskers,
 )
-from calviz.figures.style import Palette, axis, name_room
 from calviz.sample.class_gaps import (
     ClassView,
     beyond,
@@ -57,10 +56,6 @@ from calviz.sample.class_gaps import (
 from calviz.sample.error_bars import resampled, widened
 from calviz.sample.sample import Sample
 from calviz.sample.true_classes import true_class_errors_of_sample
-
-if TYPE_CHECKING:
-    import plotly.graph_objects as go
-
 
 Mode = ClassView
 Order = Literal["value", "beyond", "class"]
@@ -104,26 +99,22 @@ _NOUNS: dict[Mode, tuple[str, str]] = {
     "probability minus frequency of each class, sorted, with the range that a calibrated model would show.",
     reference="Gupta & Ramdas 2022; Ao et al. 2023, eq. 5; Gupta et al. 2021, eq. 2",
 )
-@dataclass(frozen=True, eq=False)
-class ClassBars(Figure):
+@dataclass(frozen=True, eq=False, kw_only=True)
+class ClassBars(SampleFigure):
     """Signed error of each class with its interval and the range of a calibrated model; `plot` draws it.
 
     Arrays have one entry per class that has a value, in the order of the classes.
 
     Attributes
     ----------
-    name : str
-        Name of the predictions.
-    split : str or None
-        The split shown, or None for all rows.
+    name, split, n
+        See `SampleFigure`.
     mode : {"predicted-class", "true-class", "one-vs-rest"}
         ``predicted-class``: mean confidence minus accuracy of the rows predicted as the class.
         ``true-class``: the same over the rows whose true label is the class (the cwMCS of Ao et al.).
         ``one-vs-rest``: mean probability of the class minus its frequency, over all rows.
     level : float
         Level of the intervals.
-    n : int
-        Number of rows.
     class_index : ndarray of int, shape (C,)
         0-based index of the class.
     class_name : tuple of str
@@ -150,11 +141,8 @@ class ClassBars(Figure):
     (one-vs-rest).
     """
 
-    name: str
-    split: str | None
     mode: Mode
     level: float
-    n: int
     class_index: IntArray
     class_name: tuple[str, ...]
     rows: IntArray
@@ -168,7 +156,7 @@ class ClassBars(Figure):
     @classmethod
     def compute(
         cls,
-        data: Dataset | Sample,
+        data: Data,
         *,
         mode: Mode = "true-class",
         level: float = 0.95,
@@ -213,11 +201,8 @@ class ClassBars(Figure):
         certain = ~(low < high) | (sample.data.rows < 2)
         low, high = (np.where(certain, np.nan, end) for end in (low, high))
         return cls(
-            name=sample.data.name,
-            split=sample.split,
+            **cls._fields(sample, level=level),
             mode=mode,
-            level=level,
-            n=sample.data.rows,
             class_index=np.flatnonzero(has),
             class_name=tuple(names[k] for k in np.flatnonzero(has)),
             rows=np.rint(rows[has]).astype(np.int64),
@@ -226,7 +211,7 @@ class ClassBars(Figure):
             band=None if limits is None else (limits[0][has], limits[1][has]),
             missing=tuple(names[k] for k in np.flatnonzero(rows == 0)),
             needed=None if ranges.needed is None else ranges.needed[has],
-            no_range=None if limits is not None else _why_no_range(sample.data, band),
+            no_range=None if limits is not None else _why_no_range(sample, band),
         )
 
     @property
@@ -261,8 +246,8 @@ class ClassBars(Figure):
 
     def columns(self, order: Order = "beyond") -> Mapping[str, Any]:
         """Return all classes, one row each, in drawing order."""
-        low, high = ends_or_nan(self.band, self.value)
         at = self.ranked(order)
+        band = end_columns("band", self.band, self.value)
         return {
             "class": [self.class_name[i] for i in at],
             "class_index": self.class_index[at],
@@ -270,52 +255,13 @@ class ClassBars(Figure):
             "value": self.value[at],
             "ci_low": self.interval[0][at],
             "ci_high": self.interval[1][at],
-            "band_low": low[at],
-            "band_high": high[at],
+            **{name: end[at] for name, end in band.items()},
             "beyond": self.beyond[at],
         }
 
-    def plot(
-        self,
-        *,
-        theme: Theme = "light",
-        caption: bool | str = False,
-        width: int | None = None,
-        order: Order = "beyond",
-        ends: int = 10,
-        selected: int | None = None,
-        beside: Sequence[Overlay[FloatArray]] = (),
-    ) -> go.Figure:
-        """Draw the figure.
-
-        Parameters
-        ----------
-        theme, caption, width
-            See `Figure.plot`; on a narrow page the panels are stacked.
-        order : {"value", "beyond", "class"}
-            Order from top to bottom: "beyond" sorts by the signed distance from the range of a calibrated model
-            (ties by the error), "value" by the error, "class" keeps the order of the classes.
-        ends : int
-            With many classes, number of bars at either end of the order.
-        selected : int, optional
-            Index of a class to highlight.
-        beside : sequence of Overlay
-            Errors of all classes in another state, shape (K,) each; nan where there is none.
-
-        Returns
-        -------
-        plotly.graph_objects.Figure
-            Bars and points carry the index of their class as ``customdata``.
-        """
-        return self._plotly_figure(
-            theme, caption, width, order=order, ends=ends, selected=selected, beside=tuple(beside)
-        )
-
     def caption(self) -> tuple[str, ...]:
         """Name; rows and classes; what is drawn: one line each."""
-        classes = counted(self.value.size, "class", "classes")
-        details = facts(self.split, counted(self.n, "row"), classes)
-        return shorten(self.name, NAME_LENGTH), details, TITLES[self.mode]
+        return *self._head(counted(self.value.size, "class", "classes")), TITLES[self.mode]
 
     def shares(self) -> str:
         """Say how many classes are outside the range of a calibrated model, which, and on which side."""
@@ -350,15 +296,12 @@ class ClassBars(Figure):
 
     def describe(self) -> str:
         """Say in plain words what the bars show."""
-        text = f"{TITLES[self.mode]}. {named(self.name, self.split)}, {counted(self.n, 'row')}. {self.shares()}"
+        text = f"{TITLES[self.mode]}. {self._subject}. {self.shares()}"
         beyond = self.beyond
-        if beyond.any():
+        if self.band is not None and beyond.any():
             worst = int(np.argmax(np.abs(beyond)))
-            ends = self.band or (beyond, beyond)
-            value, low, high = outside_range(
-                float(self.value[worst]), *(float(e[worst]) for e in ends)
-            )
-            way = _WORDS[self.mode][0] if beyond[worst] > 0 else _WORDS[self.mode][1]
+            value, low, high = outside_range(*(float(v[worst]) for v in (self.value, *self.band)))
+            way = _WORDS[self.mode][0 if beyond[worst] > 0 else 1]
             text += (
                 f" Furthest outside is {listed([self.class_name[worst]])}, {value} points "
                 f"({counted(int(self.rows[worst]), 'row')}), where a calibrated model shows "
@@ -369,44 +312,69 @@ class ClassBars(Figure):
             text += f" {head}: {listed(self.missing)}."
         return text
 
-    def draw(
+    def plot(
         self,
-        sheet: Sheet,
         *,
-        order: Order,
-        ends: int,
-        selected: int | None,
-        beside: tuple[Overlay[FloatArray], ...],
-    ) -> Picture:
-        """Draw computed errors by class."""
-        palette, wide = sheet.palette, not sheet.narrow
-        bars = _Bars(self, sheet, self.shown(order, ends), selected, beside)
-        curve = _Curve(self, palette, self.ranked(order)) if bars.cut else None
-        stacked = curve is not None and sheet.narrow
-        inner = bars.height + (_CURVE + 90 if stacked else 0)
-        across = [0.0, 0.56] if curve and wide else [0.0, 1.0]
-        down = [1 - bars.height / inner, 1.0] if stacked else [0.0, 1.0]
-        axes = bars.axes(across, down)
-        if curve:
-            left = [0.66, 1.0] if wide else [0.0, 1.0]
-            axes |= curve.axes(left, [0.0, 1.0] if wide else [0.0, _CURVE / inner])
-        titles = 24 if curve else 0
-        return sheet.picture(
-            [*bars.traces(), *(curve.traces() if curve else ())],
+        order: Order = "beyond",
+        ends: int = 10,
+        selected: int | None = None,
+        beside: Sequence[Overlay[FloatArray]] = (),
+        **page: Unpack[Page],
+    ) -> Drawing:
+        """Draw the figure; on a narrow page its panels are stacked.
+
+        Parameters
+        ----------
+        order : {"value", "beyond", "class"}
+            Order from top to bottom: "beyond" sorts by the signed distance from the range of a calibrated model
+            (ties by the error), "value" by the error, "class" keeps the order of the classes.
+        ends : int
+            With many classes, number of bars at either end of the order.
+        selected : int, optional
+            Index of a class to highlight.
+        beside : sequence of Overlay
+            Errors of all classes in another state, shape (K,) each; nan where there is none.
+        **page
+            See `Figure.plot`.
+
+        Returns
+        -------
+        plotly.graph_objects.Figure
+            Bars and points carry the index of their class as ``customdata``.
+        """
+        sheet, whole = self.sheet(**page), [0.0, 1.0]
+        bars = _Bars(self, sheet, self.shown(order, ends))
+        traces, labels = [*bars.traces(), *bars.others(beside)], [*bars.labels()]
+        inner, titles = bars.height, 24 if bars.cut else 0
+        if not bars.cut:
+            axes = bars.axes(whole, whole)
+        else:
+            ranked = self.ranked(order)
+            if sheet.narrow:
+                inner += _CURVE + 90
+                axes = bars.axes(whole, [1 - bars.height / inner, 1.0])
+                axes |= _curve_axes(sheet, ranked.size, whole, [0.0, _CURVE / inner])
+            else:
+                axes = bars.axes([0.0, 0.56], whole)
+                axes |= _curve_axes(sheet, ranked.size, [0.66, 1.0], whole)
+            traces += _curve(self, sheet, ranked)
+            title = f"<b>All {counted(ranked.size, 'class', 'classes')}</b>"
+            labels.append(heading(title, sheet.palette, ("x2 domain", "y2 domain")))
+        # Where mean score and share of hits agree.
+        zero = vertical_shape(sheet.palette.ink, x=0, width=1.5, xref="x", yref="y domain")
+        picture = sheet.picture(
+            traces,
             inner=inner,
             margins=(bars.left, _RIGHT, _TOP + titles, _BOTTOM),
-            above=24 if curve else 8,
+            above=titles or 8,
             air=24 - titles,
             legend_over="container",
-            annotations=[*bars.labels(), *(curve.labels() if curve else ())],
+            annotations=labels,
             barmode="overlay",
-            shapes=[
-                # Where mean score and share of hits agree.
-                vertical_shape(palette.ink, x=0, width=1.5, xref="x", yref="y domain"),
-                *bars.highlight(),
-            ],
+            shapes=[zero, *bars.highlight(selected)],
             **axes,
         )
+        return drawn(picture)
 
 
 def headline(views: Iterable[ClassBars]) -> tuple[str, bool]:
@@ -426,12 +394,12 @@ def headline(views: Iterable[ClassBars]) -> tuple[str, bool]:
     return f"Outside the range that a calibrated model would show: {', '.join(parts)}.", True
 
 
-def _why_no_range(data: Dataset, requested: bool) -> NoRange:
+def _why_no_range(sample: Sample, requested: bool) -> NoRange:
     if not requested:
         return "left-out"
-    if data.clusters is not None:
+    if sample.data.clusters is not None:
         return "clusters"
-    return "confidence-only" if data.cells is None else "profile"
+    return "confidence-only" if sample.data.cells is None else "profile"
 
 
 def _and(more: str) -> str:
@@ -502,8 +470,6 @@ class _Bars:
     figure: ClassBars
     sheet: Sheet
     shown: IntArray
-    selected: int | None
-    beside: tuple[Overlay[FloatArray], ...]
 
     @cached_property
     def left(self) -> int:
@@ -561,33 +527,39 @@ class _Bars:
         for rank, (which, name, colour, shape) in enumerate(kinds):
             if which.any():
                 yield self._bar(which, name, colour, shape) | {"legendrank": rank}
-        yield self._intervals()
-        for other in self.beside:
-            yield self._outlines(other)
-
-    def _outlines(self, other: Overlay[FloatArray]) -> Trace:
-        """Draw the errors of the same classes in another state."""
-        symbol, _, colour = outline(other.role, self.sheet.palette)
-        name = plotly_text(other.name, 44)
-        at = self.figure.class_index[self.shown]
-        return markers(
-            packed(100 * other.content[at]),
+        value, (low, high) = f.value[at], (end[at] for end in f.interval)
+        has = np.isfinite(low)
+        yield markers(
+            packed(100 * value),
             packed(self.y),
-            colour,
-            size=10,
-            symbol=symbol,
-            edge=colour,
-            name=name,
-            customdata=at,
-            hovertemplate="%{x:.2f} points<extra>" + name + "</extra>",
-            legendrank=5,
+            p.ink,
+            size=5,
+            customdata=f.class_index[at],
+            error_x=whiskers(
+                packed(100 * np.where(has, high - value, 0)),
+                packed(100 * np.where(has, value - low, 0)),
+                p.ink,
+                thickness=1.5,
+                width=3,
+            ),
+            name=f"{level_text(f.level)} interval",
+            showlegend=bool(has.any()),
+            hover=[_hover(f, int(i)) for i in at],
+            legendrank=4,
             **UNFADED,
         )
+
+    def others(self, beside: Sequence[Overlay[FloatArray]]) -> Iterator[Trace]:
+        """Draw the errors of the same classes in other states."""
+        at = self.figure.class_index[self.shown]
+        for one in beside:
+            x, y = packed(100 * one.content[at]), packed(self.y)
+            yield one.points(x, y, self.sheet.palette, customdata=at, legendrank=5)
 
     def _bar(self, which: Any, name: str, colour: str, shape: str) -> Trace:
         f, p = self.figure, self.sheet.palette
         chosen = self.shown[which]
-        marker: dict[str, Any] = {
+        marker: Trace = {
             "color": colour if shape else p.tint(colour, 0.55),
             "line": {"color": colour, "width": 1},
         }
@@ -607,47 +579,13 @@ class _Bars:
             **UNFADED,
         }
 
-    def _intervals(self) -> Trace:
-        f, at = self.figure, self.shown
-        value = f.value[at]
-        low, high = (end[at] for end in f.interval)
-        has = np.isfinite(low)
-        return markers(
-            packed(100 * value),
-            packed(self.y),
-            self.sheet.palette.ink,
-            size=5,
-            customdata=f.class_index[at],
-            error_x=whiskers(
-                packed(100 * np.where(has, high - value, 0)),
-                packed(100 * np.where(has, value - low, 0)),
-                self.sheet.palette.ink,
-                thickness=1.5,
-                width=3,
-            ),
-            name=f"{level_text(f.level)} interval",
-            showlegend=bool(has.any()),
-            hoverinfo="text",
-            hovertext=[_hover(f, int(i)) for i in at],
-            legendrank=4,
-            **UNFADED,
-        )
-
-    def highlight(self) -> Iterator[dict[str, Any]]:
+    def highlight(self, selected: int | None) -> list[Trace]:
         """Draw a frame around the selected class."""
-        for i, y in zip(self.shown, self.y, strict=True):
-            if self.figure.class_index[i] == self.selected:
-                yield frame(
-                    self.sheet.palette.ink,
-                    xref="x domain",
-                    yref="y",
-                    x0=0,
-                    x1=1,
-                    y0=float(y) - 0.5,
-                    y1=float(y) + 0.5,
-                )
+        at = self.y[self.figure.class_index[self.shown] == selected].tolist()
+        place: Trace = {"xref": "x domain", "yref": "y", "x0": 0, "x1": 1}
+        return [frame(self.sheet.palette.ink, **place, y0=y - 0.5, y1=y + 0.5) for y in at]
 
-    def labels(self) -> Iterator[dict[str, Any]]:
+    def labels(self) -> Iterator[Trace]:
         """Say how many classes are left out between the two ends, and give the panel a heading."""
         p = self.sheet.palette
         if not self.cut:
@@ -668,122 +606,96 @@ class _Bars:
         yield heading(f"<b>{half} at either end</b>", p, ("x domain", "y domain"))
 
     def axes(self, across: list[float], down: list[float]) -> dict[str, Any]:
-        f, p = self.figure, self.sheet.palette
+        f, sheet = self.figure, self.sheet
+        rest = f.mode == "one-vs-rest"
+        score, hit = ("probability", "frequency") if rest else ("confidence", "accuracy")
+        first = score.capitalize() if sheet.narrow else f"Mean {score}"
+        muted, rows = f'<span style="color:{sheet.palette.muted}">', f.rows[self.shown]
         names = [
-            f'{plotly_text(name)}  <span style="color:{p.muted}">n = {f.rows[i]:,}</span>'
-            for name, i in zip(self.names, self.shown, strict=True)
+            f"{plotly_text(name)}  {muted}n = {n:,}</span>"
+            for name, n in zip(self.names, rows, strict=True)
         ]
+        size = 12 if sheet.narrow else 13
         last = float(self.y[-1]) if self.y.size else 0
+        place: Trace = {
+            "domain": down,
+            "anchor": "x",
+            "range": [last + 0.6, -0.6],
+            "showgrid": False,
+        }
         return {
-            "xaxis": axis(
-                p,
-                _value_title(f, self.sheet.narrow),
-                size=12 if self.sheet.narrow else 13,
-                domain=across,
-                anchor="y",
-                nticks=7,
+            "xaxis": sheet.axis(
+                f"{first} − {hit} (points)", size=size, domain=across, anchor="y", nticks=7
             ),
-            "yaxis": axis(
-                p,
-                domain=down,
-                anchor="x",
-                range=[last + 0.6, -0.6],
+            "yaxis": sheet.axis(
+                **place,
                 tickmode="array",
                 tickvals=self.y.tolist(),
                 ticktext=names,
-                showgrid=False,
-                tickfont={"size": 12, "color": p.ink},
+                tickfont={"size": 12, "color": sheet.palette.ink},
             ),
         }
 
 
-@dataclass(frozen=True)
-class _Curve:
-    """All classes in drawing order, as points."""
-
-    figure: ClassBars
-    palette: Palette
-    ranked: IntArray
-
-    def traces(self) -> Iterator[Trace]:
-        f, p = self.figure, self.palette
-        count = self.ranked.size
-        some = np.unique(np.linspace(0, count - 1, min(count, _MOST_POINTS)).astype(np.intp))
-        at, x = self.ranked[some], some + 1.0
-        attributes: Trace = {"xaxis": "x2", "yaxis": "y2", "showlegend": False}
-        if f.band is not None:
-            low, high = (100 * end[at] for end in f.band)
-            yield area(x, low, high, p.calibrated, **attributes)
-        ends = np.array([1.0, count])
-        yield line(ends, np.zeros(2), p.ink, width=1, hoverinfo="skip", **attributes)
-        beyond = f.beyond[at]
-        kinds = (
-            (beyond == 0, p.neutral, "circle-open", 4),
-            (beyond > 0, p.vermillion, "triangle-up", 6),
-            (beyond < 0, p.purple, "triangle-down", 6),
-        )
-        for which, colour, symbol, size in kinds:
-            if which.any():
-                yield markers(
-                    packed(x[which]),
-                    packed(100 * f.value[at[which]]),
-                    colour,
-                    symbol=symbol,
-                    size=size,
-                    customdata=f.class_index[at[which]],
-                    text=[plotly_text(f.class_name[i], 24) for i in at[which]],
-                    hovertemplate="%{text}: %{y:.2f} points<extra></extra>",
-                    **UNFADED,
-                    **attributes,
-                )
-
-    def labels(self) -> Iterator[dict[str, Any]]:
-        text = f"<b>All {counted(self.ranked.size, 'class', 'classes')}</b>"
-        yield heading(text, self.palette, ("x2 domain", "y2 domain"))
-
-    def axes(self, across: list[float], down: list[float]) -> dict[str, Any]:
-        p = self.palette
-        count = self.ranked.size
-        return {
-            "xaxis2": axis(
-                p,
-                "Place in the order",
-                size=13,
-                domain=across,
-                anchor="y2",
-                range=[1 - 0.02 * count, 1.02 * count],
-                nticks=5,
-            ),
-            "yaxis2": axis(p, "Points", size=13, domain=down, anchor="x2", nticks=7),
-        }
+def _curve(f: ClassBars, sheet: Sheet, ranked: IntArray) -> Iterator[Trace]:
+    """Draw all classes in drawing order, as points."""
+    p, count = sheet.palette, ranked.size
+    some = np.unique(np.linspace(0, count - 1, min(count, _MOST_POINTS)).astype(np.intp))
+    at, x = ranked[some], some + 1.0
+    panel: Trace = {"xaxis": "x2", "yaxis": "y2", "showlegend": False}
+    if f.band is not None:
+        low, high = (100 * end[at] for end in f.band)
+        yield area(x, low, high, p.calibrated, **panel)
+    yield line(np.array([1.0, count]), np.zeros(2), p.ink, width=1, **panel)
+    beyond = f.beyond[at]
+    kinds = (
+        (beyond == 0, p.neutral, "circle-open", 4),
+        (beyond > 0, p.vermillion, "triangle-up", 6),
+        (beyond < 0, p.purple, "triangle-down", 6),
+    )
+    for which, colour, symbol, size in kinds:
+        if which.any():
+            yield markers(
+                packed(x[which]),
+                packed(100 * f.value[at[which]]),
+                colour,
+                symbol=symbol,
+                size=size,
+                customdata=f.class_index[at[which]],
+                text=[plotly_text(f.class_name[i], 24) for i in at[which]],
+                hover="%{text}: %{y:.2f} points",
+                **UNFADED,
+                **panel,
+            )
 
 
-def _value_title(figure: ClassBars, narrow: bool) -> str:
-    rest = figure.mode == "one-vs-rest"
-    score, hit = ("probability", "frequency") if rest else ("confidence", "accuracy")
-    first = score.capitalize() if narrow else f"Mean {score}"
-    return f"{first} − {hit} (points)"
+def _curve_axes(sheet: Sheet, count: int, across: list[float], down: list[float]) -> dict[str, Any]:
+    x, y = {"domain": across, "anchor": "y2"}, {"domain": down, "anchor": "x2"}
+    ends = [1 - 0.02 * count, 1.02 * count]
+    return {
+        "xaxis2": sheet.axis("Place in the order", size=13, **x, range=ends, nticks=5),
+        "yaxis2": sheet.axis("Points", size=13, **y, nticks=7),
+    }
 
 
 def _hover(f: ClassBars, i: int) -> str:
-    low, high = f.interval
-    value = float(f.value[i])
-    beyond = float(f.beyond[i])
+    value, beyond = float(f.value[i]), float(f.beyond[i])
     decimals = decimals_for(100 * value, most=3)
+
+    def ends(pair: tuple[FloatArray, FloatArray]) -> str:
+        return " to ".join(points(float(end[i]), decimals) for end in pair)
+
     lines = [
         f"<b>{plotly_text(f.class_name[i], 40)}</b>",
         f"{counted(int(f.rows[i]), 'row')} {'predicted as this' if f.mode == 'predicted-class' else 'with this label'}",
         f"{points(value, decimals)} points",
     ]
-    if np.isfinite(low[i]):
-        lines.append(
-            f"{level_text(f.level)} interval {points(float(low[i]), decimals)} to {points(float(high[i]), decimals)}"
-        )
+    if np.isfinite(f.interval[0][i]):
+        lines.append(f"{level_text(f.level)} interval {ends(f.interval)}")
     if f.mode == "one-vs-rest":
         expected = f.n * value + float(f.rows[i])
         lines.append(f"Expected {expected:,.1f} rows, seen {int(f.rows[i]):,}")
     if f.band is not None:
-        limits = " to ".join(points(float(end[i]), decimals) for end in f.band)
         where = LEGEND[f.mode][0 if beyond > 0 else 1] if beyond else "Within the range"
-        lines += [f"If calibrated: {limits}", where]
+        lines += [f"If calibrated: {ends(f.band)}", where]
     return "<br>".join(lines)

@@ -5,23 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal, Self, get_args
+from typing import Any, Literal, Self, Unpack, get_args
 
 import numpy as np
 
-from calviz.core.blocks import BoolArray, FloatArray, IntArray
-from calviz.core.entry_specs import Theme, figure
+from calviz.core.blocks import FloatArray, IntArray, quotient
+from calviz.core.entry_specs import figure
 from calviz.core.errors import NotAvailable, OptionError, check_choice
-from calviz.core.predictions import Dataset, Predictions
+from calviz.core.predictions import Predictions
 from calviz.core.words import counted, decimal, percent, plotly_text, shorten, told_apart
-from calviz.figures.figure import NAME_LENGTH, Figure, facts, named
-from calviz.figures.marks import Picture, Sheet, Trace, frame
-from calviz.figures.style import Palette, axis, name_room, row_axis
+from calviz.figures.figure import Data, SampleFigure, named
+from calviz.figures.marks import UNSEEN, Drawing, Page, Sheet, Trace, drawn, frame, name_room
 from calviz.sample.sample import Sample, predicted_classes, reduce
-
-if TYPE_CHECKING:
-    import plotly.graph_objects as go
-
 
 By = Literal["true", "predicted"]
 
@@ -36,18 +31,16 @@ SHOWN = 12
     "confidence of each cell: a high confidence off the diagonal is a confident mistake.",
     reference="Kohavi & Provost 1998",
 )
-@dataclass(frozen=True, eq=False)
-class Confusion(Figure):
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Confusion(SampleFigure):
     """A confusion matrix, stored as its non-empty cells; `plot` draws the classes with the most mistakes.
 
     Arrays have one entry per pair of classes with rows, shape (P,).
 
     Attributes
     ----------
-    name : str
-        Name of the predictions.
-    split : str or None
-        The split shown, or None for all rows.
+    name, split, n
+        See `SampleFigure`.
     class_names : tuple of str
         All classes.
     true, predicted : ndarray of int, shape (P,)
@@ -64,8 +57,6 @@ class Confusion(Figure):
     Kohavi & Provost 1998 (glossary of terms).
     """
 
-    name: str
-    split: str | None
     class_names: tuple[str, ...]
     true: IntArray
     predicted: IntArray
@@ -74,7 +65,7 @@ class Confusion(Figure):
     mass: FloatArray
 
     @classmethod
-    def compute(cls, data: Dataset | Sample, *, split: str | None = None) -> Self:
+    def compute(cls, data: Data, *, split: str | None = None) -> Self:
         """Count the rows per pair of true and predicted class.
 
         Parameters
@@ -104,20 +95,14 @@ class Confusion(Figure):
         # Each cell of a profile stands for many rows.
         row_counts = count if rows.cells is None else np.rint(mass)
         return cls(
-            name=rows.name,
-            split=sample.split,
+            **cls._fields(sample),
             class_names=rows.class_names,
             true=cells // rows.n_classes,
             predicted=cells % rows.n_classes,
             rows=row_counts.astype(np.int64),
-            confidence=np.divide(total, mass, out=np.full(mass.shape, np.nan), where=mass > 0),
+            confidence=quotient(total, mass),
             mass=mass,
         )
-
-    @property
-    def n(self) -> int:
-        """Number of rows."""
-        return int(self.rows.sum())
 
     @property
     def wrong(self) -> int:
@@ -182,12 +167,8 @@ class Confusion(Figure):
 
     def caption(self) -> tuple[str, ...]:
         """Name; rows and classes; how many are wrong."""
-        details = facts(
-            self.split,
-            counted(self.n, "row"),
-            counted(len(self.class_names), "class", "classes"),
-        )
-        return shorten(self.name, NAME_LENGTH), details, f"{percent(self.wrong_share)} wrong"
+        classes = counted(len(self.class_names), "class", "classes")
+        return *self._head(classes), f"{percent(self.wrong_share)} wrong"
 
     def describe(self) -> str:
         """Say in plain words which classes are mixed up most."""
@@ -210,25 +191,23 @@ class Confusion(Figure):
     def plot(
         self,
         *,
-        theme: Theme = "light",
-        caption: bool | str = False,
-        width: int | None = None,
         by: By = "true",
         classes: Sequence[int] = (),
         selected: tuple[int, int] | None = None,
-    ) -> go.Figure:
-        """Draw the figure.
+        **page: Unpack[Page],
+    ) -> Drawing:
+        """Draw the cells of some classes: right predictions in blue, mistakes in vermillion, darker for larger shares.
 
         Parameters
         ----------
-        theme, caption, width
-            See `Figure.plot`.
         by : {"true", "predicted"}
             Whether colours show shares of the true class or of the predicted class.
         classes : sequence of int
             Indices of the classes to draw; by default up to twelve classes of the most frequent mistakes.
         selected : (int, int), optional
             True and predicted class of a cell to frame; ignored unless both classes are drawn.
+        **page
+            See `Figure.plot`.
 
         Returns
         -------
@@ -241,44 +220,36 @@ class Confusion(Figure):
             If `by` is unknown or a class does not exist.
         """
         self._side(by)
-        wanted = np.asarray(list(classes) if len(classes) else self.usual, dtype=np.intp)
-        if wanted.min() < 0 or wanted.max() >= len(self.class_names):
+        shown = np.asarray(list(classes) if len(classes) else self.usual, dtype=np.intp)
+        if shown.min() < 0 or shown.max() >= len(self.class_names):
             raise OptionError(f"'classes' must lie between 0 and {len(self.class_names) - 1}.")
-        return self._plotly_figure(theme, caption, width, by=by, shown=wanted, selected=selected)
-
-    def draw(
-        self,
-        sheet: Sheet,
-        *,
-        by: By,
-        shown: IntArray,
-        selected: tuple[int, int] | None = None,
-    ) -> Picture:
-        """Draw the cells of some classes: right predictions in blue, mistakes in vermillion, darker for larger shares."""
-        p = sheet.palette
+        sheet = self.sheet(**page)
         names, short = (
             told_apart((self.class_names[k] for k in shown), limit) for limit in (_NAME, _BELOW)
         )
-        return sheet.picture(
-            [*_traces(self, p, by, shown, narrow=sheet.narrow), _click(self, by, shown)],
+        below: Trace = {
+            "tickvals": list(range(shown.size)),
+            "ticktext": [plotly_text(n) for n in short],
+        }
+        picture = sheet.picture(
+            _traces(self, sheet, by, shown),
             inner=_ROW * max(shown.size, 3),
             margins=(name_room(names, _BESIDE), _RIGHT, _TOP, _BOTTOM),
             entries=False,
-            shapes=list(_framed(p, shown, selected)),
-            xaxis=axis(
-                p,
+            shapes=list(_framed(sheet, shown, selected)),
+            xaxis=sheet.axis(
                 "Predicted class",
                 size=13,
                 range=[-0.5, shown.size - 0.5],
                 tickmode="array",
-                tickvals=list(range(shown.size)),
-                ticktext=[plotly_text(name) for name in short],
+                **below,
                 showgrid=False,
             ),
-            yaxis=row_axis(
-                p, [plotly_text(name) for name in names], title="True class", size=13, standoff=6
+            yaxis=sheet.row_axis(
+                [plotly_text(name) for name in names], title="True class", size=13, standoff=6
             ),
         )
+        return drawn(picture)
 
 
 # ---- Drawing
@@ -290,48 +261,65 @@ _ROW, _RIGHT, _TOP, _BOTTOM = 38, 12, 10, 62
 _NAME, _BELOW, _BESIDE = 16, 9, 40
 
 
-def _framed(p: Palette, shown: IntArray, cell: tuple[int, int] | None) -> Iterator[Trace]:
+def _framed(sheet: Sheet, shown: IntArray, cell: tuple[int, int] | None) -> Iterator[Trace]:
     if cell is None or not all(np.isin(cell, shown)):
         return
     y, x = (int(np.flatnonzero(shown == k)[0]) for k in cell)
-    yield frame(p.ink, layer="above", x0=x - 0.5, x1=x + 0.5, y0=y - 0.5, y1=y + 0.5)
+    place: Trace = {"x0": x - 0.5, "x1": x + 0.5, "y0": y - 0.5, "y1": y + 0.5}
+    yield frame(sheet.palette.ink, layer="above", **place)
 
 
-def _click(f: Confusion, by: By, shown: IntArray) -> Trace:
-    """Invisible markers over the cells, because a heat map does not report where it was clicked."""
+def _traces(f: Confusion, sheet: Sheet, by: By, shown: IntArray) -> Iterator[Trace]:
+    """Yield the cells of right predictions and of mistakes, and invisible markers over both.
+
+    A heat map does not report where it was clicked.
+    """
     place = np.full(len(f.class_names), -1)
     place[shown] = np.arange(shown.size)
-    at = np.flatnonzero((place[f.true] >= 0) & (place[f.predicted] >= 0))
-    share = f.share(by)
-    return {
+    y, x = place[f.true], place[f.predicted]
+    inside, share, right = (x >= 0) & (y >= 0), f.share(by), f.true == f.predicted
+    at = np.flatnonzero(inside)
+    hover = {i: _hover(f, i, float(share[i]), by) for i in at.tolist()}
+    for which, is_right in ((right, True), (~right, False)):
+        if not (inside & which).any():
+            continue
+        z = np.full((shown.size, shown.size), np.nan)
+        text, texts = (np.full(z.shape, "", dtype=object) for _ in range(2))
+        for i in np.flatnonzero(inside & which).tolist():
+            z[y[i], x[i]], texts[y[i], x[i]] = share[i], hover[i]
+            confidence = "" if sheet.narrow else f"<br>{f.confidence[i]:.2f}"
+            text[y[i], x[i]] = f"{f.rows[i]:,}{confidence}"
+        p = sheet.palette
+        colour = p.blue if is_right else p.vermillion
+        yield {
+            "type": "heatmap",
+            "z": z,
+            "zmin": 0,
+            "zmax": 1 if is_right else max(float(np.nanmax(z)), 1e-9),
+            "colorscale": [[0, p.tint(colour, 0.08)], [1, p.tint(colour, 0.5)]],
+            "showscale": False,
+            "xgap": 1,
+            "ygap": 1,
+            "text": text,
+            "texttemplate": "%{text}",
+            "textfont": {"size": 11, "color": p.ink},
+            "customdata": texts,
+            "hovertemplate": "%{customdata}<extra></extra>",
+            "hoverongaps": False,
+        }
+    yield {
         "type": "scatter",
         "mode": "markers",
-        "x": place[f.predicted[at]],
-        "y": place[f.true[at]],
+        "x": x[at],
+        "y": y[at],
         "marker": {"symbol": "square", "size": _ROW - 2, "opacity": 0},
-        "selected": {"marker": {"opacity": 0}},
-        "unselected": {"marker": {"opacity": 0}},
+        **UNSEEN,
         # Lists, because for a two-dimensional array the browser returns the clicked row as an object, {"0": true, "1": predicted}.
         "customdata": np.stack([f.true[at], f.predicted[at]], axis=1).tolist(),
         "hoverinfo": "text",
-        "hovertext": [_hover(f, int(i), float(share[i]), by) for i in at],
+        "hovertext": list(hover.values()),
         "showlegend": False,
     }
-
-
-def _traces(f: Confusion, p: Palette, by: By, shown: IntArray, *, narrow: bool) -> Iterator[Trace]:
-    size = shown.size
-    place = np.full(len(f.class_names), -1)
-    place[shown] = np.arange(size)
-    inside = (place[f.true] >= 0) & (place[f.predicted] >= 0)
-    share = f.share(by)
-    right = f.true == f.predicted
-    for which, colour, what in (
-        (inside & right, p.blue, "right"),
-        (inside & ~right, p.vermillion, "wrong"),
-    ):
-        if which.any():
-            yield _cells(f, p, which, place, share, colour, size, by, what, narrow=narrow)
 
 
 def _hover(f: Confusion, i: int, share: float, by: str) -> str:
@@ -341,43 +329,3 @@ def _hover(f: Confusion, i: int, share: float, by: str) -> str:
         f"{counted(int(f.rows[i]), 'row')}, {percent(share)} of the {by} class<br>"
         f"mean confidence {f.confidence[i]:.3f}"
     )
-
-
-def _cells(
-    f: Confusion,
-    p: Palette,
-    which: BoolArray,
-    place: IntArray,
-    share: FloatArray,
-    colour: str,
-    size: int,
-    by: str,
-    what: str,
-    *,
-    narrow: bool,
-) -> Trace:
-    z = np.full((size, size), np.nan)
-    text = np.full((size, size), "", dtype=object)
-    hover = np.full((size, size), "", dtype=object)
-    for i in np.flatnonzero(which):
-        at = place[f.true[i]], place[f.predicted[i]]
-        z[at] = share[i]
-        text[at] = f"{f.rows[i]:,}" if narrow else f"{f.rows[i]:,}<br>{f.confidence[i]:.2f}"
-        hover[at] = _hover(f, int(i), float(share[i]), by)
-    strongest = 0.5
-    return {
-        "type": "heatmap",
-        "z": z,
-        "zmin": 0,
-        "zmax": 1 if what == "right" else max(float(np.nanmax(z)), 1e-9),
-        "colorscale": [[0, p.tint(colour, 0.08)], [1, p.tint(colour, strongest)]],
-        "showscale": False,
-        "xgap": 1,
-        "ygap": 1,
-        "text": text,
-        "texttemplate": "%{text}",
-        "textfont": {"size": 11, "color": p.ink},
-        "customdata": hover,
-        "hovertemplate": "%{customdata}<extra></extra>",
-        "hoverongaps": False,
-    }

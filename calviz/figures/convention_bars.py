@@ -11,7 +11,6 @@ import numpy as np
 
 from calviz.core.entry_specs import Conventions, figure
 from calviz.core.events import Reduction, Scheme
-from calviz.core.predictions import Dataset
 from calviz.core.words import (
     SINGLE_ROW,
     counted,
@@ -21,9 +20,8 @@ from calviz.core.words import (
     shorten,
     with_short_class,
 )
-from calviz.figures.figure import NAME_LENGTH, Figure, facts, named
-from calviz.figures.marks import Picture, Sheet, Trace, markers
-from calviz.figures.style import Palette, axis, row_axis
+from calviz.figures.figure import NAME_LENGTH, Data, Figure, facts, named
+from calviz.figures.marks import Picture, Sheet, Trace, markers, vertical_mark
 from calviz.metrics.other_libraries import measured_conventions
 from calviz.sample.sample import Sample
 
@@ -62,7 +60,7 @@ class EceByLibrary(Figure):
     @classmethod
     def compute(
         cls,
-        data: Dataset | Sample,
+        data: Data,
         *,
         reduction: Reduction | str | None = None,
         bins: int | None = None,
@@ -138,14 +136,13 @@ class EceByLibrary(Figure):
 
     def draw(self, sheet: Sheet) -> Picture:
         """Draw the computed dots."""
-        palette = sheet.palette
         highest = max(v for d in self.dots for v in (d.value, d.noise) if not math.isnan(v))
         return sheet.picture(
-            _traces(self, highest, palette),
+            _traces(self, highest, sheet),
             inner=_ROW * len(self.dots),
             margins=_MARGINS,
-            xaxis=axis(palette, "ECE (points)", range=[0, _AXIS_END * highest or 1.0], nticks=6),
-            yaxis=row_axis(palette, [_label(dot, palette) for dot in self.dots], ticks=""),
+            xaxis=sheet.axis("ECE (points)", range=[0, _AXIS_END * highest or 1.0], nticks=6),
+            yaxis=sheet.row_axis([_label(dot, sheet) for dot in self.dots], ticks=""),
         )
 
 
@@ -160,62 +157,51 @@ _AXIS_END = 135
 _FROM_EDGE = 0.25
 
 
-def _label(dot: LibraryEce, palette: Palette) -> str:
+def _label(dot: LibraryEce, sheet: Sheet) -> str:
     if dot.library == "calviz":
         return "<b>calviz</b>"
-    call = f'<span style="color:{palette.muted}">{plotly_text(dot.call)}</span>'
+    call = f'<span style="color:{sheet.palette.muted}">{plotly_text(dot.call)}</span>'
     return f"{plotly_text(dot.library)}<br>{call}"
 
 
-def _traces(figure: EceByLibrary, highest: float, p: Palette) -> Iterator[Trace]:
-    own_ece = 100 * figure.conventions.ece
+def _traces(figure: EceByLibrary, highest: float, sheet: Sheet) -> Iterator[Trace]:
+    p, own_ece, rows = sheet.palette, 100 * figure.conventions.ece, len(figure.dots)
     if not math.isnan(figure.conventions.noise):
         yield {
             "type": "bar",
             "orientation": "h",
-            "y": list(range(len(figure.dots))),
+            "y": list(range(rows)),
             "x": [None if math.isnan(d.noise) else 100 * d.noise for d in figure.dots],
             "width": 0.62,
             "marker": {"color": p.calibrated, "line": {"width": 0}},
             "name": "Mean if calibrated",
             "hovertemplate": "mean if calibrated %{x:.2f} points<extra></extra>",
         }
-    yield {
-        "type": "scatter",
-        "mode": "lines",
-        "x": [own_ece, own_ece],
-        "y": [-0.5, len(figure.dots) - 0.5],
-        "line": {"color": p.ink, "width": 1, "dash": "2px,3px"},
-        "hoverinfo": "skip",
-        "showlegend": False,
-    }
-    for name, colour, symbol, is_own in (
+    exact = {"x": [own_ece, own_ece], "y": [-0.5, rows - 0.5]}
+    yield vertical_mark(own_ece, -0.5, rows - 0.5, p.ink) | exact
+    for name, colour, symbol, own in (
         ("calviz", p.ink, "diamond", True),
         ("Other libraries", p.blue, "circle", False),
     ):
-        chosen = [
-            (at, dot) for at, dot in enumerate(figure.dots) if (dot.library == "calviz") is is_own
+        at = [i for i, dot in enumerate(figure.dots) if (dot.library == "calviz") is own]
+        values = [100 * figure.dots[i].value for i in at]
+        # The text must not cross calviz's line just right of the dot.
+        left = [
+            0.8 * own_ece < v < 0.98 * own_ece and v > 100 * _FROM_EDGE * highest for v in values
         ]
         yield markers(
-            np.array([100 * dot.value for _, dot in chosen]),
-            [at for at, _ in chosen],
+            np.array(values),
+            at,
             colour,
             size=10,
             symbol=symbol,
             edge=p.paper,
             edge_width=1,
             mode="markers+text",
-            text=[f"{100 * dot.value:.2f}" for _, dot in chosen],
-            # The text must not cross calviz's line just right of the dot.
-            textposition=[
-                "middle left"
-                if 0.8 * own_ece < 100 * dot.value < 0.98 * own_ece
-                and dot.value > _FROM_EDGE * highest
-                else "middle right"
-                for _, dot in chosen
-            ],
+            text=[f"{v:.2f}" for v in values],
+            textposition=["middle left" if is_left else "middle right" for is_left in left],
             textfont={"size": 12, "color": p.ink},
             cliponaxis=False,
             name=name,
-            hovertemplate="%{x:.2f} points<extra></extra>",
+            hover="%{x:.2f} points",
         )

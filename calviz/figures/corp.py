@@ -24,7 +24,7 @@ from calviz.core.words import (
     with_short_class,
 )
 from calviz.figures.curve_estimates import isotonic_at, isotonic_band, isotonic_curve
-from calviz.figures.figure import Figure, ScoreFigure, facts, named, score_lines
+from calviz.figures.figure import Figure, ResampledFigure, end_columns, facts
 from calviz.figures.marks import (
     BUCKETS,
     Picture,
@@ -37,7 +37,6 @@ from calviz.figures.marks import (
     markers,
     short_line,
 )
-from calviz.figures.style import Palette, axis
 from calviz.sample.error_bars import resampled
 from calviz.sample.losses import unlike_nll
 from calviz.sample.metric_results import measured
@@ -58,7 +57,7 @@ LABELS = {"brier": "Brier score", "nll": "Log loss"}
     reference="Dimitriadis, Gneiting & Jordan 2021",
 )
 @dataclass(frozen=True, eq=False, kw_only=True)
-class CorpDiagram(ScoreFigure):
+class CorpDiagram(ResampledFigure):
     """A CORP reliability diagram, computed; `plot` draws it.
 
     Arrays have one entry per drawn score: both ends of the constant pieces of the curve, and scores evenly spread over the steps.
@@ -90,12 +89,11 @@ class CorpDiagram(ScoreFigure):
     unlike_nll: str | None = None
 
     @classmethod
-    def _from_sample(cls, sample: Sample, *, level: float, **common_fields: Any) -> Self:
+    def _from_sample(cls, sample: Sample, level: float, fields: dict[str, Any]) -> Self:
         view = sample.view(steps)
         base = view.merged()
         first, last, _ = isotonic_curve(view)
-        spread = np.linspace(0, base.size - 1, min(base.size, BUCKETS)).astype(np.intp)
-        at = np.unique(np.concatenate([_thinned(first), _thinned(last), base.score[spread]]))
+        at = np.unique(np.concatenate([_thinned(v) for v in (first, last, base.score)]))
         redrawn = resampled(view, "under_calibration", **sample.redrawing)
         consistency = isotonic_band(redrawn, at, level)
         drawn = resampled(view, "bootstrap", **sample.redrawing)
@@ -105,8 +103,7 @@ class CorpDiagram(ScoreFigure):
         off = (curve < consistency[0] - 1e-12) | (curve > consistency[1] + 1e-12)
         nearest = np.searchsorted((at[1:] + at[:-1]) / 2, base.score)
         return cls(
-            level=level,
-            **common_fields,
+            **fields,
             score=at,
             probability=curve,
             consistency=consistency,
@@ -121,32 +118,26 @@ class CorpDiagram(ScoreFigure):
         return {
             "score": self.score,
             "probability": self.probability,
-            "consistency_low": self.consistency[0],
-            "consistency_high": self.consistency[1],
-            "confidence_low": self.confidence[0],
-            "confidence_high": self.confidence[1],
+            **end_columns("consistency", self.consistency, self.score),
+            **end_columns("confidence", self.confidence, self.score),
         }
 
     def caption(self) -> tuple[str, ...]:
         """Name; what is drawn; and the parts of the Brier score: one line each."""
-        return *score_lines(self.name, self.split, self.n, self.reduction), self.sum_of("brier")
+        return *self._head(), self.sum_of("brier")
 
     def sum_of(self, score: str) -> str:
         """Write a score as the sum of its parts: "... 0.2147 = miscalibration 0.0041 − discrimination 0.0343 + ..."."""
-        miscalibration, discrimination, uncertainty = self.parts[score]
-        total = decimal(miscalibration - discrimination + uncertainty, 4)
+        a, b, c = self.parts[score]
+        total, mcb, dsc, unc = (decimal(part, 4) for part in (a - b + c, a, b, c))
         return (
-            f"{LABELS[score]} of (score, hit) {total} = miscalibration {decimal(miscalibration, 4)} − discrimination "
-            f"{decimal(discrimination, 4)} + uncertainty {decimal(uncertainty, 4)}"
+            f"{LABELS[score]} of (score, hit) {total} = miscalibration {mcb} − discrimination {dsc} + "
+            f"uncertainty {unc}"
         )
 
     def describe(self) -> str:
         """Say in plain words what the diagram shows."""
-        reduction = with_short_class(self.reduction).label
-        return (
-            f"CORP reliability diagram of {named(self.name, self.split)}: {reduction}, {counted(self.n, 'row')}. "
-            f"{self.reading()}"
-        )
+        return f"CORP reliability diagram of {self._scored}. {self.reading()}"
 
     def reading(self) -> str:
         """Return the description without the name of the data."""
@@ -160,38 +151,26 @@ class CorpDiagram(ScoreFigure):
 
     def draw(self, sheet: Sheet) -> Picture:
         """Draw the range of a calibrated model, the confidence band, and the curve over the diagonal."""
-        p = sheet.palette
-        level = level_text(self.level)
-        x, low, high = self.score, *self.consistency
-        below, above = self.confidence
-        probability = self.probability
+        p, level, x = sheet.palette, level_text(self.level), self.score
+        curves = [*self.consistency, *self.confidence, self.probability]
         if x.size == 1:
-            x = short_line(x)
-            low, high, below, above, probability = (
-                np.repeat(v, 2) for v in (low, high, below, above, probability)
-            )
+            x, curves = short_line(x), [np.repeat(v, 2) for v in curves]
+        low, high, below, above, probability = curves
+        name, hover = "Isotonic probability of a hit", "score %{x:.3f}: %{y:.3f}"
         traces = [
             area(x, low, high, p.calibrated, name=f"{level} range if calibrated"),
             area(x, below, above, p.glaze(p.vermillion, 0.22), name=f"{level} confidence band"),
             {**diagonal(p), "showlegend": False},
-            line(
-                x,
-                probability,
-                p.vermillion,
-                width=2.5,
-                name="Isotonic probability of a hit",
-                hovertemplate="score %{x:.3f}: %{y:.3f}<extra></extra>",
-            ),
+            line(x, probability, p.vermillion, width=2.5, name=name, hover=hover),
         ]
-        unit: dict[str, Any] = {"range": [-0.01, 1.01], "nticks": 6}
+        unit: dict[str, Any] = {"size": 13, "range": [-0.01, 1.01], "nticks": 6}
+        score = plotly_text(with_short_class(self.reduction, 18).score_label)
         return sheet.picture(
             traces,
             inner=_INNER,
             margins=_MARGINS,
-            xaxis=axis(
-                p, plotly_text(with_short_class(self.reduction, 18).score_label), size=13, **unit
-            ),
-            yaxis=axis(p, "Probability of a hit", size=13, **unit),
+            xaxis=sheet.axis(score, **unit),
+            yaxis=sheet.axis("Probability of a hit", **unit),
         )
 
 
@@ -310,20 +289,15 @@ class MiscalibrationPlane(Figure):
         """Say in plain words what it shows."""
         if not self.models:
             return "No model could be measured."
-        ranks, says = (
-            self.models[int(np.argmax(self.discrimination))],
-            self.models[int(np.argmin(self.miscalibration))],
-        )
+        ranks = self.models[int(np.argmax(self.discrimination))]
+        says = self.models[int(np.argmin(self.miscalibration))]
+        remark = " Each model has its own hits here, so these parts do not rank the models."
+        remark = "" if self.one_uncertainty else remark
         return (
             f"{self.label} of {counted(len(self.models), 'model')} on the same {counted(self.rows, 'row')}, decomposed: "
             f"{listed([ranks])} discriminates best ({decimal(float(self.discrimination.max()), 4)}), {listed([says])} is "
-            f"miscalibrated least ({decimal(float(self.miscalibration.min()), 4)}).{self._remark()}"
+            f"miscalibrated least ({decimal(float(self.miscalibration.min()), 4)}).{remark}"
         )
-
-    def _remark(self) -> str:
-        if self.one_uncertainty:
-            return ""
-        return " Each model has its own hits here, so these parts do not rank the models."
 
     def draw(self, sheet: Sheet) -> Picture:
         """Draw one point per model over lines of equal score; up and to the left is better."""
@@ -336,40 +310,35 @@ class MiscalibrationPlane(Figure):
             size=_POINT,
             edge=p.paper,
             edge_width=1,
+            hoverinfo=None,
             hovertemplate=[
                 f"{plotly_text(name, 60)}<br>score {decimal(float(t), 4)}<extra></extra>"
                 for name, t in zip(self.models, self.total, strict=True)
             ],
         )
         return sheet.picture(
-            [*self._equal_scores(p, x, y), points],
+            [*self._equal_scores(sheet, x, y), points],
             inner=_PLANE_INNER,
             margins=_PLANE_MARGINS,
             annotations=self._names(sheet, x, y),
-            xaxis=axis(p, "Miscalibration (left is better)", size=13, range=x, nticks=5),
-            yaxis=axis(p, "Discrimination (up is better)", size=13, range=y, nticks=5),
+            xaxis=sheet.axis("Miscalibration (left is better)", size=13, range=x, nticks=5),
+            yaxis=sheet.axis("Discrimination (up is better)", size=13, range=y, nticks=5),
         )
 
     def _names(self, sheet: Sheet, x: list[float], y: list[float]) -> list[Trace]:
         """Place the names beside their points, on the side where they overlap points and other names least and stay inside the panel."""
         panel = (sheet.width or _USUAL) - _PLANE_MARGINS[0] - _PLANE_MARGINS[1]
-        across = panel / (x[1] - x[0])
-        up = _PLANE_INNER / (y[1] - y[0])
         places = [
-            ((float(a) - x[0]) * across, (float(b) - y[0]) * up)
+            ((a - x[0]) * panel / (x[1] - x[0]), (b - y[0]) * _PLANE_INNER / (y[1] - y[0]))
             for a, b in zip(self.miscalibration, self.discrimination, strict=True)
         ]
         half = _POINT / 2
         taken: list[Box] = [(a - half, b - half, a + half, b + half) for a, b in places]
         labels = []
-        for name, a, b, (left, low) in zip(
-            self.models, self.miscalibration, self.discrimination, places, strict=True
-        ):
-            text = shorten(name, 24)
+        for i, (left, low) in enumerate(places):
+            text = shorten(self.models[i], 24)
             width = _LETTER * len(text)
-            sides = [("left", "bottom"), ("left", "top"), ("right", "bottom"), ("right", "top")]
-            if left > panel / 2:
-                sides = [*sides[2:], *sides[:2]]
+            sides = ["right", "left"] if left > panel / 2 else ["left", "right"]
             boxes = {
                 (h, v): (
                     left + 9 if h == "left" else left - 9 - width,
@@ -377,16 +346,17 @@ class MiscalibrationPlane(Figure):
                     left + 9 + width if h == "left" else left - 9,
                     low + _LINE if v == "bottom" else low,
                 )
-                for h, v in sides
+                for h in sides
+                for v in ("bottom", "top")
             }
-            side = min(sides, key=lambda s: _crowded(boxes[s], taken, panel))
+            side = min(boxes, key=lambda s: _crowded(boxes[s], taken, panel))
             taken.append(boxes[side])
             labels.append(
                 label(
                     plotly_text(text),
                     sheet.palette,
-                    x=float(a),
-                    y=float(b),
+                    x=float(self.miscalibration[i]),
+                    y=float(self.discrimination[i]),
                     xanchor=side[0],
                     xshift=9 if side[0] == "left" else -9,
                     yanchor=side[1],
@@ -394,32 +364,23 @@ class MiscalibrationPlane(Figure):
             )
         return labels
 
-    def _equal_scores(self, p: Palette, x: list[float], y: list[float]) -> Iterator[Trace]:
+    def _equal_scores(self, sheet: Sheet, x: list[float], y: list[float]) -> Iterator[Trace]:
         if not self.one_uncertainty:
             return
         unc = float(self.uncertainty[0])
         ends = np.array(x)
         for score in np.linspace(unc + x[0] - y[1], unc + x[1] - y[0], _LINES + 2)[1:-1]:
-            yield line(
-                ends,
-                ends + unc - score,
-                p.neutral,
-                width=1,
-                dash="dot",
-                hovertemplate=f"score {decimal(float(score), 4)}<extra></extra>",
-            )
+            up, hover = ends + unc - score, f"score {decimal(float(score), 4)}"
+            yield line(ends, up, sheet.palette.neutral, width=1, dash="dot", hover=hover)
 
 
 def _crowded(box: Box, taken: Sequence[Box], panel: float) -> float:
     """Area, in square pixels, that a name shares with other names or that lies outside the panel."""
-    outside = max(0.0, -box[0]) + max(0.0, box[2] - panel)
-    return outside * _LINE + sum(_overlap(box, other) for other in taken)
-
-
-def _overlap(a: Box, b: Box) -> float:
-    """Area, in square pixels, shared by two boxes."""
-    across, up = min(a[2], b[2]) - max(a[0], b[0]), min(a[3], b[3]) - max(a[1], b[1])
-    return max(across, 0.0) * max(up, 0.0)
+    area = _LINE * (max(0.0, -box[0]) + max(0.0, box[2] - panel))
+    for other in taken:
+        across = min(box[2], other[2]) - max(box[0], other[0])
+        area += max(across, 0.0) * max(min(box[3], other[3]) - max(box[1], other[1]), 0.0)
+    return area
 
 
 def _room(values: FloatArray, *, least: float | None = None) -> list[float]:

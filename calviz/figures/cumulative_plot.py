@@ -5,19 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal, Self, get_args
+from typing import Any, Literal, Self, Unpack, get_args
 
 import numpy as np
 
 from calviz.core.blocks import FloatArray
 from calviz.core.claims import claim
-from calviz.core.entry_specs import METRICS, Theme, figure
+from calviz.core.entry_specs import figure
 from calviz.core.errors import OptionError, check_choice, check_level
 from calviz.core.events import Reduction
-from calviz.core.predictions import Dataset
 from calviz.core.words import (
     SINGLE_ROW,
-    counted,
     decimal,
     level_text,
     plotly_text,
@@ -27,32 +25,29 @@ from calviz.core.words import (
     with_short_class,
 )
 from calviz.figures.curve_estimates import fractiles, isotonic_curve, smoothed_gap
-from calviz.figures.figure import Figure, ends_or_nan, named, score_lines
+from calviz.figures.figure import Data, ScoreFigure, end_columns, metric_interval, pointwise
 from calviz.figures.marks import (
     BUCKETS,
+    Drawing,
     Overlay,
-    Picture,
+    Page,
     Sheet,
     Trace,
     area,
+    drawn,
     extremes,
     frame,
+    heading,
     label,
     line,
-    outline,
     short_line,
     vertical_mark,
 )
-from calviz.figures.style import Palette, axis
-from calviz.sample.error_bars import Interval, Redrawing, interval, resampled
+from calviz.sample.error_bars import Interval, Redrawing, resampled
 from calviz.sample.sample import Sample
 from calviz.sample.step_views import steps
 from calviz.sample.steps import Steps
 from calviz.verdicts.evaluation import Verdict
-
-if TYPE_CHECKING:
-    import plotly.graph_objects as go
-
 
 CumulativePanel = Literal["a", "b", "c", "d", "gap"]
 Estimate = Literal["smooth", "isotonic"]
@@ -68,8 +63,8 @@ FOUR: tuple[CumulativePanel, ...] = ("a", "b", "c", "d")
     "the two is the KS error. Beside it, score and probability show where the two differ.",
     reference="Gupta et al. 2021, figure 1",
 )
-@dataclass(frozen=True, eq=False)
-class Cumulative(Figure):
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Cumulative(ScoreFigure):
     """The cumulative plot and the KS error, computed; `plot` draws it.
 
     Rows are sorted by score; tied rows form one step. Arrays have one entry per kept step: all steps, or those with the
@@ -77,16 +72,10 @@ class Cumulative(Figure):
 
     Attributes
     ----------
-    name : str
-        Name of the predictions.
-    split : str or None
-        The split shown, or None for all rows.
-    reduction : Reduction
-        Defines score and hit.
+    name, split, reduction, n, level
+        See `ScoreFigure`.
     steps : Steps
         All steps: the view from which the KS error is computed.
-    level : float
-        Level of the bands and the interval.
     estimate : {"smooth", "isotonic"}
         How the probability of a hit is estimated.
     redrawing : Redrawing
@@ -110,11 +99,7 @@ class Cumulative(Figure):
     Gupta et al. 2021, figure 1, eq. 11-12 and section 4.1.
     """
 
-    name: str
-    split: str | None
-    reduction: Reduction
     steps: Steps
-    level: float
     estimate: Estimate
     redrawing: Redrawing
     fractile: FloatArray
@@ -129,7 +114,7 @@ class Cumulative(Figure):
     @classmethod
     def compute(
         cls,
-        data: Dataset | Sample,
+        data: Data,
         *,
         reduction: Reduction | str | None = None,
         estimate: Estimate = "smooth",
@@ -177,11 +162,8 @@ class Cumulative(Figure):
             if estimate == "smooth":
                 limits = _limits(view, redraws, level, upto[kept], view.score[kept])
         return cls(
-            name=sample.data.name,
-            split=sample.split,
-            reduction=sample.reduction,
+            **cls._fields(sample, level=level),
             steps=view,
-            level=level,
             estimate=estimate,
             redrawing=sample.redrawing,
             fractile=upto[kept],
@@ -193,11 +175,6 @@ class Cumulative(Figure):
             band=limits,
             maximum=int(np.argmax(np.abs(gap[kept]))),
         )
-
-    @property
-    def n(self) -> int:
-        """Number of rows."""
-        return int(self.steps.n)
 
     @property
     def gap(self) -> FloatArray:
@@ -250,23 +227,10 @@ class Cumulative(Figure):
     @cached_property
     def interval(self) -> Interval | None:
         """Bootstrap interval of the KS error, the same as in an evaluation."""
-        if self.n < 2:
-            return None
-        redraws = resampled(self.steps, "bootstrap", **self.redrawing)
-        calibrated = resampled(self.steps, "under_calibration", **self.redrawing)
-        return interval(
-            _largest(redraws),
-            self.level,
-            view=self.steps,
-            value=self.ks,
-            method=METRICS["ks"].interval,
-            calibrated=_largest(calibrated),
-            bounds=METRICS["ks"].bounds,
-        )
+        return metric_interval("ks", self.steps, _largest, self.level, self.redrawing)
 
     def columns(self) -> Mapping[str, Any]:
         """One row per kept step."""
-        low, high = ends_or_nan(self.band, self.score)
         return {
             "fractile": self.fractile,
             "score": self.score,
@@ -274,50 +238,13 @@ class Cumulative(Figure):
             "cumulative_hits": self.cumulative_hits,
             "gap": self.gap,
             "probability": self.probability,
-            "band_low": low,
-            "band_high": high,
+            **end_columns("band", self.band, self.score),
             "maximum": np.arange(self.score.size) == self.maximum,
         }
 
-    def plot(
-        self,
-        *,
-        theme: Theme = "light",
-        caption: bool | str = False,
-        width: int | None = None,
-        panels: Sequence[CumulativePanel] = FOUR,
-        selected: tuple[float, float] | None = None,
-        beside: Sequence[Overlay[Cumulative]] = (),
-    ) -> go.Figure:
-        """Draw the figure.
-
-        Parameters
-        ----------
-        theme, caption, width
-            See `Figure.plot`; on a narrow page the panels are stacked.
-        panels : sequence of {"a", "b", "c", "d", "gap"}
-            Which panels to draw: cumulative score and hits against fractile (a) and against cumulative score
-            (b), score and probability against fractile (c) and against score (d), and the gap on its own scale.
-        selected : (float, float), optional
-            Range of scores to frame: above the first, up to and including the second.
-        beside : sequence of Overlay
-            Plots of other rows, such as a subset of these: their probability is drawn in panel d, their gap in panel "gap".
-        """
-        unknown = [p for p in panels if p not in get_args(CumulativePanel)]
-        if unknown or not panels:
-            raise OptionError(
-                f"'panels' must be among {', '.join(get_args(CumulativePanel))}; got {panels!r}."
-            )
-        return self._plotly_figure(
-            theme, caption, width, panels=tuple(panels), selected=selected, beside=tuple(beside)
-        )
-
     def caption(self) -> tuple[str, ...]:
         """Name; what is drawn; the KS error with its interval: one line each."""
-        return (
-            *score_lines(self.name, self.split, self.n, self.reduction),
-            SINGLE_ROW if self.n == 1 else f"KS {self._size}",
-        )
+        return *self._head(), SINGLE_ROW if self.n == 1 else f"KS {self._size}"
 
     @property
     def _size(self) -> str:
@@ -325,9 +252,7 @@ class Cumulative(Figure):
 
     def describe(self) -> str:
         """Say in plain words what the panels show."""
-        reduction, of = with_short_class(self.reduction).label, named(self.name, self.split)
-        head = f"Cumulative score and hits of {of}: {reduction}, {counted(self.n, 'row')}."
-        return f"{head} {self.reading()}"
+        return f"Cumulative score and hits of {self._scored}. {self.reading()}"
 
     @claim("miscalibration")
     def reading(self, verdict: Verdict | None = None) -> str:
@@ -342,12 +267,9 @@ class Cumulative(Figure):
         if self.n == 1:
             return SINGLE_ROW
         place = f"fractile {decimal(self.at_fractile, 2)} (score {decimal(self.at_score)})"
-        if self.ks == 0:
-            text = "Cumulative score and hits agree everywhere."
-        else:
-            ahead = "ahead of" if self.ks_signed > 0 else "behind"
-            text = f"The scores run {ahead} the hits by up to {self._size}, at {place}"
-            text += f"; {self._after()}."
+        text = f"{self._ahead(self._size)}."
+        if self.ks != 0:
+            text = f"{text[:-1]}, at {place}; {self._after()}."
         if self.bound is not None:
             # As many decimals as the error itself, as on metric cards.
             stays = f"{points(self.bound, points_decimals(self.ks))} points"
@@ -363,12 +285,15 @@ class Cumulative(Figure):
     @claim("miscalibration")
     def headline(self, verdict: Verdict) -> str:
         """Return the largest gap in a few words, and whether the verdict on the same rows leaves it to noise."""
+        text = self._ahead(points_text(self.ks))
+        beyond = verdict.beyond_noise and self.beyond_noise is not False
+        return text if beyond or self.ks == 0 else f"{text}, which noise can explain"
+
+    def _ahead(self, size: str) -> str:
         if self.ks == 0:
             return "Cumulative score and hits agree everywhere"
         ahead = "ahead of" if self.ks_signed > 0 else "behind"
-        text = f"The scores run {ahead} the hits by up to {points_text(self.ks)}"
-        beyond = verdict.beyond_noise and self.beyond_noise is not False
-        return text if beyond else f"{text}, which noise can explain"
+        return f"The scores run {ahead} the hits by up to {size}"
 
     def _after(self) -> str:
         """Say what remains of the gap over all rows."""
@@ -380,32 +305,61 @@ class Cumulative(Figure):
         change = "above it the error changes its sign, so that over all rows they are"
         return f"{change} only {points_text(abs(rest))} too {_high(rest)}"
 
-    def draw(
+    def plot(
         self,
-        sheet: Sheet,
         *,
-        panels: tuple[CumulativePanel, ...],
-        selected: tuple[float, float] | None,
-        beside: tuple[Overlay[Cumulative], ...],
-    ) -> Picture:
-        """Draw a computed cumulative plot."""
-        grid = _Grid(len(panels), sheet.width or _WIDTH, sheet.narrow)
-        drawn_panels = [
-            _Panel(self, sheet.palette, panel, place, selected, beside)
-            for place, panel in enumerate(panels, start=1)
-        ]
+        panels: Sequence[CumulativePanel] = FOUR,
+        selected: tuple[float, float] | None = None,
+        beside: Sequence[Overlay[Cumulative]] = (),
+        **page: Unpack[Page],
+    ) -> Drawing:
+        """Draw the figure; on a narrow page its panels are stacked.
+
+        Parameters
+        ----------
+        panels : sequence of {"a", "b", "c", "d", "gap"}
+            Which panels to draw: cumulative score and hits against fractile (a) and against cumulative score
+            (b), score and probability against fractile (c) and against score (d), and the gap on its own scale.
+        selected : (float, float), optional
+            Range of scores to frame: above the first, up to and including the second.
+        beside : sequence of Overlay
+            Plots of other rows, such as a subset of these: their probability is drawn in panel d, their gap in panel "gap".
+        **page
+            See `Figure.plot`.
+        """
+        unknown = [p for p in panels if p not in get_args(CumulativePanel)]
+        if unknown or not panels:
+            raise OptionError(
+                f"'panels' must be among {', '.join(get_args(CumulativePanel))}; got {panels!r}."
+            )
+        sheet = self.sheet(**page)
+        columns = 1 if sheet.narrow or len(panels) == 1 else 2
+        rows = -(-len(panels) // columns)
+        inner = rows * _PANEL + (rows - 1) * _DOWN
+        gap = _ACROSS / max((sheet.width or _WIDTH) - _LEFT - _RIGHT, 1)
+        wide = (1 - gap * (columns - 1)) / columns
         axes: dict[str, Any] = {}
-        for place, panel in enumerate(drawn_panels):
-            axes |= panel.axes(*grid.domain(place))
-        return sheet.picture(
-            _named_once([trace for panel in drawn_panels for trace in panel.traces()]),
-            inner=grid.inner,
+        traces: list[Trace] = []
+        labels: list[Trace] = []
+        frames: list[Trace] = []
+        for place, key in enumerate(panels):
+            panel = _Panel(self, sheet, key, "" if place == 0 else str(place + 1), beside)
+            row, column = divmod(place, columns)
+            left, top = column * (wide + gap), 1 - row * (_PANEL + _DOWN) / inner
+            axes |= panel.axes([left, left + wide], [max(0.0, top - _PANEL / inner), top])
+            traces += panel.traces()
+            labels += panel.labels()
+            frames += panel.frames(selected)
+        picture = sheet.picture(
+            _named_once(traces),
+            inner=inner,
             margins=_MARGINS,
             above=24,
-            annotations=[label for panel in drawn_panels for label in panel.labels()],
-            shapes=[shape for panel in drawn_panels for shape in panel.frames()],
+            annotations=labels,
+            shapes=frames,
             **axes,
         )
+        return drawn(picture)
 
 
 def _high(gap: float) -> str:
@@ -413,6 +367,8 @@ def _high(gap: float) -> str:
 
 
 def _largest(view: Steps) -> FloatArray:
+    if view.count.ndim == 1:
+        return np.asarray(np.abs(view.cumulative_gap).max())
     return np.concatenate([np.abs(part.cumulative_gap).max(axis=-1) for part in view.parts()])
 
 
@@ -423,11 +379,8 @@ def _limits(
     base = view.merged()
     ends = fractiles(base)
     gaps = np.concatenate([smoothed_gap(part, ends) for part in redraws.parts()])
-    low, high = np.quantile(gaps, [(1 - level) / 2, (1 + level) / 2], axis=0)
-    return (
-        np.clip(score - np.interp(upto, ends, high), 0, 1),
-        np.clip(score - np.interp(upto, ends, low), 0, 1),
-    )
+    high, low = (np.clip(score - np.interp(upto, ends, v), 0, 1) for v in pointwise(gaps, level))
+    return low, high
 
 
 # ---- Drawing
@@ -440,10 +393,18 @@ _MARGINS = _LEFT, _RIGHT, _TOP, _BOTTOM = 58, 14, 30, 52
 _ACROSS, _DOWN = 72, 80
 #: Half-width in pixels from which a range around a line is visible.
 _LEAST = 4
-#: Maximum number of markers on a further curve, and maximum characters of its name.
-_MARKS, _BESIDE = 8, 44
+#: Maximum number of markers on a further curve.
+_MARKS = 8
 #: Width assumed if none is known.
 _WIDTH = 880
+_TITLES: dict[CumulativePanel, str] = {
+    "a": "Cumulative, by fractile",
+    "b": "Cumulative, by cumulative score",
+    "c": "Score and probability, by fractile",
+    "d": "Score and probability, by score",
+    "gap": "Score minus hits, cumulative",
+}
+_WAYS: dict[Estimate, str] = {"smooth": "smoothed", "isotonic": "isotonic"}
 
 
 def _named_once(traces: list[Trace]) -> list[Trace]:
@@ -457,46 +418,14 @@ def _named_once(traces: list[Trace]) -> list[Trace]:
 
 
 @dataclass(frozen=True)
-class _Grid:
-    """Positions of the panels."""
-
-    panels: int
-    width: int
-    narrow: bool
-
-    @property
-    def columns(self) -> int:
-        return 1 if self.narrow or self.panels == 1 else 2
-
-    @property
-    def inner(self) -> int:
-        """Height of all panels and the space between them, in pixels."""
-        rows = -(-self.panels // self.columns)
-        return rows * _PANEL + (rows - 1) * _DOWN
-
-    def domain(self, place: int) -> tuple[list[float], list[float]]:
-        row, column = divmod(place, self.columns)
-        gap = _ACROSS / max(self.width - _LEFT - _RIGHT, 1)
-        wide = (1 - gap * (self.columns - 1)) / self.columns
-        left = column * (wide + gap)
-        top = 1 - row * (_PANEL + _DOWN) / self.inner
-        return [left, left + wide], [max(0.0, top - _PANEL / self.inner), top]
-
-
-@dataclass(frozen=True)
 class _Panel:
     """One panel: its traces, axes and labels."""
 
     figure: Cumulative
-    palette: Palette
+    sheet: Sheet
     panel: CumulativePanel
-    place: int
-    selected: tuple[float, float] | None
-    beside: tuple[Overlay[Cumulative], ...]
-
-    @property
-    def _suffix(self) -> str:
-        return "" if self.place == 1 else str(self.place)
+    suffix: str
+    beside: Sequence[Overlay[Cumulative]]
 
     @property
     def _cumulative(self) -> bool:
@@ -510,107 +439,79 @@ class _Panel:
     def traces(self) -> list[Trace]:
         """Return the band, the score, the hits or probability, and the mark at the maximum."""
         traces = [*self._lines(), *self._others()]
-        axes = {"xaxis": f"x{self._suffix}", "yaxis": f"y{self._suffix}"}
+        axes = {"xaxis": f"x{self.suffix}", "yaxis": f"y{self.suffix}"}
         return [{**trace, **axes} for trace in traces]
 
     def _lines(self) -> Iterator[Trace]:
-        f, p = self.figure, self.palette
+        f, p = self.figure, self.sheet.palette
         if self.panel == "gap":
             yield from self._gap_lines()
             return
-        score, hits = f.score, f.probability
-        x = self._x
+        x, score, hits = self._x, f.score, f.probability
+        what, name = ("score", "probability"), f"Probability ({_WAYS[f.estimate]})"
+        shape = "vh" if f.estimate == "isotonic" else None
         if self._cumulative:
+            what, name, shape = ("cumulative score", "cumulative hits"), "Hits", None
             score, hits = f.cumulative_score, f.cumulative_hits
             x, score, hits = (np.append(0.0, values) for values in (x, score, hits))
         elif x.size == 1:
             x = np.array([0.0, 1.0]) if self.panel == "c" else short_line(x)
             score, hits = np.repeat(score, 2), np.repeat(hits, 2)
         yield from self._band(x, score)
-        yield self._mark_line(score, hits)
-        what = "cumulative score" if self._cumulative else "score"
+        # A thin line through the panel where the gap is largest.
+        top = 1.04 * float(max(score.max(), hits.max()))
+        yield vertical_mark(float(self._x[f.maximum]), 0.0, top, p.muted)
         # Plotted against itself, the score is a straight line.
         ends = [0, -1] if self.panel in ("b", "d") else slice(None)
-        yield line(x[ends], score[ends], p.blue, name="Score", hovertemplate=_hover(what))
-        what = "cumulative hits" if self._cumulative else "probability"
-        stepped = not self._cumulative and f.estimate == "isotonic"
-        yield line(
-            x,
-            hits,
-            p.vermillion,
-            name=self._hits_name,
-            dash="7px,3px",
-            width=2.5,
-            hovertemplate=_hover(what),
-            **({"shape": "vh"} if stepped else {}),
-        )
+        yield line(x[ends], score[ends], p.blue, name="Score", hover=_hover(what[0]))
+        look: Trace = {"dash": "7px,3px", "width": 2.5, "shape": shape}
+        yield line(x, hits, p.vermillion, name=name, hover=_hover(what[1]), **look)
         if self._cumulative:
-            yield self._ends()
+            m = f.maximum
+            ends_of_gap = np.array([f.cumulative_score[m], f.cumulative_hits[m]])
+            yield self._dots(self._x[[m, m]], ends_of_gap)
 
     def _others(self) -> Iterator[Trace]:
         """Draw curves of other rows, in the panels where a single line suffices."""
         for other in self.beside:
-            f = other.content
+            f, look = other.content, {"size": 8, "maxdisplayed": _MARKS}
             if self.panel == "gap":
                 x, y = np.append(0.0, f.fractile), 100 * np.append(0.0, f.gap)
+                yield other.curve(x, y, self.sheet.palette, hover=_hover("gap"), **look)
             elif self.panel == "d":
-                x, y = f.score, f.probability
-            else:
-                continue
-            symbol, dash, colour = outline(other.role, self.palette)
-            what = "gap" if self.panel == "gap" else "probability"
-            yield line(
-                x,
-                y,
-                colour,
-                name=plotly_text(other.name, _BESIDE),
-                dash=dash,
-                width=1.5,
-                hovertemplate=_hover(what),
-            ) | {
-                "mode": "lines+markers",
-                "marker": {"symbol": symbol, "size": 8, "color": colour, "maxdisplayed": _MARKS},
-            }
+                x, y, hover = f.score, f.probability, _hover("probability")
+                yield other.curve(x, y, self.sheet.palette, hover=hover, **look)
 
-    def frames(self) -> Iterator[dict[str, Any]]:
+    def frames(self, selected: tuple[float, float] | None) -> Iterator[Trace]:
         """Draw a frame around the selected range of scores."""
-        if self.selected is None:
+        if selected is None:
             return
-        ends = (max(self.selected[0], 0.0), self.selected[1])
+        low, high = max(selected[0], 0.0), selected[1]
         if self.panel != "d":
             at = 1 if self.panel == "b" else 0
-            ends = (self.figure.upto(self.selected[0])[at], self.figure.upto(self.selected[1])[at])
+            low, high = (self.figure.upto(end)[at] for end in selected)
+        ink = self.sheet.palette.ink
         yield frame(
-            self.palette.ink,
-            xref=f"x{self._suffix}",
-            yref=f"y{self._suffix} domain",
-            x0=ends[0],
-            x1=ends[1],
+            ink,
+            width=1.5,
+            xref=f"x{self.suffix}",
+            yref=f"y{self.suffix} domain",
+            x0=low,
+            x1=high,
             y0=0,
             y1=1,
-            fillcolor=self.palette.glaze(self.palette.ink, 0.08),
+            fillcolor=self.sheet.palette.glaze(ink, 0.08),
             layer="below",
-            width=1.5,
         )
 
-    @property
-    def _hits_name(self) -> str:
-        way = "isotonic" if self.figure.estimate == "isotonic" else "smoothed"
-        if self._cumulative:
-            return "Hits"
-        return f"Probability ({way})"
-
     def _band(self, x: FloatArray, score: FloatArray) -> Iterator[Trace]:
-        f, p = self.figure, self.palette
-        level = level_text(f.level)
-        name, fill = f"{level} range if calibrated", p.calibrated
+        f, fill = self.figure, self.sheet.palette.calibrated
+        name = f"{level_text(f.level)} range if calibrated"
         if self._cumulative and f.bound is not None:
             low = np.maximum(score - f.bound, 0)
             # A range as thin as the line on it is invisible, and gets no legend entry.
-            entry: dict[str, Any] = (
-                {"name": name} if f.bound * _PANEL > _LEAST * self._y_range()[1] else {}
-            )
-            yield area(*_lighter(x, low, score + f.bound), fill, **entry)
+            thin = f.bound * _PANEL <= _LEAST * self._y_range()[1]
+            yield area(*_lighter(x, low, score + f.bound), fill, name=None if thin else name)
         elif not self._cumulative and f.band is not None:
             low, high = f.band
             if low.size < x.size:
@@ -618,128 +519,70 @@ class _Panel:
             yield area(*_lighter(x, low, high), fill, name=name)
 
     def _gap_lines(self) -> Iterator[Trace]:
-        f, p = self.figure, self.palette
+        f, p = self.figure, self.sheet.palette
         x, gap = np.append(0.0, f.fractile), 100 * np.append(0.0, f.gap)
+        ends = np.array([0.0, 1.0])
         if f.bound is not None:
-            ends, b = np.array([0.0, 1.0]), np.full(2, 100 * f.bound)
-            name = f"{level_text(f.level)} range if calibrated"
+            b, name = np.full(2, 100 * f.bound), f"{level_text(f.level)} range if calibrated"
             yield area(ends, -b, b, p.calibrated, name=name)
-        yield line(np.array([0.0, 1.0]), np.zeros(2), p.ink, dash="dash", width=1, hoverinfo="skip")
-        yield line(x, gap, p.purple, name="Score minus hits", hovertemplate=_hover("gap"))
-        ends = np.array([0.0, 1.0, np.nan])
-        levels = np.repeat([100 * end for end in f.gap_range], 3)
-        name = "Range (Kuiper error)"
-        yield line(
-            np.tile(ends, 2), levels, p.ink, name=name, dash="dot", width=1.5, hoverinfo="skip"
-        )
+        yield line(ends, np.zeros(2), p.ink, dash="dash", width=1)
+        yield line(x, gap, p.purple, name="Score minus hits", hover=_hover("gap"))
+        both = np.tile([0.0, 1.0, np.nan], 2), np.repeat([100 * end for end in f.gap_range], 3)
+        yield line(*both, p.ink, name="Range (Kuiper error)", dash="dot", width=1.5)
         at = f.maximum + 1
         yield self._dots(x[[at]], gap[[at]])
 
-    def _mark_line(self, score: FloatArray, hits: FloatArray) -> Trace:
-        """Draw a thin line through the panel where the gap is largest."""
-        top = float(max(score.max(), hits.max()))
-        return vertical_mark(
-            float(self._x[self.figure.maximum]), 0.0, 1.04 * top, self.palette.muted
-        )
-
-    def _ends(self) -> Trace:
-        """Mark both ends of the largest gap."""
-        f = self.figure
-        m = f.maximum
-        ends = np.array([f.cumulative_score[m], f.cumulative_hits[m]])
-        return self._dots(self._x[[m, m]], ends)
-
     def _dots(self, x: FloatArray, y: FloatArray) -> Trace:
-        return {
-            **line(x, y, self.palette.ink, width=2.5, hoverinfo="skip"),
-            "mode": "lines+markers",
-            "marker": {
-                "symbol": "circle",
-                "size": 7,
-                "color": self.palette.ink,
-                "line": {"color": self.palette.paper, "width": 1},
-            },
-            "name": "Largest gap (KS error)",
-            "cliponaxis": False,
-        }
-
-    def _title(self) -> str:
-        return {
-            "a": "Cumulative, by fractile",
-            "b": "Cumulative, by cumulative score",
-            "c": "Score and probability, by fractile",
-            "d": "Score and probability, by score",
-            "gap": "Score minus hits, cumulative",
-        }[self.panel]
+        p = self.sheet.palette
+        look: Trace = {"symbol": "circle", "size": 7, "line": {"color": p.paper, "width": 1}}
+        name = "Largest gap (KS error)"
+        return line(x, y, p.ink, width=2.5, points=look, name=name, cliponaxis=False)
 
     def labels(self) -> Iterator[dict[str, Any]]:
         """Label the panel with its letter and title, and with the size of the gap in a free corner."""
-        p, f = self.palette, self.figure
-        place = {"xref": f"x{self._suffix} domain", "yref": f"y{self._suffix} domain"}
-        letter = "" if self.panel == "gap" else f"<b>{self.panel}</b>&nbsp; "
+        p, f, gap = self.sheet.palette, self.figure, self.panel == "gap"
+        over = (f"x{self.suffix} domain", f"y{self.suffix} domain")
+        letter = "" if gap else f"<b>{self.panel}</b>&nbsp; "
+        yield heading(letter + _TITLES[self.panel], p, over)
+        if not (self._cumulative or gap):
+            return
+        at = f"fractile {decimal(f.at_fractile, 2)}"
+        if self.panel == "b":
+            # Where the mark stands on this axis.
+            at = f"cumulative score {decimal(float(f.cumulative_score[f.maximum]), 2)}"
+        more = f"<br>Kuiper {points_text(f.kuiper)}" if gap else ""
+        # In panel "gap" the label stands between the extreme gap and the band around 0.
+        y, side = 0.96, "top"
+        if gap:
+            y, side = (0.14, "bottom") if f.ks_signed < 0 else (0.86, "top")
         yield label(
-            letter + self._title(), p, **place, x=0, y=1, yshift=4, xanchor="left", yanchor="bottom"
+            f"KS {points_text(f.ks)}<br>at {at}{more}",
+            p,
+            xref=over[0],
+            yref=over[1],
+            x=0.03,
+            y=y,
+            xanchor="left",
+            yanchor=side,
+            bgcolor=p.glaze(p.paper, 0.75),
         )
-        if self._cumulative or (self.panel == "gap"):
-            at = f"fractile {decimal(f.at_fractile, 2)}"
-            if self.panel == "b":
-                # Where the mark stands on this axis.
-                at = f"cumulative score {decimal(float(f.cumulative_score[f.maximum]), 2)}"
-            up = self.panel != "gap" or f.ks_signed < 0
-            more = f"<br>Kuiper {points_text(f.kuiper)}" if self.panel == "gap" else ""
-            yield label(
-                f"KS {points_text(f.ks)}<br>at {at}{more}",
-                p,
-                **place,
-                x=0.03,
-                y=self._free(up=up),
-                xanchor="left",
-                yanchor="top" if up == (self.panel != "gap") else "bottom",
-                bgcolor=p.glaze(p.paper, 0.75),
-            )
-
-    def _free(self, *, up: bool) -> float:
-        """Return the height of the label in the panel; in panel "gap" it stands between the extreme gap and the band around 0."""
-        if self.panel == "gap":
-            return 0.14 if up else 0.86
-        return 0.96 if up else 0.04
 
     def axes(self, across: list[float], down: list[float]) -> dict[str, Any]:
         """Return both axes of the panel."""
-        p, f = self.palette, self.figure
-        fractile = "Fractile (share of rows, lowest scores first)"
-        x_title = {"b": "Cumulative score", "d": with_short_class(f.reduction, 18).score_label}.get(
-            self.panel, fractile
-        )
-        y_title = (
-            "Points"
-            if self.panel == "gap"
-            else "Cumulative share"
-            if self._cumulative
-            else "Probability"
-        )
-        x_range = [0.0, 1.0]
-        if self.panel == "b":
-            x_range = [0.0, float(f.cumulative_score[-1]) or 1.0]
+        f, x_range = self.figure, [0.0, 1.0]
+        x_title = "Fractile (share of rows, lowest scores first)"
+        y_title = "Cumulative share" if self._cumulative else "Probability"
+        if self.panel == "gap":
+            y_title = "Points"
+        elif self.panel == "b":
+            x_title, x_range = "Cumulative score", [0.0, float(f.cumulative_score[-1]) or 1.0]
+        elif self.panel == "d":
+            x_title = plotly_text(with_short_class(f.reduction, 18).score_label)
+        x: dict[str, Any] = {"domain": across, "anchor": f"y{self.suffix}", "range": x_range}
+        y = {"domain": down, "anchor": f"x{self.suffix}", "range": self._y_range()}
         return {
-            f"xaxis{self._suffix}": axis(
-                p,
-                plotly_text(x_title),
-                size=13,
-                domain=across,
-                anchor=f"y{self._suffix}",
-                range=x_range,
-                nticks=6,
-            ),
-            f"yaxis{self._suffix}": axis(
-                p,
-                y_title,
-                size=13,
-                domain=down,
-                anchor=f"x{self._suffix}",
-                range=self._y_range(),
-                nticks=6,
-            ),
+            f"xaxis{self.suffix}": self.sheet.axis(x_title, size=13, **x, nticks=6),
+            f"yaxis{self.suffix}": self.sheet.axis(y_title, size=13, **y, nticks=6),
         }
 
     def _y_range(self) -> list[float]:
@@ -768,4 +611,4 @@ def _lighter(
 
 
 def _hover(what: str) -> str:
-    return f"{what} %{{y:.3f}} at %{{x:.3f}}<extra></extra>"
+    return f"{what} %{{y:.3f}} at %{{x:.3f}}"

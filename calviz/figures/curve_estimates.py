@@ -1,37 +1,29 @@
-"""Estimates that several figures draw: the probability of a hit as a curve, costs of decisions, rankings by certainty."""
+"""The probability of a hit as a curve: kernel estimates and isotonic regression."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Literal, NamedTuple, get_args
 
 import numpy as np
 from scipy.ndimage import convolve1d
 from scipy.optimize import isotonic_regression
 
-from calviz.core.blocks import FloatArray, checkpoint, for_row_blocks
+from calviz.core.blocks import FloatArray, checkpoint
 from calviz.core.curve_fits import isotonic_fits
-from calviz.core.entry_specs import reweighted_by
-from calviz.core.errors import OptionError, check_choice
-from calviz.core.events import BinaryEvents
-from calviz.sample.caches import once_per_view
-from calviz.sample.error_bars import Redrawing, drawn_by, resampled, stream, widened
-from calviz.sample.sample import Sample, full_predictions
+from calviz.core.errors import check_choice
+from calviz.figures.figure import pointwise
+from calviz.sample.sample import Sample
 from calviz.sample.step_views import (
     NARROWEST,
     grid_size,
-    ranked,
-    redrawn_steps,
-    reweighted_steps,
     smooth,
     spread_parts,
     steps,
-    top_label_steps,
     triweight_response,
 )
-from calviz.sample.steps import Steps, make_steps
+from calviz.sample.steps import Steps
 
 CurveKind = Literal["kernel", "isotonic"]
 
@@ -137,7 +129,6 @@ def isotonic_curve(view: Steps) -> tuple[FloatArray, FloatArray, FloatArray]:
     return view.score[starts], view.score[ends], np.asarray(fitted[ends])
 
 
-@once_per_view
 def fractiles(view: Steps) -> FloatArray:
     """Share of the rows with at most the score of each step, shape (G,)."""
     return np.asarray(np.cumsum(view.count) / view.n)
@@ -220,231 +211,4 @@ def isotonic_band(
             curves[fits.samples], fits.used, np.split(fitted, ends), strict=True
         ):
             curve[:] = np.interp(score, drawn.score[used], own)
-    low, high = np.quantile(curves, [(1 - level) / 2, (1 + level) / 2], axis=0)
-    return widened(low, high, level, view, centre=curves.mean(axis=0), bounds=(0, 1))
-
-
-def resampled_between(view: Steps, thresholds: FloatArray, redrawing: Redrawing) -> Steps:
-    """Resample rows and hits grouped between neighbouring thresholds (T,); each step is placed at its lower threshold.
-
-    The first step is below all thresholds. Grouping loses nothing, as decisions by these thresholds treat all rows of a group alike.
-    """
-    if drawn_by(view) is not None:  # weighted or clustered rows are resampled ungrouped
-        return resampled(view, "bootstrap", **redrawing)
-    order = np.unique(thresholds)
-    group = np.searchsorted(order, view.score, side="right")
-    count, hits = (
-        np.bincount(group, weights=values, minlength=order.size + 1).astype(np.float64)
-        for values in (view.count, view.hits)
-    )
-    grouped = Steps(np.append(-1.0, order), count, hits)
-    return grouped.bootstrap(stream(redrawing["seed"], "bootstrap"), redrawing["resamples"])
-
-
-# ---- Costs
-
-
-@dataclass(frozen=True)
-class Costs:
-    """Cost of each outcome of a prediction, in any common unit; a gain is a negative cost.
-
-    Attributes
-    ----------
-    wrong, referred, right : float
-        Cost of a kept wrong prediction, of a referred prediction, and of a kept right prediction.
-
-    Raises
-    ------
-    OptionError
-        If a cost is not finite, or a wrong prediction does not cost more than a right one.
-    """
-
-    wrong: float = 10.0
-    referred: float = 1.0
-    right: float = 0.0
-
-    def __post_init__(self) -> None:
-        for name in ("wrong", "referred", "right"):
-            value = getattr(self, name)
-            if not math.isfinite(value):
-                raise OptionError(f"the cost of '{name}' must be a finite number, got {value!r}.")
-        if not self.wrong > self.right:
-            raise OptionError(
-                f"a wrong prediction must cost more than a right one; got {self.wrong:g} for wrong and "
-                f"{self.right:g} for right."
-            )
-
-    @property
-    def face_value(self) -> float:
-        """Smallest confidence at which keeping costs at most as much as referring, if confidences are true probabilities.
-
-        It solves ``conf * right + (1 - conf) * wrong <= referred`` (Chow 1970; with right = 0: refer where
-        1 - conf > referred / wrong). Below 0, nothing should be referred; above 1, everything should.
-        """
-        return (self.wrong - self.referred) / (self.wrong - self.right)
-
-    def total(self, kept: FloatArray, errors: FloatArray, n: FloatArray | float) -> FloatArray:
-        """Total cost of `n` predictions of which `kept` are kept and `errors` of these are wrong, shape (...)."""
-        return np.asarray(
-            self.wrong * errors + self.right * (kept - errors) + self.referred * (n - kept)
-        )
-
-
-def kept_and_wrong(view: Steps, threshold: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Number of rows with a score of at least the threshold, and of wrong ones among them, shape (..., T) each.
-
-    Parameters
-    ----------
-    view : Steps
-        May have a leading axis of resamples.
-    threshold : ndarray, shape (T,)
-    """
-    first = np.searchsorted(view.score, threshold, side="left")
-    ranking, none = ranked(view), first == view.size
-    rank = view.size - 1 - first
-    kept, wrong = ranking.rows[..., rank], ranking.errors[..., rank]
-    kept[..., none] = wrong[..., none] = 0
-    return kept, wrong
-
-
-def cost_at(view: Steps, threshold: FloatArray, costs: Costs) -> FloatArray:
-    """Mean cost per prediction if predictions with at least the threshold (T,) are kept, shape (..., T)."""
-    kept, errors = kept_and_wrong(view, threshold)
-    n = np.asarray(view.n)[..., None]
-    return np.asarray(costs.total(kept, errors, n) / n)
-
-
-def best_threshold(view: Steps, costs: Costs) -> float:
-    """Return the threshold of least cost on these rows; among ties, the one that refers the fewest rows.
-
-    The threshold lies half-way between two neighbouring scores; 0 keeps every row, infinity none.
-    """
-    ranking = ranked(view)
-    kept = np.append(0.0, ranking.rows)
-    cost = costs.total(kept, np.append(0.0, ranking.errors), float(view.n))
-    # The slack treats costs as equal that differ only by the order of summation.
-    slack = 1e-12 * max(1.0, float(np.abs(cost).max()))
-    steps = int(np.flatnonzero(cost <= cost.min() + slack)[-1])
-    if steps == 0:
-        return math.inf
-    if steps == view.size:
-        return 0.0
-    lowest = view.size - steps
-    return float(view.scores_at(np.array([lowest - 1, lowest])).mean())
-
-
-# ---- Rankings
-
-
-RankedBy = Literal["confidence", "entropy", "margin"]
-
-#: Size of a block of rows in bytes, small enough that a copy also fits into the cache.
-_BLOCK_BYTES = 1 << 18
-
-
-def negative_entropy(probs: FloatArray) -> FloatArray:
-    """``sum_k p_k ln p_k`` of each row of `probs` (n, K), in nats, shape (n,); 0 if one class has probability 1."""
-    out = np.empty(probs.shape[0])
-    tiny = np.finfo(probs.dtype).tiny
-
-    def work(rows: slice) -> None:
-        block = np.maximum(probs[rows], tiny)
-        out[rows] = np.einsum("ij,ij->i", block, np.log(block))
-
-    for_row_blocks(probs, work, block_bytes=_BLOCK_BYTES)
-    return np.minimum(out, 0)
-
-
-def margin(probs: FloatArray) -> FloatArray:
-    """Largest minus second largest probability of each row of `probs` (n, K), shape (n,)."""
-    out = np.empty(probs.shape[0])
-
-    def work(rows: slice) -> None:
-        top = np.partition(probs[rows], probs.shape[1] - 2, axis=1)[:, -2:]
-        np.subtract(top[:, 1], top[:, 0], out=out[rows])
-
-    for_row_blocks(probs, work, block_bytes=_BLOCK_BYTES)
-    return out
-
-
-@reweighted_by(
-    lambda sample, view: reweighted_steps(_ranked_events(sample, view), view),
-    redrawn=lambda sample, view: redrawn_steps(_ranked_events(sample, view), view),
-    weighted=True,
-    grouped=True,
-)
-def ranking_steps(sample: Sample, *, by: RankedBy = "confidence") -> Steps:
-    """Rows and right predictions per distinct value of a ranking, ascending; of the top label, whatever the reduction.
-
-    The values lie in [0, 1], with the most certain predictions highest: confidence, margin, or ``1 - entropy / ln K``.
-
-    Raises
-    ------
-    NotAvailable
-        For confidence-only data with another ranking than the confidence.
-    """
-    if by == "confidence":
-        # The same cached view, so that it is resampled only once.
-        return sample.view(top_label_steps)
-    value = ranking_values(sample, by)
-    events = BinaryEvents(value, sample.top_scored.hit)
-    view = make_steps(events, sample.weights)
-    view.__dict__["_events"] = events
-    return view
-
-
-def ranking_values(sample: Sample, by: RankedBy) -> FloatArray:
-    """Values by which the rows are ranked, shape (n,), with the most certain predictions highest.
-
-    Raises
-    ------
-    NotAvailable
-        For confidence-only data with another ranking than the confidence.
-    OptionError
-        If the ranking is unknown.
-    """
-    check_choice("ranking", by, get_args(RankedBy))
-    if by == "confidence":
-        return sample.top_scored.score
-    data = full_predictions(sample)
-    if by == "entropy":
-        return np.asarray(
-            np.maximum(1 + negative_entropy(data.probs) / math.log(data.n_classes), 0)
-        )
-    return np.asarray(np.maximum(margin(data.probs), 0))
-
-
-def _ranked_events(sample: Sample, view: Steps) -> BinaryEvents:
-    events: BinaryEvents = view.__dict__.get("_events", sample.top_scored)
-    return events
-
-
-def errors_along(view: Steps, kept: FloatArray) -> FloatArray:
-    """Expected number of errors among the rows ranked highest, for each of C counts, shape (..., C).
-
-    Within a group of ties, rows are kept at random, so the expectation is linear.
-
-    Parameters
-    ----------
-    view : Steps
-    kept : ndarray, shape (C,)
-        Numbers of rows, from 0 to n.
-    """
-    ranking = ranked(view)
-    rows = np.atleast_2d(ranking.rows)
-    errors = np.atleast_2d(ranking.errors)
-    out = np.empty((rows.shape[0], kept.size))
-    for line, upto, wrong in zip(out, rows, errors, strict=True):
-        line[:] = np.interp(kept, upto, wrong)
-        # Interpolate between 0 rows and the first step without copying all steps to prepend a 0.
-        first = kept < upto[0]
-        line[first] = kept[first] * (wrong[0] / max(upto[0], 1e-300))
-    return out.reshape(*view.count.shape[:-1], kept.size)
-
-
-def area_under_risk(view: Steps) -> float:
-    """Area under the risk-coverage curve (AURC): linear between steps, constant before the first one."""
-    ranking = ranked(view)
-    risk = ranking.errors / ranking.rows
-    heights = np.append(risk[0], (risk[1:] + risk[:-1]) / 2)
-    return float(heights @ np.diff(ranking.rows, prepend=0.0) / ranking.n)
+    return pointwise(curves, level, view, bounds=(0, 1))

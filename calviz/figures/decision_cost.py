@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, Unpack
 
 import numpy as np
 from scipy.optimize import isotonic_regression
@@ -13,53 +13,140 @@ from scipy.optimize import isotonic_regression
 from calviz.comparison.rows import fit_split_for
 from calviz.core.blocks import FloatArray
 from calviz.core.claims import claim
-from calviz.core.entry_specs import Theme, figure, takes_weights
+from calviz.core.entry_specs import figure, takes_weights
 from calviz.core.errors import OptionError, check_level, needs
-from calviz.core.predictions import Dataset
 from calviz.core.profile import dataset_of
 from calviz.core.words import (
-    counted,
     decimal,
     decimals_for,
     level_text,
     percent,
     plotly_text,
-    shorten,
 )
-from calviz.figures.curve_estimates import (
-    Costs,
-    best_threshold,
-    cost_at,
-    kept_and_wrong,
-    resampled_between,
-)
-from calviz.figures.figure import NAME_LENGTH, Figure, ends_or_nan, facts, named
+from calviz.figures.figure import Data, SampleFigure, end_columns, pointwise
 from calviz.figures.marks import (
-    Picture,
+    DASHES,
+    Drawing,
+    Page,
     Sheet,
     Trace,
-    area,
-    label,
+    bootstrap_band,
+    drawn,
+    label_above,
     line,
     markers,
     packed,
     vertical_mark,
 )
-from calviz.figures.style import DASHES, Palette, axis
-from calviz.sample.error_bars import Interval, Redrawing, interval, widened
+from calviz.sample.error_bars import (
+    Interval,
+    Redrawing,
+    drawn_by,
+    interval,
+    resampled,
+    stream,
+)
 from calviz.sample.sample import Sample
-from calviz.sample.step_views import top_label_steps
+from calviz.sample.step_views import ranked, top_label_steps
 from calviz.sample.steps import Steps
 
 if TYPE_CHECKING:
     import pandas as pd
-    import plotly.graph_objects as go
 
 
 #: Thresholds of the curve: this many evenly spaced ones, and about as many quantiles of the scores.
 POINTS = 120
 #: Costs are reported per this many predictions.
 PREDICTIONS_PER_COST = 1_000
+
+
+@dataclass(frozen=True)
+class Costs:
+    """Cost of each outcome of a prediction, in any common unit; a gain is a negative cost.
+
+    Attributes
+    ----------
+    wrong, referred, right : float
+        Cost of a kept wrong prediction, of a referred prediction, and of a kept right prediction.
+
+    Raises
+    ------
+    OptionError
+        If a cost is not finite, or a wrong prediction does not cost more than a right one.
+    """
+
+    wrong: float = 10.0
+    referred: float = 1.0
+    right: float = 0.0
+
+    def __post_init__(self) -> None:
+        for name in ("wrong", "referred", "right"):
+            value = getattr(self, name)
+            if not math.isfinite(value):
+                raise OptionError(f"the cost of '{name}' must be a finite number, got {value!r}.")
+        if not self.wrong > self.right:
+            raise OptionError(
+                f"a wrong prediction must cost more than a right one; got {self.wrong:g} for wrong and "
+                f"{self.right:g} for right."
+            )
+
+    @property
+    def face_value(self) -> float:
+        """Smallest confidence at which keeping costs at most as much as referring, if confidences are true probabilities.
+
+        It solves ``conf * right + (1 - conf) * wrong <= referred`` (Chow 1970; with right = 0: refer where
+        1 - conf > referred / wrong). Below 0, nothing should be referred; above 1, everything should.
+        """
+        return (self.wrong - self.referred) / (self.wrong - self.right)
+
+    def total(self, kept: FloatArray, errors: FloatArray, n: FloatArray | float) -> FloatArray:
+        """Total cost of `n` predictions of which `kept` are kept and `errors` of these are wrong, shape (...)."""
+        return np.asarray(
+            self.wrong * errors + self.right * (kept - errors) + self.referred * (n - kept)
+        )
+
+
+def kept_and_wrong(view: Steps, threshold: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Number of rows with a score of at least the threshold, and of wrong ones among them, shape (..., T) each.
+
+    Parameters
+    ----------
+    view : Steps
+        May have a leading axis of resamples.
+    threshold : ndarray, shape (T,)
+    """
+    first = np.searchsorted(view.score, threshold, side="left")
+    ranking, none = ranked(view), first == view.size
+    rank = view.size - 1 - first
+    kept, wrong = ranking.rows[..., rank], ranking.errors[..., rank]
+    kept[..., none] = wrong[..., none] = 0
+    return kept, wrong
+
+
+def cost_at(view: Steps, threshold: FloatArray, costs: Costs) -> FloatArray:
+    """Mean cost per prediction if predictions with at least the threshold (T,) are kept, shape (..., T)."""
+    kept, errors = kept_and_wrong(view, threshold)
+    n = np.asarray(view.n)[..., None]
+    return np.asarray(costs.total(kept, errors, n) / n)
+
+
+def best_threshold(view: Steps, costs: Costs) -> float:
+    """Return the threshold of least cost on these rows; among ties, the one that refers the fewest rows.
+
+    The threshold lies half-way between two neighbouring scores; 0 keeps every row, infinity none.
+    """
+    ranking = ranked(view)
+    kept = np.append(0.0, ranking.rows)
+    cost = costs.total(kept, np.append(0.0, ranking.errors), float(view.n))
+    # The slack treats costs as equal that differ only by the order of summation.
+    slack = 1e-12 * max(1.0, float(np.abs(cost).max()))
+    steps = int(np.flatnonzero(cost <= cost.min() + slack)[-1])
+    if steps == 0:
+        return math.inf
+    if steps == view.size:
+        return 0.0
+    lowest = view.size - steps
+    return float(view.scores_at(np.array([lowest - 1, lowest])).mean())
 
 
 @dataclass(frozen=True)
@@ -94,23 +181,19 @@ class RuleResult:
     "costs least, the one a calibrated model would use, and the difference in cost.",
     reference="Chow 1970; Elkan 2001",
 )
-@dataclass(frozen=True, eq=False)
-class Decision(Figure):
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Decision(SampleFigure):
     """The cost of deciding by confidence, computed; `plot` draws it.
 
     Attributes
     ----------
-    name : str
-        Name of the predictions.
-    split : str or None
-        The split on which costs are measured, or None for all rows.
+    name, split, n
+        See `SampleFigure`; on these rows costs are measured.
     chosen_on : str or None
         The split on which the best threshold was chosen; None if it was chosen on the evaluated rows themselves.
     costs : Costs
     level : float
         Level of the band and the intervals.
-    n : int
-        Number of rows on which costs are measured.
     face : RuleResult
         The rule that treats confidences as true probabilities (`Costs.face_value`).
     best : RuleResult
@@ -132,12 +215,9 @@ class Decision(Figure):
     Chow 1970 (the rule at face value); Elkan 2001 (costs and thresholds).
     """
 
-    name: str
-    split: str | None
     chosen_on: str | None
     costs: Costs
     level: float
-    n: int
     face: RuleResult
     best: RuleResult
     keep_all: RuleResult
@@ -151,7 +231,7 @@ class Decision(Figure):
     @classmethod
     def compute(
         cls,
-        data: Dataset | Sample,
+        data: Data,
         *,
         wrong: float = 10.0,
         referred: float = 1.0,
@@ -198,8 +278,8 @@ class Decision(Figure):
     @classmethod
     def of_rows(
         cls,
-        judged: Dataset | Sample,
-        choosing: Dataset | Sample | None = None,
+        judged: Data,
+        choosing: Data | None = None,
         *,
         costs: Costs,
         level: float = 0.95,
@@ -247,7 +327,8 @@ class Decision(Figure):
         at = _thresholds(view, rules)
         redrawn = None
         if n > 1:
-            redrawn = _redrawn_costs(view, np.concatenate([rules, at]), costs, redrawing)
+            within = np.clip(np.concatenate([rules, at]), None, 2.0)
+            redrawn = cost_at(resampled_between(view, within, redrawing), within, costs)
         results = [
             RuleResult(
                 threshold=float(rules[i]),
@@ -262,8 +343,10 @@ class Decision(Figure):
             for i in range(4)
         ]
         curve = cost_at(view, at, costs)
-        excess_interval = None
+        excess_interval = limits = None
         if redrawn is not None:
+            if band:
+                limits = pointwise(redrawn[:, 4:], level, view, bounds=(0, math.inf))
             gain, drawn = per_rule[0] - np.append(per_rule, curve), redrawn[:, [0]] - redrawn
             right = _right_at_face_value(view, costs, face)
             drift = cost_at(right, np.append(rules, at), costs)
@@ -271,12 +354,9 @@ class Decision(Figure):
                 view, gain, drawn, drift[0] - drift, level, elsewhere=chosen_on is not None
             )
         return cls(
-            name=sample.data.name,
-            split=sample.split,
+            **cls._fields(sample, level=level),
             chosen_on=chosen_on,
             costs=costs,
-            level=level,
-            n=n,
             face=results[0],
             best=results[1],
             keep_all=results[2],
@@ -285,7 +365,7 @@ class Decision(Figure):
             excess_interval=excess_interval,
             threshold=at,
             cost=curve,
-            band=None if redrawn is None or not band else _band(view, redrawn[:, 4:], level),
+            band=limits,
         )
 
     @property
@@ -305,8 +385,8 @@ class Decision(Figure):
 
     def columns(self) -> Mapping[str, Any]:
         """One row per threshold."""
-        low, high = ends_or_nan(self.band, self.cost)
-        return {"threshold": self.threshold, "cost": self.cost, "cost_low": low, "cost_high": high}
+        ends = end_columns("cost", self.band, self.cost)
+        return {"threshold": self.threshold, "cost": self.cost, **ends}
 
     def table(self) -> pd.DataFrame:
         """Return the rules as a table, one row each, with costs per prediction."""
@@ -324,36 +404,11 @@ class Decision(Figure):
             }
         )
 
-    def plot(
-        self,
-        *,
-        theme: Theme = "light",
-        caption: bool | str = False,
-        width: int | None = None,
-        others: Sequence[Decision] = (),
-    ) -> go.Figure:
-        """Draw the figure.
-
-        Parameters
-        ----------
-        theme, caption, width
-            See `Figure.plot`.
-        others : sequence of Decision
-            Further curves with the same costs (after recalibration, or of other models), drawn without bands.
-        """
-        if any(other.costs != self.costs for other in others):
-            raise OptionError("curves of different costs cannot be compared in one drawing.")
-        return self._plotly_figure(theme, caption, width, others=tuple(others))
-
     def caption(self) -> tuple[str, ...]:
         """Name; rows and costs; what miscalibration costs: one line each."""
         c = self.costs
         costs = f"costs: wrong {c.wrong:g}, referred {c.referred:g}, right {c.right:g}"
-        return (
-            shorten(self.name, NAME_LENGTH),
-            facts(self.split, counted(self.n, "row"), costs),
-            self.headline,
-        )
+        return *self._head(costs), self.headline
 
     @property
     @claim("cost-of-miscalibration")
@@ -416,22 +471,47 @@ class Decision(Figure):
         """Say in plain words what the rules cost."""
         c = self.costs
         return (
-            f"Cost of deciding by confidence, {named(self.name, self.split)}, {counted(self.n, 'row')}; a wrong "
-            f"prediction costs {c.wrong:g}, a referred one {c.referred:g}, a right one {c.right:g}. {self.reading()}"
+            f"Cost of deciding by confidence, {self._subject}; a wrong prediction costs {c.wrong:g}, a referred "
+            f"one {c.referred:g}, a right one {c.right:g}. {self.reading()}"
         )
 
-    def draw(self, sheet: Sheet, *, others: tuple[Decision, ...]) -> Picture:
-        """Draw computed costs."""
-        drawing = _Costs(self, sheet.palette, others)
-        traces = list(drawing.traces())
-        return sheet.picture(
-            traces,
+    def plot(self, *, others: Sequence[Decision] = (), **page: Unpack[Page]) -> Drawing:
+        """Draw the figure.
+
+        Parameters
+        ----------
+        others : sequence of Decision
+            Further curves with the same costs (after recalibration, or of other models), drawn without bands.
+        **page
+            See `Figure.plot`.
+        """
+        if any(other.costs != self.costs for other in others):
+            raise OptionError("curves of different costs cannot be compared in one drawing.")
+        sheet = self.sheet(**page)
+        every = (self, *others)
+        low = min(0.99, *(float(f.threshold[0]) for f in every))
+        face = self.costs.face_value if low <= self.costs.face_value <= 1 else None
+        up = _up(self, every)
+        picture = sheet.picture(
+            _traces(self, others, sheet, (low, 1.0), face, up),
             inner=sheet.panel_height,
             margins=_MARGINS,
             above=20,
-            annotations=drawing.face_label(),
-            **drawing.axes(),
+            annotations=[] if face is None else [_face_label(face, low, sheet)],
+            xaxis=sheet.axis(
+                "Keep from this confidence on",
+                range=[low, 1.0],
+                nticks=7,
+                tickformat=".4~f" if 1 - low < 0.02 else ".2~f",
+            ),
+            yaxis=sheet.axis(
+                f"Cost of {PREDICTIONS_PER_COST:,} predictions",
+                range=list(up),
+                nticks=7,
+                tickformat=",",
+            ),
         )
+        return drawn(picture)
 
 
 def _condition(rule: RuleResult) -> str:
@@ -451,12 +531,21 @@ def _best(sample: Sample, *, costs: Costs) -> float:
     return best_threshold(sample.view(top_label_steps), costs)
 
 
-def _redrawn_costs(
-    view: Steps, thresholds: FloatArray, costs: Costs, redrawing: Redrawing
-) -> FloatArray:
-    """Mean cost per prediction at the thresholds on resampled rows, shape (B, T)."""
-    within = np.clip(thresholds, None, 2.0)
-    return cost_at(resampled_between(view, within, redrawing), within, costs)
+def resampled_between(view: Steps, thresholds: FloatArray, redrawing: Redrawing) -> Steps:
+    """Resample rows and hits grouped between neighbouring thresholds (T,); each step is placed at its lower threshold.
+
+    The first step is below all thresholds. Grouping loses nothing, as decisions by these thresholds treat all rows of a group alike.
+    """
+    if drawn_by(view) is not None:  # weighted or clustered rows are resampled ungrouped
+        return resampled(view, "bootstrap", **redrawing)
+    order = np.unique(thresholds)
+    group = np.searchsorted(order, view.score, side="right")
+    count, hits = (
+        np.bincount(group, weights=values, minlength=order.size + 1).astype(np.float64)
+        for values in (view.count, view.hits)
+    )
+    grouped = Steps(np.append(-1.0, order), count, hits)
+    return grouped.bootstrap(stream(redrawing["seed"], "bootstrap"), redrawing["resamples"])
 
 
 def _right_at_face_value(view: Steps, costs: Costs, face: float) -> Steps:
@@ -522,13 +611,6 @@ def _excess_interval(
     return Interval(own.low, max(own.high, any_of.high))
 
 
-def _band(view: Steps, curves: FloatArray, level: float) -> tuple[FloatArray, FloatArray]:
-    """Pointwise interval of the mean cost at thresholds, shape (T,) each, from that of resampled rows, shape (B, T)."""
-    low, high = np.quantile(curves, [(1 - level) / 2, (1 + level) / 2], axis=0)
-    centre = curves.mean(axis=0)
-    return widened(low, high, level, view, centre=centre, bounds=(0, math.inf))
-
-
 def _thresholds(view: Steps, rules: FloatArray) -> FloatArray:
     """Return the thresholds of the curve, from the lowest score to 1, including those of the rules."""
     score = view.score
@@ -550,134 +632,72 @@ _MARGINS = (70, 28, 26, 54)
 _SYMBOLS = ("circle", "diamond", "square", "triangle-up")
 
 
-@dataclass(frozen=True)
-class _Costs:
-    """The curves, their best thresholds, the threshold at face value, and the cost of referring everything."""
+def _traces(
+    f: Decision,
+    others: Sequence[Decision],
+    sheet: Sheet,
+    across: tuple[float, float],
+    face: float | None,
+    up: tuple[float, float],
+) -> Iterator[Trace]:
+    """Yield the curves, their best thresholds, the cost of referring everything, and the threshold at face value, if it is on the axis."""
+    p = sheet.palette
 
-    figure: Decision
-    palette: Palette
-    others: tuple[Decision, ...]
-
-    @property
-    def _every(self) -> tuple[Decision, ...]:
-        return (self.figure, *self.others)
-
-    def traces(self) -> Iterator[Trace]:
-        """Yield the traces from back to front."""
-        f, p = self.figure, self.palette
-        if f.band is not None:
-            low, high = (PREDICTIONS_PER_COST * end for end in f.band)
-            name = f"{level_text(f.level)} bootstrap range"
-            yield area(f.threshold, low, high, p.glaze(p.blue, 0.2), name=name, legendrank=20)
-        yield line(
-            np.array(self._across),
-            np.full(2, PREDICTIONS_PER_COST * f.costs.referred),
-            p.muted,
-            name="Refer everything",
-            width=1.5,
-            dash="dash",
-            hoverinfo="skip",
-            legendrank=40,
-        )
-        if self._face is not None:
-            yield vertical_mark(self._face, *self._up, p.ink)
-        colours = (p.vermillion, p.purple, p.green)
-        for i, other in enumerate(self.others):
-            yield from self._one(
-                other, colours[i % 3], _SYMBOLS[1 + i % 3], 2 + 2 * i, dash=DASHES[1 + i % 3]
-            )
-        yield from self._one(f, p.blue, _SYMBOLS[0], 0, width=2.5)
-
-    def _one(
-        self, f: Decision, colour: str, symbol: str, rank: int, **attributes: Any
+    def curve(
+        one: Decision, colour: str, symbol: str, rank: int, **attributes: Any
     ) -> Iterator[Trace]:
-        alone = len(self._every) == 1
-        name = "Cost" if alone else plotly_text(f.name, 30)
-        low, high = self._across
+        name, best = plotly_text(one.name, 30), f"Best threshold, {plotly_text(one.name, 30)}"
+        if not others:
+            name, best = "Cost", "Best threshold"
         # Below the lowest score, everything is kept.
         yield line(
-            np.append(low, f.threshold),
-            PREDICTIONS_PER_COST * np.append(f.keep_all.cost, f.cost),
+            np.append(across[0], one.threshold),
+            PREDICTIONS_PER_COST * np.append(one.keep_all.cost, one.cost),
             colour,
             name=name,
             legendrank=rank,
-            hovertemplate=f"%{{y:,.4~g}} where confidence ≥ %{{x:.4~f}} is kept<extra>{name}</extra>",
+            hover=f"%{{y:,.4~g}} where confidence ≥ %{{x:.4~f}} is kept<extra>{name}</extra>",
             **attributes,
         )
-        place = min(max(f.best.threshold, low), high)
         yield markers(
-            packed(np.array([place])),
-            packed(np.array([PREDICTIONS_PER_COST * f.best.cost])),
+            packed(np.clip([one.best.threshold], *across)),
+            packed(np.array([PREDICTIONS_PER_COST * one.best.cost])),
             colour,
             size=12,
             symbol=symbol,
-            edge=self.palette.paper,
-            name="Best threshold" if alone else f"Best threshold, {name}",
-            hovertemplate=f"best threshold: %{{y:,.4~g}}<extra>{name}</extra>",
+            edge=p.paper,
+            name=best,
+            hover=f"best threshold: %{{y:,.4~g}}<extra>{name}</extra>",
             legendrank=rank + 1,
             cliponaxis=False,
         )
 
-    @property
-    def _face(self) -> float | None:
-        """The threshold at face value; None if it is not on the axis."""
-        face = self.figure.costs.face_value
-        low, high = self._across
-        return face if low <= face <= high else None
+    if f.band is not None:
+        low, high = (PREDICTIONS_PER_COST * end for end in f.band)
+        yield bootstrap_band(f.threshold, (low, high), f.level, p)
+    refer = np.full(2, PREDICTIONS_PER_COST * f.costs.referred)
+    thin: Trace = {"width": 1.5, "dash": "dash", "name": "Refer everything", "legendrank": 40}
+    yield line(np.array(across), refer, p.muted, **thin)
+    if face is not None:
+        yield vertical_mark(face, *up, p.ink)
+    colours = (p.vermillion, p.purple, p.green)
+    for i, other in enumerate(others):
+        dash, symbol = DASHES[1 + i % 3], _SYMBOLS[1 + i % 3]
+        yield from curve(other, colours[i % 3], symbol, 2 + 2 * i, dash=dash)
+    yield from curve(f, p.blue, _SYMBOLS[0], 0, width=2.5)
 
-    def face_label(self) -> Iterator[dict[str, Any]]:
-        """Label the line of the threshold at face value, above the panel."""
-        if self._face is None:
-            return
-        low, high = self._across
-        place = (self._face - low) / (high - low)
-        digits = decimals_for(self._face, 1 - self._face or 1, figures=1, least=2)
-        yield label(
-            f"face value: confidence ≥ {decimal(self._face, digits)}",
-            self.palette,
-            x=self._face,
-            y=1,
-            yref="paper",
-            yshift=2,
-            xanchor="right" if place > 0.75 else "left" if place < 0.25 else "center",
-            yanchor="bottom",
-        )
 
-    @property
-    def _across(self) -> tuple[float, float]:
-        lowest = min(float(f.threshold[0]) for f in self._every)
-        return (min(lowest, 0.99), 1.0)
+def _face_label(face: float, low: float, sheet: Sheet) -> Trace:
+    digits = decimals_for(face, 1 - face or 1, figures=1, least=2)
+    text = f"face value: confidence ≥ {decimal(face, digits)}"
+    return label_above(text, sheet.palette, face, (face - low) / (1 - low))
 
-    @property
-    def _up(self) -> tuple[float, float]:
-        """Range of the cost axis, starting at 0 if the curves then still fill at least half of it."""
-        ends = [f.cost for f in self._every] + list(self.figure.band or ())
-        refer = self.figure.costs.referred
-        low = PREDICTIONS_PER_COST * min(refer, *(float(e.min()) for e in ends))
-        high = PREDICTIONS_PER_COST * max(refer, *(float(e.max()) for e in ends))
-        if 0 < low < 0.5 * high:
-            low = 0.0
-        room = 0.06 * (high - low or max(abs(high), 1.0))
-        return (low - (room if low else 0), high + room)
 
-    def axes(self) -> dict[str, Any]:
-        """Return the axes: confidence across, cost of 1,000 predictions up."""
-        p = self.palette
-        low, high = self._across
-        dense = high - low < 0.02
-        return {
-            "xaxis": axis(
-                p,
-                "Keep from this confidence on",
-                range=[low, high],
-                nticks=7,
-                tickformat=".4~f" if dense else ".2~f",
-            ),
-            "yaxis": axis(
-                p,
-                f"Cost of {PREDICTIONS_PER_COST:,} predictions",
-                range=list(self._up),
-                nticks=7,
-                tickformat=",",
-            ),
-        }
+def _up(f: Decision, every: Sequence[Decision]) -> tuple[float, float]:
+    """Range of the cost axis, starting at 0 if the curves then still fill at least half of it."""
+    costs = np.concatenate([[f.costs.referred], *(one.cost for one in every), *(f.band or ())])
+    low, high = PREDICTIONS_PER_COST * float(costs.min()), PREDICTIONS_PER_COST * float(costs.max())
+    if 0 < low < 0.5 * high:
+        low = 0.0
+    room = 0.06 * (high - low or max(abs(high), 1.0))
+    return (low - (room if low else 0), high + room)

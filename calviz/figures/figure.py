@@ -2,31 +2,34 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from inspect import signature
-from typing import TYPE_CHECKING, Any, Literal, Self
+from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar, Unpack
 
 import numpy as np
 
 from calviz.core.blocks import FloatArray, IntArray
-from calviz.core.entry_specs import Theme
-from calviz.core.errors import OptionError, check_choice, check_level, needs, visible
+from calviz.core.entry_specs import METRICS
+from calviz.core.errors import OptionError, check_level, needs, visible
 from calviz.core.events import Reduction
 from calviz.core.predictions import Dataset, Predictions
 from calviz.core.words import counted, shorten, with_short_class
-from calviz.figures.marks import Picture, Sheet
-from calviz.figures.style import PALETTES
+from calviz.figures.marks import Drawing, Page, Picture, Sheet, drawn
+from calviz.sample.error_bars import Interval, Redrawing, interval, resampled, widened
 from calviz.sample.sample import Sample
 
 if TYPE_CHECKING:
     import pandas as pd
-    import plotly.graph_objects as go
 
 
+V = TypeVar("V", bound=Any)
 #: Maximum length of the name of the data, in characters.
 NAME_LENGTH = 60
+#: What figures of a sample are computed from: with a sample, arguments that are left out take its settings.
+Data = Dataset | Sample
 
 
 class Figure(ABC):
@@ -46,12 +49,14 @@ class Figure(ABC):
         return f"<{type(self).__name__}: {visible(self.describe())}>"
 
     def _repr_mimebundle_(self, **options: Any) -> dict[str, Any]:
-        return _bundle(self.plot(), **options)
+        figure: Any = self.plot()
+        bundle: dict[str, Any] = figure._repr_mimebundle_(**options)
+        return bundle
 
     def _repr_html_(self) -> str | None:
-        figure = self.plot()
+        figure: Any = self.plot()
         # Notebooks that can render plotly use the MIME bundle above; elsewhere the HTML must be self-contained.
-        if _bundle(figure):
+        if figure._repr_mimebundle_():
             return None
         page: str = figure.to_html(full_html=False, include_plotlyjs=True)
         return page
@@ -96,7 +101,7 @@ class Figure(ABC):
         data = Predictions.from_arrays(
             y_true, y_prob, pos_label=pos_label, class_names=class_names, kind=kind, name=name
         )
-        return cls._computed(data, compute_options)
+        return cls.compute(data, **compute_options)
 
     @classmethod
     def from_estimator(
@@ -129,12 +134,12 @@ class Figure(ABC):
         data = Predictions.from_estimator(
             estimator, X, y, pos_label=pos_label, response_method=response_method, name=name
         )
-        return cls._computed(data, compute_options)
+        return cls.compute(data, **compute_options)
 
     @classmethod
     def _options(cls, options: dict[str, Any], n_bins: int | None) -> dict[str, Any]:
         """Return the options of `compute`; raise OptionError if it does not take predictions or has no such option."""
-        first, *known = signature(cls._compute()).parameters
+        first, *known = signature(cls.compute).parameters
         if first != "data":
             raise OptionError(
                 f"{cls.__name__} is not drawn from one set of predictions: {cls.__name__}.compute takes '{first}'."
@@ -147,13 +152,9 @@ class Figure(ABC):
         return chosen
 
     @classmethod
-    def _compute(cls) -> Callable[..., Self]:
-        compute: Callable[..., Self] = cls.compute  # type: ignore[attr-defined]  # each figure has its own arguments
-        return compute
-
-    @classmethod
-    def _computed(cls, data: Predictions, options: dict[str, Any]) -> Self:
-        return cls._compute()(data, **options)
+    def compute(cls, *args: Any, **options: Any) -> Self:
+        """Compute the figure; each has its own arguments."""
+        raise NotImplementedError
 
     @abstractmethod
     def describe(self) -> str:
@@ -174,55 +175,79 @@ class Figure(ABC):
 
         return pd.DataFrame(dict(self.columns(*args, **options)))
 
-    def plot(
-        self, *, theme: Theme = "light", caption: bool | str = False, width: int | None = None
-    ) -> go.Figure:
+    def plot(self, **page: Unpack[Page]) -> Drawing:
         """Draw the figure.
 
         Parameters
         ----------
         theme : {"light", "dark"}
         caption : bool or str
-            Whether to put the figure's caption above it, or a text to use instead.
+            Whether to put the figure's caption above it, or a text to use instead; not by default.
         width : int, optional
             Width available on the page, in pixels.
         """
-        return self._plotly_figure(theme, caption, width)
+        return drawn(self.draw(self.sheet(**page)))
 
-    @abstractmethod
-    def draw(self, sheet: Sheet, *args: Any, **options: Any) -> Picture:
-        """Return traces and a layout as plain dicts, with the colours and the width of a sheet; options are those of `plot`."""
+    def draw(self, sheet: Sheet) -> Picture:
+        """Return traces and a layout as plain dicts, with the colours and the width of a sheet.
 
-    def _plotly_figure(
-        self,
-        theme: Theme,
-        caption: bool | str = False,
-        width: int | None = None,
-        *,
-        draw: Callable[..., Picture] | None = None,
-        **options: Any,
-    ) -> go.Figure:
-        """Draw the figure with its method `draw`, or with another one."""
-        check_choice("theme", theme, tuple(PALETTES))
-        needs("plotly")
-        import plotly.graph_objects as go
+        A figure whose drawing has options takes these by `plot`, and draws there.
+        """
+        raise NotImplementedError
 
-        text = self.caption() if caption is True else tuple(str(caption or "").splitlines())
-        return go.Figure(**(draw or self.draw)(Sheet(PALETTES[theme], text, width), **options))
+    def sheet(self, **page: Unpack[Page]) -> Sheet:
+        """What the figure is drawn on; see `plot`."""
+        return Sheet.of(self.caption, **page)
 
 
-def _bundle(figure: Any, **options: Any) -> dict[str, Any]:
-    """Return plotly's MIME bundle for notebooks that can render it; empty elsewhere."""
-    bundle: dict[str, Any] = figure._repr_mimebundle_(**options)
-    return bundle
+def end_columns(
+    name: str, band: tuple[FloatArray, FloatArray] | None, like: FloatArray | IntArray
+) -> dict[str, FloatArray]:
+    """Return the ends of a band as the columns "..._low" and "..._high", shape (G,) as that of `like`; nan if there is no band."""
+    low, high = band or np.full((2, *like.shape), np.nan)
+    return {f"{name}_low": low, f"{name}_high": high}
 
 
-def ends_or_nan(
-    band: tuple[FloatArray, FloatArray] | None, like: FloatArray | IntArray
+def pointwise(
+    drawn: FloatArray,
+    level: float,
+    view: Any = None,
+    bounds: tuple[float, float] = (-math.inf, math.inf),
 ) -> tuple[FloatArray, FloatArray]:
-    """Return the ends of a band as columns, shape (G,) each as that of `like`; nan if there is no band."""
-    nothing = np.full(like.shape, np.nan)
-    return band or (nothing, nothing)
+    """Pointwise percentile interval of curves, shape (B, P), drawn from a view; shape (P,) each (see `widened`)."""
+    low, high = np.quantile(drawn, [(1 - level) / 2, (1 + level) / 2], axis=0)
+    return widened(low, high, level, view, centre=drawn.mean(axis=0), bounds=bounds)
+
+
+def metric_interval(
+    key: str, view: V, value: Callable[[V], FloatArray], level: float, redrawing: Redrawing
+) -> Interval | None:
+    """Interval of a metric, the same as in an evaluation; None for a single row.
+
+    Parameters
+    ----------
+    key : str
+    view : View
+        What the metric is computed from.
+    value : callable
+        The metric as a function of the view, or of its resamples.
+    level : float
+    redrawing : Redrawing
+    """
+    if view.n < 2:
+        return None
+    metric, calibrated = METRICS[key], None
+    if metric.interval != "percentile":
+        calibrated = value(resampled(view, "under_calibration", **redrawing))
+    return interval(
+        value(resampled(view, "bootstrap", **redrawing)),
+        level,
+        view=view,
+        value=float(value(view)),
+        method=metric.interval,
+        calibrated=calibrated,
+        bounds=metric.bounds,
+    )
 
 
 def named(name: str, split: str | None) -> str:
@@ -242,8 +267,8 @@ def facts(split: str | None, *details: str) -> str:
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class ScoreFigure(Figure):
-    """A figure of the scores and hits of a sample, with a band or an interval.
+class SampleFigure(Figure):
+    """A figure of the rows of a sample.
 
     Attributes
     ----------
@@ -251,24 +276,67 @@ class ScoreFigure(Figure):
         Name of the predictions.
     split : str or None
         The split shown, or None for all rows.
-    reduction : Reduction
-        Defines score and hit.
     n : int
         Number of rows.
-    level : float
-        Level of bands (pointwise) and intervals.
     """
 
     name: str
     split: str | None
-    reduction: Reduction
     n: int
+
+    @classmethod
+    def _fields(cls, sample: Sample, **more: Any) -> dict[str, Any]:
+        """Return the fields that a sample has, and more."""
+        return {"name": sample.data.name, "split": sample.split, "n": sample.data.rows, **more}
+
+    def _head(self, *details: str) -> tuple[str, str]:
+        """Return the first lines of the caption: the name; split, rows and other facts."""
+        return shorten(self.name, NAME_LENGTH), facts(self.split, counted(self.n, "row"), *details)
+
+    @property
+    def _subject(self) -> str:
+        """The rows in a sentence."""
+        return f"{named(self.name, self.split)}, {counted(self.n, 'row')}"
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class ScoreFigure(SampleFigure):
+    """A figure of the scores and hits of a sample, with bands or intervals.
+
+    Attributes
+    ----------
+    name, split, n
+        See `SampleFigure`.
+    reduction : Reduction
+        Defines score and hit.
+    level : float
+        Level of bands (pointwise) and intervals.
+    """
+
+    reduction: Reduction
     level: float
+
+    @classmethod
+    def _fields(cls, sample: Sample, **more: Any) -> dict[str, Any]:
+        return super()._fields(sample, reduction=sample.reduction, **more)
+
+    def _head(self, *details: str) -> tuple[str, str]:
+        return super()._head(with_short_class(self.reduction).label, *details)
+
+    @property
+    def _scored(self) -> str:
+        """The rows and their score in a sentence."""
+        reduction, rows = with_short_class(self.reduction).label, counted(self.n, "row")
+        return f"{named(self.name, self.split)}: {reduction}, {rows}"
+
+
+class ResampledFigure(ScoreFigure):
+    """A score figure that has no options of its own."""
 
     @classmethod
     def compute(
         cls,
-        data: Dataset | Sample,
+        data: Data,
         *,
         reduction: Reduction | str | None = None,
         level: float = 0.95,
@@ -294,18 +362,9 @@ class ScoreFigure(Figure):
         """
         check_level(level)
         sample = Sample.of(data, split=split, reduction=reduction, seed=seed, resamples=resamples)
-        return cls._from_sample(sample, level=level, **_common_fields(sample))
+        return cls._from_sample(sample, level, cls._fields(sample, level=level))
 
     @classmethod
     @abstractmethod
-    def _from_sample(cls, sample: Sample, *, level: float, **common_fields: Any) -> Self:
-        """Compute the figure of a sample; `common_fields` holds the other fields of this class."""
-
-
-def _common_fields(sample: Sample) -> dict[str, Any]:
-    return {
-        "name": sample.data.name,
-        "split": sample.split,
-        "reduction": sample.reduction,
-        "n": sample.data.rows,
-    }
+    def _from_sample(cls, sample: Sample, level: float, fields: dict[str, Any]) -> Self:
+        """Compute the figure of a sample; `fields` holds those of `ScoreFigure`."""

@@ -84,29 +84,16 @@ class HundredSquares(Figure):
         ----------
         verdict : Verdict
         """
-        panels = [
-            Promise(
-                "All rows", verdict.score, verdict.observed, verdict.rows, verdict.share_decimals
-            )
-        ]
-        worst = verdict.worst
+        v, worst = verdict, verdict.worst
+        panels = [Promise("All rows", v.score, v.observed, v.rows, v.share_decimals)]
         if worst is not None:
-            low, high = (
-                f"{HUNDRED * float(end):.10g}"
-                for end in range_ends(worst.low, worst.high, tolerance=0.06)
-            )
+            ends = range_ends(worst.low, worst.high, tolerance=0.06)
+            low, high = (f"{HUNDRED * float(end):.10g}" for end in ends)
             title = f"Where it says {low} to {high}\u00a0%"
-            panels.append(
-                Promise(
-                    title,
-                    worst.mean_score,
-                    worst.observed,
-                    worst.rows,
-                    share_decimals(worst.mean_score, worst.expected),
-                    worst.expected,
-                )
-            )
-        return cls(Reduction.of(verdict.reduction), tuple(panels))
+            decimals = share_decimals(worst.mean_score, worst.expected)
+            numbers = worst.mean_score, worst.observed, worst.rows, decimals, worst.expected
+            panels.append(Promise(title, *numbers))
+        return cls(Reduction.of(v.reduction), tuple(panels))
 
     @property
     def decimals(self) -> int:
@@ -137,48 +124,32 @@ class HundredSquares(Figure):
         """Draw one panel per promise, side by side or stacked."""
         count = len(self.panels)
         stacked = sheet.narrow and count > 1
+        room = _ABOVE if stacked else _BESIDE
+        size = (1 - room * (count - 1)) / count
+        bare: Trace = {"visible": False, "fixedrange": True, "range": [-0.6, _ROW - 0.4]}
+        bare["constrain"] = "domain"
         axes: dict[str, Any] = {}
         traces: list[Trace] = []
-        titles: list[dict[str, Any]] = []
+        titles: list[Trace] = []
         named: set[str] = set()
         for number, panel in enumerate(self.panels):
             suffix = "" if number == 0 else str(number + 1)
-            room = _ABOVE if stacked else _BESIDE
-            size = (1 - room * (count - 1)) / count
+            x, y = f"x{suffix}", f"y{suffix}"
             start = number * (size + room)
-            across, up = (
-                ([0, 1], [max(0.0, 1 - start - size), 1 - start])
-                if stacked
-                else ([start, start + size], [0, 1])
-            )
-            bare = {"visible": False, "fixedrange": True, "range": [-0.6, _ROW - 0.4]}
-            axes[f"xaxis{suffix}"] = {
-                **bare,
-                "domain": across,
-                "anchor": f"y{suffix}",
-                "constrain": "domain",
-                "constraintoward": "left",
-            }
-            axes[f"yaxis{suffix}"] = {
-                **bare,
-                "domain": up,
-                "anchor": f"x{suffix}",
-                "scaleanchor": f"x{suffix}",
-                "constrain": "domain",
-                "constraintoward": "top",
-            }
-            traces += _squares(panel, sheet.palette, suffix, named)
+            across: list[float] = [start, start + size]
+            up: list[float] = [0, 1]
+            if stacked:
+                across, up = up, [max(0.0, 1 - start - size), 1 - start]
+            left, top = {"constraintoward": "left"}, {"constraintoward": "top", "scaleanchor": x}
+            axes[f"xaxis{suffix}"] = {**bare, "domain": across, "anchor": y, **left}
+            axes[f"yaxis{suffix}"] = {**bare, "domain": up, "anchor": x, **top}
+            traces += _squares(panel, sheet, suffix, named)
             # One line per number, because side by side both would not fit on one line.
             numbers = plotly_text(panel.words).replace(", ", ",<br>")
             title = f"<b>{plotly_text(panel.title)}</b><br>{numbers}"
-            titles.append(
-                heading(
-                    title,
-                    sheet.palette,
-                    (f"x{suffix} domain", f"y{suffix} domain"),
-                    font={"size": 14, "color": sheet.palette.ink},
-                )
-            )
+            font = {"size": 14, "color": sheet.palette.ink}
+            over = (f"{x} domain", f"{y} domain")
+            titles.append(heading(title, sheet.palette, over, font=font))
         tall = _PANEL * count + round(_PANEL * _ABOVE * count) if stacked else _PANEL
         return sheet.picture(
             traces, inner=tall, margins=_MARGINS, above=_MARGINS[2] - 8, annotations=titles, **axes
@@ -191,31 +162,20 @@ _ROW, _PANEL, _SQUARE, _MARGINS = 10, 230, 15, (8, 8, 66, 8)
 _BESIDE, _ABOVE = 0.08, 0.18
 
 
-def _squares(panel: Promise, palette: Palette, suffix: str, named: set[str]) -> Iterator[Trace]:
+def _squares(panel: Promise, sheet: Sheet, suffix: str, named: set[str]) -> Iterator[Trace]:
     """Yield the squares grouped by outcome, filling the grid row by row."""
     promised, happened = panel.squares
     both, most = min(promised, happened), max(promised, happened)
-    over = promised > happened
+    p = sheet.palette
+    differ = ("came true, not promised", p.purple, "square-cross-open")
+    if promised > happened:
+        differ = ("promised, did not come true", p.vermillion, "square-x-open")
     kinds = (
-        ("came true", 0, both, palette.blue, "square", palette.blue),
-        (
-            "promised, did not come true" if over else "came true, not promised",
-            both,
-            most,
-            palette.vermillion if over else palette.purple,
-            "square-x-open" if over else "square-cross-open",
-            palette.vermillion if over else palette.purple,
-        ),
-        (
-            "neither",
-            most,
-            HUNDRED,
-            palette.neutral,
-            "square-open",
-            palette.neutral,
-        ),
+        (0, both, "came true", p.blue, "square"),
+        (both, most, *differ),
+        (most, HUNDRED, "neither", p.neutral, "square-open"),
     )
-    for name, first, last, colour, symbol, edge in kinds:
+    for first, last, name, colour, symbol in kinds:
         at: IntArray = np.arange(first, last)
         if not at.size:
             continue
@@ -225,12 +185,11 @@ def _squares(panel: Promise, palette: Palette, suffix: str, named: set[str]) -> 
             colour,
             size=_SQUARE,
             symbol=symbol,
-            edge=edge,
+            edge=colour,
             edge_width=1.2,
             name=name,
             xaxis=f"x{suffix}",
             yaxis=f"y{suffix}",
-            hoverinfo="skip",
             showlegend=name not in named,
             legendgroup=name,
         )
@@ -290,9 +249,7 @@ class Bullet:
         usual = None
         if floor is not None:
             usual = (0.0, floor.q95) if upper else (floor.mean, floor.mean)
-        low_high = result.interval
-        interval = None if low_high is None else (low_high.low, low_high.high)
-        return cls(result.value, interval, usual, upper)
+        return cls(result.value, result.interval, usual, upper)
 
     @classmethod
     def column(cls, results: Iterable[MetricResult | None]) -> list[Bullet | None]:
@@ -346,9 +303,8 @@ def _own_scale(bullet: Bullet) -> Scale:
 def _cell(bullet: Bullet, palette: Palette, scale: Scale | None, wide: int) -> str:
     """Draw a bullet for a table cell as a data URL, in few characters, as there may be a thousand of them."""
     tall = CELL[1]
-    marks = "".join(
-        f"<path {path}/>" for path in _paths(bullet, palette, scale, (wide, tall), _THIN)
-    )
+    paths = _paths(bullet, palette, scale, (wide, tall), _THIN)
+    marks = "".join(f"<path {path}/>" for path in paths)
     size = f'width="{wide}" height="{tall}" viewBox="0 0 {wide} {tall}"'
     return f"data:image/svg+xml,{f'<svg {_XMLNS} {size}>{marks}</svg>'.translate(_SIGNS)}"
 

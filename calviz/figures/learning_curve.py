@@ -22,8 +22,7 @@ from calviz.core.errors import OptionError
 from calviz.core.events import Reduction
 from calviz.core.words import counted, listed, plotly_text, shorten
 from calviz.figures.figure import NAME_LENGTH, Figure
-from calviz.figures.marks import Picture, Sheet, Trace, area, label, line
-from calviz.figures.style import DASHES, Palette, axis
+from calviz.figures.marks import DASHES, Picture, Sheet, Trace, area, label, line
 from calviz.verdicts.evaluation import scale_of, value_text
 
 #: A curve has settled where it has reached this share of its final gain.
@@ -90,16 +89,13 @@ class LearningCurves(Figure):
     def columns(self) -> Mapping[str, Any]:
         """Return one row per method and number of rows, with the two reference lines as columns."""
         points = [p for method in self.curve.methods for p in self.points(method)]
-        columns = {name: [getattr(p, name) for p in points] for name in _COLUMNS}
         floor = np.nan if self.noise_floor is None else self.noise_floor
-        return (
-            columns
-            | {"draws": [p.repeats for p in points]}
-            | {
-                "uncalibrated": np.full(len(points), self.before),
-                "noise_floor": np.full(len(points), floor),
-            }
-        )
+        return {
+            **{name: [getattr(p, name) for p in points] for name in _COLUMNS},
+            "draws": [p.repeats for p in points],
+            "uncalibrated": np.full(len(points), self.before),
+            "noise_floor": np.full(len(points), floor),
+        }
 
     def caption(self) -> tuple[str, ...]:
         """Name; metric and evaluation rows: one line each."""
@@ -234,14 +230,26 @@ class LearningCurves(Figure):
 
     def draw(self, sheet: Sheet) -> Picture:
         """Draw learning curves."""
-        drawing = _LearningCurves(self, sheet.palette)
-        traces = list(drawing.traces())
+        drawing = _LearningCurves(self, sheet)
+        sizes, (low, high) = self.sizes or (1,), drawing.range
+        sign = scale_of(self.metric)[1]
+        title = METRICS[self.metric].label + (f", {sign}" if sign else "")
+        edge = 0.03 * max(np.log10(sizes[-1] / sizes[0]), 0.3)
+        # A logarithmic scale with a tick at each number tried.
+        ticks: Trace = {"tickvals": list(sizes), "ticktext": [f"{size:,}" for size in sizes]}
         return sheet.picture(
-            traces,
+            drawing.traces(),
             inner=sheet.panel_height,
             margins=_MARGINS,
             annotations=drawing.notes(),
-            **drawing.axes(),
+            xaxis=sheet.axis(
+                "Calibration rows (labels)",
+                type="log",
+                range=[np.log10(sizes[0]) - edge, np.log10(sizes[-1]) + edge],
+                **ticks,
+                tickangle=0,
+            ),
+            yaxis=sheet.axis(title, range=[low, high], nticks=7),
         )
 
 
@@ -258,7 +266,7 @@ _ROOM = 1.5
 @dataclass(frozen=True)
 class _LearningCurves:
     figure: LearningCurves
-    palette: Palette
+    sheet: Sheet
 
     @property
     def _scale(self) -> float:
@@ -266,54 +274,42 @@ class _LearningCurves:
 
     def traces(self) -> Iterator[Trace]:
         """Yield the bands, then the reference lines, then the curves."""
-        f, p = self.figure, self.palette
-        methods = f.curve.methods
+        f, p = self.figure, self.sheet.palette
+        methods = [(method, f.points(method)) for method in f.curve.methods]
         colours = (p.blue, p.vermillion, p.green, p.purple)
-        for i, method in enumerate(methods):
-            points = f.points(method)
+        for i, (_, points) in enumerate(methods):
             if len(points) > 1:
-                x, low, high = (
-                    np.array([getattr(point, name) for point in points], dtype=np.float64)
-                    for name in ("rows", "low", "high")
-                )
+                x, low, high = np.array([(p.rows, p.low, p.high) for p in points], dtype=float).T
                 fill = p.glaze(colours[i % 4], 0.14)
                 yield area(x, self._scale * low, self._scale * high, fill, showlegend=False)
         yield from self._across(f.before, p.ink, "dash", "Uncalibrated")
         if f.noise_floor is not None:
             yield from self._across(f.noise_floor, p.muted, "2px,3px", "Noise floor (calibrated)")
-        for i, method in enumerate(methods):
-            points = f.points(method)
-            x = np.array([point.rows for point in points], dtype=np.float64)
-            y = self._scale * np.array([point.mean for point in points])
-            colour, name = colours[i % 4], plotly_text(f.label(method), 40)
-            yield {
-                **line(x, y, colour, width=2, dash=DASHES[i // 4 % 4], name=name),
-                "mode": "lines+markers",
-                "marker": {"size": 7, "color": colour, "symbol": _SYMBOLS[i % 8]},
-                "customdata": [
+        for i, (method, points) in enumerate(methods):
+            name = plotly_text(f.label(method), 40)
+            yield line(
+                np.array([point.rows for point in points], dtype=float),
+                self._scale * np.array([point.mean for point in points]),
+                colours[i % 4],
+                dash=DASHES[i // 4 % 4],
+                points={"size": 7, "symbol": _SYMBOLS[i % 8]},
+                name=name,
+                customdata=[
                     [self._text(point.low), self._text(point.high), point.repeats]
                     for point in points
                 ],
-                "hovertemplate": "%{x:,} labels: %{y:.4~g}<br>5 to 95 % of %{customdata[2]} draws: "
+                hover="%{x:,} labels: %{y:.4~g}<br>5 to 95 % of %{customdata[2]} draws: "
                 f"%{{customdata[0]}} to %{{customdata[1]}}<extra>{name}</extra>",
-            }
+            )
 
     def _text(self, value: float) -> str:
         return f"{self._scale * value:.3g}"
 
     def _across(self, value: float, colour: str, dash: str, name: str) -> Iterator[Trace]:
-        if np.isnan(value) or not self.figure.sizes:
-            return
-        ends = np.array([self.figure.sizes[0], self.figure.sizes[-1]], dtype=np.float64)
-        yield line(
-            ends,
-            np.full(2, self._scale * value),
-            colour,
-            width=1.5,
-            dash=dash,
-            name=name,
-            hovertemplate=f"%{{y:.4~g}}<extra>{name}</extra>",
-        )
+        if not np.isnan(value) and self.figure.sizes:
+            x = np.array([self.figure.sizes[0], self.figure.sizes[-1]], dtype=float)
+            look: Trace = {"dash": dash, "name": name, "hover": f"%{{y:.4~g}}<extra>{name}</extra>"}
+            yield line(x, np.full(2, self._scale * value), colour, width=1.5, **look)
 
     @cached_property
     def _values(self) -> tuple[FloatArray, FloatArray]:
@@ -323,63 +319,36 @@ class _LearningCurves:
         floor = () if f.noise_floor is None else (f.noise_floor,)
         matter = [f.before, *floor, *(points[-1].mean for points in every if points)]
         ends_of_bands = [v for points in every for p in points for v in (p.low, p.high)]
-        scaled = (
-            self._scale * np.array(v, dtype=np.float64) for v in (matter, matter + ends_of_bands)
-        )
-        first, second = (v[np.isfinite(v)] for v in scaled)
-        return first, second
+        first, second = (self._scale * np.array(v) for v in (matter, matter + ends_of_bands))
+        return first[np.isfinite(first)], second[np.isfinite(second)]
 
     @cached_property
-    def _range(self) -> tuple[float, float]:
+    def range(self) -> tuple[float, float]:
+        """The range of the vertical axis."""
         matter, every_value = self._values
         if not matter.size:
             return 0.0, 1.0
         low, high = float(matter.min()), float(matter.max())
         room = _ROOM * max(high - low, 0.02 * abs(high), 1e-6)
-        low, high = (
-            max(low - room, float(every_value.min())),
-            min(high + room, float(every_value.max())),
-        )
+        low = max(low - room, float(every_value.min()))
+        high = min(high + room, float(every_value.max()))
         # Curves that are all equal, such as the accuracy of methods that keep it, need room too.
         pad = max(0.06 * (high - low), 0.002 * abs(high), 1e-6)
         # An axis that begins a little above 0 would hide how close the values are to 0.
         start = 0.0 if 0 <= low < 0.35 * high else low - pad
         return start, high + pad
 
-    def notes(self) -> Iterator[dict[str, Any]]:
+    def notes(self) -> Iterator[Trace]:
         """Note that some bands are cut off."""
-        low, high = self._range
-        every_value = self._values[1]
+        (low, high), every_value, p = self.range, self._values[1], self.sheet.palette
         if every_value.size and (every_value.max() > high or every_value.min() < low):
+            place: Trace = {"xref": "paper", "yref": "paper", "x": 0.99, "y": 0.99}
             yield label(
                 "Some bands go beyond the picture.",
-                self.palette,
-                xref="paper",
-                yref="paper",
-                x=0.99,
-                y=0.99,
+                p,
+                **place,
                 xanchor="right",
                 yanchor="top",
-                font={"size": 11, "color": self.palette.muted},
-                bgcolor=self.palette.glaze(self.palette.paper, 0.8),
+                font={"size": 11, "color": p.muted},
+                bgcolor=p.glaze(p.paper, 0.8),
             )
-
-    def axes(self) -> dict[str, Any]:
-        """Return the axes: rows on a logarithmic scale with a tick at each number tried, and the metric."""
-        f, p = self.figure, self.palette
-        sizes = f.sizes or (1,)
-        sign = scale_of(f.metric)[1]
-        title = METRICS[f.metric].label + (f", {sign}" if sign else "")
-        edge = 0.03 * max(np.log10(sizes[-1] / sizes[0]), 0.3)
-        return {
-            "xaxis": axis(
-                p,
-                "Calibration rows (labels)",
-                type="log",
-                range=[np.log10(sizes[0]) - edge, np.log10(sizes[-1]) + edge],
-                tickvals=list(sizes),
-                ticktext=[f"{size:,}" for size in sizes],
-                tickangle=0,
-            ),
-            "yaxis": axis(p, title, range=list(self._range), nticks=7),
-        }

@@ -4,27 +4,31 @@ from __future__ import annotations
 
 import re
 import textwrap
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Generic, Literal, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Literal, Self, TypeAlias, TypedDict, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from calviz.core.blocks import FloatArray, IntArray
 from calviz.core.entry_specs import Theme
-from calviz.core.events import BinaryEvents
-from calviz.core.words import plotly_text
+from calviz.core.errors import check_choice, needs
+from calviz.core.words import level_text, plotly_text
 from calviz.figures.style import PALETTES, Palette, axis, layout
-from calviz.sample.binning import BinSums, bin_between
-from calviz.sample.sample import Sample
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
 
 
 Trace = dict[str, Any]
+#: What `Figure.plot` returns.
+Drawing: TypeAlias = "go.Figure"
 
+#: Dashes of curves, in the order in which they are taken, so that curves do not differ in colour only.
+DASHES = ("solid", "8px,3px", "2px,3px", "8px,3px,2px,3px")
+#: Width of a character of a row's name, in pixels, where the system's sans-serif is as wide as DejaVu Sans.
+_NAME_CHARACTER = 7.0
 #: Height of a line of the caption in pixels.
 LINE = 19
 #: Characters of a caption line that fit on a phone.
@@ -34,6 +38,11 @@ UNFADED: Trace = {
     "selected": {"marker": {"opacity": 1}},
     "unselected": {"marker": {"opacity": 1}},
 }
+#: Keeps invisible points invisible.
+UNSEEN: Trace = {
+    "selected": {"marker": {"opacity": 0}},
+    "unselected": {"marker": {"opacity": 0}},
+}
 
 
 def packed(values: npt.NDArray[Any]) -> FloatArray:
@@ -41,23 +50,37 @@ def packed(values: npt.NDArray[Any]) -> FloatArray:
     return np.asarray(values, dtype=np.float32)
 
 
-def line(x: FloatArray, y: FloatArray, colour: str, **attributes: Any) -> Trace:
-    """Draw a curve; `dash`, `width` and `shape` are those of the line."""
-    style = {
-        "color": colour,
-        "width": attributes.pop("width", 2),
-        "dash": attributes.pop("dash", "solid"),
-    }
-    if "shape" in attributes:
-        style["shape"] = attributes.pop("shape")
-    return {
+def _hovering(text: str) -> Trace:
+    """Describe what appears at the pointer; an empty text stands for nothing."""
+    if not text:
+        return {"hoverinfo": "skip"}
+    return {"hovertemplate": text if "<extra>" in text else f"{text}<extra></extra>"}
+
+
+def line(
+    x: FloatArray,
+    y: FloatArray,
+    colour: str,
+    *,
+    width: float = 2,
+    dash: str = "solid",
+    shape: str | None = None,
+    points: Trace | None = None,
+    hover: str = "",
+    **attributes: Any,
+) -> Trace:
+    """Draw a curve, with `points` of a size and a symbol on it; `hover` appears at the pointer."""
+    trace = {
         "type": "scatter",
         "mode": "lines",
         "x": packed(x),
         "y": packed(y),
-        "line": style,
-        **attributes,
+        "line": {"color": colour, "width": width, "dash": dash, "shape": shape},
+        **_hovering(hover),
     }
+    if points is not None:
+        trace |= {"mode": "lines+markers", "marker": {"color": colour, **points}}
+    return trace | attributes
 
 
 def short_line(x: FloatArray) -> FloatArray:
@@ -67,25 +90,32 @@ def short_line(x: FloatArray) -> FloatArray:
 
 def vertical_mark(x: float, low: float, high: float, colour: str) -> Trace:
     """Draw a thin dotted vertical line as a mark."""
-    return line(
-        np.array([x, x]),
-        np.array([low, high]),
-        colour,
-        width=1,
-        dash="2px,3px",
-        hoverinfo="skip",
-        showlegend=False,
-    )
+    ends = np.array([x, x]), np.array([low, high])
+    return line(*ends, colour, width=1, dash="2px,3px", showlegend=False)
 
 
-def markers(x: Any, y: Any, colour: str, *, edge: str | None = None, **attributes: Any) -> Trace:
-    """Draw points of a `size` and `symbol`, with an outline of the colour `edge` and the width `edge_width`."""
-    style: Trace = {"color": colour} | {
-        k: attributes.pop(k) for k in ("size", "symbol") if k in attributes
-    }
+def markers(
+    x: Any,
+    y: Any,
+    colour: str,
+    *,
+    size: Any,
+    symbol: str | None = None,
+    edge: str | None = None,
+    edge_width: float = 2,
+    hover: str | list[str] = "",
+    **attributes: Any,
+) -> Trace:
+    """Draw points, with an outline of the colour `edge`; `hover` appears at the pointer, one text for all or one for each."""
+    style: Trace = {"color": colour, "size": size, "symbol": symbol}
     if edge is not None:
-        style["line"] = {"color": edge, "width": attributes.pop("edge_width", 2)}
-    return {"type": "scatter", "mode": "markers", "x": x, "y": y, "marker": style, **attributes}
+        style["line"] = {"color": edge, "width": edge_width}
+    if isinstance(hover, list):
+        shown: Trace = {"hoverinfo": "text", "hovertext": hover}
+    else:
+        shown = _hovering(hover)
+    same = {"type": "scatter", "mode": "markers", "x": x, "y": y, "marker": style}
+    return same | shown | attributes
 
 
 def outline(role: Role, palette: Palette) -> tuple[str, str, str]:
@@ -125,6 +155,14 @@ def area(x: FloatArray, low: FloatArray, high: FloatArray, fill: str, **attribut
     }
 
 
+def bootstrap_band(
+    x: FloatArray, ends: tuple[FloatArray, FloatArray], level: float, palette: Palette
+) -> Trace:
+    """Fill the bootstrap range of a blue curve."""
+    name, fill = f"{level_text(level)} bootstrap range", palette.glaze(palette.blue, 0.2)
+    return area(x, *ends, fill, name=name, legendrank=20)
+
+
 def hatched(colour: str, palette: Palette, *, shape: str, tint: float, solidity: float) -> Trace:
     """Describe the hatching of a bar, so that bars do not differ in colour only."""
     return {
@@ -138,21 +176,17 @@ def hatched(colour: str, palette: Palette, *, shape: str, tint: float, solidity:
     }
 
 
-def vertical_shape(colour: str, *, x: float, width: float, **attributes: Any) -> dict[str, Any]:
+def vertical_shape(
+    colour: str, *, x: float, width: float, dash: str | None = None, **attributes: Any
+) -> Trace:
     """Describe a line from the bottom of a panel to its top, or from `y0` to `y1`."""
-    style = {"color": colour, "width": width}
-    if "dash" in attributes:
-        style["dash"] = attributes.pop("dash")
+    style = {"color": colour, "width": width, "dash": dash}
     return {"type": "line", "x0": x, "x1": x, "y0": 0, "y1": 1, "line": style, **attributes}
 
 
-def frame(colour: str, **attributes: Any) -> dict[str, Any]:
+def frame(colour: str, *, width: float = 2, **attributes: Any) -> Trace:
     """Describe a rectangle; `width` is that of its line."""
-    return {
-        "type": "rect",
-        "line": {"color": colour, "width": attributes.pop("width", 2)},
-        **attributes,
-    }
+    return {"type": "rect", "line": {"color": colour, "width": width}, **attributes}
 
 
 def wrapped(caption: Sequence[str], width: int = CAPTION_LINE) -> list[str]:
@@ -189,7 +223,7 @@ def heading(
     text: str, palette: Palette, over: tuple[str, str], above: int = 4, **attributes: Any
 ) -> dict[str, Any]:
     """Put text `above` pixels above a panel, flush left; `over` names the axes of the panel. `text` must be escaped."""
-    place = {"x": 0, "y": 1, "yshift": above, "xanchor": "left", "yanchor": "bottom"}
+    place: Trace = {"x": 0, "y": 1, "yshift": above, "xanchor": "left", "yanchor": "bottom"}
     return label(text, palette, xref=over[0], yref=over[1], **place, **attributes)
 
 
@@ -202,6 +236,13 @@ def label(text: str, palette: Palette, **attributes: Any) -> Trace:
         "font": {"size": 12, "color": palette.ink},
         **attributes,
     }
+
+
+def label_above(text: str, palette: Palette, x: float, share: float) -> Trace:
+    """Put text above a panel, over the place `x` of a mark that is this share of the panel's width from its left edge."""
+    anchor = "right" if share > 0.75 else "left" if share < 0.25 else "center"
+    place = {"x": x, "y": 1, "yref": "paper", "yshift": 2, "xanchor": anchor}
+    return label(text, palette, **place, yanchor="bottom")
 
 
 def legend(palette: Palette, **attributes: Any) -> dict[str, Any]:
@@ -225,6 +266,15 @@ def legend(palette: Palette, **attributes: Any) -> dict[str, Any]:
 
 #: Traces and layout, the arguments of a plotly figure.
 Picture = dict[str, Any]
+
+
+class Page(TypedDict, total=False):
+    """Arguments of `Figure.plot`."""
+
+    theme: Theme
+    caption: bool | str
+    width: int | None
+
 
 #: Below this width in pixels, panels are stacked and labels are short.
 _NARROW = 620
@@ -254,6 +304,20 @@ class Sheet:
     caption: tuple[str, ...] = ()
     width: int | None = None
 
+    @classmethod
+    def of(
+        cls,
+        own_caption: Callable[[], tuple[str, ...]],
+        *,
+        theme: Theme = "light",
+        caption: bool | str = False,
+        width: int | None = None,
+    ) -> Self:
+        """Choose colours, and the caption of a figure or another text; see `Figure.plot`."""
+        check_choice("theme", theme, tuple(PALETTES))
+        text = own_caption() if caption is True else tuple(str(caption or "").splitlines())
+        return cls(PALETTES[theme], text, width)
+
     @property
     def narrow(self) -> bool:
         """Whether the page is so narrow that panels are stacked."""
@@ -263,6 +327,21 @@ class Sheet:
     def panel_height(self) -> int:
         """Height of a single panel of curves in pixels."""
         return _LOW if self.narrow else _TALL
+
+    def axis(self, title: str = "", **attributes: Any) -> dict[str, Any]:
+        """Describe an axis (`calviz.figures.style.axis`)."""
+        return axis(self.palette, title, **attributes)
+
+    def row_axis(self, names: Sequence[str], **attributes: Any) -> dict[str, Any]:
+        """Describe an axis with one row per name, from the top down; equal names keep separate rows."""
+        return self.axis(
+            range=[len(names) - 0.5, -0.5],
+            tickmode="array",
+            tickvals=list(range(len(names))),
+            ticktext=list(names),
+            showgrid=False,
+            **attributes,
+        )
 
     def picture(
         self,
@@ -306,7 +385,7 @@ class Sheet:
         height = top + inner + bottom + below
         legend_entries: dict[str, Any] = {"showlegend": False}
         if below:
-            place = {"xref": legend_over, "yref": "container", "y": below / height}
+            place: Trace = {"xref": legend_over, "yref": "container", "y": below / height}
             # By default, plotly draws no legend for a single entry, and its space would stay empty.
             legend_entries = {"legend": legend(self.palette, **place), "showlegend": True}
         return {
@@ -326,6 +405,22 @@ class Sheet:
         if self.width is None:
             return wrapped(self.caption)
         return wrapped(self.caption, max(_FEWEST, round((self.width - left) / _CHARACTER)))
+
+
+def drawn(picture: Picture) -> Drawing:
+    """Make a plotly figure of a picture."""
+    needs("plotly")
+    import plotly.graph_objects as go
+
+    return go.Figure(**picture)
+
+
+def name_room(names: Iterable[str], beside: int) -> int:
+    """Return the width of a margin, in pixels, that holds the longest name of a row and the space `beside` it.
+
+    `names` must be shortened as they are drawn, but not escaped.
+    """
+    return round(_NAME_CHARACTER * max(map(len, names), default=0)) + beside
 
 
 def _legend_room(traces: Iterable[Any], width: float) -> int:
@@ -349,7 +444,7 @@ def _entry(trace: Any, name: str) -> Any:
     return trace[name] if name in trace else None  # noqa: SIM401
 
 
-def with_legend_for(drawn: go.Figure, width: int) -> go.Figure:
+def with_legend_for(drawn: Drawing, width: int) -> Drawing:
     """Adjust the space of the legend below a drawing to a width that only became known on the page.
 
     Parameters
@@ -393,35 +488,36 @@ def circles(x: FloatArray, y: FloatArray, share: FloatArray, p: Palette) -> Trac
         edge=p.vermillion,
         edge_width=1.5,
         customdata=100 * share,
-        hovertemplate="score %{x:.3f}, observed %{y:.3f}<br>%{customdata:.1f} % of the rows"
-        "<extra></extra>",
+        hover="score %{x:.3f}, observed %{y:.3f}<br>%{customdata:.1f} % of the rows",
     )
 
 
 def diagonal(p: Palette) -> Trace:
     """Draw the diagonal, where score and frequency agree or a map changes nothing."""
     ends = np.array([0.0, 1.0])
-    return line(ends, ends, p.ink, width=1, dash="4px,3px", hoverinfo="skip")
+    return line(ends, ends, p.ink, width=1, dash="4px,3px")
 
 
-def square(
-    traces: list[Trace], sheet: Sheet, height: int, x: str, y: str, **attributes: Any
-) -> Picture:
+def square_axes(sheet: Sheet, x: str, y: str, **unit: Any) -> dict[str, Any]:
+    """Describe the axes of a panel that is square at any width; `unit` holds the ticks and the range of both."""
+    unit |= {"tickmode": "linear", "constrain": "domain"}
+    return {
+        "xaxis": sheet.axis(x, **unit),
+        "yaxis": sheet.axis(y, **unit, scaleanchor="x", scaleratio=1),
+    }
+
+
+def square(traces: Iterable[Trace], sheet: Sheet, height: int, x: str, y: str) -> Picture:
     """Lay out a square panel; `height` is in pixels and includes the axes."""
-    p = sheet.palette
     # Few ticks on a small square, so that tick labels do not touch the titles.
     step = 0.25 if height >= _MANY_TICKS else 0.5
-    unit = {"range": [-EDGE, 1 + EDGE], "tickmode": "linear", "dtick": step, "tickformat": ".2~f"}
+    unit: Trace = {"range": [-EDGE, 1 + EDGE], "dtick": step, "tickformat": ".2~f"}
     return sheet.picture(
         traces,
         inner=height - _MARGINS[2] - _MARGINS[3],
         margins=_MARGINS,
         entries=False,
-        xaxis=axis(p, x, size=12, standoff=6, **unit, constrain="domain"),
-        yaxis=axis(
-            p, y, size=12, standoff=6, **unit, scaleanchor="x", scaleratio=1, constrain="domain"
-        ),
-        **attributes,
+        **square_axes(sheet, x, y, **unit, size=12, standoff=6),
     )
 
 
@@ -432,8 +528,8 @@ _AIR = 8
 
 
 def captioned(
-    drawn: go.Figure, lines: Sequence[str], *, theme: Theme = "light", characters: int = 62
-) -> go.Figure:
+    drawn: Drawing, lines: Sequence[str], *, theme: Theme = "light", characters: int = 62
+) -> Drawing:
     """Add lines of text above a drawing, the first one bold; the panels keep their size.
 
     Parameters
@@ -484,43 +580,21 @@ class Overlay(Generic[F]):
     role: Role
     content: F
 
+    def points(self, x: FloatArray, y: Any, palette: Palette, **attributes: Any) -> Trace:
+        """Draw further errors, in points, as outlines."""
+        symbol, _, colour = outline(self.role, palette)
+        name = plotly_text(self.name, 44)
+        hover = f"%{{x:.2f}} points<extra>{name}</extra>"
+        look: Trace = {"size": 10, "symbol": symbol, "edge": colour, "name": name, "hover": hover}
+        return markers(x, y, colour, **look, **UNFADED, **attributes)
 
-@dataclass(frozen=True, eq=False)
-class ReliabilityOverlay:
-    """Points of the non-empty bins of another reliability diagram, in ascending order.
-
-    Attributes
-    ----------
-    name : str
-        Name in the legend.
-    role : {"selected", "pinned", "before"}
-    mean_score, observed : ndarray of float64, shape (M,)
-        Mean score and share of hits per bin.
-    count : ndarray, shape (M,)
-        Rows per bin.
-    """
-
-    name: str
-    role: Role
-    mean_score: FloatArray
-    observed: FloatArray
-    count: FloatArray
-
-    @classmethod
-    def of_rows(cls, sample: Sample, sums: BinSums, rows: IntArray, name: str) -> Self:
-        """Bin some rows of a sample, given by their indices, in the bins of its diagram."""
-        events, weights = sample.scored, sample.weights
-        selected_events = BinaryEvents(events.score[rows], events.hit[rows])
-        row_weights = None if weights is None else weights[rows]
-        part = bin_between(selected_events, sums.edges, sums.params, weights=row_weights)
-        filled = np.flatnonzero(part.count)
-        return cls(
-            name,
-            "selected",
-            part.confidence[filled],
-            part.accuracy[filled],
-            np.asarray(part.count[filled]),
-        )
+    def curve(
+        self, x: FloatArray, y: FloatArray, palette: Palette, *, hover: str, **points: Any
+    ) -> Trace:
+        """Draw a further curve, with outlined `points` on it."""
+        symbol, dash, colour = outline(self.role, palette)
+        look: Trace = {"width": 1.5, "dash": dash, "points": {"symbol": symbol, **points}}
+        return line(x, y, colour, **look, name=plotly_text(self.name, 44), hover=hover)
 
 
 #: Number of buckets of a drawn curve; a panel is a few hundred pixels wide.

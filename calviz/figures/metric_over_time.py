@@ -4,23 +4,29 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self, Unpack
 
 import numpy as np
 
 from calviz.comparison.study_results import OverTime, Period
 from calviz.core.blocks import FloatArray
 from calviz.core.claims import claim
-from calviz.core.entry_specs import METRICS, RECALIBRATORS, Theme
+from calviz.core.entry_specs import METRICS, RECALIBRATORS
 from calviz.core.events import Reduction
 from calviz.core.words import capitalised, counted, p_value, plotly_text, shorten
 from calviz.figures.figure import NAME_LENGTH, Figure, facts
-from calviz.figures.marks import Overlay, Picture, Sheet, Trace, line, markers, outline, whiskers
-from calviz.figures.style import Palette, axis
+from calviz.figures.marks import (
+    Drawing,
+    Overlay,
+    Page,
+    Sheet,
+    Trace,
+    drawn,
+    line,
+    markers,
+    whiskers,
+)
 from calviz.verdicts.evaluation import scale_of, value_text
-
-if TYPE_CHECKING:
-    import plotly.graph_objects as go
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,25 +46,6 @@ class OverTimeLine(Figure):
     def compute(cls, result: OverTime) -> Self:
         """Create the figure from the result."""
         return cls(result)
-
-    def plot(
-        self,
-        *,
-        theme: Theme = "light",
-        caption: bool | str = False,
-        width: int | None = None,
-        beside: Sequence[Overlay[FloatArray]] = (),
-    ) -> go.Figure:
-        """Draw the figure.
-
-        Parameters
-        ----------
-        theme, caption, width
-            See `Figure.plot`.
-        beside : sequence of Overlay
-            Values of other rows, such as a subset of these, shape (P,) each: one per period, nan where there is none.
-        """
-        return self._plotly_figure(theme, caption, width, beside=tuple(beside))
 
     @property
     def label(self) -> str:
@@ -158,30 +145,41 @@ class OverTimeLine(Figure):
         ]
         return " ".join(filter(None, [*parts, self.past()]))
 
-    def draw(self, sheet: Sheet, *, beside: tuple[Overlay[FloatArray], ...]) -> Picture:
-        """Draw the periods in their order."""
-        traces = [*_traces(self, sheet.palette), *_others(self, sheet.palette, beside)]
-        periods = self.result.periods
+    def plot(self, *, beside: Sequence[Overlay[FloatArray]] = (), **page: Unpack[Page]) -> Drawing:
+        """Draw the periods in their order.
+
+        Parameters
+        ----------
+        beside : sequence of Overlay
+            Values of other rows, such as a subset of these, shape (P,) each: one per period, nan where there is none.
+        **page
+            See `Figure.plot`.
+        """
+        sheet, periods = self.sheet(**page), self.result.periods
         step = max(1, -(-len(periods) // (_FEW if sheet.narrow else _NAMES)))
         at = list(range(0, len(periods), step))
-        sign = scale_of(self.result.metric)[1]
+        scale, sign = scale_of(self.result.metric)
         # The beginning of a period suffices to identify it.
         names = [plotly_text(periods[i].name.split(" to ")[0], 16) for i in at]
         room = (sheet.width or _USUAL) - _LEFT - _RIGHT
         fit = len(names) * (2 + max(map(len, names), default=0)) * _LETTER <= room
-        return sheet.picture(
+        traces = [*_traces(self, sheet)]
+        # Values of other rows, joined where neighbouring periods have values.
+        for one in beside:
+            x, hover = (
+                np.arange(one.content.size, dtype=float),
+                f"%{{y:.4~g}}<extra>{plotly_text(one.name, 44)}</extra>",
+            )
+            traces.append(one.curve(x, scale * one.content, sheet.palette, hover=hover, size=9))
+        ticks: Trace = {"tickmode": "array", "tickvals": at, "ticktext": names}
+        picture = sheet.picture(
             traces,
             inner=sheet.panel_height,
             margins=(_LEFT, _RIGHT, _TOP, _BOTTOM if fit else _TURNED),
-            xaxis=axis(
-                sheet.palette,
-                range=[-0.6, len(periods) - 0.4],
-                tickmode="array",
-                tickvals=at,
-                ticktext=names,
-            ),
-            yaxis=axis(sheet.palette, self.label + (f", {sign}" if sign else ""), nticks=7),
+            xaxis=sheet.axis(range=[-0.6, len(periods) - 0.4], **ticks),
+            yaxis=sheet.axis(self.label + (f", {sign}" if sign else ""), nticks=7),
         )
+        return drawn(picture)
 
 
 # ---- Drawing
@@ -195,34 +193,36 @@ _LETTER, _USUAL = 7, 700
 _NAMES, _FEW = 12, 5
 
 
-def _traces(figure: OverTimeLine, palette: Palette) -> Iterator[Trace]:
-    r = figure.result
+def _traces(figure: OverTimeLine, sheet: Sheet) -> Iterator[Trace]:
+    r, palette = figure.result, sheet.palette
     scale = scale_of(r.metric)[0]
-    x = np.arange(len(r.periods), dtype=np.float64)
-    floor = np.array(
-        [p.result.noise_floor.mean if p.result.noise_floor else np.nan for p in r.periods]
-    )
+    x = np.arange(len(r.periods), dtype=float)
+    floors = [p.result.noise_floor for p in r.periods]
+    floor = np.array([np.nan if one is None else one.mean for one in floors])
+    look: Trace = {"width": 1.5, "hoverinfo": None}
     if np.isfinite(floor).any():
-        name = "Noise floor (calibrated)"
-        yield line(x, scale * floor, palette.muted, width=1.5, dash="2px,3px", name=name)
+        look |= {"dash": "2px,3px", "name": "Noise floor (calibrated)"}
+        yield line(x, scale * floor, palette.muted, **look)
     expected = np.array([p.expected for p in r.periods])
     if np.isfinite(expected).any():
-        name = "Usual, if nothing changes"
-        yield line(x, scale * expected, palette.ink, width=1.5, dash="dash", name=name)
+        look |= {"dash": "dash", "name": "Usual, if nothing changes"}
+        yield line(x, scale * expected, palette.ink, **look)
     if any(p.recalibrated for p in r.periods):
         after = np.array([p.recalibrated.value if p.recalibrated else np.nan for p in r.periods])
-        name = f"{RECALIBRATORS[r.method or ''].label}, fitted on the past"
-        yield {
-            **line(x, scale * after, palette.green, width=2, name=plotly_text(name, 60)),
-            "mode": "lines+markers",
-            "marker": {"size": 6, "color": palette.green, "symbol": "square"},
-            "hovertemplate": "%{y:.4~g}<extra>fitted on the past</extra>",
-        }
+        yield line(
+            x,
+            scale * after,
+            palette.green,
+            points={"size": 6, "symbol": "square"},
+            name=plotly_text(f"{RECALIBRATORS[r.method or ''].label}, fitted on the past", 60),
+            hover="%{y:.4~g}<extra>fitted on the past</extra>",
+        )
     for changed in (False, True):
         some = [i for i, p in enumerate(r.periods) if (p.adjusted <= r.level) == changed]
         if not some:
             continue
-        results = [r.periods[i].result for i in some]
+        changes = [r.periods[i] for i in some]
+        results = [p.result for p in changes]
         value = [scale * f.value for f in results]
         ends = [f.interval or (f.value, f.value) for f in results]
         colour = palette.vermillion if changed else palette.blue
@@ -241,11 +241,8 @@ def _traces(figure: OverTimeLine, palette: Palette) -> Iterator[Trace]:
                 thickness=1.3,
                 width=4,
             ),
-            customdata=[
-                [plotly_text(p.name, 40), p.rows, _by_gap(r, p)]
-                for p in (r.periods[i] for i in some)
-            ],
-            hovertemplate="%{customdata[0]}: %{y:.4~g}<br>%{customdata[1]:,} rows%{customdata[2]}<extra></extra>",
+            customdata=[[plotly_text(p.name, 40), p.rows, _by_gap(r, p)] for p in changes],
+            hover="%{customdata[0]}: %{y:.4~g}<br>%{customdata[1]:,} rows%{customdata[2]}",
         )
 
 
@@ -256,19 +253,3 @@ def _by_gap(r: OverTime, one: Period) -> str:
     key = r.tested[-1]
     value, expected = (value_text(key, v) for v in (one.gap, one.expected_gap))
     return f"<br>{METRICS[key].label} {value}, usually {expected}"
-
-
-def _others(
-    figure: OverTimeLine, palette: Palette, beside: tuple[Overlay[FloatArray], ...]
-) -> Iterator[Trace]:
-    """Draw values of other rows as outlines, joined where neighbouring periods have values."""
-    scale = scale_of(figure.result.metric)[0]
-    for other in beside:
-        symbol, dash, colour = outline(other.role, palette)
-        name = plotly_text(other.name, 44)
-        x = np.arange(other.content.size, dtype=np.float64)
-        yield line(x, scale * other.content, colour, name=name, dash=dash, width=1.5) | {
-            "mode": "lines+markers",
-            "marker": {"symbol": symbol, "size": 9, "color": colour},
-            "hovertemplate": "%{y:.4~g}<extra>" + name + "</extra>",
-        }

@@ -13,8 +13,16 @@ from calviz.core.entry_specs import METRICS, RANKED_BY
 from calviz.core.errors import OptionError
 from calviz.core.words import counted, decimal, decimals_for, listed, plotly_text, shorten
 from calviz.figures.figure import Figure, facts
-from calviz.figures.marks import Picture, Sheet, Trace, label, markers, vertical_shape, whiskers
-from calviz.figures.style import Palette, axis, name_room, row_axis
+from calviz.figures.marks import (
+    Picture,
+    Sheet,
+    Trace,
+    label,
+    markers,
+    name_room,
+    vertical_shape,
+    whiskers,
+)
 from calviz.verdicts.evaluation import scale_of
 
 
@@ -123,21 +131,35 @@ class ModelDifferences(Figure):
         )
 
     def draw(self, sheet: Sheet) -> Picture:
-        """Draw paired differences."""
-        drawing = _ModelRows(self, sheet.palette)
-        left = name_room([shorten(name, _NAME) for name in drawing.names], _BESIDE)
+        """Draw the reference at the top, then one row per model, best first."""
+        names, muted = (self.reference, *self.models), sheet.palette.muted
+        left = name_room([shorten(name, _NAME) for name in names], _BESIDE)
+        scale, unit = scale_of(self.metric, difference=True)
+        every = [0.0] + [v for d in self.differences for v in (d.value, *d.interval)]
+        low, high = scale * min(every), scale * max(every)
+        # The axis needs a width even if all differences are 0.
+        pad = max(0.06 * (high - low), 1e-3 * scale)
+        title = f"Difference in {METRICS[self.metric].label}" + (f", {unit}" if unit else "")
+        # Both sides are labelled above the rows.
+        sides = {"lower": ("better", "worse"), "higher": ("worse", "better")}
+        words = sides.get(METRICS[self.metric].direction, ())
+        place: Trace = {"xref": "paper", "yref": "paper", "y": 1, "yshift": 2, "yanchor": "bottom"}
+        font = {"size": 12, "color": muted}
+        zero: Trace = {"x": 0, "width": 1.5, "dash": "4px,3px", "yref": "paper", "layer": "below"}
         return sheet.picture(
-            drawing.traces(),
-            inner=_ROW * len(drawing.names),
+            _traces(self, sheet, scale),
+            inner=_ROW * len(names),
             margins=(left, _RIGHT, _TOP, _BOTTOM),
             above=_TOP - 6,
-            annotations=drawing.sides(),
-            shapes=[
-                vertical_shape(
-                    sheet.palette.ink, x=0, width=1.5, dash="4px,3px", yref="paper", layer="below"
+            annotations=[
+                label(text.format(word), sheet.palette, x=x, xanchor=anchor, **place, font=font)
+                for word, x, anchor, text in zip(
+                    words, (0, 1), ("left", "right"), ("← {}", "{} →"), strict=False
                 )
             ],
-            **drawing.axes(),
+            shapes=[vertical_shape(sheet.palette.ink, **zero)],
+            xaxis=sheet.axis(title, range=[low - pad, high + pad], nticks=6),
+            yaxis=sheet.row_axis([plotly_text(name, _NAME) for name in names], ticks=""),
         )
 
 
@@ -149,92 +171,27 @@ _RIGHT, _TOP, _BOTTOM, _ROW = 16, 30, 54, 28
 _NAME, _BESIDE = 26, 16
 
 
-@dataclass(frozen=True)
-class _ModelRows:
-    """The reference at the top, then one row per model, best first."""
-
-    figure: ModelDifferences
-    palette: Palette
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        return (self.figure.reference, *self.figure.models)
-
-    @property
-    def _scale(self) -> float:
-        return scale_of(self.figure.metric, difference=True)[0]
-
-    def traces(self) -> Iterator[Trace]:
-        """Yield one point with its interval per model, filled if the difference is beyond noise."""
-        f, p = self.figure, self.palette
-        looks = {
-            "better": (p.blue, "circle"),
-            "worse": (p.vermillion, "square"),
-            "tied": (p.neutral, "circle-open"),
-        }
+def _traces(f: ModelDifferences, sheet: Sheet, scale: float) -> Iterator[Trace]:
+    """Yield one point with its interval per model, filled if the difference is beyond noise."""
+    p = sheet.palette
+    looks = {
+        "better": (p.blue, "circle"),
+        "worse": (p.vermillion, "square"),
+        "tied": (p.neutral, "circle-open"),
+    }
+    hover = f"{plotly_text(f.reference, 60)}: the reference"
+    yield markers([0.0], [0], p.ink, size=10, symbol="diamond", hover=hover)
+    for row, (name, d) in enumerate(zip(f.models, f.differences, strict=True), start=1):
+        colour, symbol = looks[f.side(d)]
+        value, (low, high) = d.value, d.interval
+        ends = [max(scale * (high - value), 0.0)], [max(scale * (value - low), 0.0)]
         yield markers(
-            [0.0],
-            [0],
-            p.ink,
-            size=10,
-            symbol="diamond",
-            hovertemplate=f"{plotly_text(f.reference, 60)}: the reference<extra></extra>",
+            [scale * value],
+            [row],
+            colour,
+            size=9,
+            symbol=symbol,
+            edge=colour,
+            error_x=whiskers(*ends, colour, thickness=2, width=5),
+            hover=f"{plotly_text(name, 60)}: {f.text(d)}<br>{f.side(d)}",
         )
-        for row, (name, d) in enumerate(zip(f.models, f.differences, strict=True), start=1):
-            colour, symbol = looks[f.side(d)]
-            value, (low, high) = d.value, d.interval
-            yield markers(
-                [self._scale * value],
-                [row],
-                colour,
-                size=9,
-                symbol=symbol,
-                edge=colour,
-                error_x=whiskers(
-                    [max(self._scale * (high - value), 0.0)],
-                    [max(self._scale * (value - low), 0.0)],
-                    colour,
-                    thickness=2,
-                    width=5,
-                ),
-                hovertemplate=f"{plotly_text(name, 60)}: {f.text(d)}<br>{f.side(d)}<extra></extra>",
-            )
-
-    def sides(self) -> Iterator[dict[str, Any]]:
-        """Label both sides with "better" and "worse", above the rows."""
-        direction = METRICS[self.figure.metric].direction
-        if direction not in ("lower", "higher"):
-            return
-        left, right = ("better", "worse") if direction == "lower" else ("worse", "better")
-        for x, anchor, text in ((0, "left", f"← {left}"), (1, "right", f"{right} →")):
-            yield label(
-                text,
-                self.palette,
-                xref="paper",
-                yref="paper",
-                x=x,
-                y=1,
-                yshift=2,
-                xanchor=anchor,
-                yanchor="bottom",
-                font={"size": 12, "color": self.palette.muted},
-            )
-
-    def _range(self) -> list[float]:
-        f = self.figure
-        every = [v for d in f.differences for v in (d.value, *d.interval)] + [0.0]
-        low, high = self._scale * min(every), self._scale * max(every)
-        # The axis needs a width even if all differences are 0.
-        pad = max(0.06 * (high - low), 1e-3 * self._scale)
-        return [low - pad, high + pad]
-
-    def axes(self) -> dict[str, Any]:
-        """Return the axes: the difference along the bottom, names down the side."""
-        p = self.palette
-        unit = scale_of(self.figure.metric, difference=True)[1]
-        metric = METRICS[self.figure.metric].label
-        title = f"Difference in {metric}" + (f", {unit}" if unit else "")
-        return {
-            "xaxis": axis(p, title, range=self._range(), nticks=6),
-            "yaxis": row_axis(p, [plotly_text(name, _NAME) for name in self.names], ticks=""),
-        }

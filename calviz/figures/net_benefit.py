@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self, get_args
+from typing import Any, Literal, Self, Unpack, get_args
 
 import numpy as np
 from scipy.special import ndtr
@@ -13,24 +13,33 @@ from scipy.special import ndtr
 from calviz.core.blocks import BoolArray, FloatArray, checkpoint, quotient
 from calviz.core.claims import claim
 from calviz.core.curve_fits import isotonic_fits
-from calviz.core.entry_specs import Theme, figure
+from calviz.core.entry_specs import figure
 from calviz.core.errors import check_choice, check_level
 from calviz.core.events import Reduction
 from calviz.core.p_values import at_most
-from calviz.core.predictions import Dataset
 from calviz.core.words import (
     SINGLE_ROW,
-    counted,
     decimal,
     level_text,
     percent,
     plotly_text,
-    with_short_class,
 )
-from calviz.figures.curve_estimates import kept_and_wrong, resampled_between
-from calviz.figures.figure import Figure, ScoreFigure, ends_or_nan, named, score_lines
-from calviz.figures.marks import Picture, Sheet, Trace, area, label, line, vertical_mark
-from calviz.figures.style import DASHES, Palette, axis
+from calviz.figures.decision_cost import kept_and_wrong, resampled_between
+from calviz.figures.figure import Data, ResampledFigure, ScoreFigure, end_columns
+from calviz.figures.marks import (
+    DASHES,
+    Drawing,
+    Page,
+    Picture,
+    Sheet,
+    Trace,
+    area,
+    bootstrap_band,
+    drawn,
+    label_above,
+    line,
+    vertical_mark,
+)
 from calviz.sample.cutoff_and_grades import net_benefit_of
 from calviz.sample.error_bars import LEVEL, drawn_by, is_clustered, resampled, widened, widening_of
 from calviz.sample.sample import Sample
@@ -38,21 +47,10 @@ from calviz.sample.slices import FEWEST_CLUSTERS
 from calviz.sample.step_views import steps
 from calviz.sample.steps import Steps
 
-if TYPE_CHECKING:
-    import plotly.graph_objects as go
-
-
 #: Quantity drawn: net benefit, net benefit divided by the share of hits, or actions avoided per 100 rows compared with acting on everybody.
 Shown = Literal["net-benefit", "standardised", "avoided"]
 #: Cutoffs of the curve.
 CUTOFFS = np.arange(1, 100) / 100
-
-
-class Ends(NamedTuple):
-    """Both ends of a band, shape (T,) each."""
-
-    low: FloatArray
-    high: FloatArray
 
 
 @figure(
@@ -62,19 +60,14 @@ class Ends(NamedTuple):
     "for every cutoff between 0 and 1.",
     reference="Vickers & Elkin 2006; Kerr et al. 2016",
 )
-@dataclass(frozen=True, eq=False)
-class NetBenefit(Figure):
+@dataclass(frozen=True, eq=False, kw_only=True)
+class NetBenefit(ScoreFigure):
     """Net benefit against the cutoff, computed; `plot` draws it.
 
     Attributes
     ----------
-    name : str
-    split : str or None
-    reduction : Reduction
-        Defines score and hit.
-    level : float
-        Level of the bands.
-    n : int
+    name, split, reduction, n, level
+        See `ScoreFigure`.
     share : float
         Share of hits.
     cutoff : ndarray, shape (T,)
@@ -83,7 +76,7 @@ class NetBenefit(Figure):
         missed hits, weighted by the exchange rate of the cutoff.
     everybody : mapping of str to ndarray, shape (T,)
         The same quantities when acting on everybody.
-    bands : mapping of str to Ends
+    bands : mapping of str to (ndarray, ndarray), shape (T,) each
         Pointwise percentile bootstrap intervals; empty if not requested.
     useful : ndarray of bool, shape (T,)
         Whether it is shown that deciding by the scores has a higher net benefit than acting on everybody and on nobody
@@ -96,23 +89,18 @@ class NetBenefit(Figure):
     Vickers & Elkin 2006 (net benefit); Kerr et al. 2016 (standardised).
     """
 
-    name: str
-    split: str | None
-    reduction: Reduction
-    level: float
-    n: int
     share: float
     cutoff: FloatArray
     values: Mapping[Shown, FloatArray]
     everybody: Mapping[Shown, FloatArray]
-    bands: Mapping[Shown, Ends]
+    bands: Mapping[Shown, tuple[FloatArray, FloatArray]]
     useful: BoolArray
     few_clusters: bool = False
 
     @classmethod
     def compute(
         cls,
-        data: Dataset | Sample,
+        data: Data,
         *,
         reduction: Reduction | str | None = None,
         level: float = 0.95,
@@ -149,7 +137,7 @@ class NetBenefit(Figure):
         # Round the cutoffs to the precision of the scores, so that a single-precision score of 0.3 reaches 0.3.
         at = CUTOFFS.astype(sample.scored.score.dtype).astype(np.float64)
         quantities = _all(view, at)
-        bands: dict[Shown, Ends] = {}
+        bands: dict[Shown, tuple[FloatArray, FloatArray]] = {}
         useful = np.zeros(at.size, dtype=np.bool_)
         redraws = resampled_between(view, at, sample.redrawing) if view.n > 1 else None
         if redraws is not None:
@@ -160,16 +148,11 @@ class NetBenefit(Figure):
             for shown, values in redrawn.items():
                 if np.isfinite(quantities[shown]).all():
                     low, high = np.nanquantile(values, tails, axis=0)
-                    observed = quantities[shown]
-                    bands[shown] = Ends(*widened(low, high, level, view, centre=observed))
+                    bands[shown] = widened(low, high, level, view, centre=quantities[shown])
         share = float(view.n_hits / view.n)
         whole = net_benefit_of(share, 1 - share, 1, CUTOFFS)
         return cls(
-            name=sample.data.name,
-            split=sample.split,
-            reduction=sample.reduction,
-            level=level,
-            n=sample.data.rows,
+            **cls._fields(sample, level=level),
             share=share,
             cutoff=CUTOFFS,
             values=quantities,
@@ -188,38 +171,13 @@ class NetBenefit(Figure):
         out: dict[str, Any] = {"cutoff": self.cutoff}
         for shown in get_args(Shown):
             name = shown.replace("-", "_")
-            low, high = ends_or_nan(self.bands.get(shown), self.cutoff)
-            out |= {name: self.values[shown], f"{name}_low": low, f"{name}_high": high}
+            ends = end_columns(name, self.bands.get(shown), self.cutoff)
+            out |= {name: self.values[shown], **ends}
         return out | {"act_on_all": self.everybody["net-benefit"], "useful": self.useful}
-
-    def plot(
-        self,
-        *,
-        theme: Theme = "light",
-        caption: bool | str = False,
-        width: int | None = None,
-        shown: Shown = "net-benefit",
-        at: float | None = None,
-        others: Sequence[NetBenefit] = (),
-    ) -> go.Figure:
-        """Draw the figure.
-
-        Parameters
-        ----------
-        theme, caption, width
-            See `Figure.plot`.
-        shown : {"net-benefit", "standardised", "avoided"}
-        at : float, optional
-            A cutoff to mark.
-        others : sequence of NetBenefit
-            Further curves (after recalibration, or of another state), drawn without bands.
-        """
-        check_choice("shown", shown, get_args(Shown))
-        return self._plotly_figure(theme, caption, width, shown=shown, at=at, others=tuple(others))
 
     def caption(self) -> tuple[str, ...]:
         """Name; rows and score; where the scores are useful: one line each."""
-        return *score_lines(self.name, self.split, self.n, self.reduction), self.reading()
+        return *self._head(), self.reading()
 
     @claim("useful-range")
     def reading(self) -> str:
@@ -241,32 +199,47 @@ class NetBenefit(Figure):
     def describe(self) -> str:
         """Say in plain words what the curve shows."""
         text = (
-            f"Net benefit against the cutoff, {named(self.name, self.split)}, {counted(self.n, 'row')}, "
-            f"{percent(self.share)} of them hits. {self.reading()}"
+            f"Net benefit against the cutoff, {self._subject}, {percent(self.share)} of them hits. "
+            f"{self.reading()}"
         )
         if "net-benefit" in self.bands:
             text += f" The band is a {level_text(self.level)} bootstrap range."
         return text
 
-    def draw(
+    def plot(
         self,
-        sheet: Sheet,
         *,
-        shown: Shown,
-        at: float | None,
-        others: tuple[NetBenefit, ...],
-    ) -> Picture:
-        """Draw computed net benefits."""
-        drawing = _NetBenefitCurves(self, sheet.palette, shown, at, others)
-        traces = list(drawing.traces())
-        return sheet.picture(
-            traces,
+        shown: Shown = "net-benefit",
+        at: float | None = None,
+        others: Sequence[NetBenefit] = (),
+        **page: Unpack[Page],
+    ) -> Drawing:
+        """Draw the figure.
+
+        Parameters
+        ----------
+        shown : {"net-benefit", "standardised", "avoided"}
+        at : float, optional
+            A cutoff to mark.
+        others : sequence of NetBenefit
+            Further curves (after recalibration, or of another state), drawn without bands.
+        **page
+            See `Figure.plot`.
+        """
+        check_choice("shown", shown, get_args(Shown))
+        sheet = self.sheet(**page)
+        low, high = _up(self, shown, others)
+        marked = [] if at is None else [label_above(f"cutoff {at:.3g}", sheet.palette, at, at)]
+        picture = sheet.picture(
+            _traces(self, sheet, shown, at, others, (low, high)),
             inner=sheet.panel_height,
             margins=_MARGINS,
             above=20,
-            annotations=drawing.cutoff_label(),
-            **drawing.axes(),
+            annotations=marked,
+            xaxis=sheet.axis("Cutoff: act from this score on", range=[0, 1], nticks=11),
+            yaxis=sheet.axis(_TITLES[shown], range=[low, high], nticks=7),
         )
+        return drawn(picture)
 
 
 @claim(
@@ -384,84 +357,48 @@ _TITLES: dict[Shown, str] = {
 }
 
 
-@dataclass(frozen=True)
-class _NetBenefitCurves:
-    figure: NetBenefit
-    palette: Palette
-    shown: Shown
-    at: float | None
-    others: tuple[NetBenefit, ...]
+def _traces(
+    f: NetBenefit,
+    sheet: Sheet,
+    shown: Shown,
+    at: float | None,
+    others: Sequence[NetBenefit],
+    up: tuple[float, float],
+) -> Iterator[Trace]:
+    """Yield the traces from back to front."""
+    p = sheet.palette
 
-    def traces(self) -> Iterator[Trace]:
-        """Yield the traces from back to front."""
-        f, p, shown = self.figure, self.palette, self.shown
-        if shown in f.bands:
-            name = f"{level_text(f.level)} bootstrap range"
-            low, high = (np.clip(end, *self._up) for end in f.bands[shown])
-            yield area(f.cutoff, low, high, p.glaze(p.blue, 0.2), name=name, legendrank=20)
-        attributes = {"hoverinfo": "skip", "width": 1.5}
-        everybody = f.everybody[shown]
-        yield line(
-            f.cutoff,
-            everybody,
-            p.muted,
-            name="Act on everybody",
-            dash="dash",
-            legendrank=30,
-            **attributes,
-        )
-        if shown != "avoided":
-            ends = np.array([0.0, 1.0])
-            yield line(
-                ends,
-                0 * ends,
-                p.ink,
-                name="Act on nobody",
-                dash="2px,3px",
-                legendrank=31,
-                **attributes,
-            )
-        if self.at is not None:
-            yield vertical_mark(self.at, *self._up, p.ink)
-        # Acting on nobody is dotted.
-        colours, dashes = (p.vermillion, p.green), (DASHES[1], DASHES[3])
-        for i, other in enumerate(self.others):
-            name = plotly_text(other.name, 44)
-            yield self._one(other, colours[i % 2], name, dash=dashes[i % 2], legendrank=2 + i)
-        name = plotly_text(f.name, 30) if self.others else "Act by the scores"
-        yield self._one(f, p.blue, name, width=2.5, legendrank=1)
-
-    def _one(self, f: NetBenefit, colour: str, name: str, **attributes: Any) -> Trace:
+    def curve(one: NetBenefit, colour: str, name: str, **attributes: Any) -> Trace:
         hover = f"cutoff %{{x:.2f}}: %{{y:.3~f}}<extra>{name}</extra>"
-        return line(
-            f.cutoff, f.values[self.shown], colour, name=name, hovertemplate=hover, **attributes
-        )
+        return line(one.cutoff, one.values[shown], colour, name=name, hover=hover, **attributes)
 
-    def cutoff_label(self) -> Iterator[dict[str, Any]]:
-        """Label the marked cutoff above the panel."""
-        if self.at is not None:
-            anchor = "right" if self.at > 0.75 else "left" if self.at < 0.25 else "center"
-            place = {"x": self.at, "y": 1, "yref": "paper", "yshift": 2, "xanchor": anchor}
-            yield label(f"cutoff {self.at:.3g}", self.palette, **place, yanchor="bottom")
+    if shown in f.bands:
+        low, high = (np.clip(end, *up) for end in f.bands[shown])
+        yield bootstrap_band(f.cutoff, (low, high), f.level, p)
+    thin: Trace = {"width": 1.5, "name": "Act on everybody", "legendrank": 30}
+    yield line(f.cutoff, f.everybody[shown], p.muted, dash="dash", **thin)
+    if shown != "avoided":
+        thin |= {"name": "Act on nobody", "legendrank": 31}
+        yield line(np.array([0.0, 1.0]), np.zeros(2), p.ink, dash="2px,3px", **thin)
+    if at is not None:
+        yield vertical_mark(at, *up, p.ink)
+    # Acting on nobody is dotted.
+    colours, dashes = (p.vermillion, p.green), (DASHES[1], DASHES[3])
+    for i, other in enumerate(others):
+        name = plotly_text(other.name, 44)
+        yield curve(other, colours[i % 2], name, dash=dashes[i % 2], legendrank=2 + i)
+    name = plotly_text(f.name, 30) if others else "Act by the scores"
+    yield curve(f, p.blue, name, width=2.5, legendrank=1)
 
-    @property
-    def _up(self) -> tuple[float, float]:
-        """Range of the vertical axis; values far below 0 are cut off, as their size does not matter."""
-        every = [f.values[self.shown] for f in (self.figure, *self.others)]
-        band = self.figure.bands.get(self.shown)
-        tops = [*every, self.figure.everybody[self.shown], *([band.high] if band else [])]
-        high = max([float(np.nanmax(v)) for v in tops if np.isfinite(v).any()], default=1.0)
-        high = max(high, 1.0 if self.shown == "avoided" else 0.02)
-        lowest = min([float(np.nanmin(v)) for v in every if np.isfinite(v).any()], default=0.0)
-        return max(min(lowest, 0.0) - 0.03 * high, -0.25 * high), 1.06 * high
 
-    def axes(self) -> dict[str, Any]:
-        """Return the axes: cutoff across, net benefit up."""
-        p = self.palette
-        return {
-            "xaxis": axis(p, "Cutoff: act from this score on", range=[0, 1], nticks=11),
-            "yaxis": axis(p, _TITLES[self.shown], range=list(self._up), nticks=7),
-        }
+def _up(f: NetBenefit, shown: Shown, others: Sequence[NetBenefit]) -> tuple[float, float]:
+    """Range of the vertical axis; values far below 0 are cut off, as their size does not matter."""
+    every = [one.values[shown] for one in (f, *others)]
+    tops = [*every, f.everybody[shown], *f.bands.get(shown, ())[1:]]
+    high = max([float(np.nanmax(v)) for v in tops if np.isfinite(v).any()], default=1.0)
+    high = max(high, 1.0 if shown == "avoided" else 0.02)
+    lowest = min([float(np.nanmin(v)) for v in every if np.isfinite(v).any()], default=0.0)
+    return max(min(lowest, 0.0) - 0.03 * high, -0.25 * high), 1.06 * high
 
 
 # ---- Decision loss
@@ -481,7 +418,7 @@ _LOSS_INNER, _LOSS_MARGINS = 300, (64, 14, 12, 54)
     reference="Hu & Wu 2024 (calibration decision loss)",
 )
 @dataclass(frozen=True, eq=False, kw_only=True)
-class DecisionLoss(ScoreFigure):
+class DecisionLoss(ResampledFigure):
     """The decision loss as a function of the cutoff, computed; `plot` draws it.
 
     A user who acts where the probability is above a cutoff mu gains ``(hit - mu) / max(mu, 1 - mu)`` by acting: at most 1
@@ -507,14 +444,13 @@ class DecisionLoss(ScoreFigure):
     largest_calibrated: float
 
     @classmethod
-    def _from_sample(cls, sample: Sample, *, level: float, **common_fields: Any) -> Self:
+    def _from_sample(cls, sample: Sample, level: float, fields: dict[str, Any]) -> Self:
         view = sample.view(steps)
         redraws = resampled(view, "under_calibration", **sample.redrawing)
         calibrated_loss = decision_loss(redraws.score, redraws.count, redraws.hits)
         base = view.merged()
         return cls(
-            level=level,
-            **common_fields,
+            **fields,
             cutoff=LOSS_CUTOFFS,
             # On the same (merged) steps as the resamples, so that the losses are comparable.
             loss=decision_loss(base.score, base.count, base.hits),
@@ -546,7 +482,7 @@ class DecisionLoss(ScoreFigure):
     def caption(self) -> tuple[str, ...]:
         """Name; what is drawn; the largest loss: one line each."""
         most = SINGLE_ROW if self.n == 1 else f"At most {self._largest()}"
-        return *score_lines(self.name, self.split, self.n, self.reduction), most
+        return *self._head(), most
 
     def _largest(self) -> str:
         cutoff, loss = self.worst
@@ -554,11 +490,7 @@ class DecisionLoss(ScoreFigure):
 
     def describe(self) -> str:
         """Say in plain words what it shows."""
-        reduction = with_short_class(self.reduction).label
-        return (
-            f"Decision loss of {named(self.name, self.split)}: {reduction}, {counted(self.n, 'row')}. "
-            f"{self.reading()}"
-        )
+        return f"Decision loss of {self._scored}. {self.reading()}"
 
     def reading(self) -> str:
         """Return the description without the name of the data."""
@@ -572,42 +504,25 @@ class DecisionLoss(ScoreFigure):
 
     def draw(self, sheet: Sheet) -> Picture:
         """Draw the loss over the range of a calibrated model."""
-        p = sheet.palette
+        p, x = sheet.palette, self.cutoff
         mean, high = self.calibrated
-        level = level_text(self.level)
+        grey = f"{level_text(self.level)} range if calibrated"
+        hover = "%{y:.2f} % of the stake at the cutoff %{x:.3f}"
+        thin: Trace = {"width": 1.5, "dash": "4px,3px", "name": "Mean if calibrated"}
         traces = [
-            area(
-                self.cutoff,
-                np.zeros_like(high),
-                100 * high,
-                p.calibrated,
-                name=f"{level} range if calibrated",
-            ),
-            line(
-                self.cutoff,
-                100 * mean,
-                p.muted,
-                width=1.5,
-                dash="4px,3px",
-                name="Mean if calibrated",
-                hoverinfo="skip",
-            ),
-            line(
-                self.cutoff,
-                100 * self.loss,
-                p.purple,
-                width=2.5,
-                name="Decision loss",
-                hovertemplate="%{y:.2f} % of the stake at the cutoff %{x:.3f}<extra></extra>",
-            ),
+            area(x, np.zeros_like(high), 100 * high, p.calibrated, name=grey),
+            line(x, 100 * mean, p.muted, **thin),
+            line(x, 100 * self.loss, p.purple, width=2.5, name="Decision loss", hover=hover),
         ]
         top = 108 * max(float(self.loss.max()), float(high.max()), 1e-6)
         return sheet.picture(
             traces,
             inner=_LOSS_INNER,
             margins=_LOSS_MARGINS,
-            xaxis=axis(p, "Cutoff: act where the score is above", size=13, range=[0, 1], nticks=6),
-            yaxis=axis(p, "Loss per row, % of the stake", size=13, range=[0, top], nticks=6),
+            xaxis=sheet.axis(
+                "Cutoff: act where the score is above", size=13, range=[0, 1], nticks=6
+            ),
+            yaxis=sheet.axis("Loss per row, % of the stake", size=13, range=[0, top], nticks=6),
         )
 
 

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal, Self, get_args
+from typing import TYPE_CHECKING, Any, Literal, Self, Unpack, get_args
 
 import numpy as np
 
 from calviz.core.blocks import FloatArray, IntArray
-from calviz.core.entry_specs import METRICS, Theme, figure
+from calviz.core.entry_specs import Theme, figure
 from calviz.core.errors import OptionError, check_choice, check_level, needs
-from calviz.core.events import Reduction, Scheme
+from calviz.core.events import BinaryEvents, Reduction, Scheme
 from calviz.core.p_values import clopper_pearson
-from calviz.core.predictions import Dataset
 from calviz.core.profile import dataset_of
 from calviz.core.words import (
     SINGLE_ROW,
@@ -25,46 +23,64 @@ from calviz.core.words import (
     decimals_for,
     expected_gap,
     level_text,
-    plotly_text,
     points,
     points_decimals,
     range_ends,
     score_and_hit,
-    shorten,
     two_shares,
-    with_short_class,
 )
 from calviz.figures.curve_estimates import Curve, CurveKind, make_curves
-from calviz.figures.figure import NAME_LENGTH, Figure, ends_or_nan, facts, named
-from calviz.figures.marks import (
-    EDGE,
-    LINE,
-    Picture,
-    ReliabilityOverlay,
-    Role,
-    Sheet,
-    caption_label,
-    diagonal,
-    frame,
-    label,
-    legend,
-    square,
-    vertical_shape,
-    wrapped,
-)
-from calviz.figures.reliability_traces import Traces
-from calviz.figures.style import Palette, axis, layout
-from calviz.sample.binning import BinSums, bins_off, expected_share
-from calviz.sample.error_bars import Interval, Redrawing, interval, resampled
+from calviz.figures.figure import Data, ScoreFigure, end_columns, metric_interval, pointwise
+from calviz.figures.marks import Drawing, Page, Role, drawn
+from calviz.figures.reliability_traces import Diagram
+from calviz.sample.binning import BinSums, bin_between, bins_off, expected_share
+from calviz.sample.error_bars import Interval, Redrawing, resampled
 from calviz.sample.sample import Sample, chosen_bins
 
 if TYPE_CHECKING:
     import pandas as pd
-    import plotly.graph_objects as go
 
 
 #: Style of the diagram: points with their gaps on the band, or the bars of Guo et al.
 Marks = Literal["points", "bars"]
+
+
+@dataclass(frozen=True, eq=False)
+class ReliabilityOverlay:
+    """Points of the non-empty bins of another reliability diagram, in ascending order.
+
+    Attributes
+    ----------
+    name : str
+        Name in the legend.
+    role : {"selected", "pinned", "before"}
+    mean_score, observed : ndarray of float64, shape (M,)
+        Mean score and share of hits per bin.
+    count : ndarray, shape (M,)
+        Rows per bin.
+    """
+
+    name: str
+    role: Role
+    mean_score: FloatArray
+    observed: FloatArray
+    count: FloatArray
+
+    @classmethod
+    def of_rows(cls, sample: Sample, sums: BinSums, rows: IntArray, name: str) -> Self:
+        """Bin some rows of a sample, given by their indices, in the bins of its diagram."""
+        events, weights = sample.scored, sample.weights
+        selected_events = BinaryEvents(events.score[rows], events.hit[rows])
+        row_weights = None if weights is None else weights[rows]
+        part = bin_between(selected_events, sums.edges, sums.params, weights=row_weights)
+        filled = np.flatnonzero(part.count)
+        return cls(
+            name,
+            "selected",
+            part.confidence[filled],
+            part.accuracy[filled],
+            np.asarray(part.count[filled]),
+        )
 
 
 @figure(
@@ -74,24 +90,18 @@ Marks = Literal["points", "bars"]
     "diagonal. Exact intervals per bin, the band of a calibrated model, and the scores' histogram.",
     reference="Guo et al. 2017, figure 1; Broecker & Smith 2007; Clopper & Pearson 1934",
 )
-@dataclass(frozen=True, eq=False)
-class Reliability(Figure):
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Reliability(ScoreFigure):
     """A reliability diagram, computed; `plot` draws it.
 
     Arrays have one entry per non-empty bin, in ascending order; empty bins are not drawn.
 
     Attributes
     ----------
-    name : str
-        Name of the predictions.
-    split : str or None
-        The split shown, or None for all rows.
-    reduction : Reduction
-        Defines score and hit.
+    name, split, reduction, n, level
+        See `ScoreFigure`.
     sums : BinSums
         The sums per bin from which everything drawn, and the binned metrics, are computed.
-    level : float
-        Level of the exact intervals and of the band.
     bin : ndarray of int, shape (M,)
         0-based index of the bin among all bins, empty ones included.
     low, high : ndarray of float64, shape (M,)
@@ -116,11 +126,7 @@ class Reliability(Figure):
     (kernel curve); Dimitriadis, Gneiting & Jordan 2021 (isotonic curve).
     """
 
-    name: str
-    split: str | None
-    reduction: Reduction
     sums: BinSums
-    level: float
     bin: IntArray
     low: FloatArray
     high: FloatArray
@@ -142,7 +148,7 @@ class Reliability(Figure):
     @classmethod
     def compute(
         cls,
-        data: Dataset | Sample,
+        data: Data,
         *,
         reduction: Reduction | str | None = None,
         bins: int | None = None,
@@ -200,13 +206,14 @@ class Reliability(Figure):
         sums = chosen_bins(sample)
         filled = np.flatnonzero(sums.count)
         hits, rows = sums.trials
+        limits = None
+        if band:
+            redraws = resampled(sums, "under_calibration", **sample.redrawing)
+            limits = pointwise(redraws.accuracy[:, filled], level)
         edges = sums.edges.astype(np.float64)
         return cls(
-            name=sample.data.name,
-            split=sample.split,
-            reduction=sample.reduction,
+            **cls._fields(sample, level=level),
             sums=sums,
-            level=level,
             bin=filled,
             low=edges[:-1][filled],
             high=edges[1:][filled],
@@ -214,17 +221,12 @@ class Reliability(Figure):
             mean_score=sums.confidence[filled],
             observed=sums.accuracy[filled],
             interval=clopper_pearson(hits[filled], rows[filled], level=level),
-            band=_band(sums, filled, level, sample.redrawing) if band else None,
+            band=limits,
             redrawing=sample.redrawing,
             curves=make_curves(sample, curves),
             _score=sample.scored.score,
             _selected=selected,
         )
-
-    @property
-    def n(self) -> int:
-        """Number of rows."""
-        return round(float(self.sums.n))
 
     @property
     def gap(self) -> FloatArray:
@@ -254,20 +256,8 @@ class Reliability(Figure):
     @cached_property
     def ece_interval(self) -> Interval | None:
         """Bootstrap interval of the ECE, at `level`; None if resampling changes nothing."""
-        if self.n < 2:
-            return None
-        # The same random streams as in an evaluation, so that both print the same interval.
-        redraws = resampled(self.sums, "bootstrap", **self.redrawing)
-        calibrated = resampled(self.sums, "under_calibration", **self.redrawing)
-        return interval(
-            redraws.mean_gap,
-            self.level,
-            value=self.ece,
-            view=self.sums,
-            method=METRICS["ece"].interval,
-            calibrated=calibrated.mean_gap,
-            bounds=METRICS["ece"].bounds,
-        )
+        sums = self.sums
+        return metric_interval("ece", sums, lambda s: s.mean_gap, self.level, self.redrawing)
 
     @property
     def bins_words(self) -> str:
@@ -296,7 +286,6 @@ class Reliability(Figure):
 
     def columns(self) -> Mapping[str, Any]:
         """One row per bin that has rows."""
-        band_low, band_high = ends_or_nan(self.band, self.bin)
         return {
             "bin": self.bin,
             "low": self.low,
@@ -306,10 +295,8 @@ class Reliability(Figure):
             "mean_score": self.mean_score,
             "observed": self.observed,
             "gap": self.gap,
-            "ci_low": self.interval[0],
-            "ci_high": self.interval[1],
-            "band_low": band_low,
-            "band_high": band_high,
+            **end_columns("ci", self.interval, self.bin),
+            **end_columns("band", self.band, self.bin),
         }
 
     def curves_frame(self) -> pd.DataFrame:
@@ -327,29 +314,27 @@ class Reliability(Figure):
     def plot(
         self,
         *,
-        theme: Theme = "light",
-        caption: bool | str = False,
         selected: int | tuple[int, int] | None = None,
-        width: int | None = None,
         marks: Marks = "points",
         beside: Sequence[ReliabilityOverlay] = (),
-    ) -> go.Figure:
+        **page: Unpack[Page],
+    ) -> Drawing:
         """Draw the figure.
+
+        If the width of the page is known, the height is chosen so that the square fills it. Without it the drawing adapts to any
+        width, with more space around the square.
 
         Parameters
         ----------
-        theme, caption
-            See `Figure.plot`.
         selected : int or (int, int), optional
             0-based index of a bin to highlight, or first and last index of a range of bins.
-        width : int, optional
-            Width available on the page, in pixels, if known: the height is then chosen so that the square fills
-            it. Without it the drawing adapts to any width, with more space around the square.
         marks : {"points", "bars"}
             Points with exact intervals, sized by their rows, with the gaps as lines on the band; or bars with hatched gaps, as
             in figure 1 of Guo et al. 2017. Bins of fewer than 20 rows are faint.
         beside : sequence of ReliabilityOverlay
             Further points, drawn as outlines: a subset of the rows, the rows before recalibration, or another state.
+        **page
+            See `Figure.plot`.
 
         Returns
         -------
@@ -362,41 +347,36 @@ class Reliability(Figure):
             If `marks` is unknown.
         """
         check_choice("marks", marks, get_args(Marks))
-        return self._plotly_figure(
-            theme, caption, width, marks=marks, selected=selected, beside=tuple(beside)
-        )
+        return drawn(Diagram(self, self.sheet(**page), marks, beside).picture(selected))
 
-    def plot_small(self, *, theme: Theme = "light", height: int = 330) -> go.Figure:
+    def plot_small(self, *, theme: Theme = "light", height: int = 330) -> Drawing:
         """Draw only the square, with a height in pixels, to be shown beside others on the same scale."""
-        return self._plotly_figure(theme, draw=self.draw_small, height=height)
+        return drawn(Diagram(self, self.sheet(theme=theme)).small(height))
 
     def caption(self) -> tuple[str, ...]:
         """Name; what is drawn; the ECE with its interval: one line each."""
-        reduction = with_short_class(self.reduction).label
-        details = facts(self.split, counted(self.n, "row"), reduction, self.bins_words)
+        head = self._head(self.bins_words)
         if self.n == 1:
-            return shorten(self.name, NAME_LENGTH), details, SINGLE_ROW
+            return *head, SINGLE_ROW
         decimals = decimals_for(self.ece, figures=3, least=3)
         error = f"ECE {decimal(self.ece, decimals)}"
         if self.ece_interval is not None:
             low, high = (decimal(v, decimals) for v in self.ece_interval)
             error += f" ({level_text(self.level)} CI {low} to {high})"
-        return shorten(self.name, NAME_LENGTH), details, error
+        return *head, error
 
     def describe(self) -> str:
         """Say in plain words what the diagram shows (alternative text)."""
         score, hit = score_and_hit(self.reduction)
-        reduction = with_short_class(self.reduction).label
-        head = f"Reliability diagram of {named(self.name, self.split)}: {reduction}, "
+        head = f"Reliability diagram of {self._scored}"
         if self.n == 1:
             outcome = "a hit" if self.overall_observed > 0 else "no hit"
-            return f"{head}1 row with a score of {decimal(self.overall_score)}, {outcome}. {SINGLE_ROW}"
+            return f"{head} with a score of {decimal(self.overall_score)}, {outcome}. {SINGLE_ROW}"
         mean, observed = two_shares(self.overall_score, self.overall_observed)
-        of_them = (
-            "all of them" if self.bin.size == self.sums.count.size else f"{self.bin.size:,} of them"
-        )
+        every = self.bin.size == self.sums.count.size
+        of_them = "all of them" if every else f"{self.bin.size:,} of them"
         parts = [
-            f"{head}{counted(self.n, 'row')} in {self.bins_words}, {of_them} with rows.",
+            f"{head} in {self.bins_words}, {of_them} with rows.",
             f"The {score} is {mean}, the {hit} {observed}; "
             f"the expected calibration error is {points(self.ece, points_decimals(self.ece))} points.",
             self._largest_gap(),
@@ -447,285 +427,3 @@ class Reliability(Figure):
         """Gap to expect in the worst bin (`calviz.sample.binning.expected_share`)."""
         at = self.worst
         return 0.0 if at is None else float(self.mean_score[at]) - expected_share(self.sums, at)[0]
-
-    def draw(
-        self,
-        sheet: Sheet,
-        *,
-        marks: Marks,
-        selected: int | tuple[int, int] | None,
-        beside: tuple[ReliabilityOverlay, ...] = (),
-    ) -> Picture:
-        """Draw a computed diagram."""
-        palette = sheet.palette
-        traces = Traces(self, palette, marks, beside)
-        drawing = _Surroundings(self, palette, traces, sheet.width)
-        lines = wrapped(sheet.caption)
-        caption_height = LINE * len(lines)
-        caption = caption_label(lines, palette, above=6, over=("x domain", "y domain"))
-        return {
-            "data": traces.all(),
-            "layout": layout(
-                palette,
-                height=caption_height
-                + (
-                    HEIGHT + LINE * len(beside)
-                    if sheet.width is None
-                    else drawing.height(sheet.width)
-                ),
-                margin={"l": _LEFT, "r": _RIGHT, "t": _TOP + caption_height, "b": _BOTTOM},
-                barmode="overlay",
-                bargap=0,
-                legend=legend(palette, y=-drawing.legend_distance()),
-                shapes=[drawing.frame(), *drawing.mean_lines(), *drawing.highlight(selected)],
-                annotations=[*caption, drawing.mean_labels(), drawing.tallest(), *drawing.worst()],
-                **drawing.axes(),
-            ),
-        }
-
-    def draw_small(self, sheet: Sheet, *, height: int) -> Picture:
-        """Draw only the square with points and gaps, for panels side by side."""
-        traces = Traces(self, sheet.palette)
-        return square(
-            [*traces.band(), diagonal(sheet.palette), *traces.stems(), *traces.points()],
-            sheet,
-            height,
-            plotly_text(score_and_hit(self.reduction)[0].capitalize(), 34),
-            "Observed",
-        )
-
-
-def _band(
-    sums: BinSums, filled: IntArray, level: float, redrawing: Redrawing
-) -> tuple[FloatArray, FloatArray]:
-    redraws = resampled(sums, "under_calibration", **redrawing)
-    low, high = np.quantile(redraws.accuracy[:, filled], [(1 - level) / 2, (1 + level) / 2], axis=0)
-    return low, high
-
-
-# ---- Drawing
-
-
-#: Height of the figure in pixels, without the caption, if its width is not known.
-HEIGHT = 640
-#: Maximum side of the square in pixels.
-SIDE = 420
-#: Margins left, right, above and below the plotting area, and width of a legend entry, in pixels.
-_LEFT, _RIGHT, _TOP, _BOTTOM = 62, 20, 20, 58
-_ENTRY = 172
-#: Distance of the legend from the histogram as a share of the plotting height, and at least, in pixels: below tick labels and title.
-_LEGEND, _TITLED = 0.12, 56
-#: Largest and smallest font size of the line above the histogram, and the mean width of its characters in em.
-_LARGEST, _SMALLEST, _CHARACTER = 12, 8, 0.53
-#: Heights of the histogram and of the strip with labels above it, as shares of the plotting height.
-_HISTOGRAM, _STRIP = 0.18, 0.065
-#: Width and height of the label of the worst bin with its distance from the corner, in pixels.
-_LABEL = 130, 48
-#: Maximum characters of a class name on an axis.
-_AXIS_NAME = 18
-
-
-@dataclass(frozen=True)
-class _Surroundings:
-    """Axes, lines, labels and legend."""
-
-    figure: Reliability
-    palette: Palette
-    traces: Traces
-    width: int | None
-
-    def height(self, width: int) -> int:
-        """Return the height, without the caption, at which the square fills the width, up to its maximum side."""
-        plotting = self._plotting_height(width)
-        entries = sum(
-            t.get("name") is not None and t.get("visible", True) and t.get("showlegend", True)
-            for t in self.traces.all()
-        )
-        lines = math.ceil(entries / max(1, (width - 2 * _RIGHT) // _ENTRY))
-        below = _BOTTOM + max(0.0, _TITLED - _LEGEND * plotting)
-        return round(_TOP + plotting + below + LINE * lines) + 14
-
-    def _plotting_height(self, width: int) -> float:
-        side = min(SIDE, max(width - _LEFT - _RIGHT, 100))
-        return side / (1 - _HISTOGRAM - _STRIP)
-
-    def legend_distance(self) -> float:
-        """Return the distance of the legend from the histogram, as a share of the plotting height."""
-        if self.width is None:
-            return _LEGEND
-        return max(_LEGEND, _TITLED / self._plotting_height(self.width))
-
-    def _means(self) -> list[tuple[float, str, str, str]]:
-        """Return mean score and share of hits of all rows: position, text, colour and dash of each."""
-        f, p = self.figure, self.palette
-        score, hit = (name.capitalize() for name in score_and_hit(f.reduction))
-        mean, observed = two_shares(f.overall_score, f.overall_observed)
-        return [
-            (f.overall_score, f"{score} {mean}", p.ink, "5px,3px"),
-            (f.overall_observed, f"{hit} {observed}", p.blue, "solid"),
-        ]
-
-    def mean_lines(self) -> Iterator[dict[str, Any]]:
-        """Draw both means as lines in the histogram."""
-        for x, _, colour, dash in reversed(self._means()):
-            top = 100 * float(self.figure.share.max())
-            yield vertical_shape(colour, x=x, width=2, dash=dash, xref="x", yref="y2", y1=top)
-
-    def mean_labels(self) -> dict[str, Any]:
-        """Explain both lines in a line of text above the histogram, where nothing overlaps it."""
-        means = self._means()
-        parts = [
-            f'<span style="color:{colour}"><b>{"—" if dash == "solid" else "- -"}</b></span> {text}'
-            for _, text, colour, dash in means
-        ]
-        characters = sum(len(text) + 4 for _, text, *_ in means)
-        return label(
-            "&nbsp;&nbsp;&nbsp;".join(parts),
-            self.palette,
-            xref="x domain",
-            yref="y2 domain",
-            x=0.5,
-            y=1,
-            yshift=2,
-            xanchor="center",
-            yanchor="bottom",
-            font={"size": self._size_for(characters), "color": self.palette.ink},
-        )
-
-    def _size_for(self, characters: int) -> int:
-        """Font size at which a centred line stays inside the drawing."""
-        if self.width is None:
-            return _LARGEST
-        room = min(SIDE, self.width - _LEFT - _RIGHT) + 2 * _RIGHT
-        return max(_SMALLEST, min(_LARGEST, int(room / (_CHARACTER * characters))))
-
-    def tallest(self) -> dict[str, Any]:
-        """Label the tallest bar with its number of rows, which gives the scale of all bars."""
-        f = self.figure
-        most = int(np.argmax(f.count))
-        left, right = float(self.traces.left[most]), float(self.traces.right[most])
-        middle = (left + right) / 2
-        x, anchor = (middle, "center")
-        if middle > 0.85 or middle < 0.15:
-            x, anchor = (right, "right") if middle > 0.5 else (left, "left")
-        return label(
-            counted(int(f.count[most]), "row"),
-            self.palette,
-            xref="x",
-            yref="y2",
-            x=x,
-            y=100 * float(f.share[most]),
-            xanchor=anchor,
-            yanchor="bottom",
-            font={"size": 11, "color": self.palette.muted},
-        )
-
-    def worst(self) -> Iterator[dict[str, Any]]:
-        """Label the bin that is furthest off beyond noise, in the corner that the points leave free."""
-        f, p = self.figure, self.palette
-        at = f.worst
-        if at is None or self.traces.marks == "bars":
-            return
-        gap, score = float(f.gap[at]), float(f.mean_score[at])
-        below, above = (0.98, 0.03, ("right", "bottom")), (0.02, 0.97, ("left", "top"))
-        corners = [above, below] if gap < 0 else [below, above]
-        # Where both have as many, that on the side of the points of this bin, whose line is then short.
-        x, y, anchor = min(corners, key=lambda corner: self._covered(corner[0] < 0.5))
-        yield label(
-            f"<b>{expected_gap(f.worst_gap).replace(' too', '</b> too')}<br>"
-            f"{counted(int(f.count[at]), 'row')}",
-            p,
-            xref="x",
-            yref="y",
-            x=score,
-            y=(score + float(f.observed[at])) / 2,
-            axref="x",
-            ayref="y",
-            ax=x,
-            ay=y,
-            xanchor=anchor[0],
-            yanchor=anchor[1],
-            align=anchor[0],
-            bgcolor=p.glaze(p.paper, 0.8),
-        ) | {
-            "showarrow": True,
-            "arrowhead": 0,
-            "arrowwidth": 1,
-            "arrowcolor": p.muted,
-        }
-
-    def _covered(self, left: bool) -> int:
-        """Number of bins whose point, interval or gap the label would cover in the upper left, or else the lower right, corner."""
-        f = self.figure
-        side = SIDE if self.width is None else min(SIDE, max(self.width - _LEFT - _RIGHT, 100))
-        across, up = _LABEL[0] / side, _LABEL[1] / side
-        drawn = np.stack([f.mean_score, f.observed, *f.interval])
-        if left:
-            hidden = (f.mean_score < across) & (np.nanmax(drawn, axis=0) > 1 - up)
-        else:
-            hidden = (f.mean_score > 1 - across) & (np.nanmin(drawn, axis=0) < up)
-        return int(np.count_nonzero(hidden))
-
-    def frame(self) -> dict[str, Any]:
-        """Draw a frame around the square, whose x axis is drawn below the histogram."""
-        attributes = {"xref": "x domain", "yref": "y domain", "layer": "below"}
-        return frame(self.palette.neutral, width=1, x0=0, x1=1, y0=0, y1=1, **attributes)
-
-    def highlight(self, selected: int | tuple[int, int] | None) -> Iterator[dict[str, Any]]:
-        """Draw frames around the selected bins, over the full height of both panels."""
-        edges = self.figure.sums.edges
-        if selected is None:
-            return
-        first, last = selected if isinstance(selected, tuple) else (selected, selected)
-        if not 0 <= first <= last < edges.size - 1:
-            return
-        p = self.palette
-        for domain in ("y domain", "y2 domain"):
-            yield frame(
-                p.ink,
-                layer="above",
-                xref="x",
-                yref=domain,
-                x0=max(0.0, float(edges[first])),
-                x1=min(1.0, float(edges[last + 1])),
-                y0=0,
-                y1=1,
-                fillcolor=p.glaze(p.ink, 0.05),
-            )
-
-    def axes(self) -> dict[str, Any]:
-        """Return one x axis for both panels, and the y axes; the square stays square at any page width."""
-        p, reduction = self.palette, with_short_class(self.figure.reduction, _AXIS_NAME)
-        unit: dict[str, Any] = {
-            # Room for the points on the edges.
-            "range": [-EDGE, 1 + EDGE],
-            "tickmode": "linear",
-            "tick0": 0,
-            "dtick": 0.2,
-            "tickformat": ".1f",
-        }
-        return {
-            "xaxis": axis(
-                p, plotly_text(reduction.score_label), **unit, constrain="domain", anchor="y2"
-            ),
-            "yaxis": axis(
-                p,
-                plotly_text(reduction.hit_label),
-                **unit,
-                scaleanchor="x",
-                scaleratio=1,
-                constrain="domain",
-                # Vertical space that the square does not need, as on a narrow page, is split evenly above and below.
-                constraintoward="middle",
-                domain=[_HISTOGRAM + _STRIP, 1],
-            ),
-            "yaxis2": axis(
-                p,
-                "Rows",
-                domain=[0, _HISTOGRAM],
-                anchor="x",
-                range=[0, self.traces.histogram_top],
-                ticksuffix=" %",
-                nticks=4,
-            ),
-        }

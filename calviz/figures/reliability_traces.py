@@ -1,18 +1,20 @@
-"""The traces of a reliability diagram: bars, gaps, band, points, curves and histogram."""
+"""The drawing of a reliability diagram: bars, gaps, band, points, curves and histogram, and what surrounds them."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import math
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from calviz.core.blocks import BoolArray, FloatArray
+from calviz.core.blocks import FloatArray
 from calviz.core.words import (
     counted,
     decimal,
+    expected_gap,
     gap_decimals,
     level_text,
     percent,
@@ -22,37 +24,101 @@ from calviz.core.words import (
     score_and_hit,
     too_high,
     two_shares,
+    with_short_class,
 )
-from calviz.figures.marks import UNFADED, Trace, hatched, line, markers, outline, whiskers
-from calviz.figures.style import Palette
+from calviz.figures.marks import (
+    EDGE,
+    LINE,
+    UNFADED,
+    Picture,
+    Sheet,
+    Trace,
+    caption_label,
+    diagonal,
+    frame,
+    hatched,
+    label,
+    legend,
+    line,
+    markers,
+    outline,
+    square,
+    square_axes,
+    vertical_shape,
+    whiskers,
+    wrapped,
+)
+from calviz.figures.style import layout
 from calviz.sample.binning import FEW_ROWS
 
 if TYPE_CHECKING:
-    from calviz.figures.marks import ReliabilityOverlay
-    from calviz.figures.reliability import Marks, Reliability
+    from calviz.figures.reliability import Marks, Reliability, ReliabilityOverlay
 
 
 #: With more bins than this, outlines and large points would overlap too much.
 _MANY_BINS = 30
+#: Height of the figure in pixels, without the caption, if its width is not known.
+HEIGHT = 640
+#: Maximum side of the square in pixels.
+SIDE = 420
+#: Margins left, right, above and below the plotting area, and width of a legend entry, in pixels.
+_LEFT, _RIGHT, _TOP, _BOTTOM = 62, 20, 20, 58
+_ENTRY = 172
+#: Distance of the legend from the histogram as a share of the plotting height, and at least, in pixels: below tick labels and title.
+_LEGEND, _TITLED = 0.12, 56
+#: Largest and smallest font size of the line above the histogram, and the mean width of its characters in em.
+_LARGEST, _SMALLEST, _CHARACTER = 12, 8, 0.53
+#: Heights of the histogram and of the strip with labels above it, as shares of the plotting height.
+_HISTOGRAM, _STRIP = 0.18, 0.065
+#: Width and height of the label of the worst bin with its distance from the corner, in pixels.
+_LABEL = 130, 48
+#: Maximum characters of a class name on an axis.
+_AXIS_NAME = 18
 _UNSEEN: Trace = {"color": "rgba(0, 0, 0, 0)", "line": {"width": 0}}
 
 
 @dataclass(frozen=True)
-class Traces:
-    """The traces of a computed diagram, as plain dicts for plotly."""
+class Diagram:
+    """The drawing of a computed diagram, as plain dicts for plotly."""
 
     figure: Reliability
-    palette: Palette
+    sheet: Sheet
     marks: Marks = "points"
-    beside: tuple[ReliabilityOverlay, ...] = ()
+    beside: Sequence[ReliabilityOverlay] = ()
+
+    def picture(self, selected: int | tuple[int, int] | None) -> Picture:
+        """Lay out the square over the histogram."""
+        p, lines = self.sheet.palette, wrapped(self.sheet.caption)
+        room = LINE * len(lines)
+        above = caption_label(lines, p, above=6, over=("x domain", "y domain"))
+        return {
+            "data": self._traces(),
+            "layout": layout(
+                p,
+                height=room + self._height,
+                margin={"l": _LEFT, "r": _RIGHT, "t": _TOP + room, "b": _BOTTOM},
+                barmode="overlay",
+                bargap=0,
+                legend=legend(p, y=-self._legend_distance),
+                shapes=[self._frame(), *self._mean_lines(), *self._highlight(selected)],
+                annotations=[*above, self._mean_labels(), self._tallest(), *self._worst()],
+                **self._axes(),
+            ),
+        }
+
+    def small(self, height: int) -> Picture:
+        """Lay out only the square, for panels side by side."""
+        score = plotly_text(score_and_hit(self.figure.reduction)[0].capitalize(), 34)
+        marks = [*self._band(), diagonal(self.sheet.palette), *self._stems(), *self._points()]
+        return square(marks, self.sheet, height, score, "Observed")
 
     @cached_property
-    def left(self) -> FloatArray:
+    def _left(self) -> FloatArray:
         """Left ends of the bins, clipped to the axis, shape (M,)."""
         return np.clip(self.figure.low, 0, 1)
 
     @cached_property
-    def right(self) -> FloatArray:
+    def _right(self) -> FloatArray:
         """Right ends of the bins, clipped to the axis, shape (M,)."""
         return np.clip(self.figure.high, 0, 1)
 
@@ -60,139 +126,103 @@ class Traces:
     def _dense(self) -> bool:
         return self.figure.sums.edges.size - 1 > _MANY_BINS
 
-    def all(self) -> list[Trace]:
+    def _traces(self) -> list[Trace]:
         """Return all traces in drawing order."""
         if self.marks == "bars":
-            back = [*self.bars(), *self.band(), self.diagonal()]
+            back = [*self._gap_bars(), *self._band(), self._diagonal()]
         else:
-            back = [self._click(), *self.band(), self.diagonal(), *self.stems()]
+            # Invisible bars over the full height, so that bins can be clicked anywhere.
+            unseen = self._bars(0, np.ones(self.figure.bin.shape))
+            back = [unseen, *self._band(), self._diagonal(), *self._stems()]
         return [
             *back,
-            *curve_traces(self.figure, self.palette),
-            *self.points(),
+            *self._curves(),
+            *self._points(),
             *(self._outlines(other) for other in self.beside),
-            *self.histogram(),
+            *self._histogram(),
         ]
 
-    def _bars(
-        self, which: BoolArray, base: FloatArray, height: FloatArray, **attributes: Any
-    ) -> Trace:
-        """Draw bars over the chosen bins; each carries the index of its bin as ``customdata``."""
+    def _bars(self, base: FloatArray | float, height: FloatArray, **attributes: Any) -> Trace:
+        """Draw a bar over each bin, which carries the index of its bin as ``customdata``; invisible without a `marker`."""
         return {
             "type": "bar",
-            "x": ((self.left + self.right) / 2)[which],
-            "width": (self.right - self.left)[which],
-            "base": base[which],
-            "y": height[which],
-            "customdata": self.figure.bin[which],
+            "x": (self._left + self._right) / 2,
+            "width": self._right - self._left,
+            "base": np.zeros(height.shape) + base,
+            "y": height,
+            "customdata": self.figure.bin,
+            "marker": _UNSEEN,
+            "hoverinfo": "text",
+            "hovertext": self._hover,
+            "showlegend": False,
             **UNFADED,
             **attributes,
         }
 
-    def bars(self) -> Iterator[Trace]:
-        """Yield bars of the observed frequency, the gap to the mean score, and the clickable space above."""
-        f, p = self.figure, self.palette
-        everywhere = np.ones(f.bin.shape, dtype=np.bool_)
-        nothing = np.zeros(f.bin.shape)
-        hit = score_and_hit(f.reduction)[1].capitalize()
-        yield self._bars(
-            everywhere,
-            nothing,
-            f.observed,
-            name=f"{hit} per bin",
-            marker=self._fill(p.blue, 0.28),
-            hoverinfo="text",
-            hovertext=self._hover,
-            legendrank=1,
-        )
+    def _gap_bars(self) -> Iterator[Trace]:
+        """Yield bars of the observed frequency, the clickable space above, and the gap to the mean score."""
+        f, p = self.figure, self.sheet.palette
+        name = f"{score_and_hit(f.reduction)[1].capitalize()} per bin"
+        look: Trace = {"name": name, "legendrank": 1, "showlegend": None}
+        yield self._bars(0, f.observed, marker=self._fill(p.blue, 0.28), **look)
         # The space above makes short bars as easy to hit as tall ones; its label appears at the observed frequency.
-        yield self._bars(
-            everywhere,
-            nothing + 1,
-            f.observed - 1,
-            marker=_UNSEEN,
-            hoverinfo="text",
-            hovertext=self._hover,
-            showlegend=False,
-        )
+        yield self._bars(1, f.observed - 1)
         high, low = too_high(f.reduction)
-        above, below = f.gap > 0, f.gap < 0
         for which, base, name, colour, shape, rank in (
-            (above, f.observed, high, p.vermillion, "/", 3),
-            (below, f.mean_score, low, p.purple, "\\", 4),
+            (f.gap > 0, f.observed, high, p.vermillion, "/", 3),
+            (f.gap < 0, f.mean_score, low, p.purple, "\\", 4),
         ):
-            yield self._bars(
-                which,
-                base,
-                np.abs(f.gap),
-                name=f"{name} (gap)",
-                marker=self._hatch(colour, shape),
-                hoverinfo="skip",
-                legendrank=rank,
-                visible=bool(which.any()),
-            )
+            pattern = hatched(colour, p, shape=shape, tint=0.16, solidity=0.28)
+            bars = self._bars(base, np.abs(f.gap))
+            yield {k: v[which] if isinstance(v, np.ndarray) else v for k, v in bars.items()} | {
+                "name": f"{name} (gap)",
+                "marker": {"color": colour, "line": self._edge(colour), "pattern": pattern},
+                "hoverinfo": "skip",
+                "hovertext": None,
+                "showlegend": None,
+                "legendrank": rank,
+                "visible": bool(which.any()),
+            }
+
+    def _edge(self, colour: str) -> Trace:
+        return {"color": colour, "width": 0 if self._dense else 1}
 
     def _fill(self, colour: str, share: float) -> Trace:
-        width = 0 if self._dense else 1
-        return {
-            "color": self.palette.tint(colour, share + 0.2 * self._dense),
-            "line": {"color": colour, "width": width},
-        }
+        tint = self.sheet.palette.tint(colour, share + 0.2 * self._dense)
+        return {"color": tint, "line": self._edge(colour)}
 
-    def _hatch(self, colour: str, shape: str) -> Trace:
-        return {
-            "color": colour,
-            "line": {"color": colour, "width": 0 if self._dense else 1},
-            "pattern": hatched(colour, self.palette, shape=shape, tint=0.16, solidity=0.28),
-        }
-
-    def _click(self) -> Trace:
-        """Draw invisible bars over the full height, so that bins can be clicked anywhere."""
-        everywhere = np.ones(self.figure.bin.shape, dtype=np.bool_)
-        nothing = np.zeros(self.figure.bin.shape)
-        return self._bars(
-            everywhere,
-            nothing,
-            nothing + 1,
-            marker=_UNSEEN,
-            hoverinfo="text",
-            hovertext=self._hover,
-            showlegend=False,
-        )
-
-    def stems(self) -> Iterator[Trace]:
+    def _stems(self) -> Iterator[Trace]:
         """Yield the gaps as vertical lines from the observed frequency to the diagonal, at the mean score."""
-        f, p = self.figure, self.palette
+        f, p = self.figure, self.sheet.palette
         high, low = too_high(f.reduction)
         kinds = (
             (f.gap > 0, high, p.vermillion, "solid", 3),
             (f.gap < 0, low, p.purple, "3px,2px", 4),
         )
-        few = f.count < FEW_ROWS
+        few, no_line = f.count < FEW_ROWS, np.full(f.bin.shape, np.nan)
+        x = np.stack([f.mean_score, f.mean_score, no_line], axis=1)
+        y = np.stack([f.observed, f.mean_score, no_line], axis=1)
         for side, name, colour, dash, rank in kinds:
             for which, solidity in ((side & ~few, 0.75), (side & few, 0.3)):
-                x, start, stop = f.mean_score[which], f.observed[which], f.mean_score[which]
-                gap = np.full(x.shape, np.nan)
                 yield line(
-                    np.stack([x, x, gap], axis=1).ravel(),
-                    np.stack([start, stop, gap], axis=1).ravel(),
+                    x[which].ravel(),
+                    y[which].ravel(),
                     p.tint(colour, solidity),
                     width=1.5 if self._dense else 3.5,
                     dash=dash,
                     name=f"{name} (gap)",
-                    hoverinfo="skip",
                     legendrank=rank,
                     visible=bool(which.any()),
                     showlegend=solidity > 0.5 or not (side & ~few).any(),
                 )
 
-    def band(self) -> Iterator[Trace]:
+    def _band(self) -> Iterator[Trace]:
         """Yield the consistency band behind everything: one box per bin, with edges at both ends for bars."""
-        f, p = self.figure, self.palette
+        f, p = self.figure, self.sheet.palette
         if f.band is None:
             return
         low, high = f.band
-        left, right, gap = self.left, self.right, np.full(f.bin.shape, np.nan)
+        left, right, gap = self._left, self._right, np.full(f.bin.shape, np.nan)
         same: Trace = {"type": "scatter", "mode": "lines", "hoverinfo": "skip"}
         yield {
             **same,
@@ -211,73 +241,64 @@ class Traces:
                 **same,
                 "x": np.stack([left, right, gap, left, right, gap], axis=1).ravel(),
                 "y": np.stack([low, low, gap, high, high, gap], axis=1).ravel(),
-                "line": {"width": 0 if self._dense else 1, "color": p.muted},
+                "line": self._edge(p.muted),
                 "showlegend": False,
             }
 
-    def diagonal(self) -> Trace:
+    def _diagonal(self) -> Trace:
         """Draw the diagonal of perfect calibration."""
         return {
             "type": "scatter",
             "mode": "lines",
             "x": [0, 1],
             "y": [0, 1],
-            "line": {"color": self.palette.ink, "width": 1.5, "dash": "dash"},
+            "line": {"color": self.sheet.palette.ink, "width": 1.5, "dash": "dash"},
             "name": "Perfect calibration",
             "hoverinfo": "skip",
             "legendrank": 6,
         }
 
-    def points(self) -> Iterator[Trace]:
+    def _points(self) -> Iterator[Trace]:
         """Yield the observed frequencies at the mean scores, with exact intervals; bins of few rows are faint."""
-        few = self.figure.count < FEW_ROWS
-        words = f"{score_and_hit(self.figure.reduction)[1].capitalize()}, {self._level} interval"
-        if self.marks == "bars":
+        f, p, bars = self.figure, self.sheet.palette, self.marks == "bars"
+        words = f"{score_and_hit(f.reduction)[1].capitalize()}, {self._level} interval"
+        if bars:
             words = f"Exact {self._level} interval"
-        for which, name, solid in (
-            (~few, words, True),
-            (few, f"Fewer than {FEW_ROWS} rows", False),
-        ):
-            if which.any():
-                yield self._points(which, name if solid or not few.all() else words, solid=solid)
-
-    def _points(self, which: BoolArray, name: str, *, solid: bool) -> Trace:
-        f, p = self.figure, self.palette
-        low, high = (end[which] for end in f.interval)
-        observed = f.observed[which]
-        colour = p.ink if self.marks == "bars" else p.blue
-        if not solid:
-            colour = p.tint(colour, 0.6)
+        few = f.count < FEW_ROWS
         thickness, width = (1, 0) if self._dense else (1.5, 3)
-        return markers(
-            f.mean_score[which],
-            observed,
-            colour,
-            size=self._sizes[which],
-            edge=p.paper,
-            edge_width=0 if self._dense else 1,
-            customdata=f.bin[which],
-            error_y=whiskers(
-                high - observed,
-                observed - low,
-                p.glaze(colour, 0.6) if self._dense else colour,
-                thickness=thickness,
-                width=width,
-            ),
-            **UNFADED,
-            cliponaxis=False,
-            name=name,
-            hoverinfo="text",
-            hovertext=[text for text, w in zip(self._hover, which, strict=True) if w],
-            legendrank=1 if self.marks == "points" else 2,
-        )
+        for which, solid in ((~few, True), (few, False)):
+            if not which.any():
+                continue
+            (low, high), observed = (end[which] for end in f.interval), f.observed[which]
+            colour = p.ink if bars else p.blue
+            colour = colour if solid else p.tint(colour, 0.6)
+            whisker = p.glaze(colour, 0.6) if self._dense else colour
+            ends = high - observed, observed - low
+            yield markers(
+                f.mean_score[which],
+                observed,
+                colour,
+                size=self._sizes[which],
+                edge=p.paper,
+                edge_width=0 if self._dense else 1,
+                customdata=f.bin[which],
+                error_y=whiskers(*ends, whisker, thickness=thickness, width=width),
+                **UNFADED,
+                cliponaxis=False,
+                name=words if solid or few.all() else f"Fewer than {FEW_ROWS} rows",
+                hover=[text for text, w in zip(self._hover, which, strict=True) if w],
+                legendrank=2 if bars else 1,
+            )
 
     def _outlines(self, other: ReliabilityOverlay) -> Trace:
         """Draw further points as outlines joined by a thin line, so that they also differ without colour."""
-        p = self.palette
-        symbol, dash, colour = outline(other.role, p)
+        symbol, dash, colour = outline(other.role, self.sheet.palette)
         hit = score_and_hit(self.figure.reduction)[1].capitalize()
         name = plotly_text(other.name, 28)
+        texts = [
+            f"<b>{name}</b><br>{counted(int(n), 'row')}<br>mean score {decimal(float(x))}<br>{hit} {decimal(float(y))}"
+            for n, x, y in zip(other.count, other.mean_score, other.observed, strict=True)
+        ]
         return markers(
             other.mean_score,
             other.observed,
@@ -287,13 +308,11 @@ class Traces:
             name=name,
             **UNFADED,
             cliponaxis=False,
-            hoverinfo="text",
-            hovertext=[
-                f"<b>{name}</b><br>{counted(int(n), 'row')}<br>mean score {decimal(float(x))}<br>{hit} {decimal(float(y))}"
-                for n, x, y in zip(other.count, other.mean_score, other.observed, strict=True)
-            ],
+            hover=texts,
             legendrank=10,
-        ) | {"mode": "lines+markers", "line": {"width": 1, "dash": dash, "color": colour}}
+            mode="lines+markers",
+            line={"width": 1, "dash": dash, "color": colour},
+        )
 
     @cached_property
     def _sizes(self) -> FloatArray:
@@ -303,26 +322,40 @@ class Traces:
         least, all_rows = (4, 14) if self._dense else (6, 22)
         return np.asarray(np.maximum(least, all_rows * np.sqrt(self.figure.share)))
 
-    def histogram(self) -> Iterator[Trace]:
+    def _histogram(self) -> Iterator[Trace]:
         """Yield bars of the share of rows per bin, and the clickable space above."""
-        everywhere = np.ones(self.figure.bin.shape, dtype=np.bool_)
-        base = np.zeros(self.figure.bin.shape)
-        same: Trace = {
-            "yaxis": "y2",
-            "hoverinfo": "text",
-            "hovertext": self._hover,
-            "showlegend": False,
-        }
-        share = 100 * self.figure.share
-        bars = self._fill(self.palette.neutral, 0.45)
-        yield self._bars(everywhere, base, share, marker=bars, **same)
-        top = self.histogram_top
-        yield self._bars(everywhere, base + top, share - top, marker=_UNSEEN, **same)
+        share, top = 100 * self.figure.share, self._histogram_top
+        fill = self._fill(self.sheet.palette.neutral, 0.45)
+        yield self._bars(0, share, marker=fill, yaxis="y2")
+        yield self._bars(top, share - top, yaxis="y2")
 
     @property
-    def histogram_top(self) -> float:
+    def _histogram_top(self) -> float:
         """Upper end of the histogram in percent, with room for a label above the tallest bar."""
         return 132 * float(self.figure.share.max())
+
+    def _curves(self) -> Iterator[Trace]:
+        """Yield the bin-free curves, which differ in dash and name as well as in colour."""
+        palette = self.sheet.palette
+        looks = {
+            "kernel": ("Kernel-smoothed", palette.green, "solid"),
+            "isotonic": ("Isotonic (CORP)", palette.ink, "3px,2px"),
+        }
+        for rank, (kind, curve) in enumerate(self.figure.curves.items(), start=7):
+            name, colour, dash = looks[kind]
+            look: Trace = {"dash": dash, "name": name, "legendrank": rank}
+            few, y = curve.rows < FEW_ROWS, curve.probability
+            if float(np.ptp(curve.score)) == 0:
+                # If all scores are equal, the curve is drawn as a marker, because a line without length is invisible.
+                mark: Trace = {"mode": "markers", "marker": {"size": 9, "symbol": "x"}}
+                yield line(curve.score, y, colour, width=3, **look, **mark)
+                continue
+            if few.any() and not few.all():
+                # Stretches with few rows fluctuate strongly, so they are drawn faint.
+                faint = palette.tint(colour, 0.45)
+                yield line(curve.score, y, faint, width=1.5, **look, showlegend=False)
+                y = np.where(few, np.nan, y)
+            yield line(curve.score, y, colour, width=3, **look)
 
     @property
     def _level(self) -> str:
@@ -334,7 +367,6 @@ class Traces:
         score, hit = (name.capitalize() for name in score_and_hit(f.reduction))
         high, low = (name.lower() for name in too_high(f.reduction))
         bins = f.sums.edges.size - 1
-        band = f.band or (f.observed, f.observed)
         texts = []
         for m, index in enumerate(f.bin):
             start, stop = range_ends(float(f.low[m]), float(f.high[m]))
@@ -350,36 +382,195 @@ class Traces:
                 + (f", {high if gap > 0 else low}" if gap else ""),
             ]
             if f.band is not None:
-                lines.append(f"If calibrated: {_range(band, m)}")
+                lines.append(f"If calibrated: {_range(f.band, m)}")
             texts.append("<br>".join(lines))
         return texts
+
+    # ---- Surroundings
+
+    @property
+    def _side(self) -> int:
+        """Side of the square, in pixels."""
+        if self.sheet.width is None:
+            return SIDE
+        return min(SIDE, max(self.sheet.width - _LEFT - _RIGHT, 100))
+
+    @property
+    def _plotting(self) -> float:
+        """Height of square, histogram and what is between them, in pixels."""
+        return self._side / (1 - _HISTOGRAM - _STRIP)
+
+    @property
+    def _height(self) -> int:
+        """Height without the caption: if the width is known, that at which the square fills it, up to its maximum side."""
+        if self.sheet.width is None:
+            return HEIGHT + LINE * len(self.beside)
+        entries = sum(
+            t.get("name") is not None
+            and t.get("visible", True)
+            and t.get("showlegend") is not False
+            for t in self._traces()
+        )
+        lines = math.ceil(entries / max(1, (self.sheet.width - 2 * _RIGHT) // _ENTRY))
+        below = _BOTTOM + max(0.0, _TITLED - _LEGEND * self._plotting)
+        return round(_TOP + self._plotting + below + LINE * lines) + 14
+
+    @property
+    def _legend_distance(self) -> float:
+        """Distance of the legend from the histogram, as a share of the plotting height."""
+        if self.sheet.width is None:
+            return _LEGEND
+        return max(_LEGEND, _TITLED / self._plotting)
+
+    def _means(self) -> list[tuple[float, str, str, str]]:
+        """Return mean score and share of hits of all rows: position, text, colour and dash of each."""
+        f, p = self.figure, self.sheet.palette
+        score, hit = (name.capitalize() for name in score_and_hit(f.reduction))
+        mean, observed = two_shares(f.overall_score, f.overall_observed)
+        return [
+            (f.overall_score, f"{score} {mean}", p.ink, "5px,3px"),
+            (f.overall_observed, f"{hit} {observed}", p.blue, "solid"),
+        ]
+
+    def _mean_lines(self) -> Iterator[dict[str, Any]]:
+        """Draw both means as lines in the histogram."""
+        for x, _, colour, dash in reversed(self._means()):
+            top = 100 * float(self.figure.share.max())
+            yield vertical_shape(colour, x=x, width=2, dash=dash, xref="x", yref="y2", y1=top)
+
+    def _mean_labels(self) -> dict[str, Any]:
+        """Explain both lines in a line of text above the histogram, where nothing overlaps it."""
+        means = self._means()
+        parts = [
+            f'<span style="color:{colour}"><b>{"—" if dash == "solid" else "- -"}</b></span> {text}'
+            for _, text, colour, dash in means
+        ]
+        size = _LARGEST
+        if self.sheet.width is not None:
+            # A centred line stays inside the drawing.
+            room = min(SIDE, self.sheet.width - _LEFT - _RIGHT) + 2 * _RIGHT
+            characters = sum(len(text) + 4 for _, text, *_ in means)
+            size = max(_SMALLEST, min(_LARGEST, int(room / (_CHARACTER * characters))))
+        place: Trace = {"xref": "x domain", "yref": "y2 domain", "x": 0.5, "y": 1, "yshift": 2}
+        return label(
+            "&nbsp;&nbsp;&nbsp;".join(parts),
+            self.sheet.palette,
+            **place,
+            xanchor="center",
+            yanchor="bottom",
+            font={"size": size, "color": self.sheet.palette.ink},
+        )
+
+    def _tallest(self) -> dict[str, Any]:
+        """Label the tallest bar with its number of rows, which gives the scale of all bars."""
+        f = self.figure
+        most = int(np.argmax(f.count))
+        left, right = float(self._left[most]), float(self._right[most])
+        middle = (left + right) / 2
+        x, anchor = (middle, "center")
+        if middle > 0.85 or middle < 0.15:
+            x, anchor = (right, "right") if middle > 0.5 else (left, "left")
+        return label(
+            counted(int(f.count[most]), "row"),
+            self.sheet.palette,
+            xref="x",
+            yref="y2",
+            x=x,
+            y=100 * float(f.share[most]),
+            xanchor=anchor,
+            yanchor="bottom",
+            font={"size": 11, "color": self.sheet.palette.muted},
+        )
+
+    def _worst(self) -> Iterator[dict[str, Any]]:
+        """Label the bin that is furthest off beyond noise, in the corner that the points leave free."""
+        f, p = self.figure, self.sheet.palette
+        at = f.worst
+        if at is None or self.marks == "bars":
+            return
+        gap, score = float(f.gap[at]), float(f.mean_score[at])
+        below, above = (0.98, 0.03, ("right", "bottom")), (0.02, 0.97, ("left", "top"))
+        corners = [above, below] if gap < 0 else [below, above]
+        # Where both have as many, that on the side of the points of this bin, whose line is then short.
+        x, y, anchor = min(corners, key=lambda corner: self._covered(corner[0] < 0.5))
+        yield label(
+            f"<b>{expected_gap(f.worst_gap).replace(' too', '</b> too')}<br>"
+            f"{counted(int(f.count[at]), 'row')}",
+            p,
+            xref="x",
+            yref="y",
+            x=score,
+            y=(score + float(f.observed[at])) / 2,
+            axref="x",
+            ayref="y",
+            ax=x,
+            ay=y,
+            xanchor=anchor[0],
+            yanchor=anchor[1],
+            align=anchor[0],
+            bgcolor=p.glaze(p.paper, 0.8),
+        ) | {
+            "showarrow": True,
+            "arrowhead": 0,
+            "arrowwidth": 1,
+            "arrowcolor": p.muted,
+        }
+
+    def _covered(self, left: bool) -> int:
+        """Number of bins whose point, interval or gap the label would cover in the upper left, or else the lower right, corner."""
+        f = self.figure
+        across, up = _LABEL[0] / self._side, _LABEL[1] / self._side
+        drawn = np.stack([f.mean_score, f.observed, *f.interval])
+        if left:
+            hidden = (f.mean_score < across) & (np.nanmax(drawn, axis=0) > 1 - up)
+        else:
+            hidden = (f.mean_score > 1 - across) & (np.nanmin(drawn, axis=0) < up)
+        return int(np.count_nonzero(hidden))
+
+    def _frame(self) -> dict[str, Any]:
+        """Draw a frame around the square, whose x axis is drawn below the histogram."""
+        attributes = {"xref": "x domain", "yref": "y domain", "layer": "below"}
+        return frame(self.sheet.palette.neutral, width=1, x0=0, x1=1, y0=0, y1=1, **attributes)
+
+    def _highlight(self, selected: int | tuple[int, int] | None) -> Iterator[dict[str, Any]]:
+        """Draw frames around the selected bins, over the full height of both panels."""
+        edges = self.figure.sums.edges
+        if selected is None:
+            return
+        first, last = selected if isinstance(selected, tuple) else (selected, selected)
+        if not 0 <= first <= last < edges.size - 1:
+            return
+        p = self.sheet.palette
+        for domain in ("y domain", "y2 domain"):
+            yield frame(
+                p.ink,
+                layer="above",
+                xref="x",
+                yref=domain,
+                x0=max(0.0, float(edges[first])),
+                x1=min(1.0, float(edges[last + 1])),
+                y0=0,
+                y1=1,
+                fillcolor=p.glaze(p.ink, 0.05),
+            )
+
+    def _axes(self) -> dict[str, Any]:
+        """Return one x axis for both panels, and the y axes; the square stays square at any page width."""
+        reduction = with_short_class(self.figure.reduction, _AXIS_NAME)
+        titles = (plotly_text(text) for text in (reduction.score_label, reduction.hit_label))
+        # Room for the points on the edges.
+        unit: Trace = {"range": [-EDGE, 1 + EDGE], "tick0": 0, "dtick": 0.2, "tickformat": ".1f"}
+        axes = square_axes(self.sheet, *titles, **unit)
+        axes["xaxis"] |= {"anchor": "y2"}
+        # Vertical space that the square does not need, as on a narrow page, is split evenly above and below.
+        axes["yaxis"] |= {"constraintoward": "middle", "domain": [_HISTOGRAM + _STRIP, 1]}
+        place: Trace = {
+            "domain": [0, _HISTOGRAM],
+            "anchor": "x",
+            "range": [0, self._histogram_top],
+        }
+        return axes | {"yaxis2": self.sheet.axis("Rows", **place, ticksuffix=" %", nticks=4)}
 
 
 def _range(pair: tuple[FloatArray, FloatArray], m: int) -> str:
     return f"{points(float(pair[0][m]))} to {percent(float(pair[1][m]))}"
-
-
-def curve_traces(figure: Reliability, palette: Palette) -> Iterator[Trace]:
-    """Yield the bin-free curves, which differ in dash and name as well as in colour."""
-    looks = {
-        "kernel": ("Kernel-smoothed", palette.green, "solid"),
-        "isotonic": ("Isotonic (CORP)", palette.ink, "3px,2px"),
-    }
-    for rank, (kind, curve) in enumerate(figure.curves.items(), start=7):
-        name, colour, dash = looks[kind]
-        # If all scores are equal, the curve is drawn as a marker, because a line without length is invisible.
-        point = float(np.ptp(curve.score)) == 0
-        attributes: Trace = {"dash": dash, "name": name, "hoverinfo": "skip", "legendrank": rank}
-        few = curve.rows < FEW_ROWS
-        if few.any() and not few.all() and not point:
-            # Stretches with few rows fluctuate strongly, so they are drawn faint.
-            faint = palette.tint(colour, 0.45)
-            yield line(
-                curve.score, curve.probability, faint, width=1.5, **attributes, showlegend=False
-            )
-            solid = np.where(few, np.nan, curve.probability)
-        else:
-            solid = curve.probability
-        yield line(curve.score, solid, colour, width=3, **attributes) | (
-            {"mode": "markers", "marker": {"size": 9, "symbol": "x"}} if point else {}
-        )

@@ -4,68 +4,64 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Literal, Self, get_args
+from dataclasses import dataclass, replace
+from typing import Any, Literal, Self, TypeVar, Unpack, get_args
 
 import numpy as np
 
-from calviz.core.blocks import FloatArray
+from calviz.core.blocks import FloatArray, for_row_blocks
 from calviz.core.claims import claim
-from calviz.core.entry_specs import METRICS, Theme, figure
+from calviz.core.entry_specs import figure, reweighted_by
 from calviz.core.errors import OptionError, check_choice, check_level
-from calviz.core.events import BinaryEvents, CellEvents
+from calviz.core.events import BinaryEvents
 from calviz.core.p_values import clopper_pearson
-from calviz.core.predictions import Dataset
 from calviz.core.words import (
     capitalised,
-    counted,
     decimal,
     decimals_for,
     level_text,
     percent,
     plotly_text,
-    shorten,
     two_shares,
 )
-from calviz.figures.curve_estimates import (
-    RankedBy,
-    area_under_risk,
-    errors_along,
-    ranking_steps,
-    ranking_values,
-)
-from calviz.figures.figure import NAME_LENGTH, Figure, ends_or_nan, facts, named
+from calviz.figures.figure import Data, SampleFigure, end_columns, metric_interval, pointwise
 from calviz.figures.marks import (
+    DASHES,
     UNFADED,
-    Picture,
+    UNSEEN,
+    Drawing,
+    Page,
     Sheet,
     Trace,
     area,
+    bootstrap_band,
+    drawn,
     label,
     line,
     markers,
     packed,
     vertical_mark,
 )
-from calviz.figures.style import DASHES, Palette, axis
-from calviz.sample.cutoff_and_grades import CONFIDENCE, lowest_safe_step
 from calviz.sample.error_bars import (
-    RESAMPLES,
     Interval,
     Redrawing,
     drawn_by,
     interval,
     resampled,
-    widened,
 )
-from calviz.sample.sample import Sample, event_sums, top_label_sums
-from calviz.sample.step_views import coverage_at, ranked
-from calviz.sample.steps import Steps
+from calviz.sample.safe_thresholds import CONFIDENCE, RiskTests, lowest_scores
+from calviz.sample.sample import Sample, event_sums, full_predictions, top_label_sums
+from calviz.sample.step_views import (
+    coverage_at,
+    ranked,
+    redrawn_steps,
+    reweighted_steps,
+    top_label_steps,
+)
+from calviz.sample.steps import Steps, make_steps
 
-if TYPE_CHECKING:
-    import plotly.graph_objects as go
-
-
+RankedBy = Literal["confidence", "entropy", "margin"]
+R = TypeVar("R", float, FloatArray)
 XAxis = Literal["coverage", "referred"]
 YAxis = Literal["accuracy", "risk"]
 
@@ -132,16 +128,14 @@ class ReferralChoice:
     "its bootstrap band and the curve of a perfect ranking.",
     reference="Geifman & El-Yaniv 2017; Ao et al. 2023, section 5.4",
 )
-@dataclass(frozen=True, eq=False)
-class RiskCoverage(Figure):
+@dataclass(frozen=True, eq=False, kw_only=True)
+class RiskCoverage(SampleFigure):
     """A risk-coverage curve, computed; `plot` draws it.
 
     Attributes
     ----------
-    name : str
-        Name of the predictions.
-    split : str or None
-        The split shown, or None for all rows.
+    name, split, n
+        See `SampleFigure`.
     ranking : {"confidence", "entropy", "margin"}
         Quantity by which predictions are ranked.
     n_classes : int
@@ -162,7 +156,7 @@ class RiskCoverage(Figure):
         Interval of the accuracy of all predictions: that of the metric, so that all pages agree.
     redrawing : Redrawing
         Seed and number of the resamples.
-    mean_confidence : float or None
+    mean_confidence : float
         Mean of the largest probability; the accuracy is written with the decimals that it has in sentences that name both.
     lowest : ndarray, shape (G,), or None
         Smallest confidence of the rows of each step, for a profile, whose steps are cells.
@@ -172,8 +166,6 @@ class RiskCoverage(Figure):
     Geifman & El-Yaniv 2017; Ao et al. 2023, section 5.4 and figure 2 (by entropy, "referred to experts").
     """
 
-    name: str
-    split: str | None
     ranking: RankedBy
     n_classes: int
     level: float
@@ -182,15 +174,15 @@ class RiskCoverage(Figure):
     risk: FloatArray
     band: tuple[FloatArray, FloatArray] | None
     perfect: FloatArray
-    accuracy_interval: Interval | None = None
-    redrawing: Redrawing = field(default_factory=lambda: Redrawing(seed=0, resamples=RESAMPLES))
-    mean_confidence: float | None = None
-    lowest: FloatArray | None = None
+    accuracy_interval: Interval | None
+    redrawing: Redrawing
+    mean_confidence: float
+    lowest: FloatArray | None
 
     @classmethod
     def compute(
         cls,
-        data: Dataset | Sample,
+        data: Data,
         *,
         ranking: RankedBy = "confidence",
         level: float = 0.95,
@@ -234,19 +226,17 @@ class RiskCoverage(Figure):
         limits = None
         if band and n > 1:
             redraws = resampled(view, "bootstrap", **sample.redrawing)
-            risks = errors_along(redraws, kept) / kept
-            low, high = np.quantile(risks, [(1 - level) / 2, (1 + level) / 2], axis=0)
-            middle = risks.mean(axis=0)
-            limits = widened(low, high, level, view, centre=middle, bounds=(0, 1))
-        whole, sums = _accuracy_interval(sample, level), sample.view(top_label_sums)
+            limits = pointwise(errors_along(redraws, kept) / kept, level, view, bounds=(0, 1))
+        sums = sample.view(top_label_sums)
+        whole = metric_interval(
+            "accuracy", sums, lambda s: s.hit_sum.sum(axis=-1) / s.n, level, sample.redrawing
+        )
         if limits is not None and whole is not None:
             limits[0][-1], limits[1][-1] = 1 - whole.high, 1 - whole.low
         return cls(
-            name=sample.data.name,
-            split=sample.split,
+            **cls._fields(sample, level=level),
             ranking=ranking,
             n_classes=sample.data.n_classes,
-            level=level,
             steps=view,
             coverage=kept / n,
             risk=errors / kept,
@@ -255,13 +245,8 @@ class RiskCoverage(Figure):
             accuracy_interval=whole,
             redrawing=sample.redrawing,
             mean_confidence=float(sums.score_sum[0] / sums.n),
-            lowest=_lowest_scores(sample.top_scored, view),
+            lowest=lowest_scores(sample.top_scored, view),
         )
-
-    @property
-    def n(self) -> int:
-        """Number of rows."""
-        return round(float(self.steps.n))
 
     @property
     def accuracy(self) -> float:
@@ -273,8 +258,8 @@ class RiskCoverage(Figure):
         """Area under the risk-coverage curve."""
         return area_under_risk(self.steps)
 
-    def threshold_of(self, rank: float) -> float:
-        """Convert a ranking value of `steps` to a threshold in its usual unit (entropy in nats)."""
+    def threshold_of(self, rank: R) -> R:
+        """Convert ranking values of `steps` to thresholds in their usual unit (entropy in nats)."""
         if self.ranking == "entropy":
             return (1 - rank) * math.log(max(self.n_classes, 2))
         return rank
@@ -296,10 +281,9 @@ class RiskCoverage(Figure):
 
     def at_threshold(self, threshold: float) -> ReferralChoice:
         """Keep the predictions whose confidence or margin is at least, or whose entropy is at most, a threshold."""
-        value = self.steps.score
+        value = self.threshold_of(self.steps.score)
         if self.ranking == "entropy":
-            kept_steps = self.threshold_of(1) + (1 - value) * math.log(max(self.n_classes, 2))
-            inside = kept_steps <= threshold + 1e-12
+            inside = value <= threshold + 1e-12
         else:
             inside = value >= threshold - 1e-12
         kept = float(self.steps.count[inside].sum())
@@ -315,7 +299,7 @@ class RiskCoverage(Figure):
     ) -> ReferralChoice:
         """Keep as many predictions as possible with an error rate that is at most `risk` on new rows, with confidence.
 
-        Nothing is kept if that cannot be shown of any threshold (`calviz.sample.cutoff_and_grades.lowest_safe_step`).
+        Nothing is kept if that cannot be shown of any threshold (`calviz.sample.safe_thresholds`).
 
         Parameters
         ----------
@@ -332,10 +316,12 @@ class RiskCoverage(Figure):
         check_level(confidence)
         drawing = drawn_by(self.steps)
         value = None if drawing is None else ranking_values(drawing.sample, self.ranking)
-        step, more = lowest_safe_step(self.steps, risk=risk, confidence=confidence, value=value)
+        tests = RiskTests.of(self.steps, value=value)
+        safe = tests.safe(risk, confidence)
         observed = self._observed_at(risk) if others else ""
         sure = f"with {level_text(confidence)} confidence"
-        if step is None:
+        if not safe.size:
+            more = tests.rows_missing(risk, confidence)
             none = replace(self._nothing(""), more_rows=more)
             needed = (
                 f"{capitalised(none.more_words)} more rows like these would be needed."
@@ -347,7 +333,10 @@ class RiskCoverage(Figure):
                 f"expert. {needed}{observed}"
             )
             return replace(none, sentence=words)
-        limit = self._lowest_of(step)
+        # The rows of a profile's cell have scores below that of the step.
+        step = int(safe[0])
+        lowest = self.steps.scores_at(safe[:1]) if self.lowest is None else self.lowest[safe[:1]]
+        limit = self.threshold_of(float(lowest[0]))
         choice = self._choice(float(ranked(self.steps).rows[self.steps.size - 1 - step]), limit)
         kept = "all" if choice.kept == self.n else f"{percent(choice.coverage)}"
         words = (
@@ -356,23 +345,13 @@ class RiskCoverage(Figure):
         )
         return replace(choice, sentence=words)
 
-    def _lowest_of(self, step: int) -> float:
-        """The threshold that keeps the rows from a step on; those of a profile's cell have scores below that of the step."""
-        lowest = (
-            self.steps.scores_at(np.array([step])) if self.lowest is None else self.lowest[[step]]
-        )
-        return self.threshold_of(float(lowest[0]))
-
     def _observed_at(self, risk: float) -> str:
         """What could be kept by the error rate of these rows, in a sentence with a leading space; empty for a single row."""
         if self.n == 1:
             return ""
         share = percent(float(coverage_at(self.steps, risk)))
         interval = self.coverage_interval(risk)
-        ends = ""
-        if interval is not None:
-            low, high = (percent(end) for end in interval)
-            ends = f" ({level_text(self.level)} CI {low} to {high})"
+        ends = "" if interval is None else f" ({self._ci(interval)})"
         return f" By the errors of these rows alone, {share}{ends} could be kept at {percent(risk)} errors."
 
     def coverage_interval(self, risk: float) -> Interval | None:
@@ -404,31 +383,24 @@ class RiskCoverage(Figure):
         lowest = self.steps.scores_at(lowest)
         limit = self.threshold_of(float(lowest[0]))
         # For weighted or clustered rows, scale counts to the effective sample size.
-        drawing = drawn_by(self.steps)
-        effective_share = (
-            1.0 if drawing is None else float(drawing.sample.view(event_sums).effective[0]) / n
-        )
-        low, high = clopper_pearson(
-            (kept - errors) * effective_share, kept * effective_share, level=self.level
-        )
+        drawing, share = drawn_by(self.steps), 1.0
+        if drawing is not None:
+            share = float(drawing.sample.view(event_sums).effective[0]) / n
+        low, high = clopper_pearson((kept - errors) * share, kept * share, level=self.level)
         interval = Interval(float(low), float(high))
         accuracy, referred = 1 - errors / kept, self.n - rows
         if whole and self.accuracy_interval is not None:
             interval = self.accuracy_interval
         shown = limit if threshold is None else threshold
-        sentence = (
-            f"Keeping the {percent(kept / n)} {self._most} predictions ({self._condition(shown)}"
-            f"{', rows tied there split by chance' if tied else ''}) the accuracy is {percent(accuracy)} "
-            f"({level_text(self.level)} CI {percent(interval.low)} to {percent(interval.high)}); "
-            f"{_go_words(referred)} to an expert."
-        )
         if whole:
-            all_kept = "the one prediction" if rows == 1 else f"all {rows:,} predictions"
-            sentence = (
-                f"Keeping {all_kept} the accuracy is {percent(accuracy)} "
-                f"({level_text(self.level)} CI {percent(interval.low)} to {percent(interval.high)}); "
-                "no row goes to an expert."
-            )
+            which = "the one prediction" if rows == 1 else f"all {rows:,} predictions"
+        else:
+            by_chance = ", rows tied there split by chance" if tied else ""
+            which = f"the {percent(kept / n)} {self._most} predictions ({self._condition(shown)}{by_chance})"
+        sentence = (
+            f"Keeping {which} the accuracy is {percent(accuracy)} ({self._ci(interval)}); "
+            f"{'no row goes' if whole else _go_words(referred)} to an expert."
+        )
         return ReferralChoice(
             coverage=kept / n,
             kept=rows,
@@ -439,6 +411,10 @@ class RiskCoverage(Figure):
             interval=interval,
             sentence=sentence,
         )
+
+    def _ci(self, interval: Interval) -> str:
+        low, high = (percent(end) for end in interval)
+        return f"{level_text(self.level)} CI {low} to {high}"
 
     def _nothing(self, sentence: str) -> ReferralChoice:
         nan = math.nan
@@ -460,34 +436,46 @@ class RiskCoverage(Figure):
 
     def columns(self) -> Mapping[str, Any]:
         """One row per coverage."""
-        low, high = ends_or_nan(self.band, self.risk)
         return {
             "coverage": self.coverage,
             "referred": 1 - self.coverage,
             "risk": self.risk,
             "accuracy": 1 - self.risk,
-            "risk_low": low,
-            "risk_high": high,
+            **end_columns("risk", self.band, self.risk),
             "perfect_risk": self.perfect,
         }
+
+    def caption(self) -> tuple[str, ...]:
+        """Name; rows and ranking; accuracy of all rows and area under the curve: one line each."""
+        numbers = f"Accuracy {percent(self.accuracy)} · AURC {decimal(self.aurc, 4)}"
+        return *self._head(f"ranked by {self.ranking}"), numbers
+
+    def describe(self) -> str:
+        """Say in plain words what the curve shows."""
+        _, accuracy = two_shares(self.mean_confidence, self.accuracy)
+        parts = [
+            f"Risk-coverage curve of {self._subject}, ranked by {self.ranking}. "
+            f"All predictions: accuracy {accuracy}."
+        ]
+        if self.n > 1:
+            parts.append(self.at_coverage(0.8).sentence)
+            best = 1 - float(np.interp(0.8, self.coverage, self.perfect))
+            parts.append(f"A perfect ranking would reach {percent(best)} there.")
+        return " ".join(parts)
 
     def plot(
         self,
         *,
-        theme: Theme = "light",
-        caption: bool | str = False,
-        width: int | None = None,
         x: XAxis = "coverage",
         y: YAxis = "accuracy",
         at: float | None = None,
         others: Sequence[RiskCoverage] = (),
-    ) -> go.Figure:
+        **page: Unpack[Page],
+    ) -> Drawing:
         """Draw the figure.
 
         Parameters
         ----------
-        theme, caption, width
-            See `Figure.plot`.
         x : {"coverage", "referred"}
             Share of the predictions kept, or referred to experts.
         y : {"accuracy", "risk"}
@@ -496,77 +484,30 @@ class RiskCoverage(Figure):
             A coverage to mark.
         others : sequence of RiskCoverage
             Further curves (other rankings, other models, after recalibration); with at most two, their bands are drawn too.
+        **page
+            See `Figure.plot`.
         """
         check_choice("x", x, get_args(XAxis))
         check_choice("y", y, get_args(YAxis))
-        return self._plotly_figure(theme, caption, width, x=x, y=y, at=at, others=tuple(others))
-
-    def caption(self) -> tuple[str, ...]:
-        """Name; rows and ranking; accuracy of all rows and area under the curve: one line each."""
-        details = facts(self.split, counted(self.n, "row"), f"ranked by {self.ranking}")
-        numbers = f"Accuracy {percent(self.accuracy)} · AURC {decimal(self.aurc, 4)}"
-        return shorten(self.name, NAME_LENGTH), details, numbers
-
-    def describe(self) -> str:
-        """Say in plain words what the curve shows."""
-        mean = self.accuracy if self.mean_confidence is None else self.mean_confidence
-        _, accuracy = two_shares(mean, self.accuracy)
-        parts = [
-            f"Risk-coverage curve of {named(self.name, self.split)}, {counted(self.n, 'row')}, ranked by "
-            f"{self.ranking}. All predictions: accuracy {accuracy}."
-        ]
-        if self.n > 1:
-            parts.append(self.at_coverage(0.8).sentence)
-            best = 1 - float(np.interp(0.8, self.coverage, self.perfect))
-            parts.append(f"A perfect ranking would reach {percent(best)} there.")
-        return " ".join(parts)
-
-    def draw(
-        self,
-        sheet: Sheet,
-        *,
-        x: XAxis,
-        y: YAxis,
-        at: float | None,
-        others: tuple[RiskCoverage, ...],
-    ) -> Picture:
-        """Draw a computed risk-coverage curve."""
-        drawing = _RiskCoverageCurves(self, sheet.palette, x, y, others)
-        traces = [*drawing.traces(), *drawing.mark(at)]
-        return sheet.picture(
-            traces,
+        sheet = self.sheet(**page)
+        drawing = _RiskCoverageCurves(self, sheet, x, y, others)
+        picture = sheet.picture(
+            [*drawing.traces(), *drawing.mark(at)],
             inner=_SMALL if sheet.narrow else _TALL,
             margins=_MARGINS,
             annotations=drawing.mark_label(at),
-            **drawing.axes(),
+            xaxis=sheet.axis(_ACROSS[x], range=[0, 100], ticksuffix=" %", nticks=6),
+            # A few errors make long labels, such as "99.5 %", which the margin only holds in narrow fonts.
+            yaxis=sheet.axis(
+                _UP[y], range=list(drawing.range), ticksuffix=" %", nticks=7, automargin="left"
+            ),
         )
-
-
-def _lowest_scores(events: BinaryEvents, view: Steps) -> FloatArray | None:
-    """Smallest score of each step of a profile, shape (G,)."""
-    if not isinstance(events, CellEvents):
-        return None
-    lowest = np.ones(view.size)
-    at = np.searchsorted(view.score, events.score - 1e-12)
-    np.minimum.at(lowest, np.minimum(at, view.size - 1), events.low)
-    return lowest
+        return drawn(picture)
 
 
 def _go_words(referred: int) -> str:
     """How many rows "go"; with few rows, a coverage below 1 may refer a part of the last one."""
     return {0: "no whole row goes", 1: "1 row goes"}.get(referred, f"{referred:,} rows go")
-
-
-def _accuracy_interval(sample: Sample, level: float) -> Interval | None:
-    """Interval of the accuracy, the same as in `calviz.evaluate`."""
-    if sample.data.n == 1:
-        return None
-    m, sums = METRICS["accuracy"], sample.view(top_label_sums)
-    redraws = resampled(sums, "bootstrap", **sample.redrawing)
-    values, value = (s.hit_sum.sum(axis=-1) / s.n for s in (redraws, sums))
-    return interval(
-        values, level, view=sums, value=float(value), method=m.interval, bounds=m.bounds
-    )
 
 
 # ---- Drawing
@@ -577,6 +518,12 @@ _MARGINS = (64, 28, 14, 54)
 _TALL, _SMALL = 380, 300
 #: Diameter, in pixels, of the area around a point of the curve that reacts to the pointer.
 _NEAR = 14
+#: Titles of the axes.
+_ACROSS = {
+    "coverage": "Coverage: share of predictions kept",
+    "referred": "Proportion referred to experts",
+}
+_UP = {"accuracy": "Accuracy of the kept", "risk": "Risk: error rate of the kept"}
 
 
 @dataclass(frozen=True)
@@ -584,10 +531,10 @@ class _RiskCoverageCurves:
     """Band, curves and reference lines, in the requested coordinates."""
 
     figure: RiskCoverage
-    palette: Palette
+    sheet: Sheet
     x: XAxis
     y: YAxis
-    others: tuple[RiskCoverage, ...]
+    others: Sequence[RiskCoverage]
 
     def _across(self, coverage: FloatArray) -> FloatArray:
         return 100 * (1 - coverage if self.x == "referred" else coverage)
@@ -595,52 +542,34 @@ class _RiskCoverageCurves:
     def _up(self, risk: FloatArray) -> FloatArray:
         return 100 * (1 - risk if self.y == "accuracy" else risk)
 
+    def _ends(
+        self, band: tuple[FloatArray, FloatArray] | None
+    ) -> list[tuple[FloatArray, FloatArray]]:
+        return [] if band is None else [(self._up(band[0]), self._up(band[1]))]
+
     def traces(self) -> Iterator[Trace]:
         """Yield the traces from back to front."""
-        f, p = self.figure, self.palette
-        if f.band is not None:
-            x = self._across(f.coverage)
-            low, high = (self._up(end) for end in f.band)
-            name = f"{level_text(f.level)} bootstrap range"
-            yield area(x, low, high, p.glaze(p.blue, 0.2), name=name, legendrank=20)
-        yield from self._curve(
-            f.coverage,
-            f.perfect,
-            p.green,
-            "Perfect ranking",
-            width=1.5,
-            dash="3px,3px",
-            legendrank=30,
-        )
-        ends = f.risk[[-1, -1]]
-        yield line(
-            self._across(np.array([0.0, 1.0])),
-            self._up(ends),
-            p.muted,
-            name="No ranking (all rows)",
-            width=1.5,
-            dash="dash",
-            legendrank=40,
-            hovertemplate=_hover("No ranking (all rows)"),
-        )
-        colours = (p.vermillion, p.purple, p.ink)
+        f, p = self.figure, self.sheet.palette
+        x = self._across(f.coverage)
+        for ends in self._ends(f.band):
+            yield bootstrap_band(x, ends, f.level, p)
+        thin: Trace = {"width": 1.5, "dash": "3px,3px", "legendrank": 30}
+        yield from self._curve(f.coverage, f.perfect, p.green, "Perfect ranking", **thin)
+        name = "No ranking (all rows)"
+        thin |= {"dash": "dash", "legendrank": 40, "name": name, "hover": _hover(name)}
+        whole = self._across(np.array([0.0, 1.0])), self._up(f.risk[[-1, -1]])
+        yield line(*whole, p.muted, **thin)
         for i, other in enumerate(self.others):
-            if other.band is not None and len(self.others) <= 2:
-                low, high = (self._up(end) for end in other.band)
-                fill = p.glaze(colours[i % 3], 0.12)
-                yield area(self._across(other.coverage), low, high, fill, showlegend=False)
-            yield from self._curve(
-                other.coverage,
-                other.risk,
-                colours[i % 3],
-                self._name(other),
-                # A repeated colour gets another dash.
-                dash=DASHES[1 + (i + i // 3) % 3],
-                legendrank=2 + i,
-            )
-        yield from self._curve(
-            f.coverage, f.risk, p.blue, self._name(f), click=True, width=2.5, legendrank=1
-        )
+            colour = (p.vermillion, p.purple, p.ink)[i % 3]
+            if len(self.others) <= 2:
+                for ends in self._ends(other.band):
+                    fill = p.glaze(colour, 0.12)
+                    yield area(self._across(other.coverage), *ends, fill, showlegend=False)
+            # A repeated colour gets another dash.
+            look: Trace = {"dash": DASHES[1 + (i + i // 3) % 3], "legendrank": 2 + i}
+            yield from self._curve(other.coverage, other.risk, colour, self._name(other), **look)
+        look = {"width": 2.5, "legendrank": 1}
+        yield from self._curve(f.coverage, f.risk, p.blue, self._name(f), click=True, **look)
 
     def _curve(
         self,
@@ -656,18 +585,10 @@ class _RiskCoverageCurves:
 
         A line does not report where it was clicked, so it takes no hover that would compete with the markers.
         """
-        trace = line(
-            self._across(coverage),
-            self._up(risk),
-            colour,
-            name=name,
-            hoverinfo="skip",
-            **attributes,
-        )
+        trace = line(self._across(coverage), self._up(risk), colour, name=name, **attributes)
         # A single row is a point.
         yield trace | {"mode": "markers"} if coverage.size == 1 else trace
         percent = np.unique(np.clip(np.round(100 * coverage), 1, 100).astype(int))
-        clicked: dict[str, Any] = {"customdata": percent} if click else {}
         yield markers(
             packed(self._across(percent / 100)),
             packed(self._up(np.interp(percent / 100, coverage, risk))),
@@ -675,11 +596,10 @@ class _RiskCoverageCurves:
             # Of overlapping points, plotly picks the largest.
             size=_NEAR if click else _NEAR / 2,
             opacity=0,
-            selected={"marker": {"opacity": 0}},
-            unselected={"marker": {"opacity": 0}},
-            hovertemplate=_hover(name),
+            **UNSEEN,
+            hover=_hover(name),
             showlegend=False,
-            **clicked,
+            customdata=percent if click else None,
         )
 
     def _name(self, curve: RiskCoverage) -> str:
@@ -691,8 +611,7 @@ class _RiskCoverageCurves:
         return name if len({c.ranking for c in every}) == 1 else f"{name}, {by}"
 
     def _marked(self, at: float) -> tuple[float, float]:
-        f = self.figure
-        risk = np.interp(at, f.coverage, f.risk)
+        risk = np.interp(at, self.figure.coverage, self.figure.risk)
         return float(self._across(np.array(at))), float(self._up(np.asarray(risk)))
 
     def mark(self, at: float | None) -> Iterator[Trace]:
@@ -700,28 +619,26 @@ class _RiskCoverageCurves:
         if at is None:
             return
         x, y = self._marked(at)
-        p = self.palette
-        yield vertical_mark(x, *self._range(), p.ink)
-        yield markers(
-            [x],
-            [y],
-            p.ink,
-            size=11,
-            edge=p.paper,
+        p = self.sheet.palette
+        yield vertical_mark(x, *self.range, p.ink)
+        look: Trace = {
+            "size": 11,
+            "edge": p.paper,
             **UNFADED,
-            hoverinfo="skip",
-            showlegend=False,
-            cliponaxis=False,
-        )
+            "showlegend": False,
+            "cliponaxis": False,
+        }
+        yield markers([x], [y], p.ink, **look)
 
-    def mark_label(self, at: float | None) -> Iterator[dict[str, Any]]:
+    def mark_label(self, at: float | None) -> Iterator[Trace]:
         """Label the marked point with the share kept and its accuracy or risk."""
         if at is None:
             return
         x, y = self._marked(at)
+        p = self.sheet.palette
         # Place the label where the curve never is: below an accuracy curve, above a risk curve, ...
         upper = self.y == "risk"
-        low, high = self._range()
+        low, high = self.range
         # ... unless the axis is too close for two lines of text.
         if not 0.15 < (y - low) / (high - low) < 0.85:
             upper = y < (low + high) / 2
@@ -729,50 +646,142 @@ class _RiskCoverageCurves:
         yield label(
             f"<b>{percent(y / 100)}</b> {'right' if self.y == 'accuracy' else 'wrong'}<br>"
             f"{percent(at)} kept",
-            self.palette,
+            p,
             x=x,
             y=y,
             xshift=10 if right else -10,
             yshift=12 if upper else -12,
             xanchor="left" if right else "right",
             yanchor="bottom" if upper else "top",
-            bgcolor=self.palette.glaze(self.palette.paper, 0.8),
+            bgcolor=p.glaze(p.paper, 0.8),
         )
 
-    def _range(self) -> tuple[float, float]:
-        """Return the range of the vertical axis, fitted to the curves, because differences of a few points matter."""
-        curves = [self.figure.risk, *(o.risk for o in self.others)]
+    @property
+    def range(self) -> tuple[float, float]:
+        """The range of the vertical axis, fitted to the curves, because differences of a few points matter."""
+        band = self.figure.band or ()
+        curves = [self.figure.risk, *(o.risk for o in self.others), *band[1:]]
         # Ignore the first few rows, whose risk fluctuates between 0 and 1.
-        worst = max(float(c[c.size // 20 :].max()) for c in curves)
-        if self.figure.band is not None:
-            end = self.figure.band[1]
-            worst = max(worst, float(end[end.size // 20 :].max()))
-        worst = 100 * max(worst, 0.02)
+        worst = 100 * max(0.02, *(float(c[c.size // 20 :].max()) for c in curves))
         room = min(1.12 * worst, 102.0)
         top = 0.04 * room
         return (100 - room, 100 + top) if self.y == "accuracy" else (-top, room)
 
-    def axes(self) -> dict[str, Any]:
-        """Return both axes, in percent."""
-        p = self.palette
-        across = {
-            "coverage": "Coverage: share of predictions kept",
-            "referred": "Proportion referred to experts",
-        }
-        up = {"accuracy": "Accuracy of the kept", "risk": "Risk: error rate of the kept"}
-        return {
-            "xaxis": axis(p, across[self.x], range=[0, 100], ticksuffix=" %", nticks=6),
-            # A few errors make long labels, such as "99.5 %", which the margin only holds in narrow fonts.
-            "yaxis": axis(
-                p,
-                up[self.y],
-                range=list(self._range()),
-                ticksuffix=" %",
-                nticks=7,
-                automargin="left",
-            ),
-        }
-
 
 def _hover(name: str) -> str:
     return f"%{{y:.2f}} % at %{{x:.1f}} %<extra>{name}</extra>"
+
+
+# ---- Rankings
+
+
+#: Size of a block of rows in bytes, small enough that a copy also fits into the cache.
+_BLOCK_BYTES = 1 << 18
+
+
+def negative_entropy(probs: FloatArray) -> FloatArray:
+    """``sum_k p_k ln p_k`` of each row of `probs` (n, K), in nats, shape (n,); 0 if one class has probability 1."""
+    out = np.empty(probs.shape[0])
+    tiny = np.finfo(probs.dtype).tiny
+
+    def work(rows: slice) -> None:
+        block = np.maximum(probs[rows], tiny)
+        out[rows] = np.einsum("ij,ij->i", block, np.log(block))
+
+    for_row_blocks(probs, work, block_bytes=_BLOCK_BYTES)
+    return np.minimum(out, 0)
+
+
+def margin(probs: FloatArray) -> FloatArray:
+    """Largest minus second largest probability of each row of `probs` (n, K), shape (n,)."""
+    out = np.empty(probs.shape[0])
+
+    def work(rows: slice) -> None:
+        top = np.partition(probs[rows], probs.shape[1] - 2, axis=1)[:, -2:]
+        np.subtract(top[:, 1], top[:, 0], out=out[rows])
+
+    for_row_blocks(probs, work, block_bytes=_BLOCK_BYTES)
+    return out
+
+
+@reweighted_by(
+    lambda sample, view: reweighted_steps(_ranked_events(sample, view), view),
+    redrawn=lambda sample, view: redrawn_steps(_ranked_events(sample, view), view),
+    weighted=True,
+    grouped=True,
+)
+def ranking_steps(sample: Sample, *, by: RankedBy = "confidence") -> Steps:
+    """Rows and right predictions per distinct value of a ranking, ascending; of the top label, whatever the reduction.
+
+    The values lie in [0, 1], with the most certain predictions highest: confidence, margin, or ``1 - entropy / ln K``.
+
+    Raises
+    ------
+    NotAvailable
+        For confidence-only data with another ranking than the confidence.
+    """
+    if by == "confidence":
+        # The same cached view, so that it is resampled only once.
+        return sample.view(top_label_steps)
+    value = ranking_values(sample, by)
+    events = BinaryEvents(value, sample.top_scored.hit)
+    view = make_steps(events, sample.weights)
+    view.__dict__["_events"] = events
+    return view
+
+
+def ranking_values(sample: Sample, by: RankedBy) -> FloatArray:
+    """Values by which the rows are ranked, shape (n,), with the most certain predictions highest.
+
+    Raises
+    ------
+    NotAvailable
+        For confidence-only data with another ranking than the confidence.
+    OptionError
+        If the ranking is unknown.
+    """
+    check_choice("ranking", by, get_args(RankedBy))
+    if by == "confidence":
+        return sample.top_scored.score
+    data = full_predictions(sample)
+    if by == "entropy":
+        return np.asarray(
+            np.maximum(1 + negative_entropy(data.probs) / math.log(data.n_classes), 0)
+        )
+    return np.asarray(np.maximum(margin(data.probs), 0))
+
+
+def _ranked_events(sample: Sample, view: Steps) -> BinaryEvents:
+    events: BinaryEvents = view.__dict__.get("_events", sample.top_scored)
+    return events
+
+
+def errors_along(view: Steps, kept: FloatArray) -> FloatArray:
+    """Expected number of errors among the rows ranked highest, for each of C counts, shape (..., C).
+
+    Within a group of ties, rows are kept at random, so the expectation is linear.
+
+    Parameters
+    ----------
+    view : Steps
+    kept : ndarray, shape (C,)
+        Numbers of rows, from 0 to n.
+    """
+    ranking = ranked(view)
+    rows = np.atleast_2d(ranking.rows)
+    errors = np.atleast_2d(ranking.errors)
+    out = np.empty((rows.shape[0], kept.size))
+    for curve, upto, wrong in zip(out, rows, errors, strict=True):
+        curve[:] = np.interp(kept, upto, wrong)
+        # Interpolate between 0 rows and the first step without copying all steps to prepend a 0.
+        first = kept < upto[0]
+        curve[first] = kept[first] * (wrong[0] / max(upto[0], 1e-300))
+    return out.reshape(*view.count.shape[:-1], kept.size)
+
+
+def area_under_risk(view: Steps) -> float:
+    """Area under the risk-coverage curve (AURC): linear between steps, constant before the first one."""
+    ranking = ranked(view)
+    risk = ranking.errors / ranking.rows
+    heights = np.append(risk[0], (risk[1:] + risk[:-1]) / 2)
+    return float(heights @ np.diff(ranking.rows, prepend=0.0) / ranking.n)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self, Unpack
 
 from calviz.core.blocks import FloatArray
 from calviz.core.claims import claim
-from calviz.core.entry_specs import Theme, takes_weights
+from calviz.core.entry_specs import takes_weights
 from calviz.core.errors import NotAvailable, OptionError
 from calviz.core.events import Reduction
 from calviz.core.predictions import Dataset
@@ -25,25 +25,22 @@ from calviz.core.words import (
 from calviz.figures.figure import NAME_LENGTH, Figure, facts
 from calviz.figures.marks import (
     UNFADED,
+    Drawing,
     Overlay,
-    Picture,
+    Page,
     Sheet,
     Trace,
+    drawn,
     label,
     markers,
-    outline,
+    name_room,
     vertical_shape,
     whiskers,
 )
 from calviz.figures.risk_coverage import ReferralChoice, RiskCoverage
-from calviz.figures.style import Palette, axis, name_room, row_axis
-from calviz.sample.cutoff_and_grades import CONFIDENCE
+from calviz.sample.safe_thresholds import CONFIDENCE
 from calviz.sample.sample import Sample
 from calviz.sample.slices import USUAL_RATE, Slice, Slices, no_group_column, slices
-
-if TYPE_CHECKING:
-    import plotly.graph_objects as go
-
 
 #: Maximum number of slices drawn.
 MOST = 20
@@ -77,25 +74,6 @@ class SliceGaps(Figure):
         if most < 1:
             raise OptionError(f"'most' must be 1 or more, got {most}.")
         return cls(result, result.slices[:most])
-
-    def plot(
-        self,
-        *,
-        theme: Theme = "light",
-        caption: bool | str = False,
-        width: int | None = None,
-        beside: Sequence[Overlay[FloatArray]] = (),
-    ) -> go.Figure:
-        """Draw the figure.
-
-        Parameters
-        ----------
-        theme, caption, width
-            See `Figure.plot`.
-        beside : sequence of Overlay
-            Gaps of the same slices in another state: one per drawn slice, nan where there is none.
-        """
-        return self._plotly_figure(theme, caption, width, beside=tuple(beside))
 
     def columns(self) -> Mapping[str, Any]:
         """One row per slice."""
@@ -148,30 +126,43 @@ class SliceGaps(Figure):
         """Say in plain words what the picture shows."""
         return f"Gap of score and hits by slice of {shorten(self.result.name, NAME_LENGTH)}. {self.answer()}"
 
-    def draw(self, sheet: Sheet, *, beside: tuple[Overlay[FloatArray], ...]) -> Picture:
-        """Draw the gaps of slices."""
+    def plot(self, *, beside: Sequence[Overlay[FloatArray]] = (), **page: Unpack[Page]) -> Drawing:
+        """Draw the figure.
+
+        Parameters
+        ----------
+        beside : sequence of Overlay
+            Gaps of the same slices in another state: one per drawn slice, nan where there is none.
+        **page
+            See `Figure.plot`.
+        """
+        sheet = self.sheet(**page)
         palette, above = sheet.palette, sheet.narrow
-        limit = _ABOVE if above else _NAME
-        short = told_apart((s.name for s in self.shown), limit)
+        short = told_apart((s.name for s in self.shown), _ABOVE if above else _NAME)
         names = [plotly_text(name) for name in short]
         # On a narrow page, names beside their rows would take most of the width.
         left = _RIGHT if above else name_room(short, _BESIDE)
-        return sheet.picture(
-            [*_traces(self, palette), *(_outlines(other, palette) for other in beside)],
+        score, hit = score_and_hit(Reduction.of(self.result.reduction))
+        guide: Trace = {"width": 1.2, "yref": "paper", "layer": "below"}
+        marks = [*_traces(self, sheet)]
+        for one in beside:
+            # So that a click selects the slice, as on the main marker.
+            y = list(range(one.content.size))
+            rows = [[i] for i in y]
+            marks.append(one.points(100 * one.content, y, palette, customdata=rows))
+        picture = sheet.picture(
+            marks,
             inner=(_TALL if above else _ROW) * max(len(names), 2),
             margins=(left, _RIGHT, _TOP, _BOTTOM),
             shapes=[
-                vertical_shape(
-                    palette.neutral, x=x, width=1.2, dash=dash, yref="paper", layer="below"
-                )
+                vertical_shape(palette.neutral, x=x, dash=dash, **guide)
                 for x, dash in ((0.0, "solid"), (100 * self.result.gap, "dash"))
             ],
-            xaxis=axis(palette, _gap_words(self), nticks=5 if sheet.narrow else 9),
-            yaxis=row_axis(
-                palette, names, showticklabels=not above, ticks="" if above else "outside"
-            ),
-            annotations=_names_above(names, palette) if above else (),
+            xaxis=sheet.axis(f"{score.capitalize()} − {hit} (points)", nticks=5 if above else 9),
+            yaxis=sheet.row_axis(names, showticklabels=not above, ticks="" if above else "outside"),
+            annotations=_names_above(names, sheet) if above else (),
         )
+        return drawn(picture)
 
 
 #: Height of a row, and of one with its name above it, and margins of the panel, in pixels.
@@ -182,21 +173,17 @@ _MARK, _CLICKED = 9, 14
 _NAME, _ABOVE, _BESIDE = 52, 46, 20
 
 
-def _names_above(names: list[str], palette: Palette) -> list[Trace]:
-    place = {"xref": "paper", "x": 0.0, "xanchor": "left", "yref": "y", "yanchor": "bottom"}
+def _names_above(names: list[str], sheet: Sheet) -> list[Trace]:
+    palette = sheet.palette
+    place: Trace = {"xref": "paper", "x": 0.0, "xanchor": "left", "yref": "y", "yanchor": "bottom"}
     return [
         label(name, palette, **place, y=at, yshift=6, bgcolor=palette.glaze(palette.paper, 0.7))
         for at, name in enumerate(names)
     ]
 
 
-def _gap_words(figure: SliceGaps) -> str:
-    score, hit = score_and_hit(Reduction.of(figure.result.reduction))
-    return f"{score.capitalize()} − {hit} (points)"
-
-
-def _traces(figure: SliceGaps, palette: Palette) -> Iterator[Trace]:
-    rate = figure.result.rate
+def _traces(figure: SliceGaps, sheet: Sheet) -> Iterator[Trace]:
+    palette, rate = sheet.palette, figure.result.rate
     top = Reduction.of(figure.result.reduction).kind == "top-label"
     high, low = ("Overconfident", "Underconfident") if top else ("Too high", "Too low")
     kinds = ((high, True, palette.vermillion, "diamond"), (low, False, palette.purple, "circle"))
@@ -228,29 +215,10 @@ def _traces(figure: SliceGaps, palette: Palette) -> Iterator[Trace]:
                     width=4,
                 ),
                 customdata=[[i, *_facts(figure.shown[i])] for i in at],
-                hovertemplate="%{customdata[1]}<br>%{customdata[2]}<extra></extra>",
+                hover="%{customdata[1]}<br>%{customdata[2]}",
                 unselected=UNFADED["unselected"],
                 selected={"marker": {"opacity": 1, "size": _CLICKED}},
             )
-
-
-def _outlines(other: Overlay[FloatArray], palette: Palette) -> Trace:
-    """Draw the gaps of the same slices in another state."""
-    symbol, _, colour = outline(other.role, palette)
-    name = plotly_text(other.name, 44)
-    return markers(
-        100 * other.content,
-        list(range(other.content.size)),
-        colour,
-        size=10,
-        symbol=symbol,
-        edge=colour,
-        name=name,
-        # So that a click selects the slice, as on the main marker.
-        customdata=[[i] for i in range(other.content.size)],
-        **UNFADED,
-        hovertemplate="%{x:.2f} points<extra>" + name + "</extra>",
-    )
 
 
 def _facts(s: Slice) -> list[str]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -14,10 +13,6 @@ if TYPE_CHECKING:
     import plotly.graph_objects as go
 
 
-#: Dashes of curves, in the order in which they are taken, so that curves do not differ in colour only.
-DASHES = ("solid", "8px,3px", "2px,3px", "8px,3px,2px,3px")
-#: Width of a character of a row's name, in pixels, where the system's sans-serif is as wide as DejaVu Sans.
-_NAME_CHARACTER = 7.0
 FONT = '"Source Sans 3", "Source Sans Pro", "Helvetica Neue", Helvetica, Arial, sans-serif'
 
 
@@ -109,27 +104,6 @@ def axis(
     }
 
 
-def row_axis(palette: Palette, names: Sequence[str], **attributes: Any) -> dict[str, Any]:
-    """Describe an axis with one row per name, from the top down; equal names keep separate rows."""
-    return axis(
-        palette,
-        range=[len(names) - 0.5, -0.5],
-        tickmode="array",
-        tickvals=list(range(len(names))),
-        ticktext=list(names),
-        showgrid=False,
-        **attributes,
-    )
-
-
-def name_room(names: Iterable[str], beside: int) -> int:
-    """Return the width of a margin, in pixels, that holds the longest name of a row and the space `beside` it.
-
-    `names` must be shortened as they are drawn, but not escaped.
-    """
-    return round(_NAME_CHARACTER * max(map(len, names), default=0)) + beside
-
-
 def layout(palette: Palette, **attributes: Any) -> dict[str, Any]:
     """Describe a layout with everything that plotly would otherwise take from its default template, which streamlit changes."""
     return {
@@ -215,14 +189,9 @@ def printed(drawn: go.Figure, *, theme: Theme = "light") -> go.Figure:
     """
     palette = PALETTES[theme]
     drawn.data = [trace for trace in drawn.data if not _is_grey(trace, palette)]
-    ink = {"color": palette.ink}
-    for each in (drawn.for_each_xaxis, drawn.for_each_yaxis):
-        each(
-            lambda axis: axis.update(
-                showgrid=False, linecolor=palette.ink, tickcolor=palette.ink, tickfont=ink
-            )
-        )
-    return drawn
+    ink = palette.ink
+    plain = {"showgrid": False, "linecolor": ink, "tickcolor": ink, "tickfont": {"color": ink}}
+    return drawn.update_xaxes(plain).update_yaxes(plain)
 
 
 def _is_grey(trace: Any, palette: Palette) -> bool:

@@ -55,6 +55,8 @@ from calviz.recalibrators.maps import (
     Sizes,
     check_map,
     damaged,
+    inverse_grid,
+    inverse_source,
     learned,
     plain,
     read_fields,
@@ -258,6 +260,63 @@ class BaseRecalibrator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         """
         check_is_fitted(self, "classes_")
         return self._intervals(self._scores(self._check_scores(X, reset=False)))
+
+    def inverse(self, p: npt.ArrayLike) -> FloatArray:
+        """Return the raw scores that the map takes to calibrated probabilities of class 1, for two classes.
+
+        Parameters
+        ----------
+        p : array_like of float
+            Calibrated probabilities of class 1, of any shape.
+
+        Returns
+        -------
+        ndarray of float64
+            The smallest raw score whose calibrated probability is at least p, to the last digits of a float64: a probability of class
+            1, or, for a map of logits, the logit of class 1 minus that of class 0; nan where no score reaches p.
+
+        Raises
+        ------
+        InputError
+            If p is not between 0 and 1.
+        NotAvailable
+            For more than two classes, and for maps that fall anywhere.
+        """
+        check_is_fitted(self, "classes_")
+        target = np.asarray(p, dtype=np.float64)
+        if not ((target >= 0) & (target <= 1)).all():
+            raise InputError("calibrated probabilities lie between 0 and 1")
+        if why := self._why_no_inverse():
+            raise NotAvailable(why)
+        grid, mapped = self._along()
+        at = np.searchsorted(np.maximum.accumulate(mapped), target.ravel(), side="left")
+        beyond = at == grid.size
+        at = np.minimum(at, grid.size - 1)
+        low, high = grid[np.maximum(at - 1, 0)], grid[at]
+        for _ in range(64):
+            middle = low + (high - low) / 2
+            reaches = self._of_class_1(middle) >= target.ravel()
+            low, high = np.where(reaches, low, middle), np.where(reaches, middle, high)
+        return np.where(beyond, np.nan, high).reshape(target.shape)
+
+    def _why_no_inverse(self) -> str:
+        """Why the map has no inverse; empty if it has one."""
+        if self.classes_.size != 2:
+            return f"a map of {self.classes_.size} classes has no inverse of a single probability."
+        grid, mapped = self._along()
+        falls = np.flatnonzero(np.diff(mapped) < -1e-9)
+        if not falls.size:
+            return ""
+        return f"the map falls after a score of {grid[falls[0]]:.4g}: it has no inverse."
+
+    def _along(self) -> tuple[FloatArray, FloatArray]:
+        """Raw scores of class 1 from end to end, and their calibrated probabilities."""
+        grid = inverse_grid(self.input)
+        return grid, self._of_class_1(grid)
+
+    def _of_class_1(self, score: FloatArray) -> FloatArray:
+        rest = np.zeros_like(score) if self.input == "logits" else 1 - score
+        return np.asarray(self.transform(np.stack([rest, score], axis=1))[:, 1])
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -490,10 +549,11 @@ class BaseRecalibrator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         """Return Python source that reproduces `transform` (to 1e-6) and needs only NumPy.
 
         It defines ``recalibrate(scores)``, where the scores are of the kind that the map was fitted on, probabilities
-        or logits.
+        or logits; and ``inverse(p)``, if the map has one (see `inverse`).
         """
         check_is_fitted(self, "classes_")
-        return self._program("mapped").text(self.key, self.input)
+        text = self._program("mapped").text(self.key, self.input)
+        return text if self._why_no_inverse() else text + inverse_source(self.input)
 
     def _program(self, name: str) -> Program:
         """Return the functions that `snippet` writes; their names begin with `name`."""

@@ -547,6 +547,46 @@ def arrays_source(values: list[Any]) -> str:
     return "[" + ",\n    ".join(array_source(v) for v in values) + "]"
 
 
+def inverse_grid(given: Input) -> FloatArray:
+    """Raw scores between which the inverse of a map is searched for: dense at both ends, where scores of rare events lie."""
+    if given == "logits":
+        near, far = np.linspace(-40, 40, 8_001), np.linspace(-750, 750, 1_501)
+        return np.unique(np.concatenate([near, far]))
+    small = np.exp(np.linspace(-700, -1, 2_048))
+    return np.unique(np.concatenate([[0.0], small, np.linspace(0, 1, 2_049), 1 - small]))
+
+
+def inverse_source(given: Input) -> str:
+    """Source of ``inverse``, in terms of ``recalibrate``."""
+    if given == "logits":
+        grid, rest = (
+            "np.unique(np.concatenate([np.linspace(-40, 40, 8001), np.linspace(-750, 750, 1501)]))",
+            "np.zeros_like(s)",
+        )
+    else:
+        small = "np.exp(np.linspace(-700, -1, 2048))"
+        grid = f"np.unique(np.concatenate([[0.0], {small}, np.linspace(0, 1, 2049), 1 - {small}]))"
+        rest = "1 - s"
+    return f'''
+
+def inverse(p):
+    """The smallest raw score of class 1 whose calibrated probability is at least p; nan where none is."""
+    def of_class_1(s):
+        return recalibrate(np.stack([{rest}, s], axis=1))[:, 1]
+
+    target = np.ravel(np.asarray(p, dtype=float))
+    grid = {grid}
+    at = np.searchsorted(np.maximum.accumulate(of_class_1(grid)), target, side="left")
+    beyond, at = at == grid.size, np.minimum(at, grid.size - 1)
+    low, high = grid[np.maximum(at - 1, 0)], grid[at]
+    for _ in range(64):
+        middle = low + (high - low) / 2
+        reaches = of_class_1(middle) >= target
+        low, high = np.where(reaches, low, middle), np.where(reaches, middle, high)
+    return np.where(beyond, np.nan, high).reshape(np.shape(p))
+'''
+
+
 # ---- Data frames
 
 

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -22,12 +20,11 @@ from calviz.core.claims import claim
 from calviz.core.entry_specs import Redrawn, Reweighted, reweighted_by, takes_weights
 from calviz.core.errors import NotAvailable, OptionError, checked_cutoff, shortened
 from calviz.core.events import BinaryEvents, Reduction
-from calviz.core.p_values import at_most, clopper_pearson, holm
+from calviz.core.p_values import clopper_pearson, holm
 from calviz.core.predictions import Dataset, Predictions
 from calviz.core.row_columns import Factor
 from calviz.core.words import counted
 from calviz.sample.draws import HitSums, RowSums, RowWeights
-from calviz.sample.error_bars import drawn_by
 from calviz.sample.sample import Sample
 from calviz.sample.slices import (
     FEWEST_CLUSTERS,
@@ -36,7 +33,6 @@ from calviz.sample.slices import (
     slice_sums,
     tails_if_calibrated,
 )
-from calviz.sample.step_views import Ranking, ranked
 from calviz.sample.steps import Steps, make_steps
 
 #: Default cutoff.
@@ -289,149 +285,6 @@ def at_cutoff(sample: Sample, *, cutoff: float = CUTOFF) -> CutoffCounts:
         weights=sample.weights,
         cluster=sample.row_draws.cluster if sample.data.clusters is not None else None,
     )
-
-
-# ---- Thresholds whose risk is at most a target
-
-#: Confidence that the risk on new rows is at most what was asked for.
-CONFIDENCE = 0.95
-#: The thresholds that are tested differ by this share of the rows.
-_LADDER = 0.01
-#: Bets of `_against_risk`, as shares of the largest one that cannot lose everything.
-_BETS = (0.1, 0.3, 0.9)
-
-
-@claim(
-    "threshold-risk",
-    says="With 95 % confidence at most x of the predictions from the threshold on are wrong.",
-    chosen="the lowest threshold, of up to 100",
-    adjusted="fixed-sequence testing with exact binomial p-values (Learn then Test); of several groups, Bonferroni",
-)
-def lowest_safe_step(
-    view: Steps, *, risk: float, confidence: float = CONFIDENCE, value: FloatArray | None = None
-) -> tuple[int | None, int | None]:
-    """The lowest step from which on the share of misses is at most `risk`, with confidence; None if that can be shown of no step.
-
-    The second number is then how many more rows like these would show it (`_rows_missing`), None if that cannot be told.
-
-    Whether the risk is larger is tested from the top of the ranking downwards, each time at the full level, up to the first
-    threshold that fails. The sequence is fixed by the ranking alone: it begins at three times the rows that show the risk without any
-    miss (there a quarter of the risk is shown nine times in ten), or at a third of the rows, and goes on in steps of a hundredth of
-    the rows.
-
-    Parameters
-    ----------
-    view : Steps
-        Rows and hits per value of a ranking: of the predicted class for an error rate, of a class for 1 - precision.
-    risk, confidence : float
-        Rows that are not in the view have a larger risk with probability 1 - `confidence` at most.
-    value : ndarray, shape (n,), optional
-        The value of each row by which it is ranked: needed for rows with weights or clusters.
-
-    References
-    ----------
-    Angelopoulos, Bates, Candès, Jordan & Lei 2021, Learn then Test, section 2.3 (fixed-sequence testing); Geifman & El-Yaniv 2017,
-    whose selection with guaranteed risk (a union bound over a binary search) keeps fewer rows at the same confidence.
-    """
-    if risk >= 1:
-        return 0, None
-    ranking = ranked(view)
-    rows, drawing = ranking.rows, drawn_by(view)
-    units = None if drawing is None or value is None else _units(drawing.sample, view, value)
-    if risk == 0:
-        return None, None
-    fewest = math.log1p(-confidence) / math.log1p(-risk)
-    if units is not None:
-        fewest = units.fewest(risk, confidence)
-    missing = partial(_rows_missing, ranking, risk=risk, confidence=confidence, fewest=fewest)
-    if fewest > rows[-1]:
-        return None, missing()
-    first = max(fewest, min(3 * fewest, rows[-1] / 3))
-    sizes = np.append(np.arange(first, rows[-1], _LADDER * rows[-1]), rows[-1])
-    found = None
-    for at in np.unique(np.searchsorted(rows, sizes * (1 - 1e-12))).tolist():
-        if units is None:
-            p = float(at_most(ranking.errors[at], rows[at], risk))
-        else:
-            p = units.against_risk(risk, view.size - 1 - at)
-        if p > 1 - confidence:
-            break
-        found = view.size - 1 - at
-    return found, missing() if found is None else None
-
-
-@dataclass(frozen=True)
-class _Units:
-    """Rows with weights, or clusters of rows, as independent units.
-
-    Attributes
-    ----------
-    unit, step : ndarray of int, shape (n,)
-        Unit and step of each row.
-    weight, miss : ndarray, shape (n,)
-    most : float
-        Largest total weight of a unit.
-    """
-
-    unit: IntArray
-    step: IntArray
-    weight: FloatArray
-    miss: FloatArray
-    most: float
-
-    def fewest(self, risk: float, confidence: float) -> float:
-        """Number of rows that show the risk without any miss, if all units are as heavy as the heaviest."""
-        gain = math.log1p(_BETS[-1] * risk / (1 - risk))
-        return self.most * (math.log(len(_BETS)) - math.log1p(-confidence)) / gain
-
-    def against_risk(self, risk: float, lowest: int) -> float:
-        """p-value of a larger risk of the rows from a step on: the inverse of what bets on each unit have become.
-
-        ``prod_u (1 + b sum_{i in u} w_i (risk - miss_i))`` has a mean of at most 1 if the risk is larger, for every b that cannot lose
-        more than everything; so has the mean over several b. By Markov's inequality its inverse is a p-value. Nothing is assumed
-        about how rows of a unit depend on each other.
-
-        References
-        ----------
-        Waudby-Smith & Ramdas 2024, Estimating means of bounded random variables by betting, section 4.
-        """
-        kept = self.step >= lowest
-        unit, weight = self.unit[kept], self.weight[kept]
-        all_of_unit = np.bincount(unit, weight)
-        gain = np.bincount(unit, weight * (risk - self.miss[kept]))
-        most = float(all_of_unit.max()) * (1 - risk)
-        logs = [float(np.log1p(bet / most * gain).sum()) for bet in _BETS]
-        return math.exp(min(0.0, -float(np.logaddexp.reduce(logs)) + math.log(len(_BETS))))
-
-
-def _units(sample: Sample, view: Steps, value: FloatArray) -> _Units:
-    draws = sample.row_draws
-    weight = np.ones(draws.n) if draws.weights is None else draws.weights
-    unit = np.arange(draws.n) if draws.cluster is None else draws.cluster
-    step = np.searchsorted(view.score, value.astype(np.float64) - 1e-12)
-    miss = (~sample.top_scored.hit).astype(np.float64)
-    return _Units(unit, step, weight, miss, float(np.bincount(unit, weight).max()))
-
-
-def _rows_missing(ranking: Ranking, *, risk: float, confidence: float, fewest: float) -> int | None:
-    """About how many more rows like these would show a threshold with this risk; None if none would, as far as these rows tell.
-
-    From each step on, the risk is taken to be ``(misses + 1) / (rows + 2)``; m rows with a risk of q show one of at most r if
-    ``m KL(q, r) >= ln(1 / (1 - confidence))`` (the Chernoff bound of the binomial tail). With weights or clusters, rows count as
-    what `fewest` says they are worth.
-    """
-    effect = fewest * math.log1p(-risk) / math.log1p(-confidence)
-    rows, misses = ranking.rows / effect, ranking.errors / effect
-    n = float(rows[-1])
-    share = (misses + 1) / (rows + 2)
-    fine = share < risk
-    if fine.any():
-        q, kept = share[fine], rows[fine]
-        divergence = q * np.log(q / risk) + (1 - q) * np.log((1 - q) / (1 - risk))
-        more = n * float(np.min(-math.log1p(-confidence) / divergence / kept)) - n
-        return math.ceil(effect * max(more, n / 10))
-    # Too few rows to tell: three times as many as without any miss show a quarter of the risk nine times in ten.
-    return math.ceil(3 * fewest - effect * n) if effect * n < fewest else None
 
 
 # ---- Rating grades

@@ -1,27 +1,18 @@
-"""AppTest as a server that has seen `st.navigation`: see `calviz.app.navigation.enter`."""
+"""What AppTests share with a server and with each other: caches, jobs, the main module."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 import streamlit as st
 from streamlit.components.v2 import manifest_scanner
-from streamlit.runtime.scriptrunner import script_runner
-
-
-def _run_main(path: str) -> None:
-    code = compile(Path(path).read_text(encoding="utf-8"), path, "exec")
-    exec(code, {"__name__": "__main__", "__file__": path})
 
 
 @pytest.fixture(autouse=True)
 def _warm_server() -> Iterator[None]:
-    # AppTest forgets between runs that `pages/` is not the older kind of multi-page app.
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(script_runner, "_mpa_v1", _run_main)
         # A server looks through all installed packages for components once, every AppTest anew.
         patch.setattr(manifest_scanner, "scan_component_manifests", list)
         # It also leaves its script as the main module, which processes that are started later would run.

@@ -27,8 +27,8 @@ class App(AppTest):
 
 
 def whole_app() -> App:
-    """Return the app as `streamlit run` starts it, before its first run."""
-    return App(str(ROOT / "app.py"), default_timeout=PATIENCE)
+    """Return the app with the script that the server runs, before its first run."""
+    return App(str(ROOT / "calviz" / "app" / "frame.py"), default_timeout=PATIENCE)
 
 
 def app_of(script: Callable[[], None]) -> AppTest:

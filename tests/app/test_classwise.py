@@ -35,7 +35,7 @@ def test_a_class_leads_to_its_own_diagram():
     app = upload(open_page(page="data"), "mine.csv", GOOD)
     app.open("classwise")
     assert "is outside the range that a calibrated model would show" in text_of(quiet(app))
-    app.session_state["calviz.selected"] = Predicted("fox")
+    app.session_state["calviz.selection"].rule = Predicted("fox")
     app.run()
     assert "Class fox, 1 row" in text_of(quiet(app))
     app.button(key="calviz.class.open").click().run()

@@ -10,9 +10,7 @@ from tests.inputs.borderline import FILES
 
 
 def test_every_file_in_pages_is_registered_and_no_other_is():
-    assert {f"pages/{path.name}" for path in (ROOT / "pages").glob("*.py")} == {
-        room.file for room in ROOMS
-    }
+    assert {*(ROOT / "pages").glob("*.py")} == {room.file for room in ROOMS}
 
 
 def test_pages_have_their_letter_and_title():

@@ -83,12 +83,9 @@ def test_a_picture_is_not_wider_than_its_column(width):
 
 def test_a_bullet_says_in_words_what_it_shows():
     error = MetricResult("ece", 0.06, Interval(0.05, 0.08), NoiseFloor(0.01, 0.02, 0.001))
-    image = screen.picture_of_metric(error, PALETTES["dark"], noise="above noise: <b>")
-    assert (
-        'alt="ECE 6.00; 95\u00a0% interval 5.00\u00a0to\u00a08.00; above noise: &lt;b&gt;."'
-        in image
-    )
-    assert PALETTES["dark"].blue in unquote(image)
+    said = drawing.words(error, "above noise: <b>")
+    assert said == "ECE 6.00; 95\u00a0% interval 5.00\u00a0to\u00a08.00; above noise: <b>."
+    assert PALETTES["dark"].blue in drawing.svg(drawing.Bullet.of(error), PALETTES["dark"])
 
 
 def test_a_wide_page_reserves_no_line_that_its_legend_does_not_need(monkeypatch):

@@ -308,3 +308,21 @@ def test_a_link_names_methods_by_their_keys_and_nothing_that_is_suggested():
     # As links were written before.
     old = opened(overconfident(), methods=[LABELS["irm"], LABELS["temperature"]])
     assert set(old.multiselect(key="methods").value) == {"irm", "temperature"}
+
+
+def test_with_a_folder_for_it_a_comparison_is_not_computed_again(monkeypatch, tmp_path):
+    monkeypatch.setenv(recalibrate_comparison.CACHE_VARIABLE, str(tmp_path))
+    first = opened(overconfident())
+    first.multiselect(key="methods").set_value(["temperature", "isotonic"]).run()
+    made = compared(first).comparison
+    monkeypatch.setattr(recalibrate_comparison, "carry_out", None)
+    again = opened(overconfident())
+    again.multiselect(key="methods").set_value(["temperature", "isotonic"]).run()
+    kept = compared(again).comparison
+    assert kept is not made
+    pd.testing.assert_frame_equal(kept.frame(), made.frame())
+    assert again.title[0].value == first.title[0].value
+    pd.testing.assert_frame_equal(again.table[0].value, first.table[0].value)
+    # The maps came with it.
+    again.button(key="calviz.take-home").click().run()
+    assert again.session_state["calviz.recalibrate.ready"][1].map

@@ -51,7 +51,7 @@ def test_chosen_bins_are_in_the_link_and_end_visibly_where_the_bins_change():
     assert "selected" not in app.query_params
     assert "ended: the scores or the bins have changed." in text_of(app)
     # The table's tick went with it: it is another table.
-    assert app.session_state["calviz.selected.turns"]["reliability.bins"] > 0
+    assert app.session_state["calviz.selection"].turns["reliability.bins"] > 0
 
 
 def test_a_worst_bin_of_the_other_view_of_two_classes_is_not_that_of_the_bins_drawn():

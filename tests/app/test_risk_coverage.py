@@ -20,6 +20,16 @@ def test_a_slider_says_what_a_threshold_does(by, ranking):
 
 
 @pytest.mark.slow
+def test_what_one_split_guarantees_is_observed_on_the_other():
+    app = open_page("", "risk_coverage")
+    app.segmented_control(key="by").set_value("error").run()
+    words = text_of(quiet(app))
+    assert "Chosen on split 'calibration' (2,000 rows); of all other rows" in words.replace(
+        "\xa0", " "
+    )
+
+
+@pytest.mark.slow
 def test_before_and_after_are_judged_on_rows_that_the_map_has_not_seen():
     app = open_page("recalibrated=Temperature scaling", "risk_coverage")
     words = text_of(quiet(app))

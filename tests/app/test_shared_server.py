@@ -16,6 +16,7 @@ from streamlit.runtime.memory_uploaded_file_manager import MemoryUploadedFileMan
 from streamlit.runtime.state.safe_session_state import SafeSessionState
 from streamlit.runtime.state.session_state import SessionState
 from streamlit.runtime.uploaded_file_manager import UploadedFileRec
+from streamlit.testing.v1 import AppTest
 
 from calviz.app import jobs, navigation, upload
 from calviz.app.jobs import JOB_QUEUE, RESUMABLE_FOR, EndedSessions, Job, JobQueue, _SessionContents
@@ -24,7 +25,7 @@ from calviz.app.session import Settings, cached_results
 from calviz.core.blocks import Stopped
 from calviz.core.events import Reduction
 from calviz.data.reading import SAMPLES
-from tests.app.pages import PATIENCE, app_of, whole_app
+from tests.app.pages import PATIENCE, app_of
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -209,9 +210,10 @@ def test_the_state_of_a_session_is_emptied_too():
 SERVER = """
 import sys
 from pathlib import Path
-from calviz.app.navigation import make_folder
-print(make_folder(Path(sys.argv[1])), flush=True)
-sys.stdin.readline()
+from calviz.app.navigation import own_folder
+with own_folder(Path(sys.argv[1])) as folder:
+    print(folder, flush=True)
+    sys.stdin.readline()
 """
 
 
@@ -291,15 +293,11 @@ def test_results_of_samples_are_everybodys_and_those_of_files_need_their_session
         results("a", looking_at(None))
 
 
-@pytest.mark.slow
-def test_only_the_first_visitor_of_a_server_is_sent_through_the_navigation(monkeypatch):
-    entered = []
-    monkeypatch.setattr(navigation, "use_own_folder", lambda: entered.append(1))
-    monkeypatch.setattr(navigation, "_declared", False)
-    for runs in (3, 2):  # app.py, and again with its page; app.py with its page
-        entered.clear()
-        whole_app().run()
-        assert len(entered) == runs
+def test_a_page_that_is_run_alone_starts_through_the_frame():
+    app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=PATIENCE)
+    app.switch_page("pages/report.py").run()
+    assert not app.exception
+    assert app.title[0].value == "Put it on file or pass it on"
 
 
 # ---------------------------------------------------------------- what runs out

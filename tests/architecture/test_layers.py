@@ -135,10 +135,9 @@ def test_library_command_line_and_figures_work_where_streamlit_does_not():
     assert result.returncode == 0, result.stdout[-4_000:] + result.stderr[-2_000:]
 
 
-#: Imports for type checking that close a circle and stay: constructors of a class, a field of a table, traces of a figure.
+#: Imports for type checking that close a circle and stay: constructors of a class, traces of a figure.
 WITHIN_A_METHOD = {
     ("calviz.core.registry", "calviz.core.predictions"),
-    ("calviz.data.format", "calviz.data.questions"),
     ("calviz.figures.reliability_traces", "calviz.figures.reliability"),
 }
 

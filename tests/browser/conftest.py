@@ -129,7 +129,9 @@ class Server:
 
 
 @contextmanager
-def _started(folder: Path, *, audit: bool = False, port: int | None = None) -> Iterator[Server]:
+def _started(
+    folder: Path, *, audit: bool = False, plain: bool = False, port: int | None = None
+) -> Iterator[Server]:
     port = port or _free_port()
     log = folder / "log.txt"
     program = ["-m", "calviz"]
@@ -139,6 +141,8 @@ def _started(folder: Path, *, audit: bool = False, port: int | None = None) -> I
         program = [str(Path(__file__).with_name("audited.py")), str(folder / "audit.txt")]
         environment |= {"TMPDIR": str(folder / "tmp"), "PYTHONDONTWRITEBYTECODE": "1"}
     command = [sys.executable, *program, "app", "--port", str(port), "--no-browser"]
+    if plain:
+        command = [sys.executable, "-m", "streamlit", "run", "app.py", f"--server.port={port}"]
     environment.pop("CALVIZ_OPEN", None)
     with log.open("wb") as out:
         process = subprocess.Popen(
@@ -172,7 +176,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 
 @pytest.fixture(scope="module")
 def start_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., Server]]:
-    """Start further servers: `audit` with a watch on what they write, `port` in the place of another one."""
+    """Start further servers: `audit` with a watch on what they write, `plain` by streamlit, `port` in the place of another one."""
     with ExitStack() as running:
 
         def start(**options: Any) -> Server:

@@ -41,3 +41,12 @@ def test_the_first_page_can_be_asked_for_by_its_name(view):
     tab = view().open("/overview?bins=8")
     tab.at("Overview").expect("Bins 8")
     assert tab.page.get_by_role("dialog").count() == 0
+
+
+def test_a_server_that_streamlit_starts_knows_the_tabs_from_its_first_request_on(
+    view, start_server
+):
+    tab = view(at=start_server(plain=True)).open("/data?bins=8")
+    tab.expect("Bins 8")
+    assert tab.page.get_by_role("dialog").count() == 0
+    assert tab.page.locator("h1").inner_text() == "Data"

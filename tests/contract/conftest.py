@@ -4,7 +4,7 @@ import pytest
 
 from calviz.comparison import recalibrate_files as apply_to_files
 from calviz.data import csv_table
-from calviz.data import numpy_files as stream
+from calviz.data.formats import numpy_formats as stream
 
 
 @pytest.fixture

@@ -57,7 +57,8 @@ class TestCommands:
 
     def test_only_what_is_finished_is_listed(self):
         assert sorted(main.list_commands(None)) == sorted(
-            "app apply arena audit compare compare-models formats merge methods metrics over-time profile recalibrate sets".split()
+            "app apply arena audit compare compare-models expected formats merge methods metrics over-time profile "
+            "recalibrate sets threshold watch".split()
         )
 
     @pytest.mark.parametrize(
@@ -371,6 +372,16 @@ class TestApp:
         assert opened == str(plain)
         assert f"--server.port={port}" in arguments
         assert "--server.headless=false" in arguments
+
+    def test_comparisons_are_kept_only_where_it_is_said(self, handed_over, monkeypatch, tmp_path):
+        monkeypatch.chdir(tmp_path)
+        monkeypatch.setenv("CALVIZ_CACHE", "of another server")
+        assert run("app", "--no-browser").exit_code == 0
+        assert "CALVIZ_CACHE" not in os.environ
+        assert run("app", "--cache", "kept").exit_code == 0
+        assert os.environ["CALVIZ_CACHE"] == str(tmp_path / "kept")
+        (tmp_path / "file").touch()
+        assert_one_sentence(run("app", "--cache", "file"), "file")
 
     def test_a_port_that_is_taken(self, handed_over):
         with socket.socket() as taken:

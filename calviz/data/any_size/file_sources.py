@@ -6,7 +6,7 @@ import glob
 import math
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import date
@@ -27,16 +27,16 @@ from calviz.core.errors import (
 from calviz.core.profile import ProfileColumns, TimeUnit
 from calviz.core.row_columns import Factor
 from calviz.data.any_size.sums import probability_columns
-from calviz.data.column_names import is_score_name
+from calviz.data.column_names import class_key, is_score_name, whole
 from calviz.data.csv_table import CsvTable, open_csv
 from calviz.data.format import SAMPLE_ROWS, Source
-from calviz.data.labels import class_key, decode, names_of_one, whole
+from calviz.data.labels import decode, names_of_one
 from calviz.data.loaded import ReadingForMap, ReadingOptions, known_columns
 from calviz.data.reading import read
 from calviz.data.recognition import recognise
-from calviz.data.refusals import Problem, check_columns, error_of_file
+from calviz.data.refusals import Problem
 from calviz.data.roles import ColumnRoles, Confidence, ScoreColumns
-from calviz.data.rows_in_memory import ArrowRows, columns_of
+from calviz.data.rows_in_memory import ArrowRows, arrow_rows
 
 if TYPE_CHECKING:
     import narwhals as nw
@@ -56,15 +56,9 @@ PART_BYTES = 256 << 20
 #: Approximate memory needed to evaluate a file, as a multiple of its size.
 _EXPANDS = 12
 _KINDS = {
-    ".parquet": "parquet",
-    ".pq": "parquet",
-    ".csv": "csv",
-    ".tsv": "csv",
-    ".arrow": "ipc",
-    ".feather": "ipc",
-    ".jsonl": "ndjson",
-    ".ndjson": "ndjson",
-}
+    ".parquet": "parquet", ".pq": "parquet", ".csv": "csv", ".tsv": "csv", ".arrow": "ipc", ".feather": "ipc",
+    ".jsonl": "ndjson", ".ndjson": "ndjson",
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -370,7 +364,7 @@ def profile_layout(
             raise OptionError(f"there is no column '{shortened(name)}'; {known_columns(names)}.")
     if time:
         _check_dates(head.column(time).to_pylist(), time)
-    table = ArrowRows(format="table", columns=columns_of(head, "the table has"), data=head)
+    table = arrow_rows(head, "the table has", format="table")
     with np.errstate(all="ignore"):
         roles = recognise(table, options)
     common: dict[str, Any] = {
@@ -600,3 +594,29 @@ def error_of_whole(error: Exception, path: Path, reading: ReadingOptions) -> Inp
         file=path.name,
         remedy="save it as Parquet",
     )
+
+
+def error_of_file(error: Exception, name: str) -> Exception:
+    """Turn an exception about a file (or a frame, without a name) into an error that names the file."""
+    if isinstance(error, CalvizError):
+        return error.in_file(name) if name and isinstance(error, InputError) else error
+    return unreadable(error, name)
+
+
+def unreadable(error: Exception, name: str) -> InputError:
+    """Return the error about a file (or a frame, without a name) that an engine cannot read."""
+    return InputError(
+        f"it cannot be read ({shortened(lines_of(error)[0])})",
+        file=name or None,
+        remedy="make it again, or leave it out",
+    )
+
+
+def check_columns(names: Iterable[str], needed: Iterable[str], file: str | None) -> None:
+    """Raise InputError if a further file lacks a column of the first one."""
+    if missing := set(needed) - set(names):
+        raise InputError(
+            f"there is no column '{shortened(min(missing))}', which the first file has",
+            file=file,
+            remedy="name files with the same columns",
+        )

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from calviz.core.blocks import checkpoint
+from calviz.core.errors import InputError
 from calviz.core.probabilities import LOG_FLOOR, ROW_SUM_TOLERANCE, SCORE_SLACK
 from calviz.core.profile import CLASS_SUMS, GROUP, SUMS, UNITS, ProfileColumns, intervals_of
 from calviz.core.row_columns import FEW_SCORES, FINE_CELLS
@@ -184,13 +185,18 @@ def row_columns(layout: ProfileColumns, single: bool) -> dict[str, Any]:
     """Expressions for score, hit, and whether the label is one of the classes, for a single score column."""
     import narwhals as nw
 
-    label, score = nw.col(layout.label), nw.col(layout.scores[-1])
+    score = nw.col(layout.scores[-1])
+    hit, known = _hit_and_known(layout)
+    return {"score": score if single else score.cast(nw.Float64), "hit": hit, "known": known}
+
+
+def _hit_and_known(layout: ProfileColumns) -> tuple[Any, Any]:
+    """Expressions for whether the label is the second of two classes, and whether it is one of them."""
+    import narwhals as nw
+
+    label = nw.col(layout.label)
     hit = label == layout.classes[1]
-    return {
-        "score": score if single else score.cast(nw.Float64),
-        "hit": hit,
-        "known": hit | (label == layout.classes[0]),
-    }
+    return hit, hit | (label == layout.classes[0])
 
 
 def cells_from_sums(table: pl.DataFrame, layout: ProfileColumns) -> tuple[pl.DataFrame, int]:
@@ -243,6 +249,26 @@ def first_fault(frame: nw.LazyFrame[Any], layout: ProfileColumns) -> tuple[int, 
     codes = _with_helpers(frame, rows).select(fault=_fault(rows)).collect().with_row_index("row")
     row = codes.filter(nw.col("fault") < 0).head(1).row(0)
     return int(row[0]), int(row[1])
+
+
+def unusable(faults: Mapping[int, int], total: int | None, place: str = "") -> InputError:
+    """Return the error that says how many rows cannot be used, and why.
+
+    Parameters
+    ----------
+    faults : mapping of int to int
+        Number of rows by fault (a key of `FAULTS`).
+    total : int or None
+        Total number of rows, if known.
+    place : str
+        Location of the first one, as the end of the sentence.
+    """
+    of_total = "" if total is None else f" of {total:,}"
+    counts = ", ".join(f"{rows:,} with {FAULTS[code]}" for code, rows in faults.items())
+    return InputError(
+        f"{sum(faults.values()):,}{of_total} rows cannot be used: {counts}{place}",
+        remedy="correct them or leave them out",
+    )
 
 
 def _with_helpers(frame: nw.LazyFrame[Any], rows: _RowExpressions) -> nw.LazyFrame[Any]:
@@ -336,8 +362,7 @@ def _confidences(layout: ProfileColumns) -> _RowExpressions:
     import narwhals as nw
 
     label, score = nw.col(layout.label), nw.col(layout.scores[0]).cast(nw.Float64)
-    hit = label == layout.classes[1]
-    known = hit | (label == layout.classes[0])
+    hit, known = _hit_and_known(layout)
     faults = ((label.is_null(), -1), (~known, -2), (missing(score), -3), (~inside(score), -4))
     return _RowExpressions(score, hit, None, None, known & inside(score), faults)
 
@@ -347,8 +372,7 @@ def _two_classes(layout: ProfileColumns, single: bool) -> _RowExpressions:
     import narwhals as nw
 
     label = nw.col(layout.label)
-    hit = label == layout.classes[1]
-    known = hit | (label == layout.classes[0])
+    hit, known = _hit_and_known(layout)
     column = nw.col(layout.scores[-1])
     positive = column.cast(nw.Float64)
     faults = [(label.is_null(), -1), (~known, -2)]

@@ -15,7 +15,7 @@ import numpy as np
 from calviz.core.errors import Finding, InputError, shortened
 from calviz.core.limits import MAX_JSON, check_expansion
 from calviz.data.building import PERCENT_WORDS, are_percentages
-from calviz.data.format import FORMATS, ZIP_DAMAGE, Format, Source, open_zip, without_bom
+from calviz.data.format import FORMATS, ZIP_DAMAGE, Format, Source, open_zip, undamaged, without_bom
 from calviz.data.formats.table_formats import (
     check_room,
     first_character,
@@ -302,7 +302,7 @@ def _eval_log(source: Source) -> Any:
 
     The header of a run that did not end is ``_journal/start.json``.
     """
-    try:
+    with undamaged(*ZIP_DAMAGE):
         archive = open_zip(source)
         members = {entry.filename: entry for entry in archive.infolist()}
         samples = [m for name, m in members.items() if name.startswith("samples/")]
@@ -323,10 +323,6 @@ def _eval_log(source: Source) -> Any:
         in_order = sorted(samples, key=lambda m: m.header_offset)
         log["samples"] = [parsed_json(archive.read(m)) for m in in_order]
         return {"status": "started"} | log
-    except InputError:
-        raise
-    except ZIP_DAMAGE:
-        raise damaged() from None
 
 
 def _findings(log: Mapping[str, Any], left_out: int, count: int) -> Iterator[Finding]:

@@ -1,21 +1,33 @@
-"""NPY, one array; NPZ, the arrays of a zip file, inspected by their headers and never unpickled."""
+"""NPY, one array; NPZ, the arrays of a zip file: checked by their headers before anything is allocated, and never unpickled."""
 
 from __future__ import annotations
 
+import ast
 import io
+import math
+import re
+import struct
 import zipfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
+from numpy.lib import format as npy_format
 
 from calviz.core.blocks import FloatArray, map_threads
 from calviz.core.errors import Finding, InputError
-from calviz.core.limits import MAX_ARRAYS, MAX_CLASSES, MAX_ROWS, check_expansion
+from calviz.core.limits import (
+    MAX_ARRAY,
+    MAX_ARRAYS,
+    MAX_CLASSES,
+    MAX_ROWS,
+    check_expansion,
+    size_text,
+)
 from calviz.core.probabilities import RowsInRange
 from calviz.core.row_columns import Factor
 from calviz.data.column_names import LABELS, LOGITS, PROBABILITIES, SPLIT_WORDS, plain
@@ -24,29 +36,364 @@ from calviz.data.format import (
     SAMPLE_ROWS,
     ZIP_DAMAGE,
     Column,
+    ElementType,
     Fetched,
     Format,
     Source,
     Table,
     allocate,
     open_zip,
+    undamaged,
 )
-from calviz.data.loaded import Notice, damaged, short
-from calviz.data.numpy_files import (
-    MAGIC,
-    SPLIT,
-    ArrayTable,
-    Header,
-    Readable,
-    StoredArray,
-    check_size,
-    column_of,
-    float_type,
-    half_precision,
-    read_array,
-    read_header,
-    read_rows,
-)
+from calviz.data.loaded import Notice, damaged, short, stored_in_half_precision
+
+# ---- Streams
+
+
+MAGIC = b"\x93NUMPY"
+#: Size of a block that stays in the cache between copy and checksum.
+_BLOCK_BYTES = 1 << 19
+_LONGEST_HEADER = 1 << 20
+
+
+#: A stream that can fill a buffer.
+Readable = io.BufferedIOBase
+
+
+@dataclass(frozen=True)
+class Header:
+    """The header of an NPY stream.
+
+    Attributes
+    ----------
+    shape : tuple of int
+    dtype : numpy dtype
+    fortran : bool
+        Whether the array is in Fortran order (the first index varies fastest).
+    size : int
+        Size of the header itself in bytes.
+    """
+
+    shape: tuple[int, ...]
+    dtype: np.dtype[Any]
+    fortran: bool
+    size: int
+
+    @property
+    def nbytes(self) -> int:
+        """Declared size of the values in bytes."""
+        return math.prod(self.shape) * self.dtype.itemsize
+
+
+def read_header(stream: Readable, name: str) -> Header:
+    """Read and check the header of an NPY stream; raises InputError if it is not usable."""
+    try:
+        magic = stream.read(8)
+        if magic[:6] != MAGIC:
+            raise ValueError
+        wide = magic[6] >= 2
+        field = stream.read(4 if wide else 2)
+        (length,) = struct.unpack("<I" if wide else "<H", field)
+        if length > _LONGEST_HEADER:
+            raise InputError("its header is longer than 1 MiB", column=name)
+        raw = stream.read(length)
+        if len(raw) != length:
+            raise ValueError
+        shape, fortran, dtype = _parse(raw.decode("utf-8" if magic[6] >= 3 else "latin-1"))
+    except InputError:
+        raise
+    except (
+        Exception
+    ):  # the parsers of Python and NumPy raise many kinds of exceptions, even MemoryError
+        raise InputError(
+            "is damaged or incomplete: its NPY header cannot be read", column=name
+        ) from None
+    if dtype.hasobject:
+        raise _objects(name)
+    return Header(shape, dtype, fortran, 8 + len(field) + length)
+
+
+def _parse(text: str) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
+    # NumPy's own reader would also tokenize the header of Python 2 files, with a warning.
+    try:
+        header = ast.literal_eval(text.strip())
+    except SyntaxError:
+        # Python 2 wrote integers such as 24L.
+        header = ast.literal_eval(re.sub(r"(?<=\d)L\b", "", text.strip()))
+    shape = header["shape"]
+    if not all(type(side) is int and 0 <= side < 1 << 62 for side in shape):
+        raise ValueError
+    dtype = npy_format.descr_to_dtype(header["descr"])
+    if not dtype.itemsize and not dtype.hasobject:
+        raise ValueError  # elements of size 0 would allow any length in no bytes
+    return tuple(shape), bool(header["fortran_order"]), dtype
+
+
+def _objects(name: str) -> InputError:
+    return InputError(
+        "holds Python objects (pickle), refused because opening them can run any program",
+        column=name,
+        remedy="save it as an array of numbers or of text",
+    )
+
+
+def check_size(header: Header, present: int, name: str) -> None:
+    """Raise InputError if the declared size exceeds the bytes present or the limit."""
+    shape = " x ".join(f"{side:,}" for side in header.shape) or "one value"
+    declared = f"declares {shape} {header.dtype.name} ({size_text(header.nbytes)})"
+    if header.nbytes > present:
+        raise InputError(
+            f"{declared} but holds {size_text(present)}: the file is damaged or incomplete",
+            column=name,
+            remedy="save or copy it again",
+        )
+    try:
+        MAX_ARRAY.check(header.nbytes, declared)
+    except InputError as error:
+        raise InputError(error.what, column=name, remedy=error.remedy) from None
+
+
+def float_type(dtype: np.dtype[Any]) -> type[np.floating[Any]]:
+    """Return the float type in which numbers of a dtype are kept: float32 for up to single precision, else float64."""
+    small = dtype.kind == "f" and dtype.itemsize <= 4
+    return np.float32 if small else np.float64
+
+
+def _bytes(array: npt.NDArray[Any]) -> memoryview:
+    return memoryview(array.view(np.uint8).reshape(-1))  # type: ignore[arg-type]
+
+
+def fill_exactly(stream: Readable, buffer: memoryview, name: str) -> None:
+    """Fill a buffer from a stream; raises InputError if the stream ends early."""
+    done = 0
+    while done < len(buffer):
+        count = stream.readinto(buffer[done : done + _BLOCK_BYTES])
+        if not count:
+            raise InputError(
+                "is damaged or incomplete: it breaks off",
+                column=name,
+                remedy="save or copy it again",
+            )
+        done += count
+
+
+def read_rows(
+    stream: Readable,
+    header: Header,
+    targets: Sequence[tuple[FloatArray, slice]],
+    name: str,
+    look: Callable[[slice], None] = lambda _: None,
+) -> None:
+    """Read a 2-D array of numbers once, converted to the types of its targets, in blocks.
+
+    Parameters
+    ----------
+    stream : binary stream
+        Positioned after the header.
+    header : Header
+        Header of an array of shape (n, m).
+    targets : sequence of (ndarray of shape (n, K), slice)
+        The columns in the slice are written to the array.
+    name : str
+        For messages.
+    look : callable
+        Called with each block of rows after it is written to all targets; not called if the file holds column after column, or
+        nothing but the target.
+    """
+    n, m = header.shape
+    if len(targets) == 1 and not header.fortran:
+        out, columns = targets[0]
+        if columns == slice(0, m) and header.dtype == out.dtype and out.flags.c_contiguous:
+            fill_exactly(stream, _bytes(out), name)
+            return
+    # A C-ordered file comes in rows, a Fortran-ordered one in columns.
+    count, length = (m, n) if header.fortran else (n, m)
+    step = max(1, _BLOCK_BYTES // max(1, length * header.dtype.itemsize))
+    if header.fortran:
+        # Sixteen float32 columns fill a cache line of the row-wise target array.
+        step = max(step, 16)
+    buffer = np.empty((min(step, count), length), dtype=header.dtype)
+    for start in range(0, count, step):
+        part = buffer[: min(step, count - start)]
+        fill_exactly(stream, _bytes(part), name)
+        for out, columns in targets:
+            if not header.fortran:
+                out[start : start + len(part)] = part[:, columns]
+                continue
+            first, last = max(start, columns.start), min(start + len(part), columns.stop)
+            if first < last:
+                place = slice(first - columns.start, last - columns.start)
+                out[:, place] = part[first - start : last - start].T
+        if not header.fortran:
+            look(slice(start, start + len(part)))
+
+
+def check_text(array: npt.NDArray[Any], name: str) -> None:
+    """Raise InputError if text holds invalid code points, which would crash Python."""
+    if array.dtype.names:
+        for field in array.dtype.names:
+            check_text(array[field], name)
+    if array.dtype.kind != "U" or not array.size:
+        return
+    codes = np.ascontiguousarray(array).reshape(-1).view(array.dtype.byteorder + "u4")
+    if codes.max() > 0x10FFFF or ((codes >= 0xD800) & (codes < 0xE000)).any():
+        raise InputError(
+            "is damaged: its text holds invalid characters",
+            column=name,
+            remedy="save or copy it again",
+        )
+
+
+def read_array(stream: Readable, header: Header, name: str) -> npt.NDArray[Any]:
+    """Read the whole array without changing its type, in native byte order; for columns, not for scores."""
+    flat = np.empty(math.prod(header.shape), dtype=header.dtype)
+    if flat.nbytes:
+        fill_exactly(stream, _bytes(flat), name)
+    check_text(flat, name)
+    array = flat.reshape(header.shape, order="F" if header.fortran else "C")
+    if array.dtype.kind == "S":
+        return np.char.decode(array, "utf-8", "replace")
+    return array.astype(array.dtype.newbyteorder("="), copy=False)
+
+
+# ---- Tables of arrays
+
+
+_TYPES: dict[str, ElementType] = {
+    "f": "number", "i": "integer", "u": "integer", "b": "boolean", "U": "text", "S": "text",
+}  # fmt: skip
+
+#: Name of the column that says which part (split) a row comes from.
+SPLIT = "split"
+
+
+@dataclass(frozen=True, eq=False)
+class StoredArray:
+    """One stored array.
+
+    Attributes
+    ----------
+    name : str
+    header : Header
+    open : callable
+        Returns a context manager that gives the stream, positioned after the header.
+    """
+
+    name: str
+    header: Header
+    open: Callable[[], AbstractContextManager[Readable]]
+
+    @property
+    def rows(self) -> int:
+        """Length of the first axis."""
+        return self.header.shape[0] if self.header.shape else 0
+
+    @property
+    def width(self) -> int | None:
+        """Length of the second axis of a 2-D array; None if it is a single column."""
+        shape = self.header.shape
+        return shape[1] if len(shape) == 2 and shape[1] != 1 else None
+
+
+@dataclass(eq=False, kw_only=True)
+class ArrayTable(Table):
+    """A table of stored arrays; each column is the concatenation of one or several parts (splits).
+
+    Attributes
+    ----------
+    members : dict of str to StoredArray
+        All arrays of an NPZ file but the class names.
+    """
+
+    parts: dict[str, list[StoredArray]]
+    splits: Factor | None = None
+    members: dict[str, StoredArray] = field(default_factory=dict)
+
+    def for_map(self) -> Table:
+        """Return a table that also has the splits without labels; their labels are missing."""
+        return _table(self.members, self.class_names, unlabelled=True) if self.members else self
+
+    def fetch(self, scores: Sequence[tuple[str, ...]], columns: Sequence[str]) -> Fetched:
+        """Read the requested arrays; see `Table.fetch`."""
+        single_columns: dict[str, npt.NDArray[Any] | Factor] = {}
+        for name in columns:
+            if self.splits is not None and name == SPLIT:
+                single_columns[name] = self.splits
+                continue
+            arrays = [self._single(member) for member in self.parts[name]]
+            single_columns[name] = arrays[0] if len(arrays) == 1 else np.concatenate(arrays)
+        return Fetched(tuple(self._scores(group) for group in scores), single_columns)
+
+    def _scores(self, group: tuple[str, ...]) -> npt.NDArray[Any]:
+        if len(group) == 1:
+            return self._block(self.parts[group[0]])
+        columns = [self._block(self.parts[name]) for name in group]
+        if len({c.shape[0] for c in columns}) > 1:
+            raise InputError(
+                f"the score arrays {', '.join(map(short, group[:5]))} differ in length"
+            )
+        return np.concatenate(columns, axis=1)
+
+    @staticmethod
+    def _block(members: list[StoredArray]) -> npt.NDArray[Any]:
+        k = members[0].width or 1
+        dtype = np.result_type(*(float_type(m.header.dtype) for m in members))
+        out = allocate(sum(m.rows for m in members), k, dtype)
+        start = 0
+        for member in members:
+            head = member.header
+            flat = Header((member.rows, k), head.dtype, head.fortran, head.size)
+            with member.open() as stream:
+                part = out[start : start + member.rows]
+                read_rows(stream, flat, [(part, slice(0, k))], member.name)
+            start += member.rows
+        return out
+
+    @staticmethod
+    def _single(member: StoredArray) -> npt.NDArray[Any]:
+        with member.open() as stream:
+            array = read_array(stream, member.header, member.name)
+        return array[:, 0] if array.ndim == 2 and array.shape[1] == 1 else array
+
+
+def column_of(members: list[StoredArray], name: str | None = None) -> Column:
+    """Describe an array; the first rows are read only if it is a single column."""
+    member = members[0]
+    name = name or member.name
+    header = member.header
+    kind = _TYPES.get(header.dtype.kind, "other")
+    shape = header.shape
+    empty = np.empty(0)
+    if kind == "other" or header.dtype.names:
+        return Column(
+            name, "other", empty, note=f"it holds {header.dtype}, expected numbers or text"
+        )
+    if len(shape) not in (1, 2):
+        hint = " (one prediction per row: reshape it)" if len(shape) > 2 else ""
+        return Column(name, "other", empty, note=f"it has shape {shape}, expected 2-D{hint}")
+    MAX_ROWS.check(shape[0], f"'{short(name)}' has {shape[0]:,} rows")
+    if member.width is not None:
+        if header.dtype.kind == "f":
+            MAX_CLASSES.check(member.width, f"'{short(name)}' has {member.width:,} columns")
+        return Column(name, kind, empty, width=member.width)
+    if header.fortran and len(shape) == 2:
+        shape = (shape[0],)
+    rows = min(shape[0], SAMPLE_ROWS)
+    with member.open() as stream:
+        head = read_array(stream, Header((rows,), header.dtype, False, header.size), name)
+    if kind == "number":
+        head = head.astype(np.float64)
+    if kind == "text":
+        head = head.astype(object)
+    return Column(name, kind, head)
+
+
+def half_precision(members: list[StoredArray]) -> list[Finding]:
+    """Return a finding about an array stored in half precision, if it is."""
+    if not any(m.header.dtype == np.float16 for m in members):
+        return []
+    return [stored_in_half_precision(f"'{short(members[0].name)}' is")]
+
 
 # ---- NPY
 
@@ -123,35 +470,6 @@ def _look(in_range: Sequence[RowsInRange], start: int, rows: slice) -> None:
         found.add(slice(start + rows.start, start + rows.stop))
 
 
-@dataclass(eq=False, kw_only=True)
-class RecordTable(Table):
-    """A table from the fields of a structured array."""
-
-    member: StoredArray
-
-    def fetch(self, scores: Sequence[tuple[str, ...]], columns: Sequence[str]) -> Fetched:
-        """Read the requested fields; see `Table.fetch`."""
-        with self.member.open() as stream:
-            records = read_array(stream, self.member.header, self.member.name)
-        blocks = []
-        for group in scores:
-            fields = [records[name] for name in group]
-            if len(fields) == 1:
-                block = fields[0].reshape(len(records), -1)
-                blocks.append(block.astype(float_type(block.dtype)))
-                continue
-            dtype = np.result_type(*(float_type(f.dtype) for f in fields))
-            out = allocate(len(records), len(fields), dtype)
-            for j, values in enumerate(fields):
-                out[:, j] = values
-            blocks.append(out)
-        return Fetched(tuple(blocks), {name: _text(records[name]) for name in columns})
-
-
-def _text(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    return np.char.decode(values, "utf-8", "replace") if values.dtype.kind == "S" else values
-
-
 def open_npy(source: Source) -> Table:
     """Look at the header and the first rows; see `Format.open`."""
     with source.open() as stream:
@@ -167,8 +485,12 @@ def open_npy(source: Source) -> Table:
     member = StoredArray("array", header, opened)
     notices = half_precision([member])
     if header.dtype.names:
-        return RecordTable(
-            format="NPY (structured)", columns=_fields(member), notices=notices, member=member
+        parts = _fields(member)
+        return ArrayTable(
+            format="NPY (structured)",
+            columns=tuple(column_of(field) for field in parts.values()),
+            notices=notices,
+            parts=parts,
         )
     if len(header.shape) != 2 or header.dtype.kind not in "fiu":
         raise InputError(
@@ -211,29 +533,24 @@ def _first_rows(source: Source, member: StoredArray) -> FloatArray:
     return out
 
 
-def _fields(member: StoredArray) -> tuple[Column, ...]:
-    header = member.header
-    assert header.dtype.fields is not None
-    if len(header.shape) != 1:
-        raise InputError(f"the structured array has shape {header.shape}, expected 1-D")
-    rows = min(header.shape[0], SAMPLE_ROWS)
+def _fields(member: StoredArray) -> dict[str, list[StoredArray]]:
+    """Read a structured array; its fields are arrays in memory."""
+    shape = member.header.shape
+    if len(shape) != 1:
+        raise InputError(f"the structured array has shape {shape}, expected 1-D")
     with member.open() as stream:
-        head = read_array(stream, Header((rows,), header.dtype, False, header.size), member.name)
-    columns = []
-    for name in header.dtype.names or ():
-        values = _text(head[name])
-        columns.append(column_of([_in_memory(name, values, header.shape[:1] + values.shape[1:])]))
-    return tuple(columns)
+        records = read_array(stream, member.header, member.name)
+    return {name: [_in_memory(name, records[name])] for name in records.dtype.names or ()}
 
 
-def _in_memory(name: str, values: npt.NDArray[Any], shape: tuple[int, ...]) -> StoredArray:
-    """Present an array in memory as a stored one; `shape` is its own, or has the length of the whole file."""
+def _in_memory(name: str, values: npt.NDArray[Any]) -> StoredArray:
+    """Present an array in memory as a stored one."""
 
     @contextmanager
     def opened() -> Iterator[Readable]:
         yield io.BytesIO(values.tobytes())
 
-    return StoredArray(name, Header(shape, values.dtype, False, 0), opened)
+    return StoredArray(name, Header(values.shape, values.dtype, False, 0), opened)
 
 
 FORMATS.register(
@@ -267,43 +584,22 @@ def _matches(head: bytes) -> bool:
 
 def open_npz(source: Source) -> Table:
     """Look at the headers of all arrays; see `Format.open`."""
-    try:
+    with undamaged(*ZIP_DAMAGE):
         archive = open_zip(source)
         entries = [e for e in archive.infolist() if e.filename.endswith(".npy")]
         MAX_ARRAYS.check(len(entries), f"the file holds {len(entries):,} arrays")
         members = {e.filename[:-4]: _member(source, archive, e) for e in entries}
         # Members may overlap in the file, so that each of them alone looks harmless.
         check_expansion("the file", sum(e.file_size for e in entries), source.size)
-    except InputError:
-        raise
-    except ZIP_DAMAGE:
-        raise damaged() from None
     if len(members) != len(entries):
         raise InputError("two arrays have the same name")
     members = {name: m for name, m in members.items() if m.header.shape != ()}
     return _table(members, _class_names(members))
 
 
-@dataclass(eq=False, kw_only=True)
-class NpzTable(ArrayTable):
-    """The arrays of an NPZ file.
-
-    Attributes
-    ----------
-    members : dict of str to StoredArray
-        All arrays but the class names.
-    """
-
-    members: dict[str, StoredArray]
-
-    def for_map(self) -> Table:
-        """Return a table that also has the splits without labels; their labels are missing."""
-        return _table(self.members, self.class_names, unlabelled=True)
-
-
 def _table(
     members: dict[str, StoredArray], class_names: tuple[str, ...], *, unlabelled: bool = False
-) -> NpzTable:
+) -> ArrayTable:
     paired = _paired(members, unlabelled)
     notices: list[Finding] = []
     if paired is not None:
@@ -315,7 +611,7 @@ def _table(
     if splits is not None:
         columns.append(Column(SPLIT, "text", np.array(list(splits.levels), dtype=object)))
     notices += [finding for group in parts.values() for finding in half_precision(group)]
-    return NpzTable(
+    return ArrayTable(
         members=members,
         format="NPZ",
         columns=tuple(columns),
@@ -350,15 +646,10 @@ def _member(source: Source, archive: zipfile.ZipFile, entry: zipfile.ZipInfo) ->
 
     @contextmanager
     def opened() -> Iterator[Readable]:
-        try:
-            # zipfile verifies the checksum once an array is read to its end.
-            with archive.open(entry) as stream:
-                stream.read(header.size)
-                yield cast(Readable, stream)
-        except InputError:
-            raise
-        except ZIP_DAMAGE:
-            raise damaged() from None
+        # zipfile verifies the checksum once an array is read to its end.
+        with undamaged(*ZIP_DAMAGE), archive.open(entry) as stream:
+            stream.read(header.size)
+            yield cast(Readable, stream)
 
     return StoredArray(name, header, opened)
 
@@ -446,7 +737,7 @@ def _with_missing_labels(
                 if is_text
                 else np.full(shape, np.nan, np.float64)
             )
-            roles = roles | {role: _in_memory(f"{split}_{role}", missing, shape)}
+            roles = roles | {role: _in_memory(f"{split}_{role}", missing)}
         whole[split] = roles
     return whole
 

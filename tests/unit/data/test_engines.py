@@ -8,8 +8,8 @@ import pytest
 import calviz
 from calviz.core import profile as profile_module
 from calviz.core.profile import Profile, ProfileColumns
+from calviz.data.any_size import profiling as in_blocks
 from calviz.data.any_size import sums as aggregate
-from calviz.data.any_size import sums_in_blocks as in_blocks
 
 N = 2_000
 

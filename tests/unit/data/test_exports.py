@@ -17,7 +17,7 @@ from calviz.core.errors import InputError, OptionError
 from calviz.core.row_columns import Factor
 from calviz.data import LabelFile, ReadingOptions, first_rows, read
 from calviz.data.format import Source, Table, format_of
-from calviz.data.formats.weka_formats import open_arff
+from calviz.data.formats.r_and_weka import open_arff
 from tests.inputs.command_line import run
 from tests.inputs.table_files import sheet, workbook
 

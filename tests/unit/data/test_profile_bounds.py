@@ -9,9 +9,9 @@ import pytest
 import calviz
 from calviz.core import profile as profile_module
 from calviz.core.entry_specs import METRICS, metric
+from calviz.data.any_size import profiling as in_blocks
 from calviz.data.any_size import profiling as summarise
 from calviz.data.any_size import sums as aggregate
-from calviz.data.any_size import sums_in_blocks as in_blocks
 from tests.inputs.simulated import draw_labels
 
 #: Metrics whose bound is not known may differ by this share of themselves, or by this much.

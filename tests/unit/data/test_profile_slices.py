@@ -6,9 +6,9 @@ import pytest
 
 import calviz
 from calviz.core import profile as profile_module
+from calviz.data.any_size import profiling as in_blocks
 from calviz.data.any_size import profiling as summarise
 from calviz.data.any_size import sums as aggregate
-from calviz.data.any_size import sums_in_blocks as in_blocks
 from calviz.figures.class_bars import ClassBars
 from tests.inputs.simulated import draw_labels
 

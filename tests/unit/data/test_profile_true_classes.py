@@ -7,9 +7,9 @@ import pytest
 import calviz
 from calviz.core import profile as profile_module
 from calviz.core.errors import InputError
+from calviz.data.any_size import profiling as in_blocks
 from calviz.data.any_size import profiling as summarise
 from calviz.data.any_size import sums as aggregate
-from calviz.data.any_size import sums_in_blocks as in_blocks
 from calviz.sample import true_classes as true_class_cells
 from tests.inputs import command_line
 from tests.inputs.simulated import draw_labels

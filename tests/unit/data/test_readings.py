@@ -16,7 +16,7 @@ import calviz
 from calviz.core.errors import InputError
 from calviz.core.predictions import ConfidencePredictions, Predictions
 from calviz.data import Loaded, ReadingOptions, read
-from calviz.data.header_classes import blocks_named_by, without_common_words
+from calviz.data.column_names import blocks_named_by, without_common_words
 from tests.inputs.command_line import run
 
 N = 300

@@ -12,7 +12,7 @@ from calviz.core.errors import InputError, OptionError
 from calviz.core.row_columns import Factor
 from calviz.data import read
 from calviz.data.format import Source, Table, format_of
-from calviz.data.reshaping import WideRows, vector
+from calviz.data.rows_in_memory import WideRows, vector
 
 FILES = Path(__file__).parents[2] / "inputs/exports"
 EXPECTED = json.loads((FILES / "expected.json").read_text())

@@ -10,8 +10,7 @@ import pytest
 
 import calviz
 from calviz.core.errors import InputError, OptionError
-from calviz.data.any_size.blocks_of_rows import content_hashes
-from calviz.data.any_size.sampling import draw
+from calviz.data.any_size.sampling import content_hashes, draw
 from tests.inputs.command_line import outcome
 from tests.inputs.simulated import draw_labels
 

@@ -9,8 +9,7 @@ from scipy.optimize import isotonic_regression
 
 import calviz
 from calviz.core.errors import OptionError
-from calviz.figures.curve_estimates import Costs, best_threshold
-from calviz.figures.decision_cost import Decision
+from calviz.figures.decision_cost import Costs, Decision, best_threshold
 from calviz.sample.sample import Sample
 from calviz.sample.step_views import top_label_steps
 

@@ -6,8 +6,8 @@ import pytest
 import calviz
 from calviz.figures.class_bars import ClassBars
 from calviz.figures.cumulative_plot import Cumulative
-from calviz.figures.marks import Overlay, ReliabilityOverlay
-from calviz.figures.reliability import Reliability
+from calviz.figures.marks import Overlay
+from calviz.figures.reliability import Reliability, ReliabilityOverlay
 from calviz.figures.roc import Roc
 from calviz.figures.slice_gaps import SliceGaps
 from calviz.sample.sample import Sample

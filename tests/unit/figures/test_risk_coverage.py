@@ -9,8 +9,7 @@ import calviz
 from calviz.core.errors import NotAvailable, OptionError
 from calviz.core.p_values import at_most
 from calviz.core.words import percent
-from calviz.figures.curve_estimates import margin, negative_entropy
-from calviz.figures.risk_coverage import RiskCoverage
+from calviz.figures.risk_coverage import RiskCoverage, margin, negative_entropy
 from tests.inputs.simulated import draw_labels
 
 

@@ -8,9 +8,9 @@ import calviz
 from calviz.core import profile as profile_module
 from calviz.core.entry_specs import FIGURES
 from calviz.core.errors import NotAvailable
+from calviz.data.any_size import profiling as in_blocks
 from calviz.data.any_size import profiling as summarise
 from calviz.data.any_size import sums as aggregate
-from calviz.data.any_size import sums_in_blocks as in_blocks
 from calviz.sample.sample import Sample
 from tests.inputs.simulated import draw_labels
 

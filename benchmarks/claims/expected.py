@@ -1,0 +1,87 @@
+"""Expected performance: intervals hold what the labels give, also where the scores have moved."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.special import expit, softmax
+
+from benchmarks.claims import simulation
+from calviz.comparison.expected import EXPECTED, Expected, expected
+from calviz.core.predictions import Predictions
+from calviz.verdicts.analysis import evaluate
+
+DRAWS = 100
+
+
+def binary(rng, n, truth, mean=0.0) -> Predictions:
+    """Rows whose true logits are `truth` of their scores'."""
+    z = rng.normal(mean, 1.5, n)
+    return Predictions(probs=expit(z), labels=(rng.random(n) < expit(truth(z))).astype(int))
+
+
+def classes(rng, n, sharper, mean=0.0) -> Predictions:
+    """Rows of five classes whose logits are `sharper` than they should be."""
+    z = 1.5 * rng.normal(size=(n, 5))
+    z[:, 0] += mean
+    labels = (softmax(z, 1).cumsum(1) > rng.random((n, 1))).argmax(1)
+    return Predictions(probs=softmax(sharper * z, axis=1), labels=labels)
+
+
+def held(e: Expected, rows: Predictions) -> float:
+    """Share of the intervals that hold the value of the labels."""
+    true = {key: r.value for key, r in evaluate(rows, EXPECTED).metrics.items()}
+    return float(np.mean([e.metrics[k].interval.low <= v <= e.metrics[k].interval.high for k, v in true.items()]))  # fmt: skip
+
+
+def holds(case, draw):
+    simulation("expected", "intervals hold the value", case, at_least=0.93, at_most=0.98)(draw)
+
+
+def _moved(rng, truth, labelled, mean):
+    rows = binary(rng, 2_000, truth, mean)
+    return held(expected(rows, labelled=binary(rng, labelled, truth), draws=DRAWS), rows)
+
+
+for name, truth in {
+    "logits x 0.6 - 0.4": lambda z: 0.6 * z - 0.4,
+    "bent": lambda z: 0.7 * z + 0.5 * np.sin(1.5 * z),
+}.items():
+    for size, mean in ((500, 0.0), (2_000, 0.0), (2_000, 1.0)):
+        moved = f", scores {mean:g} logits higher" if mean else ""
+        holds(
+            f"{name}, {size:,} labels{moved}",
+            lambda rng, truth=truth, size=size, mean=mean: _moved(rng, truth, size, mean),
+        )
+
+
+def _classes(rng, mean):
+    rows = classes(rng, 2_000, 1.6, mean)
+    return held(expected(rows, labelled=classes(rng, 2_000, 1.6), draws=DRAWS), rows)
+
+
+holds("5 classes, logits x 1.6, 2,000 labels", lambda rng: _classes(rng, 0.0))
+holds("5 classes, logits x 1.6, 2,000 labels, one class more frequent", lambda rng: _classes(rng, 1.0))  # fmt: skip
+
+
+def _calibrated(rng):
+    rows = binary(rng, 1_000, lambda z: z)
+    return held(expected(rows, draws=DRAWS), rows)
+
+
+holds("calibrated, no labels, no map", _calibrated)
+
+
+def _wrong_labels(rng):
+    """A fifth of the new labels are flipped: labels no longer follow the scores, and the interval is wrong."""
+    rows = binary(rng, 2_000, lambda z: z)
+    flipped = np.where(rng.random(2_000) < 0.2, 1 - rows.labels, rows.labels)
+    e = expected(rows, labelled=binary(rng, 2_000, lambda z: z), draws=DRAWS)
+    return held(e, Predictions(probs=rows.probs, labels=flipped))
+
+
+simulation(
+    "expected",
+    "intervals hold the value where they cannot",
+    "a fifth of the labels changed at random",
+    at_most=0.1,
+)(_wrong_labels)

@@ -1,0 +1,101 @@
+"""Watching without end: streams that stay calibrated hardly ever alarm, and changes are found soon after they begin."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.special import expit, softmax
+
+from benchmarks.claims import simulation
+from calviz.core.predictions import Predictions
+from calviz.verdicts.watching import Watch, WatchState
+
+START = np.datetime64("2024-01-01")
+
+
+def watched(scores, labels, day, **columns) -> WatchState:
+    """Look at each day."""
+    times = START + day.astype("timedelta64[D]")
+    return Watch().add(Predictions(probs=scores, labels=labels, times=times, **columns))
+
+
+def binary(rng, sizes, *, since=0, shift=0.0, slope=1.0, base=0.0) -> WatchState:
+    """Watch days of these sizes whose true logits are shifted and stretched from one day on."""
+    day = np.repeat(np.arange(len(sizes)), sizes)
+    z = rng.normal(base, 1.5, day.size)
+    true = np.where(day >= since, slope * z + shift, z)
+    return watched(expit(z), (rng.random(day.size) < expit(true)).astype(int), day)
+
+
+def delay(state: WatchState, since: int) -> int | None:
+    """Looks from the change to the alarm; None without one, or before the change."""
+    over = [k for k, (_, value) in enumerate(state.path) if value >= state.limit]
+    return over[0] - since + 1 if over and over[0] >= since else None
+
+
+# ---- Calibrated streams
+
+
+def calm(case, draw, files=1_000):
+    simulation("watch", "alarms of calibrated scores", case, at_most=0.05, files=files)(
+        lambda rng: draw(rng).alarm
+    )
+
+
+calm("1,000 looks of 50 rows", lambda rng: binary(rng, [50] * 1_000))
+calm("1,000 looks of 1 to 100 rows", lambda rng: binary(rng, rng.integers(1, 101, 1_000)))
+calm("1,000 looks of 50 rows, 2 % events", lambda rng: binary(rng, [50] * 1_000, base=-5))
+calm("30 looks of 10,000 rows", lambda rng: binary(rng, [10_000] * 30))
+
+
+def _classes(rng):
+    day = np.repeat(np.arange(300), 50)
+    probs = softmax(2 * rng.normal(size=(day.size, 10)), axis=1)
+    labels = (probs.cumsum(1) > rng.random((day.size, 1))).argmax(1)
+    return watched(probs, labels, day)
+
+
+def _clusters(rng):
+    """Five rows of a person have one outcome."""
+    day = np.repeat(np.arange(300), 50)
+    person = np.arange(day.size) // 5
+    score = expit(rng.normal(0, 1.5, person[-1] + 1))
+    hit = rng.random(score.size) < score
+    return watched(score[person], hit[person].astype(int), day, clusters=person)
+
+
+calm("300 looks of 50 rows, 10 classes", _classes)
+calm("300 looks of 50 rows in clusters of 5 with one outcome", _clusters)
+
+# ---- Changes
+
+for since in (0, 59):
+    for name, how in {
+        "0.3 logits up": {"shift": 0.3},
+        "0.3 logits down": {"shift": -0.3},
+        "logits x 0.6": {"slope": 0.6},
+        "logits x 1.4": {"slope": 1.4},
+    }.items():
+        simulation(
+            "watch",
+            "found within 20 looks of 200 rows",
+            f"{name} from look {since + 1} on",
+            at_least=0.95,
+            files=400,
+        )(
+            lambda rng, since=since, how=how: (
+                delay(binary(rng, [200] * (since + 20), since=since, **how), since) is not None
+            )
+        )
+
+for name, how, remedy, least in (
+    ("0.3 logits", {"shift": 0.3}, "offset", 0.9),
+    ("1 logit", {"shift": 1.0}, "offset", 0.9),
+    ("logits x 0.6", {"slope": 0.6}, "map", 0.9),
+):
+    simulation(
+        "watch", "the remedy is right", f"{name}, 200 rows a look", at_least=least, files=400
+    )(
+        lambda rng, how=how, remedy=remedy: (
+            (state := binary(rng, [200] * 80, since=60, **how)).alarm and state.remedy == remedy
+        )
+    )

@@ -1,0 +1,69 @@
+export default function ({ parentElement, data, setStateValue }) {
+  const button = parentElement.querySelector(".link"), caption = button.querySelector("span");
+  const idle = "Copy link";
+  button.title = data.help;
+  if (!button.dataset.busy) caption.textContent = idle;
+  const here = () => {
+    const url = new URL(window.location.href);
+    for (const [name, value] of Object.entries(data.address)) {
+      if (value === null) url.searchParams.delete(name); else url.searchParams.set(name, value);
+    }
+    return url;
+  };
+  button.onclick = async () => {
+    const url = here();
+    button.dataset.link = url.href;
+    try {
+      await navigator.clipboard.writeText(url.href);
+      caption.textContent = "Link copied";
+      button.dataset.busy = "1";
+      setTimeout(() => { delete button.dataset.busy; caption.textContent = idle; }, 2000);
+    } catch {
+      // Browsers do not let a page copy without a secure (https) address.
+      window.prompt(idle, url.href);
+    }
+  };
+  const save = parentElement.querySelector(".save");
+  save.title = data.save;
+  save.onclick = () => {
+    const url = here(), settings = {};
+    for (const name of new Set(url.searchParams.keys())) {
+      const values = url.searchParams.getAll(name);
+      if (name !== "data") settings[name] = values.length > 1 ? values : values[0];
+    }
+    const page = url.pathname.split("/").pop();
+    const view = { ...data.view, page: page && page !== "start" ? page : "overview", settings };
+    const file = new Blob([JSON.stringify(view, null, 1) + "\n"], { type: "application/json" });
+    const to = document.createElement("a");
+    to.href = URL.createObjectURL(file);
+    to.download = data.file;
+    to.click();
+    URL.revokeObjectURL(to.href);
+  };
+  if (data.go && data.go.turn !== window.calvizWent) {
+    // Streamlit restores every setting from the address after a step in the browser's history; this makes such a step.
+    window.calvizWent = data.go.turn;
+    const path = window.location.pathname.split("/").slice(0, -1).join("/");
+    const { page, query } = data.go;
+    // Delayed until the widgets of this run hold their new values: the step sends the values that they hold.
+    setTimeout(() => {
+      window.history.pushState(null, "", `${path}/${page}?${query}`);
+      window.dispatchEvent(new PopStateEvent("popstate", { state: null }));
+    }, 500);
+  }
+  const main = document.querySelector("[data-testid=stMainBlockContainer]");
+  const app = document.querySelector("[data-testid=stApp]") || document.body;
+  let theme = getComputedStyle(app).backgroundColor;
+  const look = () => {
+    if (!main) return;
+    const style = getComputedStyle(main);
+    const width = main.clientWidth - parseFloat(style.paddingLeft) - parseFloat(style.paddingRight);
+    const size = width >= data.wide ? "wide" : width <= data.narrow ? "narrow" : width < data.usual ? "small" : "usual";
+    if (size !== data.size) { data.size = size; setStateValue("size", size); }
+    const now = getComputedStyle(app).backgroundColor;
+    if (now !== theme) { theme = now; setStateValue("theme", now); }
+  };
+  const timer = setInterval(look, 700);
+  look();
+  return () => clearInterval(timer);
+}

@@ -1,0 +1,332 @@
+"""Expected performance of rows whose labels have not come yet, from their calibrated probabilities."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from scipy.stats import ks_2samp
+
+from calviz.comparison.fitting import apply_map, check_fitting_rows, make, scores_of
+from calviz.core.blocks import FloatArray, IntArray, checkpoint
+from calviz.core.claims import claim
+from calviz.core.entry_specs import METRICS, RECALIBRATORS
+from calviz.core.errors import InputError, NotAvailable, OptionError, check_level, check_whole
+from calviz.core.predictions import Dataset, Predictions
+from calviz.core.words import counted, level_text
+from calviz.recalibrators.base import BaseRecalibrator, read_record
+from calviz.sample.error_bars import Interval
+from calviz.sample.metric_results import Displayed, Summary
+from calviz.verdicts.analysis import evaluate
+
+#: Metrics of the registry that are estimated if none are named; F1 and the confusion matrix are always.
+EXPECTED = ("accuracy", "auroc", "brier", "nll")
+#: Map that is fitted on labelled rows of two classes (or confidences), and of more.
+METHODS = ("isotonic", "vector")
+#: Draws of labels, each after a refit of the map to labelled rows drawn with replacement.
+DRAWS = 200
+#: Labels are drawn for about so many cells (rows times classes) in all.
+CELLS = 200_000_000
+#: Level of the test whether the scores are those of the labelled rows.
+LEVEL = 0.05
+
+
+class ExpectedValue(NamedTuple):
+    """A metric before its labels come: its expectation, and an interval for the value that the labels will give."""
+
+    value: float
+    interval: Interval
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Expected(Displayed):
+    """Expected performance of rows without labels.
+
+    Attributes
+    ----------
+    metrics : mapping of str to ExpectedValue
+        By key of the metric; "f1" is that of the positive class of two, otherwise the mean over classes.
+    confusion : ndarray, shape (K, K)
+        Expected number of rows by true class (rows) and predicted class (columns); empty for confidences.
+    classes : tuple of str
+    rows : int
+    labelled : int
+        Number of labelled rows that the map was fitted on; 0 if it was given, or if the scores are taken as they are.
+    moved : float
+        P-value of the two-sample Kolmogorov-Smirnov test of the score (of the top label for more than two classes) between the
+        rows and the labelled rows; nan without labelled rows.
+    outside : float
+        Share of the rows whose score lies outside those of the labelled rows; nan without these.
+    confidence : float
+        Level of the intervals.
+    """
+
+    metrics: Mapping[str, ExpectedValue]
+    confusion: FloatArray
+    classes: tuple[str, ...]
+    rows: int
+    labelled: int
+    moved: float
+    outside: float
+    confidence: float
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the contract of ``calviz expected --json``."""
+        metrics = {
+            key: {"value": e.value, "interval": list(e.interval)} for key, e in self.metrics.items()
+        }
+        return {"schema": 1, "metrics": metrics, "rows": self.rows}
+
+    @property
+    def assumption(self) -> str:
+        """What has to hold for the estimates, in one sentence."""
+        if self.labelled:
+            return (
+                "Holds if labels follow the scores as they did in the "
+                f"{counted(self.labelled, 'labelled row')}; scores may be distributed otherwise."
+            )
+        return (
+            "Holds if the probabilities are calibrated on these rows, which only labels can show."
+        )
+
+    def remarks(self) -> tuple[str, ...]:
+        """Return the assumption, and what can be tested of it."""
+        found = [self.assumption]
+        if self.moved < LEVEL:
+            found.append(
+                f"The scores have moved since (Kolmogorov-Smirnov test, p = {self.moved:.2g}): the map is used where fewer labels were."
+            )
+        if self.outside > 0.01:
+            found.append(
+                f"{100 * self.outside:.0f} % of the scores lie outside those of the labelled rows, where the map is a guess."
+            )
+        return tuple(found)
+
+    def summary(self) -> Summary:
+        """Summarise the estimates and what they rest on."""
+        return Summary(
+            title=f"of {counted(self.rows, 'row')} without labels",
+            header=("metric", "expected", f"{level_text(self.confidence)} interval"),
+            rows=tuple(
+                (_label(key), f"{e.value:.4f}", f"{e.interval.low:.4f} to {e.interval.high:.4f}")
+                for key, e in self.metrics.items()
+            ),
+            notes=self.remarks(),
+        )
+
+
+def _label(key: str) -> str:
+    return "F1" if key == "f1" else METRICS[key].label
+
+
+@claim(
+    "expected",
+    says="Before labels come, accuracy is expected to be ... (95 % interval)",
+    chosen="nothing: metrics are fixed beforehand",
+    adjusted="the map is refitted to labelled rows drawn with replacement, and labels are drawn from it",
+)
+def expected(
+    data: Dataset | npt.ArrayLike,
+    *,
+    map: str | os.PathLike[str] | Mapping[str, Any] | BaseRecalibrator | None = None,
+    labelled: Dataset | None = None,
+    method: str | None = None,
+    metrics: Iterable[str] = EXPECTED,
+    confidence: float = 0.95,
+    draws: int = DRAWS,
+    seed: int = 0,
+) -> Expected:
+    """Estimate the performance of rows before their labels come (confidence-based performance estimation).
+
+    Parameters
+    ----------
+    data : array_like, Predictions or ConfidencePredictions
+        Probabilities, shape (n, K), or of the positive class of two, shape (n,); labels, if there are any, are not looked at.
+    map : path, mapping or transformer, optional
+        A fitted map, which is taken to be true; without it and `labelled`, the probabilities are.
+    labelled : Predictions or ConfidencePredictions, optional
+        Labelled rows of the same model, on which a map is fitted.
+    method : str, optional
+        Key of the recalibrator for `labelled`; `METHODS` if left out.
+    metrics : iterable of str
+        Keys of metrics.
+    confidence : float
+        Level of the intervals, which hold the value that the labels will give, not only its expectation.
+    draws : int
+        Number of draws of labels and of refits of the map.
+    seed : int
+
+    Raises
+    ------
+    OptionError, InputError, NotAvailable
+        For both a map and labelled rows, for other classes than theirs, for probabilities that are none, and for weighted or summed rows.
+
+    Notes
+    -----
+    With calibrated probabilities q of the classes, a row counts as K rows of the labels k = 1, ..., K with the weights q_k; metrics of
+    these weighted rows are their expectations, up to the variance within ratios (CBPE, NannyML 2022; Guillory et al. 2021 for
+    accuracy). Predicted classes and scores are those of the model, not those of the map.
+
+    Examples
+    --------
+    >>> import calviz
+    >>> e = calviz.expected([[0.9, 0.1], [0.2, 0.8], [0.6, 0.4]], metrics=["accuracy"], draws=20)
+    >>> round(e.metrics["accuracy"].value, 3)
+    0.767
+    """
+    check_level(confidence)
+    check_whole("draws", draws, least=2)
+    if map is not None and labelled is not None:
+        raise OptionError("give 'map' or 'labelled', not both.")
+    keys = tuple(METRICS[key].key for key in dict.fromkeys(metrics))
+    rows = _unlabelled(data)
+    for one in (rows, labelled):
+        if one is not None and (one.cells is not None or one.weights is not None):
+            raise NotAvailable("expected performance needs rows that count alike.")
+    if isinstance(map, str | os.PathLike):
+        map = read_record(map)
+    elif isinstance(map, BaseRecalibrator):
+        map = map.to_dict()
+    if labelled is not None:
+        _check_same_classes(rows, labelled)
+        fit, believed = _fitted(rows, labelled, method)
+    else:
+        fit, believed = None, rows if map is None else apply_map(rows, map)
+    rng = np.random.default_rng(seed)
+    cells = rows.n * max(rows.n_classes, 2)
+    drawn: list[dict[str, float]] = []
+    for k in range(max(min(draws, CELLS // cells), 20)):
+        checkpoint(f"draw {k + 1}")
+        probs = _of_classes(believed if fit is None else fit(rng))
+        labels = _draw(probs, rng)
+        drawn.append(_values(_labelled(rows, labels), keys, _confusion(rows, labels)))
+    whole = _of_classes(believed)
+    confusion = _confusion(rows, probs=whole)
+    values = _values(_in_expectation(rows, whole), keys, confusion)
+    tails = (50 * (1 - confidence), 50 * (1 + confidence))
+    estimates = {}
+    for key, value in values.items():
+        every = [d[key] for d in drawn if math.isfinite(d[key])]
+        low, high = np.percentile(every, tails) if every else (math.nan, math.nan)
+        estimates[key] = ExpectedValue(value, Interval(float(low), float(high)))
+    moved, outside = _moved(rows, labelled)
+    return Expected(
+        metrics=estimates,
+        confusion=confusion,
+        classes=rows.class_names if isinstance(rows, Predictions) else (),
+        rows=rows.n,
+        labelled=0 if labelled is None else labelled.n,
+        moved=moved,
+        outside=outside,
+        confidence=confidence,
+    )
+
+
+def _unlabelled(data: Dataset | npt.ArrayLike) -> Dataset:
+    """Return rows whose labels mean nothing."""
+    if isinstance(data, Predictions) or getattr(data, "kind", None) == "confidence":
+        return data  # type: ignore[return-value]
+    probs = np.asarray(data, dtype=np.float64)
+    if probs.ndim not in (1, 2) or not len(probs):
+        raise InputError(
+            f"the probabilities have shape {probs.shape}, expected (rows, classes) or (rows,)"
+        )
+    return Predictions(probs=probs, labels=np.zeros(len(probs), dtype=np.int64))
+
+
+def _check_same_classes(rows: Dataset, labelled: Dataset) -> None:
+    kinds = [d.kind == "confidence" for d in (rows, labelled)]
+    if kinds[0] != kinds[1] or rows.n_classes != labelled.n_classes:
+        raise InputError(
+            "the labelled rows are of other classes",
+            remedy="give labelled rows of the same model, with the same classes in the same order",
+        )
+
+
+def _fitted(rows: Dataset, labelled: Dataset, method: str | None) -> tuple[Any, Dataset]:
+    """A function that refits the map to labelled rows drawn with replacement and applies it, and the rows under the map."""
+    spec = RECALIBRATORS[method or METHODS[rows.kind != "confidence" and rows.n_classes > 2]]
+    scores, labels = scores_of(labelled)
+    check_fitting_rows(make(spec, labelled, {}), labelled, labels)
+    present = np.unique(labels)
+
+    def fit(at: IntArray | slice) -> Dataset:
+        recalibrator = make(spec, labelled, {}).fit(scores[at], labels[at])
+        return apply_map(rows, recalibrator.to_dict())
+
+    def refit(rng: np.random.Generator) -> Dataset:
+        at = rng.integers(labels.size, size=labels.size)
+        # A class that was not drawn is as good as forgotten by the map.
+        return fit(at if np.unique(labels[at]).size == present.size else slice(None))
+
+    return refit, fit(slice(None))
+
+
+def _of_classes(data: Dataset) -> FloatArray:
+    """Probabilities of the classes, or of wrong and right."""
+    if isinstance(data, Predictions):
+        return np.asarray(data.probs)
+    return np.stack([1 - data.confidence, data.confidence], axis=1)
+
+
+def _draw(probs: FloatArray, rng: np.random.Generator) -> IntArray:
+    edges = probs.cumsum(1)
+    drawn = (edges < edges[:, -1:] * rng.random((len(probs), 1))).sum(1)
+    return np.asarray(drawn).clip(max=probs.shape[1] - 1)
+
+
+def _labelled(rows: Dataset, labels: IntArray) -> Dataset:
+    if isinstance(rows, Predictions):
+        return replace(rows, labels=labels)
+    return replace(rows, correct=labels.astype(bool))
+
+
+def _in_expectation(rows: Dataset, probs: FloatArray) -> Dataset:
+    """Each row once for each class, with the class as its label and its probability as its weight."""
+    n, k = probs.shape
+    each = rows.take(np.repeat(np.arange(n), k))
+    labels, weights = np.tile(np.arange(k), n), probs.reshape(-1)
+    return replace(_labelled(each, labels), weights=weights, clusters=None)
+
+
+def _values(data: Dataset, keys: tuple[str, ...], confusion: FloatArray) -> dict[str, float]:
+    values = {key: r.value for key, r in evaluate(data, keys).metrics.items()}
+    if confusion.size:
+        values["f1"] = _f1(confusion)
+    return values
+
+
+def _confusion(
+    rows: Dataset, labels: IntArray | None = None, probs: FloatArray | None = None
+) -> FloatArray:
+    """Number of rows by true and predicted class, of drawn labels or in expectation; empty for confidences."""
+    if not isinstance(rows, Predictions):
+        return np.empty((0, 0))
+    k, predicted = rows.n_classes, rows.probs.argmax(1)
+    if probs is None:
+        assert labels is not None
+        pairs = np.bincount(labels * k + predicted, minlength=k * k)
+        return pairs.reshape(k, k).astype(np.float64)
+    sums = [np.bincount(predicted, probs[:, j], minlength=k) for j in range(k)]
+    return np.array(sums)
+
+
+def _f1(confusion: FloatArray) -> float:
+    """F1 of the positive class of two; of more, the mean over classes that occur or are predicted."""
+    with np.errstate(invalid="ignore"):
+        f1 = 2 * np.diag(confusion) / (confusion.sum(0) + confusion.sum(1))
+    return float(f1[1] if f1.size == 2 else np.nanmean(f1))
+
+
+def _moved(rows: Dataset, labelled: Dataset | None) -> tuple[float, float]:
+    if labelled is None:
+        return math.nan, math.nan
+    here, there = (_of_classes(d) for d in (rows, labelled))
+    one, other = (p[:, 1] if p.shape[1] == 2 else p.max(1) for p in (here, there))
+    outside = (one < other.min()) | (one > other.max())
+    return float(ks_2samp(one, other).pvalue), float(outside.mean())

@@ -1,0 +1,427 @@
+"""A threshold with a guarantee: chosen on some rows, promised for new rows like them, observed on the others."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import reduce
+from typing import Any
+
+import numpy as np
+
+from calviz.comparison.comparison_results import RowsUsed
+from calviz.comparison.rows import Division
+from calviz.core.blocks import BoolArray, FloatArray, IntArray
+from calviz.core.claims import claim
+from calviz.core.errors import OptionError
+from calviz.core.events import BinaryEvents, Reduction
+from calviz.core.predictions import Dataset
+from calviz.core.profile import Profile, dataset_of
+from calviz.core.words import counted, decimal, level_text, percent, shorten
+from calviz.sample.cutoff_and_grades import decidable
+from calviz.sample.safe_thresholds import (
+    CONFIDENCE,
+    Risk,
+    RiskName,
+    RiskTests,
+    lowest_scores,
+)
+from calviz.sample.sample import Sample
+from calviz.sample.slices import no_group_column
+from calviz.sample.step_views import steps, top_label_steps
+from calviz.sample.steps import Steps
+
+#: Of a wrong prediction, of a referral and of a right prediction.
+COSTS = (10.0, 1.0, 0.0)
+#: Tolerance for scores that differ only by rounding, as in `calviz.sample.steps`.
+_ROUNDING = 1e-12
+#: Risks about a class.
+_OF_CLASS = ("precision", "recall", "fpr")
+#: Each risk in words, at most so large, or so large.
+_WORDS = {
+    "error": "{x} of the predictions kept are wrong",
+    "precision": "{x} of the rows kept are not '{name}'",
+    "recall": "{x} of the rows of '{name}' are missed",
+    "fpr": "{x} of the rows that are not '{name}' are kept",
+    "cost": "a row costs {x} on average",
+}
+#: Keys of the JSON of a choice, for all rows and for each group.
+_KEYS = ("threshold", "bound", "kept", "observed", "rows")
+
+
+@dataclass(frozen=True, repr=False, kw_only=True)
+class ThresholdChoice:
+    """A threshold and what is promised of it; rows are kept whose confidence, or probability of the class, is at least the threshold.
+
+    Risks are shares that are lost: for precision and recall, what is missing to 1. With two risks, `of`, `target`, `bound` and
+    `observed` are pairs.
+
+    Attributes
+    ----------
+    of : str or tuple of str
+        The risk: "error", "precision", "recall", "fpr" or "cost".
+    target : float or tuple of float
+        With probability `confidence`, new rows have a risk of at most so much: of all groups together, if there are any.
+    confidence : float
+    threshold : float or None
+        None if no threshold can be shown to have this risk, and of groups together.
+    bound : float or tuple of float, or None
+        The smallest risk that the test rejects at this threshold, at most the target; of groups, the largest. It is shown to tell how
+        much is left: the promise is the target.
+    kept, observed : float or tuple of float, or None
+        Share kept and risk of the rows that the threshold was not chosen on; `observed` is None if none of them counts.
+    rows : int
+        Number of these rows.
+    groups : mapping of str to ThresholdChoice
+    fit, evaluation : RowsUsed
+        The rows that the threshold was chosen on, and the others.
+    more_rows : int or None
+        Without a threshold: about how many more rows to choose on would show one; None if that cannot be told.
+    class_name : str
+        The class that precision, recall and false positives are about.
+    """
+
+    of: str | tuple[str, ...]
+    target: float | tuple[float, ...]
+    confidence: float
+    threshold: float | None = None
+    bound: float | tuple[float, ...] | None = None
+    kept: float | None = None
+    observed: float | tuple[float | None, ...] | None = None
+    rows: int
+    fit: RowsUsed
+    evaluation: RowsUsed
+    groups: Mapping[str, ThresholdChoice] = field(default_factory=dict)
+    more_rows: int | None = None
+    class_name: str = ""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values, as in the JSON of ``calviz threshold``."""
+        return {
+            "schema": 1,
+            "of": self.of,
+            "target": self.target,
+            "confidence": self.confidence,
+            **{key: getattr(self, key) for key in _KEYS},
+            "groups": {
+                name: {key: getattr(choice, key) for key in _KEYS}
+                for name, choice in self.groups.items()
+            },
+        }
+
+    def __repr__(self) -> str:
+        return "\n".join([self.reading(), *(c.line(name) for name, c in self.groups.items())])
+
+    def _risks(self, values: Iterable[float | None], before: str = "") -> str:
+        """The risks with these values in words, each value after `before`."""
+        name = shorten(self.class_name, 40)
+        return " and ".join(
+            _WORDS[of].format(x=before + _written(of, value), name=name)
+            for of, value in zip(_tuple(self.of), values, strict=True)
+            if value is not None
+        )
+
+    @claim("threshold-risk")
+    def reading(self) -> str:
+        """Say what is promised, and what was observed on the other rows, in sentences."""
+        sure = f"with {level_text(self.confidence)} confidence"
+        chosen = f"on {self.fit.how} ({counted(self.fit.rows, 'row')})"
+        promise = self._risks(_tuple(self.target), "at most ")
+        if self.groups:
+            some = sum(choice.threshold is not None for choice in self.groups.values())
+            return (
+                f"{some} of {counted(len(self.groups), 'group')} have a threshold that promises, {sure} for all together: {promise}. "
+                f"Chosen {chosen}{self._seen()}."
+            )
+        if self.threshold is None:
+            return f"No threshold can promise, {sure}, that {promise}. Tried {chosen}: {_needed(self.more_rows)}"
+        what = f"'{shorten(self.class_name, 40)}'" if self.class_name else "confidence"
+        return (
+            f"From a {'probability of ' if self.class_name else ''}{what} of {decimal(self.threshold, 4)} on: {promise}, {sure}, on new rows "
+            f"like those it was chosen on. Chosen {chosen}{self._seen()}."
+        )
+
+    def _seen(self) -> str:
+        if self.kept is None:
+            return ""
+        seen = self._risks(_tuple(self.observed))
+        return f"; of {self.evaluation.how} {percent(self.kept)} are kept{seen and ', and ' + seen}"
+
+    def line(self, name: str) -> str:
+        """One line about a group: its threshold, and its risk, guaranteed and observed."""
+        if self.threshold is None:
+            return f"  {shorten(name, 40)}: none; {_needed(self.more_rows)}"
+        bounds, seen = (
+            " and ".join(
+                "-" if value is None else _written(of, value)
+                for of, value in zip(_tuple(self.of), _tuple(values), strict=True)
+            )
+            for values in (self.bound, self.observed)
+        )
+        kept = (
+            ""
+            if self.kept is None
+            else f", keeps {percent(self.kept)} of {counted(self.rows, 'row')}"
+        )
+        return f"  {shorten(name, 40)}: from {decimal(self.threshold, 4)} on, guaranteed {bounds}, observed {seen}{kept}"
+
+
+def _tuple(value: Any) -> tuple[Any, ...]:
+    return value if isinstance(value, tuple) else (value,)
+
+
+def _written(of: str, value: float) -> str:
+    return decimal(value, 3) if of == "cost" else percent(value)
+
+
+def _needed(more: int | None) -> str:
+    if more is None:
+        return "how many more rows would be needed cannot be told."
+    digits = 10 ** max(0, len(str(more)) - 2)
+    return f"about {math.ceil(more / digits) * digits:,} more rows would be needed."
+
+
+def threshold(
+    data: Dataset | Profile,
+    risk: float | Sequence[float] = 0.05,
+    confidence: float = CONFIDENCE,
+    of: RiskName | Sequence[RiskName] = "error",
+    by: str | None = None,
+    *,
+    costs: Sequence[float] = COSTS,
+    reduction: Reduction | str | None = None,
+    choose_split: str | None = None,
+    choose_fraction: float | None = None,
+    seed: int = 0,
+) -> ThresholdChoice:
+    """Choose the threshold that keeps most rows with a risk that is at most `risk` on new rows, with confidence.
+
+    Parameters
+    ----------
+    data : Predictions, ConfidencePredictions or Profile
+    risk : float or (float, float)
+        Largest risk, between 0 and 1; a cost has the unit of `costs`.
+    confidence : float
+        Probability with which the promise holds, over the rows that the threshold is chosen on; of all groups and risks together.
+    of : {"error", "precision", "recall", "fpr", "cost"}, or two of them
+        *error*: share of wrong predictions among those whose confidence reaches the threshold, for any number of classes. *cost*: mean
+        cost of a row, if the others are referred. For decisions about a class, by its probability: *precision* (the risk is
+        1 - precision), *recall* (1 - recall: the threshold is the highest), *fpr* (rows of other classes that are kept).
+    by : str, optional
+        A group column: each level has a threshold of its own.
+    costs : (float, float, float)
+        Of a wrong prediction, of a referral and of a right prediction, for ``of="cost"``.
+    reduction : Reduction or str, optional
+        The class that precision, recall and fpr are about, such as ``"class:cat"``; the positive one of two by default.
+    choose_split, choose_fraction : str, float, optional
+        The split, or the share of the rows, to choose on; by default the calibration split if there is one, otherwise a half.
+    seed : int
+        Of the random division.
+
+    Returns
+    -------
+    ThresholdChoice
+
+    Raises
+    ------
+    OptionError, InputError, NotAvailable
+        On values out of range, rows that cannot be divided, or rows of a single class where both are needed.
+
+    Notes
+    -----
+    Several risks or groups share ``1 - confidence`` equally (Bonferroni). What a group does not need, because all of its rows are kept,
+    goes to the others (Bretz, Maurer, Brannath & Posch 2009). Weights and clusters are taken into account
+    (`calviz.sample.safe_thresholds`).
+
+    Examples
+    --------
+    >>> import calviz, numpy as np
+    >>> score = np.linspace(0.5, 1, 2_000)
+    >>> wrong = np.arange(2_000) % 20 == 0
+    >>> p = calviz.ConfidencePredictions(confidence=score, correct=~(wrong & (score < 0.8)))
+    >>> choice = calviz.threshold(p, risk=0.02)
+    >>> choice.threshold < 0.8, choice.bound <= 0.02
+    (True, True)
+    """
+    names = (of,) if isinstance(of, str) else tuple(of)
+    targets = tuple(risk) if isinstance(risk, Sequence) else (risk,)
+    risks = [Risk.of(name, costs if name == "cost" else ()) for name in names]
+    _check(risks, targets, confidence)
+    if choose_fraction is not None and not 0 < choose_fraction < 1:
+        raise OptionError(f"'choose_fraction' must lie between 0 and 1, got {choose_fraction!r}.")
+    data = dataset_of(data)
+    if by is not None and by not in data.groups:
+        raise no_group_column(data, by)
+    divided = Division(fit_split=choose_split, fit_fraction=choose_fraction, seed=seed).rows(data)
+    chosen, judged = (Sample.of(data.take(rows), reduction=reduction) for rows in divided.pairs[0])
+    about = ""
+    if names[0] in _OF_CLASS:
+        chosen = decidable(chosen)
+        judged = judged.but(reduction=chosen.reduction)
+        about = judged.data.class_names[judged.reduction.class_index(judged.data)]
+    scaled = [(t - r.least) / r.unit for t, r in zip(targets, risks, strict=True)]
+    names_of_groups = () if by is None else data.groups[by].levels
+    parts = [_rows_where(chosen, by, level) for level in names_of_groups] if by else [chosen]
+    searches = [None if part is None else _Search.of(part, risks, scaled) for part in parts]
+    levels = _levels(searches, 1 - confidence)
+    base = ThresholdChoice(
+        of=_one_or_all(names),
+        target=_one_or_all(targets),
+        confidence=confidence,
+        rows=divided.evaluation.rows,
+        fit=divided.fit,
+        evaluation=divided.evaluation,
+        class_name=about,
+    )
+    found = [
+        replace(base, **search.choice(level)) if search else base
+        for search, level in zip(searches, levels, strict=True)
+    ]
+    events, weights = _events(judged, risks[0]), judged.weights
+    if by is None:
+        return _observed(found[0], risks, events.score, events.hit, weights)
+    of_rows = judged.data.groups[by]
+    kept = np.zeros(events.score.size, dtype=np.bool_)
+    groups = {}
+    for name, choice in zip(names_of_groups, found, strict=True):
+        rows = np.flatnonzero(of_rows.mask(name)) if name in of_rows.levels else np.empty(0, int)
+        own = None if weights is None else weights[rows]
+        groups[name] = _observed(choice, risks, events.score[rows], events.hit[rows], own)
+        if choice.threshold is not None:
+            kept[rows] = events.score[rows] >= choice.threshold - _ROUNDING
+    every = all(choice.threshold is not None for choice in found)
+    bounds = [_tuple(c.bound) for c in found if c.threshold is not None]
+    # What holds for each group holds for all rows together; rows of groups without a threshold are missed, or referred.
+    told = bounds and (every or not {"recall", "cost"} & set(names))
+    base = replace(base, bound=_one_or_all(map(max, zip(*bounds, strict=True))) if told else None)
+    return replace(_with_observed(base, risks, kept, events.hit, weights), groups=groups)
+
+
+def _check(risks: Sequence[Risk], targets: Sequence[Any], confidence: float) -> None:
+    if not 0 < confidence < 1:
+        raise OptionError(f"'confidence' must lie between 0 and 1, got {confidence!r}.")
+    if len(risks) not in (1, 2) or len(targets) != len(risks):
+        raise OptionError(
+            f"'of' names one risk or two, and 'risk' has a number for each; got {len(risks)} and {len(targets)}."
+        )
+    if len({risk.name in _OF_CLASS for risk in risks}) > 1:
+        raise OptionError(
+            "error and cost are about the confidence, precision, recall and fpr about the probability of a class: they have no "
+            "threshold in common."
+        )
+    for risk, target in zip(risks, targets, strict=True):
+        most = risk.least + risk.unit
+        if isinstance(target, bool) or not risk.least < target < most:
+            what = "'risk' must lie" if risk.name != "cost" else "the 'risk' of a cost must lie"
+            raise OptionError(f"{what} between {risk.least:g} and {most:g}, got {target!r}.")
+
+
+def _rows_where(sample: Sample, by: str, level: str) -> Sample | None:
+    """The rows of a level; None if there are none."""
+    if level not in sample.data.groups[by].levels:
+        return None
+    return Sample.of(sample, where=((by, level),))
+
+
+def _events(sample: Sample, risk: Risk) -> BinaryEvents:
+    return sample.scored if risk.name in _OF_CLASS else sample.top_scored
+
+
+def _observed(
+    choice: ThresholdChoice,
+    risks: Sequence[Risk],
+    score: FloatArray,
+    hit: BoolArray,
+    weights: FloatArray | None,
+) -> ThresholdChoice:
+    choice = replace(choice, rows=score.size)
+    if choice.threshold is None:
+        return choice
+    return _with_observed(choice, risks, score >= choice.threshold - _ROUNDING, hit, weights)
+
+
+def _with_observed(
+    choice: ThresholdChoice,
+    risks: Sequence[Risk],
+    kept: BoolArray,
+    hit: BoolArray,
+    weights: FloatArray | None,
+) -> ThresholdChoice:
+    observed = [risk.observed(kept, hit, weights) for risk in risks]
+    return replace(
+        choice,
+        kept=float(np.average(kept, weights=weights)) if kept.size else None,
+        observed=_one_or_all(None if math.isnan(value) else value for value in observed),
+    )
+
+
+def _one_or_all(values: Iterable[Any]) -> Any:
+    values = tuple(values)
+    return values if len(values) > 1 else values[0]
+
+
+@dataclass(frozen=True)
+class _Search:
+    """The search for a threshold on some rows: tests of one or two risks along the same ranking."""
+
+    view: Steps
+    lowest: FloatArray | None
+    tests: list[RiskTests]
+    targets: list[float]
+
+    @classmethod
+    def of(cls, sample: Sample, risks: Sequence[Risk], targets: list[float]) -> _Search:
+        view = sample.view(steps if risks[0].name in _OF_CLASS else top_label_steps)
+        lowest = lowest_scores(_events(sample, risks[0]), view)
+        return cls(view, lowest, [RiskTests.of(view, risk) for risk in risks], targets)
+
+    def safe(self, level: float) -> list[IntArray]:
+        """Steps that are safe for each risk; the risks share the level."""
+        return [
+            tests.safe(target, 1 - level / len(self.tests))
+            for tests, target in zip(self.tests, self.targets, strict=True)
+        ]
+
+    def is_complete(self, level: float) -> bool:
+        """Whether every test rejects."""
+        return all(
+            safe.size == tests.size if tests.risk.name == "recall" else 0 in safe
+            for safe, tests in zip(self.safe(level), self.tests, strict=True)
+        )
+
+    def choice(self, level: float) -> dict[str, Any]:
+        """Fields of the choice."""
+        safe, own = reduce(np.intersect1d, self.safe(level)), 1 - level / len(self.tests)
+        if not safe.size:
+            missing = [
+                tests.rows_missing(target, own)
+                for tests, target in zip(self.tests, self.targets, strict=True)
+            ]
+            known = [more for more in missing if more is not None]
+            return {"more_rows": max(known) if len(known) == len(missing) else None}
+        only_recall = [tests.risk.name for tests in self.tests] == ["recall"]
+        step = int(safe[-1] if only_recall else safe[0])
+        score = (
+            self.view.scores_at(np.array([step])) if self.lowest is None else self.lowest[[step]]
+        )
+        return {
+            "threshold": float(score[0]),
+            "bound": _one_or_all(tests.bound(step, own) for tests in self.tests),
+        }
+
+
+def _levels(searches: Sequence[_Search | None], level: float) -> list[float]:
+    """The level of each search, shape (G,): equal shares; those of searches that keep all rows go to the others in equal parts."""
+    levels = [level / len(searches)] * len(searches)
+    unfinished = {i: search for i, search in enumerate(searches) if search is not None}
+    while len(searches) > 1:
+        done = [i for i, search in unfinished.items() if search.is_complete(levels[i])]
+        for i in done:
+            del unfinished[i]
+        if not done or not unfinished:
+            break
+        share = sum(levels[i] for i in done) / len(unfinished)
+        for i in unfinished:
+            levels[i] += share
+    return levels

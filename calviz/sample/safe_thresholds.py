@@ -1,0 +1,341 @@
+"""Thresholds with a guarantee: tests of a risk from threshold to threshold of a ranking (Learn then Test)."""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_right
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+import numpy as np
+from scipy.optimize import brentq
+from scipy.special import betaincinv
+
+from calviz.core.blocks import BoolArray, FloatArray, IntArray
+from calviz.core.claims import claim
+from calviz.core.errors import OptionError, check_choice
+from calviz.core.events import BinaryEvents, CellEvents
+from calviz.core.p_values import at_most
+from calviz.sample.error_bars import drawn_by
+from calviz.sample.sample import Sample
+from calviz.sample.step_views import ranked
+from calviz.sample.steps import Steps
+
+#: Confidence that the risk on new rows is at most what was asked for.
+CONFIDENCE = 0.95
+#: The thresholds that are tested differ by this share of the rows.
+_LADDER = 0.01
+#: Bets of `_by_betting`, as shares of the largest one that cannot lose everything.
+_BETS = (0.1, 0.3, 0.9)
+#: Shares of the rows at which the tests of a cost begin: it mostly falls at first, and rises again, as more rows are kept.
+_STARTS = (0.0, 0.25, 0.5, 0.75)
+
+RiskName = Literal["error", "precision", "recall", "fpr", "cost"]
+#: Whether a row counts, by cell: kept hits, kept misses, hits and misses that are not kept; and what is then lost by it.
+_CELLS: dict[str, tuple[tuple[float, ...], tuple[float, ...]]] = {
+    "error": ((1, 1, 0, 0), (0, 1, 0, 0)),
+    "precision": ((1, 1, 0, 0), (0, 1, 0, 0)),
+    "recall": ((1, 0, 1, 0), (0, 0, 1, 0)),
+    "fpr": ((0, 1, 0, 1), (0, 1, 0, 0)),
+}
+
+
+@dataclass(frozen=True)
+class Risk:
+    """A mean loss of the rows that count.
+
+    Attributes
+    ----------
+    name : str
+        *error*: wrong predictions among those kept. *precision*: rows of other classes among those kept (1 - precision). *recall*:
+        rows of the class that are not kept (1 - recall). *fpr*: rows of other classes that are kept. *cost*: mean cost of a row.
+    counts, loss : ndarray, shape (4,)
+        Per cell (see `_CELLS`); losses lie in [0, 1].
+    least, unit : float
+        A cost is ``least + unit * loss``.
+    """
+
+    name: RiskName
+    counts: FloatArray
+    loss: FloatArray
+    least: float = 0.0
+    unit: float = 1.0
+
+    @classmethod
+    def of(cls, name: RiskName, costs: Sequence[float] = ()) -> Risk:
+        """The risk of this name; `costs` are those of a wrong prediction, of a referral and of a right prediction.
+
+        Raises
+        ------
+        OptionError
+            If there is no such risk, or costs are not three finite numbers that differ.
+        """
+        check_choice("of", name, get_args(RiskName))
+        if name != "cost":
+            counts, loss = (np.array(part, np.float64) for part in _CELLS[name])
+            return cls(name, counts, loss)
+        costs = tuple(costs)
+        if len(costs) != 3 or not np.isfinite(costs).all() or min(costs) == max(costs):
+            raise OptionError(
+                f"'costs' must be three finite numbers, not all the same: of a wrong prediction, of a referral, of a right one; got {costs!r}."
+            )
+        wrong, referred, right = costs
+        least, unit = min(costs), max(costs) - min(costs)
+        loss = (np.array([right, wrong, referred, referred]) - least) / unit
+        return cls(name, np.ones(4), loss, least, unit)
+
+    def observed(self, kept: BoolArray, hit: BoolArray, weights: FloatArray | None) -> float:
+        """The risk of these rows, shape (n,) each; nan if no row counts."""
+        cells = np.bincount(_cell(kept, hit), weights, minlength=4)
+        rows = float(self.counts @ cells)
+        return self.least + self.unit * float(self.loss @ cells) / rows if rows else math.nan
+
+
+def _cell(kept: BoolArray, hit: BoolArray) -> IntArray:
+    return np.asarray(2 * (~kept).astype(np.intp) + ~hit)
+
+
+@dataclass(frozen=True)
+class RiskTests:
+    """Tests, at every step of a ranking, of whether the risk of keeping the rows from there on is larger than a target.
+
+    Attributes
+    ----------
+    risk : Risk
+    kept, misses : ndarray, shape (G,)
+        Rows, and misses among them, if all rows from a step on are kept, for the highest step first.
+    scale : float
+        How many rows are kept at most, roughly: for precision the expected number of hits, for other risks all rows.
+    units : _Units or None
+        The rows, if they have weights or clusters.
+    """
+
+    risk: Risk
+    kept: FloatArray
+    misses: FloatArray
+    scale: float
+    units: _Units | None
+
+    @classmethod
+    def of(
+        cls, view: Steps, risk: Risk | None = None, *, value: FloatArray | None = None
+    ) -> RiskTests:
+        """Tests of a ranking.
+
+        Parameters
+        ----------
+        view : Steps
+            Rows and hits per value: of the predicted class for an error rate or a cost, of a class for the others.
+        risk : Risk, optional
+            An error rate by default.
+        value : ndarray, shape (n,), optional
+            The value of each row by which it is ranked, if it is not the score.
+        """
+        risk = risk or Risk.of("error")
+        drawing = drawn_by(view)
+        units = None
+        if drawing is not None:
+            sample = drawing.sample
+            events = sample.top_scored if risk.name in ("error", "cost") else sample.scored
+            units = _Units.of(sample, view, events, events.score if value is None else value)
+        scale = view.score_sum.sum() if risk.name == "precision" else view.n
+        return cls(risk, *ranked(view), float(scale), units)
+
+    @property
+    def size(self) -> int:
+        """Number of steps G."""
+        return self.kept.size
+
+    @property
+    def population(self) -> float:
+        """Number of rows that count if all rows are kept."""
+        return float(self.risk.counts @ self._cells(-1))
+
+    def _cells(self, at: int | slice) -> FloatArray:
+        """Rows per cell (see `Risk`), shape (4, ...)."""
+        kept, misses = self.kept[at], self.misses[at]
+        hits, n, all_misses = kept - misses, self.kept[-1], self.misses[-1]
+        return np.array([hits, misses, n - all_misses - hits, all_misses - misses])
+
+    @property
+    def _exact(self) -> bool:
+        return self.units is None and self.risk.name != "cost"
+
+    def p_value(self, step: int, target: float) -> float:
+        """p-value of a risk above a target in [0, 1], of the rows from a step on."""
+        cells = self._cells(self.size - 1 - step)
+        if self._exact:
+            return float(at_most(self.risk.loss @ cells, self.risk.counts @ cells, target))
+        if self.units is None:
+            gain = target * self.risk.counts - self.risk.loss
+            return _by_betting(gain, cells, 1 - target)
+        return self.units.p_value(self.risk, step, target)
+
+    def fewest(self, target: float, confidence: float) -> float:
+        """Number of rows that show a risk of at most the target if nothing is lost."""
+        if self._exact:
+            return math.log1p(-confidence) / math.log1p(-target)
+        most = 1.0 if self.units is None else self.units.most
+        gain = math.log1p(_BETS[-1] * target / (1 - target))
+        return most * (math.log(len(_BETS)) - math.log1p(-confidence)) / gain
+
+    @claim(
+        "threshold-risk",
+        says="With 95 % confidence at most x of the predictions from the threshold on are wrong.",
+        chosen="the lowest threshold, of up to 100",
+        adjusted="fixed-sequence testing with exact binomial p-values (Learn then Test); of several groups, Bonferroni",
+    )
+    def safe(self, target: float, confidence: float = CONFIDENCE) -> IntArray:
+        """Steps from which on the risk is at most the target, with confidence for all of them together, ascending, shape (S,).
+
+        Whether the risk is larger is tested in an order that does not depend on what is lost, each time at the full level, up to the
+        first test that fails. For an error rate and for precision it begins at the top of the ranking, with three times the rows that
+        show the risk without any loss (there a quarter of the risk is shown nine times in ten), or a third of the rows, and goes on in
+        steps of a hundredth of the rows (for precision, of the rows whose scores add up to the expected number of hits). Recall begins at the bottom and the false-positive rate at the top, with every step: these
+        only grow. A cost begins at four places, each with a quarter of the level.
+
+        References
+        ----------
+        Angelopoulos, Bates, Candès, Jordan & Lei 2021, Learn then Test, section 2.3 (fixed-sequence testing, with several starts);
+        Geifman & El-Yaniv 2017, whose selection with guaranteed risk (a union bound over a binary search) keeps fewer rows at the same
+        confidence.
+        """
+        every = np.arange(self.size)
+        if target >= 1:
+            return every
+        if target <= 0 or self.fewest(target, confidence) > self.population:
+            return every[:0]
+
+        def p_value(step: int) -> float:
+            return self.p_value(step, target)
+
+        if self.risk.name == "recall":
+            return every[: bisect_right(every, 1 - confidence, key=p_value)]
+        if self.risk.name == "fpr":
+            down = every[::-1]
+            return down[: bisect_right(down, 1 - confidence, key=p_value)][::-1]
+        starts = _STARTS if self.risk.name == "cost" else (None,)
+        found: set[int] = set()
+        for start in starts:
+            for step in self._ladder(start, target, confidence):
+                if p_value(step) > (1 - confidence) / len(starts):
+                    break
+                found.add(step)
+        return np.array(sorted(found), dtype=np.intp)
+
+    def _ladder(self, start: float | None, target: float, confidence: float) -> list[int]:
+        """Steps in the order in which they are tested, from a share of the rows on."""
+        n = float(self.kept[-1])
+        if start is None:
+            fewest = self.fewest(target, confidence)
+            first = max(fewest, min(3 * fewest, self.scale / 3))
+        else:
+            first = max(start, _LADDER) * n
+        sizes = np.append(np.arange(first, n, max(1.0, _LADDER * self.scale)), n)
+        steps: IntArray = self.size - 1 - np.unique(np.searchsorted(self.kept, sizes * (1 - 1e-12)))
+        return [int(step) for step in steps]
+
+    def bound(self, step: int, confidence: float) -> float:
+        """The smallest risk that the test at a step rejects, on the scale of the risk: Clopper & Pearson's bound where it is exact."""
+        cells = self._cells(self.size - 1 - step)
+        lost, rows = float(self.risk.loss @ cells), float(self.risk.counts @ cells)
+        if self._exact:
+            return float(betaincinv(lost + 1, rows - lost, confidence)) if lost < rows else 1.0
+
+        def too_large(target: float) -> float:
+            return self.p_value(step, target) - (1 - confidence)
+
+        low, high = max(lost / rows, 1e-9), 1 - 1e-9
+        if too_large(high) > 0:
+            return self.risk.least + self.risk.unit
+        bound = brentq(too_large, low, high) if too_large(low) > 0 else low
+        return self.risk.least + self.risk.unit * float(bound)
+
+    def rows_missing(self, target: float, confidence: float) -> int | None:
+        """About how many more rows like these would show a threshold with this risk; None if none would, as far as these rows tell.
+
+        At each step the risk is taken to be ``(lost + 1) / (rows + 2)``; m rows with a risk of q show one of at most r if
+        ``m KL(q, r) >= ln(1 / (1 - confidence))`` (the Chernoff bound of the binomial tail). With weights or clusters, rows count as
+        what `fewest` says they are worth.
+        """
+        n, population = float(self.kept[-1]), self.population
+        if not 0 < target < 1 or not population:
+            return None
+        cells = self._cells(slice(None))
+        fewest = self.fewest(target, confidence)
+        effect = fewest * math.log1p(-target) / math.log1p(-confidence)
+        rows, lost = self.risk.counts @ cells / effect, self.risk.loss @ cells / effect
+        share = (lost + 1) / (rows + 2)
+        fine = (share < target) & (rows > 0)
+        if fine.any():
+            q, counted = share[fine], rows[fine]
+            divergence = q * np.log(q / target) + (1 - q) * np.log((1 - q) / (1 - target))
+            more = n * float(np.min(-math.log1p(-confidence) / divergence / counted)) - n
+            return math.ceil(max(more, n / 10))
+        # Too few rows to tell: three times as many as without any loss show a quarter of the risk nine times in ten.
+        short = (3 * fewest - population) * n / population
+        return math.ceil(short) if population < fewest else None
+
+
+def _by_betting(gain: FloatArray, count: FloatArray | float, most: float) -> float:
+    """p-value: the inverse of what bets on gains, whose mean is at most 0 under the null hypothesis, have become.
+
+    ``prod (1 + b gain)`` has a mean of at most 1 for every b that cannot lose more than everything; so has the mean over several b.
+    By Markov's inequality its inverse is a p-value.
+
+    References
+    ----------
+    Waudby-Smith & Ramdas 2024, Estimating means of bounded random variables by betting, section 4.
+    """
+    logs = [float((count * np.log1p(bet / most * gain)).sum()) for bet in _BETS]
+    return math.exp(min(0.0, -float(np.logaddexp.reduce(logs)) + math.log(len(_BETS))))
+
+
+@dataclass(frozen=True)
+class _Units:
+    """Rows with weights, or clusters of rows, as independent units; nothing is assumed about how rows of a unit depend on each other.
+
+    Attributes
+    ----------
+    unit, step : ndarray of int, shape (n,)
+        Unit and step of each row.
+    weight : ndarray, shape (n,)
+    hit : ndarray of bool, shape (n,)
+    most : float
+        Largest total weight of a unit.
+    """
+
+    unit: IntArray
+    step: IntArray
+    weight: FloatArray
+    hit: BoolArray
+    most: float
+
+    @classmethod
+    def of(cls, sample: Sample, view: Steps, events: BinaryEvents, value: FloatArray) -> _Units:
+        draws = sample.row_draws
+        weight = np.ones(draws.n) if draws.weights is None else draws.weights
+        unit = np.arange(draws.n) if draws.cluster is None else draws.cluster
+        step = np.searchsorted(view.score, value.astype(np.float64) - 1e-12)
+        return cls(unit, step, weight, events.hit, float(np.bincount(unit, weight).max()))
+
+    def p_value(self, risk: Risk, lowest: int, target: float) -> float:
+        """See `RiskTests.p_value`: bets on ``sum w (target - loss)`` of each unit."""
+        cell = _cell(self.step >= lowest, self.hit)
+        counts = risk.counts[cell] > 0
+        unit, weight = self.unit[counts], self.weight[counts]
+        if not unit.size:
+            return 1.0
+        gain = np.bincount(unit, weight * (target - risk.loss[cell[counts]])).astype(np.float64)
+        return _by_betting(gain, 1.0, float(np.bincount(unit, weight).max()) * (1 - target))
+
+
+def lowest_scores(events: BinaryEvents, view: Steps) -> FloatArray | None:
+    """Smallest score of each step of a profile, whose rows have scores below that of their step, shape (G,); None of other data."""
+    if not isinstance(events, CellEvents):
+        return None
+    lowest = np.ones(view.size)
+    at = np.searchsorted(view.score, events.score - 1e-12)
+    np.minimum.at(lowest, np.minimum(at, view.size - 1), events.low)
+    return lowest

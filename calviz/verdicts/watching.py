@@ -1,0 +1,543 @@
+"""Watching without end: every look at a growing stream of rows may alarm, at most with probability alpha over all of them."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Literal, NamedTuple, Self
+
+import numpy as np
+from scipy.interpolate import CubicSpline
+from scipy.special import lambertw, logit, logsumexp
+from scipy.stats import chi2
+
+from calviz.core.blocks import FloatArray, IntArray
+from calviz.core.claims import claim
+from calviz.core.errors import InputError, NotAvailable, OptionError, check_level
+from calviz.core.events import Reduction
+from calviz.core.limits import replacing
+from calviz.core.predictions import Dataset
+from calviz.core.words import counted, points
+from calviz.sample.error_bars import Interval
+from calviz.sample.metric_results import Displayed, Summary
+from calviz.sample.sample import Sample
+
+#: Chance of any false alarm, over all looks.
+ALPHA = 0.05
+#: Shifts of the logits that are bet on, of all rows and of those in one bin; a true shift below half the smallest is not looked for.
+SHIFTS = (0.1, 0.2, 0.4, 0.8, 1.6)
+SHIFTS_OF_BINS = (0.2, 0.4, 0.8, 1.6)
+#: Factors of the logits, about their median, that are bet on.
+SLOPES = (0.5, 0.7, 0.85, 1.2, 1.4, 2.0)
+#: Bins of equal counts in the first look, and the share of the wealth bet on all rows, on slopes, and on bins.
+BINS, SHARES = 5, (0.5, 0.25, 0.25)
+#: The confidence sequence is tightest at this many times the rows of the first look.
+TIGHTEST = 10
+#: Logits beyond this count as this.
+_FAR = 30.0
+_FORMAT, _MARK = 1, "calviz_watch"
+
+Remedy = Literal["offset", "map"]
+
+
+class _Bet(NamedTuple):
+    """An alternative: the logits of `bin` (None: of all rows) shifted, or all stretched, and its share of the wealth."""
+
+    kind: Literal["shift", "slope", "bin"]
+    size: float
+    bin: int | None
+    share: float
+
+
+def _bets(bins: int) -> tuple[_Bet, ...]:
+    both = [sign * size for size in SHIFTS for sign in (1, -1)]
+    of_bins = [(sign * size, b) for b in range(bins) for size in SHIFTS_OF_BINS for sign in (1, -1)]
+    return (
+        *(_Bet("shift", size, None, SHARES[0] / len(both)) for size in both),
+        *(_Bet("slope", size, None, SHARES[1] / len(SLOPES)) for size in SLOPES),
+        *(_Bet("bin", size, b, SHARES[2] / len(of_bins)) for size, b in of_bins),
+    )
+
+
+@dataclass(frozen=True)
+class Look:
+    """Rows that were looked at together, as sums.
+
+    Attributes
+    ----------
+    when : str
+        The day, or the name of the look.
+    digest : str
+        Identifies scores and hits, so that no row counts twice.
+    rows : int
+    units, score, hits : tuple of float
+        By bin: number of independent rows (clusters count once), and sums over them of scores and hits.
+    bets : tuple of float
+        Logarithm of the factor by which each bet multiplies its wealth.
+    """
+
+    when: str
+    digest: str
+    rows: int
+    units: tuple[float, ...]
+    score: tuple[float, ...]
+    hits: tuple[float, ...]
+    bets: tuple[float, ...]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class WatchState(Displayed):
+    """What all looks so far say.
+
+    Attributes
+    ----------
+    alarm : bool
+        Whether the e-value has reached its limit at any look. If the scores are calibrated, the chance that it ever does
+        is at most alpha.
+    e_value, limit : float
+        The wealth of the bets against calibration after the last look, from 1 at the start; and 1 / alpha.
+    looks, rows : int
+    since : str or None
+        The look from which on the best bet wins; None without an alarm.
+    remedy : {"offset", "map"} or None
+        Whether an offset of the logits explains what was found, or a new map is needed; None without an alarm.
+    offset : float
+        The offset of the logits, from `since` on; nan without an alarm.
+    gap : Interval
+        Mean of hit minus score over all looks: confidence sequence at 1 - alpha, which holds for all looks at once.
+    bins : tuple of (float, float, float, Interval)
+        For each bin of the scores: lower and upper edge, mean of hit minus score, and its confidence sequence; all bins hold
+        together. Sums of their positive and negative parts are the signed parts of the ECE.
+    path : tuple of (str, float)
+        The e-value after each look.
+    skipped : int
+        Looks of the last call that had been counted before.
+    """
+
+    alarm: bool
+    e_value: float
+    limit: float
+    looks: int
+    rows: int
+    since: str | None
+    remedy: Remedy | None
+    offset: float
+    gap: Interval
+    bins: tuple[tuple[float, float, float, Interval], ...]
+    path: tuple[tuple[str, float], ...]
+    skipped: int = 0
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the contract of ``calviz watch --json``."""
+        names = ("alarm", "e_value", "limit", "looks", "rows", "since", "remedy")
+        return {"schema": 1, **{name: getattr(self, name) for name in names}}
+
+    @claim("watch")
+    def sentence(self) -> str:
+        """Say what was found."""
+        chance = f"{100 / self.limit:g}"
+        if not self.alarm:
+            return f"No alarm in {counted(self.looks, 'look')} (e-value {self.e_value:.3g}, limit {self.limit:.3g})."
+        what = {
+            "offset": f"an offset of {self.offset:+.2f} to the logits explains it",
+            "map": "an offset does not explain it: fit a new map",
+        }
+        return (
+            f"No longer calibrated, since about {self.since}: {what[self.remedy or 'map']}. "
+            f"(Calibrated scores ever alarm with a chance of at most {chance} %.)"
+        )
+
+    def summary(self) -> Summary:
+        """Summarise the state: the sentence, and the gap of each bin."""
+        low, high = self.gap
+        return Summary(
+            title=f"of {counted(self.rows, 'row')} in {counted(self.looks, 'look')}",
+            verdict=self.sentence(),
+            lines=(
+                f"Observed minus predicted, all looks: {points(low)} to {points(high)} points.",
+            ),
+            header=("score", "gap", "from", "to"),
+            rows=tuple(
+                (f"{a:.3g} to {b:.3g}", *(f"{100 * v:+.1f}" for v in (gap, *interval)))
+                for a, b, gap, interval in self.bins
+            ),
+            notes=(
+                (f"{counted(self.skipped, 'look')} had been counted before.",)
+                if self.skipped
+                else ()
+            ),
+        )
+
+
+@dataclass
+class Watch:
+    """Watch whether scores stay calibrated, look by look, with at most alpha false alarms over all looks.
+
+    Parameters
+    ----------
+    alpha : float
+        Chance of a false alarm, over all looks together.
+    reduction : Reduction or str, optional
+        As in `calviz.evaluate`; by default that of the first rows.
+
+    Notes
+    -----
+    If the scores are calibrated, the likelihood ratio of any alternative that was fixed beforehand is a fair bet: the
+    expected factor of its wealth at each look is 1. The wealth is divided among shifts of all logits, stretches of them, and shifts within
+    a bin, and in each among starting times, of which the s-th gets 1 / (s (s + 1)); so a change on day 60 is found about as fast as one on
+    day 1. The total is an e-process: by Ville's inequality, it ever reaches 1 / alpha with probability at most alpha
+    (Ramdas, Gruenwald, Vovk & Shafer 2023, eq. 6; Shin, Ramdas & Rinaldo 2024 for starting times). Rows of a cluster bet with
+    the geometric mean of their factors, whose expectation is at most 1 however they depend on each other.
+    The confidence sequence is Robbins' normal mixture for variables in [0, 1]
+    (Howard, Ramdas, McAuliffe & Sekhon 2021, eq. 14).
+
+    Examples
+    --------
+    >>> import calviz, numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> watch = calviz.Watch(alpha=0.05)
+    >>> for day in range(3):
+    ...     p = rng.uniform(size=200)
+    ...     rows = calviz.Predictions.from_arrays(rng.random(200) < p, p)
+    ...     state = watch.add(rows, when=f"day {day + 1}")
+    >>> state.alarm, state.looks, state.rows
+    (False, 3, 600)
+    """
+
+    alpha: float = ALPHA
+    reduction: Reduction | str | None = None
+    classes: tuple[str, ...] = field(default=(), repr=False)
+    edges: tuple[float, ...] = field(default=(), repr=False)
+    centre: float = field(default=0.0, repr=False)
+    looks: list[Look] = field(default_factory=list, repr=False)
+
+    def __post_init__(self) -> None:
+        check_level(self.alpha)
+
+    def add(self, data: Dataset | Sample, when: str | None = None) -> WatchState:
+        """Look at new rows: at each day of their times, in order, or at all at once.
+
+        Parameters
+        ----------
+        data : Predictions, ConfidencePredictions or Sample
+        when : str, optional
+            Name of the look; by default the days of the rows, or the number of the look.
+
+        Raises
+        ------
+        NotAvailable
+            If the rows have weights, or are sums of rows.
+        InputError
+            If they have other classes than those that were watched so far.
+        """
+        sample = Sample.of(data, reduction=self.reduction)
+        rows = sample.data
+        if rows.cells is not None:
+            raise NotAvailable("watching needs the rows: a profile holds their sums only.")
+        if rows.weights is not None:
+            raise NotAvailable("watching needs rows that count alike, and these have weights.")
+        self._check_model(sample)
+        if not self.edges:
+            self._begin(sample.events.score)
+        known = {look.digest for look in self.looks}
+        skipped = 0
+        for name, at in _days(rows, when, len(self.looks)):
+            look = self._look(sample, name, at)
+            if look.digest in known:
+                skipped += 1
+            else:
+                self.looks.append(look)
+        return replace(self.state, skipped=skipped)
+
+    def merge(self, other: Watch) -> Watch:
+        """Return a watch of the looks of both, in the order of their names; a look that both hold counts once.
+
+        Raises
+        ------
+        InputError
+            If they watch other models, or have other bins.
+        """
+        if _about(self) != _about(other):
+            raise InputError("these states are of different models, or began with different rows")
+        every = {look.digest: look for look in (*self.looks, *other.looks)}
+        return replace(self, looks=sorted(every.values(), key=lambda look: look.when))
+
+    @property
+    def state(self) -> WatchState:
+        """What all looks so far say; raises NotAvailable without any."""
+        if not self.looks:
+            raise NotAvailable("nothing has been looked at yet.")
+        return _Wealth(self).state()
+
+    def _check_model(self, sample: Sample) -> None:
+        data = sample.data
+        classes = () if data.kind == "confidence" else tuple(data.class_names)
+        if not self.looks:
+            self.reduction, self.classes = sample.reduction, classes
+        elif classes != self.classes or sample.reduction != Reduction.of(self.reduction, data):
+            before, now = (
+                ", ".join(names[:5]) or "confidences" for names in (self.classes, classes)
+            )
+            raise InputError(
+                f"the state is of another model: it watches {before}, these rows hold {now}",
+                remedy="give its own state, or a new one",
+            )
+
+    def _begin(self, score: FloatArray) -> None:
+        # The edges come from the scores only, so that the bets are fixed before any label is seen.
+        inner = np.unique(np.quantile(score, np.arange(1, BINS) / BINS))
+        self.edges = (0.0, *(float(e) for e in inner if 0 < e < 1), 1.0)
+        self.centre = float(np.median(_logits(score)))
+
+    def _look(self, sample: Sample, when: str, rows: IntArray | slice) -> Look:
+        score = np.asarray(sample.events.score[rows], dtype=np.float64)
+        hit = sample.events.hit[rows]
+        shares = _shares(sample.data, rows)
+        bins = len(self.edges) - 1
+        at = np.searchsorted(self.edges[1:-1], score, side="left")
+
+        def sums(values: FloatArray) -> FloatArray:
+            weights = values if shares is None else shares * values
+            return np.bincount(at, weights, minlength=bins).astype(np.float64)
+
+        factors = {  # by bin: logarithms of likelihood ratios of shifted logits
+            sign * size: sums(hit * sign * size - np.log1p(score * math.expm1(sign * size)))
+            for size in sorted({*SHIFTS, *SHIFTS_OF_BINS})
+            for sign in (1, -1)
+        }
+        z = _logits(score)
+        softplus = np.logaddexp(0, z)
+        bets = []
+        for bet in _bets(bins):
+            if bet.kind == "slope":
+                stretched = self.centre + bet.size * (z - self.centre)
+                ratio = hit * (stretched - z) - np.logaddexp(0, stretched) + softplus
+                bets.append(sums(ratio).sum())
+            else:
+                of = factors[bet.size]
+                bets.append(of.sum() if bet.bin is None else of[bet.bin])
+        content = hashlib.sha256(score.tobytes() + hit.tobytes() + when.encode()).hexdigest()
+        columns = (np.ones(score.size), score, hit.astype(np.float64))
+        units, scores, hits = (tuple(map(float, sums(column))) for column in columns)
+        log_factors = tuple(float(f"{value:.9g}") for value in bets)
+        return Look(when, content[:16], score.size, units, scores, hits, log_factors)
+
+    # ---- Saved states
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the state as plain values, ready for JSON; `from_dict` reads it back."""
+        reduction = self.reduction.key if isinstance(self.reduction, Reduction) else self.reduction
+        return {
+            _MARK: _FORMAT,
+            "alpha": self.alpha,
+            "reduction": reduction,
+            "classes": list(self.classes),
+            "edges": list(self.edges),
+            "centre": self.centre,
+            "looks": [asdict(look) for look in self.looks],
+        }
+
+    @classmethod
+    def from_dict(cls, record: Any) -> Self:
+        """Rebuild a watch; raises InputError if the record is none, or damaged."""
+        if not isinstance(record, Mapping) or record.get(_MARK) != _FORMAT:
+            raise InputError("this is not a state of calviz watch")
+        try:
+            looks = [
+                Look(
+                    str(look["when"]),
+                    str(look["digest"]),
+                    int(look["rows"]),
+                    *(tuple(map(float, look[name])) for name in ("units", "score", "hits", "bets")),
+                )
+                for look in record["looks"]
+            ]
+            reduction = record["reduction"]
+            watch = cls(
+                float(record["alpha"]),
+                None if reduction is None else Reduction.of(reduction),
+                tuple(map(str, record["classes"])),
+                tuple(map(float, record["edges"])),
+                float(record["centre"]),
+                looks,
+            )
+            bins = len(watch.edges) - 1
+            sizes = {(len(x.units), len(x.score), len(x.hits)) for x in looks}
+            numbers = np.array([(*x.bets, *x.units, *x.score, *x.hits, x.rows) for x in looks])
+            if sizes - {(bins,) * 3} or not np.isfinite(numbers).all():
+                raise ValueError
+            if any(len(look.bets) != len(_bets(bins)) for look in looks):
+                raise ValueError
+        except (KeyError, TypeError, ValueError, AttributeError, OptionError):
+            raise InputError("this state of calviz watch is damaged") from None
+        return watch
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the state as JSON, whole or not at all; raises OutputError if it cannot be written."""
+        with replacing(path) as temporary_path:
+            temporary_path.write_text(json.dumps(self.to_dict()) + "\n", encoding="utf-8")
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Self:
+        """Read a state that `save` has written; raises InputError if it is none."""
+        name = Path(path).name
+        try:
+            return cls.from_dict(json.loads(Path(path).read_text(encoding="utf-8")))
+        except InputError as error:
+            raise error.in_file(name) from None
+        except OSError as error:
+            reason = error.strerror or str(error)
+            raise InputError(f"cannot be opened ({reason})", file=name) from None
+        except (ValueError, RecursionError):
+            raise InputError("this is not a state of calviz watch", file=name) from None
+
+
+def _about(watch: Watch) -> tuple[object, ...]:
+    return watch.alpha, watch.to_dict()["reduction"], watch.classes, watch.edges, watch.centre
+
+
+def _logits(score: FloatArray) -> FloatArray:
+    return np.clip(logit(np.asarray(score, dtype=np.float64)), -_FAR, _FAR)
+
+
+def _days(data: Dataset, when: str | None, before: int) -> Iterator[tuple[str, IntArray | slice]]:
+    """Yield the looks of some rows: name and rows."""
+    if when is not None or data.times is None:
+        yield when or f"look {before + 1}", slice(None)
+        return
+    days, at = np.unique(data.times.astype("datetime64[D]"), return_inverse=True)
+    order = np.argsort(at, kind="stable")
+    yield from zip(map(str, days), np.split(order, np.cumsum(np.bincount(at))[:-1]), strict=True)
+
+
+def _shares(data: Dataset, rows: IntArray | slice) -> FloatArray | None:
+    """What each row counts: 1 / the size of its cluster."""
+    if data.clusters is None:
+        return None
+    codes = data.clusters.codes[rows]
+    return 1 / np.bincount(codes)[codes]
+
+
+# ---- Wealth
+
+
+class _Wealth:
+    """The wealth of the bets of a watch after each look."""
+
+    def __init__(self, watch: Watch) -> None:
+        self.watch, self.looks = watch, watch.looks
+        self.bets = _bets(len(watch.edges) - 1)
+        self.factors = np.array([look.bets for look in watch.looks])
+
+    @cached_property
+    def logs(self) -> FloatArray:
+        """Logarithm of the e-value after each look, shape (T,)."""
+        shares = np.log([bet.share for bet in self.bets])
+        wealth = np.full(len(self.bets), -np.inf)
+        logs = []
+        for t, factors in enumerate(self.factors, start=1):
+            # What starts now gets 1 / (t (t + 1)); what has not started is 1 / (t + 1) in all.
+            wealth = np.logaddexp(wealth, -math.log(t * (t + 1))) + factors
+            logs.append(np.logaddexp(logsumexp(shares + wealth), -math.log(t + 1)))
+        return np.array(logs)
+
+    def state(self) -> WatchState:
+        """The state after the last look."""
+        limit = 1 / self.watch.alpha
+        crossed = np.flatnonzero(self.logs >= math.log(limit))
+        values = np.exp(np.minimum(self.logs, 690))  # below the largest float
+        since, remedy, offset = (
+            self._found(int(crossed[0])) if crossed.size else (None, None, math.nan)
+        )
+        gap, bins = self._gaps()
+        return WatchState(
+            alarm=bool(crossed.size),
+            e_value=float(values[-1]),
+            limit=limit,
+            looks=len(self.looks),
+            rows=sum(look.rows for look in self.looks),
+            since=since,
+            remedy=remedy,
+            offset=offset,
+            gap=gap,
+            bins=bins,
+            path=tuple((x.when, float(v)) for x, v in zip(self.looks, values, strict=True)),
+        )
+
+    @claim(
+        "watch",
+        says="No longer calibrated, since about ...: an offset explains it",
+        chosen="the look, the alternative and the starting time, among all",
+        adjusted="a mixture e-process over alternatives and starting times, valid at all looks (Ville's inequality)",
+    )
+    def _found(self, first: int) -> tuple[str, Remedy, float]:
+        """Since when, the remedy, and the offset; `first` is the look of the alarm."""
+        # Wealth of each bet at the alarm, by starting time.
+        sums = np.cumsum(self.factors[first::-1], axis=0)[::-1]
+        starts = np.arange(1, first + 2)
+        shares = np.log([bet.share for bet in self.bets])
+        wealth = sums + shares - np.log(starts * (starts + 1))[:, None]
+        start = int(np.unravel_index(wealth.argmax(), wealth.shape)[0])
+        return self.looks[start].when, *self._remedy(start)
+
+    def _remedy(self, start: int) -> tuple[Remedy, float]:
+        """Whether all bins have the same offset (likelihood-ratio test at the level alpha), and that offset, from a look on.
+
+        The bets on a bin are its log-likelihood at some offsets, less that at 0; between them it is interpolated.
+        """
+        sums = self.factors[start:].sum(0)
+        fine = np.linspace(-SHIFTS_OF_BINS[-1], SHIFTS_OF_BINS[-1], 321)
+        curves = []
+        for b in range(len(self.watch.edges) - 1):
+            at = [(0.0, 0.0)]
+            at += [(x.size, v) for x, v in zip(self.bets, sums, strict=True) if x.bin == b]
+            curves.append(CubicSpline(*np.array(sorted(at)).T)(fine))
+        common = np.sum(curves, axis=0)
+        statistic = 2 * (np.max(curves, axis=1).sum() - common.max())
+        same = chi2.sf(statistic, max(len(curves) - 1, 1)) > self.watch.alpha
+        return "offset" if same else "map", float(fine[common.argmax()])
+
+    def _gaps(self) -> tuple[Interval, tuple[tuple[float, float, float, Interval], ...]]:
+        units, score, hits = (
+            np.array([getattr(look, name) for look in self.looks])
+            for name in ("units", "score", "hits")
+        )
+        alpha, edges = self.watch.alpha, self.watch.edges
+        gap = hits - score
+        whole = confidence_sequence(gap.sum(1), units.sum(1), alpha)
+        bins = []
+        for b in range(units.shape[1]):
+            has = units[:, b] > 0
+            if has.any():
+                at = confidence_sequence(gap[has, b], units[has, b], alpha / units.shape[1])
+                mean = float(gap[has, b].sum() / units[has, b].sum())
+                bins.append((edges[b], edges[b + 1], mean, at))
+        return whole, tuple(bins)
+
+
+def confidence_sequence(sums: FloatArray, counts: FloatArray, alpha: float) -> Interval:
+    """Confidence sequence of the mean of hit minus score, after the last look.
+
+    Parameters
+    ----------
+    sums, counts : ndarray, shape (T,)
+        Sum of hit minus score, and number of independent rows, in each look.
+    alpha : float
+        Chance that any look's interval misses the mean of the expectations so far.
+
+    References
+    ----------
+    Howard, Ramdas, McAuliffe & Sekhon 2021, eq. 14 (two-sided normal mixture), with the variance 1 / 4 of variables in [0, 1]
+    (Hoeffding), and their eq. 29 for the mixture that is tightest after `TIGHTEST` first looks.
+    """
+    variance, best = counts.sum() / 4, TIGHTEST * counts[0] / 4
+    rho = best / (-lambertw(-(alpha**2) / math.e, -1).real - 1)
+    reach = math.sqrt((variance + rho) * math.log((variance + rho) / (rho * alpha**2)))
+    mean, half = sums.sum() / counts.sum(), reach / counts.sum()
+    return Interval(float(max(mean - half, -1)), float(min(mean + half, 1)))

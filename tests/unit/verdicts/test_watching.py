@@ -1,0 +1,318 @@
+"""Watching: bets by hand, false alarms, delays, states that are saved and merged, and the command."""
+
+import json
+import math
+
+import numpy as np
+import polars as pl
+import pytest
+from scipy.integrate import quad
+from scipy.special import expit, logit
+from scipy.stats import norm
+
+import calviz
+from calviz.core.errors import InputError, NotAvailable, OptionError
+from calviz.verdicts import watching
+from calviz.verdicts.watching import Watch, confidence_sequence
+from tests.inputs.command_line import run
+
+START = np.datetime64("2024-01-01")
+
+
+def rows(rng, n=200, *, shift=0.0, slope=1.0, **columns):
+    """Rows of two classes whose true logits are shifted and stretched."""
+    z = rng.normal(0, 1.5, n)
+    labels = rng.random(n) < expit(slope * z + shift)
+    return calviz.Predictions(probs=expit(z), labels=labels.astype(int), **columns)
+
+
+def first_alarm(rng, looks, changed, **how):
+    """Number of the look of the alarm, from the change on; None without one."""
+    watch = Watch()
+    for t in range(looks):
+        state = watch.add(rows(rng, **(how if t >= changed else {})), f"{t:03d}")
+        if state.alarm:
+            return t - changed + 1, state
+    return None, state
+
+
+def likelihood_ratio(bet, watch, score, hit):
+    """Of the alternative of one bet, row by row in probabilities."""
+    p = score
+    z = logit(p)
+    if bet.kind == "slope":
+        q = expit(watch.centre + bet.size * (z - watch.centre))
+    else:
+        q = expit(z + bet.size)
+    ratio = np.where(hit, q / p, (1 - q) / (1 - p))
+    if bet.bin is not None:
+        low, high = watch.edges[bet.bin : bet.bin + 2]
+        ratio[~((p > low) & (p <= high))] = 1
+    return float(np.prod(ratio))
+
+
+def test_the_e_value_is_the_mixture_of_likelihood_ratios_over_bets_and_starts():
+    rng = np.random.default_rng(1)
+    looks = [rows(rng, 30, shift=0.5) for _ in range(4)]
+    watch = Watch()
+    for k, look in enumerate(looks):
+        state = watch.add(look, str(k))
+    bets = watching._bets(len(watch.edges) - 1)
+    assert sum(bet.share for bet in bets) == pytest.approx(1)
+    each = [[likelihood_ratio(b, watch, p.probs[:, 1], p.labels == 1) for p in looks] for b in bets]
+    for t, (_, value) in enumerate(state.path, start=1):
+        total = 1 / (t + 1)
+        for bet, factors in zip(bets, each, strict=True):
+            for s in range(1, t + 1):
+                total += bet.share / (s * (s + 1)) * math.prod(factors[s - 1 : t])
+        assert value == pytest.approx(total, rel=1e-7)
+    assert state.e_value == state.path[-1][1]
+
+
+def test_each_bet_is_fair():
+    """The expected factor of a row is 1, summed over its two outcomes."""
+    watch = Watch()
+    watch.add(rows(np.random.default_rng(0), 50), "0")
+    for bet in watching._bets(len(watch.edges) - 1):
+        for p in (1e-7, 0.1, 0.5, 0.99):
+            score = np.array([p])
+            mean = sum(
+                w * likelihood_ratio(bet, watch, score, np.array([hit]))
+                for hit, w in ((True, p), (False, 1 - p))
+            )
+            assert mean == pytest.approx(1, abs=1e-9)
+
+
+def test_the_confidence_sequence_is_the_mixture_of_gaussian_bets():
+    sums, counts, alpha = np.array([3.0, -1.0, 4.0]), np.array([50.0, 70.0, 60.0]), 0.1
+    low, high = confidence_sequence(sums, counts, alpha)
+    mean, variance = sums.sum() / counts.sum(), counts.sum() / 4
+    deviation = (high - mean) * counts.sum()
+    assert (low + high) / 2 == pytest.approx(mean)
+    # The wealth of bets of sizes from a normal distribution reaches 1 / alpha at the bound, for the variance of that mixture.
+    best = watching.TIGHTEST * counts[0] / 4
+
+    def reach(rho, v):
+        return math.sqrt((v + rho) * math.log((v + rho) / (rho * alpha**2)))
+
+    grid = np.exp(np.linspace(np.log(best / 1000), np.log(best * 10), 20_001))
+    rho = grid[np.argmin([reach(r, best) for r in grid])]  # tightest there
+    wealth, _ = quad(
+        lambda x: math.exp(x * deviation - x * x * variance / 2) * norm.pdf(x, 0, rho**-0.5), -3, 3,
+        points=[deviation / (variance + rho)], limit=200,
+    )  # fmt: skip
+    assert wealth == pytest.approx(1 / alpha, rel=1e-3)
+
+
+def test_calibrated_scores_hardly_ever_alarm_and_the_gap_is_covered():
+    alarms, missed = 0, 0
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        watch = Watch(alpha=0.2)
+        for t in range(30):
+            state = watch.add(rows(rng, 50), str(t))
+        alarms += state.alarm
+        missed += not state.gap.low <= 0 <= state.gap.high
+    assert alarms <= 15  # 8 expected at most; more than 15 has a chance of 0.3 %
+    assert missed <= 15
+
+
+@pytest.mark.parametrize("changed", [0, 59])
+def test_a_shift_is_found_about_as_fast_late_as_early(changed):
+    rng = np.random.default_rng(changed)
+    found = [first_alarm(rng, changed + 20, changed, shift=0.3) for _ in range(6)]
+    assert all(delay is not None and 1 <= delay <= 20 for delay, _ in found)
+    starts = [int(state.since) for _, state in found]
+    assert np.median(np.abs(np.array(starts) - changed)) <= 3
+    assert [state.remedy for _, state in found].count("offset") >= 5
+    assert np.mean([state.offset for _, state in found]) == pytest.approx(0.3, abs=0.1)
+
+
+def test_where_an_offset_does_not_help_a_new_map_is_needed():
+    found = [first_alarm(np.random.default_rng(k), 10, 0, slope=0.6) for k in range(5)]
+    assert all(delay is not None for delay, _ in found)
+    assert [state.remedy for _, state in found].count("map") >= 4
+    assert "fit a new map" in repr(found[0][1])
+
+
+def test_days_are_looks_and_none_counts_twice():
+    rng = np.random.default_rng(0)
+    times = START + rng.permutation(np.repeat(np.arange(4), 50)).astype("timedelta64[D]")
+    data = rows(rng, 200, times=times)
+    watch = Watch()
+    state = watch.add(data)
+    assert [name for name, _ in state.path] == [str(START + k) for k in range(4)]
+    again = watch.add(data)
+    assert (again.skipped, again.looks, again.rows) == (4, 4, 200)
+    assert again.e_value == state.e_value
+    assert "4 looks had been counted before" in str(again)
+    # The same, day by day.
+    other = Watch(edges=watch.edges, centre=watch.centre)
+    for k in range(4):
+        other.add(data.take(np.flatnonzero(times == START + np.timedelta64(k, "D"))))
+    assert other.state.path == state.path
+
+
+def test_states_are_saved_and_merged(tmp_path):
+    rng = np.random.default_rng(0)
+    watch = Watch()
+    for t in range(6):
+        watch.add(rows(rng, 100), f"{t}")
+    watch.save(tmp_path / "state.json")
+    loaded = Watch.load(tmp_path / "state.json")
+    assert loaded == watch
+    assert loaded.state.path == watch.state.path
+    even, odd = Watch.load(tmp_path / "state.json"), Watch.load(tmp_path / "state.json")
+    even.looks, odd.looks = even.looks[::2], odd.looks[1::2]
+    merged = odd.merge(even)
+    assert merged.looks == watch.looks
+    assert merged.merge(watch).looks == watch.looks
+    with pytest.raises(InputError, match="different models"):
+        merged.merge(Watch(alpha=0.01))
+
+
+def test_rows_of_a_cluster_count_once():
+    """Ten copies of each row, each ten a cluster, are the rows themselves."""
+    rng = np.random.default_rng(0)
+    data = rows(rng, 100, shift=1.0)
+    one = Watch()
+    one.add(data, "0")
+    copies = data.take(np.repeat(np.arange(100), 10))
+    clustered = calviz.Predictions(
+        probs=copies.probs, labels=copies.labels, clusters=np.repeat(np.arange(100), 10)
+    )
+    ten = Watch(edges=one.edges, centre=one.centre)
+    state = ten.add(clustered, "0")
+    assert state.e_value == pytest.approx(one.state.e_value, rel=1e-6)
+    assert state.gap == pytest.approx(one.state.gap)
+    assert state.rows == 1000
+
+
+def test_more_classes_and_confidences_are_watched_by_the_predicted_class():
+    rng = np.random.default_rng(0)
+    logits = rng.normal(0, 2, (2_000, 3))
+    probs = np.exp(logits) / np.exp(logits).sum(1, keepdims=True)
+    flat = np.exp(logits / 3) / np.exp(logits / 3).sum(1, keepdims=True)
+    labels = (flat.cumsum(1) > rng.random((2_000, 1))).argmax(1)
+    state = Watch().add(calviz.Predictions(probs=probs, labels=labels))
+    assert state.alarm
+    assert state.gap.high < 0
+    confident = calviz.ConfidencePredictions(
+        confidence=probs.max(1), correct=probs.argmax(1) == labels
+    )
+    assert Watch().add(confident).e_value == pytest.approx(state.e_value)
+
+
+def test_scores_of_0_and_1_and_a_single_row_can_be_watched():
+    data = calviz.Predictions(probs=np.array([0.0, 1.0, 0.0, 1.0]), labels=np.array([0, 1, 1, 0]))
+    state = Watch().add(data)
+    assert math.isfinite(state.e_value)
+    assert Watch().add(data.take(np.array([0]))).rows == 1
+    assert json.dumps(state.to_dict())
+
+
+def test_what_cannot_be_watched_is_one_sentence():
+    rng = np.random.default_rng(0)
+    with pytest.raises(OptionError, match="between 0 and 1"):
+        Watch(alpha=1.0)
+    with pytest.raises(NotAvailable, match="weights"):
+        Watch().add(rows(rng, 10, weights=np.arange(1.0, 11.0)))
+    with pytest.raises(NotAvailable, match="profile"):
+        Watch().add(calviz.profile(pl.DataFrame({"label": [0, 1, 1], "p": [0.2, 0.7, 0.9]})))
+    with pytest.raises(NotAvailable, match="nothing has been looked at"):
+        Watch().state  # noqa: B018
+    watch = Watch()
+    watch.add(rows(rng, 50))
+    other = calviz.Predictions(
+        probs=np.full((4, 2), 0.5), labels=np.array([0, 1, 0, 1]), class_names=("no", "yes")
+    )
+    with pytest.raises(InputError, match="another model"):
+        watch.add(other)
+    assert len(watch.looks) == 1
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda r: {},
+        lambda r: [r],
+        lambda r: r | {"calviz_watch": 2},
+        lambda r: {k: v for k, v in r.items() if k != "edges"},
+        lambda r: r | {"alpha": 7},
+        lambda r: r | {"looks": [r["looks"][0] | {"bets": [0.0]}]},
+        lambda r: r | {"looks": [r["looks"][0] | {"hits": ["x"] * 5}]},
+        lambda r: r | {"looks": [r["looks"][0] | {"score": [math.nan] * 5}]},
+    ],
+)
+def test_a_state_that_is_none_is_refused(change, tmp_path):
+    watch = Watch()
+    watch.add(rows(np.random.default_rng(0), 50))
+    path = tmp_path / "state.json"
+    path.write_text(json.dumps(change(watch.to_dict())))
+    with pytest.raises(InputError, match=r"state.json.*state of calviz watch"):
+        Watch.load(path)
+
+
+# ---- The command
+
+
+def assert_one_sentence(done, *words):
+    assert done.exit_code == 2
+    assert len(done.stderr.strip().splitlines()) == 1, done.stderr
+    assert all(word in done.stderr for word in words), done.stderr
+
+
+def _file(path, rng, shift=0.0, days=(1,)):
+    lines = ["day,label,p_no,p_yes"]
+    for day in days:
+        z = rng.normal(0, 1.5, 300)
+        for p, hit in zip(expit(z), rng.random(300) < expit(z + shift), strict=True):
+            lines.append(f"2024-01-{day:02d},{'yes' if hit else 'no'},{1 - p:.8f},{p:.8f}")
+    path.write_text("\n".join(lines) + "\n")
+    return path
+
+
+def test_the_command_continues_its_state_and_alarms(tmp_path):
+    rng = np.random.default_rng(0)
+    state = tmp_path / "watch.json"
+    first = _file(tmp_path / "1.csv", rng, days=(1, 2, 3))
+    done = run("watch", first, "--state", state, "--time", "day", "--json", "-")
+    assert done.exit_code == 0
+    record = json.loads(done.stdout)
+    assert record == record | {
+        "schema": 1, "alarm": False, "limit": 20.0, "looks": 3, "rows": 900, "since": None, "remedy": None,
+    }  # fmt: skip
+    assert list(record) == "schema alarm e_value limit looks rows since remedy".split()
+    done = run("watch", first, "--state", state, "--time", "day")
+    assert done.exit_code == 0
+    assert "No alarm in 3 looks" in done.stdout
+    assert "3 looks had been counted before" in done.stdout
+    second = _file(tmp_path / "2.csv", rng, shift=0.9, days=(4, 5))
+    done = run("watch", second, "--state", state, "--time", "day", "--json", "-")
+    assert done.exit_code == 1
+    record = json.loads(done.stdout)
+    assert record["alarm"]
+    assert record["since"] == "2024-01-04"
+    assert record["remedy"] == "offset"
+    done = run("watch", second, "--state", state, "--time", "day")
+    assert done.exit_code == 1
+    assert "since about 2024-01-04: an offset of" in done.stdout
+
+
+def test_faults_of_the_command_leave_the_state_as_it_is(tmp_path):
+    rng = np.random.default_rng(0)
+    state = tmp_path / "watch.json"
+    file = _file(tmp_path / "1.csv", rng)
+    assert run("watch", file, "--state", state).exit_code == 0
+    before = state.read_bytes()
+    other = tmp_path / "other.csv"
+    other.write_text("label,p_cat,p_dog\ncat,0.7,0.3\ndog,0.4,0.6\ndog,0.2,0.8\n")
+    assert_one_sentence(run("watch", other, "--state", state), "another model", "other.csv")
+    assert_one_sentence(run("watch", file, "--state", state, "--alpha", "0.01"), "begun with 0.05")
+    assert_one_sentence(run("watch", file, "--state", state, "--reduction", "top-label"), "begun")
+    assert_one_sentence(
+        run("watch", file, "--state", tmp_path / "new.json", "--alpha", "2"), "between 0 and 1"
+    )
+    assert_one_sentence(run("watch", tmp_path / "none.csv", "--state", state), "none.csv")
+    assert_one_sentence(run("watch", file, "--state", file), "not a state")
+    assert state.read_bytes() == before
