@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 import streamlit as st
@@ -24,6 +25,8 @@ from calviz.sample.cutoff_and_grades import decidable
 from calviz.sample.sample import Sample
 from calviz.verdicts.analysis import VALIDATION_METRICS
 
+#: The sections of the costs.
+KEEP, ACT = "Keep or refer", "Act or not, for one class"
 #: Summaries below the risk-coverage curve.
 SUMMARIES = ("aurc", "e_aurc", "accuracy_at_90_coverage", "coverage_at_risk", "auroc_failure")
 
@@ -44,19 +47,24 @@ def risk_coverage(chosen: Settings) -> None:
             st.subheader("Where can it be believed?", anchor=False)
             decide_costs.explore_trust_by_group(chosen, columns)
 
-    with navigation.boundary(), st.expander("Summaries: AURC and others"):
-        with st.spinner("Resampling the summaries …", show_time=True):
-            evaluation = session.metrics(chosen, SUMMARIES, error_bars=True)
-        tables_and_cards.draw_metric_lines(
-            evaluation, SUMMARIES, notes={"coverage_at_risk": "5 % errors"}
-        )
-        st.caption(
-            "These summaries rank by confidence, before recalibration.",
-            help=None
-            if chosen.sample.data.rows == 1
-            else "The interval of the accuracy at 90\u00a0% coverage resamples all rows; those of the table take the kept rows as given, "
-            "and so differ a little.",
-        )
+    navigation.draw_folded(
+        "Summaries: AURC and others", lambda: _summaries(chosen), key="calviz.risk.summaries"
+    )
+
+
+def _summaries(chosen: Settings) -> None:
+    with st.spinner("Resampling the summaries …", show_time=True):
+        evaluation = session.metrics(chosen, SUMMARIES, error_bars=True)
+    tables_and_cards.draw_metric_lines(
+        evaluation, SUMMARIES, notes={"coverage_at_risk": "5 % errors"}
+    )
+    st.caption(
+        "These summaries rank by confidence, before recalibration.",
+        help=None
+        if chosen.sample.data.rows == 1
+        else "The interval of the accuracy at 90\u00a0% coverage resamples all rows; those of the table take the kept rows as given, "
+        "and so differ a little.",
+    )
 
 
 def costs(chosen: Settings) -> None:
@@ -64,29 +72,45 @@ def costs(chosen: Settings) -> None:
     say = navigation.draw_head("What calibration is worth shows in the costs of decisions")
     with navigation.boundary():
         method = session.choose_method(chosen)
-        st.subheader("Keep or refer", anchor=False)
-        decide_costs.explore_decision_costs(chosen, method, say)
+    sections = {
+        KEEP: lambda: decide_costs.explore_decision_costs(chosen, method, say),
+        ACT: lambda: _act_or_not(chosen, method, say),
+    }
+    if chosen.whole.kind != "confidence" and not bar.needs_class(chosen):
+        sections = dict(reversed(sections.items()))
+    navigation.draw_sections(
+        sections, key="costs-of", of_setting={decide_cutoff.CUTOFF_KEY: ACT, "cost-wrong": KEEP}
+    )
 
-    with navigation.boundary():
-        st.subheader("Act or not, for one class", anchor=False)
-        sample = _of_one_class(chosen)
-        decide_cutoff.explore_cutoff(chosen, method)
-        rows_shown.draw_selection(chosen)
 
-        with st.expander("Where are hits and the other rows?"):
-            with session.computing(chosen, "Counting …"):
-                figure = sample.view(OutcomeHistogram.compute, seed=sample.seed)
-            st.markdown(md(figure.describe().split(": ", 1)[-1], 1_000))
-            screen.chart(figure, key="decisions.histogram", filename="scores-by-outcome")
+def _act_or_not(chosen: Settings, method: str, say: Callable[[str], object]) -> None:
+    sample = _of_one_class(chosen)
+    decide_cutoff.explore_cutoff(chosen, method, say)
+    rows_shown.draw_selection(chosen)
+    navigation.draw_folded(
+        "Where are hits and the other rows?",
+        lambda: _outcomes(chosen, sample),
+        key="calviz.decisions.outcomes",
+    )
+    navigation.draw_folded(
+        "What validations report",
+        lambda: _validation(replace(chosen, reduction=sample.reduction)),
+        key="calviz.decisions.validation",
+    )
 
-        with st.expander("What validations report"):
-            with st.spinner("Resampling the measures …", show_time=True):
-                decided = replace(chosen, reduction=sample.reduction)
-                evaluation = session.metrics(decided, VALIDATION_METRICS, error_bars=True)
-            tables_and_cards.draw_metric_lines(evaluation, VALIDATION_METRICS)
-            st.caption(
-                "Before recalibration; the flexible calibration curve is on the tab Reliability."
-            )
+
+def _outcomes(chosen: Settings, sample: Sample) -> None:
+    with session.computing(chosen, "Counting …"):
+        figure = sample.view(OutcomeHistogram.compute, seed=sample.seed)
+    st.markdown(md(figure.describe().split(": ", 1)[-1], 1_000))
+    screen.chart(figure, key="decisions.histogram", filename="scores-by-outcome")
+
+
+def _validation(decided: Settings) -> None:
+    with st.spinner("Resampling the measures …", show_time=True):
+        evaluation = session.metrics(decided, VALIDATION_METRICS, error_bars=True)
+    tables_and_cards.draw_metric_lines(evaluation, VALIDATION_METRICS)
+    st.caption("Before recalibration; the flexible calibration curve is on the tab Reliability.")
 
 
 def prediction_sets(chosen: Settings) -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import streamlit as st
 
@@ -27,17 +29,24 @@ from calviz.core.entry_specs import CHECKS
 from calviz.core.words import capitalised, full_sentence, keep_units_together
 from calviz.figures.calibration_map import NAMES
 from calviz.figures.class_bars import TITLES, headline
-from calviz.figures.cumulative_plot import Cumulative
+from calviz.figures.cumulative_plot import Cumulative, CumulativePanel, Estimate
 from calviz.sample.slices import FEWEST_CLUSTERS
 from calviz.verdicts.evaluation import alone
 
+#: Sections below the reliability diagram, which older links open by a setting.
+BEFORE_AND_AFTER, A_CURVE = "Before and after recalibration", "A curve instead of bins"
 CANNOT_TELL = "One row cannot tell"
 #: Width of a panel in pixels; two fit in a row on a large screen.
 PANEL = 472
+#: Of panels in a row of three, which has less room on a small page.
+THIRD = 405
 #: Relative widths of a figure and of the words beside it.
 BESIDE = (3, 2)
+#: The setting that chooses how panels c and d estimate the probability of a hit.
+ESTIMATE = "estimate"
+ESTIMATES: dict[Estimate, str] = {"smooth": "smoothing", "isotonic": "isotonic regression"}
 #: What each panel shows, for its alternative text.
-PANELS = {
+PANELS: dict[CumulativePanel, str] = {
     "a": "Cumulative score and hits against the share of rows",
     "b": "The same against the cumulative score",
     "c": "Score and probability of a hit against the share of rows",
@@ -103,51 +112,50 @@ def reliability(chosen: Settings) -> None:
             md(keep_units_together(full_sentence(answer)), 1_000),
             help=details and md(details, 1_000),
         )
-        # Chosen for this page: the errors of the bins that it draws.
-        keys = (chosen.sample.ece_key, "mce", "rmsce")
-        errors = session.metrics(chosen, keys, error_bars=True)
-        tables_and_cards.draw_metric_lines(
-            errors, keys, verdict=evaluation.verdict, pinned=pinning.values(chosen, keys)
-        )
 
     interactive_reliability.explore_bins(chosen)
-    rows_shown.explore_notable_rows(chosen)
-    before_after.explore_before_and_after(chosen)
+    navigation.draw_sections(
+        {
+            "Rows worth looking at": lambda: rows_shown.explore_notable_rows(chosen),
+            BEFORE_AND_AFTER: lambda: before_after.explore_before_and_after(chosen),
+            A_CURVE: lambda: _curve_instead_of_bins(chosen),
+            "Does the choice of bins matter?": lambda: _choice_of_bins(chosen),
+        },
+        key="below-bins",
+        of_setting={session.METHOD_KEY: BEFORE_AND_AFTER, "curve": A_CURVE},
+    )
 
-    with navigation.boundary():
-        st.subheader("A curve instead of bins", anchor=False)
-        kind = session.choose_one(
-            "Fitted by",
-            NAMES,
-            default="spline",
-            key="curve",
-            help="ICI, E50, E90, Emax and ECI are distances from the spline, unless another curve is asked for. The band is that of "
-            "each score for itself.",
-        )
-        curve = session.calibration_curve(chosen, kind)
-        description = keep_units_together(curve.describe().split(": ", 1)[-1])
-        st.markdown(md(capitalised(description), 1_000))
-        screen.chart(
-            curve,
-            key="reliability.curve",
-            filename="calibration-curve",
-        )
 
-    with navigation.boundary(), st.expander("Does the choice of bins matter?"):
-        strip = session.bin_sensitivity(chosen)
-        st.markdown(md(keep_units_together(strip.reading()), 1_000))
-        screen.chart(
-            strip,
-            screen.as_wide_as_the_page(screen.plotted(strip)),
-            key="reliability.strip",
-            filename="ece-by-bins",
-        )
-        tables_and_cards.draw_figure_table(
-            strip.frame(),
-            f"{chosen.file_stem}-ece-by-bins.csv",
-            key="calviz.strip.download",
-            alt="ECE by number of bins",
-        )
+def _curve_instead_of_bins(chosen: Settings) -> None:
+    kind = session.choose_one(
+        "Fitted by",
+        NAMES,
+        default="spline",
+        key="curve",
+        help="ICI, E50, E90, Emax and ECI are distances from the spline, unless another curve is asked for. The band is that of "
+        "each score for itself.",
+    )
+    curve = session.calibration_curve(chosen, kind)
+    description = keep_units_together(curve.describe().split(": ", 1)[-1])
+    st.markdown(md(capitalised(description), 1_000))
+    screen.chart(curve, key="reliability.curve", filename="calibration-curve")
+
+
+def _choice_of_bins(chosen: Settings) -> None:
+    strip = session.bin_sensitivity(chosen)
+    st.markdown(md(keep_units_together(strip.reading()), 1_000))
+    screen.chart(
+        strip,
+        screen.as_wide_as_the_page(screen.plotted(strip)),
+        key="reliability.strip",
+        filename="ece-by-bins",
+    )
+    tables_and_cards.draw_figure_table(
+        strip.frame,
+        f"{chosen.file_stem}-ece-by-bins.csv",
+        key="calviz.strip.download",
+        alt="ECE by number of bins",
+    )
 
 
 def cumulative(chosen: Settings) -> None:
@@ -157,23 +165,18 @@ def cumulative(chosen: Settings) -> None:
         bar.draw_other_view(chosen)
 
     with navigation.boundary():
-        estimate = st.segmented_control(
-            "Probability of a hit by",
-            ("smooth", "isotonic"),
-            default="smooth",
-            required=True,
-            key="estimate",
-            bind="query-params",
-            format_func={"smooth": "smoothing", "isotonic": "isotonic regression"}.get,
-            help="How the lower panels estimate it. The KS error does not depend on it.",
-        )
-        figure = session.cumulative(chosen, estimate)
+        figure = session.cumulative(chosen, st.session_state.get(ESTIMATE, "smooth"))
         alone = chosen.sample.data.rows == 1
         verdict = session.evaluation(chosen).verdict
         answer = session.verdict(chosen) if alone else figure.reading(verdict)
-        if not alone:
-            say(figure.headline(verdict))
-        st.markdown(md(keep_units_together(answer), 1_000))
+        say(CANNOT_TELL if alone else figure.headline(verdict))
+        st.markdown(
+            md(keep_units_together(answer), 1_000),
+            help="From the lowest score upwards, scores and hits are summed up; for a calibrated model the two sums stay together. "
+            f"A hit is a row where {md(HIT_WORDS[chosen.reduction.kind])}; the fractile is the share of the rows, lowest scores "
+            "first. The KS error is where the sums are furthest apart, the Kuiper error the range of their difference, which is the "
+            "largest error over any range of scores.",
+        )
         with st.spinner("Resampling the errors …", show_time=True):
             # Chosen for this page: the distances that its panels show.
             keys = ("ks", "ks_signed", "kuiper")
@@ -182,85 +185,99 @@ def cumulative(chosen: Settings) -> None:
             evaluation, keys, verdict=verdict, pinned=pinning.values(chosen, keys)
         )
         rows_shown.draw_selection(chosen, rows=False)
-        st.caption(
-            "From the lowest score upwards, scores and hits are summed up. For a calibrated model the two sums stay together.",
-            help=f"A hit is a row where {md(HIT_WORDS[chosen.reduction.kind])}; the fractile is the share of the rows, lowest scores "
-            "first. The KS error is where the sums are furthest apart, the Kuiper error the range of their difference, which is the "
-            "largest error over any range of scores.",
-        )
-        pinned = pinning.overlay(
-            chosen, lambda s: s.view(Cumulative.compute, estimate=estimate, band=False, seed=s.seed)
-        )
-        others = (
-            *selection.cumulative_overlay(chosen, estimate),
-            *([] if pinned is None else [pinned]),
-        )
-        if others:
-            st.caption(
-                f"{' and '.join(md(one.name, 200) for one in others)}: drawn in panel d and in the last panel, where one line is enough."
-            )
-        # Two panels in a row (on a phone one above the other); the last one has words beside it.
-        places = [place for _ in range(2) for place in st.columns(2, gap="medium")]
-        last, beside = st.columns(BESIDE, gap="medium", vertical_alignment="center")
-        for place, (panel, words) in zip((*places, last), PANELS.items(), strict=True):
-            with place:
-                screen.chart(
+        _panels(("a", "gap"), figure, chosen)
+
+    navigation.draw_sections(
+        {
+            "Panels b, c and d": lambda: _more_panels(chosen),
+            "Isotonic curve (CORP)": lambda: _isotonic(chosen),
+            "What it costs those who decide": lambda: _decision_loss(chosen),
+        },
+        key="below-sums",
+    )
+
+
+def _panels(panels: Sequence[CumulativePanel], figure: Cumulative, chosen: Settings) -> None:
+    """Draw panels side by side, three where there is room, on a phone one above the other."""
+    pinned = pinning.overlay(
+        chosen,
+        lambda s: s.view(Cumulative.compute, estimate=figure.estimate, band=False, seed=s.seed),
+    )
+    others = (
+        *selection.cumulative_overlay(chosen, figure.estimate),
+        *([] if pinned is None else [pinned]),
+    )
+    if len(panels) == 2:
+        places = st.columns(2, gap="medium")
+    else:
+        row = st.container(horizontal=True, gap="medium")
+        places = [row.container(width=THIRD) for _ in panels]
+    for place, panel in zip(places, panels, strict=True):
+        with place:
+            screen.chart(
+                figure,
+                screen.plotted(
                     figure,
-                    screen.plotted(
-                        figure,
-                        panels=[panel],
-                        width=screen.page_width() or PANEL,
-                        selected=selection.score_range(chosen),
-                        beside=others,
-                    ),
-                    key=f"cumulative.{panel}",
-                    filename=f"cumulative-{panel}",
-                    alt=f"{words}. {figure.describe()}",
-                )
-        beside.caption(
-            "The difference of the two curves of panel a: it rises where the scores are too high and falls where they are too low. "
-            "Its largest distance from 0 is the KS error, from its lowest to its highest point it is the Kuiper error."
-        )
-
-    with navigation.boundary():
-        st.subheader("The probability of a hit, without bins", anchor=False)
-        isotonic = session.isotonic_curve(chosen)
-        picture, words = st.columns(BESIDE, gap="medium", vertical_alignment="center")
-        with picture:
-            screen.chart(
-                isotonic,
-                key="cumulative.corp",
-                filename="corp",
+                    panels=[panel],
+                    width=screen.page_width() or PANEL,
+                    selected=selection.score_range(chosen),
+                    beside=others,
+                ),
+                key=f"cumulative.{panel}",
+                filename=f"cumulative-{panel}",
+                alt=f"{PANELS[panel]}. {figure.describe()}",
             )
-        words.caption(
-            "The increasing curve that fits best (CORP). Grey: where it falls if the model is calibrated. Coloured: how far it moves "
-            "when rows are resampled.",
-            help=md(keep_units_together(isotonic.reading()), 1_000),
+    if others and "gap" in panels:
+        st.caption(
+            f"{' and '.join(md(one.name, 200) for one in others)}: drawn in panel d and in the difference, where one line is enough."
         )
 
-    with navigation.boundary():
-        st.subheader("What it costs those who decide", anchor=False)
-        cost = session.decision_loss(chosen)
-        picture, words = st.columns(BESIDE, gap="medium", vertical_alignment="center")
-        with picture:
-            screen.chart(
-                cost,
-                key="cumulative.decision",
-                filename="decision-loss",
-            )
-        words.caption(
-            md(keep_units_together(cost.reading()), 1_000),
-            help="The stake is the most that a decision can gain or lose. Those who know their cutoff read the loss there; those who do "
-            "not, read the highest point.",
-        )
 
-    with navigation.boundary():
-        tables_and_cards.draw_figure_table(
-            figure.frame(),
-            f"{chosen.file_stem}-cumulative.csv",
-            key="calviz.cumulative.download",
-            alt="The points of the panels",
-        )
+def _more_panels(chosen: Settings) -> None:
+    estimate = session.choose_one(
+        "Probability of a hit by",
+        ESTIMATES,
+        default="smooth",
+        key=ESTIMATE,
+        help="How panels c and d estimate it. The KS error does not depend on it.",
+    )
+    figure = session.cumulative(chosen, estimate)
+    _panels(("b", "c", "d"), figure, chosen)
+    tables_and_cards.draw_figure_table(
+        figure.frame,
+        f"{chosen.file_stem}-cumulative.csv",
+        key="calviz.cumulative.download",
+        alt="The points of the panels",
+    )
+
+
+def _isotonic(chosen: Settings) -> None:
+    isotonic = session.isotonic_curve(chosen)
+    _beside_words(
+        isotonic,
+        "corp",
+        "The increasing curve that fits best (CORP). Grey: where it falls if the model is calibrated. Coloured: how far it moves "
+        "when rows are resampled.",
+        isotonic.reading(),
+    )
+
+
+def _decision_loss(chosen: Settings) -> None:
+    cost = session.decision_loss(chosen)
+    _beside_words(
+        cost,
+        "decision-loss",
+        cost.reading(),
+        "The stake is the most that a decision can gain or lose. Those who know their cutoff read the loss there; those who do "
+        "not, read the highest point.",
+    )
+
+
+def _beside_words(figure: Any, name: str, words: str, help: str) -> None:
+    picture, beside = st.columns(BESIDE, gap="medium", vertical_alignment="center")
+    with picture:
+        screen.chart(figure, key=f"cumulative.{name}", filename=name)
+    beside.caption(md(keep_units_together(words), 1_000), help=md(keep_units_together(help), 1_000))
 
 
 def classwise(chosen: Settings) -> None:
@@ -285,23 +302,12 @@ def classwise(chosen: Settings) -> None:
         ranged = any(figure.band is not None for figure in shown)
         # On a phone, the choices break into lines.
         with st.container(horizontal=screen.page_width() is None, gap="medium"):
-            mode = st.segmented_control(
-                "View",
-                tuple(diagnose_classes.MODES),
-                default=class_errors.first,
-                required=True,
-                key="classes_by",
-                bind="query-params",
-                format_func=BY.get,
-            )
-            order = st.segmented_control(
+            mode = session.choose_one("View", BY, default=class_errors.first, key="classes_by")
+            order = session.choose_one(
                 "Sort",
-                tuple(o for o in ORDERS if o != "beyond" or ranged),
+                {key: words for key, words in ORDERS.items() if key != "beyond" or ranged},
                 default="beyond" if ranged else "value",
-                required=True,
                 key="order",
-                bind="query-params",
-                format_func=ORDERS.get,
             )
         st.caption(
             "By predicted class is what to act on, as it is known when the model is used; against the rest takes the probability of "
@@ -366,8 +372,11 @@ def groups(chosen: Settings) -> None:
                 say(diagnose_groups.draw_answer(tested, pinned))
                 diagnose_groups.draw_slices_table(tested, chosen, pinned)
                 rows_shown.draw_selection(chosen)
-                with st.expander("Rows per value"):
-                    diagnose_groups.draw_sizes(chosen, question)
+                navigation.draw_folded(
+                    "Rows per value",
+                    lambda: diagnose_groups.draw_sizes(chosen, question),
+                    key="calviz.slices.sizes",
+                )
 
 
 def time(chosen: Settings) -> None:

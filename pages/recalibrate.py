@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import streamlit as st
 
 from calviz.app import (
@@ -15,10 +17,12 @@ from calviz.app import (
     rows_shown,
 )
 from calviz.app.jobs import Button, LongWork, StateWords
+from calviz.app.recalibrate_comparison import ComparisonOutcome
 from calviz.app.session import Settings, md
 from calviz.comparison.advice import guideline
 from calviz.core.words import keep_units_together
 
+BEFORE_AND_AFTER = "Before and after"
 OUT_OF_DATE = "The results below belong to other choices. Compare again to bring them up to date."
 
 
@@ -26,8 +30,11 @@ def methods(chosen: Settings) -> None:
     """Methods fitted on some rows and compared on others; the chosen one can be downloaded."""
     say = navigation.draw_head("Compare methods that recalibrate")
     with navigation.boundary():
-        choice = recalibrate_comparison.choose_plan(chosen)
-        if choice is not None:
+        of_methods, of_rows = st.columns(2, gap="medium")
+        choice = recalibrate_comparison.choose_plan(chosen, of_rows, of_methods)
+        if choice is None:
+            return
+        with of_rows:
             work = LongWork(
                 recalibrate_comparison.PLACE,
                 choice.key,
@@ -35,7 +42,7 @@ def methods(chosen: Settings) -> None:
                 lambda: recalibrate_comparison.comparison_work(choice),
                 about=choice.content,
             )
-            count = len(choice.methods)
+            count = len(choice.plan.methods)
             status = jobs.draw_long_work(
                 work,
                 Button(
@@ -51,39 +58,49 @@ def methods(chosen: Settings) -> None:
             )
             if status.state != "idle":
                 recalibrate_comparison.mark_link()
-            if status.result is None and status.state != "running":
-                rule = guideline(choice.data, choice.rows.fit.rows)
+            if status.result is None:
+                rule = guideline(choice.fit_rows.data, choice.rows.fit.rows)
                 st.info(md(rule.short, 1_000), icon=":material/lightbulb:")
                 with st.expander("Details"):
                     st.markdown(md(rule.reason, 1_000))
+        if status.result is not None:
+            _draw_results(status.result, chosen, say)
 
-    with navigation.boundary():
-        if choice is not None and status.result is not None:
-            outcome = status.result
-            st.subheader("What to take", anchor=False)
+
+def _draw_results(
+    outcome: ComparisonOutcome, chosen: Settings, say: Callable[[str], object]
+) -> None:
+    """Draw the advice with its downloads, the table of all methods, and their figures; `say` replaces the title."""
+    comparison = outcome.comparison
+    with st.container(border=True):
+        with st.container(horizontal=True, vertical_alignment="center", gap="medium"):
+            st.subheader("What to take", anchor=False, width="content")
             keep_classes = st.toggle(
                 "No predicted class may change", key="keep-classes", bind="query-params"
             )
-            comparison = outcome.comparison
             advice = comparison.advice_keeping_classes if keep_classes else comparison.advice
-            say(advice.headline.rstrip("."))
             decided, *others = (md(keep_units_together(r), 1_000) for r in advice.reasons)
-            st.markdown(decided)
-            with st.expander("Details: the rule, what it changes, and what wins elsewhere"):
+            with st.popover("Details", type="tertiary"):
                 st.markdown("\n".join(f"- {reason}" for reason in others))
-            recalibrate_results.draw_table(outcome)
-            selected_place = st.container()
-            st.subheader("Take it home", anchor=False)
-            method = recalibrate_downloads.choose_download(outcome, advice.method)
-            with selected_place:
-                recalibrate_results.draw_selected_rows(outcome, method, chosen)
-            recalibrate_downloads.draw_downloads(outcome, method, chosen)
-            recalibrate_results.draw_calibrated_rows(outcome, method, chosen)
-            recalibrate_results.draw_diagrams(outcome, chosen)
-            with st.expander("What the maps do"):
-                recalibrate_results.draw_maps(outcome, chosen)
-            with st.expander("Before and after"):
-                recalibrate_results.draw_before_and_after(outcome, method, chosen)
+        say(advice.headline.rstrip("."))
+        st.markdown(decided)
+        method = recalibrate_downloads.draw_downloads(outcome, advice.method, chosen)
+    recalibrate_results.draw_table(outcome)
+    recalibrate_results.draw_selected_rows(outcome, method, chosen)
+    navigation.draw_sections(
+        {
+            "Reliability, side by side": lambda: recalibrate_results.draw_diagrams(outcome, chosen),
+            "What the maps do": lambda: recalibrate_results.draw_maps(outcome, chosen),
+            BEFORE_AND_AFTER: lambda: recalibrate_results.draw_before_and_after(
+                outcome, method, chosen
+            ),
+            "Rows after the method": lambda: recalibrate_results.draw_calibrated_rows(
+                outcome, method
+            ),
+        },
+        key="below-methods",
+        of_setting={recalibrate_results.LOOK_AT: BEFORE_AND_AFTER},
+    )
 
 
 def labels(chosen: Settings) -> None:

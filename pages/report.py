@@ -8,19 +8,19 @@ from calviz.app.session import Settings
 
 def report(chosen: Settings) -> None:
     """One offline page, a model card, and all tables."""
-    navigation.draw_head("Put it on file or pass it on")
+    say = navigation.draw_head("Put it on file or pass it on")
     with navigation.boundary():
         rows_shown.say_not_followed(chosen, "The report covers all rows")
 
     with navigation.boundary():
-        exporting.explore_report(chosen)
+        exporting.explore_report(chosen, say)
 
 
 def figures(chosen: Settings) -> None:
     """Chosen figures beside each other, as in a paper."""
-    navigation.draw_head("Figures for print")
+    say = navigation.draw_head("Figures for print")
     with navigation.boundary():
-        exporting.explore_figures(chosen)
+        exporting.explore_figures(chosen, say)
 
 
 navigation.enter()

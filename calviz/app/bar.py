@@ -418,6 +418,7 @@ def _look_at_chosen_class(chosen: Settings) -> None:
         look_at_default(chosen.whole)
     else:
         look_at_class(chosen.whole, index)
+    st.rerun()  # the whole page, not only the section that asks
 
 
 def draw_other_view(

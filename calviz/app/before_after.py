@@ -30,7 +30,6 @@ WIDTH = 480
 def explore_before_and_after(settings: Settings) -> None:
     """Draw a choice of method, the points before and after in one diagram, and their metrics."""
     with navigation.boundary():
-        st.subheader("Before and after recalibration", anchor=False)
         method = choose_method(settings)
         if method == NOT_RECALIBRATED:
             st.caption("Choose a method to see what it does to these points.")

@@ -98,8 +98,12 @@ def explore_risk_coverage(settings: Settings, method: str, say: Callable[[str], 
         others += _pinned(settings, ranking)
         _clickable(figure, ranking, x=x, y=y, at=choice.coverage or None, others=others)
         _select(ranking, choice)
-        with st.expander("Accuracy by share kept, as a table", icon=":material/table:"):
-            draw_coverage_table(figure, after, settings)
+        navigation.draw_folded(
+            "Accuracy by share kept, as a table",
+            lambda: draw_coverage_table(figure, after, settings),
+            key="calviz.risk.table",
+            icon=":material/table:",
+        )
 
 
 def _ranking_and_axes(rankings: tuple[RankedBy, ...]) -> tuple[RankedBy, XAxis, YAxis]:

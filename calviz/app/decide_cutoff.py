@@ -69,8 +69,11 @@ _SQUARE, _NARROW = 344, 300
 
 
 @st.fragment
-def explore_cutoff(settings: Settings, method: str) -> None:
-    """Draw the cutoff, the decisions at it, and the curves; a fragment, so that dragging reruns only this part."""
+def explore_cutoff(settings: Settings, method: str, say: Callable[[str], object]) -> None:
+    """Draw the cutoff, the decisions at it, and the curves; a fragment, so that dragging reruns only this part.
+
+    `say` replaces the title.
+    """
     with navigation.boundary():
         deciding_samples = deciding(settings, method)
         name = deciding_samples.before.data.class_names[
@@ -97,6 +100,7 @@ def explore_cutoff(settings: Settings, method: str) -> None:
         if pinned is not None:
             samples[pinned.name] = pinned.content
         cells = [sample.view(at_cutoff, cutoff=cutoff) for sample in samples.values()]
+        say(_found(cells[0]))
         st.markdown(md(cells[0].meaning(), 1_000))
         if deciding_samples.words:
             st.caption(md(deciding_samples.words, 1_000))
@@ -109,10 +113,23 @@ def explore_cutoff(settings: Settings, method: str) -> None:
                 with st.container(width=_SQUARE):
                     drawing = screen.plotted(roc, panel=panel, at=cells[0], beside=beside)
                     screen.chart(roc, drawing, key=f"decisions.{panel}", filename=panel)
+        weighted = cells[0].weights is not None and not cells[0].alike
         st.caption(
-            f"Dot: the cutoff of {cutoff:.3g}. Dashed: scores that do not tell hits from the other rows."
+            f"Dot: the cutoff of {cutoff:.3g}. Dashed: scores that do not tell hits from the other rows. "
+            f"{'Counts are sums of weights. ' if weighted else ''}Intervals of shares: {share_intervals(cells[0].alike)}; of the "
+            "net benefit: bootstrap."
         )
         _net_benefit(deciding_samples, settings, cutoff, pinned)
+
+
+def _found(cells: CutoffCounts) -> str:
+    """Say how many of the hits are acted on, and how many of those acted on are hits."""
+    shares, at = cells.shares(), f"{cells.params['cutoff']:.3g}"
+    found, right = shares["sensitivity"][0], shares["positive predictive value"][0]
+    if found != found:
+        return f"Acting from {at} on: there are no hits to find"
+    words = f"Acting from {at} on finds {percent(found)} of the hits"
+    return words if right != right else f"{words}; {percent(right)} of those acted on are hits"
 
 
 def chosen_cutoff() -> float | None:
@@ -212,11 +229,6 @@ def _tables(samples: dict[str, Sample], cells: list[CutoffCounts]) -> None:
                 height="content",
                 alt="Sensitivity, specificity, predictive values and net benefit at the cutoff",
             )
-    weighted = cells[0].weights is not None and not cells[0].alike
-    st.caption(
-        f"{'Counts are sums of weights. ' if weighted else ''}Intervals of shares: {share_intervals(cells[0].alike)}; of the "
-        "net benefit: bootstrap."
-    )
 
 
 def _share(value: float) -> str:
@@ -236,15 +248,16 @@ def _net_benefit(
     cutoff: float,
     pinned: Overlay[Sample] | None,
 ) -> None:
-    st.subheader("Is it better than deciding without it?", anchor=False)
-    shown = session.choose_one(
-        "Drawn",
-        _SHOWN,
-        default="net-benefit",
-        key="benefit",
-        help="Net benefit: hits acted on per row, less false alarms at the cutoff's exchange rate. Standardised: divided by the share "
-        "of hits, 1 at best. Actions avoided: per 100 rows, against acting on everybody, no hit being missed on balance.",
-    )
+    with st.container(horizontal=True, gap="medium", vertical_alignment="bottom"):
+        st.subheader("Is it better than deciding without it?", anchor=False, width="content")
+        shown = session.choose_one(
+            "Drawn",
+            _SHOWN,
+            default="net-benefit",
+            key="benefit",
+            help="Net benefit: hits acted on per row, less false alarms at the cutoff's exchange rate. Standardised: divided by the "
+            "share of hits, 1 at best. Actions avoided: per 100 rows, against acting on everybody, no hit being missed on balance.",
+        )
     figure = _curve(deciding_samples.before)
     others = []
     if deciding_samples.after is not None:

@@ -38,7 +38,7 @@ from calviz.core.words import (
 )
 from calviz.figures.hundred_squares import Bullet
 from calviz.figures.marks import Overlay
-from calviz.figures.metric_over_time import OverTimeLine
+from calviz.figures.metric_over_time import OverTimeLine, WatchLine
 from calviz.figures.slice_gaps import SliceGaps
 from calviz.sample.sample import Sample, where_words
 from calviz.sample.slices import (
@@ -50,6 +50,7 @@ from calviz.sample.slices import (
     slices,
     usual_columns,
 )
+from calviz.verdicts.watching import Watch, WatchState
 
 if TYPE_CHECKING:
     from pandas.io.formats.style import Styler
@@ -467,8 +468,42 @@ def explore_over_time(settings: Settings, say: Callable[[str], object]) -> None:
         at_once=cells <= AT_ONCE,
         patience=2.0,
     )
+    state = None
+    if cells <= AT_ONCE and sample.data.weights is None and sample.data.cells is None:
+        state = _watched((*settings.rows_key, settings.reduction.key), sample)
+        # A lasting change shows in it long before one period differs from the others.
+        st.markdown(md(state.sentence(), 1_000))
     if status.result is not None:
-        say(_draw_periods(status.result, settings))
+        answer = _draw_periods(status.result, settings)
+        say(answer if state is None or not state.alarm else state.headline)
+    if state is not None:
+        navigation.draw_folded(
+            "Watched day by day",
+            lambda: _draw_watch(state, settings),
+            key="watch",
+            icon=":material/notifications:",
+        )
+
+
+def _draw_watch(state: WatchState, settings: Settings) -> None:
+    """Draw the e-value of a watch over the days of the rows."""
+    figure = WatchLine.compute(state, name=settings.sample.data.name)
+    screen.chart(
+        figure,
+        screen.as_wide_as_the_page(screen.plotted(figure)),
+        key="calviz.watch",
+        filename="watch",
+    )
+    st.caption(
+        "The wealth of bets against calibration, from 1 at the start; it reaches the line by chance for at most 5 % of calibrated scores.",
+        help="Bets are on shifts and stretches of the logits, of all rows and of parts, from any day on. "
+        "`calviz watch` goes on from day to day.",
+    )
+
+
+@st.cache_resource(scope="session", max_entries=2, show_spinner="Watching …")
+def _watched(key: tuple[str, ...], _sample: Sample) -> WatchState:
+    return Watch(reduction=_sample.reduction).add(_sample)
 
 
 def _measure_periods(
@@ -527,7 +562,7 @@ def _draw_periods(result: OverTime, settings: Settings) -> str:
         help=f"Recalibration on the past sees no row of the period that it is judged on.{tested}",
     )
     tables_and_cards.draw_figure_table(
-        result.frame(),
+        result.frame,
         f"{settings.file_stem}-over-time.csv",
         key="calviz.over_time.download",
         alt=f"{figure.label} by {result.every}",

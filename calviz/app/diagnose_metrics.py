@@ -45,7 +45,7 @@ from calviz.verdicts.evaluation import Written, missing, name_of, remarks
 
 ALL_FAMILIES = "All families"
 #: Rows times classes up to which error bars are computed by default.
-AT_ONCE = 1_000_000
+AT_ONCE = 500_000
 #: Width of a picture in the table, in pixels.
 _PICTURE = 74
 #: Height of the table in pixels, alone and with the explanation of a metric below it.
@@ -145,14 +145,17 @@ def _reacting_table(
 
 def _reasons(results: Results) -> None:
     """Draw remarks about values, and why some metrics have no value, each reason once."""
-    for names, text in remarks(results.values()):
-        st.caption(f"{md(names, 1_000)}: {md(text, 500)}")
+    lines = [f"{md(names, 1_000)}: {md(text, 500)}" for names, text in remarks(results.values())]
     for names, reason in missing(results.values()):
         # In "undefined: on no class is the confidence below the accuracy.", the part after the colon is the reason for these labels.
         subject, explanation = (
             reason.split(": ", 1) if ": " in reason else ("not available", reason)
         )
-        st.caption(f"{md(capitalised(subject), 200)} ({md(names, 1_000)}): {md(explanation, 500)}")
+        lines.append(
+            f"{md(capitalised(subject), 200)} ({md(names, 1_000)}): {md(explanation, 500)}"
+        )
+    if lines:
+        st.caption("  \n".join(lines))
 
 
 def _draw_table(
@@ -341,10 +344,13 @@ NUMBERS = ("value", "difference", "if calibrated")
 def explore_conventions(settings: Settings, stem: str, *, at_once: bool) -> None:
     """Draw the section; on large data it is computed only on request."""
     with navigation.boundary():
-        st.subheader("Why do other tools say something else?", anchor=False)
-        st.caption(
-            "Libraries mean different things by ECE. These are the values that each gives for these "
-            "predictions when nobody sets an option; calviz computes them without the libraries."
+        head = st.container(horizontal=True, gap="small", vertical_alignment="center")
+        head.subheader(
+            "Why do other tools say something else?",
+            anchor=False,
+            width="content",
+            help="Libraries mean different things by ECE. These are the values that each gives for these predictions when nobody sets "
+            "an option; calviz computes them without the libraries.",
         )
         if not at_once and not st.toggle(
             "Compute the ECE of other libraries",
@@ -361,8 +367,13 @@ def explore_conventions(settings: Settings, stem: str, *, at_once: bool) -> None
             key="conventions",
             filename="ece-by-library",
         )
-        _draw_conventions(conventions)
-        with st.popover("Export", icon=":material/download:"):
+        navigation.draw_folded(
+            "What each of them computes, and why it differs",
+            lambda: _draw_conventions(conventions),
+            key="calviz.libraries.table",
+            icon=":material/table:",
+        )
+        with head.popover("Export", icon=":material/download:", type="tertiary"):
             tables_and_cards.draw_export(
                 lambda form: conventions_export(conventions, settings, form),
                 f"{stem}-libraries",

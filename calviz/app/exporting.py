@@ -25,7 +25,7 @@ from calviz.app.jobs import Button, Job, LongWork, StateWords
 from calviz.app.session import NOT_RECALIBRATED, Settings, md
 from calviz.core.entry_specs import FIGURES
 from calviz.core.errors import CalvizError, NotAvailable, OptionError
-from calviz.core.words import file_size, keep_units_together
+from calviz.core.words import counted, file_size, keep_units_together
 from calviz.figures.decision_cost import Decision
 from calviz.figures.style import COLUMNS
 from calviz.report.content import (
@@ -65,8 +65,8 @@ OVER_TIME = "over-time"
 HEIGHT = 900
 
 
-def explore_report(settings: Settings) -> None:
-    """Draw the choices, the job, the downloads and the preview."""
+def explore_report(settings: Settings, say: Callable[[str], object]) -> None:
+    """Draw the choices, the job, the downloads and the preview; `say` replaces the title."""
     inputs = results_of_pages(settings)
     keys, preset = _sections(settings, inputs)
     inputs = replace(inputs, subject=replace(inputs.subject, preset=preset))
@@ -74,6 +74,8 @@ def explore_report(settings: Settings) -> None:
     if not keys:
         st.info("Choose at least one section.", icon=":material/info:")
         return
+    about = f"report of {counted(len(keys), 'section')} on {settings.row_count}"
+    say(f"A {about}")
     requested = {(key, inputs.identity(key)) for key in keys}
     work = LongWork(
         PLACE,
@@ -92,6 +94,7 @@ def explore_report(settings: Settings) -> None:
     )
     if status.result is None or not work.answers(status.result):
         return
+    say(f"The {about} is ready")
     part: Part = status.result[0]
     chosen = replace(
         part,
@@ -408,8 +411,8 @@ _FIRST = ("reliability", "risk-coverage")
 _SHEET_HEIGHT = 620
 
 
-def explore_figures(settings: Settings) -> None:
-    """Draw the choices, the preview and the downloads."""
+def explore_figures(settings: Settings, say: Callable[[str], object]) -> None:
+    """Draw the choices, the preview and the downloads; `say` replaces the title."""
     keys, wide, columns, with_caption = _choices()
     panels: list[Panel] = []
     for key in keys:
@@ -425,6 +428,7 @@ def explore_figures(settings: Settings) -> None:
     if not panels:
         st.info("Choose at least one panel.", icon=":material/info:")
         return
+    say(f"{counted(len(panels), 'panel')}, {COLUMNS[columns]:g} inches wide, ready to save")
     stem = f"{settings.file_stem}-figure"
     with st.spinner("Drawing …"):
         html = to_sheet(

@@ -217,13 +217,12 @@ def choose_methods(
     narrowest = min(fitted, key=lambda d: d.kind != "confidence")
     suggestion = suggest(narrowest, rows.fit.rows)
     preselected = suggestion.usual if many_fits else suggestion.methods
-    methods = _methods(suggestion, preselected, (*about, str(rows.fit.rows)))
+    methods, line = _methods(suggestion, preselected, (*about, str(rows.fit.rows)))
     if most is not None and len(methods) > most:
         left = "; ".join(RECALIBRATORS[key].label for key in methods[most:])
         st.caption(f"This page has room for {most} methods. Left out here: {md(left, 1_000)}.")
         methods = methods[:most]
     floor = choose_zero_floor(fitted, about)
-    line = st.container(horizontal=True, gap="small")
     with line:
         options = choose_cap(methods, options_with_floor(methods, floor))
     return MethodChoice(rows, methods, options, line)
@@ -231,7 +230,8 @@ def choose_methods(
 
 def _methods(
     suggestion: Suggestion, preselected: tuple[str, ...], about: tuple[str, ...]
-) -> tuple[str, ...]:
+) -> tuple[tuple[str, ...], DeltaGenerator]:
+    """Draw the choice; return it, with the container of the small choices below it."""
     fitting = {*suggestion.methods, *suggestion.left_out}
     possible = [s.key for s in RECALIBRATORS if s.key in fitting]
     if _LAST_METHODS not in st.session_state or open_files.is_history_step():
@@ -244,12 +244,14 @@ def _methods(
         default=None if _METHODS_KEY in st.session_state else list(preselected),
         format_func=lambda key: RECALIBRATORS[key].label if key in possible else str(key),
         key=_METHODS_KEY,
+        wrap=True,
         help="The recalibrators that are fitted, on every page that fits some; each is compared with the uncalibrated model.",
     )
     st.session_state[_OFFERED] = (about, preselected)
     st.session_state[_LAST_METHODS] = list(chosen)
     _write_address(chosen, preselected)
-    with st.container(horizontal=True, gap="small"):
+    line = st.container(horizontal=True, gap="small")
+    with line:
         for label, keys in (("Suggested", preselected), ("All", tuple(possible))):
             st.button(
                 label,
@@ -260,7 +262,7 @@ def _methods(
             )
         with st.popover("Why these?", type="tertiary"):
             _reasons(suggestion, preselected)
-    return tuple(key for key in possible if key in chosen)
+    return tuple(key for key in possible if key in chosen), line
 
 
 def _follow_address(possible: list[str]) -> None:
@@ -327,9 +329,6 @@ def _reasons(suggestion: Suggestion, preselected: tuple[str, ...]) -> None:
 
 # ---- Probabilities of exactly 0 and 1
 
-_CAP_KEY = "uncapped"
-_LAST_CAP = "calviz.caps.kept"
-
 ChosenOptions = dict[str, dict[str, Any]]
 
 
@@ -342,20 +341,18 @@ def choose_cap(methods: Iterable[str], options: Mapping[str, Mapping[str, Any]])
     capped = [m for m in methods if any(p.name == "cap" for p in RECALIBRATORS[m].parameters)]
     if not capped:
         return chosen
-    if (
-        _CAP_KEY not in st.session_state
-        and _CAP_KEY not in st.query_params
-        and _LAST_CAP in st.session_state
-    ):
-        st.session_state[_CAP_KEY] = st.session_state[_LAST_CAP]
     with st.popover("Probabilities of 0 and 1", type="tertiary"):
         st.caption(
             "By their definition, histograms, isotonic regression and splines give 0 where no calibration row has the class, and 1 "
             "where all have; a single wrong row there costs a log loss of 34.5 or more. They are held within what their rows support: "
             "where none of m rows has the class, at 0.5 / (m + 1)."
         )
-        uncapped = st.toggle("Without the cap, as in the papers", key=_CAP_KEY, bind="query-params")
-    st.session_state[_LAST_CAP] = uncapped
+        uncapped = st.toggle(
+            "Without the cap, as in the papers",
+            key="uncapped",
+            bind="query-params",
+            persist_state="session",
+        )
     if uncapped:
         for method in capped:
             chosen.setdefault(method, {})["cap"] = False
@@ -370,8 +367,6 @@ ZERO_WAYS = {
 }
 #: Smallest floor that can be entered; a smaller one is as good as none.
 SMALLEST = 1e-12
-_ZERO_KEYS = ("zeros", "zeros-as")
-_LAST_ZEROS = "calviz.zeros.kept"
 
 
 def choose_zero_floor(data: Collection[Dataset], about: tuple[str, ...]) -> FloorChoice:
@@ -389,41 +384,16 @@ def choose_zero_floor(data: Collection[Dataset], about: tuple[str, ...]) -> Floo
     rows, smallest = _zeros(about, data)
     if not rows:
         return "auto"
-    last_choice: dict[str, Any] = st.session_state.setdefault(_LAST_ZEROS, {})
-    restored = {
-        key: value
-        for key, value in last_choice.items()
-        if key not in st.session_state and key not in st.query_params
-    }
-    for key, value in restored.items():
-        st.session_state[key] = value
-    floor = _zero_floor(_where(rows, data), smallest, restored)
-    last_choice.update(
-        {key: st.session_state[key] for key in _ZERO_KEYS if key in st.session_state}
-    )
-    return floor
-
-
-def _where(rows: int, data: Collection[Dataset]) -> str:
-    if all(d.kind == "confidence" for d in data):
-        return f"In {counted(rows, 'row')} the confidence is exactly 0 or 1, so that one side has exactly 0"
-    return f"In {counted(rows, 'row')} a class has a probability of exactly 0"
-
-
-def _zero_floor(where: str, smallest: float, restored: Collection[str]) -> FloorChoice:
-    # No default for a value that is put into the state again: streamlit warns about two values.
+    where = _where(rows, data)
     half = min(smallest / 2, MOST)
     if st.session_state.get("zeros") not in (None, *ZERO_WAYS):
         del st.session_state["zeros"]
     with st.container(horizontal=True, gap="medium", vertical_alignment="top"):
-        way = st.segmented_control(
+        way = session.choose_one(
             "Read exact zeros as",
-            list(ZERO_WAYS),
-            default=None if "zeros" in restored else "auto",
-            required=True,
+            ZERO_WAYS,
+            default="auto",
             key="zeros",
-            bind="query-params",
-            format_func=lambda key: ZERO_WAYS[key],
             help="Methods that take logarithms need a number in place of 0. Automatic: half of the smallest probability "
             "above 0 of the rows that fit the map, at most 0.01; by cross-validation where that is an underflow and true "
             "classes have a 0. With the smallest number, a true class of probability 0 weighs as much as hundreds "
@@ -435,10 +405,11 @@ def _zero_floor(where: str, smallest: float, restored: Collection[str]) -> Floor
                 "Number",
                 SMALLEST,
                 0.5,
-                "min" if "zeros-as" in restored else max(SMALLEST, half),
+                max(SMALLEST, half),
                 format="%g",
                 key="zeros-as",
                 bind="query-params",
+                persist_state="session",
                 width=160,
             )
     reading = "Methods that take logarithms read it as"
@@ -461,6 +432,12 @@ def _zero_floor(where: str, smallest: float, restored: Collection[str]) -> Floor
         message = f"{where}, read as {floor:.3g} by the methods that take logarithms."
     st.caption(message)
     return floor
+
+
+def _where(rows: int, data: Collection[Dataset]) -> str:
+    if all(d.kind == "confidence" for d in data):
+        return f"In {counted(rows, 'row')} the confidence is exactly 0 or 1, so that one side has exactly 0"
+    return f"In {counted(rows, 'row')} a class has a probability of exactly 0"
 
 
 def options_with_floor(methods: Iterable[str], floor: FloorChoice) -> dict[str, dict[str, Any]]:

@@ -30,7 +30,7 @@ _PICKS = {"click": "a bin by a click", "drag": "a range by a drag"}
 
 @st.fragment
 def explore_bins(settings: Settings) -> None:
-    """Draw the diagram, the table of its bins beside it, and the selected rows below."""
+    """Draw the diagram, and beside it the selected rows, the errors of the bins and their table."""
     with navigation.boundary():
         with st.container(horizontal=True, gap="medium"):
             curves = st.segmented_control(
@@ -51,15 +51,19 @@ def explore_bins(settings: Settings) -> None:
                 help="Where a drag picks a range, the page cannot be scrolled by dragging the figure.",
             )
         figure = session.reliability(settings, tuple(k for k in CURVES if k in curves))
-        row, below = st.container(horizontal=True, gap="small"), st.container()
+        row = st.container(horizontal=True, gap="medium")
+        diagram, beside = (
+            row.container(width=WIDTH + screen.WIDER * (screen.width_class() == "wide")),
+            row.container(),
+        )
         # Drawn before the diagram, which takes the browser longest.
-        with below:
+        with beside:
             rows_shown.draw_selection(
                 settings,
                 hint="Click a bin, drag over several where that is picked, or tick rows of the table, to see what is in them, here "
                 "and on every page.",
             )
-        with row.container(width=WIDTH + screen.WIDER * (screen.width_class() == "wide")):
+        with diagram:
             draw_clickable(
                 figure,
                 settings,
@@ -68,7 +72,15 @@ def explore_bins(settings: Settings) -> None:
                 larger=True,
                 answers_first=True,
             )
-        with row.container():
+        with beside:
+            # Chosen for this page: the errors of the bins that it draws.
+            keys = (settings.sample.ece_key, "mce", "rmsce")
+            tables_and_cards.draw_metric_lines(
+                session.metrics(settings, keys, error_bars=True),
+                keys,
+                verdict=session.evaluation(settings).verdict,
+                pinned=pinning.values(settings, keys),
+            )
             _table(figure, settings)
     # The fragment comes first, as it shows what a click asks for; then the page follows.
     selection.page_follows()

@@ -448,7 +448,12 @@ def draw_long_work(
     running = state == "running"
     status = WorkStatus(state, None if job is None or running else job.result)
     if button.always:
-        _button(work, button, disabled=running and not is_out_of_date)
+        _button(
+            work,
+            button,
+            disabled=running and not is_out_of_date,
+            primary=is_out_of_date or status.result is None,
+        )
     if job is None:
         if words.idle:
             st.caption(words.idle)
@@ -468,10 +473,12 @@ def draw_long_work(
     return status
 
 
-def _button(work: LongWork, button: Button, *, disabled: bool = False) -> None:
+def _button(
+    work: LongWork, button: Button, *, disabled: bool = False, primary: bool = True
+) -> None:
     if st.button(
         button.label,
-        type="primary",
+        type="primary" if primary else "secondary",
         icon=button.icon,
         key=button.key,
         disabled=disabled or not button.possible,

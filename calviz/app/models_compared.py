@@ -334,15 +334,11 @@ def draw_differences(comparison: ModelComparison, metric: str) -> None:
             help="The chance that any of several equal models is called better is 5\u00a0%. "
             f"{BASIS_WORDS} {NOISELESS_WORDS} Every resample draws the same rows for all models.",
         )
-        _table(comparison, reference)
-
-
-def _table(comparison: ModelComparison, reference: str) -> None:
-    with st.expander("All differences, as a table", icon=":material/table:"):
-        frame = comparison.differences(reference)
-        st.dataframe(frame, hide_index=True, alt="Paired differences of all metrics")
-        tables_and_cards.download_button(
-            "Download as CSV", frame, "models-differences.csv", key="calviz.models.download"
+        tables_and_cards.draw_figure_table(
+            partial(comparison.differences, reference),
+            "models-differences.csv",
+            key="calviz.models.download",
+            alt="Paired differences of all metrics",
         )
 
 
@@ -468,15 +464,12 @@ def _draw_methods(comparisons: ModelsByMethods) -> None:
         st.warning(f"{md(name, 60)}: {md(reason, 300)}", icon=":material/warning:")
     if not comparisons.models:
         return
-    metric = st.segmented_control(
+    shown = session.choose_one(
         "Metric",
-        METRICS.in_table("fits"),
+        {key: METRICS[key].label for key in METRICS.in_table("fits")},
         default=QUOTED,
-        required=True,
         key="calviz.models.methods.metric",
-        format_func=lambda key: METRICS[key].label,
     )
-    shown = metric or QUOTED
     columns = {name: c.column(shown) for name, c in comparisons.models.items()}
     frame = table(comparisons, columns)
     labels = [

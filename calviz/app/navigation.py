@@ -16,6 +16,7 @@ from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 
 import streamlit as st
 from streamlit.navigation.page import Page
@@ -278,6 +279,49 @@ def open_tab(tabs: Mapping[str, Callable[[Settings], None]]) -> None:
     """Draw the open tab of a room; errors end that tab only."""
     with boundary():
         tabs[here()](current())
+
+
+# ---- What is shown on a click
+
+
+@st.fragment
+def draw_sections(
+    sections: Mapping[str, Callable[[], object]],
+    *,
+    key: str,
+    of_setting: Mapping[str, str] = MappingProxyType({}),
+) -> None:
+    """Draw sections as tabs, of which only the open one is computed; a fragment.
+
+    Parameters
+    ----------
+    sections : mapping of str to callable
+        What draws each section, by its title.
+    key : str
+        The name in the link.
+    of_setting : mapping of str to str
+        Names of settings in older links, with the section that holds each.
+    """
+    if key not in st.session_state and key not in st.query_params:
+        for name, title in of_setting.items():
+            if name in st.query_params:
+                st.session_state[key] = title
+    tabs = st.tabs(tuple(sections), key=key, on_change="rerun", bind="query-params")
+    for tab, draw in zip(tabs, sections.values(), strict=True):
+        if tab.open:
+            with tab, boundary():
+                draw()
+
+
+@st.fragment
+def draw_folded(
+    title: str, draw: Callable[[], object], *, key: str, icon: str | None = None
+) -> None:
+    """Draw an expander whose content is computed once it is open; a fragment."""
+    folded = st.expander(title, key=key, icon=icon, on_change="rerun")
+    if folded.open:
+        with folded, boundary():
+            draw()
 
 
 # ---- Scripts and errors

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from calviz.app import fitting_choices
 from calviz.app.fitting_choices import FitRows
@@ -37,9 +38,6 @@ from calviz.verdicts.analysis import evaluate
 #: Number of refits that the toggle asks for: a standard deviation from these has a relative error of about a sixth.
 REFITS = 20
 
-#: Height of the label above a field, in pixels.
-_LABEL = 26
-
 
 @dataclass(frozen=True, eq=False)
 class PlanChoice:
@@ -61,16 +59,6 @@ class PlanChoice:
     plan: Plan
 
     @property
-    def methods(self) -> tuple[str, ...]:
-        """The chosen methods."""
-        return tuple(self.plan.methods)
-
-    @property
-    def data(self) -> Dataset:
-        """The fitting rows and the evaluation rows."""
-        return self.fit_rows.data
-
-    @property
     def whole(self) -> Dataset:
         """The rows of all splits, within the slice."""
         return replace(self.settings, split=None).sample.data
@@ -86,15 +74,18 @@ class PlanChoice:
         return (*self.content, *self.fit_rows.key, repr(self.plan))
 
 
-def choose_plan(settings: Settings) -> PlanChoice | None:
-    """Draw the choices; return None, with the reason on screen, if there is nothing to fit on."""
-    chosen_rows = _choose_rows(settings)
-    above = st.container()
-    methods = fitting_choices.choose_methods(chosen_rows)
+def choose_plan(
+    settings: Settings, of_rows: DeltaGenerator, of_methods: DeltaGenerator
+) -> PlanChoice | None:
+    """Draw the choices into two containers; return None, with the reason on screen, if there is nothing to fit on."""
+    with of_rows:
+        chosen_rows, below = _choose_rows(settings)
+    with of_methods:
+        methods = fitting_choices.choose_methods(chosen_rows)
     if methods is None:
         return None
     rows = methods.rows
-    with above:
+    with below:
         _draw_rows(rows)
     with methods.line:
         refits = 0 if rows.in_sample else _refits()
@@ -135,22 +126,21 @@ def _refits() -> int:
     return REFITS if is_on else 0
 
 
-def _choose_rows(settings: Settings) -> FitRows:
+def _choose_rows(settings: Settings) -> tuple[FitRows, DeltaGenerator]:
+    """Draw the choice of the rows; return it, with the container below it for words about it."""
     with st.container(horizontal=True, gap="medium", vertical_alignment="top"):
         rows = fitting_choices.choose_fit_rows(settings, folds=True)
-        # Beside the fields, not beside their labels.
-        aside = st.container(width="content", gap=None)
-        aside.space(_LABEL)
-        with aside.popover("In-sample", type="tertiary"):
-            st.caption(
-                "Judges the maps on the rows that they were fitted on. That flatters flexible methods: it is "
-                "good for seeing overfitting, not for choosing."
-            )
-            if st.toggle("Fit and judge on the same rows", key="in-sample", bind="query-params"):
-                split = rows.division.fit_split
-                division = Division(fit_split=split, eval_split=split, in_sample=True)
-                rows = replace(rows, division=division)
-    return rows
+    below = st.container(gap="xsmall")
+    with below.popover("In-sample", type="tertiary"):
+        st.caption(
+            "Judges the maps on the rows that they were fitted on. That flatters flexible methods: it is "
+            "good for seeing overfitting, not for choosing."
+        )
+        if st.toggle("Fit and judge on the same rows", key="in-sample", bind="query-params"):
+            split = rows.division.fit_split
+            division = Division(fit_split=split, eval_split=split, in_sample=True)
+            rows = replace(rows, division=division)
+    return rows, below
 
 
 PLACE = "recalibrate"
@@ -167,7 +157,7 @@ _COMPARED = "compared"
 
 def comparison_work(choice: PlanChoice) -> Callable[[Job], ComparisonOutcome]:
     """Return the work of a job, which must not use streamlit; the data are therefore fetched here."""
-    data, whole, settings = choice.data, choice.whole, choice.settings
+    data, whole, settings = choice.fit_rows.data, choice.whole, choice.settings
     labels = {spec.key: spec.label for spec in choice.plan.specs}
     kept, pairs = kept_comparisons(), choice.rows.pairs
     judged = data if len(pairs) > 1 else data.take(pairs[0][1])
@@ -234,9 +224,10 @@ def mark_link() -> None:
 
 def starts_at_once(choice: PlanChoice) -> bool:
     """Whether a comparison starts by itself: the link asks for it, and it is quick or kept."""
-    if _COMPARED not in st.query_params or not choice.methods:
+    if _COMPARED not in st.query_params or not choice.plan.methods:
         return False
-    cells = choice.data.n * max(1, choice.data.n_classes)
+    data = choice.fit_rows.data
+    cells = data.n * max(1, data.n_classes)
     return cells <= AT_ONCE or choice.key in (kept_comparisons() or ())
 
 
@@ -339,7 +330,7 @@ class FigureKind:
     binned : bool
         Whether it depends on the bins of the bar.
     at_once : bool
-        Whether the page shows it for every method without being asked.
+        Whether the page shows it for every method.
     of_map : bool
         Whether it shows a map, which the uncalibrated model does not have.
     """

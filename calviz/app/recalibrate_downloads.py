@@ -11,7 +11,7 @@ from pathlib import Path
 import streamlit as st
 
 from calviz.app.recalibrate_comparison import ComparisonOutcome
-from calviz.app.session import Settings, md
+from calviz.app.session import Settings, choose_one, md
 from calviz.comparison.fitting import apply_to_all
 from calviz.core.entry_specs import RECALIBRATORS, UNCALIBRATED
 from calviz.core.errors import NotAvailable, OptionError
@@ -37,8 +37,59 @@ class MethodFiles:
     no_snippet: str = ""
 
 
-def choose_download(outcome: ComparisonOutcome, advised: str) -> str:
-    """Draw the choice of a method; it follows the advice until the user chooses another one."""
+def draw_downloads(outcome: ComparisonOutcome, advised: str, settings: Settings) -> str:
+    """Draw the choice of a method and of a format, what builds the files, and the downloads; return the method."""
+    with st.container(horizontal=True, gap="medium", vertical_alignment="bottom"):
+        method = _choose_method(outcome, advised)
+        if method == UNCALIBRATED:
+            st.caption(
+                "The uncalibrated model is your file as it is: there is nothing to download."
+            )
+            return method
+        usual = _usual(settings)
+        suffix = choose_one(
+            "Format of the file",
+            {s: s[1:].upper() for s in SUFFIXES},
+            default=usual,
+            key=f"calviz.take-home.format.{usual}",
+        )
+        file_key = (*outcome.key, method, suffix)
+        is_built = st.session_state.get(_BUILT_FILES, ("",))[0] == file_key
+        is_requested = st.button(
+            "Prepare the files",
+            icon=":material/build:",
+            key="calviz.take-home",
+            # Then the file is what to take.
+            type="secondary" if is_built else "primary",
+        )
+    if is_requested:
+        with st.status(f"Calibrating {counted(outcome.whole.n, 'row')} …", expanded=True) as status:
+            try:
+                files = _build(outcome, method, suffix)
+            except (OptionError, NotAvailable) as error:
+                status.update(label="Not possible", state="error")
+                st.markdown(md(error, 500))
+                return method
+            status.update(label="The files are ready.", state="complete", expanded=False)
+        st.session_state[_BUILT_FILES] = (file_key, files)
+    elif not is_built:
+        st.caption(
+            f"{_which_rows(outcome, settings)} calibrated. Labels, identifiers, splits, groups, clusters, weights, times and texts "
+            "stay; other columns are left out."
+        )
+        return method
+    stem = f"{settings.file_stem}-{method.replace('+', '-')}"
+    _offer(st.session_state[_BUILT_FILES][1], stem, suffix)
+    fit = outcome.comparison.fit
+    words = f"{md(outcome.comparison[method].label)}, fitted on {counted(fit.rows, 'row')}{_of_slice(settings)} ({md(fit.how)})."
+    if outcome.rows.in_sample or len(outcome.rows.pairs) == 1:
+        words += " The file holds these rows too: judge the result on the others."
+    st.caption(words)
+    return method
+
+
+def _choose_method(outcome: ComparisonOutcome, advised: str) -> str:
+    """Draw the choice; it follows the advice until the user chooses another one."""
     methods = [m.key for m in outcome.fitted]
     chosen, advised_before = st.session_state.get("method"), st.session_state.get(_ADVISED)
     follows_advice = chosen not in (None, advised) and (
@@ -56,59 +107,10 @@ def choose_download(outcome: ComparisonOutcome, advised: str) -> str:
             format_func=lambda key: RECALIBRATORS[key].label,
             key="method",
             bind="query-params",
-            width=420,
+            width=340,
             help="This method is also drawn before and after.",
         )
     )
-
-
-def draw_downloads(outcome: ComparisonOutcome, method: str, settings: Settings) -> None:
-    """Draw the choice of the format, the button that builds the files, then the downloads."""
-    if method == UNCALIBRATED:
-        st.caption("The uncalibrated model is your file as it is: there is nothing to download.")
-        return
-    label = outcome.comparison[method].label
-    fit = outcome.comparison.fit
-    with st.container(horizontal=True, gap="medium", vertical_alignment="bottom"):
-        default = _usual(settings)
-        suffix = str(
-            st.segmented_control(
-                "Format of the file",
-                SUFFIXES,
-                default=default,
-                required=True,
-                key=f"calviz.take-home.format.{default}",
-                format_func=lambda s: s[1:].upper(),
-            )
-        )
-        file_key = (*outcome.key, method, suffix)
-        is_requested = st.button(
-            "Prepare the files", icon=":material/build:", key="calviz.take-home"
-        )
-    if is_requested:
-        with st.status(f"Calibrating {counted(outcome.whole.n, 'row')} …", expanded=True) as status:
-            try:
-                files = _build(outcome, method, suffix)
-            except (OptionError, NotAvailable) as error:
-                status.update(label="Not possible", state="error")
-                st.markdown(md(error, 500))
-                return
-            status.update(label="The files are ready.", state="complete", expanded=False)
-        st.session_state[_BUILT_FILES] = (file_key, files)
-    built = st.session_state.get(_BUILT_FILES)
-    if built is None or built[0] != file_key:
-        st.caption(
-            f"{_which_rows(outcome, settings)} calibrated. Labels, identifiers, splits, groups, clusters, weights, times and texts "
-            "stay; other columns are left out."
-        )
-        return
-    _offer(built[1], f"{settings.file_stem}-{method.replace('+', '-')}", suffix)
-    words = (
-        f"{md(label)}, fitted on {counted(fit.rows, 'row')}{_of_slice(settings)} ({md(fit.how)})."
-    )
-    if outcome.rows.in_sample or len(outcome.rows.pairs) == 1:
-        words += " The file holds these rows too: judge the result on the others."
-    st.caption(words)
 
 
 def _of_slice(settings: Settings) -> str:

@@ -156,7 +156,7 @@ def _show(curve: LearningCurve, settings: Settings, say: Callable[[str], object]
     if failed:
         st.caption(failed)
     tables_and_cards.draw_figure_table(
-        figure.frame(),
+        figure.frame,
         f"{settings.file_stem}-learning-curve.csv",
         key="calviz.learning.download",
         alt=f"{METRICS[figure.metric].label} by number of labels",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -59,7 +59,9 @@ def draw_table(outcome: ComparisonOutcome) -> None:
     comparison = outcome.comparison
     usual = METRICS.in_table("fits")
     ranked = [key for key in usual if comparison.tied.get(key)] or list(usual)
-    with st.container(horizontal=True, gap="medium", vertical_alignment="top"):
+    above = st.container(horizontal=True, gap="small", vertical_alignment="center")
+    above.subheader("All methods", anchor=False, width="content")
+    with above.popover("Columns and rank", icon=":material/view_column:", type="tertiary"):
         columns = st.multiselect(
             "Columns",
             [m.key for m in METRICS],
@@ -75,25 +77,27 @@ def draw_table(outcome: ComparisonOutcome) -> None:
             format_func=lambda key: METRICS[key].label,
             key=RANK_BY,
             bind="query-params",
-            width=220,
         )
     with st.spinner("Measuring …", show_time=True):
         shown = measured(outcome, columns)
     frame = texts(outcome, shown, lead)
+    with above.popover("Export the table", icon=":material/download:", type="tertiary"):
+        tables_and_cards.draw_export(
+            lambda form: table_export(form, outcome, frame, shown),
+            "recalibration",
+            key="calviz.methods",
+        )
     st.table(
         _styled(frame.copy(), comparison, shown, _pictures(outcome, lead)), border="horizontal"
     )
-    if mixture := mixture_words(comparison)[0]:
-        st.caption(md(mixture, 600))
     st.caption(
-        f"{marks_words()} Change: from the uncalibrated model, with its 95\u00a0% interval.",
-        help="The change of errors that noise makes larger is without that noise, so that it may not be the difference of the "
-        f"values; {AGAINST_WORDS}; {refit_words(comparison.refits)}. Best in: {BEST_IN_WORDS}. Points are "
-        f"percentage points. Binned metrics: {comparison.bins_words}.",
+        f"{marks_words()} {md(mixture_words(comparison)[0], 600)}",
+        help="Change: from the uncalibrated model, with its 95\u00a0% interval; that of errors that noise makes larger is without that "
+        f"noise, so that it may not be the difference of the values; {AGAINST_WORDS}; {refit_words(comparison.refits)}. Best in: "
+        f"{BEST_IN_WORDS}. Points are percentage points. Binned metrics: {comparison.bins_words}.",
     )
     for remark in comparison.remarks(shown):
         _draw_remark(comparison, remark)
-    _download(outcome, frame, shown)
 
 
 def measured(outcome: ComparisonOutcome, metrics: Iterable[str]) -> tuple[ComparisonColumn, ...]:
@@ -303,24 +307,15 @@ def caption(outcome: ComparisonOutcome) -> str:
     return f"{in_sample}{comparison.name}: {comparison.rows_words()}; {outcome.reduction.label}."
 
 
-def _download(
-    outcome: ComparisonOutcome, shown: pd.DataFrame, columns: Sequence[ComparisonColumn]
-) -> None:
-    with st.popover("Export the table", icon=":material/download:"):
-        tables_and_cards.draw_export(
-            lambda form: table_export(form, outcome, shown, columns),
-            "recalibration",
-            key="calviz.methods",
-        )
-
-
 # ---- Pictures
 
-#: Width and height of a panel in pixels; four fit in a row on a large screen.
-PANEL, HEIGHT = 232, 236
+#: Width and height of a panel in pixels; six fit in a row on a large screen.
+PANEL, HEIGHT = 200, 200
 #: Width in pixels of one of two figures beside each other.
 HALF = 472
 
+#: The setting that chooses one of the figures before and after.
+LOOK_AT = "before-after"
 VIEWS = {
     "reliability": "Reliability",
     "cumulative": "Cumulative & KS",
@@ -331,29 +326,19 @@ VIEWS = {
 
 def draw_diagrams(outcome: ComparisonOutcome, settings: Settings) -> None:
     """Draw reliability diagrams of all methods on one scale, the uncalibrated model first."""
-    st.subheader("Reliability, side by side", anchor=False)
     exact = "exact " if settings.whole.alike else ""
     st.caption(
-        f"One scale for all, in the order of the table. Circles: what was observed, with {exact}95 % intervals and areas in "
-        "proportion to the rows; solid lines: scores too high; dotted: too low; grey: the range of a calibrated model; "
-        f"{settings.bins_words}."
+        f"Circles: what was observed, {exact}95 % intervals, areas by rows. Solid lines: scores too high; dotted: too low; grey: the "
+        f"range of a calibrated model. {settings.bins_words}."
     )
-    frames, (panel, height) = {}, _size()
-    with _panels():
-        for m in _in_order(outcome):
-            figure = recalibrate_comparison.figure_after(outcome, m.key, "reliability", settings)
-            frames[m.label] = figure.frame()
-            with st.container(width=panel, gap="xsmall"):
-                ece = Written(MetricResult("ece", figure.ece))
-                st.markdown(f"**{md(m.label)}**  \nECE {ece.value} points")
-                screen.chart(
-                    figure,
-                    figure.plot_small(theme=screen.theme(), height=height),
-                    key=f"recalibrate.diagram.{m.key}",
-                    filename=f"reliability-{m.key}",
-                    alt=f"{m.label}: {figure.describe()}",
-                )
-    _as_table(frames, "diagrams")
+    theme = screen.theme()
+    _panels(
+        outcome,
+        "reliability",
+        settings,
+        lambda figure, height: figure.plot_small(theme=theme, height=height),
+        lambda figure: f"  \nECE {Written(MetricResult('ece', figure.ece)).value} points",
+    )
 
 
 def draw_maps(outcome: ComparisonOutcome, settings: Settings) -> None:
@@ -363,62 +348,65 @@ def draw_maps(outcome: ComparisonOutcome, settings: Settings) -> None:
         "observed, where a map should lead. A band and points: rows of the same score come out "
         "differently, as the map looks at the whole row."
     )
-    frames, (panel, height) = {}, _size()
-    falls: list[str] = []
-    with _panels():
-        for m in _in_order(outcome):
-            if m.key == UNCALIBRATED:
+    theme = screen.theme()
+    figures = _panels(
+        outcome, "map", settings, lambda figure, height: figure.plot(theme=theme, height=height)
+    )
+    for label, figure in figures.items():
+        if figure.dip is not None:
+            st.caption(
+                f"{md(label)}: {figure.falls()}: this kind of map need not rise with the score. It follows the "
+                "observed hits; rows there change their order, and predicted classes may change."
+            )
+
+
+def _panels(
+    outcome: ComparisonOutcome,
+    kind: str,
+    settings: Settings,
+    draw: Callable[[Any, int], Any],
+    words: Callable[[Any], str] = lambda figure: "",
+) -> dict[str, Any]:
+    """Draw a figure of each method, in the order of the table, and all as a table; return them by label.
+
+    `draw` is given a figure and its height; `words` of a figure follow the label.
+    """
+    # On a phone, two stand side by side.
+    width, height = (PANEL, HEIGHT) if screen.page_width() is None else (168, 176)
+    figures = {}
+    lead = st.session_state.get(RANK_BY, outcome.comparison.criterion)
+    # Where some names take two lines, the squares still stand in line.
+    with st.container(horizontal=True, gap="small", vertical_alignment="bottom"):
+        for m in methods_by_rank(outcome, lead):
+            if not m.ok or (kind == "map" and m.key == UNCALIBRATED):
                 continue
-            figure = recalibrate_comparison.figure_after(outcome, m.key, "map", settings)
-            frames[m.label] = figure.frame()
-            with st.container(width=panel, gap="xsmall"):
-                st.markdown(f"**{md(m.label)}**")
+            figure = recalibrate_comparison.figure_after(outcome, m.key, kind, settings)
+            figures[m.label] = figure
+            with st.container(width=width, gap="xsmall"):
+                st.markdown(f"**{md(m.label)}**{words(figure)}")
                 screen.chart(
                     figure,
-                    figure.plot(theme=screen.theme(), height=height),
-                    key=f"recalibrate.map.{m.key}",
-                    filename=f"map-{m.key}",
+                    draw(figure, height),
+                    key=f"recalibrate.{kind}.{m.key}",
+                    filename=f"{kind}-{m.key}",
+                    alt=f"{m.label}: {figure.describe()}",
                 )
-            if figure.dip is not None:
-                falls.append(
-                    f"{md(m.label)}: {figure.falls()}: this kind of map need not rise with the score. It follows the "
-                    "observed hits; rows there change their order, and predicted classes may change."
-                )
-    for text in falls:
-        st.caption(text)
-    _as_table(frames, "maps")
-
-
-def _size() -> tuple[int, int]:
-    """Return width and height of a panel; on a phone, two stand side by side."""
-    return (PANEL, HEIGHT) if screen.page_width() is None else (168, 176)
-
-
-def _panels() -> Any:
-    """Return a container for panels beside each other: where some names take two lines, the squares still stand in line."""
-    return st.container(horizontal=True, gap="small", vertical_alignment="bottom")
-
-
-def _in_order(outcome: ComparisonOutcome) -> list[MethodResult]:
-    """Return the methods in the order of the table above."""
-    lead = st.session_state.get(RANK_BY, outcome.comparison.criterion)
-    return [m for m in methods_by_rank(outcome, lead) if m.ok]
-
-
-def _as_table(frames: dict[str, pd.DataFrame], kind: str) -> None:
-    if frames:
+    if figures:
         tables_and_cards.draw_figure_table(
-            pd.concat(frames, names=["method"]).reset_index(level=0),
+            lambda: pd.concat(
+                {label: figure.frame() for label, figure in figures.items()}, names=["method"]
+            ).reset_index(level=0),
             f"recalibration-{kind}.csv",
             key=f"calviz.recalibrate.{kind}.download",
             alt="What the panels show",
         )
+    return figures
 
 
 def draw_before_and_after(outcome: ComparisonOutcome, method: str, settings: Settings) -> None:
     """Draw further figures of the uncalibrated model and of one method."""
     label = outcome.comparison[method].label
-    view = session.choose_one("Look at", VIEWS, default="reliability", key="before-after")
+    view = session.choose_one("Look at", VIEWS, default="reliability", key=LOOK_AT)
     if view == "reliability":
         before, then = (
             recalibrate_comparison.figure_after(outcome, key, "reliability", settings)
@@ -489,31 +477,30 @@ def draw_selected_rows(outcome: ComparisonOutcome, method: str, settings: Settin
 ROWS_SHOWN = 200
 
 
-def draw_calibrated_rows(outcome: ComparisonOutcome, method: str, settings: Settings) -> None:
+def draw_calibrated_rows(outcome: ComparisonOutcome, method: str) -> None:
     """Draw a table of the first rows: score before and after, and the method's intervals if it has any."""
     if method == UNCALIBRATED:
+        st.caption("The uncalibrated model leaves every row as it is.")
         return
     after, before = outcome.calibrated(method), outcome.calibrated(UNCALIBRATED)
     rows = np.arange(min(ROWS_SHOWN, after.n))
-    label = md(outcome.comparison[method].label)
-    with st.expander(f"Rows after {label}, as a table", icon=":material/table:"):
-        frame = tables_and_cards.rows_table(after, rows, outcome.reduction, None)
-        # The row numbers of a part are not those of the file.
-        frame = frame.drop(columns="row")
-        frame.insert(
-            list(frame.columns).index("score"),
-            "score before",
-            reduce(before.take(rows), outcome.reduction).score,
-        )
-        numbers = ["score before", "score", *after.numbers]
-        st.dataframe(
-            frame,
-            hide_index=True,
-            height=min(420, 37 + 35 * len(frame)),
-            column_config={name: st.column_config.NumberColumn(format="%.4f") for name in numbers},
-            alt="Rows after the method",
-        )
-        if after.n > ROWS_SHOWN:
-            st.caption(
-                f"The first {ROWS_SHOWN} of {counted(after.n, 'evaluation row')}; the calibrated file has all rows."
-            )
+    frame = tables_and_cards.rows_table(after, rows, outcome.reduction, None)
+    # The row numbers of a part are not those of the file.
+    frame = frame.drop(columns="row")
+    frame.insert(
+        list(frame.columns).index("score"),
+        "score before",
+        reduce(before.take(rows), outcome.reduction).score,
+    )
+    numbers = ["score before", "score", *after.numbers]
+    first = f"the first {ROWS_SHOWN} of " if after.n > ROWS_SHOWN else ""
+    st.caption(
+        f"After {md(outcome.comparison[method].label)}, {first}{counted(after.n, 'evaluation row')}; the calibrated file has all rows."
+    )
+    st.dataframe(
+        frame,
+        hide_index=True,
+        height=min(420, 37 + 35 * len(frame)),
+        column_config={name: st.column_config.NumberColumn(format="%.4f") for name in numbers},
+        alt="Rows after the method",
+    )

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import base64
 import os
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Any, cast
@@ -186,32 +187,38 @@ def _download(settings: Settings, chosen: Selected) -> None:
 
 #: Largest number of rows shown; the download has all.
 SHOWN = 200
+#: The name in the link.
+ROWS_BY = "rows-by"
 _ROWS, _TRUE, _PREDICTED = "Rows", "By true class", "By predicted class"
 
 
 def draw_rows_and_spread(settings: Settings, indices: IntArray) -> None:
     """Draw tabs: the rows, and their distribution over the classes and over each group column, compared with all rows."""
-    columns = _columns(settings)
-    first, *others = st.tabs([_ROWS, *(md(name, 40) for name in columns)])
-    with first:
-        _table(settings, indices)
-    for tab, (name, (codes, levels)) in zip(others, columns.items(), strict=True):
-        with tab:
-            st.dataframe(
-                spread(codes, levels, indices, settings),
-                hide_index=True,
-                height="content" if len(levels) <= 10 else 400,
-                alt=f"The selected rows {name}",
-                column_config={
-                    "of the selection": st.column_config.NumberColumn(format="%.1f %%"),
-                    "of all rows": st.column_config.NumberColumn(format="%.1f %%"),
-                    "mean score": st.column_config.NumberColumn(format="%.4f"),
-                    "observed": st.column_config.NumberColumn(format="%.4f"),
-                    "gap": st.column_config.NumberColumn(
-                        format="%+.1f", help="Mean score minus observed, in points."
-                    ),
-                },
-            )
+    sections: dict[str, Callable[[], None]] = {_ROWS: partial(_table, settings, indices)}
+    for name, (codes, levels) in _columns(settings).items():
+        sections[md(name, 40)] = partial(_spread_table, settings, indices, name, codes, levels)
+    navigation.draw_sections(sections, key=ROWS_BY)
+
+
+def _spread_table(
+    settings: Settings, indices: IntArray, name: str, codes: IntArray, levels: tuple[str, ...]
+) -> None:
+    share, mean = (st.column_config.NumberColumn(format=form) for form in ("%.1f %%", "%.4f"))
+    st.dataframe(
+        spread(codes, levels, indices, settings),
+        hide_index=True,
+        height="content" if len(levels) <= 10 else 400,
+        alt=f"The selected rows {name}",
+        column_config={
+            "of the selection": share,
+            "of all rows": share,
+            "mean score": mean,
+            "observed": mean,
+            "gap": st.column_config.NumberColumn(
+                format="%+.1f", help="Mean score minus observed, in points."
+            ),
+        },
+    )
 
 
 def _table(settings: Settings, indices: IntArray) -> None:
@@ -305,10 +312,8 @@ def explore_notable_rows(settings: Settings) -> None:
     with navigation.boundary():
         chosen = selection.current(settings)
         among = None if chosen is None else chosen.rows
-        st.subheader(
-            "Rows worth looking at" + (", of the selected" if chosen is not None else ""),
-            anchor=False,
-        )
+        if chosen is not None:
+            st.caption("Of the selected rows:")
         several = _have_same_rows(settings)
         why = session.choose_one(
             "What stands out",

@@ -398,7 +398,7 @@ def choose_one(
     default : object
         The value that is chosen at first; a link does not name it.
     key : str
-        The name in the link.
+        The name in the link; a choice whose key begins with "calviz." is no part of it.
     help : str, optional
     """
     return st.segmented_control(
@@ -407,7 +407,9 @@ def choose_one(
         default=default,
         required=True,
         key=key,
-        bind="query-params",
+        bind=None if key.startswith("calviz.") else "query-params",
+        # It may stand in a section that is not drawn at times.
+        persist_state="session",
         format_func=lambda value: words.get(value, str(value)),
         help=help,
     )
@@ -428,6 +430,7 @@ def choose_method(settings: Settings) -> str:
         (NOT_RECALIBRATED, *specs),
         key=METHOD_KEY,
         bind="query-params",
+        persist_state="session",
         format_func=lambda key: "not recalibrated" if key == NOT_RECALIBRATED else specs[key],
         filter_mode="contains",
         width=420,

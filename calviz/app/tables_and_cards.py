@@ -11,7 +11,7 @@ import pandas as pd
 import streamlit as st
 
 from calviz.app import navigation
-from calviz.app.session import md
+from calviz.app.session import choose_one, md
 from calviz.comparison.comparison_results import TIED_SIGN, ComparisonColumn
 from calviz.core.blocks import IntArray
 from calviz.core.entry_specs import CHECKS, METRICS
@@ -425,19 +425,22 @@ def download_button(
 
 
 def draw_figure_table(
-    frame: pd.DataFrame,
+    frame: Callable[[], pd.DataFrame],
     filename: str,
     *,
     key: str,
     alt: str,
-    download: pd.DataFrame | Callable[[], pd.DataFrame] | None = None,
+    download: Callable[[], pd.DataFrame] | None = None,
 ) -> None:
     """Draw the numbers of a figure, folded away, with a button that downloads them, or `download` in their place."""
-    with st.expander("What is drawn, as a table", icon=":material/table:"):
-        st.dataframe(frame, hide_index=True, alt=alt)
-        download_button(
-            "Download as CSV", frame if download is None else download, filename, key=key
-        )
+
+    def draw() -> None:
+        st.dataframe(frame(), hide_index=True, alt=alt)
+        download_button("Download as CSV", download or frame, filename, key=key)
+
+    navigation.draw_folded(
+        "What is drawn, as a table", draw, key=f"{key}.open", icon=":material/table:"
+    )
 
 
 #: Suffix and media type of each format.
@@ -460,10 +463,8 @@ def draw_export(content_in: Callable[[str], str], stem: str, *, key: str) -> Non
     key : str
         Prefix of the keys of the widgets.
     """
-    form = str(
-        st.segmented_control(
-            "Format", tuple(EXPORT_FORMATS), default="CSV", required=True, key=f"{key}.format"
-        )
+    form = choose_one(
+        "Format", {name: name for name in EXPORT_FORMATS}, default="CSV", key=f"{key}.format"
     )
     suffix, mime = EXPORT_FORMATS[form]
     content = content_in(form)

@@ -280,9 +280,7 @@ class Weighted:
                 continue
             if id(view) not in metrics_of:
                 metrics_of[id(view)] = []
-                self._shared.append(
-                    _Shared(again.make(sample, view), again.grouped, metrics_of[id(view)])
-                )
+                self._shared.append(_Shared(again.make(sample, view), metrics_of[id(view)]))
             metrics_of[id(view)].append(metric)
 
     @property
@@ -364,16 +362,11 @@ class Weighted:
 class _Shared:
     """A view that one or more metrics are functions of."""
 
-    made_again: Reweighted
-    #: Whether it sums rows by clusters; otherwise it needs the weight of each row.
-    grouped: bool
+    #: The view for weights of shape (n, b), as a function of the scale; see `calviz.core.entry_specs.Reweighting`.
+    reweighted: Reweighted
     metrics: list[Metric]
     #: Largest scale of each inverted metric; set by the first resamples.
     most: dict[str, float] | None = None
-
-    def reweighted(self, weights: RowWeights) -> Callable[[float | None], Any]:
-        """Return the view for weights of shape (n, b), as a function of the scale; see `calviz.core.entry_specs.Reweighting`."""
-        return self.made_again(weights if self.grouped else np.asarray(weights))
 
     def values(self, view: Any, metrics: list[Metric]) -> dict[str, FloatArray]:
         """Return the values of each metric, shape (b,)."""

@@ -102,23 +102,16 @@ class Reweighting:
     redrawn : callable, optional
         ``redrawn(sample, view)`` returns the `Redrawn` of the view: what a calibrated model would show on weighted or
         clustered rows. Without it there is no noise floor for such rows.
-    weighted : bool
-        Whether the maker supports weighted rows of the sample; if not, it is not called for them.
-    grouped : bool
-        Whether `make` and `redrawn` sum over rows by `calviz.sample.draws.RowSums` only, so that resamples of clusters need not
-        process all rows.
     """
 
     make: Callable[[Any, Any], Reweighted]
     check: Callable[[Any], None] = lambda _: None
     redrawn: Callable[[Any, Any], Redrawn] | None = field(default=None, kw_only=True)
-    weighted: bool = field(default=False, kw_only=True)
-    grouped: bool = field(default=False, kw_only=True)
 
     def __call__(self, maker: F) -> F:
-        """Attach the rule to a function that makes a view."""
+        """Attach the rule to a function that makes a view, which then takes weights."""
         setattr(maker, _REWEIGHTING, self)
-        return takes_weights(maker) if self.weighted else maker
+        return takes_weights(maker)
 
 
 reweighted_by = Reweighting

@@ -1,7 +1,8 @@
-"""A metric over time, period by period."""
+"""A metric over time, period by period, and the e-value of a watch, look by look."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Self, Unpack
@@ -19,6 +20,7 @@ from calviz.figures.marks import (
     Drawing,
     Overlay,
     Page,
+    Picture,
     Sheet,
     Trace,
     drawn,
@@ -27,6 +29,7 @@ from calviz.figures.marks import (
     whiskers,
 )
 from calviz.verdicts.evaluation import scale_of, value_text
+from calviz.verdicts.watching import WatchState
 
 
 @dataclass(frozen=True, eq=False)
@@ -180,6 +183,80 @@ class OverTimeLine(Figure):
             yaxis=sheet.axis(self.label + (f", {sign}" if sign else ""), nticks=7),
         )
         return drawn(picture)
+
+
+@dataclass(frozen=True, eq=False)
+class WatchLine(Figure):
+    """The e-value of a `calviz.Watch`, look by look, against its limit.
+
+    Attributes
+    ----------
+    state : WatchState
+    name : str
+        Of the predictions.
+    """
+
+    state: WatchState
+    name: str
+
+    @classmethod
+    def compute(cls, state: WatchState, *, name: str = "") -> Self:
+        """Create the figure from the state."""
+        return cls(state, name)
+
+    def columns(self) -> Mapping[str, Any]:
+        """One row per look."""
+        looks, values = zip(*self.state.path, strict=True)
+        return {"look": looks, "e_value": values, "limit": [self.state.limit] * len(looks)}
+
+    def caption(self) -> tuple[str, ...]:
+        """Name and rows."""
+        looks = f"{counted(self.state.looks, 'look')}"
+        return shorten(self.name, NAME_LENGTH), facts(None, counted(self.state.rows, "row"), looks)
+
+    def describe(self) -> str:
+        """Say in plain words what the picture shows."""
+        return f"The e-value of {shorten(self.name, NAME_LENGTH)}, look by look. {self.state.sentence()}"
+
+    def draw(self, sheet: Sheet) -> Picture:
+        """Draw the e-value on a logarithmic axis."""
+        looks, values = zip(*self.state.path, strict=True)
+        x, y = np.arange(len(looks), dtype=float), np.array(values)
+        step = max(1, -(-len(looks) // (_FEW if sheet.narrow else _NAMES)))
+        ends = np.array([-0.6, len(looks) - 0.4])
+        limit = np.full(2, self.state.limit)
+        top = max(math.log10(self.state.limit), float(np.log10(y.max()))) + 0.4
+        low = min(float(np.log10(y.min())), 0)
+        traces = [
+            line(ends, limit, sheet.palette.vermillion, width=1.5, dash="dash", name="Limit"),
+            line(
+                x,
+                y,
+                sheet.palette.blue,
+                points={"size": 5},
+                name="E-value",
+                hover="%{customdata}: %{y:.3g}",
+                customdata=[plotly_text(name, 40) for name in looks],
+            ),
+        ]
+        return sheet.picture(
+            traces,
+            inner=sheet.panel_height,
+            margins=(_LEFT, _RIGHT, _TOP, _TURNED),
+            xaxis=sheet.axis(
+                range=ends.tolist(),
+                tickmode="array",
+                tickvals=x[::step].tolist(),
+                ticktext=[plotly_text(name, 16) for name in looks[::step]],
+            ),
+            yaxis=sheet.axis(
+                "E-value",
+                type="log",
+                range=[low - 0.2, top],
+                dtick=max(1, round((top - low) / 6)),
+                exponentformat="power",
+            ),
+        )
 
 
 # ---- Drawing

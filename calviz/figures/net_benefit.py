@@ -41,9 +41,16 @@ from calviz.figures.marks import (
     vertical_mark,
 )
 from calviz.sample.cutoff_and_grades import net_benefit_of
-from calviz.sample.error_bars import LEVEL, drawn_by, is_clustered, resampled, widened, widening_of
+from calviz.sample.error_bars import (
+    FEWEST_CLUSTERS,
+    LEVEL,
+    drawn_by,
+    is_clustered,
+    resampled,
+    widened,
+    widening_of,
+)
 from calviz.sample.sample import Sample
-from calviz.sample.slices import FEWEST_CLUSTERS
 from calviz.sample.step_views import steps
 from calviz.sample.steps import Steps
 

@@ -707,8 +707,6 @@ def margin(probs: FloatArray) -> FloatArray:
 @reweighted_by(
     lambda sample, view: reweighted_steps(_ranked_events(sample, view), view),
     redrawn=lambda sample, view: redrawn_steps(_ranked_events(sample, view), view),
-    weighted=True,
-    grouped=True,
 )
 def ranking_steps(sample: Sample, *, by: RankedBy = "confidence") -> Steps:
     """Rows and right predictions per distinct value of a ranking, ascending; of the top label, whatever the reduction.

@@ -209,13 +209,9 @@ class MonotoneBins(StepsWithParams):
 
     base: Steps
 
-    def over(self, resampled: Steps) -> Self:
-        """The same view of resampled steps."""
+    def over(self, resampled: Steps, **_: bool) -> Self:
+        """See `StepsWithParams`."""
         return replace(self, steps=resampled, base=self.base.merged())
-
-    def as_drawn(self) -> Self:
-        """The sample itself as one resample."""
-        return self.over(self.steps.as_drawn())
 
 
 def sweep_steps(
@@ -374,7 +370,7 @@ def _between_cuts(view: Steps, most: int) -> Steps:
     return Steps(score / count, count, hits)
 
 
-@over_steps(lambda view, drawn, *_: view.over(drawn))
+@over_steps(steps)
 def monotone_bins(sample: Sample) -> MonotoneBins:
     """Steps of the sample for the monotone sweep."""
     view = sample.view(steps)

@@ -25,17 +25,21 @@ from calviz.core.entry_specs import Redrawn, Reweighted, metric, reweighted_by
 from calviz.core.errors import NotAvailable
 from calviz.core.events import tied_scores
 from calviz.core.predictions import Predictions
-from calviz.metrics.cumulative import extremes
+from calviz.metrics.cumulative import ks
 from calviz.sample import cell_bounds
-from calviz.sample.class_columns import (
+from calviz.sample.draws import (
     FEW_CLASSES,
     LABEL_COST,
     ROW_COST,
     Redraws,
+    RowTable,
+    RowTables,
+    RowWeights,
+    affordable,
     redrawn_labels,
     redraws,
+    table_of_rows,
 )
-from calviz.sample.draws import RowTable, RowTables, RowWeights, affordable, table_of_rows
 from calviz.sample.one_vs_rest import (
     ClassErrors,
     ClassErrorsOfCells,
@@ -45,7 +49,6 @@ from calviz.sample.one_vs_rest import (
 )
 from calviz.sample.sample import Sample, full_predictions
 from calviz.sample.step_views import steps
-from calviz.sample.steps import Steps
 from calviz.sample.true_classes import TrueClassErrors, true_class_errors
 
 # ---- KS error of every class against the rest
@@ -376,18 +379,14 @@ def _redrawn(sample: Sample, view: ClasswiseKS) -> Redrawn:
     return draw
 
 
-def _largest(view: Steps) -> FloatArray:
-    return np.abs(extremes(view).gap / view.n)
-
-
 def _of_cells(sample: Sample) -> ClassErrorsOfCells:
     samples = sample.view(class_samples)
     views = tuple(one.view(steps) for one in samples)
     bounds = [cell_bounds.of_cumulative(*both) for both in zip(samples, views, strict=True)]
-    return ClassErrorsOfCells.of(views, _largest, bounds, {})
+    return ClassErrorsOfCells.of(views, ks, bounds, {})
 
 
-@reweighted_by(_reweighted, redrawn=_redrawn, weighted=True, grouped=True)
+@reweighted_by(_reweighted, redrawn=_redrawn)
 def classwise_ks(sample: Sample) -> ClasswiseKS | ClassErrorsOfCells:
     """One-vs-rest KS error of each class's probability."""
     if sample.data.cells is not None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import NamedTuple, Self
+from typing import NamedTuple
 
 import numpy as np
 from scipy.special import chdtrc, ndtr, ndtri
@@ -35,10 +35,6 @@ _QUANTILES = (0.5, 0.9)
 class CurveOf(StepsWithParams):
     """Steps, and the kind of curve that they are compared with; resamples are shared with all other metrics of steps."""
 
-    def as_drawn(self) -> Self:
-        """The sample itself as one resample."""
-        return self.over(self.steps.as_drawn())
-
     def distance(self, part: Steps) -> FloatArray:
         """Absolute distance between the scores of these steps, or a part of them, and the curve; shape (..., G)."""
         distance = fitted_curve(part, self.params["curve"])
@@ -46,7 +42,7 @@ class CurveOf(StepsWithParams):
         return np.abs(distance, out=distance)
 
 
-@over_steps(lambda view, drawn, *_: view.over(drawn))
+@over_steps(steps)
 def with_curve(sample: Sample, *, curve: FlexibleKind = "spline") -> CurveOf:
     """Steps of the sample's own reduction, with a kind of curve."""
     return CurveOf(sample.view(steps), {"curve": curve})

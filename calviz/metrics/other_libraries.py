@@ -15,7 +15,7 @@ from calviz.core.errors import NotAvailable
 from calviz.core.events import BinaryEvents, Reduction, ends_of_bins
 from calviz.core.predictions import Dataset, Predictions
 from calviz.sample import error_bars
-from calviz.sample.class_columns import redrawn_labels
+from calviz.sample.draws import redrawn_labels
 from calviz.sample.sample import Sample, chosen_bins, full_predictions, predicted_classes, reduce
 
 #: Number of label redraws for a mean under calibration, and limit of the probabilities evaluated over all redraws.

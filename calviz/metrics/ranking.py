@@ -130,13 +130,6 @@ _at_point = partial(
 )
 
 
-class PointOf(StepsWithParams):
-    """Steps, and a point of their risk-coverage curve; resamples are shared with the other selective metrics."""
-
-
-_over = over_steps(lambda view, drawn, *_: view.over(drawn), top_label_steps)
-
-
 def _share(name: str, value: Any, *, above_zero: bool) -> float:
     is_number = isinstance(value, int | float | np.number) and not isinstance(value, bool)
     if not is_number or not (0 < value <= 1 or (value == 0 and not above_zero)):
@@ -145,18 +138,18 @@ def _share(name: str, value: Any, *, above_zero: bool) -> float:
     return float(value)
 
 
-@_over
-def at_coverage(sample: Sample, *, coverage: float = 0.8) -> PointOf:
+@over_steps(top_label_steps)
+def at_coverage(sample: Sample, *, coverage: float = 0.8) -> StepsWithParams:
     """Steps of the top label, and the coverage at which accuracy is computed."""
     share = _share("coverage", coverage, above_zero=True)
-    return PointOf(sample.view(top_label_steps), {"coverage": share})
+    return StepsWithParams(sample.view(top_label_steps), {"coverage": share})
 
 
-@_over
-def at_risk(sample: Sample, *, risk: float = 0.05) -> PointOf:
+@over_steps(top_label_steps)
+def at_risk(sample: Sample, *, risk: float = 0.05) -> StepsWithParams:
     """Steps of the top label, and the largest error rate allowed."""
     share = _share("risk", risk, above_zero=False)
-    return PointOf(sample.view(top_label_steps), {"risk": share})
+    return StepsWithParams(sample.view(top_label_steps), {"risk": share})
 
 
 @_at_point(
@@ -165,7 +158,7 @@ def at_risk(sample: Sample, *, risk: float = 0.05) -> PointOf:
     view=at_coverage,
     bound=lambda sample, view: cell_bounds.of_coverage(sample, view.params["coverage"]),
 )
-def accuracy_at_coverage(view: PointOf) -> FloatArray:
+def accuracy_at_coverage(view: StepsWithParams) -> FloatArray:
     """Accuracy on the most confident share c of the rows (80 % by default); inside a group of ties the expected value is taken.
 
     Steps of shape (..., G) give values of shape (...).
@@ -180,7 +173,7 @@ def accuracy_at_coverage(view: PointOf) -> FloatArray:
     view=at_risk,
     bound=lambda sample, view: cell_bounds.of_coverage_at(sample, view.params["risk"]),
 )
-def coverage_at_risk(view: PointOf) -> FloatArray:
+def coverage_at_risk(view: StepsWithParams) -> FloatArray:
     """Largest share of the rows that a confidence threshold can keep with an error rate of at most r among them (5 % by default); 0 if no threshold achieves it.
 
     Steps of shape (..., G) give values of shape (...).

@@ -15,8 +15,7 @@ from calviz.core.entry_specs import Redrawn, Reweighted, metric, needs_rows, rew
 from calviz.core.errors import OptionError
 from calviz.sample import cell_bounds
 from calviz.sample.caches import once_per_view
-from calviz.sample.class_columns import row_counts
-from calviz.sample.draws import RowWeights, rows_of
+from calviz.sample.draws import RowWeights, row_counts, rows_of
 from calviz.sample.sample import Sample, full_predictions
 from calviz.sample.step_views import (
     NARROWEST,
@@ -56,7 +55,7 @@ class _KernelRows:
     labels : ndarray of int, shape (m,)
     kernel : {"laplacian", "rbf"}
     width : float
-    weights : ndarray, shape (m,), optional
+    weights : ndarray, shape (m,)
         Weights of the rows; the matrix does not include them.
     """
 
@@ -64,12 +63,7 @@ class _KernelRows:
     labels: IntArray
     kernel: Kernel
     width: float
-    weights: FloatArray | None = None
-
-    @property
-    def own(self) -> FloatArray:
-        """Weights of the rows, 1 where there are none; shape (m,)."""
-        return np.ones(self.p.shape[0]) if self.weights is None else self.weights
+    weights: FloatArray
 
     def blocks(self) -> Iterator[tuple[slice, FloatArray]]:
         """Iterate over blocks of rows of the matrix, shape (b, m)."""
@@ -166,7 +160,7 @@ def _reweighted(sample: Sample, view: PairwiseErrors) -> Reweighted:
 
 def _redrawn(sample: Sample, view: PairwiseErrors) -> Redrawn:
     """See `Reweighting`: random signs of rows, or of whole clusters."""
-    rows, own = _chosen(sample, int(view.params["kernel_rows"])), view.kernel.own
+    rows, own = _chosen(sample, int(view.params["kernel_rows"])), view.kernel.weights
     pairs = float(own.sum() ** 2 - own @ own)
 
     def draw(rng: np.random.Generator, draws: Any, size: int) -> PairwiseErrors:
@@ -184,7 +178,7 @@ def _chosen(sample: Sample, most: int) -> IntArray:
 
 
 @needs_rows
-@reweighted_by(_reweighted, redrawn=_redrawn, weighted=True, grouped=True)
+@reweighted_by(_reweighted, redrawn=_redrawn)
 def pairwise_errors(
     sample: Sample,
     *,
@@ -217,14 +211,10 @@ def pairwise_errors(
     width = _bandwidth(p) if kernel_bandwidth is None else kernel_bandwidth
     if not (isinstance(width, int | float) and 0 < width < np.inf):
         raise OptionError(f"'kernel_bandwidth' must be a number above 0, got {width!r}.")
-    own = None if sample.weights is None else sample.weights[rows]
+    own = sample.row_weights[rows]
     matrix = _KernelRows(p, data.labels[rows], kernel, float(width), own)
-    if own is None:
-        total = sum(float(block.sum()) for _, block in matrix.blocks())
-        pairs = float(m * (m - 1))
-    else:
-        total = sum(float(own[some] @ block @ own) for some, block in matrix.blocks())
-        pairs = float(own.sum() ** 2 - own @ own)
+    total = sum(float(own[some] @ block @ own) for some, block in matrix.blocks())
+    pairs = float(own.sum() ** 2 - own @ own)
     value = total / pairs if pairs > 1e-9 else np.nan
     params = {
         "kernel": kernel,
@@ -298,17 +288,13 @@ class KernelSteps(StepsWithParams):
     nodes: int
     signed: bool = False
 
-    def over(self, resampled: Steps, *, signed: bool = False) -> Self:
-        """The same kernel over resampled steps."""
+    def over(self, resampled: Steps, *, redrawn: bool = False, signed: bool = False) -> Self:
+        """See `StepsWithParams`."""
         nodes = grid_size(self.width, nodes=RESAMPLE_CELLS, least=256, most=1 << 12)
         return replace(self, steps=resampled, nodes=nodes, signed=signed)
 
-    def as_drawn(self) -> Self:
-        """The sample itself as one resample."""
-        return self.over(self.steps.as_drawn())
 
-
-@over_steps(lambda view, drawn, _, signed: view.over(drawn, signed=signed))
+@over_steps(steps)
 def kernel_steps(sample: Sample, *, bandwidth: float | None = None) -> KernelSteps:
     """Steps of the sample, with the half-width of the kernel.
 

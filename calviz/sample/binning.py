@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import pairwise
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
@@ -18,7 +17,6 @@ from calviz.core.blocks import (
     IntArray,
     checkpoint,
     effective_numbers_of_sums,
-    map_threads,
     proportional,
     quotient,
 )
@@ -37,14 +35,10 @@ from calviz.core.events import (
 from calviz.core.p_values import clopper_pearson
 from calviz.sample.caches import latest, once_per_view
 from calviz.sample.draws import HitSums, RowSums, RowWeights, resample_cells, resample_rows
-from calviz.sample.error_bars import LEVEL, Interval
+from calviz.sample.error_bars import LEVEL, Interval, sums_by_cluster
 
 #: Up to this many rows, resampling draws single rows and is exact.
 EXACT_BINNING_ROWS = 1_000
-#: Rows sorted at a time.
-_SORTED_ROWS = 1 << 18
-#: Up to this many bins, each bin is a long run of sorted rows and is summed on its own.
-_FEW_BINS = 64
 
 
 @dataclass(frozen=True, eq=False)
@@ -308,9 +302,8 @@ def bin_between(
 ) -> BinSums:
     """Bin over given edges (of the scores' type), so that sums of several samples can be added.
 
-    Edges have the shape (M + 1,), weights (n,). Many rows in equal-width bins are counted in any order. Otherwise, with
-    few bins, blocks of rows are sorted on several threads; with `whole`, or many bins, all rows are sorted, and their
-    order is kept with the events.
+    Edges have the shape (M + 1,), weights (n,). Rows in equal-width bins are counted in any order. Otherwise, or with `whole`,
+    they are sorted, and up to a number their order is kept with the events.
     """
     if weights is not None:
         weighted = weighted_sums(events, weights, edges)
@@ -321,22 +314,12 @@ def bin_between(
         return BinSums(
             edges, weighted[:2], params or {}, weights=own, squares_of=lambda: weighted[2]
         )
-    if not whole and events.n > _SORTED_ROWS and are_equal_width(edges):
-        cells = sums_of_equal_width(events.score, events.hit, edges)
-        return BinSums(edges, cells, params or {}, squares_of=_SquaresOfEqualWidth(events, edges))
     few = events.rows if events.n <= EXACT_BINNING_ROWS else None
-    ordered = events.rows if whole or edges.size > _FEW_BINS + 1 else None
-    starts = range(0, events.n, _SORTED_ROWS)
-
-    def sums(start: int) -> FloatArray:
-        rows = slice(start, start + _SORTED_ROWS)
-        if ordered is not None:
-            return sums_in_order(ordered.score[rows], ordered.hit[rows], edges)
-        part = BinaryEvents(events.score[rows], events.hit[rows])
-        return np.stack([run_sums(score, edges) for score in part.by_hit()], axis=-1)
-
-    # Added up in a fixed order, so that the sums do not depend on the threads.
-    moments = np.asarray(sum(map_threads(sums, starts, threaded=len(starts) > 1)))
+    if not whole and np.array_equal(edges, equal_width_edges(edges.size - 1, edges.dtype)):
+        cells = sums_of_equal_width(events.score, events.hit, edges)
+        squares = _SquaresOfEqualWidth(events, edges)
+        return BinSums(edges, cells, params or {}, few, squares_of=squares)
+    moments = sums_in_order(*events.rows, edges)
     return BinSums(edges, moments[:2], params or {}, few, squares_of=lambda: moments[2])
 
 
@@ -357,13 +340,6 @@ class _SquaresOfEqualWidth:
 BLOCK_ROWS = 1 << 14
 #: Rows that are counted at a time where they need no order.
 COUNTED_ROWS = 1 << 15
-#: Rows of a run that are summed at a time: more would start the threads of the linear algebra library.
-RUN_ROWS = 1 << 13
-
-
-def are_equal_width(edges: FloatArray) -> bool:
-    """Whether edges, shape (M + 1,), are those of bins of equal width."""
-    return np.array_equal(edges, equal_width_edges(edges.size - 1, edges.dtype))
 
 
 def sums_of_equal_width(
@@ -411,19 +387,6 @@ def sums_of_equal_width(
     per_bin[:, 1] += per_bin[:, 0]
     per_bin[:, bins] += per_bin[:, bins + 1]
     return per_bin[:, 1 : bins + 1]
-
-
-def run_sums(score: FloatArray, edges: FloatArray) -> FloatArray:
-    """Rows, sum and sum of squares of sorted scores per bin, shape (3, M): every bin is one run."""
-    ends = np.searchsorted(score, edges[1:-1], side="right")
-    bounds = [0, *ends.tolist(), score.size]
-    sums = np.zeros((3, len(bounds) - 1))
-    sums[0] = np.diff(bounds)
-    for m, (first, last) in enumerate(pairwise(bounds)):
-        for start in range(first, last, RUN_ROWS):
-            part = score[start : min(start + RUN_ROWS, last)].astype(np.float64)
-            sums[1:, m] += part.sum(), part @ part
-    return sums
 
 
 def sums_in_order(score: FloatArray, hit: BoolArray, edges: FloatArray) -> FloatArray:
@@ -537,31 +500,14 @@ def effective_rows(
     residual -= quotient(total(own), mass, otherwise=0.0)[bin_of]
     if weights is not None:
         residual *= weights
-    squares, clusters_of_bin = np.zeros(bins), np.zeros(bins)
-    for m, rows_inside in enumerate(_rows_of_bins(bin_of, bins)):
-        # One sum per cluster in each bin; clusters are renumbered where a bin has few rows.
-        clusters, residuals_inside = cluster[rows_inside], residual[rows_inside]
-        if 8 * clusters.size < int(cluster.max()):
-            clusters = np.unique(clusters, return_inverse=True)[1]
-        sums = np.bincount(clusters, residuals_inside)
-        squares[m] = sums @ sums
-        clusters_of_bin[m] = np.count_nonzero(np.bincount(clusters))
+    pair_bin, (sums,) = sums_by_cluster(bin_of, cluster, residual)
+    squares = np.bincount(pair_bin, sums**2, minlength=bins)
+    clusters_of_bin = np.bincount(pair_bin, minlength=bins)
     spread = squares * clusters_of_bin / np.maximum(clusters_of_bin - 1, 1)
     alone = total(residual**2)
     # A single cluster is one observation; without any spread the number of rows stays as it is.
     effective = rows * quotient(alone, spread, otherwise=1.0)
     return np.where(clusters_of_bin == 1, 1.0, np.clip(effective, 1.0, np.maximum(rows, 1.0)))
-
-
-def _rows_of_bins(bin_of: IntArray, bins: int) -> Iterator[IntArray | slice]:
-    """Yield the rows of each bin."""
-    if bins == 1:
-        yield slice(None)
-        return
-    small = bin_of.astype(np.min_scalar_type(bins))  # sorted by radix
-    order = np.argsort(small, kind="stable")
-    ends = np.cumsum(np.bincount(bin_of, minlength=bins))
-    yield from np.split(order, ends[:-1])
 
 
 # ---- Bins off beyond noise

@@ -61,9 +61,8 @@ def part_numbers(sample: Sample, rows: IntArray | None = None) -> PartNumbers:
     rows : ndarray of int, shape (M,), optional
         Numbers of the rows; all rows if left out.
     """
-    events, weights = sample.scored, sample.weights
+    events, weights_of_all = sample.scored, sample.row_weights
     part = np.arange(events.n) if rows is None else rows
-    weights_of_all = np.ones(events.n) if weights is None else weights
     w, score, hit = weights_of_all[part], events.score[part].astype(np.float64), events.hit[part]
     mass = float(w.sum())
     all_misses = float(weights_of_all @ ~events.hit)

@@ -33,10 +33,9 @@ from calviz.core.errors import NotAvailable
 from calviz.core.p_values import above, middle, middle_of_mean
 from calviz.core.predictions import Predictions
 from calviz.core.words import counted
-from calviz.sample.error_bars import class_level
+from calviz.sample.error_bars import FEWEST_CLUSTERS, class_level, sums_by_cluster
 from calviz.sample.one_vs_rest import class_samples
 from calviz.sample.sample import Sample, full_predictions, predicted_classes
-from calviz.sample.slices import FEWEST_CLUSTERS
 from calviz.sample.true_classes import true_class_errors_of_sample
 
 ClassView = Literal["predicted-class", "true-class", "one-vs-rest"]
@@ -111,13 +110,13 @@ def class_ranges(sample: Sample, *, view: ClassView) -> ClassRanges:
         if not independent:
             return ClassRanges(gaps.gap, gaps.rows, every, None)
         low, high = gaps.calibrated(class_level(every.size))
-        needed = _needed(low, high, gaps.powers[0] / gaps.n)
+        needed = _needed(low, high, gaps.score / gaps.n)
         return ClassRanges(gaps.gap, gaps.rows, every, (low, high), needed)
     true = true_class_errors_of_sample(sample)
     limits: tuple[FloatArray, FloatArray] | None = None
     half: FloatArray | None = None
     if isinstance(sample.data, Predictions) and independent and sample.data.cells is None:
-        limits = sample.view(class_expectation).calibrated(class_level(true.rows.size))
+        limits = true_class_range(sample.view(class_expectation), class_level(true.rows.size))
         half = (limits[1] - limits[0]) / 2
     return ClassRanges(true.mcs, true.rows, np.asarray(true.rows > 0), limits, half)
 
@@ -179,24 +178,29 @@ class ClassGaps:
         Number of rows.
     rows : ndarray, shape (K,)
         Rows whose label is the class.
-    powers : ndarray, shape (3, K)
-        Sums of p, p^2 and p^3 over all rows.
+    effective_rows : float
+        Effective sample size: n for rows of equal weight.
+    powers : ndarray, shape (3, 3, K)
+        Sums of p, p^2 and p^3 over all rows, times w, w^2 and w^3 for rows with weights w.
     own : ndarray, shape (2, K)
         Sums of p and p^2 over the rows whose label is the class.
     """
 
     n: int
     rows: FloatArray
+    effective_rows: float
     powers: FloatArray
     own: FloatArray
-    #: For weighted rows: their effective sample size, and sums of w^2 p (1 - p) and of w^3 p (1 - p) (1 - 2 p), shape (2, K).
-    effective_rows: float | None = None
-    cumulants: FloatArray | None = None
+
+    @property
+    def score(self) -> FloatArray:
+        """Sum of the probabilities, shape (K,)."""
+        return np.asarray(self.powers[0, 0])
 
     @property
     def gap(self) -> FloatArray:
         """Mean probability minus frequency, shape (K,)."""
-        return np.asarray((self.powers[0] - self.rows) / self.n)
+        return np.asarray((self.score - self.rows) / self.n)
 
     def interval(self, level: float) -> tuple[FloatArray, FloatArray]:
         """Interval of the gap, shape (K,) each, as from a bootstrap with very many resamples.
@@ -204,11 +208,11 @@ class ClassGaps:
         The mean of n rows drawn with replacement is approximated by a shifted gamma variable with the same mean, variance
         and skewness.
         """
-        n, (p, p2, p3), (own, own2) = self.n, self.powers, self.own
+        n, (p, p2, p3), (own, own2) = self.n, self.powers[:, 0], self.own
         first = (p - self.rows) / n
         second = (p2 - 2 * own + self.rows) / n
         third = (p3 - 3 * own2 + 3 * own - self.rows) / n
-        return middle_of_mean(level, self.effective_rows or n, first, second, third)
+        return middle_of_mean(level, self.effective_rows, first, second, third)
 
     def calibrated(self, level: float) -> tuple[FloatArray, FloatArray]:
         """Range of the gap of a calibrated model, shape (K,) each.
@@ -216,11 +220,9 @@ class ClassGaps:
         The number of labels of a class is then a sum of independent draws with the probabilities of the rows. As it is an
         integer, the range is widened by half a row on either side (continuity correction).
         """
-        n, (p, p2, p3) = self.n, self.powers
-        variance, skewed = p - p2, p - 3 * p2 + 2 * p3
-        if self.cumulants is not None:
-            variance, skewed = self.cumulants
-        return _range_of_gap(level, n, p, variance, skewed)
+        variance = self.powers[0, 1] - self.powers[1, 1]
+        third = self.powers[0, 2] - 3 * self.powers[1, 2] + 2 * self.powers[2, 2]
+        return _range_of_gap(level, self.n, self.score, variance, third)
 
 
 def _range_of_gap(
@@ -248,46 +250,34 @@ def class_gaps(sample: Sample) -> ClassGaps:
     """
     if sample.data.cells is not None:
         return _of_cells(sample)
-    data = full_predictions(sample)
+    data, weights = full_predictions(sample), sample.row_weights
     k = data.n_classes
-    powers, cumulants = np.zeros((3, k)), np.zeros((2, k))
-    weights = sample.weights
+    powers = np.zeros((3, 3, k))
     for rows in row_blocks(data.probs):
-        block = data.probs[rows].astype(np.float64)
-        power = block.copy()
-        if weights is not None:
-            w = weights[rows]
-            spread = block * (1 - block)
-            cumulants += w**2 @ spread, w**3 @ (spread * (1 - 2 * block))
-            power *= w[:, None]
+        power = block = data.probs[rows].astype(np.float64)
+        times = weights[rows] ** np.array([[1], [2], [3]])
         for total in powers:
-            total += power.sum(axis=0)
-            power *= block
+            total += times @ power
+            power = power * block
     of_label = data.probs[np.arange(data.n), data.labels].astype(np.float64)
-    w = np.ones(data.n) if weights is None else weights
     own: FloatArray = np.stack(
-        [np.bincount(data.labels, w * of_label**power, minlength=k) for power in (1, 2)]
+        [np.bincount(data.labels, weights * of_label**power, minlength=k) for power in (1, 2)]
     )
-    rows_of = np.bincount(data.labels, weights, minlength=k).astype(np.float64)
-    if weights is None:
-        return ClassGaps(data.n, rows_of, powers, own)
-    return ClassGaps(data.n, rows_of, powers, own, effective_number(weights), cumulants)
+    rows_of: FloatArray = np.bincount(data.labels, weights, minlength=k) * 1.0
+    return ClassGaps(data.n, rows_of, effective_number(weights), powers, own)
 
 
 def _of_cells(sample: Sample) -> ClassGaps:
     samples = sample.view(class_samples)
-    powers, own, rows = (
-        np.zeros((3, len(samples))),
-        np.zeros((2, len(samples))),
-        np.zeros(len(samples)),
-    )
-    for k, one in enumerate(samples):
-        events, count = one.scored, one.weights
-        assert count is not None
+    k, n = len(samples), sample.data.rows
+    powers, own, rows = np.zeros((3, 3, k)), np.zeros((2, k)), np.zeros(k)
+    for at, one in enumerate(samples):
+        events, count = one.scored, one.row_weights
         weighted = np.stack([count * events.score**power for power in (1, 2, 3)])
-        powers[:, k], own[:, k] = weighted.sum(axis=1), weighted[:2] @ events.hit
-        rows[k] = count @ events.hit
-    return ClassGaps(sample.data.rows, rows, powers, own)
+        # Cells stand for rows of equal weight.
+        powers[:, :, at], own[:, at] = weighted.sum(axis=1)[:, None], weighted[:2] @ events.hit
+        rows[at] = count @ events.hit
+    return ClassGaps(n, rows, n, powers, own)
 
 
 # ---- Predicted classes
@@ -324,8 +314,8 @@ class PredictedClasses:
     variance: FloatArray
     third: FloatArray
     residuals: FloatArray
-    #: Effective sample size of a mean, for weighted rows.
-    effective_rows: FloatArray | None = None
+    #: Effective sample size of a mean.
+    effective_rows: FloatArray
 
     @property
     def gap(self) -> FloatArray:
@@ -336,8 +326,7 @@ class PredictedClasses:
         """Interval of the gap, shape (K,) each, as from a bootstrap with very many resamples of the class's rows."""
         n, first = denominators(self.rows), self.gap
         second, third = self.residuals / n
-        rows = n if self.effective_rows is None else np.maximum(self.effective_rows, 1)
-        return middle_of_mean(level, rows, first, second, third)
+        return middle_of_mean(level, np.maximum(self.effective_rows, 1), first, second, third)
 
     def calibrated(self, level: float) -> tuple[FloatArray, FloatArray]:
         """Range of the gap of a calibrated model, shape (K,) each, widened by half a row (continuity correction)."""
@@ -354,36 +343,29 @@ def predicted_class_sums(sample: Sample) -> PredictedClasses:
     NotAvailable
         For confidence-only data without predicted classes.
     """
-    data, events, weights = sample.data, sample.top_scored, sample.weights
+    data, events, weights = sample.data, sample.top_scored, sample.row_weights
     winner = winners(sample)
     k = data.n_classes or int(winner.max()) + 1
     sums = np.zeros((5, k))
     for start in range(0, data.n, BLOCK_ROWS):  # so that a block stays in the cache
-        rows = slice(start, start + BLOCK_ROWS)
-        c = events.score[rows].astype(np.float64)
-        q, r = c * (1 - c), c - events.hit[rows]
-        third, square = q * (1 - 2 * c), r * r
-        if weights is not None:
-            # Cumulants of a weighted sum contain powers of the weights; moments of residuals are weighted means.
-            w = weights[rows]
-            # Weights of the cells of a profile are numbers of rows.
-            w2 = w if events.counted else w * w
-            third = (w if events.counted else w2 * w) * q * (1 - 2 * c)
-            c, q, square = w * c, w2 * q, w * square
-        for total, weight in zip(sums, (c, q, third, square, square * r), strict=True):
-            total += np.bincount(winner[rows], weight, minlength=k)
+        part = slice(start, start + BLOCK_ROWS)
+        w, c = weights[part], events.score[part].astype(np.float64)
+        # Cumulants of a weighted sum contain powers of the weights, unless these are numbers of rows; moments of residuals are weighted means.
+        again = 1.0 if events.counted else w
+        q, r = again * w * c * (1 - c), c - events.hit[part]
+        square = w * r * r
+        columns = (w * c, q, again * q * (1 - 2 * c), square, square * r)
+        for total, column in zip(sums, columns, strict=True):
+            total += np.bincount(winner[part], column, minlength=k)
+    rows: FloatArray = np.bincount(winner, weights, minlength=k) * 1.0
     return PredictedClasses(
-        rows=np.bincount(winner, weights, minlength=k).astype(np.float64),
-        hits=np.bincount(
-            winner[events.hit], None if weights is None else weights[events.hit], minlength=k
-        ).astype(np.float64),
+        rows=rows,
+        hits=np.bincount(winner[events.hit], weights[events.hit], minlength=k) * 1.0,
         score=sums[0],
         variance=sums[1],
         third=sums[2],
         residuals=sums[3:],
-        effective_rows=None
-        if weights is None or events.counted
-        else effective_numbers(winner, weights, k),
+        effective_rows=rows if events.counted else effective_numbers(winner, weights, k),
     )
 
 
@@ -409,59 +391,12 @@ def winners(sample: Sample) -> IntArray:
 _STEPS = 26
 
 
-@dataclass(frozen=True, eq=False)
-class ClassExpectation:
-    """Distribution of the MCS of each true class under calibration, the labels being drawn from the probabilities.
-
-    Attributes
-    ----------
-    rows : ndarray, shape (K,)
-        Expected number of rows of the class.
-    mean, sd : ndarray, shape (K,)
-        Mean and standard deviation of the mean confidence minus accuracy of the rows with this label. The ratio of two
-        sums is linearised (delta method); ``nan`` without expected rows.
-    sums : ndarray, shape (3, 4, K)
-        Sums over the rows of ``p``, ``p (1 - p)`` and ``p (1 - p) (1 - 2 p)``, each times 1, g, g^2 and g^3.
-    """
-
-    rows: FloatArray
-    mean: FloatArray
-    sd: FloatArray
-    sums: FloatArray
-
-    def calibrated(self, level: float) -> tuple[FloatArray, FloatArray]:
-        """Range of the MCS of a calibrated model, shape (K,) each; ``nan`` without expected rows.
-
-        The MCS of a class is at least c if the sum of ``g_ik - c`` over the rows in the class is at
-        least 0: a sum of independent terms, each present with probability ``p_ik``. Its first three cumulants are
-        polynomials in c, and the range ends where the tails have the probability ``(1 - level) / 2``.
-        """
-        (p0, p1, *_), (q0, q1, q2, _), (t0, t1, t2, t3) = self.sums
-
-        def at_least(c: FloatArray) -> FloatArray:
-            variance = q2 - 2 * c * q1 + c**2 * q0
-            third = t3 - 3 * c * t2 + 3 * c**2 * t1 - c**3 * t0
-            return above(np.zeros(c.shape), p1 - c * p0, variance, third)
-
-        ends = []
-        for tail in ((1 + level) / 2, (1 - level) / 2):
-            low, high = np.full(p0.shape, -1.0), np.ones(p0.shape)
-            for _ in range(_STEPS):
-                middle = (low + high) / 2
-                more = at_least(middle) > tail
-                low, high = np.where(more, middle, low), np.where(more, high, middle)
-            ends.append(np.where(p0 > 0, (low + high) / 2, np.nan))
-        return ends[0], ends[1]
-
-
 @needs_rows
 @takes_weights
-def class_expectation(sample: Sample) -> ClassExpectation:
-    """Compute the distribution in closed form, in one pass over the probabilities.
+def class_expectation(sample: Sample) -> FloatArray:
+    """Sums over the rows of ``p``, ``p (1 - p)`` and ``p (1 - p) (1 - 2 p)``, each times 1, g, g^2 and g^3, shape (3, 4, K), for `true_class_range`.
 
-    Row i is in class k with probability ``p_ik`` and then has the gap ``g_ik = conf_i - 1[prediction_i = k]``: the
-    mean is ``sum_i p_ik g_ik / sum_i p_ik`` and the variance about
-    ``sum_i p_ik (1 - p_ik) (g_ik - mean)^2 / (sum_i p_ik)^2``.
+    Row i is in class k with probability ``p_ik`` and then has the gap ``g_ik = conf_i - 1[prediction_i = k]``.
 
     Raises
     ------
@@ -470,22 +405,18 @@ def class_expectation(sample: Sample) -> ClassExpectation:
     """
     data = full_predictions(sample)
     winner, k = predicted_classes(data), data.n_classes
-    confidence, weights = sample.top_scored.score, sample.weights
+    confidence, weights = sample.top_scored.score, sample.row_weights
 
     def of_block(rows: slice) -> FloatArray:
         sums = np.zeros((3, 4, k))
         # In the precision of the array: its rounding is far below the noise to be measured.
         p = np.array(data.probs[rows], order="C")
-        conf, won = confidence[rows].astype(np.float64), winner[rows]
+        conf, won, w = confidence[rows].astype(np.float64), winner[rows], weights[rows]
         powers = _powers(conf)
         # The m-th cumulant of a weighted sum contains the m-th powers of the weights.
-        w = 1.0 if weights is None else weights[rows]
-        if weights is None:
-            typed = twice = thrice = powers.astype(p.dtype)
-        else:
-            typed, twice, thrice = ((powers * w**m).astype(p.dtype) for m in (1, 2, 3))
+        once, twice, thrice = ((powers * w**m).astype(p.dtype) for m in (1, 2, 3))
         q = p * (1 - p)
-        sums[0, :2] += typed[:2] @ p
+        sums[0, :2] += once[:2] @ p
         sums[1, :3] += twice[:3] @ q
         p *= -2
         p += 1
@@ -500,11 +431,32 @@ def class_expectation(sample: Sample) -> ClassExpectation:
                 sums[kind, power] += np.bincount(won, weight * change[power], minlength=k)
         return sums
 
-    sums = sum_over_blocks(data.probs, of_block)
-    (p0, p1, *_), (q0, q1, q2, _), _ = sums
-    mean = quotient(p1, p0)
-    sd = quotient(np.sqrt(np.maximum(q2 - 2 * mean * q1 + mean**2 * q0, 0)), p0)
-    return ClassExpectation(p0, mean, sd, sums)
+    return sum_over_blocks(data.probs, of_block)
+
+
+def true_class_range(sums: FloatArray, level: float) -> tuple[FloatArray, FloatArray]:
+    """Range of the MCS of each true class of a calibrated model, shape (K,) each; ``nan`` without expected rows.
+
+    The MCS of a class is at least c if the sum of ``g_ik - c`` over the rows in the class is at
+    least 0: a sum of independent terms, each present with probability ``p_ik``. Its first three cumulants are
+    polynomials in c (`sums`, see `class_expectation`), and the range ends where the tails have the probability ``(1 - level) / 2``.
+    """
+    (p0, p1, *_), (q0, q1, q2, _), (t0, t1, t2, t3) = sums
+
+    def at_least(c: FloatArray) -> FloatArray:
+        variance = q2 - 2 * c * q1 + c**2 * q0
+        third = t3 - 3 * c * t2 + 3 * c**2 * t1 - c**3 * t0
+        return above(np.zeros(c.shape), p1 - c * p0, variance, third)
+
+    ends = []
+    for tail in ((1 + level) / 2, (1 - level) / 2):
+        low, high = np.full(p0.shape, -1.0), np.ones(p0.shape)
+        for _ in range(_STEPS):
+            middle = (low + high) / 2
+            more = at_least(middle) > tail
+            low, high = np.where(more, middle, low), np.where(more, high, middle)
+        ends.append(np.where(p0 > 0, (low + high) / 2, np.nan))
+    return ends[0], ends[1]
 
 
 def _powers(base: FloatArray) -> FloatArray:
@@ -535,12 +487,9 @@ def predicted_class_intervals(sample: Sample, *, level: float) -> ClassEnds:
     """
     events, winner = sample.top_scored, winners(sample)
     classes = sample.data.n_classes or int(winner.max()) + 1
-    cluster, clusters, weights = _rows(sample)
+    cluster, _, weights = _rows(sample)
     residual = weights * (events.score.astype(np.float64) - events.hit)
-    # Only pairs of class and cluster that have rows.
-    pair, at = np.unique(winner.astype(np.int64) * clusters + cluster, return_inverse=True)
-    of_class = (pair // clusters).astype(np.intp)
-    sums, mass = np.bincount(at, residual), np.bincount(at, weights)
+    of_class, (sums, mass) = sums_by_cluster(winner, cluster, residual, weights)
 
     def total(values: npt.ArrayLike | None) -> FloatArray:
         return np.bincount(of_class, values, minlength=classes).astype(np.float64)
@@ -582,12 +531,7 @@ def _rows(sample: Sample) -> tuple[IntArray, int, FloatArray]:
     """Cluster of each row, numbered from 0, the number of clusters, and the weights of the rows, 1 if there are none."""
     cluster = sample.row_draws.cluster
     assert cluster is not None
-    weights = sample.weights
-    return (
-        cluster,
-        int(cluster.max()) + 1,
-        np.ones(cluster.size) if weights is None else weights.astype(np.float64),
-    )
+    return cluster, int(cluster.max()) + 1, sample.row_weights
 
 
 def _ends(

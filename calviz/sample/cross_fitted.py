@@ -16,7 +16,6 @@ from calviz.core.curve_fits import Basis, penalised_logistic
 from calviz.core.entry_specs import Redrawn, Reweighted, makes_steps, needs_rows, reweighted_by
 from calviz.core.errors import NotAvailable
 from calviz.core.events import BinaryEvents, tied_scores
-from calviz.core.probabilities import LOG_FLOOR
 from calviz.core.row_columns import Factor
 from calviz.sample.caches import kept_draw, once_per_view
 from calviz.sample.draws import HitSums, RowSums, RowWeights
@@ -261,7 +260,7 @@ def _redrawn(sample: Sample, view: CrossFitted) -> Redrawn:
 
 @makes_steps
 @needs_rows
-@reweighted_by(_reweighted, redrawn=_redrawn, weighted=True, grouped=True)
+@reweighted_by(_reweighted, redrawn=_redrawn)
 def cross_fitted(sample: Sample) -> CrossFitted:
     """Cells and folds of the sample's own reduction.
 
@@ -282,8 +281,7 @@ def cross_fitted(sample: Sample) -> CrossFitted:
         fold = fold_of_rows(clusters, FOLDS)
         return _of_folds(sample.scored, weights, sample.view(steps), fold)
     if weights is None:
-        limit = LOG_FLOOR
-        return make_cross_fitted(sample.view(steps), limit=limit)
+        return make_cross_fitted(sample.view(steps))
     return _of_folds(sample.scored, weights, sample.view(steps))
 
 
@@ -324,8 +322,6 @@ def make_cross_fitted(
     view: Steps,
     split: FoldSplit | None = None,
     cells: list[IntArray] | None = None,
-    *,
-    limit: float = LOG_FLOOR,
 ) -> CrossFitted:
     """Sum the steps of a sample over cells and folds.
 
@@ -336,8 +332,6 @@ def make_cross_fitted(
         Splits steps between folds (see `FoldSplit`). If left out, whole rows are assigned in turn, tied ones at random.
     cells : list, optional
         Receives the cell of each step, shape (G,) for each block of steps.
-    limit : float
-        What smaller probabilities count as in the log loss.
     """
     if split is None:
         # A fixed seed: the folds are the same whatever the order of the rows.
@@ -367,7 +361,7 @@ def make_cross_fitted(
         for f, (rows, hits) in enumerate(split(part, before)):
             for total, column in zip(folds, (rows, hits, rows * part.score), strict=True):
                 total[f] += np.bincount(cell_of_step, column, minlength=size)
-        for total, column in zip(sums, _columns(part, z, limit), strict=True):
+        for total, column in zip(sums, _columns(part, z), strict=True):
             total += np.bincount(cell_of_step, column, minlength=size)
     rows, hits, score_sum = (np.ascontiguousarray(v[:, : cell + 1].T) for v in folds)
     count, z_sum, *weighted = sums[:, : cell + 1]
@@ -409,19 +403,18 @@ def _of_folds(
         for w in (weights[rows], weights[rows] * events.hit[rows])
     ]
     cells: list[IntArray] = []
-    limit = LOG_FLOOR
-    fitted = make_cross_fitted(view, lambda *_: zip(*sums, strict=True), cells, limit=limit)
+    fitted = make_cross_fitted(view, lambda *_: zip(*sums, strict=True), cells)
     place = np.zeros(events.n, dtype=np.intp)
     place[rows] = np.concatenate(cells)[step] * FOLDS + fold
     return replace(fitted, place=place)
 
 
-def _columns(part: Steps, z: FloatArray, limit: float) -> Iterator[FloatArray]:
+def _columns(part: Steps, z: FloatArray) -> Iterator[FloatArray]:
     """Yield the columns that are summed over the steps of a cell; see `make_cross_fitted`."""
     s, hits, misses = part.score, part.hits, part.count - part.hits
     yield part.count
     yield part.count * z
-    log_hit, log_miss = losses_of(s, limit)
+    log_hit, log_miss = losses_of(s)
     of_hits, of_misses = part.count * s, part.count * (1 - s)
     for loss_of_hit, loss_of_miss in ((log_hit, log_miss), ((1 - s) ** 2, s**2)):
         yield hits * loss_of_hit

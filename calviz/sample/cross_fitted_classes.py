@@ -25,9 +25,8 @@ from calviz.core.predictions import Predictions
 from calviz.core.probabilities import Scores, softmax
 from calviz.core.temperature import automatic_floor, fit_temperature
 from calviz.sample.caches import kept_draw
-from calviz.sample.class_columns import redrawn_labels
 from calviz.sample.cross_fitted import FEWEST_ROWS, FOLDS, fold_of_rows
-from calviz.sample.draws import RowDraws, RowSums
+from calviz.sample.draws import RowDraws, RowSums, redrawn_labels
 from calviz.sample.losses import (
     EXACT_LOSS_ROWS,
     MeanLoss,
@@ -447,7 +446,7 @@ def _redrawn(_: Sample, view: HeldOutLoss) -> Redrawn:
 
 
 @needs_rows
-@reweighted_by(reweighted_losses, redrawn=_redrawn, weighted=True, grouped=True)
+@reweighted_by(reweighted_losses, redrawn=_redrawn)
 def held_out(sample: Sample, *, score: CrossFittedScore, part: LossPart) -> HeldOutLoss:
     """Mean loss of the held-out probabilities of all classes, or how much lower it is than that of the original ones.
 

@@ -25,9 +25,9 @@ from calviz.core.predictions import Dataset, Predictions
 from calviz.core.row_columns import Factor
 from calviz.core.words import counted
 from calviz.sample.draws import HitSums, RowSums, RowWeights
+from calviz.sample.error_bars import FEWEST_CLUSTERS
 from calviz.sample.sample import Sample
 from calviz.sample.slices import (
-    FEWEST_CLUSTERS,
     counts_as,
     no_group_column,
     slice_sums,
@@ -273,7 +273,7 @@ def _redrawn(sample: Sample, view: CutoffCounts) -> Redrawn:
     return draw
 
 
-@reweighted_by(_reweighted, redrawn=_redrawn, weighted=True, grouped=True)
+@reweighted_by(_reweighted, redrawn=_redrawn)
 def at_cutoff(sample: Sample, *, cutoff: float = CUTOFF) -> CutoffCounts:
     """Decisions at a cutoff of the score of the sample's own reduction."""
     at = checked_cutoff(cutoff)

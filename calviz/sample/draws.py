@@ -1,4 +1,4 @@
-"""Rows drawn again, with weights and clusters, and sums over them.
+"""Rows and labels drawn again, with weights and clusters, and sums over them.
 
 A view of weighted or clustered rows is recomputed from weights per row, as paired resamples are (`calviz.core.entry_specs.Reweighting`):
 
@@ -11,7 +11,7 @@ A view of weighted or clustered rows is recomputed from weights per row, as pair
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, TypeVar
@@ -21,10 +21,19 @@ import numpy.typing as npt
 from scipy.sparse import csc_array, csr_array, issparse
 
 from calviz.core import p_values
-from calviz.core.blocks import BLOCK, FloatArray, IntArray, checkpoint, one_blas_thread, runs
-from calviz.core.entry_specs import Reweighting
+from calviz.core.blocks import (
+    BLOCK,
+    FloatArray,
+    IntArray,
+    checkpoint,
+    one_blas_thread,
+    row_blocks,
+    runs,
+)
+from calviz.core.entry_specs import Reweighting, needs_rows, takes_weights
 from calviz.core.errors import NotAvailable
 from calviz.core.events import BinaryEvents
+from calviz.core.predictions import Dataset, Predictions
 from calviz.sample.caches import kept_draw
 
 #: Most (row, resample) pairs in all: large samples get fewer resamples.
@@ -193,8 +202,6 @@ def rows_of(weights: RowWeights, rows: IntArray) -> FloatArray:
 V = TypeVar("V", bound=Any)
 #: (group, resample) pairs held in memory at a time.
 PAIRS_AT_A_TIME = 1 << 22
-#: Reason given where a metric of such rows has no error bars.
-REFUSED = "this metric cannot be resampled by clusters or with weights."
 
 
 @dataclass(frozen=True, eq=False)
@@ -218,6 +225,7 @@ class Drawing:
         rows = replace(self.rows, cluster=None)
         return None if rows.weights is None else replace(self, rows=rows)
 
+    @one_blas_thread()
     def draw(self, view: V, draw: str, rng: np.random.Generator, resamples: int) -> V:
         """Draw `resamples` views, as one with a leading axis; on one thread, as such matrix products are slower on several.
 
@@ -226,33 +234,22 @@ class Drawing:
         NotAvailable
             If the view cannot be drawn in this way.
         """
-        if self.rows.clusters < 2:
+        rule, rows = self.reweighting, self.rows
+        if rows.clusters < 2:
             raise NotAvailable("these rows are one cluster: there is nothing to resample.")
-        if self.reweighting is None or (draw != "bootstrap" and self.reweighting.redrawn is None):
-            raise NotAvailable(REFUSED)
-        with one_blas_thread():
-            return self._drawn(view, draw, rng, resamples, self.reweighting)
-
-    def _drawn(
-        self, view: V, draw: str, rng: np.random.Generator, resamples: int, reweighting: Reweighting
-    ) -> V:
-        reweighting.check(self.sample)
-        resamples = self.rows.affordable(resamples)
-        step = max(1, PAIRS_AT_A_TIME // (self.rows.groups if reweighting.grouped else self.rows.n))
-        sizes = [min(step, resamples - start) for start in range(0, resamples, step)]
-        parts = []
-        if draw == "bootstrap":
-            reweighted = reweighting.make(self.sample, view)
-            for size in sizes:
-                checkpoint()
-                drawn = self.rows.counts(rng, size)
-                parts.append(reweighted(drawn if reweighting.grouped else np.asarray(drawn))(None))
-        else:
-            assert reweighting.redrawn is not None
-            redrawn = reweighting.redrawn(self.sample, view)
-            for size in sizes:
-                checkpoint()
-                parts.append(redrawn(rng, self.rows, size))
+        again: Any = rule and (rule.make if draw == "bootstrap" else rule.redrawn)
+        if rule is None or again is None:
+            raise NotAvailable("this metric cannot be resampled by clusters or with weights.")
+        rule.check(self.sample)
+        resamples = rows.affordable(resamples)
+        step = max(1, PAIRS_AT_A_TIME // rows.groups)
+        drawn, parts = again(self.sample, view), []
+        for size in (min(step, resamples - start) for start in range(0, resamples, step)):
+            checkpoint()
+            bootstrap = draw == "bootstrap"
+            parts.append(
+                drawn(rows.counts(rng, size))(None) if bootstrap else drawn(rng, rows, size)
+            )
         view_of_all: V = joined(parts)
         return view_of_all
 
@@ -282,25 +279,17 @@ class RowSums:
 
     Parameters
     ----------
-    cell : ndarray of int, shape (e,)
-        The cell of each entry.
+    cell : ndarray of int, shape (n,)
+        The cell of each row.
     cells : int
         C, the number of cells.
-    *columns : ndarray, shape (e,), or None
+    *columns : ndarray, shape (n,), or None
         Values to be summed; None stands for 1.
-    row : ndarray of int, shape (e,), optional
-        The row of each entry; if left out, every row has one entry, in order.
     """
 
-    def __init__(
-        self,
-        cell: IntArray,
-        cells: int,
-        *columns: FloatArray | None,
-        row: IntArray | None = None,
-    ) -> None:
+    def __init__(self, cell: IntArray, cells: int, *columns: FloatArray | None) -> None:
         self._shape = len(columns), cells
-        self._cell, self._row, self._columns = cell, row, columns
+        self._cell, self._columns = cell, columns
         self._tables: dict[RowDraws | None, tuple[Any, ...]] = {}
 
     def __call__(self, weights: RowWeights) -> FloatArray:
@@ -328,22 +317,18 @@ class RowSums:
     def _entries(self, column: FloatArray | None, weights: FloatArray | None) -> FloatArray | None:
         if weights is None:
             return column
-        own = weights if self._row is None else weights[self._row]
-        return own if column is None else own * column
+        return weights if column is None else weights * column
 
     def _table(
         self, column: FloatArray | None, rows: RowDraws | None, weights: RowWeights
     ) -> FloatArray | csr_array:
         """Matrix that multiplies the weights of the rows or of their groups, shape (C, n) or (C, G)."""
         cells = self._shape[1]
-        at = self._row
         values, width = column, weights.shape[0]
+        at: IntArray = np.arange(self._cell.size)
         if rows is not None:
             values, width = self._entries(column, rows.weights), rows.groups
-            if rows.group is not None:
-                at = rows.group if at is None else rows.group[at]
-        if at is None:
-            at = np.arange(self._cell.size)
+            at = at if rows.group is None else rows.group
         if cells * width <= _PLAIN_CELLS and cells * width <= 4 * at.size:
             flat = self._cell.astype(np.intp) * width + at
             return np.bincount(flat, values, minlength=cells * width).reshape(cells, width) * 1.0
@@ -371,7 +356,6 @@ class HitSums:
         self._score = events.score.astype(np.float64)
         self._hits = RowSums(cell, cells, None)
         self._residual = RowSums(cell, cells, events.hit - self._score)
-        self._expected: FloatArray | None = None
         self._cumulants: FloatArray | None = None
         self._cell, self._cells = cell, cells
 
@@ -381,20 +365,13 @@ class HitSums:
         Without clusters, up to `MOST_GROUPS` rows are redrawn one by one. With more, the weighted hits of a cell are
         drawn as a shifted gamma variable with their mean, variance and skewness.
         """
-        if rows.cluster is not None:
-            mean = self._expected_hits(rows)
-            return np.asarray(mean[:, None] + self._residual(rows.signs(rng, size))[0])
-        if rows.groups == rows.n:
+        if rows.cluster is None and rows.groups == rows.n:
             hits = (rng.random((self._score.size, size)) < self._score[:, None]).astype(np.float64)
             return np.asarray(self._hits(rows.of_rows(hits))[0])
         mean, variance, third = self._cumulants_of(rows)
+        if rows.cluster is not None:
+            return np.asarray(mean[:, None] + self._residual(rows.signs(rng, size))[0])
         return p_values.draws(rng, mean, variance, third, size)
-
-    def _expected_hits(self, rows: RowDraws) -> FloatArray:
-        """Weighted sum of the scores of each cell, shape (C,)."""
-        if self._expected is None:
-            self._expected = RowSums(self._cell, self._cells, self._score).once(rows.weights)[0]
-        return self._expected
 
     def _cumulants_of(self, rows: RowDraws) -> FloatArray:
         """Mean, variance and third cumulant of the weighted hits of each cell, shape (3, C)."""
@@ -597,4 +574,121 @@ def affordable(resamples: int, cost: float, *, start: float = 0.0, size: int = 0
 def in_parts(resamples: int, cells: int) -> list[slice]:
     """Split the resamples into slices, so that `cells` array entries per resample stay within `PART_ENTRIES` at a time."""
     step = max(1, PART_ENTRIES // cells)
-    return [slice(start, start + step) for start in range(0, resamples, step)]
+    return list(runs(0, resamples, step))
+
+
+# ---- Rows and labels that metrics of all classes share
+
+#: Approximate time to draw one row and one label, in nanoseconds.
+ROW_COST, LABEL_COST = 15.0, 100.0
+#: Number of draws per block, and number of draws that are cached for the next metric.
+BLOCK_DRAWS, KEPT_DRAWS = 1 << 20, 1 << 25
+#: Up to this many classes, comparing with all of them is the fastest way to draw a label.
+FEW_CLASSES = 32
+
+
+class Redraws:
+    """Resampled rows and redrawn labels that several metrics of the same data share.
+
+    Parameters
+    ----------
+    data : Predictions or ConfidencePredictions
+    """
+
+    def __init__(self, data: Dataset) -> None:
+        self.data = data
+
+    def weights(self, rng: np.random.Generator, resamples: int) -> Iterator[npt.NDArray[np.uint8]]:
+        """Number of times each row occurs in each sample drawn with replacement, in blocks of shape (n, b)."""
+        n = self.data.n
+        blocks: Iterable[npt.NDArray[np.uint8]] = row_counts(rng, n, resamples)
+        if n * resamples <= KEPT_DRAWS:
+            drawn = blocks
+            blocks = kept_draw(self, f"rows {resamples}", rng, lambda: list(drawn))
+        done = 0
+
+        def by_rows(block: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint8]:
+            nonlocal done
+            checkpoint(f"resampling the rows: {done:,} of {resamples:,}")
+            done += block.shape[0]
+            return block.T
+
+        # Unlike a loop, `map` does not hold a block while the next one is drawn.
+        return map(by_rows, blocks)
+
+    def labels(self, rng: np.random.Generator, resamples: int) -> Iterator[IntArray]:
+        """Labels drawn from the rows' own probabilities, in blocks of shape (b, n).
+
+        Raises NotAvailable if the probabilities of all classes are not known.
+        """
+        data = self.data
+        if not isinstance(data, Predictions):
+            raise NotAvailable("labels cannot be redrawn without the probabilities of all classes.")
+        # With many classes, each block takes a pass over the array.
+        size = BLOCK_DRAWS if data.n_classes <= FEW_CLASSES else 8 * BLOCK_DRAWS
+        step = max(16, size // data.n)
+        sizes = [min(step, resamples - start) for start in range(0, resamples, step)]
+        blocks = _with_progress(sizes, lambda size: redrawn_labels(data.probs, rng, size))
+        if data.n * resamples <= KEPT_DRAWS:
+            return iter(kept_draw(self, f"labels {resamples}", rng, lambda: list(blocks)))
+        return blocks
+
+
+def _with_progress(sizes: list[int], draw: Callable[[int], IntArray]) -> Iterator[IntArray]:
+    done = 0
+    for size in sizes:
+        checkpoint(f"redrawing the labels: {done:,} of {sum(sizes):,}")
+        done += size
+        yield draw(size)
+
+
+@needs_rows
+@takes_weights
+def redraws(sample: Any) -> Redraws:
+    """The draws that all metrics of a sample share."""
+    return Redraws(sample.data)
+
+
+def row_counts(rng: np.random.Generator, n: int, resamples: int) -> Iterator[npt.NDArray[np.uint8]]:
+    """Number of times each row occurs in samples drawn with replacement, in blocks of shape (b, n)."""
+    step = max(16, BLOCK_DRAWS // n)
+    for start in range(0, resamples, step):
+        out = np.empty((min(step, resamples - start), n), dtype=np.uint8)
+        for counts in out:
+            # More than 255 draws of one row are impossible up to 255 rows, and practically never happen beyond.
+            counts[:] = np.minimum(np.bincount(random_rows(rng, n, n), minlength=n), 255)
+        yield out
+        del out, counts  # before the next block is made
+
+
+def redrawn_labels(probs: FloatArray, rng: np.random.Generator, resamples: int) -> IntArray:
+    """Labels drawn from the rows' own probabilities, shape (resamples, n).
+
+    By inversion: the label is the number of cumulative sums that a uniform number reaches. With
+    many classes a binary search finds it: each row is shifted by its index, so that a block of rows
+    is one ascending sequence.
+    """
+    n, k = probs.shape
+    out = np.empty((resamples, n), dtype=np.min_scalar_type(k - 1))
+    for rows in row_blocks(probs):
+        # Rounding may leave a probability a little below 0.
+        upto = np.cumsum(np.maximum(probs[rows], 0), axis=1, dtype=np.float64)
+        upto /= upto[:, -1:]
+        size = upto.shape[0]
+        if k <= FEW_CLASSES:
+            bounds = np.ascontiguousarray(upto[:, :-1].T, dtype=np.float32)
+            uniform = rng.random((resamples, size), dtype=np.float32)
+            label = np.zeros((resamples, size), dtype=np.uint8)
+            for bound in bounds:
+                label += (uniform >= bound).view(np.uint8)
+            out[:, rows] = label
+        else:
+            # Row by row, so that one row after the other stays in the cache.
+            offset = np.arange(size)[:, None]
+            upto += offset
+            draws = rng.random((size, resamples))
+            draws += offset
+            place = np.searchsorted(upto.ravel(), draws.ravel(), side="right")
+            label = place.reshape(size, resamples) - offset * k
+            out[:, rows] = np.minimum(label, k - 1).T
+    return out

@@ -14,7 +14,7 @@ from typing import (
 import numpy as np
 from scipy.special import ndtri, stdtrit
 
-from calviz.core.blocks import FloatArray
+from calviz.core.blocks import FloatArray, IntArray
 from calviz.core.entry_specs import Draw, IntervalMethod, Tail
 from calviz.sample.caches import DRAWN_BY, latest
 
@@ -23,6 +23,8 @@ E = TypeVar("E", float, FloatArray)
 #: Default level of intervals, and default number of resamples for intervals and noise floors.
 LEVEL = 0.95
 RESAMPLES = 1_000
+#: Slices, grades and classes with fewer clusters are not tested: their variance is hardly known.
+FEWEST_CLUSTERS = 8
 
 
 class Interval(NamedTuple):
@@ -116,6 +118,18 @@ def drawn_by(view: Any) -> Any:
 def set_drawn_by(view: Any, drawing: Any) -> None:
     """Tell a view how it is drawn, unless it was told."""
     view.__dict__.setdefault(DRAWN_BY, drawing)
+
+
+def sums_by_cluster(
+    group: IntArray, cluster: IntArray, *columns: FloatArray
+) -> tuple[IntArray, list[FloatArray]]:
+    """Sums over the rows of each group and cluster that have rows together, and the groups, shape (pairs,) each.
+
+    Groups and clusters of the rows, numbered from 0, and columns have shape (n,).
+    """
+    clusters = int(cluster.max()) + 1
+    pair, at = np.unique(group.astype(np.int64) * clusters + cluster, return_inverse=True)
+    return (pair // clusters).astype(np.intp), [np.bincount(at, v) * 1.0 for v in columns]
 
 
 def is_clustered(view: Any) -> bool:

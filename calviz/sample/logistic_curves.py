@@ -175,23 +175,11 @@ def _plain_newton(
 
 
 def _newton(start: FloatArray, x: FloatArray, count: FloatArray, hits: FloatArray) -> FloatArray:
-    """Newton's method with step halving, shape (R, 2)."""
-    theta = np.repeat(start, count.shape[0], axis=0)
-    loss = _loss(theta, x, count, hits)
-    for _ in range(100):
-        step, good = _solved(_sums(theta, x, count, hits))
-        step[~good] = 0
-        new = loss
-        for _ in range(60):
-            new = _loss(theta + step, x, count, hits)
-            worse = ~(new <= loss + 1e-12 * np.abs(loss))
-            if not worse.any():
-                break
-            step[worse] /= 2
-        theta, loss = theta + step, np.minimum(new, loss)
-        if (np.abs(step) <= 1e-11 * (1 + np.abs(theta))).all():
-            break
-    return theta
+    """Newton's method with backtracking, shape (R, 2)."""
+    design, starts = np.stack([np.ones(x.size), x], axis=1), np.repeat(start, len(count), axis=0)
+    # A penalty that changes nothing keeps the Hessian regular where all probabilities are 0 or 1 to all digits.
+    no_offset, no_penalty = np.zeros(x.size), np.full(2, 1e-16)
+    return penalised_logistic(design, no_offset, count.T, hits.T, no_penalty, starts, 1e-14)
 
 
 def _loss(theta: FloatArray, x: FloatArray, count: FloatArray, hits: FloatArray) -> FloatArray:

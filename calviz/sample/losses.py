@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import Any, ClassVar, NamedTuple, Self
@@ -27,7 +27,7 @@ from calviz.core.words import counted, decimal, percent
 from calviz.sample.caches import once_per_view
 from calviz.sample.draws import RowSums, RowWeights, resample_cells
 from calviz.sample.sample import Sample, full_predictions
-from calviz.sample.step_views import over_steps, steps
+from calviz.sample.step_views import StepsWithParams, over_steps, steps
 from calviz.sample.steps import Steps
 
 #: Up to this many rows, rows and labels are drawn one by one, which is exact.
@@ -40,6 +40,7 @@ _CELL_GROWTH = 0.25
 _ROUNDED = 1e-30
 #: Upper limit of a loss, so that sums of squares are finite for any logits.
 _LARGEST = 1e100
+_COUNTS_AS = f"counts as {LOG_FLOOR:.2g}, a loss of {-math.log(LOG_FLOOR):.0f}"
 #: Takes probabilities, shape (rows, K), to the losses for each possible label, shape (rows, K).
 LossPerClass = Callable[[FloatArray], FloatArray]
 
@@ -59,8 +60,8 @@ class MeanLoss:
     counts : ndarray, shape (n,), optional
         Number of rows that each loss stands for, for the cells of a profile.
     params, details : mapping
-    least, small : float and int
-        Of a log loss: what smaller probabilities count as, unless there are logits, and the number of rows that give the true class one.
+    small : int
+        Of a log loss: the number of rows that give the true class a probability below `LOG_FLOOR`, which counts as it unless there are logits.
     """
 
     #: Fields that differ between resamples.
@@ -72,7 +73,6 @@ class MeanLoss:
     counts: FloatArray | None = None
     params: Mapping[str, Any] = field(default_factory=dict)
     details: Mapping[str, float] = field(default_factory=dict)
-    least: float = 0.0
     small: int = 0
 
     @cached_property
@@ -138,13 +138,13 @@ class Cumulants(NamedTuple):
 class RandomLabels:
     """The mean loss if every label were drawn from the probabilities of its own row.
 
-    `weights`, shape (n,), are the weights of the rows, with a mean of 1; if `counted`, they are the numbers of rows that each
-    row stands for.
+    `weights`, shape (n,), are the weights of the rows, with a mean of 1 (all 1 without weights); if `counted`, they are the numbers
+    of rows that each row stands for.
     """
 
     probs: FloatArray
     loss: LossPerClass
-    weights: FloatArray | None = None
+    weights: FloatArray
     counted: bool = False
 
     def draw(self, rng: np.random.Generator, resamples: int) -> FloatArray:
@@ -162,9 +162,7 @@ class RandomLabels:
         total = np.zeros(resamples)
         for rows in row_blocks(self.probs):
             block = self.probs[rows].astype(np.float64)
-            all_losses = self.loss(block)
-            if self.weights is not None:
-                all_losses = all_losses * self.weights[rows, None]
+            all_losses = self.loss(block) * self.weights[rows, None]
             for losses, upto in zip(all_losses, np.cumsum(_weights(block), 1), strict=True):
                 # The last sum is 1 up to rounding; the draw must stay inside it.
                 label = np.searchsorted(upto[:-1], rng.random(resamples), side="right")
@@ -189,16 +187,13 @@ class RandomLabels:
             variance = np.einsum("ij,ij->i", weights, losses)
             weights *= losses
             third = np.einsum("ij,ij->i", weights, losses)
-            if self.weights is not None:
-                w = self.weights[rows]
-                again = 1.0 if self.counted else w
-                mean, variance, third = mean * w, variance * w * again, third * w * again**2
+            w = self.weights[rows]
+            again = 1.0 if self.counted else w
+            mean, variance, third = mean * w, variance * w * again, third * w * again**2
             parts.append(tuple(float(c.sum(dtype=np.float64)) for c in (mean, variance, third)))
 
         for_row_blocks(self.probs, work, block_bytes=1 << 17)
-        n = self.probs.shape[0]
-        if self.counted and self.weights is not None:
-            n = int(self.weights.sum())
+        n = float(self.weights.sum()) if self.counted else self.probs.shape[0]
         total = [math.fsum(part) for part in zip(*parts, strict=True)]
         return Cumulants(*(value / n**power for power, value in enumerate(total, 1)))
 
@@ -248,7 +243,7 @@ def _redrawn(_: Sample, view: MeanLoss) -> Redrawn:
     return draw
 
 
-_by_row = reweighted_by(reweighted_losses, redrawn=_redrawn, weighted=True, grouped=True)
+_by_row = reweighted_by(reweighted_losses, redrawn=_redrawn)
 
 
 @_by_row
@@ -260,17 +255,16 @@ def negative_log_likelihood(sample: Sample) -> MeanLoss:
     precise, the loss is computed from the logits.
     """
     if sample.data.cells is not None:
-        least = LOG_FLOOR
-        loss = partial(_log_losses, least=least)
-        return _of_cells(sample, sample.data.cells.log_loss, loss, least)
+        cells, loss = sample.data.cells, partial(_log_losses, least=LOG_FLOOR)
+        view = _of_cells(sample, cells.log_loss, loss)
+        return replace(view, details={"clipped_rows": float(cells.clipped.sum())})
     data = full_predictions(sample)
     logits = data.logits if data.kind == "logits" else None
-    least = LOG_FLOOR
     small_rows: list[int] = []
 
     def of_rows(rows: slice, block: FloatArray, labels: IntArray) -> FloatArray:
         p = _of_label(block, labels)
-        small_rows.append(int(np.count_nonzero(p < least)))
+        small_rows.append(int(np.count_nonzero(p < LOG_FLOOR)))
         if logits is not None:
             small = np.flatnonzero(p < _ROUNDED)
             p[small] = 1
@@ -279,95 +273,80 @@ def negative_log_likelihood(sample: Sample) -> MeanLoss:
                 losses[small] = _from_logits(logits[rows][small], labels[small])
             return losses
         # A certain row has a loss of 0, not of -0.
-        return 0.0 - np.log(np.maximum(p, least, out=p))
+        return 0.0 - np.log(np.maximum(p, LOG_FLOOR, out=p))
 
     # One probability per row is read: large blocks only save calls, up to many rows.
     block_bytes = min(1 << 22, data.probs[:1].nbytes << 14)
-    passed = partial(_over_rows, data, of_rows, block_bytes=block_bytes)
-    of_each = partial(_kept, data, passed)
-    mean = _mean(sample, passed, of_each)
-    small, least_drawn = sum(small_rows), least if logits is None else 0.0
-    details = {"clipped_rows": float(small if logits is None else 0)}
-    random = RandomLabels(data.probs, partial(_log_losses, least=least_drawn), sample.weights)
-    return MeanLoss(mean, of_each, random, details=details, least=least, small=small)
+    loss = partial(_log_losses, least=LOG_FLOOR if logits is None else 0.0)
+    view = _of_rows(sample, of_rows, loss, block_bytes=block_bytes)
+    small = sum(small_rows)
+    return replace(
+        view, details={"clipped_rows": float(small if logits is None else 0)}, small=small
+    )
 
 
 @_by_row
 def squared_error(sample: Sample) -> MeanLoss:
     """Squared distance to the one-hot label, summed over classes, per row."""
-    if sample.data.cells is not None:
-        return _of_cells(sample, sample.data.cells.squared_error, _squared_errors)
-    data = full_predictions(sample)
 
     def of_rows(_: slice, block: FloatArray, labels: IntArray) -> FloatArray:
         wide = block.astype(np.float64, order="C")
         squares: FloatArray = np.einsum("ij,ij->i", wide, wide)
         return squares + 1 - 2 * _of_label(wide, labels)
 
-    passed = partial(_over_rows, data, of_rows)
-    of_each = partial(_kept, data, passed)
-    mean = _mean(sample, passed, of_each)
-    details = {"one_column": float(mean / 2)} if data.n_classes == 2 else {}
-    random = RandomLabels(data.probs, _squared_errors, sample.weights)
-    return MeanLoss(mean, of_each, random, details=details)
+    if sample.data.cells is None:
+        view = _of_rows(sample, of_rows, _squared_errors)
+    else:
+        view = _of_cells(sample, sample.data.cells.squared_error, _squared_errors)
+    two = sample.data.n_classes == 2
+    return replace(view, details={"one_column": float(view.mean / 2)}) if two else view
 
 
-def _of_cells(
-    sample: Sample, losses: FloatArray, loss: LossPerClass, least: float = 0.0
-) -> MeanLoss:
-    """The mean loss of the rows behind the cells of a profile, which holds their sums; `least` is the limit of a log loss."""
+def _of_cells(sample: Sample, losses: FloatArray, loss: LossPerClass) -> MeanLoss:
+    """The mean loss of the rows behind the cells of a profile, which holds their sums."""
     data, counts = sample.data, sample.weights
     assert counts is not None
-    assert data.cells is not None
     if np.isnan(losses).any():
         raise NotAvailable("not available: this profile holds no sums of this loss.")
-    mean = np.asarray(losses @ counts / counts.sum())
-    details: dict[str, float] = {}
-    if least:
-        details["clipped_rows"] = float(data.cells.clipped.sum())
-    elif data.n_classes == 2:
-        details["one_column"] = float(mean / 2)
     random = None
     if isinstance(data, Predictions):
         random = RandomLabels(data.probs, loss, counts, counted=True)
-    return MeanLoss(mean, lambda: losses, random, counts, details=details, least=least)
+    return MeanLoss(np.asarray(losses @ counts / counts.sum()), lambda: losses, random, counts)
 
 
-def _mean(
-    sample: Sample, passed: Callable[[], FloatArray], of_each: Callable[[], FloatArray]
-) -> FloatArray:
-    if sample.weights is None:
-        return passed()
-    # Weights have a mean of 1.
-    return np.asarray(sample.weights @ of_each().astype(np.float64) / sample.data.n)
-
-
-def _over_rows(
-    data: Predictions,
+def _of_rows(
+    sample: Sample,
     of_rows: Callable[[slice, FloatArray, IntArray], FloatArray],
-    losses: FloatArray | None = None,
+    loss: LossPerClass,
     *,
     block_bytes: int = BLOCK_BYTES,
-) -> FloatArray:
-    """Mean of the losses of all rows in float64; the losses themselves are written to `losses`, if given."""
-    sums: list[float] = []
+) -> MeanLoss:
+    """The mean loss of rows, from the losses of a block of them."""
+    data, weights = full_predictions(sample), sample.weights
 
-    def work(rows: slice) -> None:
-        values = of_rows(rows, data.probs[rows], data.labels[rows])
-        if losses is not None:
-            losses[rows] = values
-        sums.append(float(values.sum()))
+    def mean_of(losses: FloatArray | None) -> FloatArray:
+        """Mean of the losses of all rows in float64; the losses themselves are written to `losses`, if given."""
+        sums: list[float] = []
 
-    for_row_blocks(data.probs, work, block_bytes=block_bytes)
-    # fsum does not depend on the order in which the threads finish.
-    return np.asarray(math.fsum(sums) / data.n)
+        def work(rows: slice) -> None:
+            values = of_rows(rows, data.probs[rows], data.labels[rows])
+            if losses is not None:
+                losses[rows] = values
+            sums.append(float(values.sum()))
 
+        for_row_blocks(data.probs, work, block_bytes=block_bytes)
+        # fsum does not depend on the order in which the threads finish.
+        return np.asarray(math.fsum(sums) / data.n)
 
-def _kept(data: Predictions, passed: Callable[[FloatArray], FloatArray]) -> FloatArray:
-    # Losses of logits may be beyond the range of their type.
-    losses = np.empty(data.n, dtype=np.float64 if data.kind == "logits" else data.probs.dtype)
-    passed(losses)
-    return losses
+    def of_each() -> FloatArray:
+        # Losses of logits may be beyond the range of their type.
+        losses = np.empty(data.n, dtype=np.float64 if data.kind == "logits" else data.probs.dtype)
+        mean_of(losses)
+        return losses
+
+    # Weights have a mean of 1.
+    mean = mean_of(None) if weights is None else weights @ of_each().astype(np.float64) / data.n
+    return MeanLoss(np.asarray(mean), of_each, RandomLabels(data.probs, loss, sample.row_weights))
 
 
 def _log_losses(block: FloatArray, least: float) -> FloatArray:
@@ -413,7 +392,7 @@ def row_log_losses(sample: Sample) -> FloatArray:
 def clipped_words(view: MeanLoss) -> str | None:
     """Say how many rows the negative log-likelihood clips; None if it clips none."""
     clipped = int(view.details.get("clipped_rows", 0))
-    return _small_words(view, clipped, f"it {_counts_as(view.least)}, as in scikit-learn")
+    return _small_words(view, clipped, f"it {_COUNTS_AS}, as in scikit-learn")
 
 
 def exact_words(view: MeanLoss) -> str | None:
@@ -430,12 +409,8 @@ def _small_words(view: MeanLoss, rows: int, then: str) -> str | None:
     n = view.random_labels.probs.shape[0] if counts is None else int(counts.sum())
     return (
         f"{counted(rows, 'row')} ({percent(rows / n, 2)}) {'gives' if rows == 1 else 'give'} the true class a probability of 0, or "
-        f"one below {view.least:.2g}: {then}."
+        f"one below {LOG_FLOOR:.2g}: {then}."
     )
-
-
-def _counts_as(least: float) -> str:
-    return f"counts as {least:.2g}, a loss of {-math.log(least):.0f}"
 
 
 # ---- Steps with log losses
@@ -449,33 +424,26 @@ class StepLosses(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class LogSteps:
+class LogSteps(StepsWithParams):
     """Steps of a sample, or resampled steps with the mean losses of their hits and misses.
 
     Merged steps (`Steps.merged`) hold scores with different losses, which do not follow from the mean score: near 0 it
     would hide the loss of single hits. So the mean losses are kept beside the steps.
     """
 
-    #: Fields that differ between resamples.
-    DRAWN: ClassVar = ("steps",)
-
-    steps: Steps
     losses: StepLosses | None = None
-    params: Mapping[str, Any] = field(default_factory=dict)
-    #: What smaller probabilities count as.
-    least: float = LOG_FLOOR
 
-    @property
-    def n(self) -> FloatArray:
-        """Total number of rows, shape (...)."""
-        return self.steps.n
+    def over(self, resampled: Steps, *, redrawn: bool = False, signed: bool = False) -> Self:
+        """See `StepsWithParams`."""
+        losses = expected(self) if redrawn else observed(self)
+        return replace(self, steps=resampled, losses=losses)
 
     @once_per_view
     def log_loss(self) -> FloatArray:
         """Mean log loss of the scores, shape (...)."""
         total = np.zeros(np.shape(self.n))
         for part in self.steps.blocks():
-            losses = losses_of(part.score, self.least) if self.losses is None else self.losses
+            losses = losses_of(part.score) if self.losses is None else self.losses
             total = total + part.hits @ losses.hit + (part.count - part.hits) @ losses.miss
         return np.asarray(total / self.n)
 
@@ -484,33 +452,15 @@ class LogSteps:
         """Number of rows of a sample whose loss is limited: hits with a score of nearly 0, misses with one of nearly 1."""
         rows = 0.0
         for part in self.steps.blocks():
-            rows += float(part.hits[part.score < self.least].sum())
-            sure = 1 - part.score < self.least
+            rows += float(part.hits[part.score < LOG_FLOOR].sum())
+            sure = 1 - part.score < LOG_FLOOR
             rows += float((part.count - part.hits)[sure].sum())
         return round(rows)
 
-    def bootstrap(self, rng: np.random.Generator, resamples: int) -> Self:
-        """Rows drawn with replacement."""
-        return replace(self, steps=self.steps.bootstrap(rng, resamples), losses=observed(self))
 
-    def under_calibration(self, rng: np.random.Generator, resamples: int) -> Self:
-        """Hits redrawn from the scores."""
-        drawn = self.steps.under_calibration(rng, resamples)
-        return replace(self, steps=drawn, losses=expected(self))
-
-    def as_drawn(self) -> Self:
-        """The sample itself as one resample."""
-        return replace(self, steps=self.steps.as_drawn(), losses=observed(self))
-
-    def parts(self) -> Iterator[Self]:
-        """The resamples in blocks."""
-        for part in self.steps.parts():
-            yield replace(self, steps=part)
-
-
-def losses_of(score: FloatArray, least: float) -> StepLosses:
-    """Log loss of a hit and of a miss at scores of shape (G,); a probability below `least` counts as it, as in the NLL."""
-    hit, miss = (np.maximum(p, least) for p in (score, 1 - score))
+def losses_of(score: FloatArray) -> StepLosses:
+    """Log loss of a hit and of a miss at scores of shape (G,); a probability below `LOG_FLOOR` counts as it, as in the NLL."""
+    hit, miss = (np.maximum(p, LOG_FLOOR) for p in (score, 1 - score))
     return StepLosses(0.0 - np.log(hit), 0.0 - np.log(miss))
 
 
@@ -550,22 +500,16 @@ def _merged(
         rows = np.cumsum(part.count) + upto
         group = np.minimum(np.searchsorted(ends, rows - part.count / 2), base.size - 1)
         upto = float(rows[-1])
-        for at, (w, loss) in enumerate(
-            zip(weights(part), losses_of(part.score, view.least), strict=True)
-        ):
+        for at, (w, loss) in enumerate(zip(weights(part), losses_of(part.score), strict=True)):
             sums[at, 0] += np.bincount(group, w, minlength=base.size)
             sums[at, 1] += np.bincount(group, w * loss, minlength=base.size)
     return sums
 
 
-@over_steps(
-    lambda view, drawn, draw, _: replace(
-        view, steps=drawn, losses=(observed if draw == "bootstrap" else expected)(view)
-    )
-)
+@over_steps(steps)
 def log_steps(sample: Sample) -> LogSteps:
     """Steps of the sample's own reduction, with their losses."""
-    return LogSteps(sample.view(steps), least=LOG_FLOOR)
+    return LogSteps(sample.view(steps))
 
 
 def clipped_step_words(view: LogSteps) -> str | None:
@@ -576,7 +520,7 @@ def clipped_step_words(view: LogSteps) -> str | None:
     have = "has" if rows == 1 else "have"
     return (
         f"{counted(rows, 'row')} ({percent(rows / float(view.n), 2)}) {have} a score of 1 without a hit, or of 0 with one (within "
-        f"{view.least:.2g}): what is left for the outcome {_counts_as(view.least)}."
+        f"{LOG_FLOOR:.2g}): what is left for the outcome {_COUNTS_AS}."
     )
 
 
@@ -598,5 +542,5 @@ def unlike_nll(sample: Sample) -> str | None:
     else:
         rows = view.clipped_rows()
         why += "which is rounded"
-        why += f" (in {counted(rows, 'row')} it {_counts_as(view.least)})" if rows else ""
+        why += f" (in {counted(rows, 'row')} it {_COUNTS_AS})" if rows else ""
     return f"The NLL of these rows is {nll}: {why}."

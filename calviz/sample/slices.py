@@ -26,7 +26,7 @@ from calviz.core.predictions import Dataset
 from calviz.core.profile import Profile
 from calviz.core.row_columns import Factor
 from calviz.core.words import counted, percent, points, shorten
-from calviz.sample.error_bars import SLICES, Interval
+from calviz.sample.error_bars import FEWEST_CLUSTERS, SLICES, Interval, sums_by_cluster
 from calviz.sample.metric_results import Displayed, Summary
 from calviz.sample.sample import Sample, Where
 
@@ -401,8 +401,6 @@ def _adjusted(measured: list[Slice]) -> tuple[Slice, ...]:
 
 # ---- Sums and tests
 
-#: A slice with fewer clusters is not tested: the variance is hardly known.
-FEWEST_CLUSTERS = 8
 #: Tails up to this, of either side, are those of the convolved weights.
 _SMALL = 0.05
 #: Tails below this are known only to be so small.
@@ -505,10 +503,7 @@ def slice_sums(
     variance, off = score * (1 - score) * squared, score - hit
     between = clusters = None
     if cluster is not None:
-        count = int(cluster.max()) + 1
-        cell, where = np.unique(codes.astype(np.int64) * count + cluster, return_inverse=True)
-        of_slice = (cell // count).astype(np.intp)
-        sums = np.bincount(where, w * off)
+        of_slice, (sums,) = sums_by_cluster(codes, cluster, w * off)
         between = np.bincount(of_slice, sums**2, minlength=slices).astype(np.float64)
         clusters = np.bincount(of_slice, minlength=slices).astype(np.float64)
     return SliceSums(

@@ -14,7 +14,6 @@ from scipy.special import spherical_jn, stdtrit
 from calviz.core.blocks import BoolArray, FloatArray, IntArray, effective_number, quotient
 from calviz.core.claims import claim
 from calviz.core.entry_specs import (
-    Draw,
     Redrawn,
     Reweighting,
     makes_steps,
@@ -123,8 +122,6 @@ def own_reweighted(sample: Sample) -> Callable[[RowWeights], Callable[[float | N
 @reweighted_by(
     lambda sample, _: sample.view(own_reweighted),
     redrawn=lambda sample, view: redrawn_steps(sample.scored, view),
-    weighted=True,
-    grouped=True,
 )
 def steps(sample: Sample) -> Steps:
     """Steps of the sample's own reduction."""
@@ -135,8 +132,6 @@ def steps(sample: Sample) -> Steps:
 @reweighted_by(
     lambda sample, view: reweighted_steps(sample.top_scored, view),
     redrawn=lambda sample, view: redrawn_steps(sample.top_scored, view),
-    weighted=True,
-    grouped=True,
 )
 def top_label_steps(sample: Sample) -> Steps:
     """Steps of the top label, whatever the reduction."""
@@ -144,26 +139,15 @@ def top_label_steps(sample: Sample) -> Steps:
     return sample.top_label.view(steps)
 
 
-def over_steps(
-    over: Callable[[Any, Steps, Draw, bool], Any], of: Callable[[Sample], Steps] = steps
-) -> Callable[[F], F]:
-    """Decorator of a function that makes views of steps: says how a view is made over resampled steps (see `reweighted_by`).
-
-    Parameters
-    ----------
-    over : callable
-        ``over(view, steps, draw, signed)`` returns the view with resampled steps; `draw` says how they were drawn, and `signed`
-        whether hits may be below 0 or above the number of rows.
-    of : callable
-        The function that makes the steps.
-    """
+def over_steps(of: Callable[[Sample], Steps]) -> Callable[[F], F]:
+    """Decorator of a function that makes a `StepsWithParams` of the steps that `of` makes: says how it is reweighted (see `reweighted_by`)."""
 
     def make(sample: Sample, view: Any) -> Callable[[RowWeights], Callable[[float | None], Any]]:
         steps_of = reweighting(of).make(sample, sample.view(of))
 
         def resampled(weights: RowWeights) -> Callable[[float | None], Any]:
             steps_at_scale = steps_of(weights)
-            return lambda scale: over(view, steps_at_scale(scale), "bootstrap", scale is not None)
+            return lambda scale: view.over(steps_at_scale(scale), signed=scale is not None)
 
         return resampled
 
@@ -175,11 +159,11 @@ def over_steps(
         signed = sample.data.clusters is not None or sample.data.n > MOST_GROUPS
 
         def draw(rng: np.random.Generator, rows: Any, size: int) -> Any:
-            return over(view, draw_steps(rng, rows, size), "under_calibration", signed)
+            return view.over(draw_steps(rng, rows, size), redrawn=True, signed=signed)
 
         return draw
 
-    mark = reweighted_by(make, redrawn=calibrated, weighted=True, grouped=True)
+    mark = reweighted_by(make, redrawn=calibrated)
     return lambda maker: makes_steps(mark(maker))
 
 
@@ -200,8 +184,13 @@ class StepsWithParams:
     steps: Steps
     params: Mapping[str, Any] = field(default_factory=dict)
 
-    def over(self, resampled: Steps) -> Self:
-        """The same view of resampled steps."""
+    @property
+    def n(self) -> FloatArray:
+        """Total number of rows, shape (...)."""
+        return self.steps.n
+
+    def over(self, resampled: Steps, *, redrawn: bool = False, signed: bool = False) -> Self:
+        """The same view of resampled steps, with `redrawn` hits or not; if `signed`, hits may be below 0 or above the number of rows."""
         return replace(self, steps=resampled)
 
     def bootstrap(self, rng: np.random.Generator, resamples: int) -> Self:
@@ -210,7 +199,11 @@ class StepsWithParams:
 
     def under_calibration(self, rng: np.random.Generator, resamples: int) -> Self:
         """Hits redrawn from the scores."""
-        return self.over(self.steps.under_calibration(rng, resamples))
+        return self.over(self.steps.under_calibration(rng, resamples), redrawn=True)
+
+    def as_drawn(self) -> Self:
+        """The sample itself as one resample."""
+        return self.over(self.steps.as_drawn())
 
     def parts(self) -> Iterator[Self]:
         """The resamples in blocks."""

@@ -112,7 +112,7 @@ def means_off(sample: Sample, beyond: FloatArray) -> str:
     """Text that names the classes that are off on average: "of 3 classes against the rest, 2 are too high on average, most 'z', ..."."""
     view, names = sample.view(class_gaps), sample.data.class_names
     k = int(np.abs(beyond).argmax())
-    forecast, frequency = (float(v[k]) / view.n for v in (view.powers[0], view.rows))
+    forecast, frequency = (float(v[k]) / view.n for v in (view.score, view.rows))
     decimals = decimals_for(100 * (forecast - frequency), least=2)
     sides = [
         f"{int(which.sum()):,} {'is' if which.sum() == 1 else 'are'} too {word}"

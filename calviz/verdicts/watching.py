@@ -153,6 +153,15 @@ class WatchState(Displayed):
             f"(Calibrated scores ever alarm with a chance of at most {chance} %.)"
         )
 
+    @property
+    @claim("watch")
+    def headline(self) -> str:
+        """`sentence` in at most 15 words."""
+        if not self.alarm:
+            return f"No alarm in {counted(self.looks, 'look')}"
+        remedy = "an offset explains it" if self.remedy == "offset" else "it needs a new map"
+        return f"No longer calibrated, since about {self.since}: {remedy}"
+
     def summary(self) -> Summary:
         """Summarise the state: the sentence, and the gap of each bin."""
         low, high = self.gap

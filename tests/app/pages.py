@@ -72,18 +72,55 @@ def plain(text: str) -> str:
     return re.sub(r"&#(\d+);", lambda m: chr(int(m[1])), text).replace("\u2060", "")
 
 
-def chips(app: AppTest) -> list[str]:
-    """Return the labels of what opens on a click: the chips of the bar."""
+def blocks(app: AppTest) -> Iterator[Any]:
+    """Yield the containers of the page, outer ones first."""
 
-    def walk(block: Any) -> Iterator[str]:
+    def walk(block: Any) -> Iterator[Any]:
         for child in block.children.values():
-            label = getattr(getattr(getattr(child, "proto", None), "popover", None), "label", "")
-            if label:
-                yield re.sub(r":gray\[(.*?)\]", r"\1", label)
             if hasattr(child, "children"):
+                yield child
                 yield from walk(child)
 
-    return list(walk(app.main))
+    return walk(app.main)
+
+
+def chips(app: AppTest) -> list[str]:
+    """Return the labels of what opens on a click: the chips of the bar."""
+    labels = (
+        getattr(getattr(getattr(b, "proto", None), "popover", None), "label", "")
+        for b in blocks(app)
+    )
+    return [re.sub(r":gray\[(.*?)\]", r"\1", label) for label in labels if label]
+
+
+def folded(app: AppTest) -> dict[str, tuple[str, Any]]:
+    """Return what a click opens and computes, sections and expanders: key and value of the widget, by title."""
+    found: dict[str, tuple[str, Any]] = {}
+    for block in blocks(app):
+        proto = getattr(block.proto, "tab_container", block.proto)
+        # "$$ID-", a hash, and the key.
+        *_, key = getattr(proto, "id", "").split("-", 2)
+        if key and block.type == "tab_container":
+            found |= {tab.label: (key, tab.label) for tab in block.children.values()}
+        elif key and block.type == "expander":
+            found[block.label] = (key, True)
+    return found
+
+
+def unfold(app: AppTest, title: str) -> AppTest:
+    """Open a section or an expander by its title."""
+    key, value = folded(app)[title]
+    app.session_state[key] = value
+    return app.run()
+
+
+def unfold_all(app: AppTest) -> Iterator[AppTest]:
+    """Yield the page after each section and each expander is opened, expanders of a section before the next section."""
+    opened: set[str] = set()
+    while rest := [t for t in folded(app) if t not in opened]:
+        title = min(rest, key=lambda t: folded(app)[t][1] is not True)
+        opened.add(title)
+        yield unfold(app, title)
 
 
 def upload(app: AppTest, name: str, content: bytes) -> AppTest:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.app.pages import open_page, quiet, text_of, upload
+from tests.app.pages import open_page, quiet, text_of, unfold, upload
 
 
 @pytest.mark.slow
@@ -22,10 +22,10 @@ def test_the_cutoff_decides_what_is_shown():
 
 @pytest.mark.slow
 def test_more_than_two_classes_are_told_what_to_choose():
-    app = quiet(open_page("data=digits", "decisions"))
+    app = quiet(unfold(open_page("data=digits", "decisions"), "Act or not, for one class"))
     assert "A decision is for or against one class" in "".join(i.value for i in app.info)
     app.selectbox(key="calviz.one_class").set_value(3).run()
-    assert "AUROC" in text_of(quiet(app))
+    assert "AUROC" in text_of(quiet(unfold(app, "What validations report")))
     assert "View class 3" in text_of(app)
     assert app.selectbox(key="class").value == "3"
     app.selectbox(key="class").set_value("5").run()

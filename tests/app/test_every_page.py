@@ -5,7 +5,7 @@ import pytest
 
 from calviz.app.navigation import PAGES, ROOMS
 from calviz.data.reading import SAMPLES
-from tests.app.pages import ROOT, open_page, quiet, text_of, upload
+from tests.app.pages import ROOT, open_page, quiet, text_of, unfold_all, upload
 from tests.inputs.borderline import FILES
 
 
@@ -40,6 +40,8 @@ def test_every_page_shows_every_sample(sample, page):
     # What opens without a link needs no word in it.
     assert app.query_params.get("data", "digits") == sample
     assert app.query_params["bins"] == "7"
+    for unfolded in unfold_all(app):
+        quiet(unfolded)
 
 
 def test_it_opens_on_sample_data_with_a_verdict_and_three_numbers():
@@ -59,6 +61,8 @@ def test_unusual_files_are_shown_on_every_page(kind):
             continue
         app.open(page.key)
         quiet(app)
+        for unfolded in unfold_all(app):
+            quiet(unfolded)
         # Nothing to be warned of but what the data themselves are, and whether they can be fitted on.
         fits = ("recalibrate", "learning_curve")
         assert not app.warning or page.key in ("overview", "data", *fits)

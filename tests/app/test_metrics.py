@@ -3,7 +3,7 @@
 import pytest
 
 from calviz.core.entry_specs import CONVENTIONS, FAMILIES, METRICS
-from tests.app.pages import first_table, open_page, quiet, text_of, upload
+from tests.app.pages import first_table, open_page, quiet, text_of, unfold, upload
 from tests.inputs.borderline import FILES
 
 
@@ -40,6 +40,7 @@ def test_a_family_can_be_looked_at_alone():
 @pytest.mark.slow
 def test_the_same_predictions_by_other_libraries():
     app = quiet(open_page("data=breast_cancer", "metrics"))
+    quiet(unfold(app, "What each of them computes, and why it differs"))
     libraries = app.dataframe[1].value
     assert len(libraries) == 1 + len(CONVENTIONS)
     assert libraries["why it differs"].str.endswith(".").all()

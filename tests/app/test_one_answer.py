@@ -7,7 +7,7 @@ import pytest
 
 from calviz.data import read
 from calviz.figures.decision_cost import Decision
-from tests.app.pages import ROOT, open_page, plain, quiet, text_of, wait
+from tests.app.pages import ROOT, open_page, plain, quiet, text_of, unfold, wait
 from tests.inputs.command_line import run_successfully
 
 pytestmark = pytest.mark.slow
@@ -127,17 +127,18 @@ def test_costs_of_decisions(answers):
     costs = Decision.compute(data, split="test")
     assert costs.chosen_on == "calibration"
     query = f"data={name}&cutoff=0.300"
-    app = shown(open_page(query, "decisions"))
-    assert flat(costs.reading()) in app
+    app = open_page(query, "decisions")
+    assert flat(costs.reading()) in shown(unfold(app, "Keep or refer"))
     if name == "breast_cancer":
         (meaning,) = set(re.findall(r"A cutoff of 0\.3 is right[^.]*\.\d+[^.]*\.", report))
         assert meaning in printed
-        assert meaning in app
+        assert meaning in shown(unfold(app, "Act or not, for one class"))
 
 
 def test_risk_and_coverage(answers):
     name, report, *_ = answers
-    app = shown(open_page(f"data={name}", "risk_coverage"))
+    app = open_page(f"data={name}", "risk_coverage")
+    app = shown(unfold(app, "Summaries: AURC and others"))
     of_report = re.search(r"AURC[^\d]*([\d.]+\d)", report)[1]
     assert of_report in app
 

@@ -8,7 +8,7 @@ import pytest
 
 from calviz.app import exporting, recalibrate_comparison
 from calviz.report.content import SECTIONS
-from tests.app.pages import PATIENCE, open_page, quiet, text_of
+from tests.app.pages import PATIENCE, open_page, quiet, text_of, unfold
 
 # The quick lane opens every page once (test_every_page.py); what these tests click takes long.
 pytestmark = pytest.mark.slow
@@ -66,6 +66,10 @@ def test_other_settings_need_another_report():
 def test_a_caption_stands_above_figures_where_it_is_wanted(wanted):
     app = open_page("caption=true" if wanted else "", "cumulative")
     charts = [json.loads(c.proto.spec) for c in app.get("plotly_chart")]
+    charts += [
+        json.loads(unfold(app, title).get("plotly_chart")[-1].proto.spec)
+        for title in ("Isotonic curve (CORP)", "What it costs those who decide")
+    ]
     assert len(charts) == 7
     for chart in charts:
         texts = [a["text"] for a in chart["layout"].get("annotations", [])]

@@ -5,7 +5,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from calviz.app import open_files
-from tests.app.pages import GOOD, open_page, plain, quiet, text_of, upload
+from tests.app.pages import GOOD, open_page, plain, quiet, text_of, unfold, upload
 
 
 @pytest.mark.slow
@@ -108,7 +108,7 @@ def test_too_few_rows_to_fit_on_is_one_sentence():
 
 @pytest.mark.slow
 def test_costs_that_make_no_sense_are_one_sentence():
-    app = open_page("data=breast_cancer", "decisions")
+    app = unfold(open_page("data=breast_cancer", "decisions"), "Keep or refer")
     assert "miscalibration costs" in text_of(quiet(app))
     app.number_input(key="cost-wrong").set_value(-1.0).run()
     assert not app.exception
@@ -122,7 +122,7 @@ def test_the_table_of_few_rows_ends_with_all_of_them():
     ]
     text = "\n".join(["label,p_a,p_b", *rows])
     app = upload(open_page(page="data"), "few.csv", text.encode())
-    app = quiet(app.open("risk_coverage"))
+    app = quiet(unfold(app.open("risk_coverage"), "Accuracy by share kept, as a table"))
     table = next(t.value for t in app.dataframe if "rows kept" in t.value.columns)
     assert table["rows kept"].tolist() == list(range(1, 8))
     assert table["kept"].tolist()[-1] == "100 %"

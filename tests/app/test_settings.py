@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from tests.app.pages import first_table, open_page, press, quiet, text_of, upload
+from tests.app.pages import first_table, open_page, press, quiet, text_of, unfold, upload
 
 
 @pytest.mark.slow
@@ -88,7 +88,9 @@ def test_the_cumulative_plot_follows_the_reduction(reduction):
     words = text_of(quiet(app))
     assert "KS error" in words
     assert "A calibrated model stays within" in words
-    assert len(app.get("plotly_chart")) == 7
+    assert len(app.get("plotly_chart")) == 5
+    for title in ("Isotonic curve (CORP)", "What it costs those who decide"):
+        assert len(quiet(unfold(app, title)).get("plotly_chart")) == 3
 
 
 @pytest.mark.slow

@@ -36,9 +36,10 @@ def click_until(
     raise AssertionError("no click was answered")
 
 
-def tick_first_row(page: Any) -> None:
-    """Tick the first row of the first table of the page."""
-    table = page.locator("[data-testid=stDataFrame]").first
+def tick_first_row(page: Any, alt: str = "") -> None:
+    """Tick the first row of the table of that description, or of the first table of the page."""
+    named = f":has([aria-label='{alt}'])" if alt else ""
+    table = page.locator(f"[data-testid=stDataFrame]{named}").first
     # Of any table: the answer may come with another table above this one.
     ticked = page.locator("[data-testid=stDataFrame] tr[aria-rowindex='2'][aria-selected=true]")
     table.locator("tr[aria-rowindex='2']").wait_for(state="attached")

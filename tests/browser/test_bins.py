@@ -47,14 +47,14 @@ def test_a_click_lists_the_rows_of_the_bin_and_they_can_be_taken_home(view):
 
 
 def test_a_row_of_the_table_and_a_link_choose_a_bin_too(view):
-    tab = view(height=1100).open("/reliability?data=digits&model=MLP&bin=15")
+    tab = view(height=2400).open("/reliability?data=digits&model=MLP&bin=15")
     tab.expect("Bin 15 (")
-    pointing.tick_first_row(tab.page)
+    pointing.tick_first_row(tab.page, "The bins of the diagram")
     tab.page.wait_for_function(
         "() => !document.querySelector('[data-testid=stMain] h3').innerText.startsWith('Bin 15')"
     )
     # The page, which runs after the table's own part has answered, follows.
-    tab.expect("Rows worth looking at, of the selected")
+    tab.expect("Of the selected rows:")
     tab.page.wait_for_function("() => !location.search.includes('bins~15')")
 
 

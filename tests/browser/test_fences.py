@@ -92,6 +92,10 @@ def test_names_are_text_on_every_page(view, tmp_path):
         page.evaluate(
             "document.querySelectorAll('details:not([open]) summary').forEach(e => e.click())"
         )
+        tab.settle()
+        for inner in page.get_by_role("tab", selected=False).all_inner_texts():
+            page.get_by_role("tab", name=inner, exact=True).click()
+            tab.settle()
         for x, y in page.evaluate(MIDDLES):
             page.mouse.move(x, y)
         tab.settle()

@@ -161,7 +161,9 @@ def test_the_command_estimates_rows_without_labels(tmp_path):
     assert done.exit_code == 0, done.stderr
     assert "Expected of 150 rows without labels" in done.stdout
     saved = tmp_path / "map.json"
-    calibrated = calviz.recalibrators.IsotonicRecalibrator().fit(labelled.probs, labelled.labels).to_dict()
+    calibrated = (
+        calviz.recalibrators.IsotonicRecalibrator().fit(labelled.probs, labelled.labels).to_dict()
+    )
     saved.write_text(json.dumps(calibrated))
     done = run("expected", unlabelled, "--map", saved, "--json", "-")
     again = json.loads(done.stdout)["metrics"]["accuracy"]

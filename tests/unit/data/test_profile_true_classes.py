@@ -47,9 +47,9 @@ def close(result, wanted) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("one_by_one", [0, 1 << 40])
-def test_two_classes_have_them_in_any_profile(monkeypatch, one_by_one):
-    monkeypatch.setattr(true_class_cells, "DRAWN_ONE_BY_ONE", one_by_one)
+@pytest.mark.parametrize("narrow", [1 << 7, 1 << 12, 1 << 40])
+def test_two_classes_have_them_in_any_profile(monkeypatch, narrow):
+    monkeypatch.setattr(true_class_cells, "NARROW", narrow)
     for module in (aggregate, in_blocks, profile_module, summarise):
         monkeypatch.setattr(module, "FEW_SCORES", 0)
     rows, own = two()

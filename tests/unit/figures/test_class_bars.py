@@ -7,7 +7,7 @@ import pytest
 import calviz
 from calviz.core.errors import NotAvailable, OptionError
 from calviz.figures.class_bars import ClassBars, headline
-from calviz.sample.class_gaps import class_expectation, class_gaps
+from calviz.sample.class_gaps import class_expectation, class_gaps, true_class_range
 from calviz.sample.sample import Sample
 from tests.inputs.simulated import draw_labels
 
@@ -63,7 +63,7 @@ def test_true_class_bars_against_simulation():
         rows = rng.integers(300, size=300)
         y, gap = p.labels[rows], (confidence - (winner == p.labels))[rows]
         resampled.append([gap[y == k].mean() for k in range(3)])
-    band = Sample(p).view(class_expectation).calibrated(0.95)
+    band = true_class_range(class_expectation(Sample(p)), 0.95)
     for drawn, pair in ((redrawn, band), (resampled, figure.interval)):
         low, high = np.quantile(drawn, [0.025, 0.975], axis=0)
         np.testing.assert_allclose(pair[0], low, atol=0.12 * (high - low).max())

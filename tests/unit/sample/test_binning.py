@@ -20,7 +20,6 @@ from calviz.core.events import (
     sturges_bins,
 )
 from calviz.metrics.cumulative import ks
-from calviz.sample import binning
 from calviz.sample import binning as sums_per_bin
 from calviz.sample.binning import bin_between, bin_events
 from calviz.sample.steps import make_steps
@@ -254,9 +253,7 @@ def test_ks_of_tied_scores_is_the_gap_of_the_means():
 def test_rows_that_are_summed_in_blocks_add_up(monkeypatch, bins, even, whole, lowest):
     events = events_of(1_000, np.float32)
     events = BinaryEvents(np.append(events.score, np.float32(lowest)), np.append(events.hit, True))
-    monkeypatch.setattr(binning, "_SORTED_ROWS", 300)
     monkeypatch.setattr(sums_per_bin, "BLOCK_ROWS", 70)
-    monkeypatch.setattr(sums_per_bin, "RUN_ROWS", 33)
     monkeypatch.setattr(sums_per_bin, "COUNTED_ROWS", 70)
     edges = equal_width_edges(bins, np.float32)
     sums = bin_between(events, edges if even else np.sqrt(edges), whole=whole)
@@ -271,16 +268,12 @@ def test_rows_that_are_summed_in_blocks_add_up(monkeypatch, bins, even, whole, l
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("bins", [1, 2, 15, 49, 100, MAX_BINS])
-def test_unsorted_scores_at_the_edges_are_in_the_bins_of_sorted_ones(monkeypatch, bins, dtype):
+def test_unsorted_scores_at_the_edges_are_in_the_bins_of_sorted_ones(bins, dtype):
     edges = equal_width_edges(bins, dtype)
     score = np.concatenate([edges, np.nextafter(edges, -1), np.nextafter(edges, 2)])
     score = np.append(score, np.random.default_rng(0).random(500).astype(dtype))
     events = BinaryEvents(score, np.random.default_rng(1).random(score.size) < 0.5)
-    sums = {}
-    for rows in (score.size, score.size - 1):
-        monkeypatch.setattr(binning, "_SORTED_ROWS", rows)
-        sums[rows] = moments(bin_between(events, edges))
-    plain, unsorted = sums.values()
+    plain, unsorted = (moments(bin_between(events, edges, whole=whole)) for whole in (True, False))
     np.testing.assert_array_equal(unsorted[0], plain[0])
     np.testing.assert_allclose(unsorted, plain, rtol=1e-13, atol=1e-15)
 

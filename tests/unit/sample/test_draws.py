@@ -7,9 +7,8 @@ from scipy import stats
 from calviz.core.blocks import watching
 from calviz.core.errors import NotAvailable
 from calviz.core.predictions import ConfidencePredictions, Predictions
-from calviz.sample import class_columns as redrawn_rows_and_labels
-from calviz.sample.class_columns import Redraws, redrawn_labels, row_counts
-from calviz.sample.draws import random_rows
+from calviz.sample import draws as redrawn_rows_and_labels
+from calviz.sample.draws import Redraws, random_rows, redrawn_labels, row_counts
 
 
 @pytest.mark.parametrize("k", [2, 5, 60, 300])

@@ -9,8 +9,7 @@ from calviz.core.predictions import Predictions
 from calviz.metrics import classes as classwise_ks
 from calviz.metrics.classes import classwise_ks as ks_view
 from calviz.sample import draws as row_tables
-from calviz.sample.class_columns import redrawn_labels, row_counts
-from calviz.sample.draws import BUDGET, RowDraws, affordable
+from calviz.sample.draws import BUDGET, RowDraws, affordable, redrawn_labels, row_counts
 from calviz.sample.one_vs_rest import _class_labels, classwise_equal_width, classwise_thresholded
 from calviz.sample.sample import Sample
 from calviz.sample.true_classes import true_class_errors

@@ -251,7 +251,9 @@ def test_uniform_rows_always_lose_the_same(make):
 
 def test_drawn_labels_and_their_approximation_agree():
     labels = RandomLabels(
-        predictions(2000, 10, 4.0).probs, lambda p: -np.log(np.maximum(p, 1e-300))
+        predictions(2000, 10, 4.0).probs,
+        lambda p: -np.log(np.maximum(p, 1e-300)),
+        np.ones(2000),
     )
     exact = labels.draw_labels(rng(), 2000)
     approximate = labels.draw(rng(), 2000)

@@ -12,6 +12,7 @@ from scipy.stats import norm
 
 import calviz
 from calviz.core.errors import InputError, NotAvailable, OptionError
+from calviz.figures.metric_over_time import WatchLine
 from calviz.verdicts import watching
 from calviz.verdicts.watching import Watch, confidence_sequence
 from tests.inputs.command_line import run
@@ -251,6 +252,19 @@ def test_a_state_that_is_none_is_refused(change, tmp_path):
     path.write_text(json.dumps(change(watch.to_dict())))
     with pytest.raises(InputError, match=r"state.json.*state of calviz watch"):
         Watch.load(path)
+
+
+def test_the_e_value_is_drawn_against_its_limit():
+    watch, rng = Watch(), np.random.default_rng(0)
+    for t in range(8):
+        state = watch.add(rows(rng, 100, shift=0.5), f"<b>{t}</b>")
+    figure = WatchLine.compute(state, name="m")
+    assert figure.frame()["e_value"].tolist() == [value for _, value in state.path]
+    limit, curve = figure.plot().data
+    assert set(limit.y) == {20.0}
+    assert list(curve.y) == pytest.approx([value for _, value in state.path])
+    assert "<b>" not in str(curve.customdata)
+    assert "since about" in figure.describe()
 
 
 # ---- The command
