@@ -28,7 +28,6 @@ from calviz.core.errors import CalvizError, NotAvailable, OptionError
 from calviz.core.words import counted, file_size, keep_units_together
 from calviz.figures.decision_cost import Decision
 from calviz.figures.style import COLUMNS
-from calviz.report import printing
 from calviz.report.content import (
     PRESETS,
     SECTIONS,
@@ -39,8 +38,18 @@ from calviz.report.content import (
     preset_sections,
     sections_in_order,
 )
-from calviz.report.document import Part, Report, bind, make_part
-from calviz.report.printing import LETTERS, Panel, caption_of, to_sheet
+from calviz.report.document import (
+    LETTERS,
+    Panel,
+    Part,
+    Report,
+    bind,
+    caption_of,
+    make_part,
+    to_pdf,
+    to_sheet,
+    why_no_pdf,
+)
 from calviz.sample.cutoff_and_grades import decidable, has_grades, possible_grade_columns
 
 # ---- The tab Report
@@ -370,7 +379,7 @@ def draw_pdf_buttons(html: str, filename: str, *, key: str) -> None:
     key : str
         Prefix of the keys of the buttons, and of the PDF, which is kept until the page changes.
     """
-    if reason := printing.why_no_pdf():
+    if reason := why_no_pdf():
         st.button("PDF", disabled=True, key=f"{key}.no_pdf", help=md(reason, 300))
         return
     digest, state_key = hashlib.sha256(html.encode()).hexdigest(), f"{key}.pdf_made"
@@ -381,7 +390,7 @@ def draw_pdf_buttons(html: str, filename: str, *, key: str) -> None:
         if not st.button("Make a PDF", icon=icon, key=f"{key}.make_pdf", help=help):
             return
         with st.spinner("Printing …", show_time=True):
-            printed = digest, printing.to_pdf(html)
+            printed = digest, to_pdf(html)
         st.session_state[state_key] = printed
     st.download_button(
         f"PDF ({file_size(len(printed[1]))})",

@@ -11,7 +11,7 @@ import shlex
 import signal
 import sys
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, TextIO
 
@@ -179,17 +179,6 @@ class OutputOption(click.Option):
     """An option whose value is the path of a file that the command writes."""
 
 
-def json_option(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add ``--json``."""
-    return click.option(
-        "--json",
-        "json_path",
-        cls=OutputOption,
-        metavar="PATH",
-        help="Write JSON; with - it goes to standard output, and nothing else does.",
-    )(command)
-
-
 def check_output(option: str, path: str | None) -> None:
     """Raise OptionError if no file can be written to the path, or it would replace one that is read or another output; nothing is touched.
 
@@ -245,7 +234,7 @@ def _paths_read() -> set[Path]:
     context = click.get_current_context(silent=True)
     if context is None:
         return set()
-    read = (context.params.get(name) for name in ("label_file", "map_path"))
+    read = (context.params.get(name) for name in ("labels", "map"))
     values: list[str] = [path for path in read if path]
     for argument in context.command.params:
         if isinstance(argument, click.Argument):
@@ -254,24 +243,12 @@ def _paths_read() -> set[Path]:
     return {real_path(value) for value in values}
 
 
-def write_json(value: Any, path: str) -> None:
-    """Write a record as JSON."""
-    from calviz.report.json_results import to_json
-
-    write_text(to_json(value), path)
-
-
-def write_text(text: str, path: str) -> None:
-    """Write text to a file or, for ``-``, to standard output."""
+def write(content: str | bytes, path: str) -> None:
+    """Write to a file or, for ``-``, to standard output."""
     if path == "-":
-        click.echo(text, nl=False)
+        click.echo(content, nl=False)
     else:
-        write_output(path, text)
-
-
-def writes_files() -> bool:
-    """Whether the running command also writes files."""
-    return bool(_outputs())
+        write_output(path, content)
 
 
 # ---- Text for a terminal
@@ -372,14 +349,20 @@ def cell(value: Any, style: str = "") -> Text:
     return Text(terminal_text(str(value)), style=style)
 
 
-def table_of(names: str, *numbers: str) -> Table:
-    """Make a table without lines: a column of names, and right-aligned columns."""
+def show(text: Any = "", style: str = "") -> None:
+    """Write a line to standard output, literally; the terminal breaks it."""
+    console().print(cell(text, style), soft_wrap=True)
+
+
+def table_of(*titles: str, left: Sequence[str] = ()) -> Table:
+    """Make a table without lines; the first column, and those in `left`, are left-aligned."""
     from rich.table import Table
 
     table = Table(box=None, header_style="dim", pad_edge=False)
-    table.add_column(names, no_wrap=True)
-    for title in numbers:
-        table.add_column(title, justify="right", no_wrap=True)
+    for at, title in enumerate(titles):
+        table.add_column(
+            title, justify="left" if title in left or not at else "right", no_wrap=True
+        )
     return table
 
 
@@ -390,7 +373,7 @@ def console() -> Console:
     class Literal(Console):
         def on_broken_pipe(self) -> None:
             # rich would exit with 1, the code of a crossed threshold.
-            if not writes_files():
+            if not _outputs():
                 raise BrokenPipeError
             # The reader of the table has closed the pipe, but the files still have to be written.
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import click
 
@@ -15,401 +15,273 @@ from calviz.cli.command_group import (
     FINE,
     OutputOption,
     check_output,
-    json_option,
     named_twice,
     naming,
     say,
-    write_json,
+    showing_progress,
 )
 from calviz.cli.options import (
-    Documents,
-    bins_option,
-    document_options,
-    draw_rows,
-    fitting_options,
-    judge_option,
-    label_file_options,
-    method_options,
-    one_model,
-    only_one_output,
+    DEFAULT_BINS,
+    RESAMPLES,
+    BinCount,
+    FittingRows,
+    HowJudged,
+    JudgingRows,
+    Outputs,
+    Reduction,
+    RequiredPath,
+    Resamples,
+    Seed,
+    check_models,
+    chosen_model,
+    command,
+    draw_options,
     parse_parameters,
-    reading_options,
-    reduction_option,
-    resamples_option,
-    sample_option,
+    read_file,
     say_drawn,
-    seed_option,
     why_drawn,
 )
 from calviz.core.entry_specs import METRICS, RECALIBRATORS
 from calviz.core.errors import NotAvailable, OptionError
 
 if TYPE_CHECKING:
+    from calviz.cli.options import Division, LabelFile, Loaded, ReadingOptions
     from calviz.comparison.arena_results import ResultTable
     from calviz.comparison.arena_sources import ArenaInput
-    from calviz.comparison.comparison_results import (
-        Alignment,
-        Comparison,
-        MethodResult,
-        ModelComparison,
-    )
-    from calviz.comparison.fitting import Division
-    from calviz.core.events import Reduction
-    from calviz.data import LabelFile, Loaded, ReadingOptions
-    from calviz.report.content import Origin, Subject
-    from calviz.report.document import Report
     from calviz.sample.sample import Sample
 
 
-@click.command()
-@click.argument("file", metavar="FILE")
-@click.option(
-    "--methods",
-    default="all",
-    show_default=True,
-    metavar="A,B,C",
-    help="Keys of recalibrators (see 'calviz methods'), or all; first+second is a composition.",
-)
-@fitting_options(judging=True)
-@sample_option
-@judge_option
-@method_options
-@reduction_option
-@bins_option
-@click.option(
-    "--refits",
-    type=click.IntRange(min=0),
-    default=0,
-    metavar="N",
-    help="Refit each method N times on resampled rows, so that differences include the variation of the fit (such as 20).",
-)
-@click.option("--model", metavar="NAME", help="The model to use, if the file holds several.")
-@json_option
-@document_options
-@label_file_options
-@reading_options
+@command
 def compare(
     file: str,
-    methods: str,
+    *,
+    methods: str = "all",
     division: Division,
-    sample: int | None,
-    judge_sample: int | None,
-    options: tuple[str, ...],
-    reduction: Reduction | None,
-    bins: int,
-    refits: int,
-    model: str | None,
-    json_path: str | None,
-    documents: Documents,
+    sample: FittingRows = None,
+    judge_sample: JudgingRows = None,
+    option: tuple[str, ...] = (),
+    reduction: HowJudged = None,
+    bins: BinCount = DEFAULT_BINS,
+    refits: Annotated[int, {"type": click.IntRange(min=0), "show_default": False}] = 0,
+    model: str | None = None,
+    outputs: Outputs,
+    label_file: LabelFile | None,
     reading: ReadingOptions,
-    labels: LabelFile | None,
 ) -> int:
     """Fit recalibrators on some rows of FILE and compare them on others.
 
     A method that fails is reported with its reason; the others still finish. From a folder, a pattern, or a file that may not fit into
     memory, a sample of rows is drawn to fit on, and another to judge on.
-    """
-    from calviz.cli.result_texts import print_comparison, print_recognition
-    from calviz.comparison.compare import Plan, carry_out
-    from calviz.data import read
 
-    parameters = parse_parameters(options)
-    keys = _checked_keys(methods, parameters)
-    check_output("--json", json_path)
-    documents.check()
-    quiet = only_one_output(json_path, documents)
+    Parameters
+    ----------
+    file : FILE
+    methods : A,B,C
+        Keys of recalibrators (see 'calviz methods'), or all; first+second is a composition.
+    refits : N
+        Refit each method N times on resampled rows, so that differences include the variation of the fit (such as 20).
+    """
+    import calviz
+    from calviz.cli.result_texts import print_comparison, print_recognition
+
+    every = methods == "all"
+    keys = tuple(RECALIBRATORS.keys() if every else (key.strip() for key in methods.split(",")))
+    parameters = parse_parameters(option, keys)
+    for key in keys:
+        RECALIBRATORS[key]  # an unknown key is refused before the file is read
     rows, loaded = None, None
-    if why := why_drawn(file, sample, labels):
-        if documents:
-            raise _report_needs_all_rows(asked_for=sample is not None)
-        rows = draw_rows(file, sample, judge_sample, model, reading, division)
+    if why := why_drawn(file, sample, label_file):
+        if outputs.reports:
+            remedy = "leave out --sample, or write --json" if sample else "write --json instead"
+            raise OptionError(f"a report needs all rows, and here a sample is drawn: {remedy}.")
+        drawn = draw_options(sample, reading, division) | {"eval_split": division.eval_split}
+        judged = judge_sample or drawn["rows"]
+        with showing_progress(), naming(file):
+            rows = calviz.sample_rows([file], judged=judged, model=model, **drawn)
         division = replace(division, fit_split=None, eval_split=None)
-        if not quiet:
-            say_drawn(file, why, rows)
+        if not outputs.quiet:
+            say_drawn(file, why, rows.sentence())
     else:
         if judge_sample is not None:
             raise OptionError("--judge-sample goes with --sample.")
-        with naming(file):
-            loaded = read(file, options=reading, labels=labels)
-        if not quiet:
+        loaded = read_file(file, reading, label_file)
+        if not outputs.quiet:
             print_recognition(file, loaded)
-    plan = Plan(
-        methods=keys,
-        division=division,
-        reduction=reduction,
-        bins=bins,
-        refits=refits,
-        options=parameters,
-    )
     with naming(file):
-        data = one_model(loaded, model) if loaded is not None else rows
+        data = rows if loaded is None else loaded.models[chosen_model(loaded, model)]
         assert data is not None
-        comparison = carry_out(plan, data, progress=_say_progress)
-    if not quiet:
+        comparison = calviz.compare(
+            data,
+            "all" if every else keys,
+            metrics="all",
+            reduction=reduction,
+            bins=bins,
+            refits=refits,
+            options=parameters,
+            progress=lambda result, done, total: say(
+                f"[{done}/{total}] {result.key}{'' if result.ok else f': {result.reason}'}"
+            ),
+            **division.given,
+        )
+    if not outputs.quiet:
         print_comparison(comparison)
-    if json_path is not None:
+    if outputs.json is not None:
         from calviz.report.json_results import comparison_record
 
         extra: dict[str, Any] = {"digest": loaded.digest} if loaded is not None else {}
         extra |= {"sample": rows.record()} if rows is not None else {}
-        write_json(comparison_record(comparison, file=file, **extra), json_path)
-    if documents and loaded is not None:
-        documents.write(_report(comparison, loaded, reading))
+        outputs.write_json(comparison_record(comparison, file=file, **extra))
+    if outputs.reports and loaded is not None:
+        from calviz.core.entry_specs import UNCALIBRATED
+        from calviz.report.content import Origin, Subject, brief_sections
+        from calviz.report.document import compose
+        from calviz.sample.sample import Sample
+
+        # On the evaluation rows before recalibration; each method's results are on them.
+        before = comparison[UNCALIBRATED].calibrated
+        assert before is not None
+        judged_on = Sample(
+            before,
+            Reduction.of(comparison.reduction),
+            bins=comparison.bins,
+            seed=comparison.seed,
+            split=comparison.evaluation.split,
+        )
+        several = len(loaded.models) > 1
+        subject = Subject(
+            judged_on,
+            title=f"{loaded.file}, {comparison.name}" if several else loaded.file,
+            origin=Origin.of(loaded, reading),
+            comparison=comparison,
+        )
+        outputs.write(compose(subject, sections=brief_sections()))
     return FINE
-
-
-def _checked_keys(
-    methods: str, parameters: Mapping[str, Mapping[str, Any]]
-) -> tuple[str, ...] | Literal["all"]:
-    """Split --methods into keys; unknown keys and options of other methods are refused before the file is read."""
-    if methods == "all":
-        RECALIBRATORS.check_options(parameters, RECALIBRATORS.keys(), "--option")
-        return "all"
-    keys = tuple(key.strip() for key in methods.split(","))
-    RECALIBRATORS.check_options(parameters, keys, "--option")
-    for key in keys:
-        RECALIBRATORS[key]  # raises OptionError for an unknown key
-    return keys
-
-
-def _report_needs_all_rows(*, asked_for: bool) -> OptionError:
-    """Return the error about a report on a drawn sample, which was `asked_for` by --sample or drawn because the file is large."""
-    remedy = "leave out --sample, or write --json" if asked_for else "write --json instead"
-    return OptionError(f"a report needs all rows, and here a sample is drawn: {remedy}.")
-
-
-def _say_progress(result: MethodResult, done: int, total: int) -> None:
-    state = "" if result.ok else f": {result.reason}"
-    say(f"[{done}/{total}] {result.key}{state}")
-
-
-def _report(comparison: Comparison, loaded: Loaded, reading: ReadingOptions) -> Report:
-    """Report on the evaluation rows before recalibration, and on each method's results on them."""
-    from calviz.core.entry_specs import UNCALIBRATED
-    from calviz.core.events import Reduction
-    from calviz.report.content import Origin, Subject, brief_sections
-    from calviz.report.document import compose
-    from calviz.sample.sample import Sample
-
-    data = comparison[UNCALIBRATED].calibrated
-    assert data is not None
-    several = len(loaded.models) > 1
-    reduction = Reduction.of(comparison.reduction)
-    sample = Sample(
-        data,
-        reduction,
-        bins=comparison.bins,
-        seed=comparison.seed,
-        split=comparison.evaluation.split,
-    )
-    subject = Subject(
-        sample,
-        title=f"{loaded.file}, {comparison.name}" if several else loaded.file,
-        origin=Origin.of(loaded, reading),
-        comparison=comparison,
-    )
-    return compose(subject, sections=brief_sections())
 
 
 # ---- Models
 
 
-@click.command()
-@click.argument("files", nargs=-1, required=True, metavar="FILE...")
-@click.option("--split", metavar="NAME", help="Only the rows of this split, in files that have it.")
-@reduction_option
-@bins_option
-@seed_option
-@resamples_option
-@click.option(
-    "--model",
-    "chosen",
-    multiple=True,
-    metavar="NAME",
-    help="Only this model (repeatable), by its name in the table; all by default.",
-)
-@json_option
-@document_options
-@reading_options
+@command
 def compare_models(
     files: tuple[str, ...],
-    split: str | None,
-    reduction: Reduction | None,
-    bins: int,
-    seed: int,
-    resamples: int,
-    chosen: tuple[str, ...],
-    json_path: str | None,
-    documents: Documents,
+    *,
+    split: str | None = None,
+    reduction: HowJudged = None,
+    bins: BinCount = DEFAULT_BINS,
+    seed: Seed = 0,
+    resamples: Resamples = RESAMPLES,
+    model: tuple[str, ...] = (),
+    outputs: Outputs,
     reading: ReadingOptions,
 ) -> int:
     """Compare the models in FILE... on the rows that they have in common.
 
     Rows are matched by identifier, or by their order where all true labels agree.
+
+    Parameters
+    ----------
+    files : FILE...
+    split : NAME
+        Only the rows of this split, in files that have it.
+    model : NAME
+        Only this model (repeatable), by its name in the table; all by default.
     """
-    from calviz.cli.result_texts import print_models
+    from calviz.cli.result_texts import print_models, print_recognition
     from calviz.comparison.compare_models import compare_models, same_rows
-    from calviz.core.events import Reduction
     from calviz.data.joining import named_models
-
-    check_output("--json", json_path)
-    documents.check()
-    quiet = only_one_output(json_path, documents)
-    if (twice := named_twice(files)) is not None:
-        say(f"{twice} is named twice, so its models are compared with themselves.")
-    loaded = _read_all(files, reading, quiet=quiet)
-    models = named_models([(source.file, source.models) for source in loaded])
-    unknown = [name for name in chosen if name not in models]
-    if unknown:
-        raise OptionError(f"there is no model '{unknown[0]}'; known: {', '.join(models)}.")
-    aligned = same_rows({name: models[name] for name in chosen} if chosen else models, split=split)
-    how = Reduction.of(reduction, *aligned.models.values())
-    samples = _samples(aligned, how, bins=bins, seed=seed, resamples=resamples, split=split)
-    comparison = compare_models(
-        aligned,
-        "all" if json_path is not None else None,
-        split=split,
-        samples=samples,
-        reduction=how,
-        bins=bins,
-        seed=seed,
-        resamples=resamples,
-    )
-    if not quiet:
-        print_models(comparison)
-    if json_path is not None:
-        from calviz.report.json_results import models_record
-
-        write_json(models_record(comparison, files=[source.file for source in loaded]), json_path)
-    if documents:
-        from calviz.report.content import brief_sections
-        from calviz.report.document import compose
-
-        origins = _origins(models, loaded, reading)
-        documents.write(compose(_subjects(comparison, samples, origins), sections=brief_sections()))
-    return FINE
-
-
-def _read_all(files: tuple[str, ...], reading: ReadingOptions, *, quiet: bool) -> list[Loaded]:
-    """Read the files, and print what was recognised in each."""
-    from calviz.cli.result_texts import print_recognition
-    from calviz.data import read
-
-    loaded: list[Loaded] = []
-    for file in files:
-        with naming(file):
-            source = read(file, options=reading)
-        loaded.append(source)
-        if not quiet:
-            print_recognition(file, source)
-    return loaded
-
-
-def _samples(aligned: Alignment, reduction: Reduction, **settings: Any) -> dict[str, Sample]:
-    """Make the sample of each model; a model without this reduction has none, and the comparison says why."""
     from calviz.sample.sample import Sample
 
+    if (twice := named_twice(files)) is not None:
+        say(f"{twice} is named twice, so its models are compared with themselves.")
+    loaded: list[Loaded] = []
+    for file in files:
+        loaded.append(read_file(file, reading))
+        if not outputs.quiet:
+            print_recognition(file, loaded[-1])
+    models = named_models([(source.file, source.models) for source in loaded])
+    check_models(model, models)
+    aligned = same_rows({name: models[name] for name in model} if model else models, split=split)
+    how = Reduction.of(reduction, *aligned.models.values())
+    settings: dict[str, Any] = {"bins": bins, "seed": seed, "resamples": resamples, "split": split}
     samples: dict[str, Sample] = {}
     for name, data in aligned.models.items():
-        with suppress(NotAvailable):
-            samples[name] = Sample(data, reduction, **settings)
-    return samples
+        with suppress(NotAvailable):  # a model without this reduction: the comparison says why
+            samples[name] = Sample(data, how, **settings)
+    every = "all" if outputs.json is not None else None
+    comparison = compare_models(aligned, every, samples=samples, reduction=how, **settings)
+    if not outputs.quiet:
+        print_models(comparison)
+    if outputs.json is not None:
+        from calviz.report.json_results import models_record
 
+        outputs.write_json(models_record(comparison, files=[source.file for source in loaded]))
+    if outputs.reports:
+        from calviz.report.content import Origin, Subject, brief_sections
+        from calviz.report.document import compose
 
-def _origins(
-    names: Iterable[str], loaded: Sequence[Loaded], reading: ReadingOptions
-) -> dict[str, Origin]:
-    """Return the origin of each model; the names are in the order of the files and of the models in them."""
-    from calviz.report.content import Origin
+        # Names are in the order of the files and of the models in them.
+        sources = [source for source in loaded for _ in source.models]
+        source_of = dict(zip(models, sources, strict=True))
 
-    files_of = [source for source in loaded for _ in source.models]
-    return {name: Origin.of(source, reading) for name, source in zip(names, files_of, strict=True)}
+        def subjects() -> Iterator[Subject]:
+            """Each model on the rows that all models have; the comparison is shown once, with the first."""
+            for number, (name, sample) in enumerate(samples.items()):
+                origin = Origin.of(source_of[name], reading)
+                shown = comparison if number == 0 else None
+                yield Subject(sample, title=name, origin=origin, models=shown)
+                sample.let_go()  # free memory for the next model
 
-
-def _subjects(
-    comparison: ModelComparison, samples: dict[str, Sample], origins: dict[str, Origin]
-) -> Iterator[Subject]:
-    """Each model on the rows that all models have; the comparison is shown once, with the first."""
-    from calviz.report.content import Subject
-
-    for number, (name, sample) in enumerate(samples.items()):
-        models = comparison if number == 0 else None
-        yield Subject(sample, title=name, origin=origins[name], models=models)
-        sample.let_go()  # free memory for the next model
+        outputs.write(compose(subjects(), sections=brief_sections()))
+    return FINE
 
 
 # ---- Over time
 
 
-@click.command()
-@click.argument("file", metavar="FILE")
-@click.option(
-    "--metric",
-    default="nll",
-    show_default=True,
-    metavar="KEY",
-    help="The metric to measure; see 'calviz metrics'.",
-)
-@click.option(
-    "--every",
-    type=click.Choice(["day", "week", "month", "year", "equal-counts"]),
-    help="Length of the periods; by default chosen from the data.",
-)
-@click.option(
-    "--parts",
-    default=10,
-    show_default=True,
-    type=click.IntRange(min=2),
-    help="Number of periods, if they have equal counts of rows.",
-)
-@click.option(
-    "--method",
-    default="temperature",
-    show_default=True,
-    metavar="KEY",
-    help="The recalibrator fitted on the rows before each period, or none.",
-)
-@click.option("--split", metavar="NAME", help="Only the rows of this split.")
-@reduction_option
-@bins_option
-@seed_option
-@click.option("--model", metavar="NAME", help="The model to use, if the file holds several.")
-@json_option
-@reading_options
+@command
 def over_time(
     file: str,
-    metric: str,
-    every: str | None,
-    parts: int,
-    method: str,
-    split: str | None,
-    reduction: Reduction | None,
-    bins: int,
-    seed: int,
-    model: str | None,
-    json_path: str | None,
+    *,
+    metric: str = "nll",
+    every: Literal["day", "week", "month", "year", "equal-counts"] | None = None,
+    parts: Annotated[int, {"type": click.IntRange(min=2)}] = 10,
+    method: str = "temperature",
+    split: str | None = None,
+    reduction: HowJudged = None,
+    bins: BinCount = DEFAULT_BINS,
+    seed: Seed = 0,
+    model: str | None = None,
+    json_only: Outputs,
     reading: ReadingOptions,
 ) -> int:
     """Measure a metric of FILE over time: each period with interval and noise floor, and which periods differ beyond chance.
 
     The time column is recognised, or named by --time.
-    """
-    from calviz.cli.result_texts import print_over_time, print_recognition
-    from calviz.comparison.over_time import over_time
-    from calviz.data import read
 
-    check_output("--json", json_path)
+    Parameters
+    ----------
+    file : FILE
+    metric : KEY
+        The metric to measure; see 'calviz metrics'.
+    every
+        Length of the periods; by default chosen from the data.
+    parts
+        Number of periods, if they have equal counts of rows.
+    method : KEY
+        The recalibrator fitted on the rows before each period, or none.
+    """
+    from calviz import over_time
+    from calviz.cli.result_texts import print_over_time, print_recognition
+
     METRICS[metric]  # an unknown key is refused before the file is read
     if method != "none":
         RECALIBRATORS[method]
-    with naming(file):
-        loaded = read(file, options=reading)
-    quiet = json_path == "-"
-    if not quiet:
+    loaded = read_file(file, reading)
+    if not json_only.quiet:
         print_recognition(file, loaded)
     with naming(file):
         result = over_time(
-            one_model(loaded, model),
+            loaded.models[chosen_model(loaded, model)],
             metric,
             every=every and every.replace("-", " "),  # type: ignore[arg-type]
             parts=parts,
@@ -419,64 +291,50 @@ def over_time(
             bins=bins,
             seed=seed,
         )
-    if not quiet:
+    if not json_only.quiet:
         print_over_time(result)
-    if json_path is not None:
+    if json_only.json is not None:
         from calviz.report.json_results import over_time_record
 
-        write_json(over_time_record(result, file=file, digest=loaded.digest), json_path)
+        json_only.write_json(over_time_record(result, file=file, digest=loaded.digest))
     return FINE
 
 
 # ---- Watching
 
 
-@click.command()
-@click.argument("file", metavar="FILE")
-@click.option(
-    "--state",
-    cls=OutputOption,
-    required=True,
-    metavar="STATE",
-    help="File with the looks so far: made if there is none, otherwise continued.",
-)
-@click.option(
-    "--alpha",
-    type=float,
-    help="Chance of a false alarm over all looks together; 0.05 for a new state.",
-)
-@click.option(
-    "--when",
-    metavar="NAME",
-    help="Name of the look; by default each day of the time column is one, or all rows are.",
-)
-@click.option("--split", metavar="NAME", help="Only the rows of this split.")
-@reduction_option
-@click.option("--model", metavar="NAME", help="The model to use, if the file holds several.")
-@json_option
-@reading_options
+@command
 def watch(
     file: str,
-    state: str,
-    alpha: float | None,
-    when: str | None,
-    split: str | None,
-    reduction: Reduction | None,
-    model: str | None,
-    json_path: str | None,
+    *,
+    state: RequiredPath,
+    alpha: float | None = None,
+    when: str | None = None,
+    split: str | None = None,
+    reduction: HowJudged = None,
+    model: str | None = None,
+    json_only: Outputs,
     reading: ReadingOptions,
 ) -> int:
     """Look at new rows of FILE, and alarm (exit code 1) once the scores are no longer calibrated.
 
     The chance of a false alarm is at most alpha over all looks together, however many there are. A look that STATE has counted
     is not counted again.
+
+    Parameters
+    ----------
+    file : FILE
+    state : STATE
+        File with the looks so far: made if there is none, otherwise continued.
+    alpha
+        Chance of a false alarm over all looks together; 0.05 for a new state.
+    when : NAME
+        Name of the look; by default each day of the time column is one, or all rows are.
     """
     from calviz.cli.result_texts import print_recognition
-    from calviz.data import read
     from calviz.sample.sample import Sample
     from calviz.verdicts.watching import ALPHA, Watch
 
-    check_output("--json", json_path)
     if Path(state).exists():
         watched = Watch.load(state)
         if alpha not in (None, watched.alpha):
@@ -486,107 +344,78 @@ def watch(
     else:
         watched = Watch(ALPHA if alpha is None else alpha, reduction)
     check_output("--state", state)
-    with naming(file):
-        loaded = read(file, options=reading)
-    quiet = json_path == "-"
-    if not quiet:
+    loaded = read_file(file, reading)
+    if not json_only.quiet:
         print_recognition(file, loaded)
     with naming(file):
-        now = watched.add(
-            Sample.of(one_model(loaded, model), split=split, reduction=watched.reduction), when
-        )
+        data = loaded.models[chosen_model(loaded, model)]
+        now = watched.add(Sample.of(data, split=split, reduction=watched.reduction), when)
     watched.save(state)
-    if not quiet:
+    if not json_only.quiet:
         click.echo(f"\n{now}")
-    if json_path is not None:
-        write_json(now.to_dict(), json_path)
+    json_only.write_json(now.to_dict())
     return CROSSED if now.alarm else FINE
 
 
 # ---- Arena
 
 
-@click.command()
-@click.argument("paths", nargs=-1, required=True, metavar="FILE|FOLDER...")
-@click.option(
-    "--methods",
-    default="all",
-    show_default=True,
-    metavar="A,B,C",
-    help="Keys of recalibrators (see 'calviz methods'), or all; for results, the method names in them.",
-)
-@click.option(
-    "--state",
-    "--resume",
-    "state_path",
-    cls=OutputOption,
-    metavar="FILE",
-    help="Keep finished results in this file, and skip those that it already holds.",
-)
-@click.option(
-    "--jobs",
-    type=click.IntRange(min=1, max=256),
-    metavar="N",
-    help="Number of experiments run in parallel; all cores by default.",
-)
-@click.option(
-    "--resamples",
-    default=1_000,
-    show_default=True,
-    type=click.IntRange(min=0, max=100_000),
-    help="Number of bootstrap draws of the data sets for the intervals.",
-)
-@fitting_options(judging=True)
-@method_options
-@json_option
-@document_options
-@reading_options
+@command
 def arena(
     paths: tuple[str, ...],
-    methods: str,
-    state_path: str | None,
-    jobs: int | None,
-    resamples: int,
+    *,
+    methods: str = "all",
+    state: Annotated[str | None, {"cls": OutputOption, "flags": ("--state", "--resume")}] = None,
+    jobs: Annotated[int | None, {"type": click.IntRange(min=1, max=256)}] = None,
+    resamples: Annotated[int, {"type": click.IntRange(min=0, max=100_000)}] = 1_000,
     division: Division,
-    options: tuple[str, ...],
-    json_path: str | None,
-    documents: Documents,
+    option: tuple[str, ...] = (),
+    outputs: Outputs,
     reading: ReadingOptions,
 ) -> int:
     """Fit every method on the calibration split of every file, judge on the test split, and print the leaderboard.
 
     Takes files of predictions, folders of them, HDF5 files in CalArena's layout, or results: CalArena's CSV files
     (BENCHMARK/METHOD.csv), a file written by --state, or the JSON of an earlier arena.
+
+    Parameters
+    ----------
+    paths : FILE|FOLDER...
+    methods : A,B,C
+        Keys of recalibrators (see 'calviz methods'), or all; for results, the method names in them.
+    state : FILE
+        Keep finished results in this file, and skip those that it already holds.
+    jobs : N
+        Number of experiments run in parallel; all cores by default.
+    resamples
+        Number of bootstrap draws of the data sets for the intervals.
     """
     from calviz.cli.result_texts import print_arena
     from calviz.comparison.arena_sources import find
     from calviz.comparison.leaderboards import judge
 
-    parameters = parse_parameters(options)
-    check_output("--json", json_path)
-    documents.check()
-    quiet = only_one_output(json_path, documents)
+    parameters = parse_parameters(option)
     names = tuple(dict.fromkeys(name.strip() for name in methods.split(",")))
     chosen = None if methods == "all" else names
-    inputs = find(paths, reading, state=state_path)
+    inputs = find(paths, reading, state=state)
     for note in inputs.notes:
         say(note)
     problems: tuple[str, ...] = ()
     if inputs.playable:
-        table, problems = _run_experiments(inputs, chosen, division, parameters, state_path, jobs)
+        table, problems = _run_experiments(inputs, chosen, division, parameters, state, jobs)
     else:
         table = _read_results(inputs, chosen)
     arena = judge(table, resamples=resamples, seed=division.seed)
-    if not quiet:
+    if not outputs.quiet:
         print_arena(arena)
-    if json_path is not None:
+    if outputs.json is not None:
         from calviz.report.arena_report import arena_record
 
-        write_json(arena_record(arena, problems=problems, seed=division.seed), json_path)
-    if documents:
+        outputs.write_json(arena_record(arena, problems=problems, seed=division.seed))
+    if outputs.reports:
         from calviz.report.arena_report import arena_report
 
-        documents.write(arena_report(arena, problems=problems))
+        outputs.write(arena_report(arena, problems=problems))
     return FINE
 
 
@@ -615,7 +444,6 @@ def _run_experiments(
 
 def _read_results(inputs: ArenaInput, chosen: tuple[str, ...] | None) -> ResultTable:
     from calviz.comparison.arena_results import ResultTable
-    from calviz.core.errors import OptionError
 
     table = ResultTable.of(inputs.results, baseline=inputs.baseline)
     if chosen is None:

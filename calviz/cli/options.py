@@ -1,14 +1,52 @@
-"""Options that several commands share: how a file is read, rows are chosen, and reports are written."""
+"""Options of the commands, made of signatures and docstrings; those that several commands share, and what is made of them.
+
+Parameters
+----------
+split : NAME
+    Only the rows of this split.
+reduction : R
+    Which probability is judged: positive (the second of two classes, the default with two),
+    top-label (the largest, the default otherwise), top-2 ..., within-top-2 ... or class:NAME.
+bins
+    Number of bins of binned metrics.
+prevalence : SHARE[,SHARE]
+    Weight the rows so that class 1 of two has this share, or each class its own.
+seed
+    Seed of everything that is drawn at random.
+resamples
+    Number of resamples for each interval and each noise floor.
+model : NAME
+    The model to use, if the file holds several.
+option : METHOD.PARAMETER=VALUE
+    A parameter of a method (see 'calviz methods'), such as temperature.floor=0.001 or isotonic.cap=false.
+sample : ROWS
+    Number of rows drawn to fit on, from folders, patterns, and files that may not fit into memory.  [default: 100000]
+judge_sample : ROWS
+    Number of other rows drawn as evaluation rows.  [default: as --sample]
+"""
 
 from __future__ import annotations
 
 import csv
+import inspect
 import json
 import re
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, fields
-from functools import wraps
-from typing import TYPE_CHECKING, Any
+import sys
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from types import NoneType, SimpleNamespace, UnionType
+from typing import (
+    TYPE_CHECKING,
+    Annotated,
+    Any,
+    Literal,
+    TypeVar,
+    Union,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
 
 import click
 
@@ -18,19 +56,107 @@ from calviz.cli.command_group import (
     naming,
     say,
     showing_progress,
-    write_text,
+    write,
 )
 from calviz.core.errors import REPORT, OptionError, needs
-from calviz.core.events import DEFAULT_BINS, Reduction, check_bins
-from calviz.core.limits import DEFAULT_SAMPLE_ROWS, write_output
-from calviz.sample.error_bars import RESAMPLES
+from calviz.core.events import DEFAULT_BINS as DEFAULT_BINS
+from calviz.core.events import Reduction as Reduction
+from calviz.core.events import check_bins
+from calviz.core.limits import DEFAULT_SAMPLE_ROWS
+from calviz.sample.error_bars import RESAMPLES as RESAMPLES
 
 if TYPE_CHECKING:
-    from calviz.comparison.fitting import Division
-    from calviz.core.predictions import Dataset
-    from calviz.data import LabelFile, Loaded, ReadingOptions
-    from calviz.data.any_size.sampling import RowSample
+    # Handed on, as most commands take them.
+    from calviz.comparison.fitting import Division as Division
+    from calviz.data import LabelFile as LabelFile
+    from calviz.data import Loaded as Loaded
+    from calviz.data import ReadingOptions as ReadingOptions
     from calviz.report.document import Report
+
+# ---- From a signature to a command
+
+
+#: Functions that make one value of several options, by name: a parameter of this name stands for these options.
+_GROUPS: dict[str, Callable[..., Any]] = {}
+Group = TypeVar("Group", bound=Callable[..., Any])
+_SECTION = "\n\nParameters\n----------\n"
+_ENTRY = re.compile(r"^(\w+)(?: : (.*))?(?:\n|$)((?:    .*(?:\n|$))*)", re.M)
+
+
+def group(function: Group) -> Group:
+    """Let parameters named as this function stand for its options; they get what it returns."""
+    _GROUPS[function.__name__] = function
+    return function
+
+
+def command(function: Callable[..., Any]) -> click.Command:
+    """Make a command of a function, or of a dataclass with a method `run`.
+
+    Positional parameters are arguments, others are options, by their types and defaults. The text above the section *Parameters* of
+    the docstring is the help. The section says what each option does, and in place of the type what its value is called. What it leaves
+    out is described in the docstring of this module.
+    """
+
+    def run(**values: Any) -> Any:
+        made = _called(function, values)
+        return made.run() if inspect.isclass(function) else made
+
+    return click.Command(
+        function.__name__.lower().replace("_", "-"),
+        callback=run,
+        params=list(_parameters(function)),
+        help=inspect.cleandoc(function.__doc__ or "").partition(_SECTION)[0],
+    )
+
+
+def _called(function: Callable[..., Any], values: dict[str, Any]) -> Any:
+    names = inspect.signature(function).parameters
+    own = {n: _called(_GROUPS[n], values) if n in _GROUPS else values[n] for n in names}
+    return function(**own)
+
+
+def _parameters(function: Callable[..., Any]) -> Iterator[click.Parameter]:
+    parameters = inspect.signature(function).parameters.values()
+    documents = (sys.modules[__name__].__doc__ or "", inspect.cleandoc(function.__doc__ or ""))
+    described = {e[0]: e[1:] for d in documents for e in _ENTRY.findall(d.partition(_SECTION)[2])}
+    names_of_types = {p.name: p.annotation for p in parameters if p.name not in _GROUPS}
+    module = vars(sys.modules[function.__module__])
+    types = get_type_hints(
+        SimpleNamespace(__annotations__=names_of_types), module, include_extras=True
+    )
+    for p in parameters:
+        if p.name in _GROUPS:
+            yield from _parameters(_GROUPS[p.name])
+            continue
+        metavar, text = described.get(p.name, ("", ""))  # python -OO drops docstrings
+        settings = _settings(types[p.name]) | {"metavar": metavar or None}
+        settings["required"] = p.default is p.empty
+        if p.kind is not p.KEYWORD_ONLY:
+            multiple = settings.pop("multiple", False)
+            yield click.Argument([p.name], nargs=-1 if multiple else 1, **settings)
+            continue
+        is_flag = isinstance(p.default, bool)
+        if isinstance(p.default, str | int | float | tuple) and p.default != () and not is_flag:
+            settings = {"default": p.default, "show_default": True} | settings
+        flags = settings.pop("flags", (f"--{p.name.replace('_', '-')}",))
+        kind = settings.pop("cls", click.Option)
+        yield kind([*flags, p.name], help=" ".join(map(str.strip, text.splitlines())), **settings)
+
+
+def _settings(hint: Any) -> dict[str, Any]:
+    """Settings of click for a type; those of `Annotated` come last."""
+    more = {}
+    if get_origin(hint) is Annotated:
+        hint, more = get_args(hint)
+    if get_origin(hint) in (Union, UnionType):
+        (hint,) = (kind for kind in get_args(hint) if kind is not NoneType)
+    if get_origin(hint) is Literal:
+        return {"type": click.Choice(get_args(hint))} | more
+    if get_origin(hint) is tuple and "callback" not in more:
+        kind, *others = get_args(hint)
+        many = {"multiple": True} if others == [...] else {"nargs": 1 + len(others)}
+        return _settings(kind) | many | more
+    return ({"is_flag": True} if hint is bool else {"type": hint}) | more
 
 
 def split_names(
@@ -47,303 +173,240 @@ def split_names(
     return names
 
 
-_READING = (
-    click.option("--label", metavar="COL", help="Column or array with the true class."),
-    click.option(
-        "--scores",
-        callback=split_names,
-        metavar="COL,COL|PREFIX*",
-        help="Score columns, by name or by prefix; for NPZ files, the name of the array.",
-    ),
-    click.option(
-        "--models",
-        callback=split_names,
-        metavar="COL,COL|PREFIX*",
-        help="Score columns of which each is the probability of the event by a model of its own.",
-    ),
-    click.option(
-        "--kind",
-        type=click.Choice(["probabilities", "logits", "confidence"]),
-        help="What the scores are.",
-    ),
-    click.option("--prediction-column", metavar="COL", help="Column with the predicted class."),
-    click.option(
-        "--correct-column",
-        metavar="COL",
-        help="Column that says whether the prediction was right.",
-    ),
-    click.option(
-        "--split-column", metavar="COL", help="Column with the split; '' if there is none."
-    ),
-    click.option(
-        "--group",
-        "groups",
-        multiple=True,
-        metavar="COL",
-        help="Column to slice by (repeatable); '' if there is none.",
-    ),
-    click.option(
-        "--id",
-        "id_column",
-        metavar="COL",
-        help="Column that identifies the rows; '' if there is none.",
-    ),
-    click.option(
-        "--cluster",
-        "cluster_column",
-        metavar="COL",
-        help="Column with the cluster of each row, such as the patient: intervals and p-values resample clusters.",
-    ),
-    click.option(
-        "--weight",
-        "weight_column",
-        metavar="COL",
-        help="Column with the weight of each row.",
-    ),
-    click.option(
-        "--weight-kind",
-        type=click.Choice(["importance", "frequency"]),
-        default="importance",
-        show_default=True,
-        help="Whether the weights are importance weights, or counts of aggregated rows.",
-    ),
-    click.option(
-        "--time",
-        "time_column",
-        metavar="COL",
-        help="Column with the time of each row; '' if there is none.",
-    ),
-    click.option(
-        "--class-names",
-        callback=split_names,
-        metavar="NAME,NAME",
-        help="Names of the classes, in the order of the scores.",
-    ),
-    click.option(
-        "--label-base",
-        type=click.Choice(["0", "1"]),
-        help="Whether numeric labels count the classes from 0 or from 1.",
-    ),
-    click.option("--sheet", metavar="NAME", help="Sheet of an Excel workbook."),
-    click.option(
-        "--choices",
-        metavar="top|each|N",
-        help="For questions with choices (logs of language models): judge the top choice, each choice by itself, "
-        "or only the questions with N choices.",
-    ),
-    click.option(
-        "--repair",
-        multiple=True,
-        metavar="REPAIR",
-        help="A repair that calviz offered for this file (repeatable), such as renormalise.",
-    ),
-)
-
-
-def reading_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the reading options to a command, which receives them as one `ReadingOptions`."""
-
-    @wraps(command)
-    def with_reading(
-        *args: Any, groups: tuple[str, ...], label_base: str | None, **kwargs: Any
-    ) -> Any:
-        from calviz.data import ReadingOptions
-
-        others = [f.name for f in fields(ReadingOptions) if f.name not in ("groups", "label_base")]
-        reading: ReadingOptions = ReadingOptions(
-            groups=tuple(g for g in groups if g) if groups else None,
-            label_base=None if label_base is None else 1 if label_base == "1" else 0,
-            **{name: kwargs.pop(name) for name in others},
-        )
-        return command(*args, reading=reading, **kwargs)
-
-    for option in reversed(_READING):
-        with_reading = option(with_reading)
-    return with_reading
-
-
-def label_file_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add ``--labels`` and ``--on`` to a command, which receives them as one `LabelFile`, or None."""
-
-    @click.option(
-        "--labels",
-        "label_file",
-        metavar="FILE",
-        help="Another file that holds the labels of the same rows.",
-    )
-    @click.option(
-        "--on", metavar="COL", help="Column that identifies the rows in both files (with --labels)."
-    )
-    @wraps(command)
-    def with_labels(*args: Any, label_file: str | None, on: str | None, **kwargs: Any) -> Any:
-        from calviz.core.errors import OptionError
-        from calviz.data import LabelFile
-
-        if on is not None and label_file is None:
-            raise OptionError(
-                "--on names the identifier of two files: give the other one by --labels."
-            )
-        labels = None if label_file is None else LabelFile(label_file, on)
-        return command(*args, labels=labels, **kwargs)
-
-    return with_labels
-
-
-# ---- Sample
-
-
-def _parsed_reduction(
-    _context: click.Context, _parameter: click.Parameter, text: str | None
-) -> Reduction | None:
-    return None if text is None else Reduction.of(text)
-
-
 def _checked_bins(_context: click.Context, _parameter: click.Parameter, bins: int) -> int:
     check_bins(bins)
     return bins
 
 
-#: None if not given: the default reduction of the data.
-reduction_option = click.option(
-    "--reduction",
-    metavar="R",
-    callback=_parsed_reduction,
-    help="Which probability is judged: positive (the second of two classes, the default with two), "
-    "top-label (the largest, the default otherwise), top-2 ..., within-top-2 ... or class:NAME.",
-)
+def _reduction(_context: Any, _parameter: Any, text: str | None) -> Reduction | None:
+    return None if text is None else Reduction.of(text)
 
 
-def _parsed_shares(
-    _context: click.Context, _parameter: click.Parameter, text: str | None
-) -> tuple[float, ...] | None:
-    if text is None:
-        return None
+def _shares(_context: Any, _parameter: Any, text: str | None) -> tuple[float, ...] | None:
     try:
-        return tuple(float(part) for part in text.split(","))
+        return None if text is None else tuple(float(part) for part in text.split(","))
     except ValueError:
         raise OptionError(
             f"--prevalence '{text}' is not a number, or one for each class."
         ) from None
 
 
-prevalence_option = click.option(
-    "--prevalence",
-    metavar="SHARE[,SHARE]",
-    callback=_parsed_shares,
-    help="Weight the rows so that class 1 of two has this share, or each class its own.",
-)
-bins_option = click.option(
-    "--bins",
-    default=DEFAULT_BINS,
-    show_default=True,
-    type=click.IntRange(min=1),
-    callback=_checked_bins,
-    help="Number of bins of binned metrics.",
-)
-seed_option = click.option(
-    "--seed",
-    default=0,
-    show_default=True,
-    type=click.IntRange(min=0),
-    help="Seed of everything that is drawn at random.",
-)
-resamples_option = click.option(
-    "--resamples",
-    default=RESAMPLES,
-    show_default=True,
-    type=click.IntRange(min=1, max=100_000),
-    help="Number of resamples for each interval and each noise floor.",
-)
+#: Types of options.
+Names = Annotated[tuple[str, ...] | None, {"type": str, "callback": split_names}]
+OutputPath = Annotated[str | None, {"cls": OutputOption}]
+RequiredPath = Annotated[str, {"cls": OutputOption}]
+#: None if not given: the default reduction of the data.
+HowJudged = Annotated[Reduction | None, {"type": str, "callback": _reduction}]
+BinCount = Annotated[int, {"type": click.IntRange(min=1), "callback": _checked_bins}]
+Prevalence = Annotated[tuple[float, ...] | None, {"type": str, "callback": _shares}]
+Seed = Annotated[int, {"type": click.IntRange(min=0)}]
+Resamples = Annotated[int, {"type": click.IntRange(min=1, max=100_000)}]
+FittingRows = Annotated[int | None, {"type": click.IntRange(min=10)}]
+JudgingRows = Annotated[int | None, {"type": click.IntRange(min=2)}]
 
 
-_FIT = (
-    click.option("--fit-split", metavar="NAME", help="The split to fit on."),
-    click.option(
-        "--fit-fraction",
-        type=float,
-        metavar="SHARE",
-        help="Instead: fit on this share of the rows, stratified, such as 0.5.",
-    ),
-    click.option(
-        "--cross-fit",
-        type=int,
-        metavar="FOLDS",
-        help="Instead: with this number of folds, calibrate every row by a map that never saw it.",
-    ),
-    seed_option,
-)
-_JUDGE = (
-    click.option("--eval-split", metavar="NAME", help="The split to evaluate on."),
-    click.option(
-        "--in-sample",
-        is_flag=True,
-        help="Allow judging on the fitting rows; the result is labelled in-sample.",
-    ),
-)
+# ---- Reading
 
 
-def fitting_options(*, judging: bool) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Add ``--fit-split``, ``--fit-fraction``, ``--cross-fit`` and ``--seed``; the command gets them as ``division``.
+@group
+def reading(
+    *,
+    label: str | None = None,
+    scores: Names = None,
+    models: Names = None,
+    kind: Literal["probabilities", "logits", "confidence"] | None = None,
+    prediction_column: str | None = None,
+    correct_column: str | None = None,
+    split_column: str | None = None,
+    group: tuple[str, ...] = (),
+    id: str | None = None,
+    cluster: str | None = None,
+    weight: str | None = None,
+    weight_kind: Literal["importance", "frequency"] = "importance",
+    time: str | None = None,
+    class_names: Names = None,
+    label_base: Literal["0", "1"] | None = None,
+    sheet: str | None = None,
+    choices: str | None = None,
+    repair: tuple[str, ...] = (),
+) -> ReadingOptions:
+    """How files are read.
 
     Parameters
     ----------
-    judging : bool
-        Whether the command also has evaluation rows: adds ``--eval-split`` and ``--in-sample``.
+    label : COL
+        Column or array with the true class.
+    scores : COL,COL|PREFIX*
+        Score columns, by name or by prefix; for NPZ files, the name of the array.
+    models : COL,COL|PREFIX*
+        Score columns of which each is the probability of the event by a model of its own.
+    kind
+        What the scores are.
+    prediction_column : COL
+        Column with the predicted class.
+    correct_column : COL
+        Column that says whether the prediction was right.
+    split_column : COL
+        Column with the split; '' if there is none.
+    group : COL
+        Column to slice by (repeatable); '' if there is none.
+    id : COL
+        Column that identifies the rows; '' if there is none.
+    cluster : COL
+        Column with the cluster of each row, such as the patient: intervals and p-values resample clusters.
+    weight : COL
+        Column with the weight of each row.
+    weight_kind
+        Whether the weights are importance weights, or counts of aggregated rows.
+    time : COL
+        Column with the time of each row; '' if there is none.
+    class_names : NAME,NAME
+        Names of the classes, in the order of the scores.
+    label_base
+        Whether numeric labels count the classes from 0 or from 1.
+    sheet : NAME
+        Sheet of an Excel workbook.
+    choices : top|each|N
+        For questions with choices (logs of language models): judge the top choice, each choice by itself,
+        or only the questions with N choices.
+    repair : REPAIR
+        A repair that calviz offered for this file (repeatable), such as renormalise.
     """
-    options = (*_JUDGE, *_FIT) if judging else _FIT
+    options: dict[str, Any] = dict(locals())
+    from calviz.data import ReadingOptions
 
-    def add(command: Callable[..., Any]) -> Callable[..., Any]:
-        @wraps(command)
-        def with_division(**arguments: Any) -> Any:
-            from calviz.comparison.fitting import Division
-
-            choices = {
-                f.name: arguments.pop(f.name) for f in fields(Division) if f.name in arguments
-            }
-            division = Division(**choices)
-            division.check()
-            return command(division=division, **arguments)
-
-        for option in reversed(options):
-            with_division = option(with_division)
-        return with_division
-
-    return add
+    for name in ("id", "cluster", "weight", "time"):
+        options[f"{name}_column"] = options.pop(name)
+    del options["group"]
+    options["groups"] = tuple(g for g in group if g) if group else None
+    options["label_base"] = None if label_base is None else int(label_base)
+    return ReadingOptions(**options)
 
 
-def one_model(loaded: Loaded, name: str | None) -> Dataset:
-    """Return the model to use; raises OptionError if the file holds several and none is named, or has none of that name."""
-    names = ", ".join(loaded.models)
-    if name is not None and name not in loaded.models:
-        raise OptionError(f"there is no model '{name}'; known: {names}.")
-    if name is None and len(loaded.models) > 1:
+@group
+def label_file(*, labels: str | None = None, on: str | None = None) -> LabelFile | None:
+    """Labels in another file.
+
+    Parameters
+    ----------
+    labels : FILE
+        Another file that holds the labels of the same rows.
+    on : COL
+        Column that identifies the rows in both files (with --labels).
+    """
+    from calviz.data import LabelFile
+
+    if on is not None and labels is None:
+        raise OptionError("--on names the identifier of two files: give the other one by --labels.")
+    return None if labels is None else LabelFile(labels, on)
+
+
+def read_file(file: str, reading: ReadingOptions, labels: LabelFile | None = None) -> Loaded:
+    """Read a file; its name is in the errors."""
+    from calviz.data import read
+
+    with naming(file):
+        return read(file, options=reading, labels=labels)
+
+
+def chosen_model(loaded: Loaded, name: str | None) -> str:
+    """Return the name of the model to use; raises OptionError if the file holds several and none is named, or has none of that name."""
+    first, *others = loaded.models
+    if name is None and others:
+        names = ", ".join(loaded.models)
         raise OptionError(f"{loaded.file} holds several models; choose one with --model: {names}.")
-    return loaded.models[name] if name is not None else loaded.first
+    chosen = first if name is None else name
+    check_models([chosen], loaded.models)
+    return chosen
+
+
+def check_models(names: Iterable[str], known: Iterable[str]) -> None:
+    """Raise OptionError for a name that is not among the known ones."""
+    if unknown := next((name for name in names if name not in known), None):
+        raise OptionError(f"there is no model '{unknown}'; known: {', '.join(known)}.")
+
+
+def summed(source: str, reading: ReadingOptions, *, quiet: bool) -> Loaded | None:
+    """Load several files, or a file that does not fit into memory, as a profile; None for any other source."""
+    from calviz.data.any_size.file_sources import why_out_of_core
+    from calviz.data.any_size.profiling import options_and_time, profile
+    from calviz.data.reading import loaded_profile
+
+    why = why_out_of_core(source)
+    if not why:
+        return None
+    if not quiet:
+        say(f"{source}: {why}, so it is summed part by part and judged from its profile.")
+    options, time, every = options_and_time(reading)
+    with showing_progress():
+        made = profile([source], by=reading.groups or (), time=time, every=every, **options)
+    return loaded_profile(made, Path(source).name)
+
+
+# ---- Fitting
+
+
+@group
+def fitting(
+    *,
+    fit_split: str | None = None,
+    fit_fraction: float | None = None,
+    cross_fit: int | None = None,
+    seed: Seed = 0,
+) -> Division:
+    """Which rows a map is fitted on.
+
+    Parameters
+    ----------
+    fit_split : NAME
+        The split to fit on.
+    fit_fraction : SHARE
+        Instead: fit on this share of the rows, stratified, such as 0.5.
+    cross_fit : FOLDS
+        Instead: with this number of folds, calibrate every row by a map that never saw it.
+    """
+    chosen: dict[str, Any] = dict(locals())
+    from calviz.comparison.fitting import Division
+
+    division = Division(**chosen)
+    division.check()
+    return division
+
+
+@group
+def division(
+    *, eval_split: str | None = None, in_sample: bool = False, fitting: Division
+) -> Division:
+    """Which rows a map is fitted on, and which it is judged on.
+
+    Parameters
+    ----------
+    eval_split : NAME
+        The split to evaluate on.
+    in_sample
+        Allow judging on the fitting rows; the result is labelled in-sample.
+    """
+    both = replace(fitting, eval_split=eval_split, in_sample=in_sample)
+    both.check()
+    return both
 
 
 MethodParameters = dict[str, dict[str, Any]]
 
 
-def method_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the repeatable option ``--option METHOD.PARAMETER=VALUE``."""
-    return click.option(
-        "--option",
-        "options",
-        multiple=True,
-        metavar="METHOD.PARAMETER=VALUE",
-        help="A parameter of a method (see 'calviz methods'), such as temperature.floor=0.001 or isotonic.cap=false.",
-    )(command)
-
-
-def parse_parameters(texts: Iterable[str]) -> MethodParameters:
+def parse_parameters(
+    texts: Iterable[str], methods: Sequence[str] | None = None
+) -> MethodParameters:
     """Parse the texts of ``--option`` into parameters by method.
 
     Raises
     ------
     OptionError
-        If a text has another form, or names an unknown method or parameter.
+        If a text has another form, or names an unknown method or parameter, or one that is not among `methods`.
     """
-    parameters: MethodParameters = {}
+    from calviz.core.entry_specs import RECALIBRATORS
+
+    parsed: MethodParameters = {}
     for text in texts:
         target, is_set, value = text.partition("=")
         method, dot, name = target.rpartition(".")
@@ -351,18 +414,14 @@ def parse_parameters(texts: Iterable[str]) -> MethodParameters:
             raise OptionError(
                 f"--option must be METHOD.PARAMETER=VALUE, such as temperature.floor=0.001; got '{text}'."
             )
-        _check(method, name)
-        parameters.setdefault(method, {})[name] = _value(value)
-    return parameters
-
-
-def _check(method: str, name: str) -> None:
-    from calviz.core.entry_specs import RECALIBRATORS
-
-    parameters = [p.name for p in RECALIBRATORS[method].parameters]
-    if name not in parameters:
-        have = f"it has {', '.join(parameters)}" if parameters else "it has none"
-        raise OptionError(f"--option: '{method}' has no parameter '{name}'; {have}.")
+        known = [p.name for p in RECALIBRATORS[method].parameters]
+        if name not in known:
+            have = f"it has {', '.join(known)}" if known else "it has none"
+            raise OptionError(f"--option: '{method}' has no parameter '{name}'; {have}.")
+        parsed.setdefault(method, {})[name] = _value(value)
+    if methods is not None:
+        RECALIBRATORS.check_options(parsed, methods, "--option")
+    return parsed
 
 
 def _value(text: str) -> Any:
@@ -373,24 +432,6 @@ def _value(text: str) -> Any:
         return json.loads(re.sub(r"(^|[\[,\s-])\.(?=\d)", r"\g<1>0.", text))
     except json.JSONDecodeError:
         return text
-
-
-# ---- Drawn rows
-
-
-sample_option = click.option(
-    "--sample",
-    type=click.IntRange(min=10),
-    metavar="ROWS",
-    help="Number of rows drawn to fit on, from folders, patterns, and files that may not fit into memory.  "
-    f"[default: {DEFAULT_SAMPLE_ROWS}]",
-)
-judge_option = click.option(
-    "--judge-sample",
-    type=click.IntRange(min=2),
-    metavar="ROWS",
-    help="Number of other rows drawn as evaluation rows.  [default: as --sample]",
-)
 
 
 def why_drawn(source: str, rows: int | None, labels: LabelFile | None) -> str:
@@ -404,7 +445,7 @@ def why_drawn(source: str, rows: int | None, labels: LabelFile | None) -> str:
     return "as asked" if rows is not None else why_out_of_core(source)
 
 
-def draw_options(reading: ReadingOptions, division: Division) -> dict[str, Any]:
+def draw_options(rows: int | None, reading: ReadingOptions, division: Division) -> dict[str, Any]:
     """Arguments of `calviz.sample_rows` for the options of a command; raises OptionError for options that need all rows."""
     from calviz.data.any_size.profiling import options_and_time
 
@@ -413,127 +454,111 @@ def draw_options(reading: ReadingOptions, division: Division) -> dict[str, Any]:
             raise OptionError(
                 f"--{name.replace('_', '-')} needs all rows in memory: give --sample ROWS instead."
             )
-    options = options_and_time(reading)[0]
-    return options | {"seed": division.seed, "fit_split": division.fit_split}
+    drawn = {"rows": rows or DEFAULT_SAMPLE_ROWS, "seed": division.seed}
+    return options_and_time(reading)[0] | drawn | {"fit_split": division.fit_split}
 
 
-def draw_rows(
-    source: str,
-    rows: int | None,
-    evaluation_rows: int | None,
-    model: str | None,
-    reading: ReadingOptions,
-    division: Division,
-) -> RowSample:
-    """Draw the rows to fit on and the evaluation rows."""
-    from calviz.data.any_size.sampling import sample_rows
-
-    rows = rows or DEFAULT_SAMPLE_ROWS
-    options = draw_options(reading, division) | {"eval_split": division.eval_split}
-    with showing_progress(), naming(source):
-        return sample_rows([source], rows, judged=evaluation_rows or rows, model=model, **options)
-
-
-def say_drawn(source: str, why: str, sample: RowSample) -> None:
+def say_drawn(source: str, why: str, which: str) -> None:
     """Write to standard error why rows were drawn, and which."""
-    say(f"{source}: {why}, so rows are drawn. {sample.sentence()}")
+    say(f"{source}: {why}, so rows are drawn. {which}")
 
 
-# ---- Reports
-
-
-_DOCUMENTS = (
-    click.option(
-        "--html",
-        "html_path",
-        cls=OutputOption,
-        metavar="PATH",
-        help="Write a report as one HTML file that opens anywhere, offline.",
-    ),
-    click.option(
-        "--pdf",
-        "pdf_path",
-        cls=OutputOption,
-        metavar="PATH",
-        help="Write the report as PDF; needs Chromium, Chrome or Edge on this machine.",
-    ),
-    click.option(
-        "--markdown",
-        "markdown_path",
-        cls=OutputOption,
-        metavar="PATH",
-        help="Write the report as a model card; with - it goes to standard output, and nothing else does.",
-    ),
-)
+# ---- Results
 
 
 @dataclass(frozen=True)
-class Documents:
-    """Paths of the reports to write; no file is touched before its report is written."""
+class Outputs:
+    """Paths of what a command writes beside its text; no file is touched before its content is made."""
 
-    html: str | None
-    markdown: str | None
+    json: str | None = None
+    html: str | None = None
     pdf: str | None = None
+    markdown: str | None = None
 
     @property
     def quiet(self) -> bool:
-        """Whether the report goes to standard output, and nothing else does."""
-        return self.markdown == "-"
+        """Whether JSON or a report goes to standard output, and nothing else does."""
+        return "-" in (self.json, self.markdown)
 
-    def __bool__(self) -> bool:
-        return any(path is not None for path in (self.html, self.markdown, self.pdf))
+    @property
+    def reports(self) -> dict[str, str]:
+        """Paths of reports, by their options."""
+        paths = {"--html": self.html, "--markdown": self.markdown, "--pdf": self.pdf}
+        return {name: path for name, path in paths.items() if path is not None}
 
     def check(self) -> None:
-        """Check before the work starts that the reports can be written; raises OptionError."""
-        if self:
+        """Check before the work starts that all can be written; raises OptionError."""
+        check_output("--json", self.json)
+        if self.reports:
             needs(*REPORT)
-        paths = {"--html": self.html, "--markdown": self.markdown, "--pdf": self.pdf}
-        for name, path in paths.items():
-            if path is None or (path == "-" and name == "--markdown"):
+        for name, path in self.reports.items():
+            if path == "-" and name == "--markdown":
                 continue
             if path in ("", "-"):
                 raise OptionError(f"{name} '{path}' is not a file; give the name of a file.")
             check_output(name, path)
         if self.pdf is not None:
-            from calviz.report.printing import why_no_pdf
+            from calviz.report.document import why_no_pdf
 
             if reason := why_no_pdf():
                 raise OptionError(f"--pdf: {reason}")
+        if self.json == self.markdown == "-":
+            raise OptionError(
+                "--json - and --markdown - cannot share standard output; give one a file."
+            )
+
+    def write_json(self, record: Any) -> None:
+        """Write a record, if JSON is asked for."""
+        if self.json is not None:
+            from calviz.report.json_results import to_json
+
+            write(to_json(record), self.json)
 
     def write(self, report: Report) -> None:
-        """Write the requested files, with the same bytes on every system."""
+        """Write the reports that are asked for, with the same bytes on every system."""
         if self.html is not None:
-            write_output(self.html, report.html())
+            write(report.html(), self.html)
         if self.pdf is not None:
-            from calviz.report.printing import to_pdf
+            from calviz.report.document import to_pdf
 
-            write_output(self.pdf, to_pdf(report.dated().html()))
+            write(to_pdf(report.dated().html()), self.pdf)
         if self.markdown is not None:
-            write_text(report.markdown(), self.markdown)
+            write(report.markdown(), self.markdown)
 
 
-def document_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add ``--html``, ``--pdf`` and ``--markdown`` to a command, which receives them as one `Documents`."""
+@group
+def json_only(*, json: OutputPath = None) -> Outputs:
+    """Results for programs.
 
-    @wraps(command)
-    def with_documents(
-        *args: Any,
-        html_path: str | None,
-        pdf_path: str | None,
-        markdown_path: str | None,
-        **kwargs: Any,
-    ) -> Any:
-        return command(*args, documents=Documents(html_path, markdown_path, pdf_path), **kwargs)
-
-    for option in reversed(_DOCUMENTS):
-        with_documents = option(with_documents)
-    return with_documents
+    Parameters
+    ----------
+    json : PATH
+        Write JSON; with - it goes to standard output, and nothing else does.
+    """
+    outputs = Outputs(json)
+    outputs.check()
+    return outputs
 
 
-def only_one_output(json_path: str | None, documents: Documents) -> bool:
-    """Whether JSON or a report is written to standard output; raises OptionError if both are."""
-    if json_path == "-" and documents.quiet:
-        raise OptionError(
-            "--json - and --markdown - cannot share standard output; give one a file."
-        )
-    return json_path == "-" or documents.quiet
+@group
+def outputs(
+    *,
+    json_only: Outputs,
+    html: OutputPath = None,
+    pdf: OutputPath = None,
+    markdown: OutputPath = None,
+) -> Outputs:
+    """Results for programs and for people.
+
+    Parameters
+    ----------
+    html : PATH
+        Write a report as one HTML file that opens anywhere, offline.
+    pdf : PATH
+        Write the report as PDF; needs Chromium, Chrome or Edge on this machine.
+    markdown : PATH
+        Write the report as a model card; with - it goes to standard output, and nothing else does.
+    """
+    every = replace(json_only, html=html, pdf=pdf, markdown=markdown)
+    every.check()
+    return every

@@ -7,115 +7,89 @@ import json
 from collections.abc import Iterator
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
 from calviz.cli.command_group import (
     FINE,
-    OutputOption,
     cell,
     check_folder,
     check_output,
     console,
-    json_option,
     naming,
     say,
     short_name,
+    show,
     showing_progress,
     table_of,
-    write_json,
 )
 from calviz.cli.options import (
+    FittingRows,
+    HowJudged,
+    MethodParameters,
+    OutputPath,
+    Outputs,
+    Prevalence,
+    RequiredPath,
+    Seed,
+    chosen_model,
+    command,
     draw_options,
-    fitting_options,
-    label_file_options,
-    method_options,
-    one_model,
     parse_parameters,
-    prevalence_option,
-    reading_options,
-    reduction_option,
-    sample_option,
+    read_file,
     say_drawn,
-    seed_option,
     why_drawn,
 )
-from calviz.core import __version__
 from calviz.core.entry_specs import RECALIBRATORS, zero_words
 from calviz.core.errors import CalvizError, OptionError
-from calviz.core.limits import DEFAULT_SAMPLE_ROWS, replacing
+from calviz.core.limits import replacing
 
 if TYPE_CHECKING:
-    from calviz.comparison.fitting import Division
-    from calviz.comparison.prediction_sets import PredictionSets
+    from calviz.cli.options import Division, LabelFile, ReadingOptions
     from calviz.comparison.recalibrate_files import RecalibratedFiles
-    from calviz.core.predictions import Dataset
-    from calviz.data import LabelFile, ReadingOptions
-    from calviz.sample.safe_thresholds import RiskName
 
 
-@click.command()
-@click.argument("file", metavar="FILE")
-@click.option(
-    "--method", required=True, metavar="NAME", help="Key of a recalibrator; see 'calviz methods'."
-)
-@fitting_options(judging=False)
-@method_options
-@click.option("--model", metavar="NAME", help="The model to use, if the file holds several.")
-@click.option(
-    "--unlabelled",
-    metavar="FILE",
-    help="With --method prior: rows without labels, from whose scores the new base rate is estimated.",
-)
-@click.option(
-    "--out",
-    cls=OutputOption,
-    required=True,
-    metavar="FILE|FOLDER",
-    help="The calibrated file (.csv, .parquet or .npz); a folder if a sample of rows is drawn to fit on.",
-)
-@sample_option
-@click.option(
-    "--save-map",
-    cls=OutputOption,
-    metavar="MAP.json",
-    help="Save the fitted map for 'calviz apply'.",
-)
-@click.option(
-    "--save-snippet",
-    cls=OutputOption,
-    metavar="MAP.py",
-    help="Save the fitted map as Python code that needs only NumPy.",
-)
-@label_file_options
-@reading_options
+@command
 def recalibrate(
     file: str,
+    *,
     method: str,
-    division: Division,
-    options: tuple[str, ...],
-    model: str | None,
-    unlabelled: str | None,
-    out: str,
-    sample: int | None,
-    save_map: str | None,
-    save_snippet: str | None,
+    fitting: Division,
+    option: tuple[str, ...] = (),
+    model: str | None = None,
+    unlabelled: str | None = None,
+    out: RequiredPath,
+    sample: FittingRows = None,
+    save_map: OutputPath = None,
+    save_snippet: OutputPath = None,
+    label_file: LabelFile | None,
     reading: ReadingOptions,
-    labels: LabelFile | None,
 ) -> int:
     """Fit a recalibrator on some rows of FILE and write all rows, calibrated.
 
     The fitting rows keep their split: judge the result on the others. From a folder, a pattern, or a file that may not
     fit into memory, a stratified sample of the rows is drawn to fit on, and all rows are written, block by block.
+
+    Parameters
+    ----------
+    file : FILE
+    method : NAME
+        Key of a recalibrator; see 'calviz methods'.
+    unlabelled : FILE
+        With --method prior: rows without labels, from whose scores the new base rate is estimated.
+    out : FILE|FOLDER
+        The calibrated file (.csv, .parquet or .npz); a folder if a sample of rows is drawn to fit on.
+    save_map : MAP.json
+        Save the fitted map for 'calviz apply'.
+    save_snippet : MAP.py
+        Save the fitted map as Python code that needs only NumPy.
     """
     from calviz.cli.result_texts import print_recognition
-    from calviz.comparison.fitting import calibrate, trade_off
-    from calviz.data import read
+    from calviz.comparison.fitting import calibrate, reading_of_unlabelled, trade_off
     from calviz.data.writing import check_target, write_predictions
 
-    parameters = parse_parameters(options)
-    RECALIBRATORS.check_options(parameters, [method], "--option")
+    parameters = parse_parameters(option, [method])
     RECALIBRATORS[method]  # an unknown key is refused before the file is read
     check_output("--save-map", save_map)
     check_output("--save-snippet", save_snippet)
@@ -123,11 +97,11 @@ def recalibrate(
         raise OptionError(
             "--unlabelled estimates the base rate of --method prior, without --option."
         )
-    if why := why_drawn(file, sample, labels):
+    if why := why_drawn(file, sample, label_file):
         if unlabelled is not None:
             raise OptionError("--unlabelled needs all rows of FILE in memory.")
         recalibrated = _recalibrate_files(
-            file, method, why, out, sample, model, reading, division, parameters
+            file, method, why, out, sample, model, reading, fitting, parameters
         )
         try:
             with _saving(recalibrated.map, recalibrated.recalibrator, save_map, save_snippet):
@@ -137,44 +111,35 @@ def recalibrate(
         return FINE
     check_target(out)
     check_output("--out", out)
-    if division.cross_fit is not None and (save_map or save_snippet):
+    if fitting.cross_fit is not None and (save_map or save_snippet):
         raise OptionError("cross-fitting has one map per fold: there is none to save.")
+    loaded = read_file(file, reading, label_file)
     with naming(file):
-        loaded = read(file, options=reading, labels=labels)
-        data = one_model(loaded, model)
+        data = loaded.models[chosen_model(loaded, model)]
     print_recognition(file, loaded)
     if unlabelled is not None:
-        parameters["prior"] = {"base_rate": _estimated_rates(data, unlabelled, reading, division)}
+        from calviz import base_rates
+
+        with naming(unlabelled):
+            options = reading_of_unlabelled(data, reading)
+            other = read_file(unlabelled, options)
+            fit = fitting.rows(data).pairs[0][0]
+            rates = base_rates(data.take(fit), other.models[chosen_model(other, None)])
+        say(rates.reading())
+        parameters["prior"] = {"base_rate": list(rates.rates)}
     with naming(file, options=False):
-        result = calibrate(data, method, division, parameters.get(method, {}))
+        result = calibrate(data, method, fitting, parameters.get(method, {}))
     if result.recalibrator is not None and (remark := zero_words(result.recalibrator.describe())):
         say(f"{method}: {remark}")
     for sentence in result.warnings:
         say(f"{method}: {sentence}")
-    if (cost := trade_off(data, result.calibrated, division)) is not None:
+    if (cost := trade_off(data, result.calibrated, fitting)) is not None:
         say(f"{method}: {cost}")
     fitted = result.recalibrator
     record = fitted and fitted.to_dict() | {"class_names": list(data.class_names)}
     with _saving(record, fitted, save_map, save_snippet):
         write_predictions(result.calibrated, out, types=loaded.types)
     return FINE
-
-
-def _estimated_rates(
-    data: Dataset, file: str, reading: ReadingOptions, division: Division
-) -> list[float]:
-    """Estimate the shares of the classes in a file without labels, and say them."""
-    from calviz.comparison.fitting import reading_of_unlabelled
-    from calviz.data import read
-    from calviz.recalibrators.prior import base_rates
-
-    with naming(file):
-        options = reading_of_unlabelled(data, reading)
-        other = one_model(read(file, options=options), None)
-        fit = division.rows(data).pairs[0][0]
-        rates = base_rates(data.take(fit), other)
-    say(rates.reading())
-    return list(rates.rates)
 
 
 @contextlib.contextmanager
@@ -202,7 +167,7 @@ def _recalibrate_files(
     model: str | None,
     reading: ReadingOptions,
     division: Division,
-    parameters: dict[str, dict[str, Any]],
+    parameters: MethodParameters,
 ) -> RecalibratedFiles:
     from calviz.comparison.recalibrate_files import recalibrate_files
     from calviz.core.words import counted
@@ -212,18 +177,17 @@ def _recalibrate_files(
             f"--out {out} must be a folder, without an ending such as .csv: the files are written one by one."
         )
     check_folder("--out", out)
-    options = draw_options(reading, division)
+    options = draw_options(rows, reading, division)
     with showing_progress(), naming(source):
         recalibrated = recalibrate_files(
             source,
             method,
             out,
-            rows=rows or DEFAULT_SAMPLE_ROWS,
             model=model,
             parameters=parameters.get(method, {}),
             **options,
         )
-    say_drawn(source, why, recalibrated.sample)
+    say_drawn(source, why, recalibrated.sample.sentence())
     for sentence in recalibrated.recalibrator.warnings_:
         say(f"{method}: {sentence}")
     click.echo(f"wrote {counted(len(recalibrated.files), 'file')} to {out}")
@@ -238,53 +202,49 @@ def _recalibrate_files(
     return recalibrated
 
 
-@click.command()
-@click.argument("sources", nargs=-1, required=True, metavar="FILE...")
-@click.option(
-    "--map", "map_path", required=True, metavar="MAP.json", help="A map written by --save-map."
-)
-@click.option(
-    "--out",
-    cls=OutputOption,
-    required=True,
-    metavar="FILE|FOLDER",
-    help="The calibrated file (.csv, .parquet or .npz); a folder if FILE is a pattern, a folder or several files.",
-)
-@click.option("--model", metavar="NAME", help="The model to use, if the file holds several.")
-@reading_options
+@command
 def apply(
-    sources: tuple[str, ...], map_path: str, out: str, model: str | None, reading: ReadingOptions
+    sources: tuple[str, ...],
+    *,
+    map: str,
+    out: RequiredPath,
+    model: str | None = None,
+    reading: ReadingOptions,
 ) -> int:
     """Apply a saved recalibration map to the predictions in FILE, which need no labels.
 
     If --out is a folder, files of any size are written to it as Parquet, block by block, with calibrated scores and all other
     columns unchanged.
+
+    Parameters
+    ----------
+    sources : FILE...
+    map : MAP.json
+        A map written by --save-map.
+    out : FILE|FOLDER
+        The calibrated file (.csv, .parquet or .npz); a folder if FILE is a pattern, a folder or several files.
     """
     from calviz.cli.result_texts import print_recognition
     from calviz.comparison.fitting import apply_map, reading_for_map
-    from calviz.data import read
-    from calviz.data.any_size.file_sources import why_out_of_core
     from calviz.data.loaded import span
     from calviz.data.writing import SUFFIXES, check_target, write_predictions
 
-    several = len(sources) > 1 or bool(
-        not Path(sources[0]).is_file() and why_out_of_core(sources[0])
-    )
+    is_file = Path(sources[0]).is_file()
+    several = len(sources) > 1 or bool(not is_file and why_drawn(sources[0], None, None))
     if several and Path(out).suffix.lower() in SUFFIXES and not Path(out).is_dir():
         raise OptionError(
             f"--out {out} must be a folder, without an ending such as .csv: the files are written one by one."
         )
     if several or Path(out).is_dir() or not Path(out).suffix:
         check_folder("--out", out)
-        return _apply_to_files(sources, _checked_map(map_path), out, model, reading)
+        return _apply_to_files(sources, _checked_map(map), out, model, reading)
     (file,) = sources
     check_target(out)
     check_output("--out", out)
-    record = _checked_map(map_path)
-    options = reading_for_map(record, reading)
+    record = _checked_map(map)
+    loaded = read_file(file, reading_for_map(record, reading))
     with naming(file):
-        loaded = read(file, options=options)
-        data = one_model(loaded, model)
+        data = loaded.models[chosen_model(loaded, model)]
     print_recognition(file, loaded)
     with naming(file):
         calibrated = apply_map(data, record)
@@ -320,124 +280,103 @@ def _checked_map(path: str) -> Any:
 # ---- Before labels come
 
 
-@click.command()
-@click.argument("file", metavar="FILE")
-@click.option(
-    "--map",
-    "map_path",
-    metavar="MAP",
-    help="A saved map of the model, as from recalibrate --save-map; it is taken to be true.",
-)
-@click.option(
-    "--labelled-split",
-    metavar="NAME",
-    help="The split whose labels are known; a map is fitted on it, and the other rows are estimated.",
-)
-@click.option("--method", metavar="KEY", help="The recalibrator fitted on the labelled split.")
-@click.option(
-    "--confidence", type=float, default=0.95, show_default=True, help="Level of the intervals."
-)
-@click.option("--seed", type=int, default=0, show_default=True, help="Seed of the drawn labels.")
-@click.option("--model", metavar="NAME", help="The model to use, if the file holds several.")
-@json_option
-@reading_options
+@command
 def expected(
     file: str,
-    map_path: str | None,
-    labelled_split: str | None,
-    method: str | None,
-    confidence: float,
-    seed: int,
-    model: str | None,
-    json_path: str | None,
+    *,
+    map: str | None = None,
+    labelled_split: str | None = None,
+    method: str | None = None,
+    confidence: float = 0.95,
+    seed: int = 0,
+    model: str | None = None,
+    json_only: Outputs,
     reading: ReadingOptions,
 ) -> int:
     """Estimate the performance of FILE before its labels come: accuracy, F1, AUROC, Brier score, NLL, with intervals.
 
     Without --map or --labelled-split, the probabilities of FILE are taken to be calibrated.
+
+    Parameters
+    ----------
+    file : FILE
+    map : MAP
+        A saved map of the model, as from recalibrate --save-map; it is taken to be true.
+    labelled_split : NAME
+        The split whose labels are known; a map is fitted on it, and the other rows are estimated.
+    method : KEY
+        The recalibrator fitted on the labelled split.
+    confidence
+        Level of the intervals.
+    seed
+        Seed of the drawn labels.
     """
+    from calviz import expected
     from calviz.cli.result_texts import print_recognition
-    from calviz.comparison.expected import expected
     from calviz.comparison.fitting import reading_for_map
-    from calviz.data import read
     from calviz.data.loaded import DROP_MISSING, ReadingForMap
 
-    check_output("--json", json_path)
-    if map_path is not None and labelled_split is not None:
+    if map is not None and labelled_split is not None:
         raise OptionError("--map and --labelled-split exclude each other.")
     if method is not None and labelled_split is None:
         raise OptionError("--method is the map fitted on --labelled-split NAME.")
-    record = None if map_path is None else _checked_map(map_path)
+    record = None if map is None else _checked_map(map)
     options = ReadingForMap.of(reading, ()) if record is None else reading_for_map(record, reading)
+    loaded = read_file(file, options)
     with naming(file):
-        loaded = read(file, options=options)
-        rows, labelled = one_model(loaded, model), None
+        rows, labelled = loaded.models[chosen_model(loaded, model)], None
         if labelled_split is not None:
             rows.split(labelled_split)  # refused if there is none
             assert rows.splits is not None
             rows = rows.take(~rows.splits.mask(labelled_split))
             complete = replace(reading, repair=(*reading.repair, DROP_MISSING.key))
-            labelled = one_model(read(file, options=complete), model).split(labelled_split)
-    if json_path != "-":
+            again = read_file(file, complete)
+            labelled = again.models[chosen_model(again, model)].split(labelled_split)
+    if not json_only.quiet:
         print_recognition(file, loaded)
     with naming(file):
         result = expected(
             rows, map=record, labelled=labelled, method=method, confidence=confidence, seed=seed
         )
-    if json_path != "-":
+    if not json_only.quiet:
         click.echo(f"\n{result}")
-    if json_path is not None:
-        write_json(result.to_dict(), json_path)
+    json_only.write_json(result.to_dict())
     return FINE
 
 
 # ---- Prediction sets
 
 
-@click.command()
-@click.argument("file", metavar="FILE")
-@click.option(
-    "--method",
-    type=click.Choice(["lac", "aps"]),
-    default="lac",
-    show_default=True,
-    help="LAC (least ambiguous sets) or APS (adaptive prediction sets).",
-)
-@click.option(
-    "--coverage",
-    type=float,
-    default=0.9,
-    show_default=True,
-    help="Share of the rows whose set should hold the true class.",
-)
-@click.option(
-    "--per-class",
-    is_flag=True,
-    help="A threshold for each class (Mondrian sets): the coverage holds for every class, mostly with larger sets.",
-)
-@fitting_options(judging=True)
-@click.option("--model", metavar="NAME", help="The model to use, if the file holds several.")
-@json_option
-@reading_options
+@command
 def sets(
     file: str,
-    method: Any,
-    coverage: float,
-    per_class: bool,
+    *,
+    method: Literal["lac", "aps"] = "lac",
+    coverage: float = 0.9,
+    per_class: bool = False,
     division: Division,
-    model: str | None,
-    json_path: str | None,
+    model: str | None = None,
+    json_only: Outputs,
     reading: ReadingOptions,
 ) -> int:
-    """Choose the threshold of prediction sets on some rows of FILE, and measure how often the sets of the others hold the true class."""
-    from calviz.cli.result_texts import print_recognition
-    from calviz.comparison.prediction_sets import prediction_sets
-    from calviz.data import read
+    """Choose the threshold of prediction sets on some rows of FILE, and measure how often the sets of the others hold the true class.
 
-    check_output("--json", json_path)
+    Parameters
+    ----------
+    file : FILE
+    method
+        LAC (least ambiguous sets) or APS (adaptive prediction sets).
+    coverage
+        Share of the rows whose set should hold the true class.
+    per_class
+        A threshold for each class (Mondrian sets): the coverage holds for every class, mostly with larger sets.
+    """
+    from calviz import __version__, prediction_sets
+    from calviz.cli.result_texts import print_recognition
+
+    loaded = read_file(file, reading)
     with naming(file):
-        loaded = read(file, options=reading)
-        data = one_model(loaded, model)
+        data = loaded.models[chosen_model(loaded, model)]
     with naming(file, options=False):
         sets = prediction_sets(
             data,
@@ -447,141 +386,111 @@ def sets(
             seed=division.seed,
             division=division,
         )
-    if json_path is not None:
-        write_json(_record_sets(sets), json_path)
-    if json_path == "-":
+    subsets = (sets.overall, *sets.classes)
+    if json_only.json is not None:
+        overall, *classes = map(asdict, subsets)
+        record = {
+            "calviz": __version__,
+            **{
+                key: getattr(sets, key)
+                for key in ("name", "method", "coverage", "threshold", "level")
+            },
+            "fit": asdict(sets.fit),
+            "evaluation": asdict(sets.evaluation),
+            "overall": overall,
+            "classes": classes,
+            "sizes": sets.sizes.tolist(),
+            "thresholds": list(sets.thresholds),
+            "beside": asdict(sets.beside),
+            "too_few": sets.too_few,
+        }
+        json_only.write_json(record)
+    if json_only.quiet:
         return FINE
     print_recognition(file, loaded)
-    _print_sets(sets)
-    return FINE
-
-
-def _print_sets(sets: PredictionSets) -> None:
-    out = console()
     threshold = "threshold" if not sets.thresholds else "largest threshold"
     choice = f"{sets.method.upper()}, {threshold} {sets.threshold:.4f}, chosen on {sets.fit.how} ({sets.fit.rows:,} rows)"
-    out.print(cell(f"{choice}; judged on {sets.evaluation.how}."), soft_wrap=True)
-    out.print(cell(sets.reading()), soft_wrap=True)
-    table = table_of(
-        "true class", "rows", "coverage", "95 % interval", "mean size", "95 % interval"
-    )
-    for s in (sets.overall, *sets.classes):
-        table.add_row(
-            cell(short_name(s.name)),
-            f"{s.rows:,}",
-            f"{s.coverage:.4f}",
-            f"{s.coverage_interval.low:.4f} to {s.coverage_interval.high:.4f}",
-            f"{s.size:.3f}",
-            f"{s.size_interval.low:.3f} to {s.size_interval.high:.3f}",
-        )
-    out.print(table)
-
-
-def _record_sets(sets: PredictionSets) -> dict[str, Any]:
-    subsets = [asdict(s) for s in (sets.overall, *sets.classes)]
-    return {
-        "calviz": __version__,
-        "name": sets.name,
-        "method": sets.method,
-        "coverage": sets.coverage,
-        "threshold": sets.threshold,
-        "level": sets.level,
-        "fit": asdict(sets.fit),
-        "evaluation": asdict(sets.evaluation),
-        "overall": subsets[0],
-        "classes": subsets[1:],
-        "sizes": sets.sizes.tolist(),
-        "thresholds": list(sets.thresholds),
-        "beside": asdict(sets.beside),
-        "too_few": sets.too_few,
-    }
+    show(f"{choice}; judged on {sets.evaluation.how}.")
+    show(sets.reading())
+    interval = "95 % interval"
+    table = table_of("true class", "rows", "coverage", interval, "mean size", interval)
+    for s in subsets:
+        covered, size = s.coverage_interval, s.size_interval
+        texts = [f"{s.rows:,}", f"{s.coverage:.4f}", f"{covered.low:.4f} to {covered.high:.4f}"]
+        texts += [f"{s.size:.3f}", f"{size.low:.3f} to {size.high:.3f}"]
+        table.add_row(cell(short_name(s.name)), *texts)
+    console().print(table)
+    return FINE
 
 
 # ---- Thresholds with a guarantee
 
 
-@click.command()
-@click.argument("file", metavar="FILE")
-@click.option(
-    "--risk",
-    "risks",
-    type=float,
-    multiple=True,
-    default=(0.05,),
-    show_default=True,
-    help="Largest risk on new rows (give it twice for two risks).",
-)
-@click.option(
-    "--confidence",
-    type=float,
-    default=0.95,
-    show_default=True,
-    help="Probability with which the promise holds, for all risks and groups together.",
-)
-@click.option(
-    "--of",
-    "names",
-    type=click.Choice(["error", "precision", "recall", "fpr", "cost"]),
-    multiple=True,
-    default=("error",),
-    show_default=True,
-    help="The risk (give it twice for two): wrong predictions among those kept, 1 - precision, 1 - recall, false-positive rate, or the "
-    "mean cost of a row.",
-)
-@click.option("--by", metavar="COL", help="A group column: each of its values has a threshold.")
-@click.option(
-    "--costs",
-    type=float,
-    nargs=3,
-    default=(10.0, 1.0, 0.0),
-    show_default=True,
-    metavar="WRONG REFERRED RIGHT",
-    help="Costs of a prediction that is wrong, referred, or right (with --of cost).",
-)
-@reduction_option
-@click.option("--choose-split", metavar="NAME", help="The split to choose the threshold on.")
-@click.option(
-    "--choose-fraction",
-    type=float,
-    metavar="SHARE",
-    help="Instead: choose on this share of the rows.",
-)
-@prevalence_option
-@seed_option
-@click.option("--model", metavar="NAME", help="The model to use, if the file holds several.")
-@json_option
-@label_file_options
-@reading_options
+@command
 def threshold(
     file: str,
-    risks: tuple[float, ...],
-    names: tuple[RiskName, ...],
-    model: str | None,
-    prevalence: tuple[float, ...] | None,
-    json_path: str | None,
-    labels: LabelFile | None,
+    *,
+    risk: tuple[float, ...] = (0.05,),
+    confidence: float = 0.95,
+    of: tuple[Literal["error", "precision", "recall", "fpr", "cost"], ...] = ("error",),
+    by: str | None = None,
+    costs: tuple[float, float, float] = (10.0, 1.0, 0.0),
+    reduction: HowJudged = None,
+    choose_split: str | None = None,
+    choose_fraction: float | None = None,
+    prevalence: Prevalence = None,
+    seed: Seed = 0,
+    model: str | None = None,
+    json_only: Outputs,
+    label_file: LabelFile | None,
     reading: ReadingOptions,
-    **options: Any,
 ) -> int:
-    """Choose the threshold that keeps most rows of FILE with a risk that is guaranteed on new rows, on some rows, and observe it on the others."""
-    from calviz.cli.result_texts import print_recognition
-    from calviz.comparison.guaranteed_thresholds import threshold as choose
-    from calviz.core.predictions import at_prevalence
-    from calviz.data import read
+    """Choose the threshold that keeps most rows of FILE with a risk that is guaranteed on new rows, on some rows, and observe it on the others.
 
-    check_output("--json", json_path)
+    Parameters
+    ----------
+    file : FILE
+    risk
+        Largest risk on new rows (give it twice for two risks).
+    confidence
+        Probability with which the promise holds, for all risks and groups together.
+    of
+        The risk (give it twice for two): wrong predictions among those kept, 1 - precision, 1 - recall, false-positive rate, or the
+        mean cost of a row.
+    by : COL
+        A group column: each of its values has a threshold.
+    costs : WRONG REFERRED RIGHT
+        Costs of a prediction that is wrong, referred, or right (with --of cost).
+    choose_split : NAME
+        The split to choose the threshold on.
+    choose_fraction : SHARE
+        Instead: choose on this share of the rows.
+    """
+    from calviz import at_prevalence, threshold
+    from calviz.cli.result_texts import print_recognition
+
+    loaded = read_file(file, reading, label_file)
     with naming(file):
-        loaded = read(file, options=reading, labels=labels)
-        data = one_model(loaded, model)
+        data = loaded.models[chosen_model(loaded, model)]
         if prevalence is not None:
             data = at_prevalence(data, prevalence)
     with naming(file, options=False):
-        choice = choose(data, list(risks), of=list(names), **options)
-    if json_path is not None:
-        write_json(choice.to_dict(), json_path)
-    if json_path != "-":
+        choice = threshold(
+            data,
+            list(risk),
+            confidence,
+            of=list(of),
+            by=by,
+            costs=costs,
+            reduction=reduction,
+            choose_split=choose_split,
+            choose_fraction=choose_fraction,
+            seed=seed,
+        )
+    json_only.write_json(choice.to_dict())
+    if not json_only.quiet:
         print_recognition(file, loaded)
-        console().print(cell(repr(choice)), soft_wrap=True)
+        show(repr(choice))
     elif choice.threshold is None:
         say(repr(choice))
     return FINE

@@ -6,10 +6,10 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from rich.table import Table
 from rich.text import Text
 
-from calviz.cli.command_group import cell, console, short_name, table_of
+from calviz.cli.command_group import cell, console, short_name, show, table_of
+from calviz.cli.options import Reduction
 from calviz.comparison.arena_results import (
     SCORES,
     Arena,
@@ -30,12 +30,10 @@ from calviz.comparison.comparison_results import (
     refit_words,
 )
 from calviz.core.entry_specs import METRICS
-from calviz.core.events import Reduction
 from calviz.core.words import (
     capitalised,
     counted,
     decimal,
-    listed,
     p_number,
     p_value,
     percent,
@@ -43,18 +41,17 @@ from calviz.core.words import (
     seconds_text,
     terminal_text,
 )
-from calviz.sample.metric_results import MetricResult
-from calviz.sample.sample import Sample
-from calviz.sample.slices import Slice, Slices
 from calviz.verdicts.evaluation import Evaluation, alone, missing, name_of, precision_words, remarks
 
 if TYPE_CHECKING:
+    from rich.table import Table
+
+    from calviz.cli.options import Loaded
     from calviz.comparison.comparison_results import ModelComparison
     from calviz.comparison.over_time import OverTime
     from calviz.core.entry_specs import Conventions
-    from calviz.core.profile import Profile
-    from calviz.data import Loaded
     from calviz.figures.slice_gaps import Levels
+    from calviz.sample.cutoff_and_grades import CutoffCounts
 
 
 _SEVERITY_STYLES = {"info": "cyan", "warning": "yellow", "error": "bold red"}
@@ -62,58 +59,54 @@ _SEVERITY_STYLES = {"info": "cyan", "warning": "yellow", "error": "bold red"}
 
 def print_recognition(file: str, loaded: Loaded) -> None:
     """Print what was recognised in a file: one line, then the notices and the repairs."""
-    out = console()
     line = Text(terminal_text(file), style="bold")
     line.append(f": {terminal_text(loaded.recognition.sentence())}", style="not bold")
-    out.print(line, soft_wrap=True)
+    console().print(line, soft_wrap=True)
     for notice in loaded.notices:
         _finding(notice.severity, notice.code, notice.message)
     for repair_made in loaded.repairs_made:
-        out.print(cell(f"  repaired: {repair_made}"), soft_wrap=True)
+        show(f"  repaired: {repair_made}")
     for repair in loaded.repairs_offered:
-        out.print(cell(f"  offered: --repair {repair.key} ({repair.label})"), soft_wrap=True)
+        show(f"  offered: --repair {repair.key} ({repair.label})")
 
 
 def print_evaluation(evaluation: Evaluation, *, named: bool) -> None:
     """Print the verdict, the table of metrics and the findings; with `named`, also the name of the model."""
-    out = console()
-    out.print()
+    show()
     if named:
-        out.print(cell(short_name(evaluation.name), style="bold underline"))
+        console().print(cell(short_name(evaluation.name), style="bold underline"))
     if evaluation.verdict:
-        out.print(cell(evaluation.verdict.sentence, style="bold"), soft_wrap=True)
+        show(evaluation.verdict.sentence, "bold")
         if evaluation.verdict.other_view:
-            out.print(cell(evaluation.verdict.other_view), soft_wrap=True)
-    split = f"split {short_name(evaluation.split)}" if evaluation.split else "all rows"
+            show(evaluation.verdict.other_view)
     reduction = short_name(Reduction.of(evaluation.reduction).label)
-    out.print(cell(f"{counted(evaluation.rows, 'row')} ({split}), {reduction}"), soft_wrap=True)
-    out.print()
-    out.print(_metric_table([r for r in evaluation if r.available]))
+    show(f"{_rows_words(evaluation.rows, evaluation.split)}, {reduction}")
+    show()
+    console().print(_metric_table(evaluation))
     if any(r.noise_floor for r in evaluation):
-        out.print(cell(alone(evaluation.verdict), style="dim"), soft_wrap=True)
-    out.print()
+        show(alone(evaluation.verdict), "dim")
+    show()
     for names, text in (*remarks(evaluation), *missing(evaluation)):
-        out.print(cell(f"{names}: {text}", style="dim"), soft_wrap=True)
+        show(f"{names}: {text}", "dim")
     for finding in evaluation.findings:
         _finding(finding.severity, finding.code, finding.message)
 
 
+def _rows_words(rows: int, split: str | None) -> str:
+    return f"{counted(rows, 'row')} ({f'split {short_name(split)}' if split else 'all rows'})"
+
+
 def print_conventions(conventions: Conventions) -> None:
     """Print the ECE as other libraries define it, and why each differs."""
-    out = console()
-    out.print()
-    calibrated = (
-        "" if math.isnan(conventions.noise) else f" ({_number(conventions.noise)} if calibrated)"
-    )
-    heading = (
-        f"calviz's ECE is {_number(conventions.ece)}{calibrated}; by default other libraries say:"
-    )
-    out.print(cell(heading), soft_wrap=True)
-    out.print()
-    table = Table(box=None, header_style="dim", pad_edge=False)
-    for title in ("library", "function", "value", "difference", "if calibrated", "why"):
-        is_number = title in ("value", "difference", "if calibrated")
-        table.add_column(title, justify="right" if is_number else "left", no_wrap=title != "why")
+    show()
+    noise = conventions.noise
+    calibrated = "" if math.isnan(noise) else f" ({_number(noise)} if calibrated)"
+    show(f"calviz's ECE is {_number(conventions.ece)}{calibrated}; by default other libraries say:")
+    show()
+    titles = ("library", "function", "value", "difference", "if calibrated", "why")
+    table = table_of(*titles, left=("function", "why"))
+    table.columns[-1].no_wrap = False
+    shown = 3 if conventions.redraws else 2
     if not conventions.redraws:
         table.columns.pop(4)
     for v in conventions:
@@ -121,37 +114,48 @@ def print_conventions(conventions: Conventions) -> None:
         numbers = [_number(v.value), _number(v.value - conventions.ece, "+.4f"), _number(v.noise)]
         if not v.available:
             numbers = ["n/a", "", ""]
-        if not conventions.redraws:
-            numbers.pop()
         why = convention.why if v.reason is None else capitalised(v.reason)
-        table.add_row(
-            *(cell(text) for text in (convention.library, convention.call, *numbers, why))
-        )
-    out.print(table)
+        texts = (convention.library, convention.call, *numbers[:shown], why)
+        table.add_row(*map(cell, texts))
+    console().print(table)
 
 
-def _metric_table(results: list[MetricResult]) -> Table:
+def print_decisions(counts: CutoffCounts) -> None:
+    """Print what a cutoff means and what follows from it."""
+    rows = counts.whole
+    shares = ", ".join(
+        f"{name} {percent(value)}" + ("" if low != low else f" ({percent(low)} to {percent(high)})")
+        for name, (value, low, high) in counts.shares().items()
+        if value == value
+    )
+    show()
+    show(counts.meaning())
+    show(
+        f"Acting on {rows['tp'] + rows['fp']:,} of {sum(rows.values()):,} rows: {shares}; net benefit {decimal(counts.net_benefit)} "
+        f"(acting on everybody {decimal(counts.net_benefit_of_all)})."
+    )
+
+
+def _metric_table(evaluation: Evaluation) -> Table:
+    results = [r for r in evaluation if r.available]
     bars = any(r.interval or r.noise_floor for r in results)
-    table = table_of(
-        "metric", "value", *(("95 % interval", "if calibrated (95 %)", "p") if bars else ())
-    )
     profiled = any(r.exact is not None for r in results)
-    if profiled:
-        table.add_column("of the rows", no_wrap=True)
+    titles = ["metric", "value"]
+    titles += ["95 % interval", "if calibrated (95 %)", "p"] if bars else []
+    titles += ["of the rows"] if profiled else []
+    table = table_of(*titles, left=("of the rows",))
     for r in results:
-        cells = (name_of(r), _number(r.value), *(_error_bars(r) if bars else ()))
-        cells = (*cells, precision_words(r)) if profiled else cells
-        table.add_row(*(cell(text) for text in cells))
+        cells = [name_of(r), _number(r.value)]
+        if bars:
+            interval, floor = r.interval, r.noise_floor
+            cells += [
+                f"{_number(interval.low)} to {_number(interval.high)}" if interval else "",
+                f"{_number(floor.mean)} ({_number(floor.q95)})" if floor else "",
+                p_number(floor.p_value) if floor else "",
+            ]
+        cells += [precision_words(r)] if profiled else []
+        table.add_row(*map(cell, cells))
     return table
-
-
-def _error_bars(result: MetricResult) -> tuple[str, str, str]:
-    interval, floor = result.interval, result.noise_floor
-    return (
-        f"{_number(interval.low)} to {_number(interval.high)}" if interval else "",
-        f"{_number(floor.mean)} ({_number(floor.q95)})" if floor else "",
-        p_number(floor.p_value) if floor else "",
-    )
 
 
 def _number(value: float, form: str = ".4f") -> str:
@@ -174,92 +178,62 @@ def _finding(severity: str, code: str, message: str) -> None:
 _NAMED = 6
 
 
-def _group_summary(slices: Slices, column: str) -> str:
-    """Sentence that names the levels whose scores are too high, too low, or within noise."""
-
-    def named(group: Sequence[Slice], *, by: bool) -> str:
-        names = [
-            short_name(s.where[0][1]) + (f" ({points(abs(s.gap))} points)" if by else "")
-            for s in group[:_NAMED]
-        ]
-        more = f" and {len(group) - _NAMED} more" if len(group) > _NAMED else ""
-        return ", ".join(names) + more
-
-    off = [s for s in slices.slices if s in slices.off]
-    parts = [
-        f"{words} on {named(group, by=True)}"
-        for words, group in (
-            ("too high", [s for s in off if s.gap > 0]),
-            ("too low", [s for s in off if s.gap <= 0]),
-        )
-        if group
-    ]
-    within_noise = [s for s in slices.slices if s not in slices.off]
-    if within_noise:
-        parts.append(f"within noise on {named(within_noise, by=False)}")
-    return f"By {short_name(column)}: {'; '.join(parts)}."
-
-
-def print_groups(sample: Sample, column: str, risk: float) -> None:
+def print_groups(levels: Levels, column: str, risk: float) -> None:
     """Print one line per level of a group column: rows, mean score, share of hits, whether it is off, and its threshold.
 
     Parameters
     ----------
-    sample : Sample
+    levels : Levels
     column : str
         The group column.
     risk : float
         Largest allowed share of errors among the predictions kept.
-
-    Raises
-    ------
-    OptionError
-        If there is no such group column.
     """
-    from calviz.figures.slice_gaps import LEAST_ROWS, levels_of
+    from calviz.figures.slice_gaps import LEAST_ROWS
 
-    levels = levels_of(sample, column, risk)
-    out = console()
-    out.print()
-    out.print(cell(_group_summary(levels.slices, column)), soft_wrap=True)
-    out.print(_table_by_group(levels, column, risk))
+    show()
+    show(_group_summary(levels, column))
+    console().print(_table_by_group(levels, column, risk))
     few = levels.few
     if few:
         named = ", ".join(short_name(name) for name in few[:5]) + (", …" if len(few) > 5 else "")
-        text = f"{counted(len(few), 'value')} with fewer than {LEAST_ROWS} rows: {named}"
-        out.print(cell(text, style="dim"), soft_wrap=True)
-    text = f"off: beyond chance, corrected for all {len(levels.slices.slices)} values. The last columns: {levels.guarantee(risk)}"
-    out.print(cell(text, style="dim"), soft_wrap=True)
+        show(f"{counted(len(few), 'value')} with fewer than {LEAST_ROWS} rows: {named}", "dim")
+    tested = len(levels.slices.slices)
+    text = f"off: beyond chance, corrected for all {tested} values. The last columns: {levels.guarantee(risk)}"
+    show(text, "dim")
+
+
+def _group_summary(levels: Levels, column: str) -> str:
+    """Sentence that names the levels whose scores are too high, too low, or within noise."""
+    every, off = levels.slices.slices, levels.slices.off
+    groups = {
+        "too high": [s for s in every if s in off and s.gap > 0],
+        "too low": [s for s in every if s in off and s.gap <= 0],
+        "within noise": [s for s in every if s not in off],
+    }
+
+    parts = []
+    for words, group in groups.items():
+        named = [
+            short_name(s.where[0][1]) + (f" ({points(abs(s.gap))} points)" if s in off else "")
+            for s in group[:_NAMED]
+        ]
+        more = f" and {len(group) - _NAMED} more" if len(group) > _NAMED else ""
+        parts += [f"{words} on {', '.join(named)}{more}"] if named else []
+    return f"By {short_name(column)}: {'; '.join(parts)}."
 
 
 def _table_by_group(levels: Levels, column: str, risk: float) -> Table:
     """Return the table with one line per level."""
-    table = Table(box=None, header_style="dim", pad_edge=False)
     right = f"{percent(1 - risk, 0)} right from"
-    for title in (
-        short_name(column),
-        "rows",
-        "mean score",
-        "hits",
-        "gap (points)",
-        "",
-        right,
-        "keeps",
-        "right there",
-        "more rows needed",
-    ):
-        table.add_column(
-            title, justify="left" if not table.columns or not title else "right", no_wrap=True
-        )
+    titles = ["rows", "mean score", "hits", "gap (points)", "", right]
+    titles += ["keeps", "right there", "more rows needed"]
+    table = table_of(short_name(column), *titles, left=("",))
     for s, choice in zip(levels.slices.slices, levels.choices, strict=True):
         above_threshold = ["not shown", "", "", choice.more_words]
         if choice.kept:
-            above_threshold = [
-                decimal(choice.threshold, 3),
-                f"{choice.kept:,}",
-                percent(choice.accuracy),
-                "",
-            ]
+            threshold, accuracy = decimal(choice.threshold, 3), percent(choice.accuracy)
+            above_threshold = [threshold, f"{choice.kept:,}", accuracy, ""]
         texts = (
             s.where[0][1],
             f"{s.rows:,}",
@@ -299,24 +273,20 @@ def result_table(
     """
     table = table_of(heading, *(METRICS[column.key].label for column in columns), *more)
     for row, cells in rows.items():
-        table.add_row(
-            Text(short_name(row)),
-            *(_marked_value(c, row) for c in columns),
-            *map(Text, cells),
+        values = (
+            Text(_four(r.value) if (r := c.results.get(row)) else "-", _MARK_STYLES[c.mark(row)])
+            for c in columns
         )
+        table.add_row(Text(short_name(row)), *values, *map(Text, cells))
     return table
 
 
-def _marked_value(column: ComparisonColumn, row: str) -> Text:
-    result = column.results.get(row)
-    if result is None or not result.available:
-        return Text("-")
-    return Text(f"{result.value:.4f}", style=_MARK_STYLES[column.mark(row)])
+def _four(value: float) -> str:
+    return "-" if math.isnan(value) else f"{value:.4f}"
 
 
 def print_remarks(remarks: Iterable[Remark]) -> None:
     """Print the remarks below a table."""
-    out = console()
     for remark in remarks:
         names = ", ".join(map(short_name, remark.of))
         text = f"{names}: {terminal_text(remark.text)}"
@@ -326,40 +296,35 @@ def print_remarks(remarks: Iterable[Remark]) -> None:
             text = remark.text
         elif remark.kind == "zeros":
             text = f"{remark.text}: {names}"
-        out.print(cell(text, style="yellow" if remark.kind == "failed" else "dim"), soft_wrap=True)
+        show(text, "yellow" if remark.kind == "failed" else "dim")
 
 
 def print_comparison(comparison: Comparison) -> None:
     """Print the advice, the table (best and ties bold, the best of the others italic), failures and warnings of the fits."""
-    out, shown = console(), METRICS.in_table("methods")
-    out.print()
-    out.print(cell(comparison.rows_words()), soft_wrap=True)
-    out.print(cell(f"binned metrics: {comparison.bins_words}", style="dim"), soft_wrap=True)
+    shown = METRICS.in_table("methods")
+    show()
+    show(comparison.rows_words())
+    show(f"binned metrics: {comparison.bins_words}", "dim")
     if comparison.in_sample:
-        out.print(
-            cell("IN-SAMPLE: judged on the rows that the maps were fitted on.", style="bold red"),
-            soft_wrap=True,
-        )
-    out.print()
+        show("IN-SAMPLE: judged on the rows that the maps were fitted on.", "bold red")
+    show()
     criterion, advice = comparison.criterion, comparison.advice
     if advice is not None:
-        out.print(cell(advice.headline, style="bold"), soft_wrap=True)
+        show(advice.headline, "bold")
         for reason in advice.reasons:
-            out.print(cell(f"- {reason}"), soft_wrap=True)
-        out.print()
+            show(f"- {reason}")
+        show()
     columns = comparison.columns(shown)
-    out.print(_method_table(comparison, columns, criterion))
-    out.print()
+    console().print(_method_table(comparison, columns, criterion))
+    show()
     if criterion is not None:
-        text = f"Against uncalibrated: by {METRICS[criterion].label}; {AGAINST_WORDS}."
-        out.print(cell(text, style="dim"), soft_wrap=True)
-    out.print(cell(f"{gain_words('>=')}.", style="dim"), soft_wrap=True)
+        show(f"Against uncalibrated: by {METRICS[criterion].label}; {AGAINST_WORDS}.", "dim")
+    show(f"{gain_words('>=')}.", "dim")
     for key, names in comparison.tied.items():
         if key in shown and len(names) > 1:
-            text = f"{METRICS[key].label}: {TIED_WORDS}: {', '.join(names)}"
-            out.print(cell(text, style="dim"), soft_wrap=True)
+            show(f"{METRICS[key].label}: {TIED_WORDS}: {', '.join(names)}", "dim")
     if comparison.tied:
-        out.print(cell(f"Ties: {refit_words(comparison.refits)}.", style="dim"), soft_wrap=True)
+        show(f"Ties: {refit_words(comparison.refits)}.", "dim")
     print_remarks(comparison.remarks(columns))
 
 
@@ -369,45 +334,66 @@ def _method_table(
     against = () if criterion is None else ("against uncalibrated",)
     more: dict[str, list[str]] = {}
     for m in comparison.ready:
-        cells: list[str] = []
-        if criterion is not None:
-            change = m.differences.get(criterion)
-            cells.append("-" if change is None else change.verdict)
-        bound = ">= " if m.gain_is_lower_bound else ""
-        cells += [
+        change = m.differences.get(criterion or "")
+        more[m.key] = [
+            *("-" if change is None else change.verdict for _ in against),
             f"{m.predictions_changed:,}",
-            f"{bound}{m.calibration_gain:.4f}",
+            f"{'>= ' if m.gain_is_lower_bound else ''}{m.calibration_gain:.4f}",
             f"{m.fit_seconds:.2f} s",
         ]
-        more[m.key] = cells
     return result_table("method", columns, more, (*against, "predictions changed", "gain", "fit"))
 
 
 def print_models(comparison: ModelComparison) -> None:
     """Print how the rows were matched, the table (best and ties bold, the best of the others italic), and the ranks."""
-    out, shown = console(), METRICS.in_table("models")
-    out.print()
+    shown = METRICS.in_table("models")
+    show()
     for note in comparison.alignment.notes:
-        out.print(cell(note), soft_wrap=True)
-    split = f"split {short_name(comparison.split)}" if comparison.split else "all rows"
-    text = f"{counted(comparison.rows, 'row')} ({split}); binned metrics: {comparison.bins_words}"
-    out.print(cell(text), soft_wrap=True)
-    out.print()
+        show(note)
+    rows = _rows_words(comparison.rows, comparison.split)
+    show(f"{rows}; binned metrics: {comparison.bins_words}")
+    show()
     columns = comparison.columns(shown)
-    out.print(result_table("model", columns, {m.name: [] for m in comparison if m.ok}))
-    out.print()
+    console().print(result_table("model", columns, {m.name: [] for m in comparison if m.ok}))
+    show()
     for metric in comparison.pairs:
         if metric in shown:
-            out.print(cell(_rank_words(comparison, metric), style="dim"), soft_wrap=True)
+            ranks = comparison.ranks(metric).items()
+            texts = [f"{rank}. {short_name(name)}" for name, rank in ranks]
+            show(f"{METRICS[metric].label}: {', '.join(texts)}", "dim")
     if comparison.pairs:
         text = "Rank: 1 plus the number of models that are better beyond noise (95 %, all pairs taken into account)."
-        out.print(cell(text, style="dim"), soft_wrap=True)
+        show(text, "dim")
     print_remarks(comparison.remarks(columns))
 
 
-def _rank_words(comparison: ModelComparison, metric: str) -> str:
-    texts = [f"{rank}. {short_name(name)}" for name, rank in comparison.ranks(metric).items()]
-    return f"{METRICS[metric].label}: {', '.join(texts)}"
+def print_over_time(result: OverTime) -> None:
+    """Print the table of periods (bold where they differ beyond chance) and the conclusions."""
+    from calviz.figures.metric_over_time import OverTimeLine
+
+    figure = OverTimeLine.compute(result)
+    metric = METRICS[result.metric].label
+    table = table_of(result.every, "rows", metric, "95 % CI", "noise", "adjusted p", "on past")
+    for p in result.periods:
+        interval, floor = p.result.interval, p.result.noise_floor
+        cells = (
+            p.name,
+            f"{p.rows:,}",
+            _four(p.result.value),
+            "-" if interval is None else f"{interval.low:.4f} to {interval.high:.4f}",
+            "-" if floor is None else f"{floor.mean:.4f}",
+            "-" if p.adjusted != p.adjusted else f"{p.adjusted:.3f}",
+            "-" if p.recalibrated is None else _four(p.recalibrated.value),
+        )
+        style = "bold" if p.adjusted <= result.level else ""
+        table.add_row(*(Text(c, style=style) for c in cells))
+    show()
+    console().print(table)
+    show()
+    for text in filter(None, (figure.answer(), figure.past())):
+        show(text)
+    if result.small:
+        show(f"{counted(result.small, 'period')} with too few rows left out.", "dim")
 
 
 # ---- Arena
@@ -419,13 +405,12 @@ FIRST = 3
 
 def print_arena(arena: Arena) -> None:
     """Print each leaderboard, the leading methods by number of rows and of classes, and the notes."""
-    out = console()
     for board in arena.boards:
-        out.print()
-        out.print(cell(headline(board), style="bold"), soft_wrap=True)
-        out.print()
-        out.print(_board_table(board))
-        out.print()
+        show()
+        show(headline(board), "bold")
+        show()
+        console().print(_board_table(board))
+        show()
         for score, c in board.critical.items():
             first, *_ = c.ranks
             alike = next((clique for clique in c.cliques() if first in clique), (first,))
@@ -434,14 +419,14 @@ def print_arena(arena: Arena) -> None:
                 f"{counted(c.blocks, 'data set')}; Friedman {p_value(c.p_value)}); "
                 f"not told apart from the first: {', '.join(map(short_name, alike[1:])) or 'none'}."
             )
-            out.print(cell(text, style="dim"), soft_wrap=True)
-        out.print(cell(rated_words(board), style="dim"), soft_wrap=True)
+            show(text, "dim")
+        show(rated_words(board), "dim")
         if parts := arena.strata.get(board.key, ()):
-            out.print()
-            out.print(_range_table(parts))
-    out.print()
+            show()
+            console().print(_range_table(parts))
+    show()
     for note in arena.notes:
-        out.print(cell(note, style="yellow"), soft_wrap=True)
+        show(note, "yellow")
 
 
 def _board_table(board: Leaderboard) -> Table:
@@ -456,86 +441,33 @@ def _board_table(board: Leaderboard) -> Table:
             Text(winrate_text(s, score), style="bold" if s.method == best[score] else "")
             for score in SCORES
         ]
-        cells += [cell(f"{s.elo[score]:,.0f}" if score in s.elo else "-") for score in SCORES]
+        texts = [f"{s.elo[score]:,.0f}" if score in s.elo else "-" for score in SCORES]
         if board.baseline is not None:
-            cells += [cell(text) for text in _against(s, board.baseline)]
-        table.add_row(cell(short_name(s.method)), *cells, cell(seconds_text(s.seconds)))
+            texts += _against(s, board.baseline)
+        table.add_row(
+            cell(short_name(s.method)), *cells, *map(cell, [*texts, seconds_text(s.seconds)])
+        )
     return table
 
 
-def _against(s: Standing, baseline: str) -> tuple[str, ...]:
+def _against(s: Standing, baseline: str) -> list[str]:
     if s.method == baseline:
-        return ("", "", "", "")
-    return (
-        points(s.gain[SCORES[0]], 2, plus=True),
-        points(s.median_gain[SCORES[0]], 2, plus=True),
-        *(percent(s.worse_than_none[score], 0) for score in SCORES),
-    )
+        return ["", "", "", ""]
+    gains = (s.gain[SCORES[0]], s.median_gain[SCORES[0]])
+    worse = (s.worse_than_none[score] for score in SCORES)
+    return [*(points(g, 2, plus=True) for g in gains), *(percent(share, 0) for share in worse)]
 
 
 def _range_table(parts: tuple[Leaderboard, ...]) -> Table:
-    table = Table(box=None, header_style="dim", pad_edge=False)
-    for title in ("range", "experiments", *(f"first by {METRICS[s].label}" for s in SCORES)):
-        table.add_column(title, justify="right" if title == "experiments" else "left", no_wrap=True)
+    firsts = [f"first by {METRICS[s].label}" for s in SCORES]
+    table = table_of("range", "experiments", *firsts, left=firsts)
     for part in parts:
-        firsts = [
+        named = (
             ", ".join(
                 f"{short_name(s.method)} {s.winrate[score]:.3f}"
                 for s in part.ranking(score)[:FIRST]
             )
             for score in SCORES
-        ]
-        table.add_row(cell(part.title), cell(f"{len(part.table):,}"), *map(cell, firsts))
+        )
+        table.add_row(*map(cell, (part.title, f"{len(part.table):,}", *named)))
     return table
-
-
-def print_over_time(result: OverTime) -> None:
-    """Print the table of periods (bold where they differ beyond chance) and the conclusions."""
-    from calviz.figures.metric_over_time import OverTimeLine
-
-    out, figure = console(), OverTimeLine.compute(result)
-    metric = METRICS[result.metric].label
-    table = table_of(result.every, "rows", metric, "95 % CI", "noise", "adjusted p", "on past")
-    for p in result.periods:
-        after = "-" if p.recalibrated is None else _value_text(p.recalibrated)
-        floor = p.result.noise_floor
-        cells = (
-            f"{p.rows:,}",
-            _value_text(p.result),
-            "-"
-            if p.result.interval is None
-            else f"{p.result.interval.low:.4f} to {p.result.interval.high:.4f}",
-            "-" if floor is None else f"{floor.mean:.4f}",
-            "-" if p.adjusted != p.adjusted else f"{p.adjusted:.3f}",
-            after,
-        )
-        style = "bold" if p.adjusted <= result.level else ""
-        table.add_row(Text(p.name, style=style), *(Text(c, style=style) for c in cells))
-    out.print()
-    out.print(table)
-    out.print()
-    for text in filter(None, (figure.answer(), figure.past())):
-        out.print(cell(text), soft_wrap=True)
-    if result.small:
-        text = f"{counted(result.small, 'period')} with too few rows left out."
-        out.print(cell(text, style="dim"), soft_wrap=True)
-
-
-def _value_text(result: MetricResult) -> str:
-    return f"{result.value:.4f}" if result.available else "-"
-
-
-def print_profile(profile: Profile, path: str) -> None:
-    """Print what a profile holds, and which files were left out."""
-    out = console()
-    out.print(cell(f"{short_name(path)}: {profile.sentence()}"), soft_wrap=True)
-    skipped = profile.facts.skipped
-    if skipped:
-        names = listed([short_name(name) for name in skipped])
-        out.print(
-            cell(
-                f"  left out {counted(len(skipped), 'file')} that cannot be read: {names}",
-                "yellow",
-            ),
-            soft_wrap=True,
-        )

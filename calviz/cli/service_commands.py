@@ -9,30 +9,31 @@ import signal
 import socket
 import sys
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import click
 
 from calviz.cli.command_group import (
     FINE,
-    OutputOption,
     cell,
     check_output,
     console,
     named_twice,
+    short_name,
+    show,
     showing_progress,
 )
-from calviz.cli.options import reading_options, split_names
+from calviz.cli.options import Names, RequiredPath, command
 from calviz.core.errors import REPORT, InputError, OptionError, needs
 from calviz.core.limits import real_path
+from calviz.core.words import counted, listed
 
 if TYPE_CHECKING:
-    from rich.table import Table
-
-    from calviz.data import ReadingOptions
-    from calviz.data.any_size.file_sources import Engine
+    from calviz.cli.options import ReadingOptions
+    from calviz.core.entry_specs import Metric, RecalibratorSpec
+    from calviz.core.profile import Profile
 
 
 #: Environment variables with the file that the app opens first, and the folder of kept comparisons.
@@ -46,41 +47,34 @@ ALL_ADDRESSES = ("0.0.0.0", "::")
 PORTS = range(8501, 8601)
 
 
-@click.command()
-@click.argument("file", required=False, type=click.Path(path_type=Path))
-@click.option("--port", type=click.IntRange(1, 65_535), help="Port; a free one by default.")
-@click.option(
-    "--host",
-    default=HOST,
-    show_default=True,
-    help="Address to listen on; anyone who can reach it can use the app (0.0.0.0: all addresses).",
-)
-@click.option(
-    "--allow-host",
-    "names",
-    multiple=True,
-    metavar="NAME",
-    help="Name under which it is reached besides --host (repeat; *.example.com); with --host 0.0.0.0 any name, unless one is given.",
-)
-@click.option(
-    "--cache",
-    type=click.Path(path_type=Path, file_okay=False),
-    metavar="DIR",
-    help="Keep comparisons of recalibrators in DIR (500 MB), so that a link shows one without fitting again; "
-    "everyone who uses this server shares them.",
-)
-@click.option("--no-browser", is_flag=True, help="Do not open a browser window.")
+@command
 def app(
-    file: Path | None,
-    port: int | None,
-    host: str,
-    names: tuple[str, ...],
-    cache: Path | None,
-    no_browser: bool,
+    file: str | None = None,
+    *,
+    port: Annotated[int | None, {"type": click.IntRange(1, 65_535)}] = None,
+    host: str = HOST,
+    allow_host: tuple[str, ...] = (),
+    cache: Annotated[str | None, {"type": click.Path(file_okay=False)}] = None,
+    no_browser: bool = False,
 ) -> None:
     """Open the dashboard, with FILE (or a folder of logs of language models) or with sample data.
 
     It listens on this machine only, unless --host says otherwise; opened files stay on this machine.
+
+    Parameters
+    ----------
+    file
+    port
+        Port; a free one by default.
+    host
+        Address to listen on; anyone who can reach it can use the app (0.0.0.0: all addresses).
+    allow_host : NAME
+        Name under which it is reached besides --host (repeat; *.example.com); with --host 0.0.0.0 any name, unless one is given.
+    cache : DIR
+        Keep comparisons of recalibrators in DIR (500 MB), so that a link shows one without fitting again;
+        everyone who uses this server shares them.
+    no_browser
+        Do not open a browser window.
     """
     from calviz.data.reading import project_root
 
@@ -89,15 +83,16 @@ def app(
     if not (root / "app.py").is_file():
         raise InputError("the dashboard is not part of this installation", file="app.py")
     port = _free_port(host, port)
-    for name, path in ((OPEN_VARIABLE, file and _readable(file)), (CACHE_VARIABLE, cache)):
+    opened = None if file is None else _readable(Path(file))
+    for name, path in ((OPEN_VARIABLE, opened), (CACHE_VARIABLE, cache)):
         os.environ.pop(name, None)
         if path is not None:
-            os.environ[name] = str(path.resolve())
+            os.environ[name] = str(Path(path).resolve())
     sys.argv = [
         "streamlit",
         "run",
         str(root / "app.py"),
-        *_flags(root, host, port, no_browser, names),
+        *_flags(root, host, port, no_browser, allow_host),
     ]
     click.echo(f"calviz: open {_url(host, port)} in a browser; Ctrl+C ends it.")
     # Once its folder is gone, the server sends itself the signal that has ended it: that is no failure.
@@ -152,7 +147,7 @@ def _readable(file: Path) -> Path:
 
 def _url(host: str, port: int) -> str:
     """Address of the app for a browser on this machine."""
-    name = "localhost" if host in ("0.0.0.0", "::") else f"[{host}]" if ":" in host else host
+    name = "localhost" if host in ALL_ADDRESSES else f"[{host}]" if ":" in host else host
     return f"http://{name}:{port}"
 
 
@@ -191,55 +186,45 @@ def _check_free(host: str, port: int) -> None:
 # ---- Profiles
 
 
-@click.command()
-@click.argument("sources", nargs=-1, required=True, metavar="SOURCE...")
-@click.option(
-    "--out",
-    cls=OutputOption,
-    required=True,
-    metavar="FILE",
-    help="The profile, a .parquet file.",
-)
-@click.option("--by", callback=split_names, metavar="COL,COL", help="Columns to slice by.")
-@click.option(
-    "--engine",
-    type=click.Choice(["auto", "polars", "duckdb"]),
-    default="auto",
-    show_default=True,
-    help="The library that sums the rows.",
-)
-@click.option("--memory", metavar="SIZE", help="Memory limit of DuckDB, such as 1GB.")
-@click.option("--model", metavar="NAME", help="The model to use, if the files hold several.")
-@click.option("--skip-broken", is_flag=True, help="Leave out and name files that cannot be read.")
-@click.option(
-    "--true-class",
-    is_flag=True,
-    help="With more than two classes, also divide the cells by true class.",
-)
-@click.option(
-    "--each-class",
-    is_flag=True,
-    help="With more than two classes, add cells of each class against the rest, for class-wise errors.",
-)
-@reading_options
+@command
 def profile(
     sources: tuple[str, ...],
-    out: str,
-    by: tuple[str, ...] | None,
-    engine: Engine,
-    memory: str | None,
-    model: str | None,
-    skip_broken: bool,
-    true_class: bool,
-    each_class: bool,
+    *,
+    out: RequiredPath,
+    by: Names = None,
+    engine: Literal["auto", "polars", "duckdb"] = "auto",
+    memory: str | None = None,
+    model: str | None = None,
+    skip_broken: bool = False,
+    true_class: bool = False,
+    each_class: bool = False,
     reading: ReadingOptions,
 ) -> int:
     """Sum the predictions of SOURCE (files, folders, patterns, hive-partitioned tables) out of core into a profile.
 
     Everything that takes a file of predictions takes a profile. Times are grouped in buckets: --time date:month. A stopped
     run continues when it is started again: finished parts are kept beside --out until it is written.
+
+    Parameters
+    ----------
+    sources : SOURCE...
+    out : FILE
+        The profile, a .parquet file.
+    by : COL,COL
+        Columns to slice by.
+    engine
+        The library that sums the rows.
+    memory : SIZE
+        Memory limit of DuckDB, such as 1GB.
+    model : NAME
+        The model to use, if the files hold several.
+    skip_broken
+        Leave out and name files that cannot be read.
+    true_class
+        With more than two classes, also divide the cells by true class.
+    each_class
+        With more than two classes, add cells of each class against the rest, for class-wise errors.
     """
-    from calviz.cli.result_texts import print_profile
     from calviz.core.profile import check_target, write_profile
     from calviz.data.any_size.profiling import options_and_time, profile
 
@@ -264,7 +249,7 @@ def profile(
         )
     write_profile(summed, out)
     shutil.rmtree(parts, ignore_errors=True)
-    print_profile(summed, out)
+    _print_profile(summed, out)
     return FINE
 
 
@@ -281,21 +266,18 @@ def _check_apart(sources: tuple[str, ...], out: Path, parts: Path) -> None:
         )
 
 
-@click.command()
-@click.argument("profiles", nargs=-1, required=True, metavar="PROFILE...")
-@click.option(
-    "--out",
-    cls=OutputOption,
-    required=True,
-    metavar="FILE",
-    help="The merged profile, a .parquet file.",
-)
-def merge(profiles: tuple[str, ...], out: str) -> int:
+@command
+def merge(profiles: tuple[str, ...], *, out: RequiredPath) -> int:
     """Add profiles of different rows, such as the days of a month or several sites.
 
     Rows that are in two profiles are counted twice; the same file twice is refused.
+
+    Parameters
+    ----------
+    profiles : PROFILE...
+    out : FILE
+        The merged profile, a .parquet file.
     """
-    from calviz.cli.result_texts import print_profile
     from calviz.core.profile import check_target, write_profile
     from calviz.data.reading import merge_files
 
@@ -305,67 +287,72 @@ def merge(profiles: tuple[str, ...], out: str) -> int:
         raise OptionError(f"{twice} is named twice: its rows would be counted twice.")
     merged = merge_files(profiles)
     write_profile(merged, out)
-    print_profile(merged, out)
+    _print_profile(merged, out)
     return FINE
+
+
+def _print_profile(profile: Profile, path: str) -> None:
+    """Print what a profile holds, and which files were left out."""
+    show(f"{short_name(path)}: {profile.sentence()}")
+    if skipped := profile.facts.skipped:
+        names = listed([short_name(name) for name in skipped])
+        text = f"  left out {counted(len(skipped), 'file')} that cannot be read: {names}"
+        show(text, "yellow")
 
 
 # ---- Lists
 
 
-@click.command()
+@command
 def formats() -> None:
     """List the file formats that can be read, and the repairs that can be requested."""
-    from calviz.data.format import FORMATS
-    from calviz.data.loaded import REPAIRS
+    from calviz.data import FORMATS, REPAIRS
 
-    out = console()
-    formats = _listing("format", "files", "holds")
-    for f in FORMATS:
-        formats.add_row(*(cell(text) for text in (f.label, " ".join(f.suffixes), f.summary)))
-    out.print(formats)
-    out.print()
-    repairs = _listing("repair (only if asked for)", "does")
-    for repair in REPAIRS.values():
-        repairs.add_row(cell(f"--repair {repair.key}"), cell(repair.label))
-    out.print(repairs)
+    _list(
+        ("format", "files", "holds"), ((f.label, " ".join(f.suffixes), f.summary) for f in FORMATS)
+    )
+    show()
+    repairs = ((f"--repair {repair.key}", repair.label) for repair in REPAIRS.values())
+    _list(("repair (only if asked for)", "does"), repairs)
 
 
-@click.command()
+@command
 def methods() -> None:
     """List the recalibrators, with their parameters and references."""
     from calviz.core.entry_specs import RECALIBRATORS
 
     titles = ("key", "name", "family", "keeps predictions", "parameters", "reference")
-    table = _listing(*titles, unbroken="key")
-    for spec in RECALIBRATORS:
-        parameters = ", ".join(f"{p.name}={p.default}" for p in spec.parameters)
-        keeps = "yes" if spec.accuracy_preserving else "no"
-        row = (spec.key, spec.label, spec.family, keeps, parameters, spec.reference)
-        table.add_row(*(cell(text) for text in row))
-    console().print(table)
-    console().print(
-        "A parametric and a non-parametric method can be composed: first+second.", style="dim"
+    rows = (
+        (r.key, r.label, r.family, "yes" if r.accuracy_preserving else "no", _named(r), r.reference)
+        for r in RECALIBRATORS
     )
+    _list(titles, rows, unbroken="key")
+    show("A parametric and a non-parametric method can be composed: first+second.", "dim")
 
 
-@click.command()
+@command
 def metrics() -> None:
     """List the metrics, with their parameters and references."""
     from calviz.core.entry_specs import DIRECTION_WORDS, METRICS
 
-    table = _listing("key", "name", "family", "better", "parameters", "reference")
-    for m in METRICS:
-        parameters = ", ".join(f"{p.name}={p.default}" for p in m.parameters)
-        row = (m.key, m.label, m.family, DIRECTION_WORDS[m.direction], parameters, m.reference)
-        table.add_row(*(cell(text) for text in row))
-    console().print(table)
+    rows = (
+        (m.key, m.label, m.family, DIRECTION_WORDS[m.direction], _named(m), m.reference)
+        for m in METRICS
+    )
+    _list(("key", "name", "family", "better", "parameters", "reference"), rows)
 
 
-def _listing(*titles: str, unbroken: str = "") -> Table:
-    """Make a table whose cells may break, except in the column `unbroken`."""
+def _named(spec: Metric | RecalibratorSpec) -> str:
+    return ", ".join(f"{p.name}={p.default}" for p in spec.parameters)
+
+
+def _list(titles: Sequence[str], rows: Iterable[Sequence[str]], unbroken: str = "") -> None:
+    """Print a table whose cells may break, except in the column `unbroken`."""
     from rich.table import Table
 
     table = Table(box=None, header_style="bold", pad_edge=False)
     for title in titles:
         table.add_column(title, overflow="fold", no_wrap=title == unbroken)
-    return table
+    for row in rows:
+        table.add_row(*map(cell, row))
+    console().print(table)

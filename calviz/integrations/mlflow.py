@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -10,12 +11,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from calviz.core.errors import REPORT, Finding, InputError, OptionError, needs
-from calviz.core.predictions import ConfidencePredictions, Dataset, Predictions
+from calviz import ConfidencePredictions, Predictions, evaluate
+from calviz.core.errors import REPORT, InputError, OptionError, needs
 from calviz.report.json_results import audit_record
-from calviz.sample.metric_results import MetricResult
 from calviz.sample.sample import Sample
-from calviz.verdicts.analysis import evaluate
 from calviz.verdicts.evaluation import Evaluation
 
 if TYPE_CHECKING:
@@ -25,7 +24,7 @@ if TYPE_CHECKING:
 
 
 #: Types that can be logged; an evaluation that keeps no rows has no figures and no report.
-Result = Dataset | Sample | Evaluation
+Result = Predictions | ConfidencePredictions | Sample | Evaluation
 #: Default for the figures logged one by one; the report holds all of them.
 FIGURES = ("reliability",)
 
@@ -59,26 +58,23 @@ class LogContents:
 
     def metrics(self, prefix: str) -> dict[str, float]:
         """All available numbers by name: ``<prefix>ece``, ``<prefix>ece_low``, ``..._high``, ``..._noise_floor``, ``..._p_value``."""
-        return {
-            f"{prefix}{result.key}{end}": value
-            for result in self.evaluation
-            if result.available
-            for end, value in _numbers(result)
-        }
+        numbers: dict[str, float] = {}
+        for result in (r for r in self.evaluation if r.available):
+            name, floor = f"{prefix}{result.key}", result.noise_floor
+            numbers[name] = result.value
+            if result.interval:
+                numbers |= {
+                    f"{name}_low": result.interval.low,
+                    f"{name}_high": result.interval.high,
+                }
+            if floor:
+                numbers |= {f"{name}_noise_floor": floor.mean, f"{name}_p_value": floor.p_value}
+        return numbers
 
     @property
     def verdict(self) -> str:
         """The verdict as a sentence; empty if it was not computed."""
         return self.evaluation.verdict.sentence if self.evaluation.verdict else ""
-
-    @property
-    def findings(self) -> tuple[Finding, ...]:
-        """Findings of the evaluation."""
-        return self.evaluation.findings
-
-    def record(self) -> dict[str, Any]:
-        """The JSON of ``calviz audit``, as plain values."""
-        return audit_record(self.evaluation, file="", verdict=self.verdict)
 
     @cached_property
     def report(self) -> Report | None:
@@ -110,18 +106,6 @@ class LogContents:
                 f"the report has no figure '{unknown[0]}'; it has {', '.join(sorted(charts))}."
             )
         return {key: from_json(charts[key].drawing) for key in keys}
-
-
-def _numbers(result: MetricResult) -> list[tuple[str, float]]:
-    numbers = [("", result.value)]
-    if result.interval:
-        numbers += [("_low", result.interval.low), ("_high", result.interval.high)]
-    if result.noise_floor:
-        numbers += [
-            ("_noise_floor", result.noise_floor.mean),
-            ("_p_value", result.noise_floor.p_value),
-        ]
-    return numbers
 
 
 # ---- MLflow
@@ -169,6 +153,7 @@ def log(
     """
     needs("mlflow")
     import mlflow
+    from mlflow.entities import Metric
 
     contents = LogContents.of(result)
     if run_id is None:
@@ -176,11 +161,13 @@ def log(
     client = mlflow.MlflowClient()
     metrics = contents.metrics(prefix)
     drawings = contents.figures(tuple(figures))
-    client.log_batch(run_id, metrics=_entities(metrics))
+    now = int(time.time() * 1_000)
+    client.log_batch(run_id, metrics=[Metric(name, v, now, 0) for name, v in metrics.items()])
     folder = prefix.strip("/") or "calviz"
     if contents.verdict:
         client.set_tag(run_id, f"{folder}.verdict", contents.verdict[:_LONGEST_TAG])
-    client.log_dict(run_id, contents.record(), f"{folder}/audit.json")
+    record = audit_record(contents.evaluation, file="", verdict=contents.verdict)
+    client.log_dict(run_id, record, f"{folder}/audit.json")
     for key, figure in drawings.items():
         # With plotly.js embedded rather than linked, so that the figure opens without a network.
         client.log_figure(
@@ -189,15 +176,6 @@ def log(
     if report and contents.report is not None:
         client.log_text(run_id, contents.report.html(), f"{folder}/report.html")
     return metrics
-
-
-def _entities(metrics: Mapping[str, float]) -> list[Any]:
-    import time
-
-    from mlflow.entities import Metric
-
-    now = int(time.time() * 1_000)
-    return [Metric(name, value, now, 0) for name, value in metrics.items()]
 
 
 class Evaluator:
@@ -237,10 +215,10 @@ class Evaluator:
         return _result(log(sample, run_id=run_id, **logging))
 
 
-def _result(metrics: Mapping[str, float]) -> Any:
+def _result(metrics: dict[str, float]) -> Any:
     from mlflow.models import EvaluationResult
 
-    return EvaluationResult(metrics=dict(metrics), artifacts={})
+    return EvaluationResult(metrics=metrics, artifacts={})
 
 
 def _predictions(
@@ -267,7 +245,10 @@ def _predictions(
 
 def _scores(model: Any, features: Any) -> tuple[npt.NDArray[Any], Iterable[Any] | None]:
     """Probabilities of an MLflow model, and its classes or None if it names none."""
-    raw = _raw(model)
+    try:
+        raw = model.get_raw_model()
+    except (AttributeError, NotImplementedError):
+        raw = None
     if hasattr(raw, "predict_proba"):
         return np.asarray(raw.predict_proba(features)), getattr(raw, "classes_", None)
     scores = np.asarray(model.predict(features))
@@ -277,10 +258,3 @@ def _scores(model: Any, features: Any) -> tuple[npt.NDArray[Any], Iterable[Any] 
             remedy='log it with pyfunc_predict_fn="predict_proba", or give a table of probabilities',
         )
     return scores, None
-
-
-def _raw(model: Any) -> Any:
-    try:
-        return model.get_raw_model()
-    except (AttributeError, NotImplementedError):
-        return None

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 import pytest
 
 if TYPE_CHECKING:
-    from calviz.sample.metric_results import MetricResult
     from calviz.sample.sample import Sample
 
 
@@ -61,8 +60,8 @@ class Calibration:
         __tracebackhide__ = True
         from typing import get_args
 
+        from calviz import evaluate
         from calviz.core.errors import NotAvailable, check_choice
-        from calviz.verdicts.analysis import evaluate
 
         check_choice("doubt", doubt, get_args(Doubt))
         result = evaluate(self.sample, [metric], ci=True)[metric]
@@ -74,22 +73,21 @@ class Calibration:
         bound = near if doubt == "passes" else far
         if (bound < limit) if below else (bound > limit):
             return
-        raise AssertionError(_sentence(result, side, limit, self.sample.data.n, (low, high)))
+        value = f"{metric} is {result.value:.4g}"
+        raise AssertionError(_sentence(value, side, limit, self.sample.data.n, (low, high)))
 
     @property
     def verdict(self) -> str:
         """The verdict, as a sentence."""
-        from calviz.verdicts.analysis import verdict
+        from calviz import verdict
 
         return verdict(self.sample).sentence
 
 
-def _sentence(
-    result: MetricResult, side: str, limit: float, rows: int, bounds: tuple[float, float]
-) -> str:
+def _sentence(value: str, side: str, limit: float, rows: int, bounds: tuple[float, float]) -> str:
     low, high = bounds
     text = (
-        f"{result.key} is {result.value:.4g} on {rows:,} rows, with a 95 % interval from {low:.4g} to "
+        f"{value} on {rows:,} rows, with a 95 % interval from {low:.4g} to "
         f"{high:.4g}, and is not shown to be {side} {limit:g}: "
     )
     if low < limit < high or limit in bounds:
@@ -121,7 +119,7 @@ def calibration() -> Callable[..., Calibration]:
         seed: int | None = None,
         **options: Any,
     ) -> Calibration:
-        from calviz.core.predictions import Predictions
+        from calviz import Predictions
         from calviz.sample.sample import Sample
 
         data = cast(Any, y) if p is None else Predictions.from_arrays(y, p, **options)

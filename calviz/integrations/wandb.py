@@ -56,8 +56,8 @@ def log(
         f"{prefix}{key}": wandb.Plotly(figure)
         for key, figure in contents.figures(tuple(figures)).items()
     }
-    if contents.findings:
-        rows = [[f.code, f.severity, f.message] for f in contents.findings]
+    if findings := contents.evaluation.findings:
+        rows = [[f.code, f.severity, f.message] for f in findings]
         media[f"{prefix}findings"] = wandb.Table(["code", "severity", "message"], data=rows)
     if report and contents.report is not None:
         media[f"{prefix}report"] = wandb.Html(contents.report.html(), inject=False)

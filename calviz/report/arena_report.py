@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import pandas as pd
@@ -10,21 +10,17 @@ import pandas as pd
 from calviz.comparison.arena_results import (
     SCORES,
     Arena,
-    CriticalDifference,
     Leaderboard,
-    Standing,
     headline,
     rated_words,
     winrate_text,
 )
 from calviz.comparison.arena_sources import record
 from calviz.comparison.comparison_results import Mark
-from calviz.core import __version__
 from calviz.core.entry_specs import METRICS
 from calviz.core.words import decimal, percent, points, seconds_text, shorten
 from calviz.figures.arena_ranks import CriticalRanks, Winrates
 from calviz.report.content import (
-    WIDTH,
     Block,
     CellFormat,
     Chart,
@@ -35,8 +31,7 @@ from calviz.report.content import (
     chart,
 )
 from calviz.report.document import Part, Report, WrittenSection, bind
-from calviz.report.json_results import JsonRecord, interval_record
-from calviz.sample.error_bars import Interval
+from calviz.report.json_results import picked, stamped
 
 #: Number of methods named for each range of rows or classes.
 FIRST = 5
@@ -170,9 +165,7 @@ def _winrates(board: Leaderboard) -> Chart:
         figure,
         key="winrates",
         title="Winrates",
-        caption=figure.caption(),
         formats=formats,
-        width=WIDTH,
     )
 
 
@@ -182,21 +175,19 @@ def _ranks(board: Leaderboard, score: str) -> Chart:
         figure,
         key=f"ranks-{score}",
         title=f"Mean ranks by {METRICS[score].label}",
-        caption=figure.caption(),
         formats={
             "method": ("method", shorten),
             "mean_rank": ("mean rank", lambda v: decimal(v, 2)),
             "told_apart_from_first": ("told apart from the first", lambda v: "yes" if v else "no"),
         },
-        width=WIDTH,
     )
 
 
 # ---- JSON
 
 
-def arena_record(arena: Arena, *, problems: Iterable[str] = (), **extra: Any) -> JsonRecord:
-    """Convert an arena to plain values for `calviz.report.json_results.to_json`; the result can be loaded again.
+def arena_record(arena: Arena, *, problems: Iterable[str] = (), **extra: Any) -> dict[str, Any]:
+    """Convert an arena to plain values; the result can be loaded again.
 
     Parameters
     ----------
@@ -207,61 +198,42 @@ def arena_record(arena: Arena, *, problems: Iterable[str] = (), **extra: Any) ->
         Further entries of the record.
     """
     several = len(arena.boards) > 1
-    return {
-        "calviz": __version__,
-        "format": "arena",
-        **_board(arena.overall),
-        "boards": {b.key: {"title": b.title, **_board(b)} for b in arena.boards if several},
-        "ranges": {
-            board: {part.key: {"title": part.title, **_board(part)} for part in parts}
-            for board, parts in arena.strata.items()
-        },
-        "notes": list(arena.notes),
-        "problems": list(problems),
-        **extra,
-        "arena": record(arena.whole),
-    }
+    return stamped(
+        {
+            "format": "arena",
+            **_board(arena.overall),
+            "boards": {b.key: {"title": b.title, **_board(b)} for b in arena.boards if several},
+            "ranges": {
+                board: {part.key: {"title": part.title, **_board(part)} for part in parts}
+                for board, parts in arena.strata.items()
+            },
+            "notes": arena.notes,
+            "problems": list(problems),
+            **extra,
+            "arena": record(arena.whole),
+        }
+    )
 
 
-def _board(board: Leaderboard) -> JsonRecord:
+def _board(board: Leaderboard) -> dict[str, Any]:
     return {
         "experiments": len(board.table),
-        "methods": {s.method: _standing(s) for s in board},
+        "methods": {
+            s.method: {
+                **picked(s, "winrate interval"),
+                "worse_than_none": s.worse_than_none.get(SCORES[0]),
+                "worse_than_none_by": s.worse_than_none,
+                **picked(s, "seconds elo elo_interval rank gain median_gain experiments failed"),
+            }
+            for s in board
+        },
         "baseline": board.baseline,
         "interval_over": "data sets",
-        "critical_difference": {key: _critical(c) for key, c in board.critical.items()},
-        "left_out": list(board.left_out),
-    }
-
-
-def _standing(s: Standing) -> JsonRecord:
-    worse = s.worse_than_none
-    return {
-        "winrate": dict(s.winrate),
-        "interval": _intervals(s.interval),
-        "worse_than_none": worse.get(SCORES[0]),
-        "worse_than_none_by": dict(worse),
-        "seconds": s.seconds,
-        "elo": dict(s.elo),
-        "elo_interval": _intervals(s.elo_interval),
-        "rank": dict(s.rank),
-        "gain": dict(s.gain),
-        "median_gain": dict(s.median_gain),
-        "experiments": s.experiments,
-        "failed": s.failed,
-    }
-
-
-def _intervals(intervals: Mapping[str, Interval | None]) -> JsonRecord:
-    return {key: interval_record(interval) for key, interval in intervals.items()}
-
-
-def _critical(c: CriticalDifference) -> JsonRecord:
-    return {
-        "ranks": dict(c.ranks),
-        "blocks": c.blocks,
-        "unit": "data sets",
-        "difference": c.difference,
-        "statistic": c.statistic,
-        "p_value": c.p_value,
+        "critical_difference": {
+            key: picked(c, "ranks blocks")
+            | {"unit": "data sets"}
+            | picked(c, "difference statistic p_value")
+            for key, c in board.critical.items()
+        },
+        "left_out": board.left_out,
     }

@@ -6,7 +6,7 @@ import json
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import numpy as np
 import pandas as pd
@@ -44,26 +44,30 @@ if TYPE_CHECKING:
 MOST_ROWS = 1_000
 
 
+class Block:
+    """A part of a section, which every writer writes in its own form."""
+
+    @property
+    def kind(self) -> str:
+        """Its name in the templates."""
+        return type(self).__name__.lower().removesuffix("block")
+
+
 @dataclass(frozen=True)
-class Text:
+class Text(Block):
     """A paragraph of plain text."""
 
     text: str
-    kind: ClassVar[str] = "text"
 
 
 @dataclass(frozen=True)
 class Note(Text):
     """A paragraph in small print: how to read the block before it."""
 
-    kind: ClassVar[str] = "note"
-
 
 @dataclass(frozen=True)
 class Heading(Text):
     """A heading inside a section."""
-
-    kind: ClassVar[str] = "heading"
 
 
 @dataclass(frozen=True)
@@ -80,33 +84,29 @@ class Lead(Text):
 
     tone: Literal["good", "bad", "open"] = "open"
     below: str = ""
-    kind: ClassVar[str] = "lead"
 
 
 @dataclass(frozen=True)
-class Facts:
+class Facts(Block):
     """Names and values, one pair per line."""
 
     items: tuple[tuple[str, str], ...]
-    kind: ClassVar[str] = "facts"
 
 
 @dataclass(frozen=True)
-class Cards:
+class Cards(Block):
     """A few metrics in large type, their number of rows, and the verdict on these rows."""
 
     results: tuple[MetricResult, ...]
     rows: int
     verdict: Verdict | None = None
-    kind: ClassVar[str] = "cards"
 
 
 @dataclass(frozen=True)
-class Findings:
+class Findings(Block):
     """Findings, worst first."""
 
     findings: tuple[Finding, ...]
-    kind: ClassVar[str] = "findings"
 
 
 @dataclass(frozen=True)
@@ -121,15 +121,14 @@ class Term:
 
 
 @dataclass(frozen=True)
-class Terms:
+class Terms(Block):
     """A glossary."""
 
     terms: tuple[Term, ...]
-    kind: ClassVar[str] = "terms"
 
 
 @dataclass(frozen=True, eq=False)
-class TableBlock:
+class TableBlock(Block):
     """A table.
 
     Attributes
@@ -168,7 +167,6 @@ class TableBlock:
     bullets: Sequence[Bullet | None] = ()
     pictured: str = ""
     one_scale: bool = True
-    kind: ClassVar[str] = "table"
 
     @property
     def cut(self) -> str:
@@ -178,7 +176,7 @@ class TableBlock:
 
 
 @dataclass(frozen=True, eq=False)
-class Chart:
+class Chart(Block):
     """A drawn chart with its description and the table of its data.
 
     Attributes
@@ -201,13 +199,14 @@ class Chart:
     drawing: str
     caption: tuple[str, ...]
     table: TableBlock
-    kind: ClassVar[str] = "chart"
 
-
-Block = Text | Facts | Cards | Findings | Terms | TableBlock | Chart
 
 #: Function that formats a value of a column as text.
 CellFormat = Callable[[Any], str]
+#: Heading and format of columns, by name.
+Formats = dict[str, tuple[str, CellFormat]]
+#: Width of a chart on the page in pixels; it fits A4 and US letter paper.
+WIDTH = 640
 
 
 def chart(
@@ -215,8 +214,8 @@ def chart(
     *,
     key: str,
     title: str,
-    caption: Sequence[str],
-    formats: Mapping[str, tuple[str, CellFormat]],
+    formats: Formats,
+    caption: Sequence[str] | None = None,
     rows: Sequence[int] | None = None,
     **drawing: Any,
 ) -> Chart:
@@ -225,10 +224,12 @@ def chart(
     Parameters
     ----------
     figure : Figure
-    key, title, caption
+    key, title
         As in `Chart`.
     formats : mapping of str to (str, callable)
         Columns of its frame to show: the heading and the format of each.
+    caption : sequence of str, optional
+        As in `Chart`; the figure's own by default.
     rows : sequence of int, optional
         Positions of the rows to show; all by default. The table's file holds all.
     **drawing
@@ -244,11 +245,12 @@ def chart(
     ]
     some = "" if rows is None else f" ({len(selected):,} of {len(frame):,} points)"
     table = TableBlock(key, f"{title}, as a table{some}", shown, frame, right, folded=True)
-    drawn = plain_json(figure.plot(theme="light", **drawing))
-    return Chart(key, title, figure.describe(), drawn, tuple(caption), table)
+    drawn = plain_json(figure.plot(theme="light", width=WIDTH, **drawing))
+    words = figure.caption() if caption is None else caption
+    return Chart(key, title, figure.describe(), drawn, tuple(words), table)
 
 
-def formatted(frame: pd.DataFrame, formats: Mapping[str, tuple[str, CellFormat]]) -> pd.DataFrame:
+def formatted(frame: pd.DataFrame, formats: Formats) -> pd.DataFrame:
     """Write columns of a frame as texts, under the heading and in the format of each."""
     return pd.DataFrame(
         {heading: [write(v) for v in frame[name]] for name, (heading, write) in formats.items()}
@@ -398,10 +400,6 @@ class Subject:
         return verdict(self.sample)
 
 
-#: Width of a chart on the page in pixels; it fits A4 and US letter paper.
-WIDTH = 640
-
-
 def caption(subject: Subject, *more: str) -> tuple[str, ...]:
     """Caption lines with the origin of a chart: name; rows, reduction and bins; file and digest."""
     lines = [shorten(subject.name, 60), subject.sample.words, *more]
@@ -490,8 +488,8 @@ class PresetSections:
     Attributes
     ----------
     label : str
-    sections : tuple of str
-        Keys of the sections; empty for all.
+    keys : str
+        Keys of the sections, as words; empty for all.
     source : str
         The guideline that it follows, or what it is for.
     decides : bool
@@ -499,66 +497,43 @@ class PresetSections:
     """
 
     label: str
-    sections: tuple[str, ...]
+    keys: str
     source: str
     decides: bool = True
+
+    @property
+    def sections(self) -> tuple[str, ...]:
+        """Keys of the sections; empty for all."""
+        return tuple(self.keys.split())
 
 
 PRESETS: dict[Preset, PresetSections] = {
     # AUROC, calibration plot, net benefit, distribution of the probabilities by outcome.
     "clinical": PresetSections(
         "clinical",
-        (
-            "verdict",
-            "calibration-curve",
-            "decisions",
-            "metrics",
-            "comparison",
-            "provenance",
-            "definitions",
-        ),
+        "verdict calibration-curve decisions metrics comparison provenance definitions",
         "Van Calster et al. 2025, what every validation of a clinical prediction model should hold",
     ),
     "credit": PresetSections(
         "credit",
-        (
-            "verdict",
-            "grades",
-            "calibration-curve",
-            "decisions",
-            "metrics",
-            "provenance",
-            "definitions",
-        ),
+        "verdict grades calibration-curve decisions metrics provenance definitions",
         "ECB 2019, validation of internal models: calibration by grade, and discrimination",
     ),
     # What fits on six pages of paper for one model.
     "default": PresetSections(
         "default",
-        (
-            "verdict",
-            "findings",
-            "fix",
-            "diagram",
-            "classwise",
-            "slices",
-            "grades",
-            "models",
-            "over-time",
-            "comparison",
-            "learning-curve",
-            "provenance",
-        ),
+        "verdict findings fix diagram classwise slices grades models over-time comparison "
+        "learning-curve provenance",
         "what most readers need, on a few pages",
         decides=False,
     ),
     "one-page": PresetSections(
         "one page",
-        ("verdict", "fix", "diagram", "worst-rows"),
+        "verdict fix diagram worst-rows",
         "verdict, picture, what a correction would bring and the worst rows, on one sheet of paper",
         decides=False,
     ),
-    "full": PresetSections("full", (), "every section that is not empty", decides=False),
+    "full": PresetSections("full", "", "every section that is not empty", decides=False),
 }
 
 

@@ -1,4 +1,4 @@
-"""A report, made of sections about one or more models, and how it is written: HTML, Markdown, tables in a ZIP file."""
+"""A report, made of sections about one or more models, and how it is written: HTML, PDF, Markdown, tables in a ZIP file; also a sheet of figures."""
 
 from __future__ import annotations
 
@@ -8,11 +8,16 @@ import io
 import json
 import os
 import re
+import shutil
+import subprocess
+import sys
+import tempfile
 import zipfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import pandas as pd
@@ -20,7 +25,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from calviz.core import __version__
-from calviz.core.entry_specs import METRICS
+from calviz.core.entry_specs import METRICS, Theme
 from calviz.core.errors import NotAvailable, OptionError
 from calviz.core.words import (
     capitalised,
@@ -32,8 +37,9 @@ from calviz.core.words import (
     markdown_text,
     shorten,
 )
+from calviz.figures.figure import Figure
 from calviz.figures.hundred_squares import Bullet, Scale, shared_scale, svg
-from calviz.figures.style import PALETTES
+from calviz.figures.style import COLUMNS, PALETTES, drawn_width, printed
 from calviz.report.content import (
     MOST_ROWS,
     NUMBER_COLUMNS,
@@ -53,10 +59,10 @@ from calviz.report.content import (
     Terms,
     Text,
     metric_texts,
+    plain_json,
     sections_in_order,
 )
-from calviz.sample.metric_results import MetricResult
-from calviz.verdicts.evaluation import Verdict, Written, name_of
+from calviz.verdicts.evaluation import Written, name_of
 
 #: Called before each section is made, with its title, the number done and the total number.
 ReportProgress = Callable[[str, int, int], None]
@@ -136,11 +142,8 @@ class Report:
 
     def dated(self) -> Report:
         """Return the report with a date for a sheet of paper: its own, or today's."""
-        return (
-            self
-            if self.date
-            else replace(self, date=datetime.now().astimezone().date().isoformat())
-        )
+        today = datetime.now().astimezone().date().isoformat()
+        return self if self.date else replace(self, date=today)
 
     @property
     def paragraphs(self) -> tuple[str, ...]:
@@ -163,16 +166,25 @@ class Report:
         return tuple(b for w in written for b in w.blocks if isinstance(b, Chart))
 
     def html(self) -> str:
-        """Write one self-contained page; see `to_html`."""
-        return to_html(self)
+        """Write one self-contained page."""
+        script = "charts.js" if self.charts else None
+        style = Markup(_template("style.css"))
+        return _page("report.html", script, report=self, several=len(self.parts) > 1, style=style)
 
     def markdown(self) -> str:
-        """Write a model card; see `to_markdown`."""
-        return to_markdown(self)
+        """Write a model card, with names and notes escaped; charts become descriptions and tables."""
+        return "\n\n".join(_markdown_lines(self)) + "\n"
 
     def archive(self) -> bytes:
-        """Write all tables into a ZIP file; see `to_zip`."""
-        return to_zip(self)
+        """Write all tables, and the model card, into a ZIP file."""
+        buffer = io.BytesIO()
+        with zipfile.ZipFile(buffer, "w") as archive:
+            for name, content in _files(self):
+                entry = zipfile.ZipInfo(name, NO_TIME)
+                entry.compress_type = zipfile.ZIP_DEFLATED
+                entry.external_attr = 0o644 << 16
+                archive.writestr(entry, content)
+        return buffer.getvalue()
 
 
 def _tables_of(written: Iterable[WrittenSection]) -> Iterator[TableBlock]:
@@ -187,11 +199,7 @@ def compose(
     subjects: Subject | Iterable[Subject],
     *,
     sections: Iterable[str] | None = None,
-    title: str = "",
-    author: str = "",
-    notes: str = "",
-    date: str | None = None,
-    progress: ReportProgress | None = None,
+    **words: Any,
 ) -> Report:
     """Compute a report.
 
@@ -201,10 +209,8 @@ def compose(
         Each becomes a part of the report.
     sections : iterable of str, optional
         Keys of sections, whatever their order; by default, all that are not empty.
-    title, author, notes, date
-        As in `bind`.
-    progress : callable, optional
-        Called before each section.
+    **words
+        Title, author, notes and date, as in `bind`.
 
     Raises
     ------
@@ -213,8 +219,7 @@ def compose(
     """
     about = [subjects] if isinstance(subjects, Subject) else subjects
     chosen = None if sections is None else tuple(sections)
-    parts = [make_part(subject, sections=chosen, progress=progress) for subject in about]
-    return bind(parts, title=title, author=author, notes=notes, date=date)
+    return bind([make_part(subject, sections=chosen) for subject in about], **words)
 
 
 def make_part(
@@ -245,13 +250,10 @@ def with_section(part: Part, key: str, subject: Subject) -> Part:
     written = write_section(SECTIONS[key], subject)
     if not written.blocks:
         return part
-    beside = part.shared if written.section.shared else part.sections
-    sections = tuple(sorted((*beside, written), key=lambda w: w.section.place))
-    return (
-        replace(part, shared=sections)
-        if written.section.shared
-        else replace(part, sections=sections)
-    )
+    where = "shared" if written.section.shared else "sections"
+    every = sorted((*getattr(part, where), written), key=lambda w: w.section.place)
+    changed: dict[str, Any] = {where: tuple(every)}
+    return replace(part, **changed)
 
 
 def bind(
@@ -297,11 +299,9 @@ def chosen_sections(keys: Iterable[str] | None) -> tuple[Section, ...]:
 def write_section(section: Section, subject: Subject) -> WrittenSection:
     """Make the blocks of a section; `NotAvailable` becomes a note with the reason."""
     try:
-        blocks: Sequence[Block] = tuple(section.make(subject))
+        return WrittenSection(section, tuple(section.make(subject)))
     except NotAvailable as reason:
-        text = str(reason)
-        blocks = (Note(capitalised(text)),)
-    return WrittenSection(section, tuple(blocks))
+        return WrittenSection(section, (Note(capitalised(str(reason))),))
 
 
 def source_date() -> str:
@@ -326,33 +326,11 @@ def source_date() -> str:
 # ---- HTML
 
 
-def to_html(report: Report) -> str:
-    """Write a report as one page.
+def _page(template: str, script: str | None, **values: Any) -> str:
+    """Write a standalone page with plotly.js and one script, or without scripts.
 
-    plotly.js is embedded once. A content security policy allows exactly the two scripts of the page
-    and forbids any network access; the templates escape every text that comes from a person or a file.
-
-    Parameters
-    ----------
-    report : Report
-    """
-    scripts = [_plotly(), _template("charts.js")] if report.charts else []
-    return (
-        _environment()
-        .get_template("report.html")
-        .render(
-            report=report,
-            several=len(report.parts) > 1,
-            style=Markup(_template("style.css")),
-            scripts=[Markup(script) for script in scripts],
-            policy=policy(scripts),
-            version=__version__,
-        )
-    )
-
-
-def write_page(template: str, script: str, **values: Any) -> str:
-    """Write a standalone page with plotly.js and one script, under the same policy as a report.
+    A content security policy allows exactly the scripts of the page and forbids any network access; the templates escape every text
+    that comes from a person or a file.
 
     Parameters
     ----------
@@ -361,26 +339,15 @@ def write_page(template: str, script: str, **values: Any) -> str:
     **values
         Values for the template.
     """
-    scripts = [_plotly(), _template(script)]
-    return (
-        _environment()
-        .get_template(template)
-        .render(
-            scripts=[Markup(text) for text in scripts],
-            policy=policy(scripts),
-            version=__version__,
-            **values,
-        )
-    )
-
-
-def policy(scripts: list[str]) -> str:
-    """Return the content security policy: only these scripts, and nothing from elsewhere."""
-    hashes = " ".join(f"'sha256-{_digest(script)}'" for script in scripts) or "'none'"
-    return (
+    scripts = [] if script is None else [_plotly(), _template(script)]
+    hashes = " ".join(f"'sha256-{_digest(text)}'" for text in scripts) or "'none'"
+    policy = (
         f"default-src 'none'; script-src {hashes}; style-src 'unsafe-inline'; img-src data: blob:; "
         "base-uri 'none'; form-action 'none'"
     )
+    page = _environment().get_template(template)
+    marked = map(Markup, scripts)
+    return page.render(scripts=list(marked), policy=policy, version=__version__, **values)
 
 
 def _digest(script: str) -> str:
@@ -396,32 +363,30 @@ def _plotly() -> str:
 
 
 def _template(name: str) -> str:
-    source, _, _ = _loader().get_source(_environment(), name)
-    return source
-
-
-@cache
-def _loader() -> PackageLoader:
-    return PackageLoader("calviz.report")
+    loader = _environment().loader
+    assert loader is not None
+    return loader.get_source(_environment(), name)[0]
 
 
 @cache
 def _environment() -> Environment:
     environment = Environment(
-        loader=_loader(),
+        loader=PackageLoader("calviz.report"),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    environment.filters["card"] = _card
-    environment.filters["together"] = _together
-    environment.filters["mathml"] = _mathml
-    environment.filters["spec"] = _spec
-    environment.filters["bullets"] = _bullets
-    environment.filters["sentence"] = full_sentence
-    environment.filters["capitalize_first"] = capitalised
+    environment.filters |= {
+        "cards": _cards,
+        "together": _together,
+        "mathml": _mathml,
+        "spec": _spec,
+        "bullets": _bullets,
+        "sentence": full_sentence,
+        "capitalize_first": capitalised,
+    }
     environment.globals["most_rows"] = MOST_ROWS
     return environment
 
@@ -469,38 +434,33 @@ def _inline(bullet: Bullet, scale: Scale | None = None) -> Markup:
     return Markup(drawing)
 
 
-def _card(result: MetricResult, rows: int, verdict: Verdict | None = None) -> dict[str, str]:
-    metric, written = METRICS[result.key], Written(result, verdict)
-    if not result.available:
-        return {
-            "label": name_of(result),
-            "value": "–",
-            "unit": "",
-            "interval": result.reason or "",
-            "noise": "",
-            "drawing": "",
+def _cards(block: Cards) -> Iterator[dict[str, str]]:
+    several = block.rows > 1
+    for result in block.results:
+        card = {"label": name_of(result), "unit": "", "noise": "", "drawing": ""}
+        if not result.available:
+            yield card | {"value": "–", "interval": result.reason or ""}
+            continue
+        written = Written(result, block.verdict)
+        card |= {"value": written.value, "unit": written.unit_words}
+        if not several:
+            yield card | {"interval": "n = 1: not meaningful"}
+            continue
+        noise = written.noise(tail=METRICS[result.key].tail, verdict=block.verdict)
+        yield card | {
+            "interval": written.interval(result.interval),
+            "noise": "; ".join(filter(None, (noise, written.why_apart))),
+            "drawing": _inline(Bullet.of(result)),
         }
-    return {
-        "label": name_of(result),
-        "value": written.value,
-        "unit": written.unit_words,
-        "interval": written.interval(result.interval) if rows > 1 else "n = 1: not meaningful",
-        "noise": "; ".join(
-            filter(None, (written.noise(tail=metric.tail, verdict=verdict), written.why_apart))
-        )
-        if rows > 1
-        else "",
-        "drawing": _inline(Bullet.of(result)) if rows > 1 else "",
-    }
 
 
 def _spec(chart: Chart) -> Any:
     """Data of a chart for the page's script, as JSON that is safe inside its element."""
     caption = json.dumps(list(chart.caption), separators=(",", ":"))
-    return as_element(f'{{"figure":{chart.drawing},"caption":{caption}}}')
+    return _as_element(f'{{"figure":{chart.drawing},"caption":{caption}}}')
 
 
-def as_element(text: str) -> Markup:
+def _as_element(text: str) -> Markup:
     """Escape JSON so that it cannot close the element that holds it."""
     for sign, code in (("<", "\\u003c"), (">", "\\u003e"), ("&", "\\u0026")):
         text = text.replace(sign, code)
@@ -512,11 +472,6 @@ def as_element(text: str) -> Markup:
 
 #: Largest number of rows of a table in Markdown; the other files hold all.
 MARKDOWN_ROWS = 60
-
-
-def to_markdown(report: Report) -> str:
-    """Write a report as Markdown, with names and notes escaped; charts become descriptions and tables."""
-    return "\n\n".join(_markdown_lines(report)) + "\n"
 
 
 def _markdown_lines(report: Report) -> Iterator[str]:
@@ -590,18 +545,6 @@ def _markdown_table(shown: pd.DataFrame, right: list[str]) -> str:
 NO_TIME = (1980, 1, 1, 0, 0, 0)
 
 
-def to_zip(report: Report) -> bytes:
-    """Write all tables of a report, and its model card, into a ZIP file."""
-    buffer = io.BytesIO()
-    with zipfile.ZipFile(buffer, "w") as archive:
-        for name, content in _files(report):
-            entry = zipfile.ZipInfo(name, NO_TIME)
-            entry.compress_type = zipfile.ZIP_DEFLATED
-            entry.external_attr = 0o644 << 16
-            archive.writestr(entry, content)
-    return buffer.getvalue()
-
-
 def _files(report: Report) -> Iterator[tuple[str, str | bytes]]:
     yield "report.md", report.markdown()
     for name, table in report.tables():
@@ -609,3 +552,200 @@ def _files(report: Report) -> Iterator[tuple[str, str | bytes]]:
         yield f"{name}.csv", csv_bytes(shown if table.numbers is None else table.numbers)
         yield f"{name}.md", markdown_table(shown, caption=table.title, right=table.right)
         yield f"{name}.tex", latex_table(shown, caption=table.title, right=table.right)
+
+
+# ---- Figures for papers: several on one sheet
+
+
+#: Letters of the panels.
+LETTERS = "abcdefghijklmnopqrstuvwxyz"
+#: Gap between panels, in pixels of the drawing.
+GAP = 24
+
+
+@dataclass(frozen=True)
+class Panel:
+    """A figure on the sheet.
+
+    Attributes
+    ----------
+    figure : Figure
+        The computed figure.
+    wide : bool
+        Whether it takes the full width of the sheet.
+    """
+
+    figure: Figure
+    wide: bool = False
+
+
+def caption_of(panels: Sequence[Panel]) -> str:
+    """Compose one caption that describes the panels, one sentence per figure."""
+    sentences = [full_sentence(panel.figure.describe()) for panel in panels]
+    if len(sentences) > 1:
+        sentences = [f"({letter}) {text}" for letter, text in zip(LETTERS, sentences, strict=False)]
+    return shorten(" ".join(sentences), 5_000)
+
+
+def to_sheet(
+    panels: Sequence[Panel],
+    *,
+    columns: int = 1,
+    name: str = "figure",
+    caption: bool = False,
+    theme: Theme = "light",
+) -> str:
+    """Write a page that draws the panels, and saves them as one SVG or PNG, or copies them to the clipboard.
+
+    When printed, the page holds only the figure, on paper of its size.
+
+    Parameters
+    ----------
+    panels : sequence of Panel
+        1 to 26 panels.
+    columns : {1, 2}
+        Whether the sheet is as wide as one column of a paper (3.25 in) or two (6.75 in, two panels in a row).
+    name : str
+        Name of the files.
+    caption : bool
+        Whether the image includes the caption, below the panels.
+    theme : {"light", "dark"}
+        Colours of the page around the figure. The figure itself is always black on white, as it is saved.
+
+    Raises
+    ------
+    OptionError
+        If there are no panels or too many, or for any other number of columns.
+    """
+    if not 0 < len(panels) <= len(LETTERS):
+        raise OptionError(f"a figure has 1 to {len(LETTERS)} panels, got {len(panels)}.")
+    if columns not in COLUMNS:
+        raise OptionError(f"a figure is 1 or 2 columns wide, got {columns}.")
+    whole = drawn_width(columns)
+    part = whole if columns == 1 else (whole - GAP) // 2
+    spec = {
+        "name": re.sub(r"[^\w.-]+", "-", shorten(name, 80)).strip("-.") or "figure",
+        "width": whole,
+        "gap": GAP,
+        "inches": COLUMNS[columns],
+        "letters": LETTERS[: len(panels)] if len(panels) > 1 else "",
+        "caption": caption_of(panels) if caption else "",
+        "panels": [
+            _panel_spec(panel, whole if panel.wide or len(panels) == 1 else part)
+            for panel in panels
+        ],
+    }
+    alt = " ".join(panel.figure.describe() for panel in panels)
+    return _page(
+        "figure_sheet.html",
+        "sheet.js",
+        spec=_as_element(json.dumps(spec)),
+        alt=alt,
+        theme=theme,
+        palette=PALETTES[theme],
+    )
+
+
+def _panel_spec(panel: Panel, width: int) -> dict[str, object]:
+    picture = printed(panel.figure.plot(theme="light", width=width))
+    return {"width": width, "figure": json.loads(plain_json(picture))}
+
+
+# ---- PDF
+
+
+#: Environment variable that names the browser, if it is not found automatically.
+BROWSER_VARIABLE = "CALVIZ_CHROMIUM"
+_BROWSERS = (
+    *("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome"),
+    *("microsoft-edge", "msedge"),
+)
+_BROWSER_PATHS = {
+    "darwin": (
+        "/Applications/Google Chrome.app/Contents/MacOS/Google Chrome",
+        "/Applications/Chromium.app/Contents/MacOS/Chromium",
+        "/Applications/Microsoft Edge.app/Contents/MacOS/Microsoft Edge",
+    ),
+    "win32": (
+        r"C:\Program Files\Google\Chrome\Application\chrome.exe",
+        r"C:\Program Files (x86)\Google\Chrome\Application\chrome.exe",
+        r"C:\Program Files (x86)\Microsoft\Edge\Application\msedge.exe",
+    ),
+}
+#: Nothing is fetched, stored or asked; the time budget is for the page's scripts.
+_BROWSER_OPTIONS = (
+    *("--headless", "--disable-gpu", "--no-first-run", "--no-default-browser-check"),
+    *("--disable-extensions", "--disable-background-networking", "--disable-sync"),
+    "--host-resolver-rules=MAP * ~NOTFOUND",
+    *("--no-pdf-header-footer", "--virtual-time-budget=20000"),
+)
+#: Timeout in seconds.
+PDF_SECONDS = 180
+
+
+def _browser() -> str | None:
+    """Return the path of Chromium, Chrome or Edge, or of the program that CALVIZ_CHROMIUM names; None if there is none."""
+    if named := os.environ.get(BROWSER_VARIABLE):
+        return shutil.which(named)
+    places = (place for place in _BROWSER_PATHS.get(sys.platform, ()) if Path(place).is_file())
+    return next((path for name in _BROWSERS if (path := shutil.which(name))), next(places, None))
+
+
+def why_no_pdf() -> str:
+    """Return why this machine cannot write a PDF; empty if it can."""
+    if _browser() is not None:
+        return ""
+    named = os.environ.get(BROWSER_VARIABLE)
+    reason = (
+        f"{BROWSER_VARIABLE} names '{named}', which is not a program"
+        if named
+        else "there is none here"
+    )
+    return (
+        f"a PDF needs Chromium, Chrome or Edge, and {reason}; install one, or open the HTML file in "
+        "any browser and print it."
+    )
+
+
+def to_pdf(html: str) -> bytes:
+    """Print a self-contained page as PDF.
+
+    Parameters
+    ----------
+    html : str
+
+    Returns
+    -------
+    bytes
+
+    Raises
+    ------
+    NotAvailable
+        If there is no browser, or printing fails.
+    """
+    browser = _browser()
+    if browser is None:
+        raise NotAvailable(why_no_pdf())
+    with tempfile.TemporaryDirectory(prefix="calviz-pdf-", ignore_cleanup_errors=True) as folder:
+        page, printed = Path(folder, "page.html"), Path(folder, "page.pdf")
+        page.write_text(html, encoding="utf-8")
+        command = [
+            browser,
+            *_BROWSER_OPTIONS,
+            # Chromium refuses to run its sandbox as root, as in a container; the page is our own and loads nothing.
+            *(["--no-sandbox"] if hasattr(os, "geteuid") and os.geteuid() == 0 else []),
+            f"--user-data-dir={Path(folder, 'profile')}",
+            f"--print-to-pdf={printed}",
+            page.as_uri(),
+        ]
+        try:
+            subprocess.run(command, capture_output=True, timeout=PDF_SECONDS, check=False)
+        except (OSError, subprocess.TimeoutExpired) as error:
+            reason = "took too long" if isinstance(error, subprocess.TimeoutExpired) else str(error)
+            raise NotAvailable(f"{browser} did not print: {reason}.") from None
+        content = printed.read_bytes() if printed.is_file() else b""
+    if not content.startswith(b"%PDF-"):
+        raise NotAvailable(
+            f"{browser} did not print; open the HTML file in any browser and print it."
+        )
+    return content

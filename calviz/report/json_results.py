@@ -5,27 +5,61 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict
+from dataclasses import asdict, is_dataclass
 from typing import Any
 
-from calviz.comparison.comparison_results import (
-    BASIS_WORDS,
-    Advice,
-    Comparison,
-    MethodResult,
-    ModelComparison,
-    ModelResult,
-    RowsUsed,
-)
+from calviz.comparison.comparison_results import BASIS_WORDS, Comparison, ModelComparison
 from calviz.comparison.over_time import OverTime
 from calviz.core import __version__
 from calviz.core.entry_specs import METRICS, Conventions
 from calviz.core.errors import Finding
-from calviz.sample.error_bars import Interval, NoiseFloor
 from calviz.sample.metric_results import MetricResult
-from calviz.verdicts.evaluation import ClassRow, Evaluation
+from calviz.verdicts.evaluation import Evaluation
 
 JsonRecord = dict[str, Any]
+
+
+def to_json(value: Any) -> str:
+    """Write plain values as strict JSON text, with a line break at its end."""
+    # ASCII only, so that every reader and console can show any name of a file or class.
+    return json.dumps(plain(value), indent=2, allow_nan=False) + "\n"
+
+
+def plain(value: Any, *, digits: int | None = None) -> Any:
+    """Convert NumPy arrays and numbers, dataclasses, mappings and tuples to JSON values; NaN and infinity to None.
+
+    Parameters
+    ----------
+    value : Any
+    digits : int, optional
+        Significant digits of floats; by default all.
+    """
+    if is_dataclass(value) and not isinstance(value, type):
+        value = asdict(value)
+    if isinstance(value, Mapping):
+        return {str(key): plain(entry, digits=digits) for key, entry in value.items()}
+    if hasattr(value, "tolist"):  # a NumPy array or scalar
+        value = value.tolist()
+    if isinstance(value, list | tuple):
+        return [plain(entry, digits=digits) for entry in value]
+    if isinstance(value, float):
+        if not math.isfinite(value):
+            return None
+        return value if digits is None else float(f"{value:.{digits}g}")
+    if value is None or isinstance(value, str | int):
+        return value
+    return str(value)
+
+
+def stamped(record: JsonRecord) -> JsonRecord:
+    """Return plain values, after the version that wrote them."""
+    made: JsonRecord = plain({"calviz": __version__, **record})
+    return made
+
+
+def picked(value: Any, names: str) -> JsonRecord:
+    """Return attributes of a result by name."""
+    return {name: getattr(value, name) for name in names.split()}
 
 
 def audit_record(
@@ -53,136 +87,57 @@ def audit_record(
         Strings, numbers, lists and dicts only; non-finite numbers become ``None``. Values are
         fractions (0.0475, not 4.75 %).
     """
-    record = {
-        "calviz": __version__,
-        "file": file,
-        "name": evaluation.name,
-        "rows": evaluation.rows,
-        "classes": evaluation.n_classes,
-        "kind": evaluation.kind,
-        "split": evaluation.split,
-        "reduction": evaluation.reduction,
-        "metrics": {result.key: _metric(result) for result in evaluation},
-        "classes_table": [_class(row) for row in evaluation.classes],
-        "findings": [_finding(f) for f in (*notices, *evaluation.findings)],
-        **extra,
-    }
-    converted: JsonRecord = plain(record)
-    return converted
+    names = "value interval interval_method noise_floor params"
+    table = "rows accuracy confidence ece mcs ks"
+    findings = (*notices, *evaluation.findings)
+    return stamped(
+        {
+            "file": file,
+            **picked(evaluation, "name rows"),
+            "classes": evaluation.n_classes,
+            **picked(evaluation, "kind split reduction"),
+            "metrics": {
+                r.key: _metric(
+                    r, names if r.exact is None else f"{names} exact bound", "details note"
+                )
+                for r in evaluation
+            },
+            "classes_table": [{"class": c.name} | picked(c, table) for c in evaluation.classes],
+            "findings": [picked(f, "code severity message") for f in findings],
+            **extra,
+        }
+    )
 
 
 def convention_records(conventions: Conventions) -> list[JsonRecord]:
     """Convert the ECE of other libraries to plain values, ready for JSON."""
-    records: list[JsonRecord] = []
-    for v in conventions:
-        record: JsonRecord = {
-            "key": v.convention.key,
-            "library": v.convention.library,
-            "version": v.convention.version,
-            "call": v.convention.call,
-            "value": v.value,
-            "difference": v.value - conventions.ece,
-            "noise_mean": v.noise,
-            "rule": v.convention.rule,
-            "why": v.convention.why,
-        }
-        if not v.available:
-            record["reason"] = v.reason
-        records.append(plain(record))
+    records: list[JsonRecord] = plain(
+        [
+            {
+                **picked(v.convention, "key library version call"),
+                "value": v.value,
+                "difference": v.value - conventions.ece,
+                "noise_mean": v.noise,
+                **picked(v.convention, "rule why"),
+                **({} if v.available else {"reason": v.reason}),
+            }
+            for v in conventions
+        ]
+    )
     return records
 
 
-def to_json(value: Any) -> str:
-    """Write plain values as strict JSON text, with a line break at its end."""
-    # ASCII only, so that every reader and console can show any name of a file or class.
-    return json.dumps(plain(value), indent=2, allow_nan=False) + "\n"
+def _metric(result: MetricResult, names: str, if_any: str) -> JsonRecord:
+    """Attributes of a result by name, why it has no value, and those of `if_any` that are not empty."""
+    record = picked(result, names)
+    if not math.isfinite(result.value):
+        record["reason"] = result.reason or METRICS[result.key].undefined
+    return record | {name: value for name, value in picked(result, if_any).items() if value}
 
 
-def compared_metric(result: MetricResult) -> JsonRecord:
-    """Convert a metric of a comparison, without noise floor and parameters."""
-    record: JsonRecord = {
-        "value": result.value,
-        "interval": interval_record(result.interval),
-        **_missing_value(result),
-    }
-    if result.note:
-        record["note"] = result.note
-    return record
-
-
-def interval_record(interval: Interval | None) -> list[float] | None:
-    """Return the two ends of an interval; None without one."""
-    return None if interval is None else list(interval)
-
-
-def noise_floor_record(floor: NoiseFloor | None) -> JsonRecord | None:
-    """Convert a noise floor to plain values; None without one."""
-    return None if floor is None else asdict(floor)
-
-
-def _missing_value(result: MetricResult) -> JsonRecord:
-    """Entry with the reason why there is no value; empty if there is one."""
-    if math.isfinite(result.value):
-        return {}
-    return {"reason": result.reason or METRICS[result.key].undefined}
-
-
-def _metric(result: MetricResult) -> JsonRecord:
-    record: JsonRecord = {
-        "value": result.value,
-        "interval": interval_record(result.interval),
-        "interval_method": result.interval_method,
-        "noise_floor": noise_floor_record(result.noise_floor),
-        "params": result.params,
-    }
-    if result.exact is not None:
-        record |= {"exact": result.exact, "bound": result.bound}
-    record |= _missing_value(result)
-    if result.details:
-        record["details"] = result.details
-    if result.note:
-        record["note"] = result.note
-    return record
-
-
-def _class(row: ClassRow) -> JsonRecord:
-    return {
-        "class": row.name,
-        "rows": row.rows,
-        "accuracy": row.accuracy,
-        "confidence": row.confidence,
-        "ece": row.ece,
-        "mcs": row.mcs,
-        "ks": row.ks,
-    }
-
-
-def _finding(finding: Finding) -> JsonRecord:
-    return {"code": finding.code, "severity": finding.severity, "message": finding.message}
-
-
-def plain(value: Any, *, digits: int | None = None) -> Any:
-    """Convert NumPy arrays and numbers, mappings and tuples to JSON values; NaN and infinity to None.
-
-    Parameters
-    ----------
-    value : Any
-    digits : int, optional
-        Significant digits of floats; by default all.
-    """
-    if isinstance(value, Mapping):
-        return {str(key): plain(entry, digits=digits) for key, entry in value.items()}
-    if hasattr(value, "tolist"):  # a NumPy array or scalar
-        value = value.tolist()
-    if isinstance(value, list | tuple):
-        return [plain(entry, digits=digits) for entry in value]
-    if isinstance(value, float):
-        if not math.isfinite(value):
-            return None
-        return value if digits is None else float(f"{value:.{digits}g}")
-    if value is None or isinstance(value, str | int):
-        return value
-    return str(value)
+def _compared(results: Mapping[str, MetricResult]) -> JsonRecord:
+    """Metrics of a comparison, without noise floors and parameters."""
+    return {key: _metric(result, "value interval", "note") for key, result in results.items()}
 
 
 def comparison_record(comparison: Comparison, *, file: str, **extra: Any) -> JsonRecord:
@@ -196,60 +151,43 @@ def comparison_record(comparison: Comparison, *, file: str, **extra: Any) -> Jso
     **extra
         Further entries of the record.
     """
-    return {
-        "calviz": __version__,
-        "file": file,
-        "name": comparison.name,
-        "fit": _rows(comparison.fit),
-        "eval": _rows(comparison.evaluation),
-        "in_sample": comparison.in_sample,
-        "seed": comparison.seed,
-        "reduction": comparison.reduction,
-        "bins": comparison.bins,
-        "scheme": comparison.scheme,
-        "refits": comparison.refits,
-        "methods": {m.key: _method(m) for m in comparison},
-        "verdict_basis": BASIS_WORDS,
-        "without_differences": {
-            metric: f"it {why}" for metric, why in comparison.without_differences.items()
-        },
-        "tied_with_best": {key: list(names) for key, names in comparison.tied.items()},
-        "advice": None if (a := comparison.advice) is None else advice_record(a),
-        **extra,
-    }
+    used, advice = "split rows how", comparison.advice
+    return stamped(
+        {
+            "file": file,
+            "name": comparison.name,
+            "fit": picked(comparison.fit, used),
+            "eval": picked(comparison.evaluation, used),
+            **picked(comparison, "in_sample seed reduction bins scheme refits"),
+            "methods": {
+                m.key: {
+                    **picked(m, "ok reason fit_seconds apply_seconds params accuracy_preserving"),
+                    "predictions_changed": m.predictions_changed if m.ok else None,
+                    "metrics": _compared(m.metrics),
+                    "calibration_gain": m.calibration_gain,
+                    "calibration_gain_is_lower_bound": m.gain_is_lower_bound,
+                    "best_share": m.best_share,
+                    "differences": {key: d.interval for key, d in m.differences.items()},
+                    "differences_adjusted": {key: d.adjusted for key, d in m.differences.items()},
+                    "difference_values": {key: d.value for key, d in m.differences.items()},
+                    "verdicts": {key: d.verdict for key, d in m.differences.items()},
+                    **picked(m, "fit_spread warnings"),
+                }
+                for m in comparison
+            },
+            "verdict_basis": BASIS_WORDS,
+            "without_differences": _without(comparison.without_differences),
+            "tied_with_best": comparison.tied,
+            # The method is None if none is advised.
+            "advice": advice
+            and {"method": advice.method if advice.given else None, "reasons": advice.reasons},
+            **extra,
+        }
+    )
 
 
-def advice_record(advice: Advice) -> JsonRecord:
-    """Convert an advice to plain values; `method` is None if there is none."""
-    return {"method": advice.method if advice.given else None, "reasons": list(advice.reasons)}
-
-
-def _rows(used: RowsUsed) -> JsonRecord:
-    return {"split": used.split, "rows": used.rows, "how": used.how}
-
-
-def _method(m: MethodResult) -> JsonRecord:
-    return {
-        "ok": m.ok,
-        "reason": m.reason,
-        "fit_seconds": m.fit_seconds,
-        "apply_seconds": m.apply_seconds,
-        "params": m.params,
-        "accuracy_preserving": m.accuracy_preserving,
-        "predictions_changed": m.predictions_changed if m.ok else None,
-        "metrics": {key: compared_metric(result) for key, result in m.metrics.items()},
-        "calibration_gain": m.calibration_gain,
-        "calibration_gain_is_lower_bound": m.gain_is_lower_bound,
-        "best_share": m.best_share,
-        "differences": {key: interval_record(d.interval) for key, d in m.differences.items()},
-        "differences_adjusted": {
-            key: interval_record(d.adjusted) for key, d in m.differences.items()
-        },
-        "difference_values": {key: d.value for key, d in m.differences.items()},
-        "verdicts": {key: d.verdict for key, d in m.differences.items()},
-        "fit_spread": dict(m.fit_spread),
-        "warnings": m.warnings,
-    }
+def _without(reasons: Mapping[str, str]) -> JsonRecord:
+    return {metric: f"it {why}" for metric, why in reasons.items()}
 
 
 def models_record(comparison: ModelComparison, **extra: Any) -> JsonRecord:
@@ -261,106 +199,75 @@ def models_record(comparison: ModelComparison, **extra: Any) -> JsonRecord:
     **extra
         Further entries of the record.
     """
-    return {
-        "calviz": __version__,
-        "rows": comparison.rows,
-        "matched_by": comparison.alignment.by,
-        "notes": comparison.alignment.notes,
-        "split": comparison.split,
-        "reduction": comparison.reduction,
-        "bins": comparison.bins,
-        "scheme": comparison.scheme,
-        "seed": comparison.seed,
-        "models": {m.name: _model(m) for m in comparison},
-        "differences": [
-            {
-                "metric": metric,
-                "model": model,
-                "reference": reference,
-                "value": d.value,
-                "interval": interval_record(d.interval),
-                "interval_adjusted": interval_record(d.adjusted),
-                "tied": d.tied,
-                "verdict": d.verdict,
-            }
-            for metric, pairs in comparison.pairs.items()
-            for (model, reference), d in pairs.items()
-        ],
-        "without_differences": {
-            metric: f"it {why}" for metric, why in comparison.without_differences.items()
-        },
-        "verdict_basis": BASIS_WORDS,
-        "ranks": {metric: comparison.ranks(metric) for metric in comparison.pairs},
-        **extra,
-    }
-
-
-def _model(m: ModelResult) -> JsonRecord:
-    return {
-        "ok": m.ok,
-        "reason": m.reason,
-        "metrics": {key: compared_metric(result) for key, result in m.metrics.items()},
-        "best_share": m.best_share,
-    }
+    return stamped(
+        {
+            "rows": comparison.rows,
+            "matched_by": comparison.alignment.by,
+            "notes": comparison.alignment.notes,
+            **picked(comparison, "split reduction bins scheme seed"),
+            "models": {
+                m.name: {
+                    **picked(m, "ok reason"),
+                    "metrics": _compared(m.metrics),
+                    "best_share": m.best_share,
+                }
+                for m in comparison
+            },
+            "differences": [
+                {
+                    "metric": metric,
+                    "model": model,
+                    "reference": reference,
+                    **picked(d, "value interval"),
+                    "interval_adjusted": d.adjusted,
+                    **picked(d, "tied verdict"),
+                }
+                for metric, pairs in comparison.pairs.items()
+                for (model, reference), d in pairs.items()
+            ],
+            "without_differences": _without(comparison.without_differences),
+            "verdict_basis": BASIS_WORDS,
+            "ranks": {metric: comparison.ranks(metric) for metric in comparison.pairs},
+            **extra,
+        }
+    )
 
 
 def over_time_record(result: OverTime, *, file: str, digest: str) -> JsonRecord:
     """Convert all measurements over time, period by period, to plain values."""
-    difference = result.difference
-    record: JsonRecord = plain(
+    measured = "value interval noise_floor reason"
+    alone = {
+        name: value and picked(value, measured)
+        for name, value in picked(result, "before after").items()
+    }
+    return stamped(
         {
-            "calviz": __version__,
             "file": file,
             "digest": digest,
-            "name": result.name,
-            "rows": result.rows,
-            "metric": result.metric,
-            "reduction": result.reduction,
-            "bins": result.bins,
-            "seed": result.seed,
-            "every": result.every,
-            "whole": _measured(result.whole),
+            **picked(result, "name rows metric reduction bins seed every"),
+            "whole": picked(result.whole, measured),
             "periods": [
                 {
                     "period": p.name,
                     "rows": p.rows,
-                    **_measured(p.result),
-                    "expected": p.expected,
-                    "p_value": p.p_value,
-                    "adjusted": p.adjusted,
+                    **picked(p.result, measured),
+                    **picked(p, "expected p_value adjusted"),
                     "changed": p.adjusted <= result.level,
                     "mcs": p.gap,
                     "expected_mcs": p.expected_gap,
                     "by_mcs": p.by_gap,
-                    "recalibrated": None if p.recalibrated is None else _measured(p.recalibrated),
+                    "recalibrated": p.recalibrated and picked(p.recalibrated, measured),
                     "fitted_on": p.fitted_on,
                 }
                 for p in result.periods
             ],
             "periods_left_out": result.small,
-            "tested": list(result.tested),
+            "tested": result.tested,
             "untested": result.untested or None,
             "method": result.method,
-            "before": None if result.before is None else _measured(result.before),
-            "after": None if result.after is None else _measured(result.after),
-            "difference": None
-            if difference is None
-            else {
-                "value": difference.value,
-                "interval": interval_record(difference.interval),
-                "verdict": difference.verdict,
-            },
+            **alone,
+            "difference": result.difference and picked(result.difference, "value interval verdict"),
             "reason": result.reason or None,
-            "failures": dict(result.failures),
+            "failures": result.failures,
         }
     )
-    return record
-
-
-def _measured(result: MetricResult) -> JsonRecord:
-    return {
-        "value": result.value,
-        "interval": interval_record(result.interval),
-        "noise_floor": noise_floor_record(result.noise_floor),
-        "reason": result.reason,
-    }

@@ -141,11 +141,18 @@ def two_models(tmp_path_factory):
     return file
 
 
-@pytest.mark.parametrize("command", [("audit",), ("audit", "--ci"), ("compare-models",)])
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("audit",),
+        ("audit", "--preset", "full"),
+        ("audit", "--preset", "full", "--ci"),
+        ("compare-models",),
+    ],
+)
 def test_a_report_on_several_models_measures_each_once(measured, two_models, tmp_path, command):
     html = tmp_path / "report.html"
-    every = ("--preset", "full") if command[0] == "audit" else ()
-    done = run(command[0], two_models, "--html", html, *every, *command[1:])
+    done = run(command[0], two_models, "--html", html, *command[1:])
     assert done.exit_code == 0, done.output
     # The comparison stands once, after the parts of the models.
     text = html.read_text()

@@ -7,8 +7,7 @@ import calviz
 from calviz.figures.reliability import Reliability
 from calviz.figures.risk_coverage import RiskCoverage
 from calviz.report.content import Subject
-from calviz.report.document import compose
-from calviz.report.printing import Panel, to_sheet
+from calviz.report.document import Panel, compose, to_sheet
 from calviz.sample.sample import Sample
 from tests.browser import settling
 

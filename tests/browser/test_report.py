@@ -11,8 +11,7 @@ import calviz
 from calviz.core.errors import NotAvailable
 from calviz.data import read
 from calviz.report.content import Origin, Subject, preset_sections
-from calviz.report.document import bind, compose, make_part
-from calviz.report.printing import to_pdf
+from calviz.report.document import bind, compose, make_part, to_pdf
 from calviz.sample.sample import Sample
 
 #: Lines of a number, and whether it is wider than its card.

@@ -79,6 +79,14 @@ class TestCommands:
         ]
         assert without == []
 
+    @pytest.mark.slow
+    def test_options_work_where_python_drops_docstrings(self, plain):
+        """What an option is called and takes comes from the signature; only its help is in the docstring."""
+        command = [sys.executable, "-OO", "-m", "calviz", "audit", str(plain), "--time", "when"]
+        done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+        assert done.returncode == 2
+        assert "the time column 'when' is not in the file" in done.stderr
+
     def test_the_help_names_the_number_of_rows_that_are_drawn(self):
         rows = inspect.signature(calviz.sample_rows).parameters["rows"].default
         assert f"[default: {rows}]" in " ".join(run("compare", "--help").stdout.split())

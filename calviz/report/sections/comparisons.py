@@ -13,7 +13,6 @@ from calviz.comparison.comparison_results import (
     TIED_WORDS,
     Comparison,
     ComparisonColumn,
-    MethodResult,
     ModelComparison,
     caution,
     gain_words,
@@ -35,11 +34,10 @@ from calviz.figures.metric_over_time import OverTimeLine
 from calviz.figures.model_differences import ModelDifferences
 from calviz.figures.reliability import Reliability
 from calviz.report.content import (
-    WIDTH,
     Block,
-    CellFormat,
     Chart,
     Facts,
+    Formats,
     Heading,
     Lead,
     Note,
@@ -154,26 +152,19 @@ def _diagrams(subject: Subject, comparison: Comparison) -> Iterator[Block]:
     yield Heading(f"Before and after {best.label}, which {why}")
     for name, method in (("before", before), ("after", best)):
         if method.calibrated is not None:
-            yield _diagram(subject, method, name)
+            yield chart(
+                Reliability.compute(subject.sample.with_data(method.calibrated)),
+                key=f"reliability-{name}",
+                title=f"Reliability {name}: {method.label}",
+                caption=caption(subject, method.label),
+                formats=BIN_COLUMNS,
+            )
     accuracy = [Written(m.metrics["accuracy"]) for m in (before, best) if "accuracy" in m.metrics]
     if len(accuracy) == 2:
         yield Text(
             f"Predictions changed: {whole(best.predictions_changed)} of {comparison.evaluation.rows:,}; accuracy "
             f"{percent(accuracy[0].result.value)} before, {percent(accuracy[1].result.value)} after."
         )
-
-
-def _diagram(subject: Subject, method: MethodResult, name: str) -> Chart:
-    assert method.calibrated is not None
-    diagram = Reliability.compute(subject.sample.with_data(method.calibrated))
-    return chart(
-        diagram,
-        key=f"reliability-{name}",
-        title=f"Reliability {name}: {method.label}",
-        caption=caption(subject, method.label),
-        formats=BIN_COLUMNS,
-        width=WIDTH,
-    )
 
 
 @section(
@@ -224,7 +215,7 @@ def make_models(subject: Subject) -> Iterator[Block]:
 
 def _plane(comparison: ModelComparison) -> Chart:
     figure = MiscalibrationPlane.compute(comparison)
-    formats: dict[str, tuple[str, CellFormat]] = {
+    formats: Formats = {
         "model": ("model", lambda name: shorten(name, 60)),
         **{part: (part, _four) for part in (*PARTS, "score")},
     }
@@ -232,9 +223,7 @@ def _plane(comparison: ModelComparison) -> Chart:
         figure,
         key="models-plane",
         title="Miscalibration against discrimination",
-        caption=figure.caption(),
         formats=formats,
-        width=WIDTH,
     )
 
 
@@ -274,7 +263,6 @@ def _differences(comparison: ModelComparison, metric: str, reference: str) -> Ch
         figure,
         key=f"models-{metric}",
         title=f"{METRICS[metric].label}, minus that of {shorten(reference)}",
-        caption=figure.caption(),
         formats={
             "model": ("model", lambda name: shorten(name, 60)),
             "difference": (f"difference ({unit})" if unit else "difference", written),
@@ -282,7 +270,6 @@ def _differences(comparison: ModelComparison, metric: str, reference: str) -> Ch
             "high": ("to", written),
             "beyond_noise": ("beyond noise", str),
         },
-        width=WIDTH,
     )
 
 
@@ -320,7 +307,6 @@ def _learning_chart(figure: LearningCurves, curve: LearningCurve) -> Chart:
         figure,
         key=f"learning-curve-{figure.metric}",
         title=f"{label} by number of labels",
-        caption=figure.caption(),
         formats={
             "method": ("method", figure.label),
             "rows": ("labels", whole),
@@ -329,7 +315,6 @@ def _learning_chart(figure: LearningCurves, curve: LearningCurve) -> Chart:
             "high": ("95 % below", written),
             "draws": ("draws", whole),
         },
-        width=WIDTH,
     )
 
 
@@ -366,7 +351,6 @@ def make_over_time(subject: Subject) -> Iterator[Block]:
             "noise_mean": ("noise", written),
             "adjusted": ("adjusted p-value", p_number),
         },
-        width=WIDTH,
     )
 
 

@@ -23,10 +23,9 @@ from calviz.figures.net_benefit import NetBenefit
 from calviz.figures.risk_coverage import RiskCoverage
 from calviz.figures.roc import OutcomeHistogram, Roc
 from calviz.report.content import (
-    WIDTH,
     Block,
     Cards,
-    CellFormat,
+    Formats,
     Heading,
     Note,
     Subject,
@@ -106,7 +105,6 @@ def _trade_offs(subject: Subject, sample: Sample) -> Iterator[Block]:
             rows=spread(roc.cutoff.size, ROWS)[1:],
             panel=panel,
             at=cells,
-            width=WIDTH,
         )
 
 
@@ -130,7 +128,6 @@ def _net_benefit(subject: Subject, sample: Sample) -> Iterator[Block]:
         },
         rows=spread(benefit.cutoff.size, ROWS),
         at=subject.cutoff,
-        width=WIDTH,
     )
 
 
@@ -149,7 +146,6 @@ def _scores_by_outcome(subject: Subject, sample: Sample) -> Iterator[Block]:
             "hits": ("hits", whole),
             "misses": ("no hits", whole),
         },
-        width=WIDTH,
     )
 
 
@@ -210,7 +206,7 @@ def make_grades(subject: Subject) -> Iterator[Block]:
                 return "n/a"
             return percent(value, max(1, decimals_for(100 * value, most=3)))
 
-        formats: dict[str, tuple[str, CellFormat]] = {
+        formats: Formats = {
             "grade": ("grade", lambda v: shorten(str(v), 60)),
             "rows": ("rows", whole),
             "counts_as": ("counts as", lambda v: "n/a" if v != v else whole(round(v))),
@@ -292,5 +288,4 @@ def make_risk_coverage(subject: Subject) -> Iterator[Block]:
             "perfect_risk": ("perfect ranking", percent),
         },
         rows=spread(figure.coverage.size, ROWS),
-        width=WIDTH,
     )

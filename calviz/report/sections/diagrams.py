@@ -32,10 +32,8 @@ from calviz.figures.net_benefit import DecisionLoss
 from calviz.figures.reliability import Reliability
 from calviz.figures.slice_gaps import SliceGaps
 from calviz.report.content import (
-    WIDTH,
     Block,
-    CellFormat,
-    Chart,
+    Formats,
     Note,
     Subject,
     TableBlock,
@@ -49,7 +47,7 @@ from calviz.report.content import (
 from calviz.sample.slices import Slices, usual_slices
 
 #: Heading and format of the columns of the table of bins. Headings have to differ: the second "to" ends with a space.
-BIN_COLUMNS: dict[str, tuple[str, CellFormat]] = {
+BIN_COLUMNS: Formats = {
     "low": ("above", decimal),
     "high": ("up to", decimal),
     "rows": ("rows", whole),
@@ -74,7 +72,7 @@ def make_reliability(subject: Subject) -> Iterator[Block]:
     """Yield the diagram with its bins, and the ECE by number of bins."""
     yield from make_diagram(subject)
     strip = subject.sample.once(BinSensitivity.compute)
-    formats: dict[str, tuple[str, CellFormat]] = {"bins": ("bins", whole)}
+    formats: Formats = {"bins": ("bins", whole)}
     for key, words in (("equal_width", "equal width"), ("equal_mass", "equal mass")):
         formats[f"ece_{key}"] = (f"ECE, {words} (points)", lambda v: points(v, 2))
         if strip.floor:
@@ -86,7 +84,6 @@ def make_reliability(subject: Subject) -> Iterator[Block]:
         caption=caption(subject),
         formats=formats,
         rows=[row for row, bins in enumerate(strip.counts.tolist()) if bins <= 20 or bins % 5 == 0],
-        width=WIDTH,
     )
 
 
@@ -101,7 +98,6 @@ def make_diagram(subject: Subject) -> Iterator[Block]:
         title="Reliability diagram",
         caption=caption(subject, diagram.caption()[-1]),
         formats=BIN_COLUMNS,
-        width=WIDTH,
     )
 
 
@@ -153,7 +149,6 @@ def make_calibration_curve(subject: Subject) -> Iterator[Block]:
             "high": ("to", decimal),
         },
         rows=spread(figure.band.score.size, CURVE_ROWS),
-        width=WIDTH,
     )
 
 
@@ -162,7 +157,7 @@ _CLASS_KEYS: dict[Mode, str] = {
     "one-vs-rest": "classes-one-vs-rest",
     "true-class": "classes",
 }
-_CLASS_COLUMNS: dict[str, tuple[str, CellFormat]] = {
+_CLASS_COLUMNS: Formats = {
     "class": ("class", lambda name: shorten(name, 60)),
     "rows": ("rows", whole),
     "value": ("error (points)", signed_points),
@@ -177,11 +172,10 @@ _CLASS_COLUMNS: dict[str, tuple[str, CellFormat]] = {
 @section("classwise", "Classes", 50, "The error of each class against its noise")
 def make_classwise(subject: Subject) -> Iterator[Block]:
     """Yield the error of each class by predicted class, one-vs-rest, and by true class."""
-    views = {}
-    reason = ""
+    views, reason, top = {}, "", subject.sample.top_label
     for mode in _CLASS_KEYS:
         try:
-            views[mode] = _class_bars(subject, mode)
+            views[mode] = top.view(ClassBars.compute, mode=mode, **top.quick_redrawing)
         except NotAvailable as error:
             reason = str(error)
     if not views:
@@ -189,27 +183,17 @@ def make_classwise(subject: Subject) -> Iterator[Block]:
     yield Text(headline(views.values())[0])
     for mode, bars in views.items():
         yield Text(bars.shares())
-        yield _class_chart(subject, bars, _CLASS_KEYS[mode])
+        yield chart(
+            bars,
+            key=_CLASS_KEYS[mode],
+            title=TITLES[mode],
+            caption=caption(subject, TITLES[mode]),
+            formats=_CLASS_COLUMNS,
+        )
     yield Note(
         "Grey: the range of a perfectly calibrated model, adjusted for the number of classes. By true class it is not "
         "centred at 0, as the rows of one true class hold more wrong predictions than the rows that the model gave "
         "to it."
-    )
-
-
-def _class_bars(subject: Subject, mode: Mode) -> ClassBars:
-    sample = subject.sample.top_label
-    return sample.view(ClassBars.compute, mode=mode, **sample.quick_redrawing)
-
-
-def _class_chart(subject: Subject, bars: ClassBars, key: str) -> Chart:
-    return chart(
-        bars,
-        key=key,
-        title=TITLES[bars.mode],
-        caption=caption(subject, TITLES[bars.mode]),
-        formats=_CLASS_COLUMNS,
-        width=WIDTH,
     )
 
 
@@ -238,7 +222,6 @@ def make_cumulative(subject: Subject) -> Iterator[Block]:
             "probability": ("probability of a hit", decimal),
         },
         rows=spread(figure.score.size, CUMULATIVE_ROWS, int(figure.maximum)),
-        width=WIDTH,
     )
     yield Note(
         "Rows are sorted by score; from the lowest score upwards, the scores and the hits are summed up. For a calibrated "
@@ -265,7 +248,6 @@ def _isotonic(subject: Subject) -> Iterator[Block]:
             "confidence_high": ("confidence band to", decimal),
         },
         rows=spread(figure.score.size, CUMULATIVE_ROWS),
-        width=WIDTH,
     )
     yield Note(figure.reading())
 
@@ -285,12 +267,11 @@ def _decisions(subject: Subject) -> Iterator[Block]:
             "calibrated_high": ("at most if calibrated", lambda v: percent(v, 2)),
         },
         rows=spread(figure.cutoff.size, CUMULATIVE_ROWS),
-        width=WIDTH,
     )
     yield Note(figure.reading())
 
 
-_SLICE_COLUMNS: dict[str, tuple[str, CellFormat]] = {
+_SLICE_COLUMNS: Formats = {
     "slice": ("slice", lambda name: shorten(name, 80)),
     "rows": ("rows", whole),
     "score": ("mean score", share_cell),
@@ -325,7 +306,6 @@ def make_slices(subject: Subject) -> Iterator[Block]:
             formats={
                 name: _SLICE_COLUMNS[name] for name in ("slice", "rows", "gap", "low", "high")
             },
-            width=WIDTH,
         )
         yield _all_slices(slices)
     yield Note(_slicing_words(slices))

@@ -10,12 +10,12 @@ from importlib import metadata
 from typing import Literal
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
 from calviz.comparison.fitting import BeforeAfter, before_and_after
 from calviz.core import __version__
-from calviz.core.blocks import IntArray
-from calviz.core.entry_specs import DIRECTION_WORDS, METRICS, RECALIBRATORS, ConventionValue
+from calviz.core.entry_specs import DIRECTION_WORDS, METRICS, RECALIBRATORS
 from calviz.core.errors import CalvizError, NotAvailable, worst_first
 from calviz.core.events import DEFAULT_BINS, Reduction
 from calviz.core.predictions import Dataset, Predictions
@@ -30,12 +30,10 @@ from calviz.core.words import (
     signed_points,
     whole,
 )
-from calviz.data import ReadingOptions
 from calviz.figures.convention_bars import EceByLibrary
 from calviz.figures.hundred_squares import Bullet, HundredSquares
 from calviz.report.content import (
     NUMBER_COLUMNS,
-    WIDTH,
     Block,
     Cards,
     Facts,
@@ -43,6 +41,7 @@ from calviz.report.content import (
     Heading,
     Lead,
     Note,
+    Origin,
     Subject,
     TableBlock,
     Term,
@@ -57,7 +56,7 @@ from calviz.report.content import (
 )
 from calviz.sample.error_bars import LEVEL, RESAMPLES
 from calviz.sample.metric_results import MetricResult
-from calviz.sample.sample import predicted_classes, rows_where, where_words
+from calviz.sample.sample import Sample, predicted_classes, rows_where, where_words
 from calviz.verdicts import analysis
 from calviz.verdicts.analysis import conventions
 from calviz.verdicts.evaluation import Written, alone, missing, remarks
@@ -108,7 +107,6 @@ def make_explained(subject: Subject) -> Iterator[Block]:
                 "happened": ("Happened", share),
                 "to_expect": ("To expect", share),
             },
-            width=WIDTH,
         )
 
 
@@ -200,8 +198,10 @@ def make_worst_rows(subject: Subject) -> Iterator[Block]:
     columns: dict[str, object] = {}
     if data.ids is not None:
         columns["id"] = [shorten(str(data.ids[i]), 40) for i in rows]
-    elif (numbers := _row_numbers(subject)) is not None:
-        columns["row"] = [whole(n + 1) for n in numbers[rows]]
+    elif subject.whole is not None:
+        numbers = np.flatnonzero(_rows_of_file(subject.whole, subject.sample))
+        if numbers.size == data.n:
+            columns["row"] = [whole(n + 1) for n in numbers[rows]]
     if data.labels is not None and data.class_names:
         columns["true class"] = [shorten(data.class_names[data.labels[i]], 40) for i in rows]
     predicted = predicted_classes(data) if isinstance(data, Predictions) else data.predicted
@@ -216,17 +216,13 @@ def make_worst_rows(subject: Subject) -> Iterator[Block]:
     )
 
 
-def _row_numbers(subject: Subject) -> IntArray | None:
-    """Return the numbers of the sample's rows in the file, from 0; None if they are not known."""
-    sample, data = subject.sample, subject.whole
-    if data is None:
-        return None
-    kept = np.ones(data.n, dtype=np.bool_)
-    if sample.split is not None and data.splits is not None:
-        kept &= data.splits.mask(sample.split)
-    where = rows_where(data, sample.where)
-    numbers = np.flatnonzero(kept if where is None else kept & where)
-    return numbers if numbers.size == sample.data.n else None
+def _rows_of_file(whole: Dataset, sample: Sample) -> npt.NDArray[np.bool_]:
+    """Mark the rows of a file that are in the split and slice of a sample."""
+    kept = np.ones(whole.n, dtype=np.bool_)
+    if sample.split is not None and whole.splits is not None:
+        kept &= whole.splits.mask(sample.split)
+    where = rows_where(whole, sample.where)
+    return kept if where is None else kept & where
 
 
 @section("metrics", "All metrics", 80, "Every number, with interval and noise floor")
@@ -318,7 +314,6 @@ def make_conventions(subject: Subject) -> Iterator[Block]:
             "value": ("ECE (points)", _POINTS),
             "noise_mean": ("if calibrated (points)", _POINTS),
         },
-        width=WIDTH,
     )
     available = [v for v in values if v.available]
     shown = pd.DataFrame(
@@ -339,11 +334,12 @@ def make_conventions(subject: Subject) -> Iterator[Block]:
     missing = [v for v in values if not v.available]
     if missing:
         yield Heading("Without a value")
-        yield Facts(tuple(_reason(v) for v in missing))
-
-
-def _reason(v: ConventionValue) -> tuple[str, str]:
-    return f"{v.convention.library} {v.convention.call}", v.reason or "undefined."
+        yield Facts(
+            tuple(
+                (f"{v.convention.library} {v.convention.call}", v.reason or "undefined.")
+                for v in missing
+            )
+        )
 
 
 #: Packages that determine numbers and charts.
@@ -366,9 +362,7 @@ def _data(subject: Subject) -> Iterator[tuple[str, str]]:
         yield "File", f"{shorten(origin.file, 200)} ({origin.size:,} bytes)"
         yield "Digest", f"BLAKE2b {origin.digest}"
         yield "Recognised", shorten(origin.recognised, 1_000)
-        options = (
-            ", ".join(_options(origin.options)) or "none: the format was recognised without options"
-        )
+        options = ", ".join(_options(origin)) or "none: the format was recognised without options"
         yield "Options given for the file", options
         yield "Repairs", "; ".join(shorten(r, 200) for r in origin.repairs) or "none"
     else:
@@ -384,9 +378,9 @@ def _data(subject: Subject) -> Iterator[tuple[str, str]]:
     yield "Scores", data.kind
 
 
-def _options(options: ReadingOptions) -> Iterator[str]:
-    for field in fields(options):
-        value = getattr(options, field.name)
+def _options(origin: Origin) -> Iterator[str]:
+    for field in fields(origin.options):
+        value = getattr(origin.options, field.name)
         if value != field.default:
             words = ", ".join(value) if isinstance(value, tuple) else str(value)
             yield f"{field.name.replace('_', ' ')}: {shorten(words, 200) or 'none'}"
@@ -428,7 +422,7 @@ def _changed(subject: Subject) -> Iterator[str]:
     if subject.error_bars is not None and subject.error_bars == sample.is_large:
         yield f"error bars of all metrics {'on' if subject.error_bars else 'off'}"
     if subject.origin is not None:
-        yield from (f"reading: {text}" for text in _options(subject.origin.options))
+        yield from (f"reading: {text}" for text in _options(subject.origin))
 
 
 def _versions() -> Iterator[str]:

@@ -10,7 +10,7 @@ import calviz
 from calviz.core.entry_specs import FIGURES
 from calviz.core.errors import OptionError
 from calviz.figures.style import PALETTES
-from calviz.report.printing import Panel, caption_of, to_sheet
+from calviz.report.document import Panel, caption_of, to_sheet
 
 
 @pytest.fixture(scope="module")

@@ -5,7 +5,7 @@ import sys
 import pytest
 
 from calviz.core.errors import NotAvailable
-from calviz.report import printing as pdf
+from calviz.report import document as pdf
 from tests.inputs.command_line import run
 
 FAKE = """#!{python}
