@@ -326,7 +326,10 @@ def naming(file: str, *, options: bool = True) -> Iterator[None]:
     except (OptionError, NotAvailable) as error:
         if isinstance(error, OptionError) and not options:
             raise
-        raise type(error)(sentence_on(error, file)) from error.__cause__
+        named = type(error)(sentence_on(error, file))
+        if isinstance(named, OptionError):
+            named.file = getattr(error, "file", None) or Path(file).name  # named once
+        raise named from error.__cause__
 
 
 def named_twice(files: Sequence[str]) -> str | None:

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from scipy.stats import ks_2samp
+from scipy.stats import ks_2samp, norm
 
 from calviz.comparison.fitting import apply_map, check_fitting_rows, make, scores_of
 from calviz.core.blocks import FloatArray, IntArray, checkpoint
@@ -27,11 +27,13 @@ from calviz.verdicts.analysis import evaluate
 #: Metrics of the registry that are estimated if none are named; F1 and the confusion matrix are always.
 EXPECTED = ("accuracy", "auroc", "brier", "nll")
 #: Map that is fitted on labelled rows of two classes (or confidences), and of more.
-METHODS = ("isotonic", "vector")
+METHODS = ("logit-spline", "vector")
 #: Draws of labels, each after a refit of the map to labelled rows drawn with replacement.
 DRAWS = 200
 #: Labels are drawn for about so many cells (rows times classes) in all.
 CELLS = 200_000_000
+#: Metrics of at most 1.
+_SHARES = ("accuracy", "auroc", "auprc", "f1")
 #: Level of the test whether the scores are those of the labelled rows.
 LEVEL = 0.05
 
@@ -208,12 +210,10 @@ def expected(
     whole = _of_classes(believed)
     confusion = _confusion(rows, probs=whole)
     values = _values(_in_expectation(rows, whole), keys, confusion)
-    tails = (50 * (1 - confidence), 50 * (1 + confidence))
-    estimates = {}
-    for key, value in values.items():
-        every = [d[key] for d in drawn if math.isfinite(d[key])]
-        low, high = np.percentile(every, tails) if every else (math.nan, math.nan)
-        estimates[key] = ExpectedValue(value, Interval(float(low), float(high)))
+    estimates = {
+        key: _estimate(key, value, np.array([d[key] for d in drawn]), confidence)
+        for key, value in values.items()
+    }
     moved, outside = _moved(rows, labelled)
     return Expected(
         metrics=estimates,
@@ -225,6 +225,16 @@ def expected(
         outside=outside,
         confidence=confidence,
     )
+
+
+def _estimate(key: str, value: float, drawn: FloatArray, confidence: float) -> ExpectedValue:
+    """An expectation with the interval of the spread of the draws; what they are off on average adds to it, as a smooth map is off too."""
+    has = drawn[np.isfinite(drawn)]
+    if has.size < 2 or not math.isfinite(value):
+        return ExpectedValue(value, Interval(math.nan, math.nan))
+    half = norm.ppf((1 + confidence) / 2) * math.hypot(has.std(ddof=1), has.mean() - value)
+    most = 1.0 if 0 <= value <= 1 and key in _SHARES else math.inf
+    return ExpectedValue(value, Interval(max(value - half, 0.0), min(value + half, most)))
 
 
 def _unlabelled(data: Dataset | npt.ArrayLike) -> Dataset:

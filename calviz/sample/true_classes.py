@@ -241,7 +241,7 @@ def true_class_errors(sample: Sample, *, bins: int = 15) -> TrueClassErrors:
         raise NotAvailable("not available: these data do not name the true classes.")
     events, cells = sample.top_scored, data.cells is not None
     edges = equal_width_edges(bins, events.edge_type)
-    source = (ClassCells if cells else ClassRows)(
+    source = (ClassRowsOfCells if cells else ClassRows)(
         Redraws(data) if cells else sample.view(redraws),
         events.score,
         events.hit,
@@ -271,7 +271,7 @@ def true_class_errors_of_sample(sample: Sample) -> TrueClassErrors:
 NARROW = 1 << 12
 
 
-class ClassCells(ClassRows):
+class ClassRowsOfCells(ClassRows):
     """Cells of a profile, which stand for rows, with their confidence, hits, true class and bin."""
 
     def bootstrap(

@@ -217,7 +217,7 @@ def test_what_no_permutation_could_show_is_said():
     # Without misses there is no ranking; with one, most periods have none.
     for hits, words in (
         (np.ones(data.n), "no period has a value"),
-        (np.arange(data.n) > 0, "No change"),
+        (np.arange(data.n) > 0, "None of 2 periods differs"),
     ):
         some = calviz.Predictions(probs=data.probs, labels=hits.astype(int), times=data.times)
         series = over_time(some, "auroc", every="month", method=None, min_rows=5)
