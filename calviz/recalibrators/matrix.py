@@ -724,7 +724,11 @@ def _fitted_or_held(
     minimum = fit_linear(problem, start, least=max(1e-3 * warm.loss, 1e-6))
     furthest = FURTHEST * max(1.0, float(np.abs(start).max()))
     nats_left = problem.n * problem.likelihood(minimum.x)[0]
-    if nats_left >= 1 and np.abs(minimum.x).max() <= furthest:
+    # What is added to all classes alike changes nothing, and may be anything.
+    size = minimum.x - minimum.x.mean(axis=0)
+    if isinstance(problem, VectorProblem):
+        size = np.stack([minimum.x[0], minimum.x[1] - minimum.x[1].mean()])
+    if nats_left >= 1 and np.abs(size).max() <= furthest:
         return minimum, False
     problem.penalty = Penalty(strength, start)
     return fit_linear(problem, start), True

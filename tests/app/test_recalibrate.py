@@ -1,4 +1,4 @@
-"""The page Recalibrate, without a browser: choose, compare, take home."""
+"""The tabs of Recalibrate."""
 
 import io
 import json
@@ -7,19 +7,20 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from streamlit.testing.v1 import AppTest
 
 from calviz.app import recalibrate_comparison
 from calviz.core.entry_specs import RECALIBRATORS
 from calviz.data import read
 from calviz.figures.reliability import Reliability
 from calviz.recalibrators.base import load_map
-from tests.app.pages import PATIENCE, open_page, quiet, text_of, unfold, upload
+from tests.app.pages import PATIENCE, open_page, press, quiet, text_of, unfold, upload, wait
 from tests.inputs.simulated import simulate, softmax
 
-ROOT = Path(__file__).resolve().parents[2]
+# ---- The page Recalibrate, without a browser: choose, compare, take home
 
-# The quick lane opens every page once (test_every_page.py); what these tests click takes long.
-pytestmark = pytest.mark.slow
+
+ROOT = Path(__file__).resolve().parents[2]
 LABELS = {spec.key: spec.label for spec in RECALIBRATORS}
 
 
@@ -49,6 +50,7 @@ def compared(app):
     return job.result
 
 
+@pytest.mark.slow
 def test_from_a_file_to_a_choice_and_a_calibrated_file():
     app = opened(overconfident())
     assert "fitted on 300 rows (split 'calibration') and judged on 300 rows" in text_of(app)
@@ -100,6 +102,7 @@ def test_from_a_file_to_a_choice_and_a_calibrated_file():
     np.testing.assert_allclose(program["recalibrate"](before.probs), written.probs, atol=1e-6)
 
 
+@pytest.mark.slow
 def test_of_a_slice_it_is_said_that_only_its_rows_are_calibrated():
     lines = overconfident().decode().splitlines()
     regions = ["region", *("north", "north", "south") * 200]
@@ -117,6 +120,7 @@ def test_of_a_slice_it_is_said_that_only_its_rows_are_calibrated():
     assert "fitted on 100 rows of region = south" in text_of(app)
 
 
+@pytest.mark.slow
 def test_without_splits_rows_are_drawn_or_crossed_and_in_sample_is_labelled():
     app = opened(overconfident(splits=False))
     assert "fitted on 300 rows (50 % of the rows, stratified" in text_of(app)
@@ -135,6 +139,7 @@ def test_without_splits_rows_are_drawn_or_crossed_and_in_sample_is_labelled():
     assert "no basis for a choice" in text_of(app)
 
 
+@pytest.mark.slow
 def test_confidences_say_which_methods_apply_and_why_the_others_do_not():
     rng = np.random.default_rng(1)
     score = rng.uniform(0.5, 1, 400)
@@ -155,6 +160,7 @@ def test_confidences_say_which_methods_apply_and_why_the_others_do_not():
     assert read(files.table, name="calibrated.csv").first.n == 400
 
 
+@pytest.mark.slow
 def test_pages_that_fit_often_begin_with_few_methods_until_a_person_chooses():
     app = opened(overconfident())
     many = app.multiselect(key="methods").value
@@ -171,6 +177,7 @@ def test_pages_that_fit_often_begin_with_few_methods_until_a_person_chooses():
     assert "This page has room for 8 methods. Left out here" in text_of(app)
 
 
+@pytest.mark.slow
 def test_a_file_that_is_too_small_is_told_so_and_choices_come_from_the_address():
     app = opened(b"label,p_a,p_b\na,0.9,0.1\nb,0.2,0.8\na,0.6,0.4\n")
     assert "a recalibrator needs at least 10" in text_of(app)
@@ -179,6 +186,7 @@ def test_a_file_that_is_too_small_is_told_so_and_choices_come_from_the_address()
     assert app.multiselect(key="methods").value == ["irm"]
 
 
+@pytest.mark.slow
 def test_the_table_leaves_in_three_forms():
     from calviz.app import recalibrate_results
 
@@ -211,6 +219,7 @@ def with_zeros():
     return ("label,p_0,p_1\n" + "\n".join(lines)).encode()
 
 
+@pytest.mark.slow
 def test_what_is_too_large_to_keep_is_drawn_before_it_goes(monkeypatch):
     def both():
         app = opened(overconfident())
@@ -231,6 +240,7 @@ def test_what_is_too_large_to_keep_is_drawn_before_it_goes(monkeypatch):
             pd.testing.assert_frame_equal(picture.frame(), wanted.frame())
 
 
+@pytest.mark.slow
 def test_exact_zeros_are_said_and_can_be_read_as_something_else():
     app = opened(with_zeros())
     assert "In 100 rows a class has a probability of exactly 0" in text_of(app)
@@ -261,6 +271,7 @@ def test_exact_zeros_are_said_and_can_be_read_as_something_else():
     assert not [c for c in opened(overconfident()).segmented_control if c.key == "zeros"]
 
 
+@pytest.mark.slow
 def test_maps_are_capped_unless_the_papers_form_is_asked_for():
     app = opened(overconfident())
     app.multiselect(key="methods").set_value(["isotonic", "temperature+irm", "temperature"]).run()
@@ -286,6 +297,7 @@ def test_maps_are_capped_unless_the_papers_form_is_asked_for():
     assert not [t for t in app.toggle if t.key == "uncapped"]
 
 
+@pytest.mark.slow
 def test_the_rows_after_a_method_show_its_intervals():
     app = opened(overconfident())
     app.multiselect(key="methods").set_value(["venn-abers"]).run()
@@ -298,6 +310,7 @@ def test_the_rows_after_a_method_show_its_intervals():
     assert (table["interval_p0_a"] <= table["interval_p1_a"]).all()
 
 
+@pytest.mark.slow
 def test_a_link_names_methods_by_their_keys_and_nothing_that_is_suggested():
     app = opened(overconfident())
     assert "methods" not in app.query_params
@@ -310,6 +323,7 @@ def test_a_link_names_methods_by_their_keys_and_nothing_that_is_suggested():
     assert set(old.multiselect(key="methods").value) == {"irm", "temperature"}
 
 
+@pytest.mark.slow
 def test_with_a_folder_for_it_a_comparison_is_not_computed_again(monkeypatch, tmp_path):
     monkeypatch.setenv(recalibrate_comparison.CACHE_VARIABLE, str(tmp_path))
     first = opened(overconfident())
@@ -326,3 +340,62 @@ def test_with_a_folder_for_it_a_comparison_is_not_computed_again(monkeypatch, tm
     # The maps came with it.
     again.button(key="calviz.take-home").click().run()
     assert again.session_state["calviz.recalibrate.ready"][1].map
+
+
+# ---- The page Arena, without a browser
+
+
+RESULTS = "dataset,model,cal_size,test_size,{m}_brier,{m}_logloss,{m}_time\n" + "".join(
+    f"d{{i}},m,{size},50,{{s}},{{s}},0.1\n".replace("{i}", str(i)).replace("{s}", f"{{s{i % 2}}}")
+    for i, size in enumerate([500] * 6 + [2_000] * 6)
+)
+
+
+def _results(method: str, even: float, odd: float) -> tuple[str, bytes, str]:
+    return f"{method}.csv", RESULTS.format(m=method, s0=even, s1=odd).encode(), "text/csv"
+
+
+def _kept(app: AppTest, *files: tuple[str, bytes, str]) -> AppTest:
+    next(c for c in app.button_group if c.label == "What competes").set_value("kept").run()
+    app.file_uploader[0].set_value(list(files)).run()
+    return wait(app)
+
+
+@pytest.mark.usefixtures("few_candidates")
+@pytest.mark.slow
+def test_results_are_judged_filtered_and_closed():
+    app = _kept(
+        open_page("", "arena"),
+        _results("Base-model", 0.3, 0.3),
+        _results("TS", 0.2, 0.2),
+        _results("Beta", 0.1, 0.25),
+    )
+    words = text_of(app)
+    assert "12 experiments on 12 data sets, 3 methods" in words
+    # TS beats Beta in every other experiment, and nothing always: 1/2 (1/2 + 1) for both.
+    table = app.dataframe[0].value
+    assert table.set_index("method").loc["TS", "Brier: winrate"] == pytest.approx(0.75)
+    next(s for s in app.selectbox if s.label == "Calibration rows").set_value(
+        "below 1,000 rows"
+    ).run()
+    assert "6 experiments on 6 data sets" in text_of(app)
+    press(app, "Close")
+    assert app.file_uploader
+
+
+@pytest.mark.usefixtures("few_candidates")
+def test_other_files_are_refused_in_one_sentence():
+    app = _kept(open_page("", "arena"), ("plain.csv", b"label,p\n0,0.5\n", "text/csv"))
+    assert "plain.csv: this file holds no arena results" in text_of(app)
+
+
+@pytest.mark.usefixtures("few_candidates")
+@pytest.mark.slow
+def test_open_models_compete():
+    app = open_page("data=breast_cancer", "arena")
+    press(app, "Start the arena")
+    app = wait(app)
+    words = text_of(app)
+    assert "5 experiments on 1 data set" in words
+    assert "1 data set: another one may reverse the order" in words
+    assert "identity" in app.dataframe[0].value["method"].tolist()

@@ -1,17 +1,28 @@
-"""The page Report and the choices about pictures, without a browser."""
+"""The tabs of Report."""
 
 from __future__ import annotations
 
 import json
+import re
+from urllib.parse import unquote
 
+import numpy as np
+import pandas as pd
+import plotly.graph_objects as go
 import pytest
 
-from calviz.app import exporting, recalibrate_comparison
+from calviz.app import exporting, recalibrate_comparison, screen
+from calviz.app.tables_and_cards import preview, sortable
+from calviz.core.predictions import Predictions
+from calviz.figures import hundred_squares as drawing
+from calviz.figures.marks import Sheet
+from calviz.figures.style import PALETTES
 from calviz.report.content import SECTIONS
-from tests.app.pages import PATIENCE, open_page, quiet, text_of, unfold
+from calviz.sample.error_bars import Interval, NoiseFloor
+from calviz.sample.metric_results import MetricResult
+from tests.app.pages import PATIENCE, open_page, quiet, text_of, unfold, upload
 
-# The quick lane opens every page once (test_every_page.py); what these tests click takes long.
-pytestmark = pytest.mark.slow
+# ---- The page Report and the choices about pictures, without a browser
 
 
 def _finished(app):
@@ -22,6 +33,7 @@ def _finished(app):
     return quiet(app.run())
 
 
+@pytest.mark.slow
 def test_a_report_is_made_on_demand_and_taken_home():
     app = open_page("data=breast_cancer", "report")
     app.pills(key="sections").set_value(["verdict", "provenance"]).run()
@@ -45,12 +57,14 @@ def test_a_report_is_made_on_demand_and_taken_home():
     assert "does not hold all of these sections" in text_of(app)
 
 
+@pytest.mark.slow
 def test_without_sections_there_is_nothing_to_make():
     app = open_page("data=breast_cancer", "report")
     app.pills(key="sections").set_value([]).run()
     assert [i.value for i in app.info] == ["Choose at least one section."]
 
 
+@pytest.mark.slow
 def test_other_settings_need_another_report():
     app = open_page("data=breast_cancer", "report")
     app.pills(key="sections").set_value(["verdict"]).run()
@@ -62,6 +76,7 @@ def test_other_settings_need_another_report():
     assert app.button(key="calviz.report.make")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("wanted", [True, False])
 def test_a_caption_stands_above_figures_where_it_is_wanted(wanted):
     app = open_page("caption=true" if wanted else "", "cumulative")
@@ -76,12 +91,14 @@ def test_a_caption_stands_above_figures_where_it_is_wanted(wanted):
         assert any("digest " in text for text in texts) is wanted
 
 
+@pytest.mark.slow
 def test_figures_are_saved_as_what_is_chosen():
     app = open_page("picture=SVG", "cumulative")
     for chart in app.get("plotly_chart"):
         assert json.loads(chart.proto.config)["toImageButtonOptions"]["format"] == "svg"
 
 
+@pytest.mark.slow
 def test_a_comparison_of_the_same_file_is_offered():
     from types import SimpleNamespace
 
@@ -109,6 +126,7 @@ def test_a_comparison_of_the_same_file_is_offered():
         assert ("Recalibration" in app.pills(key="sections").options) is offered
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("data", "expected"), [("digits", False), ("breast_cancer", True)])
 def test_decisions_are_offered_where_a_class_is_decided_on_and_grades_where_there_are_some(
     data, expected
@@ -118,6 +136,7 @@ def test_decisions_are_offered_where_a_class_is_decided_on_and_grades_where_ther
     assert not any("grades" in title for title in options)
 
 
+@pytest.mark.slow
 @pytest.mark.slow
 def test_presets_and_the_links_to_them():
     sections = {}
@@ -130,3 +149,127 @@ def test_presets_and_the_links_to_them():
     # A link holds the titles of the sections: no two have the same.
     titles = [section.title for section in SECTIONS]
     assert len(set(titles)) == len(titles)
+
+
+# ---- Numbers as pictures, the names of pictures, and where a page leads
+
+
+def places(result):
+    """Shares of the width: the value, the ends of the interval, and what is grey."""
+    drawn = drawing.svg(drawing.Bullet.of(result), PALETTES["light"])
+    blue, grey = PALETTES["light"].blue, PALETTES["light"].neutral
+
+    def marks(pattern, colour):
+        matches = re.findall(rf'd="{pattern}"[^>]* stroke="{colour}"', drawn)
+        return [float(m) if isinstance(m, str) else tuple(map(float, m)) for m in matches]
+
+    (value,), (ends,) = marks(r"M([\d.]+) 1V21", blue), marks(r"M([\d.]+) 11H([\d.]+)", blue)
+    range_ = marks(r"M([\d.]+) 3V19H([\d.]+)V3Z", grey)
+    return value, ends, marks(r"M([\d.]+) 3V19", grey), range_
+
+
+@pytest.mark.parametrize("scale", [1e-4, 0.1, 1.0])
+def test_a_bullet_stands_where_its_numbers_are(scale):
+    def at(x):
+        return x * scale
+
+    error = MetricResult(
+        "ece", at(0.6), Interval(at(0.5), at(0.8)), NoiseFloor(at(0.1), at(0.2), 0.001)
+    )
+    value, (low, high), mean, ((left, right),) = places(error)
+    # An error's grey begins at 0; lengths are in proportion.
+    assert (left, mean) == (0, [])
+    unit = right / 0.2
+    assert value == pytest.approx(0.6 * unit, abs=0.05)
+    assert (low, high) == (pytest.approx(0.5 * unit, abs=0.05), pytest.approx(0.8 * unit, abs=0.05))
+    assert high < 200
+    two_sided = MetricResult(
+        "mcs", at(0.6), Interval(at(0.5), at(0.8)), NoiseFloor(0.0, at(0.2), 0.001)
+    )
+    value, (low, high), (zero,), none = places(two_sided)
+    assert none == []
+    assert (value - zero) / (high - low) == pytest.approx(0.6 / 0.3, rel=0.01)
+
+
+def test_a_column_of_bullets_has_one_scale_with_zero_on_it():
+    given = [drawing.Bullet(2.0, (1.0, 3.0), (-1.0, 1.0)), None, drawing.Bullet(-4.0)]
+    palette = PALETTES["light"]
+    first, none, second = drawing.column(given, palette)
+    assert none is None
+    assert not set("#<> ") & set(first)
+    at = []
+    for address in (first, second):
+        cell = unquote(address)
+        upright = [
+            (float(x), colour)
+            for x, colour in re.findall(r"d='M([\d.]+) \dV\d+' stroke='(#\w+)'", cell)
+        ]
+        zero, value = (
+            next(x for x, colour in upright if colour == c) for c in (palette.muted, palette.blue)
+        )
+        at.append((zero, value))
+    assert at[0][0] == at[1][0]
+    # Two to the right of 0, and four to its left.
+    assert at[0][1] - at[0][0] == pytest.approx((at[1][0] - at[1][1]) / 2, abs=0.11)
+
+
+@pytest.mark.parametrize("width", [88, 124])
+def test_a_picture_is_not_wider_than_its_column(width):
+    (cell,) = screen.picture_column([drawing.Bullet(2.0, (1.0, 3.0))], width=width)
+    wide, tall = map(int, re.findall(r"(?:width|height)='(\d+)'", unquote(cell))[:2])
+    # Streamlit draws it 29 pixels high: 35 less 3 above and 3 below.
+    assert width - 2 <= wide * 29 / tall <= width
+
+
+def test_a_bullet_says_in_words_what_it_shows():
+    error = MetricResult("ece", 0.06, Interval(0.05, 0.08), NoiseFloor(0.01, 0.02, 0.001))
+    said = drawing.words(error, "above noise: <b>")
+    assert said == "ECE 6.00; 95\u00a0% interval 5.00\u00a0to\u00a08.00; above noise: <b>."
+    assert PALETTES["dark"].blue in drawing.svg(drawing.Bullet.of(error), PALETTES["dark"])
+
+
+def test_a_wide_page_reserves_no_line_that_its_legend_does_not_need(monkeypatch):
+    names = [f"A series with a name, {i}" for i in range(4)]
+    sheet = Sheet(PALETTES["light"])
+
+    def height(size):
+        monkeypatch.setattr(screen, "width_class", lambda: size)
+        traces = [{"type": "scatter", "x": [0], "y": [0], "name": name} for name in names]
+        drawing = go.Figure(sheet.picture(traces, inner=300, margins=(60, 20, 20, 50)))
+        return screen.as_wide_as_the_page(drawing).layout.height
+
+    assert height("wide") < height("usual")
+
+
+# ---- Tables that are read as texts and sorted as numbers
+
+
+def test_every_row_has_its_own_text_and_its_number():
+    # Equal values with other texts (of other units), texts with braces, numbers that are not there.
+    value = [0.5, 0.5, 0.25, np.nan, np.nan]
+    texts = pd.DataFrame(
+        {"metric": list("abcde"), "value": ["50.0 %", "0.500", "{0.25}", "n/a", "n/a"]}
+    )
+    styled = sortable(texts, {"value": value})
+    np.testing.assert_array_equal(styled.data["value"], value)
+    shown = [row[-1]["display_value"] for row in styled._translate(False, False)["body"]]
+    assert shown == texts["value"].tolist()
+
+
+def test_the_first_rows_show_the_cluster_of_each():
+    clusters = np.array(["ann", "bob", "ann"])
+    p = Predictions(probs=np.array([0.2, 0.7, 0.9]), labels=[0, 1, 1], clusters=clusters)
+    assert preview(p)["cluster"].tolist() == clusters.tolist()
+
+
+@pytest.mark.slow
+def test_shares_of_many_classes_differ():
+    rng = np.random.default_rng(0)
+    header = "label," + ",".join(f"p_{k}" for k in range(300))
+    rows = [f"{rng.integers(300)}," + ",".join(["0.0033"] * 299 + ["0.0133"]) for _ in range(900)]
+    app = upload(open_page(page="data"), "many.csv", "\n".join([header, *rows]).encode())
+    config = next(
+        t.proto.columns for t in quiet(app).dataframe if {"rows", "share"} <= set(t.value.columns)
+    )
+    # A class has 0.3 % of the rows: two digits of that are seen.
+    assert "%.2f" in config

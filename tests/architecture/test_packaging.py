@@ -1,7 +1,8 @@
-"""What is installed is what is in the repository, with the app inside."""
+"""What is shipped: files, packages, the container."""
 
 import importlib
 import re
+import subprocess
 import tomllib
 import zipfile
 from pathlib import Path
@@ -11,7 +12,67 @@ import pytest
 import calviz
 from calviz.core.errors import PURPOSES
 
+# ---- What may stand in the files of the project
+
+
 ROOT = Path(__file__).parents[2]
+# Put together here, so that this file does not hold what it looks for.
+FORBIDDEN = {
+    "a package registry's host": re.compile(
+        "|".join(["py" + r"pi\.org", "python" + r"hosted\.org", "conda" + r"\.anaconda\.org"])
+    ),
+    "a path of somebody's machine": re.compile(
+        r"(?<![\w.])/(" + "|".join(["ho" + "me", "ro" + "ot", "wo" + "rk", "Us" + "ers"]) + r")/\w"
+    ),
+    "a pickle that would be loaded": re.compile(
+        r"allow_pickle\s*=\s*Tr" + r"ue|pickle\.lo" + r"ads?\("
+    ),
+}
+TEXT = {".py", ".md", ".toml", ".txt", ".yml", ".yaml", ".cfg", ".json", ".sh", ""}
+
+
+def project_files() -> list[Path]:
+    listed = subprocess.run(
+        ["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    if listed.returncode != 0:
+        pytest.skip("not a git checkout: there is no list of the project's files")
+    return [ROOT / name for name in listed.stdout.split("\0") if name]
+
+
+def test_nothing_names_a_registry_or_a_machine():
+    values = [
+        f"{path.relative_to(ROOT)}:{number} holds {what}"
+        for path in project_files()
+        if path.suffix in TEXT and path.is_file()
+        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1)
+        for what, pattern in FORBIDDEN.items()
+        if pattern.search(line)
+    ]
+    assert not values, "\n".join(values)
+
+
+def test_no_file_is_large():
+    large = [p.name for p in project_files() if p.is_file() and p.stat().st_size > 5_000_000]
+    assert not large
+
+
+@pytest.mark.parametrize("page", ["ARCHITECTURE.md", "CONTRIBUTING.md"])
+def test_the_documents_name_paths_that_exist(page):
+    """Paths of files and folders are relative to the project or to the package; a file may be named alone."""
+    files = {p.relative_to(ROOT).as_posix() for p in project_files()}
+    known = files | {str(folder) for file in files for folder in Path(file).parents}
+    alone = {Path(file).name for file in files}
+    text = (ROOT / page).read_text(encoding="utf-8")
+    named = set(re.findall(r"`([\w/]+\.(?:py|md|toml|json|yml)|\w+(?:/\w+)+)/?`", text))
+    assert len(named) > 20
+    missing = {n for n in named - known - alone if f"calviz/{n}" not in known}
+    assert not missing
+
+
+# ---- What is installed is what is in the repository, with the app inside
+
+
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 
 
@@ -87,3 +148,55 @@ def test_a_wheel_holds_the_app(tmp_path, monkeypatch):
     assert expected <= held
     assert not [n for n in held if n.endswith((".pyc", ".local.json"))]
     assert not [n for n in held if n.startswith("tests/")]
+
+
+# ---- The container: not root, watched, and with everything that the package is built from
+
+
+DOCKERFILE = (ROOT / "Dockerfile").read_text(encoding="utf-8")
+IGNORED = (ROOT / ".dockerignore").read_text(encoding="utf-8").split()
+COPIED = {
+    name for line in re.findall(r"^COPY (.+)$", DOCKERFILE, re.M) for name in line.split()[:-1]
+}
+
+
+def test_what_the_wheel_is_built_from_is_copied_and_not_ignored():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    needed = {
+        Path(name).parts[0]
+        for name in project["tool"]["hatch"]["build"]["targets"]["wheel"]["force-include"]
+    }
+    needed |= {"calviz", "pyproject.toml", "requirements.txt", project["project"]["readme"]}
+    assert needed <= COPIED
+    assert not COPIED & set(IGNORED)
+
+
+@pytest.mark.parametrize("name", sorted(COPIED))
+def test_what_is_copied_is_there(name):
+    assert (ROOT / name).exists()
+
+
+def test_it_does_not_run_as_root_and_is_watched():
+    instructions = re.findall(r"^([A-Z]+) (.*)$", DOCKERFILE, re.M)
+    users = [text for word, text in instructions if word == "USER"]
+    assert users
+    assert users[-1] not in {"root", "0"}
+    assert [word for word, _ in instructions].count("HEALTHCHECK") == 1
+    last, command = instructions[-1]
+    assert last == "CMD"
+    assert command.startswith('["calviz", "app"')
+
+
+def test_a_space_finds_the_container():
+    """The front matter of README.md, as Hugging Face Spaces read it; their containers run as user 1000."""
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    head, rest = text.removeprefix("---\n").split("---\n", 1)
+    space = dict(line.split(": ", 1) for line in head.splitlines())
+    colours = {"red", "yellow", "green", "blue", "indigo", "purple", "pink", "gray"}
+    assert space["sdk"] == "docker"
+    assert re.search(rf"^EXPOSE {space['app_port']}$", DOCKERFILE, re.M)
+    assert f'"--port", "{space["app_port"]}"' in DOCKERFILE
+    assert "useradd --create-home --uid 1000 " in DOCKERFILE
+    assert {space["colorFrom"], space["colorTo"]} <= colours
+    assert len(space["short_description"]) <= 60
+    assert rest.startswith("\n# calviz\n")

@@ -8,7 +8,7 @@ NAMES = [room.title for room in pages.ROOMS]
 ALONE = ("/", "/reliability")
 
 
-#: As the first request of a visitor; what a link does to every other page is tested without a browser (`tests/app/test_every_page.py`).
+#: As the first request of a visitor; what a link does to every other page is tested without a browser (`tests/app/test_pages.py`).
 FIRST = ("/metrics", "/recalibrate", "/over_time", "/compare_models", "/learn")
 
 

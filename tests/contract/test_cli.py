@@ -1,22 +1,32 @@
-"""The command line as a contract: codes, streams, sentences, whatever is typed."""
+"""The command line."""
 
+import errno
 import inspect
 import json
 import os
+import resource
+import signal
 import socket
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import click
+import numpy as np
 import pytest
 from click.testing import Result
 
 import calviz
 from calviz.cli import main
-from calviz.cli.command_group import OutputOption
+from calviz.cli.command_group import OutputOption, sentence
 from calviz.core.entry_specs import METRICS
-from tests.inputs.command_line import run
+from calviz.core.limits import OutputError
+from calviz.data.writing import write_predictions
+from tests.inputs.command_line import outcome, run
+
+# ---- The command line as a contract: codes, streams, sentences, whatever is typed
+
 
 ROOT = Path(__file__).parents[2]
 PLAIN = "label,p_cat,p_dog,split\n0,0.9,0.1,a\n1,0.2,0.8,b\n0,0.4,0.6,a\n1,0.3,0.7,b\n"
@@ -434,3 +444,217 @@ class TestApp:
         [(_, passed, _)] = handed_over
         given = [a.partition("=")[2] for a in passed if a.startswith("--server.allowedHosts=")]
         assert given == allowed
+
+
+# ---- Full disks and Ctrl-C: one sentence, and no file that is half written
+
+
+ROOT_OF_CLI_FAULTS = Path(__file__).resolve().parents[2]
+
+
+def _predictions():
+    rng = np.random.default_rng(0)
+    return rng.dirichlet(np.full(20, 0.3), 2_000), rng.integers(0, 20, 2_000)
+
+
+@pytest.fixture
+def full_disk():
+    """No file may grow beyond a few kilobytes, as on a disk that is full."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    limit = lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, hard))  # noqa: E731
+    yield limit
+    resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".parquet", ".npz", ".NPZ"])
+def test_a_full_disk_is_a_sentence_and_the_old_file_is_still_there(full_disk, tmp_path, suffix):
+    probs, labels = _predictions()
+    out = tmp_path / f"out{suffix}"
+    out.write_text("old")
+    full_disk()
+    with pytest.raises(OutputError, match="what was there before is unchanged") as caught:
+        write_predictions(calviz.Predictions(probs=probs, labels=labels), out)
+    assert sentence(caught.value).startswith(f"out{suffix}: cannot be written (")
+    assert [(p.name, p.read_text()) for p in tmp_path.iterdir()] == [(out.name, "old")]
+
+
+def test_a_full_standard_output_is_named():
+    full = OSError(errno.ENOSPC, "No space left on device")
+    assert sentence(full) == "the output: no space left on device."
+
+
+def _started(command, **pipes):
+    return subprocess.Popen(
+        [sys.executable, "-m", "calviz", *map(str, command)],
+        cwd=ROOT_OF_CLI_FAULTS,
+        text=True,
+        # Whoever runs the tests in the background of a shell has had Ctrl-C switched off for them.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+        **pipes,
+    )
+
+
+@pytest.mark.slow
+def test_ctrl_c_ends_at_once_with_a_sentence_and_no_file(tmp_path):
+    probs, labels = _predictions()
+    file, out = tmp_path / "in.npz", tmp_path / "out.json"
+    np.savez(file, probs=probs, labels=labels)
+    command = ["compare", file, "--cross-fit", "10", "--json", out]
+    process = _started(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+    assert process.stderr is not None
+    process.stderr.readline()  # the file is read, or the first method done: it is at work
+    began = time.monotonic()
+    os.kill(process.pid, signal.SIGINT)
+    _, text = process.communicate(timeout=60)
+    assert time.monotonic() - began < 20
+    assert process.returncode == 130
+    last = text.strip().splitlines()[-1]
+    assert last == "calviz: interrupted; no output file is left incomplete."
+    assert "Traceback" not in text
+    assert list(tmp_path.iterdir()) == [file]
+
+
+@pytest.mark.slow
+def test_a_program_that_is_ended_leaves_no_incomplete_file(tmp_path):
+    file, out = tmp_path / "in.npz", tmp_path / "out" / "out.csv"
+    out.parent.mkdir()
+    rng = np.random.default_rng(0)
+    np.savez(file, probs=rng.dirichlet(np.ones(3), 200_000), labels=rng.integers(0, 3, 200_000))
+    process = _started(
+        ["recalibrate", file, "--method", "identity", "--out", out],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+    )
+    while process.poll() is None and not list(out.parent.iterdir()):
+        time.sleep(0.001)
+    process.terminate()  # while the file is written beside its place
+    _, text = process.communicate(timeout=60)
+    assert (process.returncode, text) == (
+        143,
+        "calviz: ended; no output file is left incomplete.\n",
+    )
+    assert not list(out.parent.iterdir())
+
+
+@pytest.mark.slow
+def test_standard_output_that_is_closed_is_no_error(tmp_path):
+    file, out = tmp_path / "in.csv", tmp_path / "out.json"
+    file.write_text("label,p\n0,0.2\n1,0.8\n")
+    line = f"{sys.executable} -m calviz audit {file} --json {out} >&-"
+    done = subprocess.run(
+        line, shell=True, cwd=ROOT_OF_CLI_FAULTS, stderr=subprocess.PIPE, text=True, check=False
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert json.loads(out.read_text())["rows"] == 2
+
+
+def test_a_loop_of_links_is_no_file(tmp_path):
+    loop = tmp_path / "loop.csv"
+    loop.symlink_to("loop.csv")
+    for command in (["audit"], ["recalibrate", "--method", "platt", "--out", tmp_path / "o.csv"]):
+        code, _, wrong = outcome(command[0], loop, *command[1:])
+        assert (code, wrong) == (2, "calviz: loop.csv: there is no such file.\n")
+    assert list(tmp_path.iterdir()) == [loop]
+
+
+def test_logits_that_are_too_large_for_a_fit_are_compared_as_they_are(tmp_path):
+    # All rows say class 1, which is wrong in a quarter of them; each of these adds 2 to the sum over classes.
+    file, out = tmp_path / "large.csv", tmp_path / "o.json"
+    rows = "".join(f"{int(i % 4 > 0)},-1e30,1e30\n" for i in range(40))
+    file.write_text("label,logit_0,logit_1\n" + rows)
+    code, _, wrong = outcome(
+        *("compare", file, "--methods", "temperature", "--fit-fraction", "0.5"),
+        *("--json", out, "--html", tmp_path / "o.html"),
+    )
+    assert (code, "temperature: row 1: the logit of class 1 is 1e+30" in wrong) == (0, True)
+    methods = json.loads(out.read_text())["methods"]
+    assert (methods["identity"]["ok"], methods["temperature"]["ok"]) == (True, False)
+    assert methods["identity"]["metrics"]["brier"]["value"] == pytest.approx(2 * 0.25)
+
+
+# ---- `--html` and `--markdown` of `calviz audit` and `calviz compare`
+
+
+@pytest.fixture(scope="module")
+def file(tmp_path_factory):
+    rng = np.random.default_rng(5)
+    p = rng.uniform(size=120)
+    rows = [f"{int(rng.uniform() < v)},{v:.6f}" for v in p]
+    path = tmp_path_factory.mktemp("files") / "rain.csv"
+    path.write_text("\n".join(["label,p", *rows]) + "\n")
+    return path
+
+
+@pytest.mark.slow
+def test_an_audit_writes_the_same_report_twice(file, tmp_path):
+    for name in ("one", "two"):
+        result = run(
+            *("audit", file, "--reduction", "top-label", "--resamples", 50),
+            *("--html", tmp_path / f"{name}.html", "--markdown", tmp_path / f"{name}.md"),
+        )
+        assert result.exit_code == 0, result.stderr
+        assert "Brier score" in result.stdout
+    html = (tmp_path / "one.html").read_bytes()
+    assert html == (tmp_path / "two.html").read_bytes()
+    assert (tmp_path / "one.md").read_bytes() == (tmp_path / "two.md").read_bytes()
+    assert b"<title>rain.csv</title>" in html
+    assert b"reduction top-label, 50 resamples" in html
+
+
+@pytest.mark.slow
+def test_several_files_are_several_parts(file, tmp_path):
+    other = tmp_path / "snow.csv"
+    other.write_text(file.read_text())
+    result = run(
+        "audit", file, other, "--resamples", 20, "--markdown", tmp_path / "both.md", "--json", "-"
+    )
+    assert result.exit_code == 0, result.stderr
+    text = (tmp_path / "both.md").read_text()
+    assert text.startswith("# Calibration of several models\n")
+    assert "## rain.csv" in text
+    assert "## snow.csv" in text
+
+
+@pytest.mark.parametrize("command", [("audit",), ("compare",), ("compare-models",)])
+@pytest.mark.parametrize("option", ["--html", "--markdown"])
+def test_a_place_that_cannot_be_written_is_found_out_first(command, option, file, tmp_path):
+    for path, words in ((tmp_path, "is a directory"), (tmp_path / "no" / "x", "no such directory")):
+        result = run(*command, file, option, path)
+        assert result.exit_code == 2
+        assert words in result.stderr
+        assert result.stdout == ""
+
+
+@pytest.mark.slow
+def test_a_file_that_cannot_be_used_leaves_no_report(file, tmp_path):
+    target = tmp_path / "report.html"
+    result = run("audit", file, tmp_path / "missing.csv", "--resamples", 20, "--html", target)
+    assert result.exit_code == 2
+    assert not target.exists()
+
+
+@pytest.mark.slow
+def test_a_comparison_writes_a_report(file, tmp_path):
+    target = tmp_path / "report.html"
+    result = run(*("compare", file, "--methods", "platt", "--fit-fraction", 0.5, "--html", target))
+    assert result.exit_code == 0, result.stderr
+    html = target.read_text()
+    assert 'id="comparison"' in html
+    assert "60\u00a0rows" in html or "60 rows" in html
+
+
+@pytest.mark.slow
+def test_models_of_two_files_are_parts_of_one_report(file, tmp_path):
+    other = tmp_path / "snow.csv"
+    other.write_text(file.read_text())
+    html, card = tmp_path / "report.html", tmp_path / "card.md"
+    result = run(
+        *("compare-models", file, other, "--reduction", "positive", "--resamples", 50),
+        *("--html", html, "--markdown", card),
+    )
+    assert result.exit_code == 0, result.stderr
+    text = card.read_text()
+    assert "## rain" in text
+    assert "## snow" in text
+    assert text.count("## Models side by side") == 1
+    assert 'id="models"' in html.read_text()

@@ -1,17 +1,25 @@
-"""No output of a command replaces what is read, or another output; all are written, or none."""
+"""What commands write, and the profiles that they read."""
 
+import json
 from pathlib import Path
 
 import numpy as np
+import polars as pl
 import pytest
 
+import calviz
+from calviz.core.entry_specs import RECALIBRATORS
 from calviz.core.errors import NotAvailable
+from calviz.data.any_size import file_sources as sources
+from tests.inputs.command_line import outcome, run_successfully
 from tests.inputs.command_line import outcome as run
 from tests.inputs.maps_and_files import map_file, probabilities, write
+from tests.inputs.simulated import draw_labels
 
-pytestmark = pytest.mark.usefixtures("small_blocks")
+# ---- No output of a command replaces what is read, or another output; all are written, or none
 
 
+@pytest.mark.usefixtures("small_blocks")
 def test_no_output_replaces_what_is_read(tmp_path: Path):
     path = write(tmp_path, ".csv", probabilities())
     table = write(tmp_path, ".parquet", probabilities())
@@ -34,6 +42,7 @@ def test_no_output_replaces_what_is_read(tmp_path: Path):
     assert (code, "would replace the file that is read" in stderr) == (2, True)
 
 
+@pytest.mark.usefixtures("small_blocks")
 def test_no_output_replaces_another(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     path, fitted = write(tmp_path, ".csv", probabilities()), map_file(tmp_path)
     monkeypatch.chdir(tmp_path)
@@ -61,6 +70,7 @@ def test_no_output_replaces_another(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert (code, stderr) == (0, "")
 
 
+@pytest.mark.usefixtures("small_blocks")
 @pytest.mark.parametrize("option", ["--save-map", "--save-snippet"])
 def test_a_map_that_cannot_be_saved_leaves_no_other_file(tmp_path: Path, option: str):
     path = write(tmp_path, ".csv", probabilities())
@@ -89,6 +99,7 @@ def _too_large(self: object) -> str:
     raise NotAvailable("too large.")
 
 
+@pytest.mark.usefixtures("small_blocks")
 def test_a_folder_without_the_right_to_write_is_found_before_any_work(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
@@ -108,6 +119,7 @@ def test_a_folder_without_the_right_to_write_is_found_before_any_work(
         assert sorted(p.name for p in tmp_path.iterdir()) == ["locked", path.name]
 
 
+@pytest.mark.usefixtures("small_blocks")
 def test_a_folder_to_write_to_is_neither_standard_output_nor_a_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
@@ -125,12 +137,14 @@ def test_a_folder_to_write_to_is_neither_standard_output_nor_a_file(
     assert sorted(p.name for p in tmp_path.iterdir()) == sorted([path.name, "map.json", "taken"])
 
 
+@pytest.mark.usefixtures("small_blocks")
 def test_a_model_where_there_are_no_names_is_refused_without_an_empty_list(tmp_path: Path):
     path, fitted = write(tmp_path, ".csv", probabilities()), map_file(tmp_path)
     code, _, stderr = run("apply", path, "--map", fitted, "--out", tmp_path / "o", "--model", "x")
     assert (code, "there is one, without a name" in stderr) == (2, True), stderr
 
 
+@pytest.mark.usefixtures("small_blocks")
 def test_a_profile_is_not_put_among_the_files_that_are_summed(tmp_path: Path):
     folder = tmp_path / "days"
     folder.mkdir()
@@ -146,6 +160,7 @@ def test_a_profile_is_not_put_among_the_files_that_are_summed(tmp_path: Path):
     assert (code, "lies among the files that are summed" in stderr) == (2, True)
 
 
+@pytest.mark.usefixtures("small_blocks")
 def test_a_link_in_the_folder_does_not_lead_to_a_source(tmp_path: Path):
     path, fitted = write(tmp_path, ".parquet", probabilities()), map_file(tmp_path)
     before = path.read_bytes()
@@ -158,6 +173,7 @@ def test_a_link_in_the_folder_does_not_lead_to_a_source(tmp_path: Path):
         assert path.read_bytes() == before
 
 
+@pytest.mark.usefixtures("small_blocks")
 def test_what_is_refused_is_named_in_words_that_fit(tmp_path: Path):
     path, state = write(tmp_path, ".csv", probabilities()), tmp_path / "s.jsonl"
     tiny, none = tmp_path / "tiny.csv", tmp_path / "none.npz"
@@ -191,3 +207,169 @@ def test_what_is_refused_is_named_in_words_that_fit(tmp_path: Path):
         assert (code, sentence in wrong) == (2, True), wrong
     left = {p.name for p in tmp_path.iterdir()}
     assert left == {path.name, "tiny.csv", "none.npz"}
+
+
+# ---- `calviz profile`, `calviz merge`, and `calviz audit` of what comes of them
+
+
+N = 500
+
+
+@pytest.fixture
+def days(tmp_path: Path) -> Path:
+    for day in range(2):
+        rng = np.random.default_rng(day)
+        p = np.round(rng.beta(1, 2, N), 3)
+        table = {
+            "p": p,
+            "y": (rng.random(N) < p).astype(int),
+            "country": rng.choice(["de", "fr"], N),
+        }
+        table["date"] = np.full(N, np.datetime64("2026-01-01") + day)
+        pl.DataFrame(table).write_parquet(tmp_path / f"day{day}.parquet")
+    return tmp_path
+
+
+def profiled(days: Path, day: int) -> Path:
+    out = days / f"p{day}.parquet"
+    code, text, wrong = outcome(
+        "profile", days / f"day{day}.parquet", "--out", out, "--by", "country", "--time", "date:day"
+    )
+    assert (code, wrong) == (0, "")
+    assert "500 rows" in text
+    assert not Path(f"{out}.parts").exists()
+    return out
+
+
+def test_two_days_merged_are_the_two_files_at_once(days: Path):
+    parts = [profiled(days, 0), profiled(days, 1)]
+    merged = days / "both.parquet"
+    assert outcome("merge", *parts, "--out", merged)[0] == 0
+    records = []
+    for source, extra in ((merged, ()), (days / "day[01].parquet", ("--group", "country"))):
+        code, _, wrong = outcome("audit", source, "--json", days / "a.json", *extra)
+        assert code == 0, wrong
+        records.append(json.loads((days / "a.json").read_text()))
+    assert "summed part by part" in wrong
+    for record in records:
+        assert record["rows"] == 2 * N
+        assert record["metrics"]["ks"]["exact"] is True
+        assert record["metrics"]["ks"]["bound"] == 0
+    first, second = (
+        {key: m["value"] for key, m in record["metrics"].items()} for record in records
+    )
+    assert first == pytest.approx(second, nan_ok=True)
+    code, table, _ = outcome("audit", merged, "--by", "country")
+    assert "of the rows" in table
+
+
+def test_what_does_not_fit_together_is_a_sentence(days: Path):
+    one = profiled(days, 0)
+    code, _, text = outcome("merge", one, days / "day1.parquet", "--out", days / "x.parquet")
+    assert (code, "day1.parquet: this is not a profile" in text) == (2, True)
+    code, _, text = outcome("merge", one, one, "--out", days / "x.parquet")
+    assert (code, "is named twice: its rows would be counted twice" in text) == (2, True)
+    before = one.read_bytes()
+    code, _, text = outcome("merge", one, "--out", one)
+    assert (code, "would replace the file that is read" in text) == (2, True)
+    assert one.read_bytes() == before
+    code, _, text = outcome("profile", days / "day1.parquet", "--out", days / "x.csv")
+    assert (code, "a profile is a .parquet file" in text) == (2, True)
+    code, _, text = outcome("profile", days / "none*.parquet", "--out", days / "x.parquet")
+    assert (code, "no such file" in text) == (2, True)
+    (days / "day1.parquet").write_bytes(b"PAR1")
+    code, _, text = outcome("profile", days, "--out", days / "x.parquet", "--skip-broken")
+    assert not (days / "x.parquet").exists() or code == 0
+
+
+def test_a_map_is_applied_to_files_block_by_block(days: Path, monkeypatch):
+    from calviz.comparison import recalibrate_files as apply_to_files
+
+    monkeypatch.setattr(apply_to_files, "BLOCK", 1)
+    table = pl.read_parquet(days / "day0.parquet")
+
+    def both(p: np.ndarray) -> np.ndarray:
+        return np.stack([1 - p, p], axis=1)
+
+    fitted = calviz.recalibrators.PlattScaling().fit(
+        both(table["p"].to_numpy()), table["y"].to_numpy()
+    )
+    (days / "map.json").write_text(json.dumps(fitted.to_dict()))
+    out = days / "calibrated"
+    code, text, wrong = outcome(
+        "apply", days / "day*.parquet", "--map", days / "map.json", "--out", out
+    )
+    assert (code, text, wrong) == (0, f"wrote 2 files to {out}\n", "")
+    for day in range(2):
+        before, after = (pl.read_parquet(at / f"day{day}.parquet") for at in (days, out))
+        assert after.drop("p").equals(before.drop("p"))
+        np.testing.assert_allclose(after["p"], fitted.transform(both(before["p"].to_numpy()))[:, 1])
+    code, _, text = outcome(
+        "apply", days / "day*.parquet", "--map", days / "map.json", "--out", days
+    )
+    assert (code, "the folder holds the files themselves" in text) == (2, True)
+
+
+def test_a_file_that_may_not_fit_is_judged_from_its_profile(days: Path, monkeypatch):
+    source = days / "day0.parquet"
+    rows = calviz.evaluate(calviz.load(source), ["ece", "ks"])
+    code, _, wrong = outcome("audit", source, "--json", days / "rows.json")
+    assert (code, "profile" in wrong) == (0, False)
+    monkeypatch.setattr(sources, "_machine_memory", lambda: 1_000.0)
+    code, _, wrong = outcome("audit", source, "--json", days / "cells.json")
+    assert code == 0
+    assert "day0.parquet: it may not fit into memory, so it is summed part by part" in wrong
+    record = json.loads((days / "cells.json").read_text())
+    assert record["rows"] == N
+    for m in rows:
+        assert record["metrics"][m.key]["value"] == pytest.approx(m.value, abs=1e-9)
+        assert record["metrics"][m.key]["exact"] is True
+
+
+# ---- Every method on hostile scores: the map through JSON and ``calviz apply``, and the snippet, give what the fit gave
+
+
+ROWS = 240
+
+
+def with_ties_zeros_and_ones(k, dtype):
+    """Rounded to a tenth, so that there are ties and exact zeros; one row in eight is certain, and wrong at times."""
+    rng = np.random.default_rng(k)
+    p = rng.multinomial(10, np.full(k, 1 / k), size=ROWS) / 10
+    p[::8] = np.eye(k)[rng.integers(k, size=p[::8].shape[0])]
+    y = draw_labels(p, rng)
+    y[::24] = (y[::24] + 1) % k
+    return p.astype(dtype), y
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("hostile")
+    split = np.repeat(["calibration", "test"], ROWS // 2)
+    p, y = with_ties_zeros_and_ones(3, np.float32)
+    np.savez(folder / "single.npz", probs=p, labels=y, split=split)
+    p, y = with_ties_zeros_and_ones(2, np.float64)
+    lines = [f"{label},{q:g},{s}" for label, q, s in zip(y, p[:, 1], split, strict=True)]
+    (folder / "column.csv").write_text("label,probability,split\n" + "\n".join(lines) + "\n")
+    return folder
+
+
+@pytest.mark.usefixtures("few_candidates")
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["single.npz", "column.csv"])
+@pytest.mark.parametrize("key", RECALIBRATORS.keys())
+def test_map_and_snippet_do_what_the_fit_did(key, name, files, tmp_path):
+    source, saved, snippet = files / name, tmp_path / "map.json", tmp_path / "map.py"
+    outs = [tmp_path / "one.npz", tmp_path / "two.npz"]
+    run_successfully("recalibrate", source, "--method", key, "--fit-split", "calibration", "--out", outs[0],
+        "--save-map", saved, "--save-snippet", snippet)  # fmt: skip
+    run_successfully("apply", source, "--map", saved, "--out", outs[1])
+    fitted, applied = (calviz.load(out).probs for out in outs)
+    np.testing.assert_allclose(applied, fitted, rtol=0, atol=1e-6)
+    program = {}
+    exec(compile(snippet.read_text(), "map.py", "exec"), program)
+    given = calviz.load(source)
+    out = program["recalibrate"](given.probs)
+    np.testing.assert_allclose(out, fitted, rtol=0, atol=1e-6)
+    assert np.isfinite(out).all()
+    np.testing.assert_allclose(out.sum(axis=1), 1, atol=1e-6)

@@ -102,10 +102,10 @@ def test_what_holds_for_all_holds_for_the_examples(project: Path) -> None:
     """The tests that go through the registries, with the entries of the examples among them."""
     tests = (
         "unit/recalibrators/test_common.py",
-        "unit/recalibrators/test_damaged_maps.py",
+        "unit/recalibrators/test_maps.py",
         "unit/recalibrators/test_weights.py",
         "unit/figures/test_every_figure.py",
-        "architecture/test_names.py",
+        "architecture/test_code.py",
     )
     files = [f"tests/{name}" for name in tests]
     chosen = "shrink or scores-by-hit or are_all_there or every_method or every_figure or unique"

@@ -1,20 +1,29 @@
-"""However the columns are called and ordered: each score goes to its class, or the file is refused; never other numbers."""
+"""No header and no layout is read wrong without a word."""
 
 from __future__ import annotations
 
+import csv
+import io
+import json
+import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import calviz
-from calviz.core.errors import InputError, OptionError
+from calviz.core.errors import CalvizError, InputError, OptionError
 from calviz.core.predictions import ConfidencePredictions, Predictions
-from calviz.data import Loaded, read
+from calviz.data import Loaded, ReadingOptions, read
 from tests.inputs.headers import (
     CLASS_SETS,
     MODELS,
@@ -31,6 +40,11 @@ from tests.inputs.headers import (
     probabilities,
     spellings,
 )
+from tests.inputs.layouts import CASES, Layout
+from tests.property.example_counts import FACTOR, examples
+
+# ---- However the columns are called and ordered: each score goes to its class, or the file is refused; never other numbers
+
 
 REFUSED = "refused"
 
@@ -344,3 +358,195 @@ def test_a_file_is_drawn_again_as_it_was() -> None:
     for style, classes, order in combinations()[::2000]:
         first = header_case(style, classes, order, seed=4)
         assert first.content == header_case(style, classes, order, seed=4).content
+
+
+# ---- Exports in the layouts of other tools: read right, or a question with an answer that is right
+
+
+#: Files that are refused without a question: no header or value says what they hold.
+REFUSED_OF_LAYOUTS = {"vertex_arrays_rev"}
+
+
+def opened(layout: Layout, options: ReadingOptions) -> Loaded:
+    return read(layout.content, name=f"x{layout.suffix}", options=options)
+
+
+def fault_of_layouts(found: Loaded, layout: Layout) -> str:
+    """What is wrong with how a file was read; empty if nothing is."""
+    data = found.first
+    if layout.confidence is not None:
+        if not isinstance(data, ConfidencePredictions):
+            return "no confidence"
+        same = np.allclose(data.confidence, layout.confidence[0], atol=1e-3)
+        return "" if same and (data.correct == layout.confidence[1]).all() else "confidence"
+    if not isinstance(data, Predictions):
+        return "a confidence"
+    if layout.models is not None:
+        scores = [model.probs[:, 1] for model in found.models.values()]
+        same = len(scores) == len(layout.models) and all(
+            np.allclose(one, two, atol=1e-4)
+            for one, two in zip(scores, layout.models.values(), strict=True)
+        )
+        return "" if same and (data.labels == layout.y).all() else "models"
+    if len(found.models) > 1 or data.probs.shape != layout.p.shape:
+        return "shape"
+    fits = [
+        [i for i in range(layout.p.shape[1]) if np.allclose(column, layout.p[:, i], atol=2e-3)]
+        for column in data.probs.T
+    ]
+    if any(len(fit) != 1 for fit in fits):
+        return "scores"
+    order = np.array([fit[0] for fit in fits])
+    if not (order[data.labels] == layout.y).all():
+        return "labels"
+    return "" if layout.event in (None, order[1]) else "the event is not the positive class"
+
+
+def answers(
+    layout: Layout, error: InputError, options: ReadingOptions, depth: int = 2
+) -> Iterator[Loaded]:
+    for reading in error.readings:
+        chosen = replace(options, **reading.options)
+        try:
+            yield opened(layout, chosen)
+        except InputError as further:
+            if depth > 1:
+                yield from answers(layout, further, chosen, depth - 1)
+        except CalvizError:
+            pass
+
+
+@pytest.mark.parametrize("layout", CASES, ids=[f"{j}-{c.name.split('[')[0]}" for j, c in enumerate(CASES)])  # fmt: skip
+def test_an_export_is_read_right_or_asked_about(layout: Layout) -> None:
+    options = ReadingOptions()
+    found: Loaded | InputError
+    try:
+        found = opened(layout, options)
+    except InputError as error:
+        found = error
+    if not isinstance(found, InputError):
+        assert (layout.asks, fault_of_layouts(found, layout)) == (False, "")
+        return
+    assert found.readings or layout.name in REFUSED_OF_LAYOUTS
+    if found.readings and not layout.asks:
+        assert "" in [
+            fault_of_layouts(answer, layout) for answer in answers(layout, found, options)
+        ]
+
+
+def test_most_exports_are_read_without_a_question() -> None:
+    asked = 0
+    for layout in CASES:
+        try:
+            opened(layout, ReadingOptions())
+        except InputError:
+            asked += layout.models is None
+    assert asked < 0.1 * len(CASES)
+
+
+# ---- Whatever the table, it is read as it was written; whatever the bytes, they are read or refused in one sentence
+
+
+ROOT = Path(__file__).resolve().parents[2]
+
+#: Names that are not stripped, folded or taken for numbers, and that every encoding can write.
+NAMES = st.text(st.characters(codec="utf-8", exclude_categories=("Cc", "Cs", "Zs", "Zl", "Zp")), min_size=1, max_size=12)  # fmt: skip
+
+
+@st.composite
+def tables(draw: st.DrawFn) -> tuple[list[str], np.ndarray, np.ndarray]:
+    """Class names, probabilities with up to 17 digits, labels."""
+    k = draw(st.integers(2, 5))
+    names = [
+        f"c{name}" for name in draw(st.lists(NAMES, min_size=k, max_size=k, unique_by=str.casefold))
+    ]
+    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    n = draw(st.integers(1, 30))
+    probs = rng.dirichlet(np.full(k, draw(st.sampled_from([0.05, 1.0]))), size=n)
+    if draw(st.booleans()):
+        probs = np.round(probs, 3)
+    return names, probs, rng.integers(k, size=n)  # fmt: skip
+
+
+def same(content: bytes, name: str, table: tuple[list[str], np.ndarray, np.ndarray]) -> None:
+    names, probs, labels = table
+    data = read(content, name=name).first
+    assert isinstance(data, Predictions)
+    assert data.class_names == tuple(names)
+    assert data.labels.tolist() == labels.tolist()
+    assert np.array_equal(data.probs, probs)
+
+
+@examples(25)
+@given(
+    table=tables(),
+    separator=st.sampled_from([",", ";", "\t", "|"]),
+    quoting=st.sampled_from([csv.QUOTE_MINIMAL, csv.QUOTE_ALL, csv.QUOTE_NONNUMERIC]),
+    newline=st.sampled_from(["\n", "\r\n"]),
+    encoding=st.sampled_from(["utf-8", "utf-8-sig", "utf-16"]),
+    last=st.booleans(),
+)
+def test_text(
+    table: tuple[list[str], np.ndarray, np.ndarray],
+    separator: str, quoting: int, newline: str, encoding: str, last: bool,
+) -> None:  # fmt: skip
+    names, probs, labels = table
+    stream = io.StringIO()
+    writer = csv.writer(stream, delimiter=separator, quoting=quoting, lineterminator=newline)  # type: ignore[arg-type]
+    rows: list[tuple[list[object], str]] = [([f"p_{c}" for c in names], "label")]
+    rows += [(list(p), names[y]) for p, y in zip(probs.tolist(), labels, strict=True)]
+    writer.writerows([*p, y] if last else [y, *p] for p, y in rows)
+    same(stream.getvalue().encode(encoding), "x.csv", table)
+
+
+@examples(20)
+@given(table=tables(), lists=st.booleans())
+def test_objects_and_columns(table: tuple[list[str], np.ndarray, np.ndarray], lists: bool) -> None:
+    names, probs, labels = table
+    rows = [
+        {"label": names[y], "probs": dict(zip(names, p, strict=True))}
+        for y, p in zip(labels, probs.tolist(), strict=True)
+    ]
+    same("\n".join(json.dumps(r, ensure_ascii=lists) for r in rows).encode(), "x.jsonl", table)
+    columns = {"label": [names[y] for y in labels]} | {f"p_{c}": probs[:, k] for k, c in enumerate(names)}  # fmt: skip
+    stream = io.BytesIO()
+    pq.write_table(pa.table(columns), stream, row_group_size=7)
+    same(stream.getvalue(), "x.parquet", table)
+    stream = io.BytesIO()
+    np.savez(stream, probs=probs, labels=np.array([names[y] for y in labels]), class_names=np.array(names))  # fmt: skip
+    same(stream.getvalue(), "x.npz", table)
+
+
+BEGINNINGS = [b"", b"label,p_a,p_b\n", b"PK\3\4", b"\x93NUMPY\1\0", b"PAR1", b"ARROW1\0\0", b"\xff\xff\xff\xff", b"\x1f\x8b", b"\xff\xfe", b"{", b"["]  # fmt: skip
+
+
+@examples(150)
+@given(
+    begin=st.sampled_from(BEGINNINGS),
+    rest=st.one_of(st.binary(max_size=300), st.text(max_size=200).map(lambda t: t.encode("utf-8", "replace"))),
+    name=st.sampled_from(["x", "x.csv", "x.npz", "x.parquet", "x.jsonl", "x.npy", "x.arrow"]),
+)  # fmt: skip
+def test_any_bytes(begin: bytes, rest: bytes, name: str) -> None:
+    try:
+        assert read(begin + rest, name=name).first.n > 0
+    except InputError as error:
+        sentence = str(error)
+    else:
+        sentence = ""
+    assert sentence.isprintable()
+    assert len(sentence) < 1_500
+
+
+@pytest.mark.slow
+def test_the_fuzzer_finds_nothing(tmp_path: Path) -> None:
+    """A short run; ``benchmarks/fuzz_readers.py`` is the long one."""
+    sys.path.insert(0, str(ROOT / "benchmarks"))
+    try:
+        from fuzz_readers import Run
+    finally:
+        sys.path.pop(0)
+    run = Run(0, tmp_path)
+    run.drive(0, 150 * FACTOR)
+    assert run.finds == []
+    assert run.kinds["read"] > 0
+    assert run.kinds.total() == 150 * FACTOR

@@ -1,4 +1,4 @@
-"""Recalibrators compared: values, differences, failures, stops, and the map that is taken home."""
+"""Recalibrators compared."""
 
 import importlib
 import math
@@ -9,24 +9,37 @@ import time
 from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import calviz
+from calviz.comparison import kept_comparisons
 from calviz.comparison.compare import compare
+from calviz.comparison.comparison_results import (
+    Comparison,
+    ComparisonColumn,
+    MethodResult,
+    RowsUsed,
+)
 from calviz.comparison.fitting import Division, assign_parts, calibrate, recalibrate
+from calviz.comparison.kept_comparisons import KeptComparisons
 from calviz.comparison.learning_curves import learning_curve
 from calviz.comparison.paired_differences import best_shares
 from calviz.core.blocks import Stopped, checkpoint
 from calviz.core.entry_specs import RECALIBRATORS, RecalibratorSpec
 from calviz.core.errors import NotAvailable, OptionError
 from calviz.core.predictions import ConfidencePredictions, Predictions
+from calviz.data.joining import named_models
+from calviz.sample.metric_results import MetricResult
 from tests.inputs.simulated import draw_labels, simulate, softmax
 
-pytestmark = pytest.mark.usefixtures("few_candidates")
+# ---- Recalibrators compared: values, differences, failures, stops, and the map that is taken home
+
 
 METRICS = ["accuracy", "nll", "brier", "ece"]
 
 
+@pytest.mark.usefixtures("few_candidates")
 def test_in_sample_only_when_asked_and_labelled(data):
     comparison = compare(
         data, ["isotonic"], fit_split="test", eval_split="test", in_sample=True, metrics=METRICS
@@ -35,6 +48,7 @@ def test_in_sample_only_when_asked_and_labelled(data):
     assert not compare(data, ["isotonic"], metrics=METRICS, ci=False).in_sample
 
 
+@pytest.mark.usefixtures("few_candidates")
 @pytest.mark.parametrize(
     ("methods", "used"),
     [
@@ -53,6 +67,7 @@ def test_options_of_methods_that_are_not_used_are_refused(data, methods, used):
             function(data, methods, options=options)
 
 
+@pytest.mark.usefixtures("few_candidates")
 def test_the_uncalibrated_row_is_the_data_themselves(data):
     comparison = compare(data, ["temperature"], metrics=METRICS)
     assert list(comparison.methods) == ["identity", "temperature"]
@@ -64,6 +79,7 @@ def test_the_uncalibrated_row_is_the_data_themselves(data):
     assert comparison["temperature"].metrics["nll"].value < wanted["nll"].value
 
 
+@pytest.mark.usefixtures("few_candidates")
 def test_a_map_keeps_every_other_column_of_the_rows(plain):
     texts = np.array([f"text {i}" for i in range(plain.n)])
     data = replace(plain, texts={"said": texts}, weights=np.linspace(1, 2, plain.n))
@@ -74,6 +90,7 @@ def test_a_map_keeps_every_other_column_of_the_rows(plain):
     assert done.split_names == ("calibration", "evaluation")
 
 
+@pytest.mark.usefixtures("few_candidates")
 def test_a_method_by_hand(data):
     result = compare(data, ["isotonic"], metrics=METRICS, ci=False)["isotonic"]
     fit, test = data.split("calibration"), data.split("test")
@@ -92,6 +109,7 @@ def test_a_method_by_hand(data):
     assert result.fit_seconds > 0
 
 
+@pytest.mark.usefixtures("few_candidates")
 def test_the_calibration_gain_of_weighted_rows_is_that_of_their_brier_score(data):
     data = replace(data, weights=np.arange(1.0, data.n + 1))
     compared = compare(data, ["temperature"], metrics=("brier",), ci=False)
@@ -99,6 +117,7 @@ def test_the_calibration_gain_of_weighted_rows_is_that_of_their_brier_score(data
     assert compared["temperature"].calibration_gain == pytest.approx(before - after)
 
 
+@pytest.mark.usefixtures("few_candidates")
 def test_logits_are_used_where_there_are_any():
     z, y = simulate(600, 3, 2.0)
     logits = Predictions(logits=z, labels=y)
@@ -107,6 +126,7 @@ def test_logits_are_used_where_there_are_any():
     assert result.calibrated.logits is None
 
 
+@pytest.mark.usefixtures("few_candidates")
 @pytest.mark.slow
 def test_all_methods_run_and_a_failing_one_is_a_row(data, monkeypatch):
     def broken(**options):
@@ -136,6 +156,7 @@ def test_all_methods_run_and_a_failing_one_is_a_row(data, monkeypatch):
         assert comparison.best(key) in comparison.tied[key]
 
 
+@pytest.mark.usefixtures("few_candidates")
 @pytest.mark.parametrize("error", [RuntimeError("a bug"), MemoryError(), OSError(28, "disk full")])
 def test_a_method_that_dies_of_anything_is_a_row_and_the_others_finish(data, monkeypatch, error):
     def broken(**options):
@@ -155,6 +176,7 @@ def test_a_method_that_dies_of_anything_is_a_row_and_the_others_finish(data, mon
     assert set(curve.failures) == {"beta"}
 
 
+@pytest.mark.usefixtures("few_candidates")
 def test_an_interruption_ends_the_fits_of_the_other_threads(data, monkeypatch):
     ended = threading.Event()
 
@@ -181,6 +203,7 @@ def test_an_interruption_ends_the_fits_of_the_other_threads(data, monkeypatch):
     assert ended.wait(60)
 
 
+@pytest.mark.usefixtures("few_candidates")
 def test_numbers_do_not_depend_on_the_company(data):
     alone = compare(data, ["ets"], metrics=["ece"], jobs=1)["ets"]
     together = compare(data, ["vector", "ets", "irm"], metrics=["ece", "nll"], jobs=2)["ets"]
@@ -193,6 +216,7 @@ def test_numbers_do_not_depend_on_the_company(data):
     assert one.adjusted.high <= three.adjusted.high
 
 
+@pytest.mark.usefixtures("few_candidates")
 def test_stopping_keeps_what_is_finished(data):
     done = []
     comparison = compare(
@@ -207,6 +231,7 @@ def test_stopping_keeps_what_is_finished(data):
     assert "stopped" in comparison["irm"].reason
 
 
+@pytest.mark.usefixtures("few_candidates")
 def test_cross_fitting_calibrates_every_row_by_a_map_that_never_saw_it(plain):
     result = compare(plain, ["temperature"], cross_fit=3, metrics=["nll"], ci=False)["temperature"]
     assert result.calibrated.n == 900
@@ -220,6 +245,7 @@ def test_cross_fitting_calibrates_every_row_by_a_map_that_never_saw_it(plain):
     assert result.recalibrator is None
 
 
+@pytest.mark.usefixtures("few_candidates")
 @pytest.mark.slow
 def test_confidence_only_data_have_what_has_a_meaning_for_them():
     z, y = simulate(800, 4, 3.0)
@@ -234,6 +260,7 @@ def test_confidence_only_data_have_what_has_a_meaning_for_them():
     assert comparison["platt"].calibration_gain > 0
 
 
+@pytest.mark.usefixtures("few_candidates")
 def test_options_reach_their_method(data):
     comparison = compare(
         data, ["histogram"], metrics=["ece"], options={"histogram": {"bins": 3}}, ci=False
@@ -241,6 +268,7 @@ def test_options_reach_their_method(data):
     assert comparison["histogram"].params["most_points"] <= 3
 
 
+@pytest.mark.usefixtures("few_candidates")
 @pytest.mark.parametrize(
     ("method", "options", "rule"),
     [
@@ -260,6 +288,7 @@ def test_options_that_are_not_allowed_are_refused_before_any_fit(data, method, o
         compare(data, [method], options={method: options}, ci=False)
 
 
+@pytest.mark.usefixtures("few_candidates")
 def test_unknown_names_are_refused(data):
     with pytest.raises(OptionError, match="there is no recalibrator 'magic'"):
         compare(data, ["magic"])
@@ -270,17 +299,20 @@ def test_unknown_names_are_refused(data):
         comparison.best("ece")
 
 
+@pytest.mark.usefixtures("few_candidates")
 def test_two_equal_methods_are_tied(data):
     comparison = compare(data, ["temperature", "ets"], metrics=["accuracy"])
     assert set(comparison.tied["accuracy"]) == {"identity", "temperature", "ets"}
     assert comparison["ets"].differences["accuracy"].interval == (0, 0)
 
 
+@pytest.mark.usefixtures("few_candidates")
 def test_shares_of_best():
     shares = best_shares({"a": np.array([1, 2, 3, 1.0]), "b": np.array([2, 1, 3, 0.0])})
     assert shares == {"a": 0.375, "b": 0.625}
 
 
+@pytest.mark.usefixtures("few_candidates")
 def test_a_metric_without_a_value_for_a_calibrated_model_has_no_difference():
     # So many classes that some are too confident in every resample: their mean error has a value in all of them.
     rng = np.random.default_rng(0)
@@ -299,6 +331,7 @@ def test_a_metric_without_a_value_for_a_calibrated_model_has_no_difference():
     assert list(comparison.tied) == ["wsmcs_over"]
 
 
+@pytest.mark.usefixtures("few_candidates")
 def test_recalibrate_gives_all_rows_under_their_splits(data):
     q = recalibrate(data, "ets", fit_split="calibration")
     assert isinstance(q, Predictions)
@@ -313,12 +346,14 @@ def test_recalibrate_gives_all_rows_under_their_splits(data):
     assert calviz.recalibrate is recalibrate
 
 
+@pytest.mark.usefixtures("few_candidates")
 def test_recalibrate_names_the_rows_that_fitted_where_there_are_no_splits(plain):
     done = calibrate(plain, "temperature", Division(fit_fraction=0.4))
     assert done.calibrated.splits.counts()["calibration"] == 360
     assert done.recalibrator.temperature_ == pytest.approx(2.0, rel=0.2)
 
 
+@pytest.mark.usefixtures("few_candidates")
 def test_a_stop_inside_a_fit_keeps_what_is_finished(data):
     heard = []
 
@@ -341,6 +376,7 @@ def test_a_stop_inside_a_fit_keeps_what_is_finished(data):
     assert "stopped" in comparison["dirichlet-odir"].reason
 
 
+@pytest.mark.usefixtures("few_candidates")
 def test_a_stop_is_never_an_error_wherever_it_comes(data):
     asked, limit = 0, math.inf
 
@@ -360,6 +396,7 @@ def test_a_stop_is_never_an_error_wherever_it_comes(data):
         assert "stopped" in result["temperature"].reason
 
 
+@pytest.mark.usefixtures("few_candidates")
 def test_refits_widen_differences_by_what_the_fit_varies(data):
     methods, metrics = ["temperature", "histogram"], ["nll", "ece"]
     asked = {"metrics": metrics, "resamples": 300, "options": {"histogram": {"cap": False}}}
@@ -379,6 +416,7 @@ def test_refits_widen_differences_by_what_the_fit_varies(data):
         compare(data, methods, refits=1)
 
 
+@pytest.mark.usefixtures("few_candidates")
 @pytest.mark.slow
 def test_ctrl_c_is_heard_although_it_interrupts_no_system_call(data, monkeypatch):
     def works_on(self, spec):
@@ -403,3 +441,195 @@ def test_ctrl_c_is_heard_although_it_interrupts_no_system_call(data, monkeypatch
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
+
+
+# ---- The table of a comparison: marks that can be checked by hand, and remarks that stand once
+
+
+def column(key, tied=(), **values):
+    return ComparisonColumn.of(key, {row: MetricResult(key, v) for row, v in values.items()}, tied)
+
+
+@pytest.mark.parametrize(
+    ("key", "tied", "best", "second"),
+    [
+        ("nll", (), ("a",), ("b",)),  # lower is better
+        ("accuracy", (), ("c",), ("b",)),  # higher is better
+        ("nll", ("a", "b"), ("a", "b"), ("c",)),
+        ("nll", ("a", "b", "c"), ("a", "b", "c"), ()),
+    ],
+)
+def test_the_best_those_tied_with_it_and_the_best_of_the_others(key, tied, best, second):
+    result = column(key, tied, c=0.4, a=0.1, b=0.2, none=math.nan)
+    assert (result.best, result.second) == (best, second)
+    marks = {row: result.mark(row) for row in ("a", "b", "c", "none")}
+    assert {r for r, m in marks.items() if m == "best"} == set(best)
+    assert {r for r, m in marks.items() if m == "second"} == set(second)
+    assert marks["none"] is None
+    assert {row for row in marks if result.is_tied(row)} == set(best[1:])
+
+
+def test_a_column_has_one_number_of_decimals_and_its_unit():
+    result = column("ece", a=0.012345, b=0.5, none=math.nan)
+    assert result.heading == "ECE (points)"
+    assert [result.text(row) for row in ("a", "b", "none", "absent")] == ["1.23", "50.00", "–", "–"]
+
+
+def test_remarks_stand_once_with_all_that_they_are_about():
+    note = "1 row counts as 2.2e-16."
+    methods = {
+        "identity": MethodResult(
+            "identity", "Uncalibrated", True, metrics={"nll": MetricResult("nll", 1, note=note)}
+        ),
+        "platt": MethodResult("platt", "Platt", True, warnings=("It hit a bound.",)),
+        "beta": MethodResult("beta", "Beta", True, warnings=("It hit a bound.", "No rows.")),
+        "vector": MethodResult("vector", "Vector", False, "It failed."),
+    }
+    used = RowsUsed(None, 10, "all rows")
+    result = Comparison("x", used, used, False, 0, "top-label", methods, {"nll": "lower"})
+    assert [(r.kind, r.of, r.text) for r in result.remarks(result.columns(["nll", "brier"]))] == [
+        ("value", ("identity",), note),
+        ("failed", ("vector",), "It failed."),
+        ("warning", ("platt", "beta"), "It hit a bound."),
+        ("warning", ("beta",), "No rows."),
+    ]
+
+
+# ---- Names of the models of several files
+
+
+P = Predictions(probs=[[0.5, 0.5]], labels=[0], name="p")
+
+
+@pytest.mark.parametrize(
+    ("files", "names"),
+    [
+        ([("a.csv", {"a": P})], ["a"]),
+        ([("a.csv", {"mlp": P, "forest": P})], ["mlp", "forest"]),
+        ([("a.csv", {"a": P}), ("b.v2.npz", {"b": P})], ["a", "b.v2"]),
+        ([("a.csv", {"mlp": P, "cnn": P}), ("b.csv", {"b": P})], ["a: mlp", "a: cnn", "b"]),
+        ([("a.csv", {"a": P}), ("a.npz", {"a": P})], ["a", "a (2)"]),
+        ([("a.csv", {"a": P})] * 3, ["a", "a (2)", "a (3)"]),
+    ],
+)
+def test_names(files, names):
+    models = named_models(files)
+    assert list(models) == names
+    assert [m.name for m in models.values()] == names
+
+
+# ---- A comparison read from its folder is the one that was written
+
+
+KEY = ("file", "plan")
+
+
+def _rows(n, classes, seed=0):
+    rng = np.random.default_rng(seed)
+    logits = 2 * rng.normal(size=(n, classes))
+    true = np.exp(logits / 2)
+    true /= true.sum(1, keepdims=True)
+    labels = (true.cumsum(1) > rng.random((n, 1))).argmax(1)
+    return calviz.Predictions.from_arrays(labels, logits, kind="logits")
+
+
+def _confidences(n):
+    rng = np.random.default_rng(1)
+    confidence = rng.uniform(0.2, 0.99, n)
+    return calviz.ConfidencePredictions(
+        confidence=confidence, correct=rng.random(n) < confidence**2
+    )
+
+
+def _text(results):
+    # nan is not equal to itself, and NumPy's numbers are written with their type.
+    return re.sub(r"np\.float64\(([^)]*)\)", r"\1", repr(results))
+
+
+def _same(one, other):
+    for method in one:
+        again = other[method.key]
+        assert again.reason == method.reason
+        assert _text(again.metrics) == _text(method.metrics)
+        assert _text(again.differences) == _text(method.differences)
+        assert _text(again.params) == _text(method.params)
+        assert (again.recalibrator is None) == (method.recalibrator is None)
+
+
+@pytest.mark.parametrize("folds", [None, 3])
+@pytest.mark.parametrize(
+    "data", [_rows(300, 3), _rows(300, 2), _confidences(300)], ids=["3", "2", "conf"]
+)
+def test_it_is_the_same_comparison(tmp_path, data, folds):
+    methods = ["temperature", "isotonic", "venn-abers", "beta"]
+    how = {"cross_fit": folds} if folds else {"fit_fraction": 0.5}
+    made = calviz.compare(data, methods=methods, resamples=60, **how)
+    kept = KeptComparisons(tmp_path / "folder")
+    assert KEY not in kept
+    kept.keep(KEY, made)
+    assert KEY in kept
+    judged = data if folds else made["identity"].calibrated
+    again = kept.get(KEY, judged)
+    _same(made, again)
+    assert repr(again) == repr(made)
+    pd.testing.assert_frame_equal(again.frame(), made.frame())
+    assert again.advice == made.advice
+    assert again.tied == made.tied
+    for method in made:
+        if folds and method.calibrated is not None:
+            after, before = again[method.key].calibrated, method.calibrated
+            name = "probs" if hasattr(before, "probs") else "confidence"
+            np.testing.assert_array_equal(getattr(after, name), getattr(before, name))
+            assert after.numbers.keys() == before.numbers.keys()
+        elif method.recalibrator is not None:
+            scores = np.array([[0.2, 0.8], [0.5, 0.5]])
+            if getattr(judged, "n_classes", 2) == 3:
+                scores = np.array([[0.2, 0.5, 0.3], [0.1, 0.1, 0.8]])
+            np.testing.assert_array_equal(
+                again[method.key].recalibrator.transform(scores),
+                method.recalibrator.transform(scores),
+            )
+
+
+def test_every_method_comes_back(tmp_path):
+    data = _rows(200, 3)
+    made = calviz.compare(data, methods="all", fit_fraction=0.5, resamples=20)
+    assert len(made) > len(RECALIBRATORS) / 2
+    kept = KeptComparisons(tmp_path)
+    kept.keep(KEY, made)
+    _same(made, kept.get(KEY, made["identity"].calibrated))
+
+
+def test_another_key_version_or_a_damaged_file_is_as_good_as_none(tmp_path, monkeypatch):
+    data = _rows(100, 3)
+    kept = KeptComparisons(tmp_path)
+    kept.keep(KEY, calviz.compare(data, methods=["temperature"], fit_fraction=0.5, resamples=20))
+    assert kept.get(("file", "other"), data) is None
+    [file] = tmp_path.glob("*.npz")
+    whole = file.read_bytes()
+    for damaged in (
+        b"",
+        whole[:200],
+        whole[:-50],
+        whole.replace(b"MetricResult", b"OtherResults"),
+        b"PK\x03\x04",
+    ):
+        file.write_bytes(damaged)
+        assert kept.get(KEY, data) is None
+    file.write_bytes(whole)
+    assert kept.get(KEY, data) is not None
+    monkeypatch.setattr(kept_comparisons, "__version__", "0")
+    assert kept.get(KEY, data) is None
+
+
+def test_the_oldest_make_room_and_a_folder_that_cannot_be_written_is_no_error(tmp_path):
+    made = calviz.compare(_rows(100, 3), methods=["temperature"], fit_fraction=0.5, resamples=20)
+    KeptComparisons(tmp_path).keep(("0",), made)
+    size = sum(f.stat().st_size for f in tmp_path.iterdir())
+    kept = KeptComparisons(tmp_path, limit=int(2.5 * size))
+    for k in "123":
+        kept.keep((k,), made)
+    assert [(k,) in kept for k in "0123"] == [False, False, True, True]
+    blocked = tmp_path / "file"
+    blocked.write_text("")
+    KeptComparisons(blocked / "folder").keep(KEY, made)

@@ -1,11 +1,17 @@
-"""`Predictions` and `ConfidencePredictions`: validated once, read-only, told apart by content."""
+"""Predictions, profiles, reductions, and their checks."""
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy.special import softmax
 
-from calviz.core.errors import InputError
-from calviz.core.predictions import ConfidencePredictions, Predictions
+from calviz.core.errors import InputError, NotAvailable, OptionError
+from calviz.core.events import Reduction
+from calviz.core.predictions import ConfidencePredictions, Predictions, identifier_texts
+from calviz.core.row_columns import Factor
+
+# ---- `Predictions` and `ConfidencePredictions`: validated once, read-only, told apart by content
+
 
 PROBS = np.array([[0.2, 0.3, 0.5], [0.6, 0.2, 0.2], [0.1, 0.8, 0.1], [0.3, 0.3, 0.4]])
 LABELS = np.array([2, 0, 1, 0])
@@ -200,3 +206,153 @@ def test_the_first_bad_number_is_named_although_threads_share_the_rows() -> None
         InputError, match=r"row 30,?004: 'probs' is 1\.5, outside \[0, 1\] for class 7"
     ):
         Predictions(probs=probs, labels=np.zeros(len(probs), dtype=int))
+
+
+# ---- Reductions: their written form, and which data they are allowed on
+
+
+THREE = Predictions(
+    probs=[[0.2, 0.3, 0.5], [0.6, 0.2, 0.2]], labels=[2, 1], class_names=("cat", "dog", "top-2")
+)
+TWO = Predictions(probs=[0.2, 0.7], labels=[0, 1])
+ONE = ConfidencePredictions(confidence=[0.9, 0.8], correct=[True, False])
+
+
+@pytest.mark.parametrize(
+    "text", ["top-label", "top-2", "top-10", "within-top-2", "class:cat", "class:top-2", "positive"]
+)
+def test_the_written_form_is_read_back(text):
+    assert Reduction.of(text).key == text
+    assert Reduction.of(Reduction.of(text)) == Reduction.of(text)
+
+
+@pytest.mark.parametrize("text", ["top-1", "within-top-1", "confidence", " top-label "])
+def test_the_largest_probability_has_one_name(text):
+    assert Reduction.of(text) == Reduction()
+
+
+@pytest.mark.parametrize("text", ["", "top", "top-0", "top--1", "within-2", "class:", "Positive"])
+def test_anything_else_is_refused_in_a_sentence(text):
+    with pytest.raises(OptionError, match="is unknown; write top-label, top-2"):
+        Reduction.of(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "data", "words"),
+    [
+        ("positive", THREE, "needs two classes, these data have 3"),
+        ("top-4", THREE, "'top-4' needs 4 classes, there are 3"),
+        ("class:fox", THREE, "there is no class 'fox'; known: cat, dog"),
+    ],
+)
+def test_what_the_data_do_not_have_is_refused(text, data, words):
+    with pytest.raises(OptionError, match=words):
+        Reduction.of(text).check(data)
+
+
+def test_confidence_only_data_have_the_top_label_only():
+    Reduction().check(ONE)
+    for text in ("top-2", "within-top-2", "class:0", "positive"):
+        with pytest.raises(NotAvailable, match="confidence-only"):
+            Reduction.of(text).check(ONE)
+
+
+def test_every_kind_of_reduction_has_words():
+    name = THREE.class_names[1]
+    many = ("top-label", "top-2", "within-top-2", f"class:{name}")
+    for data, texts in ((THREE, many), (TWO, ("positive", "top-label"))):
+        for text in texts:
+            reduction = Reduction.of(text)
+            reduction.check(data)
+            assert reduction.label
+            assert reduction.score_label
+            assert reduction.hit_label
+
+
+@pytest.mark.parametrize(
+    ("data", "key"),
+    [
+        ((TWO,), "positive"),
+        ((THREE,), "top-label"),
+        ((ONE,), "top-label"),
+        ((TWO, TWO), "positive"),
+        ((TWO, ONE), "top-label"),
+    ],
+)
+def test_where_nothing_is_said_the_data_decide(data, key):
+    assert Reduction.of(None, *data).key == key
+    assert Reduction.of("top-label", *data) == Reduction()
+
+
+# ---- Identifiers of rows as text, whatever type they come in
+
+
+DAYS = ["2026-01-01", "2026-01-02"]
+
+
+@pytest.mark.parametrize(
+    ("values", "texts"),
+    [
+        (np.array([1, 20]), ["1", "20"]),
+        (np.array([1.0, np.nan]), ["1", ""]),
+        (np.array(["a ", "3.0"]), ["a", "3"]),
+        (np.array(["ä".encode(), b"3.0"]), ["ä", "3"]),
+        (np.array([1, None], dtype=object), ["1", ""]),
+        (np.array([1, pd.NA], dtype=object), ["1", ""]),
+        (np.array([1.0, float("nan")], dtype=object), ["1", ""]),
+        (pd.Series(["a", None], dtype="string").to_numpy(), ["a", ""]),
+        (np.array(DAYS, dtype="datetime64[D]"), DAYS),
+        (np.array([DAYS[0], "NaT"], dtype="datetime64[ns]"), [f"{DAYS[0]}T00:00:00.000000000", ""]),
+        (Factor.of(np.array(["", "3.0"])), ["", "3"]),
+    ],
+)
+def test_every_type_is_written_alike_and_a_missing_one_is_empty(values, texts):
+    assert identifier_texts(values) == texts
+
+
+# ---- Categorical columns
+
+
+def test_levels_stand_in_the_order_of_their_first_row():
+    factor = Factor.of(["test", "cal", "test", "other"])
+    assert factor.levels == ("test", "cal", "other")
+    assert factor.codes.tolist() == [0, 1, 0, 2]
+    assert factor.values().tolist() == ["test", "cal", "test", "other"]
+    assert factor.counts() == {"test": 2, "cal": 1, "other": 1}
+    assert len(factor) == 4
+
+
+@pytest.mark.parametrize(
+    ("column", "levels"),
+    [
+        ([3, 1, 3], ("3", "1")),
+        ([True, False], ("True", "False")),
+        (np.array(["a", None, "a"], dtype=object), ("a", "None")),
+        ([], ()),
+    ],
+)
+def test_any_column_can_be_one(column, levels):
+    assert Factor.of(column).levels == levels
+
+
+def test_taking_rows_drops_levels_without_rows():
+    factor = Factor.of(["a", "b", "c", "a"])
+    taken = factor.take(np.array([False, True, False, True]))
+    assert taken.levels == ("a", "b")
+    assert taken.values().tolist() == ["b", "a"]
+
+
+def test_the_mask_of_a_level():
+    factor = Factor.of(["a", "b", "a"])
+    assert factor.mask("a").tolist() == [True, False, True]
+    with pytest.raises(InputError, match="there is no 'z' here; known: a, b"):
+        factor.mask("z")
+
+
+def test_a_factor_is_read_only_and_flat():
+    factor = Factor.of(["a", "b"])
+    with pytest.raises(ValueError, match="read-only"):
+        factor.codes[0] = 1
+    assert Factor.of(factor) is factor
+    with pytest.raises(InputError, match="must be 1-D"):
+        Factor.of([["a"], ["b"]])

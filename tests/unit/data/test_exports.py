@@ -1,4 +1,4 @@
-"""Files in the layout that other tools write: the columns that each becomes, and one sentence for what is broken."""
+"""Exports of other tools."""
 
 import gzip
 import io
@@ -20,6 +20,9 @@ from calviz.data.format import Source, Table, format_of
 from calviz.data.formats.r_and_weka import open_arff
 from tests.inputs.command_line import run
 from tests.inputs.table_files import sheet, workbook
+
+# ---- Files in the layout that other tools write: the columns that each becomes, and one sentence for what is broken
+
 
 FILES = Path(__file__).parents[2] / "inputs/exports"
 EXPECTED = json.loads((FILES / "expected.json").read_text())
@@ -490,3 +493,47 @@ def test_row_names_that_r_gives_no_name():
     np.testing.assert_array_equal(block(table, "p_no", "p_yes"), [[0.75, 0.25], [0.5, 0.5]])
     assert texts(table, "label") == ["no", "yes"]
     assert table.line(1) == 3
+
+
+# ---- Predictions that tools wrote (`benchmarks/record_predictions.py`), against what the tools themselves say of them
+
+
+FILES_OF_TOOLS = Path(__file__).parents[2] / "inputs/predictions"
+RECORDED = json.loads((FILES_OF_TOOLS / "recorded.json").read_text())
+
+
+@pytest.mark.parametrize(
+    ("file", "tool", "measured"),
+    [
+        ("autogluon.csv", "autogluon", ("accuracy", "nll")),
+        ("autogluon.parquet", "autogluon", ("accuracy", "nll")),
+        ("hugging_face_all.jsonl", "hugging_face", ("accuracy", "nll")),
+        ("hugging_face_trainer.npz", "hugging_face", ("accuracy", "nll")),
+        ("hugging_face_top.jsonl", "hugging_face", ("accuracy",)),
+    ],
+)
+def test_files_of_tools_are_read_without_an_option(file, tool, measured):
+    data = read(FILES_OF_TOOLS / file).first
+    evaluation = calviz.evaluate(data, measured)
+    for key in measured:
+        # The pipeline computes in float32.
+        assert evaluation[key].value == pytest.approx(RECORDED[tool][key], rel=1e-5)
+
+
+def test_a_frame_of_class_columns_beside_the_labels():
+    frame = pd.read_parquet(FILES_OF_TOOLS / "autogluon.parquet")
+    scores = frame.drop(columns="species")
+    for data in (
+        calviz.Predictions.from_arrays(frame["species"], scores),
+        calviz.Predictions.from_frame(frame, label="species"),
+    ):
+        value = calviz.evaluate(data, ["nll"])["nll"].value
+        assert value == pytest.approx(RECORDED["autogluon"]["nll"], rel=1e-5)
+
+
+def test_the_top_choice_of_a_pipeline_is_said_to_be_one():
+    loaded = read(FILES_OF_TOOLS / "hugging_face_top.jsonl")
+    assert loaded.recognition.kind == "confidence"
+    assert any("'target' as the true class" in n.message for n in loaded.notices)
+    trained = read(FILES_OF_TOOLS / "hugging_face_trainer.npz")
+    assert trained.recognition.kind == "logits"

@@ -1,4 +1,7 @@
-"""Predictions of arrays with labels of any kind, of estimators and of frames."""
+"""Predictions made of tables, arrays and parts."""
+
+import json
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -12,7 +15,16 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
 
 import calviz
+from calviz import Predictions
 from calviz.core.errors import CalvizError, InputError, OptionError
+from calviz.core.row_columns import Factor
+from calviz.data import ReadingOptions, read
+from calviz.data.format import Source, Table, format_of
+from calviz.data.rows_in_memory import WideRows, vector
+from tests.inputs.command_line import run
+
+# ---- Predictions of arrays with labels of any kind, of estimators and of frames
+
 
 P = calviz.Predictions
 THREE = [[0.7, 0.2, 0.1], [0.1, 0.8, 0.1], [0.3, 0.3, 0.4]]
@@ -194,3 +206,464 @@ def test_rows_may_count_more_and_belong_together():
     assert brier.details["one_column"] == pytest.approx(np.average((p - y) ** 2, weights=w))
     with pytest.raises(InputError, match="weights"):
         calviz.Predictions.from_arrays(y, p, sample_weight=w[:-1])
+
+
+# ---- Predictions and labels in two files
+
+
+PREDICTIONS = "id,cat,dog\n7,0.9,0.1\n3,0.2,0.8\n5,0.4,0.6\n"
+
+
+@pytest.fixture
+def folder(tmp_path):
+    (tmp_path / "preds.csv").write_text(PREDICTIONS)
+    return tmp_path
+
+
+def load(folder, truth, **given):
+    (folder / "truth.csv").write_text(truth)
+    return calviz.load(folder / "preds.csv", labels=folder / "truth.csv", **given)
+
+
+def test_rows_are_matched_by_their_identifiers(folder):
+    p = load(folder, "id,label,site\n3,dog,x\n5,cat,y\n7,cat,x\n9,dog,y\n", on="id")
+    assert p.labels.tolist() == [0, 1, 0]
+    assert p.class_names == ("cat", "dog")
+    assert p.ids.tolist() == ["7", "3", "5"]
+    assert p.groups["site"].values().tolist() == ["x", "x", "y"]
+    # Identifiers with a fraction are the same; without a name, one that both files have is taken.
+    again = load(folder, "id,truth\n3.0,1\n5.0,0\n7.0,0\n")
+    np.testing.assert_array_equal(again.labels, p.labels)
+
+
+@pytest.mark.parametrize(
+    ("truth", "given", "message"),
+    [
+        ("id,label\n3,dog\n5,cat\n3,cat\n7,cat\n", {}, "1 identifier occurs more than once, first '3' (rows 1 and 3)"),
+        ("id,label\nx3,dog\nx5,cat\n", {}, "no value of 'id' occurs in both files (preds.csv: '7', truth.csv: 'x3')"),
+        ("id,label\n3,dog\n5,cat\n", {}, "1 of 3 rows have no label"),
+        ("key,label\n3,dog\n", {}, "no column that identifies the rows is in both"),
+        ("id,label\n3,dog\n", {"on": "key"}, "preds.csv: there is no column 'key' to join on"),
+        ("id,a,b\n3,1,2\n", {}, "there is no column called 'label'"),
+        ("id,cat\n3,dog\n", {"label": "cat"}, "preds.csv has a column 'cat' too"),
+        ("id,label\n3,dog\n5,cat\n7,wolf\n", {}, "label 'wolf' has no probability column"),
+    ],
+)  # fmt: skip
+def test_a_join_that_is_not_clear_is_refused_in_one_sentence(folder, truth, given, message):
+    with pytest.raises(CalvizError) as caught:
+        load(folder, truth, **given)
+    assert message in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("truth", "given", "place"),
+    [
+        ("id,label\n3,dog\n5,cat\n9,dog\n7,wolf\n", {}, "truth.csv, row 4, column 'label': label 'wolf' has"),
+        ("id,label\n3,dog\n5,\n7,cat\n", {}, "truth.csv, row 2, column 'label': 1 of 3 rows have no label;"),
+        ("id,label\n3,dog\n7,cat\n", {}, "preds.csv, row 3, line 4: 1 of 3 rows have no label in truth.csv;"),
+        ("id,label\n3,dog\n", {"label": "x"}, "truth.csv: there is no column 'x' for the label; there are id, label."),
+        ("nr,label\n3,dog\n", {"on": "id"}, "truth.csv: there is no column 'id' to join on; there are nr, label."),
+    ],
+)  # fmt: skip
+def test_what_is_wrong_with_the_labels_is_said_of_their_file(folder, truth, given, place):
+    with pytest.raises(CalvizError) as caught:
+        load(folder, truth, **given)
+    assert str(caught.value).startswith(place)
+    options = [part for name, value in given.items() for part in (f"--{name}", value)]
+    out = run("audit", folder / "preds.csv", "--labels", folder / "truth.csv", *options)
+    assert (out.exit_code, out.stderr[: len(place) + 7]) == (
+        2,
+        f"calviz: {place}"[: len(place) + 7],
+    )
+
+
+def test_rows_without_a_label_are_left_out_on_request(folder):
+    p = load(folder, "id,label\n3,dog\n5,cat\n", repair=["drop-missing"])
+    assert p.n == 2
+
+
+def test_the_command_line_joins(folder):
+    (folder / "truth.csv").write_text("id,label\n3,dog\n5,cat\n7,cat\n9,dog\n")
+    args = ["audit", str(folder / "preds.csv"), "--labels", str(folder / "truth.csv"), "--on", "id"]
+    out = run(*args, "--json", "-")
+    # The top choices are cat, dog, dog, and cat, dog, cat is true.
+    assert json.loads(out.stdout)["metrics"]["accuracy"]["value"] == pytest.approx(2 / 3)
+    text = run(*args).stdout
+    assert "with labels of truth.csv by 'id'" in text
+    assert "1 of 4 rows of truth.csv have no predictions" in text
+    wrong = run(*args[:2], "--on", "id")
+    assert wrong.exit_code == 2
+    assert "give the other one by --labels" in wrong.stderr
+
+
+def test_a_row_without_an_identifier_has_no_label(folder):
+    (folder / "preds.csv").write_text(PREDICTIONS.replace("\n3,", "\n,"))
+    truth = "id,label\n5,cat\n,dog\n7,cat\n"
+    with pytest.raises(CalvizError, match=r"row 2, .*1 of 3 rows have no label"):
+        load(folder, truth)
+    p = load(folder, truth, repair=["drop-missing"])
+    assert (p.ids.tolist(), p.labels.tolist()) == (["7", "5"], [0, 0])
+
+
+# ---- Cells and rows that hold less or more than one value: vectors and percentages as text, tables with a row per class
+
+
+FILES = Path(__file__).parents[2] / "inputs/exports"
+EXPECTED = json.loads((FILES / "expected.json").read_text())
+CLASSES, PROBS = EXPECTED["classes"], np.array(EXPECTED["probs"])
+LABELS = [CLASSES[label] for label in EXPECTED["labels"]]
+
+
+def opened(content: str | bytes) -> Table:
+    source = Source(FILES / content if isinstance(content, str) else content)
+    return format_of(source).open(source)
+
+
+def block(table: Table, *names: str) -> np.ndarray:
+    return table.fetch([names], []).scores[0]
+
+
+def texts(table: Table, name: str) -> list[str]:
+    return Factor.of(table.fetch([], [name]).columns[name]).values().tolist()
+
+
+# ---- Cells
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[0.1,0.9]", "[0.1 0.9]", "[ 0.1  0.9 ]", "[0.1,\n 0.9]", "[[0.1 0.9]]", "(0.1, 0.9)", "{0.1,0.9}", "[.1;9e-1]",
+        "array([0.1, 0.9], dtype=float32)", "tensor([0.1, 0.9], device='cuda:0')", "DenseVector([0.1, 0.9])",
+        "[np.float64(0.1), np.float64(0.9)]", "(2,[0,1],[0.1,0.9])", "SparseVector(2, {0: 0.1, 1: 0.9})",
+    ],
+)  # fmt: skip
+def test_vectors_as_tools_write_them(text):
+    assert vector(text) == [0.1, 0.9]
+
+
+def test_a_sparse_vector_is_zero_where_nothing_is_written():
+    assert vector("(3,[1],[1.0])") == [0, 1, 0]
+    assert vector("(2,[],[])") == [0, 0]
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "[]", "0.5", "cat", "[a,b]", "(0.1, 0.9]", "[0.1 ... 0.9]", "(2,[5],[0.5])", "(2,[0,1],[0.5])", "(900000000,[0],[1.0])", '{"a":0.1}'],
+)  # fmt: skip
+def test_other_text_is_no_vector(text):
+    assert vector(text) is None
+
+
+def test_vectors_of_spark_in_a_csv_file():
+    table = opened("spark_vectors.csv")
+    assert [(c.name, c.type, c.width) for c in table.columns] == [
+        ("label", "number", None), ("probability", "number", 3), ("prediction", "number", None),
+    ]  # fmt: skip
+    np.testing.assert_array_equal(block(table, "probability"), PROBS)
+    assert any(
+        "[0.331,0.191,0.478]" in n.message or "(3,[0,1,2]" in n.message for n in table.notices
+    )
+
+
+def test_a_file_of_vectors_is_read_from_end_to_end():
+    loaded = read(FILES / "spark_vectors.csv")
+    np.testing.assert_array_equal(loaded.first.probs, PROBS)
+    assert loaded.first.labels.tolist() == EXPECTED["labels"]
+
+
+def test_percentages_become_numbers():
+    table = opened("percent.csv")
+    assert [(c.name, c.type, c.width) for c in table.columns] == [
+        ("outcome", "integer", None), ("risk", "number", None),
+    ]  # fmt: skip
+    np.testing.assert_allclose(block(table, "risk")[:, 0], EXPECTED["scores"], atol=1e-12)
+    np.testing.assert_allclose(table["risk"].head, EXPECTED["scores"], atol=1e-12)
+    assert [n.message for n in table.notices] == [
+        "'risk' is written in percent ('41.5%'): its numbers are divided by 100"
+    ]
+
+
+def test_a_decimal_comma_and_missing_cells_among_percentages():
+    table = opened(b"y;p\n1;12,5 %\n0;NA\n1;100%\n")
+    np.testing.assert_allclose(block(table, "p")[:, 0], [0.125, np.nan, 1])
+    assert table.is_empty(1, "p")
+    assert not table.is_empty(1, "y")
+
+
+def test_columns_with_and_without_percent_signs_form_one_block():
+    table = opened(b"y,p_a,p_b\na,25%,0.75\nb,100%,0.0\n")
+    np.testing.assert_array_equal(block(table, "p_a", "p_b"), [[0.25, 0.75], [1, 0]])
+    fetched = table.fetch([("p_b",), ("p_a",)], ["p_a", "y"])
+    np.testing.assert_array_equal(fetched.scores[0][:, 0], [0.75, 0])
+    np.testing.assert_array_equal(fetched.scores[1][:, 0], [0.25, 1])
+    np.testing.assert_array_equal(fetched.columns["p_a"], [0.25, 1])
+
+
+def test_a_cell_of_another_kind_is_named():
+    rows = "".join(f"{j % 2},{j % 90}%\n" for j in range(1_200))
+    table = opened(f"y,p\n{rows}1,0.5\n".encode())
+    with pytest.raises(InputError) as caught:
+        block(table, "p")
+    assert (caught.value.row, caught.value.line, caught.value.column) == (1_201, 1_202, "p")
+    assert "is '0.5', but other rows hold a percentage such as '0%'" in str(caught.value)
+
+
+def test_text_that_is_only_sometimes_a_vector_stays_text():
+    table = opened(b"y,bin\n1,(0.1 0.5)\n0,[0.1]\n1,high\n")
+    assert table["bin"].type == "text"
+    assert type(table).__name__ == "CsvTable"
+
+
+# ---- Rows
+
+
+def long_frame() -> pd.DataFrame:
+    wide = pd.DataFrame(PROBS, columns=CLASSES).assign(id=range(len(LABELS)), truth=LABELS)
+    return wide.melt(id_vars=["id", "truth"])
+
+
+def check_wide(table: Table, score: str) -> None:
+    assert isinstance(table, WideRows)
+    order = [table[score].fields.index(name) for name in CLASSES]
+    np.testing.assert_array_equal(block(table, score)[:, order], PROBS)
+    assert texts(table, "label") == LABELS
+    assert texts(table, "id") == [str(j) for j in range(len(LABELS))]
+
+
+def test_a_long_table_has_a_row_per_question():
+    table = opened("long.csv")
+    assert [(c.name, c.type, c.width, c.fields) for c in table.columns] == [
+        ("id", "integer", None, ()), ("label", "text", None, ()), ("prob", "number", 3, tuple(CLASSES)),
+    ]  # fmt: skip
+    check_wide(table, "prob")
+    assert table.line(2) == 8
+    assert "'is_true' says which class is true" in table.notices[-1].message
+
+
+@pytest.mark.parametrize("by", [["id", "variable"], ["variable", "id"]])
+@pytest.mark.parametrize("form", ["csv", "json"])
+def test_a_melted_frame_in_both_orders(by, form):
+    frame = long_frame().sort_values(by)
+    content = frame.to_csv(index=False) if form == "csv" else frame.to_json(orient="records")
+    check_wide(opened(content.encode()), "value")
+
+
+def test_other_columns_of_a_long_table():
+    frame = long_frame().sort_values(["id", "variable"])
+    frame["is_true"] = (frame["variable"] == frame["truth"]).astype(int)
+    frame["is_predicted"] = (
+        frame["value"] == frame.groupby("id")["value"].transform("max")
+    ).astype(int)
+    frame["rank"] = frame.groupby("id")["value"].rank(ascending=False).astype(int)
+    frame["site"] = frame["id"] % 3
+    frame["weight"] = 0.5 + frame["id"]
+    table = opened(frame.drop(columns="truth").to_csv(index=False).encode())
+    check_wide(table, "value")
+    assert table.names == ("id", "label", "value", "site", "weight")
+    np.testing.assert_array_equal(block(table, "weight")[:, 0], 0.5 + np.arange(len(LABELS)))
+    assert texts(table, "site")[:4] == ["0", "1", "2", "0"]
+    assert table.notices[-1].message.startswith("'is_predicted', 'rank' are left out")
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda frame: frame[frame.index != 4],  # a question without one class
+        lambda frame: frame.assign(value=frame["value"] * 0.9),  # no sum of 1
+        lambda frame: frame.assign(truth="unknown"),  # a truth that is no class
+        lambda frame: frame.drop(columns="truth"),
+        lambda frame: frame.rename(columns={"truth": "prediction"}),
+        lambda frame: frame.sample(frac=1, random_state=3),  # in no order
+        lambda frame: frame.assign(variable=frame["variable"].where(frame.index != 3, "emu")),
+    ],
+)
+def test_a_table_whose_structure_is_not_certain_stays_as_it_is(change):
+    frame = change(long_frame().sort_values(["id", "variable"]).reset_index(drop=True))
+    assert not isinstance(opened(frame.to_csv(index=False).encode()), WideRows)
+
+
+def test_visits_of_patients_are_no_classes():
+    rng = np.random.default_rng(1)
+    rows = [(p, v, rng.integers(2), f"{rng.uniform():.3f}") for p in range(50) for v in "abc"]
+    text = "patient,visit,label,p\n" + "".join(f"{p},{v},{y},{s}\n" for p, v, y, s in rows)
+    assert not isinstance(opened(text.encode()), WideRows)
+
+
+def test_percentages_in_a_long_table():
+    frame = long_frame().sort_values(["id", "variable"])
+    frame["value"] = [f"{100 * value:.1f}%" for value in frame["value"]]
+    table = opened(frame.to_csv(index=False).encode())
+    np.testing.assert_allclose(block(table, "value"), PROBS, atol=1e-12)
+
+
+def test_a_long_frame_with_vectors_beside_it():
+    data = Predictions.from_frame(long_frame().sort_values(["id", "variable"]))
+    np.testing.assert_array_equal(data.probs, PROBS)
+    frame = pd.DataFrame({"label": EXPECTED["labels"], "probability": [str(row) for row in PROBS]})
+    np.testing.assert_array_equal(Predictions.from_frame(frame).probs, PROBS)
+    with pytest.raises(OptionError, match="is not in the frame"):
+        Predictions.from_frame(frame, label="truth")
+
+
+# ---- Columns of clusters, weights and times
+
+
+N = 60
+
+
+def table(**columns):
+    rng = np.random.default_rng(0)
+    p = rng.uniform(size=N).round(4)
+    columns = {"label": (rng.random(N) < p).astype(int), "p": p, **columns}
+    rows = [",".join(str(column[i]) for column in columns.values()) for i in range(N)]
+    return "\n".join([",".join(columns), *rows]).encode()
+
+
+def opened_of_clusters_and_weights(columns, **options):
+    return read(table(**columns), name="x.csv", options=ReadingOptions(**options))
+
+
+IDS = {"patient_id": np.arange(N) // 5}
+COUNTS = {"weight": 1 + np.arange(N) % 3}
+
+
+def test_clusters_and_weights_are_asked_for_and_never_assumed():
+    loaded = opened_of_clusters_and_weights(IDS | COUNTS)
+    assert loaded.first.alike
+    asked = [n.message for n in loaded.notices if n.code == "DATA012"]
+    assert len(asked) == 2
+    assert "--cluster" in asked[0]
+    assert "--weight" in asked[1]
+
+
+@pytest.mark.parametrize(("values", "asked"), [(3, 0), (4, 0), (5, 1), (30, 1), (31, 0)])
+def test_a_column_of_a_few_values_is_no_column_of_clusters(values, asked):
+    loaded = opened_of_clusters_and_weights({"site": np.arange(N) % values})
+    assert len([n for n in loaded.notices if n.code == "DATA012"]) == asked
+
+
+def test_named_columns_are_read():
+    loaded = opened_of_clusters_and_weights(
+        IDS | COUNTS, cluster_column="patient_id", weight_column="weight"
+    )
+    assert len(loaded.first.clusters.levels) == 12
+    np.testing.assert_array_equal(loaded.first.weights, COUNTS["weight"])
+    assert "clusters 'patient_id', weights 'weight'" in loaded.recognition.sentence()
+    assert not [n for n in loaded.notices if n.code == "DATA012"]
+
+
+def test_counts_are_written_out():
+    loaded = opened_of_clusters_and_weights(
+        IDS | COUNTS, weight_column="weight", weight_kind="frequency"
+    )
+    assert loaded.first.n == COUNTS["weight"].sum()
+    assert loaded.first.weights is None
+
+
+@pytest.mark.parametrize(
+    "dates",
+    [
+        [f"2020-03-{1 + i % 28:02d}" for i in range(N)],
+        [f"{1 + i % 28:02d}.03.2020" for i in range(N)],
+        [f"2020-03-{1 + i % 28:02d}T00:00:00Z" for i in range(N)],
+        [f"03/{1 + i % 28:02d}/2020" for i in range(N)],
+    ],
+)
+def test_dates_are_recognised(dates):
+    loaded = opened_of_clusters_and_weights({"date": dates})
+    assert loaded.recognition.time_column == "date"
+    expected = np.datetime64("2020-03-01") + np.arange(N) % 28
+    np.testing.assert_array_equal(loaded.first.times.astype("datetime64[D]"), expected)
+
+
+def test_a_date_of_another_name_is_the_time_if_it_is_the_only_one():
+    dates = [f"2020-03-{1 + i % 28:02d}" for i in range(N)]
+    born = [f"19{60 + i % 30}-01-01" for i in range(N)]
+    assert (
+        opened_of_clusters_and_weights({"Origination date": dates}).recognition.time_column
+        == "Origination date"
+    )
+    assert (
+        opened_of_clusters_and_weights(
+            {"issue_date": dates, "birth_date": born}
+        ).recognition.time_column
+        == "issue_date"
+    )
+    both = opened_of_clusters_and_weights({"admission_date": dates, "discharge_date": dates})
+    assert both.recognition.time_column is None
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        (
+            ["2020-01-01"] * (N - 1) + ["soon"],
+            "row 60, column 'd': 'soon' cannot be read as a date",
+        ),
+        (["2020-01-01"] * (N - 1) + ["13.02.2020"], "two formats"),
+        ([f"{1 + i % 9:02d}/{1 + i % 7:02d}/2020" for i in range(N)], "day or the month first"),
+        (["2020-01-01"] * (N - 1) + [""], "there is no date"),
+    ],
+)
+def test_dates_that_cannot_be_read_are_named(values, message):
+    with pytest.raises(InputError, match=message):
+        opened_of_clusters_and_weights({"d": values}, time_column="d")
+
+
+@pytest.mark.parametrize(
+    ("column", "options", "message"),
+    [
+        ({"c": ["a"] * N}, {"cluster_column": "c"}, "column 'c': the cluster column has one value"),
+        ({"w": [-1.5] * N}, {"weight_column": "w"}, "row 1, column 'w': the weight is -1.5"),
+        ({"w": ["a"] * N}, {"weight_column": "w"}, "'a' is not a number"),
+        ({"w": [1.5] * N}, {"weight_column": "w", "weight_kind": "frequency"}, "whole number"),
+    ],
+)
+def test_columns_that_cannot_be_used_are_named(column, options, message):
+    with pytest.raises(InputError, match=message):
+        opened_of_clusters_and_weights(column, **options)
+
+
+@pytest.mark.parametrize(
+    ("columns", "options", "message"),
+    [
+        (
+            {"c": ["a", ""] + ["b"] * (N - 2)},
+            {"cluster_column": "c"},
+            "row 2, column 'c': the cluster is missing",
+        ),
+        ({"w": ["1", "much"] * (N // 2)}, {"weight_column": "w"}, "row 2, column 'w': 'much' is"),
+        (
+            COUNTS,
+            {"cluster_column": "weight", "weight_column": "weight"},
+            "'weight' is named as the cluster column and as the weight column",
+        ),
+        (
+            {},
+            {"cluster_column": "label"},
+            "'label' looks like the label; give the label column, or choose another cluster column.",
+        ),
+        (
+            {},
+            {"weight_column": "p"},
+            "'p' looks like the score; give the score column, or choose another weight column.",
+        ),
+    ],
+)
+def test_columns_that_mean_nothing_or_two_things_are_refused(columns, options, message):
+    with pytest.raises((InputError, OptionError), match=message):
+        opened_of_clusters_and_weights(columns, **options)
+
+
+def test_rows_of_weight_zero_are_kept_and_counted_in_a_notice():
+    loaded = opened_of_clusters_and_weights({"weight": np.arange(N) % 3}, weight_column="weight")
+    assert loaded.first.n == N
+    (text,) = [n.message for n in loaded.notices if n.code == "DATA014"]
+    assert text.startswith("20 of 60 rows have the weight 0")
+    assert not [
+        n
+        for n in opened_of_clusters_and_weights(COUNTS, weight_column="weight").notices
+        if n.code == "DATA014"
+    ]

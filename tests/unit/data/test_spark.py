@@ -13,10 +13,10 @@ import pytest
 import calviz
 from calviz.core.errors import InputError
 from calviz.recalibrators.platt_scaling import PlattScaling
-from tests.unit.data.test_engines import check, table, wide
-from tests.unit.data.test_profile_counts import COUNTED, four_classes
-from tests.unit.data.test_profile_each_class import KEYS, simulated
-from tests.unit.data.test_profile_logits import merge_scores, three_columns
+from tests.unit.data.test_profile_classes import KEYS, simulated
+from tests.unit.data.test_profile_results import merge_scores, three_columns
+from tests.unit.data.test_profiles import COUNTED, four_classes
+from tests.unit.data.test_sampling import check, table, wide
 
 pytestmark = [
     pytest.mark.spark,

@@ -1,19 +1,38 @@
-"""Text tables: separators, headers, encodings, quoting, and what is wrong with cells."""
+"""CSV and other text."""
 
 from __future__ import annotations
 
 import gzip
 import io
+import time
+import tracemalloc
+import zipfile
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
+import calviz
 from calviz.core.errors import InputError
-from calviz.core.predictions import Predictions
+from calviz.core.predictions import ConfidencePredictions, Predictions
+from calviz.core.row_columns import Factor
 from calviz.data import ReadingOptions, read
 from calviz.data import csv_dialect as text_blocks
 from calviz.data import csv_table as csv_format
+from calviz.data.arrow_tables import unpacked_size
+from calviz.data.format import Source
+from calviz.data.parquet_tables import declared_values
+from tests.inputs.bombs import npy_header, zipped
+from tests.inputs.relatives import CLASSES, JSONL, NAMES, N, feather, npz, text
+from tests.inputs.relatives import LABELS as LABELS_OF_FINDS
+from tests.inputs.relatives import PROBS as PROBS_OF_FINDS
+from tests.inputs.relatives import SAME as SAME_OF_FINDS
+
+# ---- Text tables: separators, headers, encodings, quoting, and what is wrong with cells
+
 
 ROWS = [(0, 0.5, 0.5), (1, 0.25, 0.75), (0, 0.625, 0.375)]
 PROBS = np.array([row[1:] for row in ROWS])
@@ -237,3 +256,276 @@ def test_quotation_marks_within_a_cell_are_text(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(csv_format, "BLOCK_BYTES", 64)
     rows = ['0,0.5,0.5,5" pipe', '1,0.5,0.5,"a ""b"" c"', '0,0.5,0.5,"f"g']
     assert predictions("\n".join(["label,p_a,p_b,text", *rows])).n == 3
+
+
+# ---- What the fuzzer and the search for bombs found, each once more
+
+
+def refused_of_finds(data: bytes, name: str, **options: Any) -> str:
+    with pytest.raises(InputError) as caught:
+        read(data, name=name, options=ReadingOptions(**options))
+    assert str(caught.value).isprintable()
+    return str(caught.value)
+
+
+def test_sentences_spell_out_what_a_terminal_would_obey() -> None:
+    assert str(InputError("a\x1b[31m\nb\u202e\ud800c")) == "a\\x1b[31m b\\u202e\\ud800c."
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        b"{'descr': '<f8', 'fortran_order': False, 'shape': (3, ",
+        b"{'descr': '<f8', 'fortran_order': False, 'shape': (-3, 3)}",
+        b"{'descr': '|S0', 'fortran_order': False, 'shape': (3,)}",
+        b"{'descr': '<f8', 'fortran_order': False, 'shape': 'abc'}",
+        b"{'descr': [('a', '<f8', (-1,))], 'fortran_order': False, 'shape': (3,)}",
+        b"-" * 60_000 + b"1",
+        b"(" * 3_000,
+        b"[]",
+        b"",
+    ],
+)
+def test_npy_headers_that_no_parser_takes(header: bytes) -> None:
+    data = b"\x93NUMPY\2\0" + len(header).to_bytes(4, "little") + header + bytes(200)
+    assert "header cannot be read" in refused_of_finds(data, "x.npy")
+    assert "header cannot be read" in refused_of_finds(zipped({"probs.npy": data}), "x.npz")
+
+
+@pytest.mark.slow
+def test_npy_headers_are_not_read_before_their_length_is_known() -> None:
+    # NumPy's own reader unpacks all of it and then says that it is too long.
+    size = 64 << 20
+    packed = zipped(
+        {"probs.npy": b"\x93NUMPY\2\0" + size.to_bytes(4, "little") + b" " * size},
+        zipfile.ZIP_DEFLATED,
+    )
+    tracemalloc.start()
+    try:
+        assert "longer than 1 MiB" in refused_of_finds(packed, "x.npz")
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < 2 << 20
+
+
+def test_npy_headers_of_python_2_are_read() -> None:
+    both = np.column_stack([PROBS_OF_FINDS, LABELS_OF_FINDS])
+    header = f"{{'descr': '<f8', 'fortran_order': False, 'shape': ({N}L, 4L), }}".ljust(117) + "\n"
+    data = b"\x93NUMPY\1\0" + len(header).to_bytes(2, "little") + header.encode() + both.tobytes()
+    assert np.array_equal(read(data, name="x.npy").first.probs, PROBS_OF_FINDS)  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize("code", [0x110000, 0xFFFFFFFF, 0xD800])
+def test_text_that_is_none_in_arrays(code: int) -> None:
+    labels = np.array(NAMES).view("<u4").copy()
+    labels[0] = code
+    broken = npz(probs=PROBS_OF_FINDS, labels=labels.view("<U3"), class_names=np.array(CLASSES))
+    assert "its text holds invalid characters" in refused_of_finds(broken, "x.npz")
+
+
+def _patched(data: bytes, marker: bytes, offset: int, raw: bytes) -> bytes:
+    at = data.rindex(marker) + offset
+    return data[:at] + raw + data[at + len(raw) :]
+
+
+@pytest.mark.parametrize(
+    ("marker", "offset", "raw"),
+    [
+        (b"PK\1\2", 42, b"\xf0\xff\xff\xff"),  # where the member begins
+        (b"PK\1\2", 20, b"\xff\xff\xff\x7f"),  # its size
+        (b"PK\5\6", 12, b"\xff\xff\xff\x00"),  # the size of the directory
+        (b"PK\5\6", 16, b"\xff\xff\xff\x7f"),  # its place
+        (b"PK\1\2", 10, b"\x63\x00"),  # the method of compression
+        (b"PK\5\6", 0, b"XX"),
+    ],
+)
+def test_zip_directories_that_lie(marker: bytes, offset: int, raw: bytes) -> None:
+    sentence = refused_of_finds(_patched(SAME_OF_FINDS["plain.npz"], marker, offset, raw), "x.npz")
+    assert "damaged" in sentence or "not supported" in sentence or "ARRAYS" in sentence
+
+
+@pytest.mark.parametrize("method", [zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])
+def test_methods_of_compression_that_numpy_never_writes(method: int) -> None:
+    # The dictionary of LZMA may ask for four gigabytes.
+    stream = io.BytesIO()
+    np.save(stream, PROBS_OF_FINDS)
+    assert "numpy.savez" in refused_of_finds(
+        zipped({"probs.npy": stream.getvalue()}, method), "x.npz"
+    )
+
+
+def test_members_that_share_their_bytes_are_added_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("calviz.core.limits.EXPANSION_FLOOR", 1 << 20)
+    array = npy_header((300, 300)) + np.random.default_rng(0).bytes(8 * 90_000)
+    data = zipped({"aa.npy": array, "bb.npy": array})
+    assert "MAX_EXPANSION" not in refused_of_finds(data, "x.npz")
+    monkeypatch.setenv("CALVIZ_MAX_EXPANSION", "1")
+    half = _patched(data, b"PK\1\2", 42, bytes(4))  # both entries point at the first member
+    for name in (b"bb.npy", b"aa.npy"):
+        half = half.replace(name, b"cc.npy") if name == b"aa.npy" else half
+    assert "damaged" in refused_of_finds(half, "x.npz") or "same name" in refused_of_finds(
+        half, "x.npz"
+    )
+
+
+@pytest.mark.parametrize("begin", ["x\x01", "x^"])
+def test_text_that_begins_like_a_compressed_stream_is_text(begin: str) -> None:
+    content = f"label,p_{begin},p_b\n{begin},0.75,0.25\nb,0.5,0.5\n"
+    assert read(content.encode(), name="x.csv").recognition.class_names == (begin, "b")
+
+
+@pytest.mark.parametrize("cut", [1, 3])
+def test_utf_16_that_breaks_off(cut: int) -> None:
+    assert "UTF-16" in refused_of_finds(text().encode("utf-16")[: -2 * cut + 1], "x.csv")
+
+
+def test_long_numbers_cost_no_time_and_no_traceback() -> None:
+    start = time.process_time()
+    for digits in (5_000, 400_000):
+        long = "9" * digits
+        assert refused_of_finds(f"label,p_a,p_b\n{long},0.5,0.5\n".encode(), "x.csv")
+        assert refused_of_finds(f"label,p_a,p_b\n0,{long}x,0.5\n".encode(), "x.csv")
+        assert read(f"confidence,label,pred\n0.5,{long},1\n".encode(), name="x.csv").first.n == 1
+        assert "too long" in refused_of_finds(f'{{"label": {long}}}\n'.encode(), "x.jsonl")
+    assert time.process_time() - start < 4
+
+
+@pytest.mark.parametrize("digit", ["²", "٣", "５", "--5"])
+def test_what_only_looks_like_a_number(digit: str) -> None:
+    data = read(f"confidence,label,pred\n.5,{digit},1\n.6,1,1\n".encode(), name="x.csv").first
+    assert isinstance(data, ConfidencePredictions)
+    assert data.correct.tolist() == [False, True]
+
+
+def test_a_class_is_one_class_whether_read_as_whole_number_or_as_fraction() -> None:
+    data = read(b"confidence,label,pred\n.5,1.0,1\n.6,0.0,1\n.7,,0\n", name="x.csv", options=ReadingOptions(repair=("drop-missing",))).first  # fmt: skip
+    assert isinstance(data, ConfidencePredictions)
+    assert data.class_names == ("0", "1")
+    assert data.correct.tolist() == [True, False]
+
+
+def test_a_label_base_does_not_hide_names() -> None:
+    data = read(text().encode(), name="x.csv", options=ReadingOptions(label_base=1)).first
+    assert np.array_equal(data.labels, LABELS_OF_FINDS)  # type: ignore[arg-type]
+
+
+def test_names_of_splits_stay_on_one_line() -> None:
+    splits = np.array(["test", "tes\n", *(f"s{j}" for j in range(N - 2))])
+    recognition = read(
+        npz(probs=PROBS_OF_FINDS, labels=LABELS_OF_FINDS, split=splits), name="x.npz"
+    ).recognition
+    assert "split 'split' (test 1, tes 1, s0 1" in recognition.sentence()
+    assert "\n" not in recognition.sentence()
+    assert "s9" not in recognition.sentence()
+
+
+def test_logits_declared_as_probabilities() -> None:
+    loaded = read(npz(logits=PROBS_OF_FINDS, labels=LABELS_OF_FINDS), name="x.npz", options=ReadingOptions(kind="probabilities"))  # fmt: skip
+    assert np.array_equal(loaded.first.probs, PROBS_OF_FINDS)  # type: ignore[union-attr]
+
+
+def test_offsets_in_arrow_files_are_checked() -> None:
+    # Unchecked, Arrow reads where the offset points to, and the process ends.
+    table = pa.table({"label": ["aaaa", "bbbb"], "p_aaaa": [0.5, 0.5], "p_bbbb": [0.5, 0.5]})
+    data = feather(table)
+    offsets = np.array([0, 4, 8], dtype="<i4").tobytes()
+    broken = data.replace(offsets, np.array([0, 4, 1 << 30], dtype="<i4").tobytes())
+    assert broken != data
+    assert "damaged" in refused_of_finds(broken, "x.arrow")
+
+
+def test_places_beyond_all_numbers() -> None:
+    data = feather(pa.table({"a": np.arange(5.0)}), "zstd")
+    words = np.frombuffer(data[: len(data) // 8 * 8], dtype="<i8")
+    # Buffers are pairs of place and length; the first one that is not empty lies at 0.
+    places = np.flatnonzero((words[:-1] == 0) & (words[1:] >= 8) & (words[1:] < 100)) * 8
+    assert places.size
+    for at in places.tolist():
+        broken = data[:at] + b"\xff" * 7 + b"\x7f" + data[at + 8 :]
+        assert "damaged" in refused_of_finds(broken, "x.arrow")
+
+
+def test_codes_beyond_their_dictionary() -> None:
+    codes = pa.array([0, 1, 7], pa.int8())
+    label = pa.DictionaryArray.from_arrays(codes, pa.array(["a", "b"]), safe=False)
+    table = pa.table({"label": label, "p_a": [0.5] * 3, "p_b": [0.5] * 3})
+    assert "damaged" in refused_of_finds(feather(table), "x.arrow")
+
+
+def test_times_of_a_zone_that_nobody_knows_harm_nobody(tmp_path: Path) -> None:
+    times = pa.array([0, 1, 2], pa.timestamp("s", "Mars/0,5"))
+    table = pa.table({"label": ["a", "b", "a"], "p_a": [0.5] * 3, "p_b": [0.5] * 3, "when": times})
+    data = read(feather(table), name="x.arrow").first
+    assert (data.n, data.times) == (3, None)
+    for role in ("time_column", "cluster_column", "id_column", "label"):
+        text = refused_of_finds(feather(table), "x.arrow", **{role: "when"})
+        assert "its time zone 'Mars/0,5' is not known" in text
+    # polars, which sums files, panics.
+    (path := tmp_path / "x.arrow").write_bytes(feather(table))
+    with pytest.raises(
+        InputError, match=r"x\.arrow: the file cannot be read \(unable to parse time zone"
+    ):
+        calviz.profile(str(path))
+
+
+def test_columns_that_are_no_text_harm_nobody() -> None:
+    table = pa.table(
+        {
+            "label": NAMES,
+            **{f"p_{c}": PROBS_OF_FINDS[:, k] for k, c in enumerate(CLASSES)},
+            "raw": pa.array([b"\xff\xfe", b"a"] * (N // 2)),
+            "day": pa.array([0, None] * (N // 2), pa.date32()),
+            "site": pa.DictionaryArray.from_arrays(pa.array([2, 0, None] * (N // 3), pa.int8()), pa.array(["x", "y", "x"])),
+        }
+    )  # fmt: skip
+    stream = io.BytesIO()
+    pq.write_table(table, stream, row_group_size=5)
+    for data in (feather(table), stream.getvalue()):
+        groups = read(data, name="x").first.groups
+        assert groups["raw"].levels == ("��", "a")
+        assert groups["day"].levels == ("1970-01-01", "")
+        assert groups["site"].levels == ("x", "")
+        assert groups["site"].codes.tolist() == [0, 0, 1] * (N // 3)
+
+
+def test_half_characters_in_json() -> None:
+    data = JSONL.replace(b'"cat"', b'"\\ud800"')
+    assert read(data, name="x.jsonl").recognition.class_names == ("?", "dog", "fox")
+    data = JSONL.replace(b'"cat"', b'"c\\u0000t"')
+    assert read(data, name="x.jsonl").recognition.class_names == ("c\0t", "dog", "fox")
+    data = JSONL.replace(b'"cat"', b'"\\ud83d\\ude00"')
+    assert read(data, name="x.jsonl").recognition.class_names == ("😀", "dog", "fox")
+
+
+def test_factors_of_long_texts_take_the_memory_of_their_levels() -> None:
+    column = np.array(["x" * 100_000, "y"] * 5_000, dtype=object)  # 4 GB as an array of text
+    factor = Factor.of(column)
+    assert factor.codes.tolist() == [0, 1] * 5_000
+    assert factor.levels == (column[0], "y")
+
+
+def test_sizes_are_read_without_arrow() -> None:
+    table = pa.table(
+        {"label": LABELS_OF_FINDS, "p": PROBS_OF_FINDS[:, 0], "probs": PROBS_OF_FINDS.tolist()}
+    )
+    stream = io.BytesIO()
+    pq.write_table(table, stream, row_group_size=5)
+    assert declared_values(Source(stream.getvalue())) == N * (1 + 1 + 3)
+    plain = pa.table({"a": np.arange(1_000.0), "b": np.arange(1_000, dtype="i4")})
+    assert unpacked_size(Source(feather(plain))) == 0
+    for packed in (feather(plain, "zstd"), feather(plain, "lz4")):
+        # Buffers that do not get smaller stay as they are, of the same size.
+        assert abs(unpacked_size(Source(packed)) - 12_000) <= 64 * 400
+    sink = io.BytesIO()
+    options = pa.ipc.IpcWriteOptions(compression="zstd")
+    with pa.ipc.new_stream(sink, plain.schema, options=options) as writer:
+        writer.write_table(plain)
+    assert abs(unpacked_size(Source(sink.getvalue())) - 12_000) <= 64
+
+
+@pytest.mark.parametrize(("a", "b"), [(10, 20), (1, 20), (20, 1)])
+def test_arrays_of_different_lengths_are_not_taken_together_as_scores(a: int, b: int) -> None:
+    file = io.BytesIO()
+    np.savez(file, a=np.full(a, 0.25), b=np.full(b, 0.75), label=np.arange(20) % 2)
+    assert "there are no probability arrays" in refused_of_finds(file.getvalue(), "x.npz")

@@ -1,4 +1,4 @@
-"""The reliability diagram: what it computes, the rows of its bins, edge cases."""
+"""The reliability diagram."""
 
 import re
 import time
@@ -13,8 +13,20 @@ import calviz
 from calviz.core.entry_specs import FIGURES
 from calviz.core.errors import InputError, OptionError
 from calviz.core.events import Reduction
-from calviz.figures.reliability import Reliability
+from calviz.figures.class_bars import ClassBars
+from calviz.figures.cumulative_plot import Cumulative
+from calviz.figures.curve_estimates import kernel_curve
+from calviz.figures.marks import Overlay
+from calviz.figures.reliability import Reliability, ReliabilityOverlay
+from calviz.figures.roc import Roc
+from calviz.figures.slice_gaps import SliceGaps
+from calviz.sample.sample import Sample
+from calviz.sample.slices import slices
+from calviz.sample.step_views import steps
 from tests.inputs.reliability import binary, drawn, multiclass
+
+# ---- The reliability diagram: what it computes, the rows of its bins, edge cases
+
 
 SCHEMES = ("equal-width", "equal-mass", "sturges")
 ECE_OF = {"equal-width": "ece", "equal-mass": "ece_equal_mass", "sturges": "ece_sturges"}
@@ -253,3 +265,167 @@ def test_weighted_rows_have_the_means_of_the_metrics():
     assert figure.overall_observed == pytest.approx(np.average(labels, weights=weights))
     assert figure.overall_score == pytest.approx(np.average(score, weights=weights))
     assert "all of them with rows" in figure.describe()
+
+
+# ---- The bin-free curves of the reliability diagram are those behind the bin-free metrics
+
+
+BOTH = ("kernel", "isotonic")
+
+
+def binary_of_reliability_curves(n, seed=0, power=1.0):
+    rng = np.random.default_rng(seed)
+    score = rng.beta(2, 2, n)
+    return calviz.Predictions(probs=score, labels=rng.random(n) < score**power, name="binary")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("n", [200, 5_000])
+def test_the_kernel_curve_is_that_of_kde_ece(n):
+    p = binary_of_reliability_curves(n, power=1.5)
+    x, y = kernel_curve(Sample(p, "positive").view(steps))
+    value = calviz.evaluate(p, ["kde_ece"], reduction="positive")["kde_ece"]
+    width = value.params["bandwidth"]
+    # The density by direct summation over rows and mirror images, on a coarse grid.
+    score = p.probs[:, 1]
+    grid = np.linspace(0, 1, 201)
+    density = np.zeros(grid.size)
+    hits = np.zeros(grid.size)
+    for image in (score, -score, 2 - score):
+        u = (grid[:, None] - image) / width
+        kernel = np.where(np.abs(u) < 1, 35 / 32 * (1 - u**2) ** 3, 0) / width
+        density += kernel.sum(axis=1)
+        hits += (kernel * p.labels).sum(axis=1)
+    some = (density > 1e-3 * n) & (grid >= score.min()) & (grid <= score.max())
+    np.testing.assert_allclose(np.interp(grid, x, y)[some], hits[some] / density[some], atol=2e-3)
+    area = np.trapezoid(np.abs(grid * density - hits), grid) / n
+    assert area == pytest.approx(value.value, rel=0.02)
+
+
+def test_the_isotonic_curve_against_scikit_learn():
+    from sklearn.isotonic import IsotonicRegression
+
+    p = binary_of_reliability_curves(400, seed=2)
+    frame = Reliability.compute(p, reduction="positive", curves=("isotonic",)).curves_frame()
+    score = p.probs[:, 1]
+    fitted = IsotonicRegression().fit(score, p.labels)
+    np.testing.assert_allclose(frame["probability"], fitted.predict(frame["score"]), atol=1e-9)
+    # Mean recalibrated score is the base rate (a property of isotonic regression).
+    at = np.interp(score, frame["score"], frame["probability"])
+    assert at.mean() == pytest.approx(p.labels.mean(), abs=1e-9)
+
+
+def test_what_is_drawn_is_the_frame():
+    figure = Reliability.compute(
+        binary_of_reliability_curves(500), reduction="positive", curves=BOTH
+    )
+    frame, picture = figure.curves_frame(), figure.plot(caption=True)
+    for kind, name in zip(BOTH, ("Kernel-smoothed", "Isotonic (CORP)"), strict=True):
+        *_, trace = [t for t in picture.data if t.name == name]
+        part = frame[frame["curve"] == kind]
+        few = part["rows"] < 20
+        np.testing.assert_allclose(trace.x, part["score"], rtol=1e-6)
+        expected = part["probability"].where(~few)
+        np.testing.assert_allclose(trace.y, expected, rtol=1e-6)
+    plain = Reliability.compute(binary_of_reliability_curves(500), reduction="positive")
+    assert len(plain.curves_frame()) == 0
+    assert len(plain.plot().data) == len(
+        [t for t in picture.data if t.name not in ("Kernel-smoothed", "Isotonic (CORP)")]
+    )
+
+
+@pytest.mark.parametrize("score", [[0.4], [0.7] * 9, [0.0, 1.0] * 5, [0.0] * 4])
+def test_edge_cases_of_reliability_curves(score):
+    p = calviz.Predictions(probs=np.array(score), labels=np.arange(len(score)) % 2)
+    figure = Reliability.compute(p, reduction="positive", curves=BOTH)
+    frame = figure.curves_frame()
+    assert set(frame["curve"]) == set(BOTH)
+    assert frame["probability"].between(0, 1).all()
+    figure.plot(theme="dark", caption=True, width=350)
+
+
+def test_unknown_curves_are_refused():
+    with pytest.raises(OptionError, match="curves"):
+        Reliability.compute(binary_of_reliability_curves(10), curves=("spline",))
+
+
+def test_a_million_rows_are_light():
+    p = binary_of_reliability_curves(1_000_000)
+    size = [
+        len(Reliability.compute(p, reduction="positive", curves=c).plot().to_json())
+        for c in ((), BOTH)
+    ]
+    assert size[1] - size[0] < 30_000
+
+
+# ---- Points beside those of a reliability diagram, by hand
+
+
+#: Two of four right at 0.7, one of two at 0.95.
+P = calviz.Predictions(
+    probs=np.array([[0.7, 0.3]] * 4 + [[0.95, 0.05]] * 2),
+    labels=np.array([0, 0, 1, 1, 0, 1]),
+)
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_some_of_the_rows_and_another_diagram_are_drawn_as_outlines(theme):
+    sample = Sample(P, reduction="top-label", bins=10)
+    figure = Reliability.compute(sample)
+    some = ReliabilityOverlay.of_rows(sample, figure.sums, np.array([0, 1, 2, 4]), "Some")
+    np.testing.assert_allclose(some.mean_score, [0.7, 0.95])
+    np.testing.assert_allclose(some.observed, [2 / 3, 1])
+    assert some.count.tolist() == [3, 1]
+    other = Reliability.compute(sample.but(bins=1)).overlay("Pinned: 1 bin", "pinned")
+    np.testing.assert_allclose(other.observed, [0.5])
+    drawn = figure.plot(theme=theme, beside=[some, other])
+    by_name = {trace.name: trace for trace in drawn.data}
+    assert by_name["Some"].marker.symbol == "square-open"
+    np.testing.assert_allclose(by_name["Some"].y, [2 / 3, 1])
+    assert by_name["Pinned: 1 bin"].marker.symbol == "diamond-open"
+    # The square keeps its size: the legend has room of its own.
+    assert drawn.layout.height > figure.plot(theme=theme).layout.height
+
+
+def test_the_cumulative_plot_frames_scores_and_draws_other_rows_where_one_line_says_it():
+    sample = Sample(P, reduction="top-label")
+    figure = Cumulative.compute(sample, band=False)
+    assert figure.upto(0.8) == pytest.approx((4 / 6, 2.8 / 6))
+    part = sample.with_data(P.take(np.array([0, 1, 4])))
+    some = Overlay("Some", "selected", Cumulative.compute(part, band=False))
+    for panel, frame in (("a", (4 / 6, 1)), ("b", (2.8 / 6, 4.7 / 6)), ("d", (0.8, 1))):
+        drawn = figure.plot(panels=[panel], selected=(0.8, 1.0), beside=[some])
+        (shape,) = drawn.layout.shapes
+        assert (shape.x0, shape.x1) == pytest.approx(frame)
+        assert ("Some" in {trace.name for trace in drawn.data}) == (panel == "d")
+    by_name = {trace.name: trace for trace in figure.plot(panels=["gap"], beside=[some]).data}
+    # All three are right: after two of 0.7, and one of 0.95.
+    np.testing.assert_allclose(by_name["Some"].y, [0, -100 * 0.6 / 3, -100 * 0.65 / 3], rtol=1e-6)
+
+
+def test_errors_of_classes_and_gaps_of_slices_in_another_state_stand_on_their_lines():
+    data = calviz.Predictions(
+        probs=P.probs, labels=P.labels, groups={"place": ["n", "n", "s", "s", "n", "s"]}
+    )
+    bars = ClassBars.compute(Sample(data), mode="true-class", resamples=20)
+    other = Overlay("Pinned: other", "pinned", np.array([0.1, -0.2]))
+    (mark,) = [t for t in bars.plot(order="class", beside=[other]).data if t.name == other.name]
+    np.testing.assert_allclose(mark.x, [10, -20], rtol=1e-6)
+    assert list(mark.customdata) == [0, 1]
+    gaps = SliceGaps.compute(slices(Sample(data, reduction="top-label"), ["place"], min_rows=2))
+    drawn = gaps.plot(beside=[Overlay("Pinned: other", "pinned", np.array([0.3, np.nan]))])
+    (mark,) = [t for t in drawn.data if t.name == other.name]
+    np.testing.assert_allclose(mark.x, [30, np.nan])
+
+
+def test_another_state_has_its_own_roc_and_its_areas():
+    one, two = (
+        Roc.compute(calviz.Predictions(probs=np.array(p), labels=np.array([0, 0, 1, 1])))
+        for p in ([0.1, 0.4, 0.35, 0.8], [0.1, 0.2, 0.3, 0.4])
+    )
+    drawn = one.plot(beside=[Overlay("Pinned: sure", "pinned", two)])
+    text = drawn.layout.annotations[-1].text
+    # Three of four pairs are in order, and all of them.
+    assert "0.750" in text.split("<br>")[0]
+    assert text.split("<br>")[1].startswith("Pinned: AUROC ")
+    assert "1.000" in text.split("<br>")[1]

@@ -1,6 +1,9 @@
-"""Every convention against the library whose convention it is, on ties, edges of bins, exact 0 and 1."""
+"""Metrics as other libraries compute them."""
 
 import json
+import math
+import re
+from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
 
@@ -9,13 +12,31 @@ import numpy as np
 import pycalib.metrics
 import pytest
 import relplot
+from mapie.metrics import calibration as mapie_of_against_peers
 from mapie.metrics.calibration import expected_calibration_error, top_label_ece
+from model_diagnostics.calibration import compute_bias
+from model_diagnostics.scoring import LogLoss, SquaredError, decompose
 from sklearn.calibration import calibration_curve
 
 import calviz
 from benchmarks.record_conventions import cases
-from calviz.core.entry_specs import CONVENTIONS, FIGURES
+from calviz.core.entry_specs import (
+    CONVENTIONS,
+    FAMILIES,
+    FIGURES,
+    METRICS,
+    MetricRegistry,
+    is_of_steps,
+)
+from calviz.core.errors import NotAvailable
+from calviz.core.predictions import Predictions
 from calviz.metrics.other_libraries import torch_linspace
+from calviz.sample.sample import Sample, metric_view
+from calviz.sample.steps import Steps
+from tests.inputs.simulated import draw_labels
+
+# ---- Every convention against the library whose convention it is, on ties, edges of bins, exact 0 and 1
+
 
 CASES = cases()
 RECORDED = json.loads(
@@ -241,3 +262,207 @@ def test_large_data_go_without_redraws():
     assert conventions["mapie"].value == pytest.approx(
         measured(*CASES["ten classes"])["mapie"].value
     )
+
+
+# ---- Metrics against light peers on data without ties; where a peer means something else, how the two are related
+
+
+CORP = ("brier_miscalibration", "brier_discrimination", "brier_uncertainty")
+
+
+def binary(n=700, seed=0, decimals=None):
+    rng = np.random.default_rng(seed)
+    score = rng.uniform(0.01, 0.99, size=n)
+    hit = (rng.random(n) < score**1.5).astype(int)
+    return (score if decimals is None else np.round(score, decimals)), hit
+
+
+def multiclass(n=400, k=4, seed=1):
+    rng = np.random.default_rng(seed)
+    probs = rng.dirichlet(np.full(k, 0.6), size=n)
+    return probs, draw_labels(probs**0.8, rng)
+
+
+def values(probs, labels, keys, reduction="positive", **options):
+    data = calviz.Predictions(probs=probs, labels=labels)
+    evaluation = calviz.evaluate(data, keys, reduction=reduction, **options)
+    return [evaluation[key].value for key in keys]
+
+
+@pytest.mark.parametrize("decimals", [None, 2, 1])
+def test_corp_decomposition_against_model_diagnostics(decimals):
+    score, hit = binary(decimals=decimals)
+    theirs = decompose(hit, score, scoring_function=SquaredError()).row(0, named=True)
+    names = ("miscalibration", "discrimination", "uncertainty")
+    assert values(score, hit, CORP) == pytest.approx([theirs[name] for name in names], abs=1e-12)
+    # Ours sums over both classes.
+    (brier,) = values(score, hit, ["brier"])
+    assert brier == pytest.approx(2 * theirs["score"], abs=1e-12)
+
+
+@pytest.mark.parametrize("decimals", [None, 2, 1])
+def test_corp_of_the_log_loss_against_model_diagnostics(decimals):
+    score, hit = binary(decimals=decimals)
+    score = np.clip(score, 0.01, 0.99)
+    theirs = decompose(hit, score, scoring_function=LogLoss()).row(0, named=True)
+    names = ("miscalibration", "discrimination", "uncertainty")
+    ours = values(score, hit, [f"nll_{name}" for name in names])
+    assert ours == pytest.approx([theirs[name] for name in names], abs=1e-12)
+    (nll,) = values(score, hit, ["nll"])
+    assert nll == pytest.approx(ours[0] - ours[1] + ours[2], abs=1e-12)
+
+
+def test_nll_against_model_diagnostics():
+    score, hit = binary()
+    (nll,) = values(score, hit, ["nll"])
+    assert nll == pytest.approx(LogLoss()(hit, score), abs=1e-12)
+
+
+@pytest.mark.filterwarnings("ignore:the string cache:DeprecationWarning")  # of polars, in the peer
+def test_mcs_against_the_bias_of_model_diagnostics():
+    score, hit = binary()
+    (mcs,) = values(score, hit, ["mcs"])
+    # Its identification function is prediction minus observation.
+    bias = compute_bias(y_obs=hit, y_pred=score)
+    assert mcs == pytest.approx(bias["bias_mean"][0], abs=1e-12)
+
+
+def test_spiegelhalter_against_mapie():
+    score, hit = binary()
+    data = calviz.Predictions(probs=score, labels=hit)
+    ours = calviz.evaluate(data, ["spiegelhalter_z"], reduction="positive")["spiegelhalter_z"]
+    z = mapie_of_against_peers.spiegelhalter_statistic(hit, score)
+    assert ours.value == pytest.approx(z, abs=1e-12)
+    # MAPIE's is one-sided: a model whose Brier score is too good has a p near 1.
+    one_sided = mapie_of_against_peers.spiegelhalter_p_value(hit, score)
+    assert ours.details["p_value"] == pytest.approx(2 * min(one_sided, 1 - one_sided), abs=1e-9)
+
+
+def test_ks_against_mapie():
+    score, hit = binary()
+    (ks,) = values(score, hit, ["ks"])
+    # MAPIE divides by the standard deviation of the sum under calibration, and jitters by 1e-8.
+    statistic = mapie_of_against_peers.kolmogorov_smirnov_statistic(hit, score)
+    deviation = np.sqrt((score * (1 - score)).sum()) / score.size
+    assert ks == pytest.approx(statistic * deviation, abs=1e-8)
+
+
+@pytest.mark.parametrize("bins", [2, 10, 15])
+def test_binned_against_mapie_and_pycalib(bins):
+    score, hit = binary()
+    ece, mce = values(score, hit, ["ece", "mce"], bins=bins)
+    # MAPIE counts edges, not bins.
+    theirs = mapie_of_against_peers.expected_calibration_error(hit, score, num_bins=bins + 1)
+    assert ece == pytest.approx(theirs, abs=1e-12)
+    assert ece == pytest.approx(pycalib.metrics.binary_ECE(hit, score, bins=bins), abs=1e-12)
+    assert mce == pytest.approx(pycalib.metrics.binary_MCE(hit, score, bins=bins), abs=1e-12)
+
+
+def test_all_classes_against_mapie_and_pycalib():
+    probs, labels = multiclass()
+    keys = ["ece", "classwise_ece", "brier", "nll", "accuracy"]
+    ece, classwise, brier, nll, accuracy = values(probs, labels, keys, "top-label")
+    right = (probs.argmax(axis=1) == labels).astype(int)
+    one_hot = np.eye(probs.shape[1])[labels]
+    assert ece == pytest.approx(
+        mapie_of_against_peers.expected_calibration_error(right, probs, num_bins=16), abs=1e-12
+    )
+    theirs = mapie_of_against_peers.expected_calibration_error(
+        right, probs, num_bins=16, classwise=True, class_labels=labels
+    )
+    assert classwise == pytest.approx(theirs, abs=1e-12)
+    assert classwise == pytest.approx(pycalib.metrics.classwise_ECE(one_hot, probs), abs=1e-12)
+    # pycalib averages the squares over the classes, where we sum.
+    per_class = pycalib.metrics.brier_score(one_hot, probs)
+    assert brier == pytest.approx(probs.shape[1] * per_class, abs=1e-12)
+    assert nll == pytest.approx(pycalib.metrics.cross_entropy(one_hot, probs), abs=1e-12)
+    assert accuracy == pycalib.metrics.accuracy(one_hot, probs)
+
+
+# ---- What every metric declares
+
+
+ALL = pytest.mark.parametrize("metric", list(METRICS), ids=lambda m: m.key)
+
+
+@ALL
+def test_declares_what_the_app_shows(metric):
+    assert metric.family in FAMILIES
+    assert metric.label
+    assert metric.reference
+    assert metric.summary.endswith(".")
+    assert "\n" not in metric.summary
+    low, high = metric.bounds
+    assert low < high
+    assert metric.direction != "zero" or low == -high
+    assert metric.direction != "higher" or math.isfinite(high)
+
+
+@ALL
+def test_formula_is_balanced_latex(metric):
+    formula = metric.formula
+    assert formula.count("{") == formula.count("}")
+    assert len(re.findall(r"\\left", formula)) == len(re.findall(r"\\right", formula))
+    # Only commands that KaTeX has.
+    known = {"frac", "sum", "mathbf", "mathrm", "hat", "neq", "log", "left", "right", "sqrt"}
+    known |= {"overline", "max", "min", "int", "hat", "cdot", "lvert", "rvert", "text", "bar"}
+    known |= {"pi", "sigma", "epsilon", "tilde", "dots", "forall", "le", "ge", "ne", "arg", "top"}
+    known |= {"ln", "Big", "tfrac", "quad", "ell"}
+    assert set(re.findall(r"\\([a-zA-Z]+)", formula)) <= known
+    assert formula.isascii()
+
+
+@ALL
+def test_a_view_names_the_fields_that_differ_between_resamples(metric):
+    rng = np.random.default_rng(0)
+    probs = rng.dirichlet(np.ones(2), 80)
+    sample = Sample(Predictions(probs=probs, labels=rng.integers(0, 2, 80)))
+    try:
+        view = metric_view(sample, metric)
+        drawn = view.bootstrap(rng, 20)
+    except NotAvailable as reason:
+        pytest.skip(str(reason))
+    assert view.DRAWN
+    for name in view.DRAWN:
+        one, several = getattr(view, name), getattr(drawn, name)
+        assert not isinstance(one, np.ndarray) or np.ndim(several) == np.ndim(one) + 1
+
+
+@ALL
+def test_a_metric_that_leaves_steps_in_memory_says_so(metric):
+    # Such metrics are evaluated last (`calviz.sample.metric_results`).
+    probs = np.random.default_rng(0).dirichlet(np.ones(3), 80)
+    sample = Sample(Predictions(probs=probs, labels=np.arange(80) % 3))
+    metric.value(metric_view(sample, metric))
+    left = any(isinstance(value, Steps) for value in sample.cache.values())
+    assert left == is_of_steps(metric.view)
+
+
+def test_families_come_in_their_order():
+    families = [m.family for m in METRICS]
+    assert families == sorted(families, key=FAMILIES.index)
+
+
+def of_a_plugin(view):
+    return view.mean_gap
+
+
+def test_a_metric_of_a_plugin_comes_last_in_its_family():
+    registry = MetricRegistry("metric")
+    ece = METRICS["ece"]
+    for metric in (
+        replace(ece, key="of_a_plugin", value=of_a_plugin),
+        METRICS["mcs"],
+        ece,
+        METRICS["ece_sweep"],
+    ):
+        registry.register(metric)
+    assert registry.keys() == ("ece", "ece_sweep", "of_a_plugin", "mcs")
+
+
+def test_an_unknown_family_comes_last():
+    registry = MetricRegistry("metric")
+    ece = METRICS["ece"]
+    registry.register(replace(ece, key="strange", family="Strange"))
+    registry.register(ece)
+    assert registry.keys() == ("ece", "strange")

@@ -1,15 +1,24 @@
-"""Accuracy, error, NLL and Brier score: by hand and against scikit-learn."""
+"""Proper scores and their parts."""
 
 import math
 
 import numpy as np
 import pytest
+from scipy.optimize import brentq
 from scipy.special import logsumexp
 from sklearn import metrics as sklearn
-from sklearn.metrics import log_loss
+from sklearn.isotonic import IsotonicRegression
+from sklearn.metrics import brier_score_loss, log_loss
 
 import calviz
 from calviz.core.predictions import ConfidencePredictions, Predictions
+from calviz.metrics.smooth import falling_fixed_points
+from calviz.sample.losses import log_steps
+from calviz.sample.sample import Sample
+from calviz.sample.steps import MAX_STEPS
+
+# ---- Accuracy, error, NLL and Brier score: by hand and against scikit-learn
+
 
 KEYS = ["accuracy", "error", "nll", "brier"]
 
@@ -169,3 +178,198 @@ def test_confidence_only_data_say_why_there_is_no_value():
     for key in ("nll", "brier"):
         assert math.isnan(result[key].value)
         assert "confidence-only" in result[key].reason
+
+
+# ---- The CORP decomposition against scikit-learn's isotonic regression, and its identities
+
+
+KEYS_OF_PROPER_DECOMPOSITION = ("brier_miscalibration", "brier_discrimination", "brier_uncertainty")
+
+
+def evaluated(score, hit, **options):
+    data = calviz.Predictions(probs=np.asarray(score, dtype=float), labels=np.asarray(hit))
+    return calviz.evaluate(data, KEYS_OF_PROPER_DECOMPOSITION, reduction="positive", **options)
+
+
+def plain(score, hit):
+    fitted = IsotonicRegression().fit(score, hit).predict(score)
+    mean = hit.mean()
+    recalibrated = ((fitted - hit) ** 2).mean()
+    own, constant = ((score - hit) ** 2).mean(), mean * (1 - mean)
+    return own - recalibrated, constant - recalibrated, constant
+
+
+@pytest.mark.parametrize("decimals", [10, 2, 1])
+def test_against_scikit_learn_of_proper_decomposition(decimals):
+    rng = np.random.default_rng(0)
+    score = np.round(rng.random(800), decimals)
+    hit = (rng.random(800) < score**2).astype(float)
+    assert [r.value for r in evaluated(score, hit.astype(int))] == pytest.approx(plain(score, hit))
+
+
+def test_by_hand_of_proper_decomposition():
+    # Isotonic frequencies 1/2, 1/2, 1.
+    miscalibration, discrimination, uncertainty = (
+        r.value for r in evaluated([0.2, 0.4, 0.9], [1, 0, 1])
+    )
+    assert miscalibration == pytest.approx((0.64 + 0.16 + 0.01 - 0.5) / 3)
+    assert discrimination == pytest.approx(2 / 9 - 0.5 / 3)
+    assert uncertainty == pytest.approx(2 / 9)
+
+
+def test_perfect_scores():
+    assert [r.value for r in evaluated([0, 1, 1, 0], [0, 1, 1, 0])] == [0, 0.25, 0.25]
+
+
+@pytest.mark.usefixtures("usual_resamples")
+@pytest.mark.slow
+def test_intervals_are_those_of_resampled_rows():
+    rng = np.random.default_rng(1)
+    score = rng.random(300)
+    hit = (rng.random(300) < score).astype(float)
+    rows = rng.integers(300, size=(400, 300))
+    drawn = np.array([plain(score[r], hit[r]) for r in rows])
+    evaluation = evaluated(score, hit.astype(int), ci=True, interval="percentile")
+    for result, values in zip(evaluation, drawn.T, strict=True):
+        low, high = np.quantile(values, [0.025, 0.975])
+        expected = min(low, result.value), max(high, result.value)
+        assert result.interval == pytest.approx(expected, abs=0.2 * (high - low))
+
+
+@pytest.mark.parametrize("reduction", ["positive", "top-label", "class:0"])
+def test_the_score_beside_the_parts_is_their_sum_and_that_of_scikit_learn(reduction):
+    rng = np.random.default_rng(1)
+    p = np.round(rng.random(500), 2)
+    y = (rng.random(500) < p).astype(int)
+    data = calviz.Predictions(probs=np.stack([1 - p, p], axis=1), labels=y)
+    e = calviz.evaluate(
+        data, ["brier", "brier_binary", *KEYS_OF_PROPER_DECOMPOSITION], reduction=reduction
+    )
+    own, miscalibration, discrimination, uncertainty = (
+        e[k].value for k in ("brier_binary", *KEYS_OF_PROPER_DECOMPOSITION)
+    )
+    assert own == pytest.approx(miscalibration - discrimination + uncertainty)
+    # scikit-learn's default is the scale of one column; the sum over both classes is twice that.
+    assert own == pytest.approx(brier_score_loss(y, p))
+    assert e["brier"].value == pytest.approx(2 * own)
+
+
+# ---- The parts of the log loss by hand, at probabilities of 0, and resampled where steps are put together
+
+
+KEYS_OF_PROPER_DECOMPOSITION_LOG = ("nll_miscalibration", "nll_discrimination", "nll_uncertainty")
+
+
+def predictions(score, hit):
+    return calviz.Predictions(probs=np.asarray(score, dtype=float), labels=np.asarray(hit))
+
+
+def evaluated_of_proper_decomposition_log(score, hit, **options):
+    return calviz.evaluate(
+        predictions(score, hit), KEYS_OF_PROPER_DECOMPOSITION_LOG, reduction="positive", **options
+    )
+
+
+def plain_of_proper_decomposition_log(score, hit):
+    fitted = IsotonicRegression().fit(score, hit).predict(score)
+    own, recalibrated, constant = (
+        log_loss(hit, p, labels=[0, 1]) for p in (score, fitted, np.full(hit.size, hit.mean()))
+    )
+    return own - recalibrated, constant - recalibrated, constant
+
+
+def test_by_hand_of_proper_decomposition_log():
+    # Isotonic frequencies 1/2, 1/2, 1; two of three are hits.
+    values = [r.value for r in evaluated_of_proper_decomposition_log([0.2, 0.4, 0.9], [1, 0, 1])]
+    own = -(math.log(0.2) + math.log(0.6) + math.log(0.9)) / 3
+    fitted, constant = 2 * math.log(2) / 3, math.log(3) - 2 / 3 * math.log(2)
+    assert values == pytest.approx([own - fitted, constant - fitted, constant])
+
+
+def test_a_probability_of_0_counts_as_in_the_nll():
+    evaluation = evaluated_of_proper_decomposition_log([0.0, 0.5, 1.0], [1, 0, 1])
+    assert evaluation["nll_miscalibration"].details["clipped_rows"] == 1
+    assert "counts as 2.2e-16, a loss of 36" in evaluation["nll_miscalibration"].note
+    p = predictions([0.0, 0.5, 1.0], [1, 0, 1])
+    nll = calviz.evaluate(p, ["nll"])["nll"].value
+    parts = [r.value for r in evaluation]
+    assert parts[0] - parts[1] + parts[2] == pytest.approx(nll)
+
+
+def test_resamples_of_many_steps_are_those_of_their_rows():
+    # Scores over many orders of magnitude, among them exact zeros: a step of merged scores is no single score.
+    rng = np.random.default_rng(0)
+    score = rng.beta(0.2, 0.6, 3 * MAX_STEPS)
+    score[:40] = 0
+    hit = rng.random(score.size) < 0.9 * score + 0.02
+    view = Sample(predictions(score, hit), "positive").view(log_steps)
+    assert view.steps.merged().size <= MAX_STEPS < view.steps.size
+    # At the resolution of the resamples the loss of the sample is what it is.
+    assert float(view.as_drawn().log_loss()[0]) == pytest.approx(float(view.log_loss()), rel=1e-12)
+    p = np.maximum(score, np.finfo(float).eps)
+    losses = np.where(hit, -np.log(p), -np.log1p(-score))
+    drawn = view.bootstrap(rng, 500).log_loss()
+    assert drawn.mean() == pytest.approx(losses.mean(), abs=5 * losses.std() / np.sqrt(losses.size))
+    # Of drawn hits, the expectation is the entropy of each score.
+    entropy = -(score * np.log(p) + (1 - score) * np.log1p(-score))
+    calm = view.under_calibration(rng, 500).log_loss()
+    assert calm.mean() == pytest.approx(entropy.mean(), abs=6 * calm.std() / np.sqrt(500))
+
+
+@pytest.mark.usefixtures("usual_resamples")
+@pytest.mark.slow
+def test_intervals_are_those_of_resampled_rows_of_proper_decomposition_log():
+    rng = np.random.default_rng(1)
+    score = rng.uniform(0.02, 0.98, 300)
+    hit = (rng.random(300) < score).astype(float)
+    rows = rng.integers(300, size=(150, 300))
+    drawn = np.array([plain_of_proper_decomposition_log(score[r], hit[r]) for r in rows])
+    evaluation = evaluated_of_proper_decomposition_log(
+        score, hit.astype(int), ci=True, interval="percentile"
+    )
+    for result, values in zip(evaluation, drawn.T, strict=True):
+        low, high = np.quantile(values, [0.025, 0.975])
+        expected = min(low, result.value), max(high, result.value)
+        assert result.interval == pytest.approx(expected, abs=0.25 * (high - low))
+
+
+# ---- Fixed points of falling functions
+
+
+SCALES = np.array([0.001, 0.02, 0.3, 1.0, 5.0, 200.0])
+
+
+def falling(x, rows):
+    return np.exp(-SCALES[rows] * x) / (1 + SCALES[rows])
+
+
+@pytest.mark.parametrize("start", [0.0, 0.1, 0.9, 1.0])
+def test_against_brentq(start):
+    expected = [brentq(lambda x, i=i: falling(x, i) - x, 0, 1) for i in range(SCALES.size)]
+    solution = falling_fixed_points(falling, SCALES.size, start=start, tolerance=1e-12)
+    np.testing.assert_allclose(solution, expected, atol=1e-10)
+
+
+def test_constants_and_ends():
+    values = np.array([0.0, 0.25, 1.0])
+    solution = falling_fixed_points(lambda x, rows: values[rows], 3, start=0.5, tolerance=1e-12)
+    np.testing.assert_allclose(solution, values, atol=1e-12)
+
+
+def test_few_evaluations():
+    calls = []
+
+    def counted(x, rows):
+        calls.append(rows.size)
+        return falling(x, rows)
+
+    falling_fixed_points(counted, SCALES.size, start=0.1, tolerance=1e-6)
+    assert len(calls) <= 12
+    assert calls == sorted(calls, reverse=True)  # those that are done leave
+
+
+def test_a_function_that_rises_a_little_still_ends():
+    solution = falling_fixed_points(
+        lambda x, rows: 0.3 + 1e-4 * np.sin(1e3 * x), 1, start=0.1, tolerance=1e-5
+    )
+    assert solution[0] == pytest.approx(0.3, abs=2e-4)

@@ -1,12 +1,18 @@
-"""Histogram binning, BBQ, scaling-binning."""
+"""Bins, splines, Gaussian processes."""
 
 import numpy as np
 import pytest
 from scipy.integrate import quad
+from scipy.interpolate import CubicSpline
+from scipy.optimize import minimize
 from scipy.special import betaln, gammaln
 
+import calviz
+from calviz.core.events import BinaryEvents
+from calviz.core.predictions import Predictions
 from calviz.core.probabilities import Scores
 from calviz.recalibrators.composition import ScalingBinning
+from calviz.recalibrators.gaussian_process import GaussianProcess, LatentProblem, warp
 from calviz.recalibrators.histogram import (
     BayesianBinning,
     HistogramBinning,
@@ -25,7 +31,20 @@ from calviz.recalibrators.maps import (
     thinned,
 )
 from calviz.recalibrators.platt_scaling import PlattScaling
-from tests.inputs.simulated import simulate, softmax
+from calviz.recalibrators.spline import (
+    ClasswiseSpline,
+    SplineRecalibrator,
+    fit_bounded,
+    fit_spline,
+    pieces,
+    slopes,
+    spline_map,
+    values,
+)
+from calviz.recalibrators.temperature_scaling import TemperatureScaling
+from tests.inputs.simulated import draw_labels, simulate, softmax
+
+# ---- Histogram binning, BBQ, scaling-binning
 
 
 def two(p):
@@ -244,3 +263,285 @@ def test_many_scores_by_table_are_as_one_by_one(steps, monkeypatch):
     monkeypatch.setattr("calviz.recalibrators.maps._SOME", 10**9)
     np.testing.assert_array_equal(skipping, result(score))
     np.testing.assert_allclose(by_table, result(score), atol=1e-9)
+
+
+def test_the_natural_spline_is_scipys():
+    rng = np.random.default_rng(0)
+    knots = np.linspace(0, 1, 7)
+    at_knots = rng.normal(size=7)
+    other = CubicSpline(knots, at_knots, bc_type="natural")
+    t = np.linspace(0, 1, 400)
+    # Fitting the spline to itself gives it back.
+    cubics = fit_spline([(t, other(t))], 7, "natural")
+    np.testing.assert_allclose(values(cubics, t), other(t), atol=1e-9)
+    np.testing.assert_allclose(slopes(cubics, t), other(t, 1), atol=1e-8)
+
+
+def test_the_fit_is_least_squares():
+    rng = np.random.default_rng(1)
+    t = np.sort(rng.random(300))
+    v = rng.normal(size=300)
+    knots = np.linspace(0, 1, 6)
+    basis = np.stack([CubicSpline(knots, e, bc_type="natural")(t) for e in np.eye(6)], axis=1)
+    other = basis @ np.linalg.lstsq(basis, v)[0]
+    np.testing.assert_allclose(values(fit_spline([(t, v)], 6, "natural"), t), other, atol=1e-9)
+
+
+@pytest.mark.parametrize("run_out", ["parabolic", "cubic"])
+def test_run_outs(run_out):
+    cubics = pieces(6, run_out) @ np.random.default_rng(0).normal(size=6)
+    m = np.append(2 * cubics[:, 2], 2 * cubics[-1, 2] + 6 * cubics[-1, 3] / 5)
+    if run_out == "parabolic":
+        assert m[0] == pytest.approx(m[1])
+        assert m[-1] == pytest.approx(m[-2])
+    else:
+        assert m[0] - m[1] == pytest.approx(m[1] - m[2])
+        assert m[-1] - m[-2] == pytest.approx(m[-2] - m[-3])
+
+
+def test_a_cubic_is_its_own_spline_with_cubic_run_out():
+    t = np.linspace(0, 1, 200)
+    v = 1 - 2 * t + 3 * t**2 - 0.7 * t**3
+    cubics = fit_spline([(t, v)], 6, "cubic")
+    np.testing.assert_allclose(slopes(cubics, t), -2 + 6 * t - 2.1 * t**2, atol=1e-8)
+
+
+def test_finds_the_true_map():
+    rng = np.random.default_rng(3)
+    score = rng.random(200_000)
+    hit = rng.random(score.size) < score**2
+    fitted = spline_map(BinaryEvents(score, hit).ordered)
+    new = np.linspace(0.1, 0.9, 30)
+    np.testing.assert_allclose(fitted(new), new**2, atol=0.02)
+
+
+def test_tied_scores_get_the_hit_rate_of_their_group():
+    rng = np.random.default_rng(3)
+    score = rng.random(100_000).round(1)
+    hit = rng.random(score.size) < score**2
+    fitted = spline_map(BinaryEvents(score, hit).ordered)
+    tied = np.arange(1, 10) / 10
+    assert fitted.x.size <= 11
+    np.testing.assert_allclose(fitted(tied), tied**2, atol=0.02)
+
+
+@pytest.mark.parametrize("k", [2, 10])
+def test_brings_ks_down_on_other_rows(k):
+    z, y = simulate(20_000, k, temperature=2.2)
+    p = softmax(z)
+    fitted = SplineRecalibrator().fit(p[:10_000], y[:10_000])
+    rest, labels = p[10_000:], y[10_000:]
+
+    def ks(q, reduction="top-label"):
+        data = Predictions(probs=q, labels=labels)
+        return calviz.evaluate(data, ["ks"], reduction=reduction)["ks"].value
+
+    assert ks(rest) > 0.1
+    assert ks(fitted.transform(rest)) < 0.012
+    by_class = ClasswiseSpline().fit(p[:10_000], y[:10_000]).transform(rest)
+    assert ks(by_class, "class:1") < 0.012
+
+
+def test_keeps_the_predicted_class_wherever_the_confidence_allows_it():
+    z, y = simulate(5_000, 6, temperature=4)
+    p = softmax(z)
+    fitted = SplineRecalibrator().fit(p, y)
+    out = fitted.transform(p)
+    confidence = fitted.map_(p.max(axis=1))
+    possible = confidence >= 1 / 6
+    assert possible.mean() > 0.5
+    np.testing.assert_array_equal(out.argmax(axis=1)[possible], p.argmax(axis=1)[possible])
+    np.testing.assert_allclose(out[np.arange(y.size), p.argmax(axis=1)], confidence, atol=1e-9)
+    # The order of the others stays.
+    np.testing.assert_array_equal(
+        np.argsort(out, axis=1)[possible][:, :4], np.argsort(p, axis=1)[possible][:, :4]
+    )
+
+
+def test_within_top_2_sets_the_sum():
+    z, y = simulate(4_000, 5, temperature=2)
+    p = softmax(z)
+    fitted = SplineRecalibrator(mode="within-top-r", r=2).fit(p, y)
+    out = fitted.transform(p)
+    top = np.argsort(-p, axis=1)[:, :2]
+    rows = np.arange(y.size)[:, None]
+    np.testing.assert_allclose(
+        out[rows, top].sum(axis=1), fitted.map_(p[rows, top].sum(axis=1)), atol=1e-9
+    )
+    ratio = out[rows, top] / p[rows, top]
+    np.testing.assert_allclose(ratio[:, 0], ratio[:, 1], rtol=1e-9)
+
+
+def saturated(n=600):
+    """Scores whose hits jump, so that the derivative of a free spline leaves [0, 1]."""
+    rng = np.random.default_rng(4)
+    score = np.sort(rng.random(n))
+    return BinaryEvents(score, score > 0.6)
+
+
+def test_the_bounded_spline_is_the_quadratic_programme():
+    events = saturated()
+    n = events.n
+    t, v = np.arange(1, n + 1) / n, np.cumsum(events.ordered.hit) / n
+    knots = np.linspace(0, 1, 6)
+    cubics = fit_bounded([(t, v)], 6, "natural")
+    fine = np.linspace(0, 1, 1_001)
+    slope = slopes(cubics, fine)
+    assert slope.min() > -1e-4
+    assert slope.max() < 1 + 1e-4
+    # A general solver, with SciPy's own natural splines.
+    basis = np.stack([CubicSpline(knots, row, bc_type="natural")(t) for row in np.eye(6)], axis=1)
+    rates = np.stack(
+        [CubicSpline(knots, row, bc_type="natural")(fine, 1) for row in np.eye(6)], axis=1
+    )
+    free = np.linalg.lstsq(basis, v)[0]
+    assert (rates @ free).max() > 1.1
+    assert (rates @ free).min() < -0.02
+    other = minimize(
+        lambda a: ((basis @ a - v) ** 2).mean(),
+        knots,
+        jac=lambda a: 2 * basis.T @ (basis @ a - v) / n,
+        method="SLSQP",
+        constraints=[
+            {"type": "ineq", "fun": lambda a: rates[::5] @ a, "jac": lambda a: rates[::5]},
+            {"type": "ineq", "fun": lambda a: 1 - rates[::5] @ a, "jac": lambda a: -rates[::5]},
+        ],
+        options={"ftol": 1e-14, "maxiter": 500},
+    )
+    assert ((values(cubics, t) - v) ** 2).mean() == pytest.approx(other.fun, rel=1e-3)
+
+
+def test_bounds_that_are_not_reached_change_nothing():
+    rng = np.random.default_rng(0)
+    score = np.sort(0.2 + 0.6 * rng.random(4_000))
+    v = np.cumsum(rng.random(4_000) < score) / 4_000
+    points = [(np.arange(1, 4_001) / 4_000, v)]
+    bounded, free = fit_bounded(points, 6, "natural"), fit_spline(points, 6, "natural")
+    np.testing.assert_allclose(bounded, free, atol=1e-6)
+
+
+def test_a_bounded_map_is_one_of_probabilities():
+    events = saturated()
+    p = np.stack([1 - events.score, events.score], axis=1)
+    fitted = ClasswiseSpline(bounded=True).fit(p, events.hit.astype(int))
+    out = fitted.transform(p)
+    assert out.min() >= 0
+    np.testing.assert_allclose(out.sum(axis=1), 1)
+    assert out[:100, 1].max() < 0.05
+    assert out[-100:, 1].min() > 0.9
+
+
+@pytest.mark.parametrize("cap", [False, True])
+def test_a_remainder_too_small_to_rescale_is_shared_evenly_in_the_snippet_too(cap):
+    z, y = simulate(300, 3, temperature=2.0, seed=0)
+    fitted = SplineRecalibrator(cap=cap, floor=None).fit(softmax(z), y)
+    rows = np.array([[1.0, 3e-310, 1e-310], [0.0, 1.0, 5e-324], [1e-320, 0.0, 1.0]])
+    program = {}
+    exec(compile(fitted.snippet(), "snippet", "exec"), program)
+    out = fitted.transform(rows)
+    np.testing.assert_allclose(program["recalibrate"](rows), out, atol=1e-6)
+    np.testing.assert_allclose(out.sum(axis=1), 1)
+
+
+def nll(p, y):
+    return -np.log(p[np.arange(y.size), y]).mean()
+
+
+def test_gradient():
+    z, y = simulate(300, 5)
+    x = np.log(softmax(z))
+    problem = LatentProblem(x, y, 4)
+    theta = 0.3 * np.random.default_rng(0).normal(size=4 + 10 + 2)
+    _, gradient = problem.negative_bound(theta)
+    step = 1e-3
+    other = [
+        (problem.negative_bound(theta + step * e)[0] - problem.negative_bound(theta - step * e)[0])
+        / (2 * step)
+        for e in np.eye(theta.size)
+    ]
+    np.testing.assert_allclose(gradient, other, atol=2e-4)
+
+
+def test_the_bound_with_a_certain_function_is_the_likelihood():
+    """With nothing left uncertain, what is bounded is the softmax likelihood itself."""
+    z, y = simulate(200, 3)
+    x = np.log(softmax(z))
+    problem = LatentProblem(x, y, 3)
+    total, responsibilities = problem.responsibilities(np.zeros(problem.grid.size))
+    assert total / 200 == pytest.approx(0, abs=1e-6)  # log sum exp of log-probabilities
+    np.testing.assert_allclose(responsibilities.sum(), 200, rtol=1e-5)
+    np.testing.assert_allclose(problem.label_counts.sum(), 200)
+
+
+def test_a_row_that_counts_as_several_is_as_many_rows():
+    z, y = simulate(200, 3)
+    x, counts = np.log(softmax(z)), np.random.default_rng(1).integers(1, 4, 200)
+    many = np.repeat(np.arange(200), counts)
+    theta = 0.3 * np.random.default_rng(0).normal(size=4 + 10 + 2)
+    weighted = LatentProblem(x, y, 4, counts.astype(float)).negative_bound(theta)
+    copied = LatentProblem(x[many], y[many], 4).negative_bound(theta)
+    assert weighted[0] == pytest.approx(copied[0], rel=1e-6)
+    np.testing.assert_allclose(weighted[1], copied[1], atol=1e-6)
+
+
+def test_weights_of_the_method_add_up_to_their_effective_number(monkeypatch):
+    z, y = simulate(200, 3)
+    w, seen = np.random.default_rng(1).exponential(size=200), []
+    original = LatentProblem.__init__
+
+    def noted(self, x, labels, inducing, weights=None):
+        seen.append(weights)
+        original(self, x, labels, inducing, weights)
+
+    monkeypatch.setattr(LatentProblem, "__init__", noted)
+    GaussianProcess().fit(softmax(z), y, sample_weight=w)
+    np.testing.assert_allclose(seen[0], w * w.sum() / (w @ w))
+
+
+def test_warp_is_fine_near_zero():
+    np.testing.assert_allclose(warp(np.array([0.0, -np.expm1(1.0)])), [0, -1], atol=1e-12)
+
+
+@pytest.mark.slow
+def test_learns_what_a_temperature_cannot():
+    rng = np.random.default_rng(2)
+    n, k = 6_000, 8
+    z = rng.normal(scale=2.5, size=(n, k))
+    log_p = np.log(softmax(z))
+    # The true map bends: sharp near 0, flat far below.
+    true = softmax(-3 * np.log1p(-log_p / 3))
+    y = draw_labels(true, rng)
+    p = np.exp(log_p)
+    half = slice(0, n // 2)
+    rest = slice(n // 2, n)
+    gp = GaussianProcess().fit(p[half], y[half])
+    ts = TemperatureScaling().fit(p[half], y[half])
+    best = nll(true[rest], y[rest])
+    assert nll(gp.transform(p[rest]), y[rest]) - best < 0.2 * (
+        nll(ts.transform(p[rest]), y[rest]) - best
+    )
+
+
+def test_is_temperature_scaling_where_that_is_right():
+    z, y = simulate(4_000, 5, temperature=1.7)
+    gp = GaussianProcess(input="logits").fit(z, y)
+    np.testing.assert_allclose(gp.transform(z), softmax(z / 1.7), atol=0.03)
+
+
+@pytest.mark.slow
+def test_large_data_are_thinned_and_that_is_said():
+    z, y = simulate(400, 5)
+    fitted = GaussianProcess(max_pairs=1_000, input="logits").fit(z, y)
+    assert fitted.warnings_[0] == "fitted on one row in 2 (200 of 400), to limit the time it takes."
+
+
+@pytest.mark.slow
+def test_the_prior_mean_is_temperature_scaling():
+    z, y = simulate(400, 3, temperature=2.0, seed=5)
+    p = softmax(z)
+    temperature = TemperatureScaling().fit(p, y).temperature_
+    fitted = GaussianProcess().fit(p, y)
+    assert fitted.scale_ == pytest.approx(1 / temperature, rel=1e-6)
+    # Far below all scores that were seen the function goes back to it, up to a constant.
+    x = np.exp(np.array([-60.0, -50.0]))
+    assert np.diff(fitted.curve(x))[0] == pytest.approx(10 / temperature, rel=0.05)

@@ -1,10 +1,11 @@
-"""What every recalibrator promises."""
+"""What holds for every recalibrator."""
 
 import json
 from dataclasses import replace
 
 import numpy as np
 import pytest
+from sklearn.utils.estimator_checks import check_estimator
 
 from calviz.core.entry_specs import RECALIBRATOR_FAMILIES, RECALIBRATORS, recalibrator
 from calviz.core.errors import CalvizError, InputError, OptionError
@@ -12,6 +13,10 @@ from calviz.recalibrators.base import BaseRecalibrator, load_map
 from tests.inputs.simulated import draw_labels, simulate, softmax
 
 pytestmark = pytest.mark.usefixtures("few_candidates")
+
+
+# ---- What every recalibrator promises
+
 
 KEYS = RECALIBRATORS.keys()
 EXTRA = ["vector+spline-classwise", "platt+histogram", "beta+bbq"]
@@ -383,3 +388,52 @@ def test_parameters_are_finite(key, name, value):
     # JSON has no infinity, so that a map fitted with one could not be saved.
     with pytest.raises(OptionError, match=f"'{name}' must be a finite number, got -?[in1]"):
         RECALIBRATORS[key].check({name: value})
+
+
+# ---- scikit-learn's own checks, on every class, and on presets with code of their own
+
+
+#: Presets that run no code but that of the keys beside them.
+SAME = ("dirichlet-odir", "temperature+irm", "ets+isotonic")
+KEYS_OF_ESTIMATORS = [spec.key for spec in RECALIBRATORS if spec.key not in SAME]
+COLUMNS = "labels are column numbers of X: the check passes more classes than columns"
+CONTRADICTING = {
+    "check_estimators_overwrite_params": COLUMNS,
+    "check_estimators_fit_returns_self": COLUMNS,
+    "check_readonly_memmap_input": COLUMNS,
+    **dict.fromkeys(
+        [
+            "check_sample_weights_pandas_series",
+            "check_sample_weights_not_an_array",
+            "check_sample_weights_shape",
+            "check_sample_weights_not_overwritten",
+        ],
+        COLUMNS,
+    ),
+    "check_sample_weight_equivalence_on_dense_data": "its rows are separated; most methods refuse weights by name",
+}
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:Skipping check:sklearn.exceptions.SkipTestWarning")
+@pytest.mark.parametrize("key", KEYS_OF_ESTIMATORS)
+def test_scikit_learn_checks(key):
+    result = check_estimator(
+        RECALIBRATORS[key].make(input="logits"),
+        expected_failed_checks=CONTRADICTING,
+        on_fail=None,
+    )
+    failed = [f"{c['check_name']}: {c['exception']}" for c in result if c["status"] == "failed"]
+    assert not failed, "\n".join(failed)
+    assert sum(c["status"] == "passed" for c in result) > 30
+
+
+@pytest.mark.parametrize("spec", RECALIBRATORS, ids=lambda spec: spec.key)
+def test_fit_returns_itself_and_leaves_its_parameters_alone(spec):
+    """What the three contradicting checks are about, within the contract."""
+    z, y = simulate(120, 3)
+    z.flags.writeable = False
+    estimator = spec.make(input="logits")
+    before = estimator.get_params()
+    assert estimator.fit(z, y) is estimator
+    assert estimator.get_params() == before

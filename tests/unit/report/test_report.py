@@ -1,4 +1,4 @@
-"""Reports: complete, the same bytes twice, and safe whatever a file is called."""
+"""The report."""
 
 import base64
 import csv
@@ -6,6 +6,7 @@ import hashlib
 import io
 import json
 import re
+import sys
 import zipfile
 from dataclasses import replace
 from html.parser import HTMLParser
@@ -16,12 +17,27 @@ import pytest
 
 import calviz
 from calviz.comparison.advice import advise
-from calviz.core.entry_specs import METRICS
-from calviz.core.errors import OptionError
+from calviz.core.entry_specs import FIGURES, METRICS
+from calviz.core.errors import NotAvailable, OptionError
+from calviz.figures.style import PALETTES
+from calviz.report import document as pdf
 from calviz.report.content import Subject
-from calviz.report.document import _mathml, bind, compose, make_part, sections_in_order
+from calviz.report.document import (
+    Panel,
+    _mathml,
+    bind,
+    caption_of,
+    compose,
+    make_part,
+    sections_in_order,
+    to_sheet,
+)
 from calviz.sample.sample import Sample
+from tests.inputs.command_line import run
 from tests.unit.report.conftest import FORMULA, HTML, predictions
+
+# ---- Reports: complete, the same bytes twice, and safe whatever a file is called
+
 
 #: Elements that have no end tag.
 VOID = {"meta", "br", "hr", "img", "input", "link"}
@@ -383,3 +399,125 @@ def test_intervals_of_bins_are_called_exact_only_if_rows_are_alike(kind):
         )
         (line,) = re.findall(r"\*\*Intervals:\*\*.*", report.markdown())
         assert ("exact" in line, "effective number" in line) == (exact, not exact)
+
+
+# ---- A page as PDF: which browser prints, what it is told, and what is said where none does
+
+
+FAKE = """#!{python}
+import sys
+asked = dict(a.lstrip("-").partition("=")[::2] for a in sys.argv[1:-1])
+page = open(sys.argv[-1].removeprefix("file://"), encoding="utf-8").read()
+if "print-to-pdf" in asked and "é" in page and "{works}":
+    open(asked["print-to-pdf"], "wb").write(b"%PDF-1.4 " + asked["host-resolver-rules"].encode())
+"""
+
+
+@pytest.fixture
+def browser(tmp_path, monkeypatch):
+    def install(works="yes"):
+        path = tmp_path / "browser"
+        path.write_text(FAKE.format(python=sys.executable, works=works))
+        path.chmod(0o755)
+        monkeypatch.setenv(pdf.BROWSER_VARIABLE, str(path))
+
+    return install
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="the browser is a script")
+def test_the_page_is_printed_without_the_network(browser):
+    browser()
+    assert pdf.why_no_pdf() == ""
+    assert pdf.to_pdf("<p>é") == b"%PDF-1.4 MAP * ~NOTFOUND"
+    browser(works="")
+    with pytest.raises(NotAvailable, match="did not print; open the HTML file in any browser"):
+        pdf.to_pdf("<p>é")
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform == "win32", reason="the browser is a script")
+def test_the_command_line_writes_it_or_says_before_the_work_why_not(browser, tmp_path, monkeypatch):
+    file, target = tmp_path / "é.csv", tmp_path / "report.pdf"
+    file.write_text("label,p_a,p_b\n" + "a,0.6,0.4\nb,0.3,0.7\n" * 20, encoding="utf-8")
+    options = ["audit", str(file), "--resamples", "20", "--pdf", str(target)]
+    browser()
+    result = run(*options)
+    assert result.exit_code == 0, result.output
+    assert target.read_bytes().startswith(b"%PDF-1.4")
+    target.unlink()
+    monkeypatch.setenv(pdf.BROWSER_VARIABLE, "/nowhere/chrome")
+    refused = run(*options)
+    assert refused.exit_code != 0
+    assert "a PDF needs Chromium, Chrome or Edge" in refused.output
+    assert not target.exists()
+
+
+def test_where_there_is_no_browser_one_sentence_says_so(monkeypatch):
+    monkeypatch.setenv(pdf.BROWSER_VARIABLE, "/nowhere/chrome")
+    assert "CALVIZ_CHROMIUM names '/nowhere/chrome', which is not a program" in pdf.why_no_pdf()
+    with pytest.raises(NotAvailable, match=r"^a PDF needs Chromium, Chrome or Edge.*print it\.$"):
+        pdf.to_pdf("<p>x")
+    monkeypatch.delenv(pdf.BROWSER_VARIABLE)
+    monkeypatch.setattr(pdf.shutil, "which", lambda name: None)
+    monkeypatch.setattr(pdf, "_BROWSER_PATHS", {})
+    assert pdf.why_no_pdf().startswith(
+        "a PDF needs Chromium, Chrome or Edge, and there is none here;"
+    )
+
+
+# ---- Figures beside each other, as a paper prints them
+
+
+@pytest.fixture(scope="module")
+def panels():
+    rng = np.random.default_rng(0)
+    p = calviz.Predictions(
+        probs=rng.dirichlet([1, 1, 1], 90), labels=np.arange(90) % 3, name="</script><b>x"
+    )
+    return [Panel(FIGURES[key].compute(p)) for key in ("reliability", "risk-coverage", "corp")]
+
+
+def spec_of(html):
+    return json.loads(re.search(r'id="spec">(.*?)</script>', html, re.S)[1])
+
+
+def test_panels_have_letters_one_caption_and_the_width_of_a_paper(panels):
+    html = to_sheet([*panels[:2], Panel(panels[2].figure, wide=True)], columns=2, caption=True)
+    spec = spec_of(html)
+    assert spec["letters"] == "abc"
+    # Letters of 12 pixels are 7 points high: 12 / 96 inches, of 72 points, smaller by the same factor on both widths.
+    assert 12 * spec["inches"] / spec["width"] * 72 == pytest.approx(7, abs=0.1)
+    first, second, third = (panel["width"] for panel in spec["panels"])
+    assert first == second == (spec["width"] - spec["gap"]) // 2
+    assert third == spec["width"]
+    assert spec["caption"] == caption_of(panels)
+    for letter, panel in zip("abc", panels, strict=True):
+        assert f"({letter}) {panel.figure.describe()}"[:60] in spec["caption"]
+    assert "</script><b>x" not in html
+
+
+def test_one_panel_has_no_letter_and_no_grey(panels):
+    spec = spec_of(to_sheet(panels[:1]))
+    assert spec["letters"] == "" == spec["caption"]
+    assert 12 * spec["inches"] / spec["width"] * 72 == pytest.approx(7, abs=0.1)
+    drawn = spec["panels"][0]["figure"]
+    fills = [t.get("fillcolor") for t in drawn["data"]]
+    assert PALETTES["light"].calibrated not in fills
+    assert PALETTES["light"].calibrated in [
+        t.fillcolor for t in panels[0].figure.plot().data if t.type == "scatter"
+    ]
+    assert drawn["layout"]["xaxis"]["showgrid"] is False
+
+
+def test_no_panels_and_odd_widths_are_refused(panels):
+    with pytest.raises(OptionError, match="1 to 26 panels, got 0"):
+        to_sheet([])
+    with pytest.raises(OptionError, match="1 or 2 columns wide, got 3"):
+        to_sheet(panels, columns=3)
+
+
+def test_the_page_around_the_paper_follows_the_theme_and_the_figure_does_not(panels):
+    light, dark = (to_sheet(panels[:1], theme=theme) for theme in ("light", "dark"))
+    assert f"background: {PALETTES['dark'].paper}" in dark
+    assert f"background: {PALETTES['light'].paper}" in light
+    assert spec_of(dark) == spec_of(light)

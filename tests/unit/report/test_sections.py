@@ -1,4 +1,4 @@
-"""Sections about slices, several models and learning curves: what the library functions say, and nothing else."""
+"""Sections of the report."""
 
 from dataclasses import replace
 
@@ -7,13 +7,21 @@ import pytest
 
 import calviz
 from calviz.comparison.comparison_results import headline
+from calviz.comparison.fitting import Division
+from calviz.comparison.prediction_sets import prediction_sets, sets_of
+from calviz.core.errors import Finding
+from calviz.figures.decision_cost import Decision
 from calviz.figures.learning_curve import LearningCurves
 from calviz.figures.slice_gaps import SliceGaps
-from calviz.report.content import Subject
+from calviz.report.content import PRESETS, Origin, Subject, preset_sections, sections_in_order
 from calviz.report.document import bind, make_part
 from calviz.sample.sample import Sample
 from calviz.sample.slices import USUAL_RATE, usual_columns
+from calviz.verdicts.class_checks import to_act_on
+from tests.inputs.command_line import run
 from tests.unit.report.conftest import HTML, predictions
+
+# ---- Sections about slices, several models and learning curves: what the library functions say, and nothing else
 
 
 def report_of(subject, *keys):
@@ -95,3 +103,108 @@ def test_a_learning_curve_says_what_the_figure_says(data):
     assert [c.key for c in report.charts] == ["learning-curve-ece", "learning-curve-accuracy"]
     assert "judged on the same 300 rows (split 'judge')" in text
     assert report_of(Subject(Sample(data)), "learning-curve").parts[0].sections == ()
+
+
+# ---- The report divides the rows as the app and the command line do, and its presets hold what they say
+
+
+def divided(names=("calibration", "test"), n=400, **more):
+    rng = np.random.default_rng(3)
+    return calviz.Predictions(
+        probs=rng.dirichlet(np.ones(3), n),
+        labels=rng.integers(3, size=n),
+        splits=np.array(names)[np.arange(n) % len(names)],
+        groups={"site": np.array(["x", "y"])[np.arange(n) // 2 % 2]},
+        **more,
+    )
+
+
+@pytest.mark.parametrize(
+    "names", [("calibration", "test"), ("train", "test"), ("a", "test"), ("val", "a")]
+)
+def test_by_default_the_rows_are_divided_as_for_the_split_that_the_app_judges(names):
+    p = divided(names)
+    judged = "test" if "test" in names else None
+    usual, of_split = (d.rows(p) for d in (Division(), Division.with_other_split(p, judged)))
+    for one, other in zip(usual.pairs[0], of_split.pairs[0], strict=True):
+        np.testing.assert_array_equal(one, other)
+    assert (usual.fit, usual.evaluation) == (of_split.fit, of_split.evaluation)
+
+
+def test_the_sets_of_a_report_have_their_threshold_from_the_other_split():
+    p = divided()
+    subject = Subject(Sample.of(p, split="test", where=(("site", "x"),)), whole=p)
+    (section,) = make_part(subject, sections=["prediction-sets"]).sections
+    expected = prediction_sets(
+        p, fit_split="calibration", eval_split="test", within=p.groups["site"].mask("x")
+    )
+    assert expected.overall.rows == 100
+    assert section.blocks[0].text == expected.reading()
+    assert sets_of(subject.sample, p).threshold == expected.threshold
+
+
+def test_the_best_threshold_is_chosen_on_the_other_split():
+    p = divided()
+    assert Decision.compute(p, split="test", resamples=20).chosen_on == "calibration"
+    assert Decision.compute(p, resamples=20).chosen_on is None
+
+
+def test_one_answer_to_which_class():
+    by = {code: Finding(code, "warning", code) for code in ("CAL002", "CAL020", "CAL013", "CAL023")}
+    assert to_act_on(by.values()) == (by["CAL002"], by["CAL020"])
+    without = [by["CAL002"], by["CAL013"]]
+    assert to_act_on(without) == tuple(without)
+
+
+def written(preset, **more):
+    p = divided()
+    origin = Origin("scores.csv", 1, "ab" * 32, p.n, "CSV")
+    subject = Subject(
+        Sample.of(p, split="test", resamples=20), whole=p, error_bars=False, origin=origin, **more
+    )
+    return bind([make_part(subject, sections=preset_sections(preset, subject))])
+
+
+def test_one_page_has_verdict_picture_fix_rows_file_and_date():
+    report = written("one-page").dated()
+    assert report.on_one_page
+    keys = [w.section.key for w in report.parts[0].sections]
+    assert keys == ["verdict", "fix", "diagram", "worst-rows"]
+    text = report.markdown()
+    assert f"File scores.csv · {report.date}" in text
+    assert "Temperature scaling would take the ECE from" in text
+    assert "split 'calibration' \\(200 rows\\)" in text
+    assert 'class="one-page"' in report.html()
+    rows = dict(report.tables())["worst-rows"].shown
+    # The first file row of the split "test" is row 2.
+    assert all(int(row) % 2 == 0 for row in rows["row"])
+    assert (rows["true class"] != rows["predicted"]).all()
+
+
+def test_worst_rows_are_only_in_reports_that_name_them():
+    assert {"worst-rows", "diagram"}.isdisjoint(preset_sections("full"))
+    assert preset_sections("full") == tuple(s.key for s in sections_in_order())
+    assert set(PRESETS["default"].sections) <= {
+        s.key for s in sections_in_order(with_requested=True)
+    }
+
+
+def test_a_report_keeps_its_own_date():
+    report = replace(written("one-page"), date="1 May")
+    assert report.dated() is report
+
+
+def test_sections_are_chosen_on_the_command_line(tmp_path):
+    file, page = tmp_path / "two.csv", tmp_path / "page.md"
+    file.write_text("label,p\n" + "0,0.2\n1,0.7\n" * 12)
+    asked = ["audit", str(file), "--resamples", "20", "--markdown", page]
+    assert run(*asked, "--sections", "verdict, findings").exit_code == 0
+    assert [line for line in page.read_text("utf-8").splitlines() if line.startswith("### ")] == [
+        "### Verdict",
+        "### Findings",
+    ]
+    wrong = run(*asked, "--sections", "verdikt")
+    assert wrong.exit_code == 2
+    assert "there is no section 'verdikt'" in wrong.stderr
+    both = run(*asked, "--sections", "all", "--preset", "full")
+    assert "give --preset or --sections, not both." in both.stderr

@@ -1,4 +1,4 @@
-"""Each check speaks where it should, and nowhere else."""
+"""Findings."""
 
 import re
 
@@ -10,9 +10,14 @@ from scipy.special import expit, logit
 import calviz
 from calviz.core.entry_specs import CHECKS
 from calviz.core.errors import Finding
+from calviz.core.words import percent
+from calviz.figures.hundred_squares import HundredSquares
+from calviz.sample.class_gaps import class_expectation, true_class_range
 from calviz.sample.sample import Sample
 from calviz.verdicts.analysis import findings_of
 from tests.inputs.simulated import draw_labels
+
+# ---- Each check speaks where it should, and nowhere else
 
 
 def findings(data, reduction="top-label", **options) -> dict[str, list[Finding]]:
@@ -215,3 +220,232 @@ def test_cal002_the_ends_of_a_wide_interval_have_few_decimals():
     exact = stats.binomtest(989, 1250).proportion_ci(0.95)
     assert f"(exact 95 % CI {100 * exact.low:.1f} % to {100 * exact.high:.1f} %)" in f.message
     assert "91.46 % but frequency 79.12 %" in f.message
+
+
+# ---- Five sentences without a symbol, which say what the verdict says
+
+
+def confidence(n, off, seed=0):
+    rng = np.random.default_rng(seed)
+    score = rng.uniform(0.3, 0.9, n)
+    return calviz.ConfidencePredictions(confidence=score, correct=rng.random(n) < score - off)
+
+
+def classes(n, k):
+    rng = np.random.default_rng(k)
+    return calviz.Predictions(
+        probs=rng.dirichlet(np.full(k, 0.3), n), labels=rng.integers(k, size=n)
+    )
+
+
+DATA = {
+    "over": confidence(4_000, 0.1),
+    "under": confidence(4_000, -0.08),
+    "calibrated": confidence(4_000, 0.0),
+    "blunt": confidence(80, 0.0),
+    "few": confidence(20, 0.0),
+    "one row": confidence(1, 0.0),
+    "two classes": classes(2_000, 2),
+    "many classes": classes(500, 300),
+}
+
+
+@pytest.mark.parametrize("name", DATA)
+def test_five_sentences_that_agree_with_the_verdict(name):
+    verdict, sentences = calviz.verdict(DATA[name]), calviz.explain(DATA[name])
+    assert len(sentences) == 5
+    assert all(re.fullmatch(r"[A-Z0-9].*\.", sentence) for sentence in sentences)
+    text = " ".join(sentences)
+    assert not set("%=<>≤≥±−+") & set(text)
+    shown = percent(verdict.score, verdict.share_decimals)
+    assert shown.removesuffix(" %") in sentences[0]
+    assert shown in HundredSquares.compute(verdict).describe()
+    # What is said of its size is said with the digits of the verdict.
+    for size in re.findall(r"(?:by|below) (\d+\.\d+) points", verdict.sentence):
+        assert f"{size} percentage points" in text
+    assert ("correct them" in sentences[4]) == verdict.beyond_noise
+    assert ("used as they are" in sentences[4]) == (verdict.direction == "calibrated")
+
+
+def test_the_picture_has_the_numbers_of_the_verdict():
+    verdict = calviz.verdict(DATA["over"])
+    figure = HundredSquares.compute(verdict)
+    assert figure.frame()["promised"].tolist() == [verdict.score, verdict.worst.mean_score]
+    counts = {t.name: len(t.x) for t in figure.plot().data if t.xaxis == "x"}
+    assert counts["came true"] == round(100 * verdict.observed)
+    assert sum(counts.values()) == 100
+    assert percent(verdict.observed) in figure.describe()
+    # On a phone the panels stand one above the other, whatever rounding makes of their shares of the height.
+    layout = figure.plot(width=350).layout
+    assert layout.yaxis.domain[0] >= layout.yaxis2.domain[1] > layout.yaxis2.domain[0] >= 0
+
+
+@pytest.mark.slow
+def test_what_counts_differently_is_explained_as_it_is_judged():
+    data = DATA["over"]
+    weights = np.where(np.arange(data.n) % 2, 3.0, 0.5)
+    verdict = calviz.verdict(data, sample_weight=weights)
+    assert verdict.score != calviz.verdict(data).score
+    assert (
+        percent(verdict.score, verdict.share_decimals).removesuffix(" %")
+        in calviz.explain(data, sample_weight=weights)[0]
+    )
+
+
+def test_shares_whose_rounded_difference_is_another_have_one_more_digit():
+    # 52.86 and 50.46 differ by 2.4, 52.9 and 50.5 too; 52.94 and 50.56 by 2.38, but 52.9 and 50.6 by 2.3.
+    def explanation(score, observed):
+        rng = np.random.default_rng(0)
+        labels = rng.permutation(np.arange(10_000) < round(10_000 * observed)).astype(int)
+        return calviz.explain(calviz.Predictions(probs=np.full(10_000, score), labels=labels))
+
+    assert "52.9 percent" in explanation(0.5286, 0.5046)[0]
+    text = " ".join(explanation(0.5294, 0.5056))
+    assert "by 2.4 percentage points" in text
+    assert "52.94 percent" in text
+    assert "50.56 percent" in text
+
+
+def test_a_slight_gap_is_told_with_the_same_digits_everywhere():
+    # Rare hits: two in ten thousand where twelve are promised, and a few rows that are right.
+    probs = np.r_[np.full(40_000, 0.0012), np.full(2_000, 0.3)]
+    labels = np.r_[np.arange(40_000) < 8, np.arange(2_000) < 600].astype(int)
+    data = calviz.Predictions(probs=probs, labels=labels)
+    verdict = calviz.verdict(data)
+    assert abs(verdict.worst.gap) < 0.01
+    [value] = [f.message for f in calviz.audit(data).findings if f.code == "CAL002"]
+    sentences, figure = calviz.explain(data), HundredSquares.compute(verdict)
+    for share in ("0.12", "0.02"):
+        assert f"{share} %" in value.replace("\u00a0", " ")
+        assert f"{share} percent" in sentences[2]
+    # What is to be expected is between the two.
+    assert 0.0002 <= verdict.worst.expected < 0.0012
+    assert figure.panels[1].words.replace("\u00a0", " ") == "promised 0.12 %, to expect 0.02 %"
+    # Both are fewer than one of a hundred: neither none, nor a difference.
+    assert sentences[3].startswith("On average fewer than 1 of 100 rows come true")
+
+
+# ---- Findings about metrics that disagree and about true classes: CAL012 and CAL013
+
+
+def messages(data, code, reduction="top-label", resamples=1_000):
+    results = findings_of(Sample(data, reduction, resamples=resamples))
+    return [f.message for f in results if f.code == code]
+
+
+def positive(n, truth, seed=0):
+    rng = np.random.default_rng(seed)
+    score = rng.random(n)
+    return calviz.Predictions(probs=score, labels=rng.random(n) < truth(score))
+
+
+def classes_of_disagreement(n=4_000, k=4, seed=0, sharpen=1.0):
+    rng = np.random.default_rng(seed)
+    probs = rng.dirichlet(np.full(k, 0.8), n)
+    labels = draw_labels(probs, rng)
+    probs = probs**sharpen
+    return calviz.Predictions(
+        probs=probs / probs.sum(axis=1, keepdims=True),
+        labels=labels,
+        class_names=tuple("abcdefgh"[:k]),
+    )
+
+
+@pytest.mark.slow
+def test_calibrated_models_have_neither():
+    spoken = []
+    for seed in range(20):
+        sample = Sample(classes_of_disagreement(1_500, seed=seed), resamples=200)
+        spoken += [f.message for f in findings_of(sample) if f.code in ("CAL012", "CAL013")]
+        spoken += messages(positive(1_500, lambda s: s, seed), "CAL012", "positive", 200)
+    assert len(spoken) <= 3, spoken
+
+
+@pytest.mark.slow
+def test_cal012_mcs_hides_what_cancels():
+    data = positive(6_000, lambda s: 0.5 + 0.5 * (s - 0.5))
+    findings = messages(data, "CAL012", "positive")
+    (text,) = [t for t in findings if t.startswith("MCS and ECE disagree")]
+    assert "where the ECE is 1" in text  # E|s - t| = 0.5 * E|s - 1/2| = 12.5 points
+    off = positive(6_000, lambda s: np.clip(s - 0.1, 0, 1))
+    assert not messages(off, "CAL012", "positive")
+
+
+def test_cal012_ks_cancels_where_signs_alternate():
+    # Fifteen bins, each off by 4 points in the direction that its neighbours are not. Hits fall evenly,
+    # without noise: the ECE is 14/15 of 4 points and, as the last bin ends at 1, 1/15 of 2.8
+    # ((0.96 - 14/15) 0.04 + 0.04 * 0.02 = 0.0667 * 0.028); KS that of one bin, 4/15.
+    score = (np.arange(20_000) + 0.5) / 20_000
+    upto = np.floor(np.cumsum(np.clip(score + 0.04 * (-1) ** np.floor(15 * score), 0, 1)) + 0.5)
+    data = calviz.Predictions(probs=score, labels=np.diff(upto, prepend=0).astype(int))
+    (text,) = [t for t in messages(data, "CAL012", "positive") if not t.startswith("MCS")]
+    assert text.startswith("The ECE sees an error that KS does not, KS 0.2")
+    # Whole hits leave up to half a hit per bin of 1,333 rows.
+    assert float(text.split("ECE ")[2].split()[0]) == pytest.approx(3.92, abs=0.05)
+    assert "errors that alternate along the scores" in text
+
+
+@pytest.mark.slow
+def test_cal012_ks_agrees_where_the_sign_stays():
+    off = positive(20_000, lambda s: np.clip(s - 0.04, 0, 1))
+    assert not messages(off, "CAL012", "positive")
+
+
+@pytest.mark.slow
+def test_cal012_bins_drown_a_small_error():
+    values = []
+    for seed in range(8):
+        data = positive(4_000, lambda s: np.clip(s - 0.022, 0, 1), seed)
+        values += messages(data, "CAL012", "positive")
+    assert any(t.startswith("KS sees an error that the ECE does not") for t in values)
+
+
+@pytest.mark.slow
+def test_cal012_classes_hide_behind_the_confidence():
+    rng = np.random.default_rng(0)
+    n = 6_000
+    # The winner is right as often as it says; the rest goes to the other two the wrong way round.
+    top = rng.uniform(0.5, 0.9, n)
+    probs = np.stack([top, 0.9 * (1 - top), 0.1 * (1 - top)], axis=1)
+    right = rng.random(n) < top
+    labels = np.where(right, 0, np.where(rng.random(n) < 0.9, 2, 1))
+    data = calviz.Predictions(probs=probs, labels=labels, class_names=("x", "y", "z"))
+    (text,) = messages(data, "CAL012")
+    assert text.startswith(
+        "The confidence of the top label shows no miscalibration, but the probabilities of all classes do: "
+    )
+    assert "class-wise ECE" in text
+    (means,) = messages(data, "CAL023")
+    assert means.startswith(
+        "Of 3 classes against the rest, 1 is too high and 1 is too low on average, most 'z'"
+    )
+
+
+def test_range_of_a_true_class_against_simulation():
+    data = classes_of_disagreement(800, k=3)
+    low, high = true_class_range(class_expectation(Sample(data)), 0.8)
+    rng = np.random.default_rng(3)
+    confidence, winner = data.probs.max(1), data.probs.argmax(1)
+    upto = np.cumsum(data.probs, axis=1)[:, :-1]
+    drawn = []
+    for _ in range(3_000):
+        y = (rng.random(800)[:, None] > upto).sum(axis=1)
+        gap = confidence - (winner == y)
+        drawn.append([gap[y == k].mean() for k in range(3)])
+    np.testing.assert_allclose([low, high], np.quantile(drawn, [0.1, 0.9], axis=0), atol=3e-3)
+
+
+@pytest.mark.parametrize(("sharpen", "word"), [(3.0, "more confident"), (0.4, "less confident")])
+def test_cal013_names_the_worst_class(sharpen, word):
+    data = classes_of_disagreement(sharpen=sharpen)
+    (text,) = messages(data, "CAL013")
+    assert text.startswith(
+        f"Of 4 true classes the model is {word} on 4 than a calibrated model would be"
+    )
+    assert "calibrated model would show" in text
+
+
+def test_cal013_needs_probabilities_and_classes():
+    data = calviz.ConfidencePredictions(confidence=np.full(100, 0.9), correct=np.arange(100) < 10)
+    assert not messages(data, "CAL013")
+    assert not messages(classes_of_disagreement(8, sharpen=3), "CAL013")

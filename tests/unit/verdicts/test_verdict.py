@@ -1,15 +1,29 @@
-"""The verdict, on samples whose true calibration is known."""
+"""The verdict."""
 
 import re
+from decimal import ROUND_HALF_UP, Decimal
 
 import numpy as np
 import pytest
+from scipy.special import expit
+from scipy.stats import binom
 
 import calviz
+from calviz.core.words import decimal, points, share_decimals
+from calviz.figures.hundred_squares import HundredSquares
+from calviz.figures.reliability import Reliability
+from calviz.report.content import Subject
+from calviz.report.document import compose
 from calviz.sample.sample import Sample
+from calviz.verdicts.analysis import findings_of
 from calviz.verdicts.evaluation import Verdict
-from calviz.verdicts.sentence import judged
+from calviz.verdicts.joint_tests import joint
+from calviz.verdicts.miscalibration_checks import split_accuracy
+from calviz.verdicts.row_checks import FEW_COLUMNS, row_hashes
+from calviz.verdicts.sentence import judged, other_view
 from tests.inputs.simulated import draw_labels
+
+# ---- The verdict, on samples whose true calibration is known
 
 
 def confidence(n, off, *, seed=0, low=0.3, high=0.9):
@@ -216,3 +230,351 @@ def test_the_bound_of_the_ece_is_no_smaller_than_the_mcs_may_be(groups, rows):
     for seed in range(12):
         v = judge(off_by_five_points(seed, groups, rows), "positive")
         assert v.ece_below >= max(map(abs, v.interval))
+
+
+# ---- Findings about splits: CAL010 and CAL011
+
+
+def messages(data, code):
+    return [f.message for f in findings_of(Sample(data, resamples=50)) if f.code == code]
+
+
+def confidence_of_splits(correct, splits, **own):
+    correct = np.asarray(correct)
+    return calviz.ConfidencePredictions(
+        confidence=np.linspace(0.4, 0.95, correct.size), correct=correct, splits=splits, **own
+    )
+
+
+def classes(n, splits, k=5, seed=0, **own):
+    rng = np.random.default_rng(seed)
+    probs = rng.dirichlet(np.ones(k), n)
+    return calviz.Predictions(probs=probs, labels=rng.integers(k, size=n), splits=splits, **own)
+
+
+def test_cal010_accuracy_differs():
+    splits = np.repeat(["fit", "test"], [400, 200])
+    correct = np.r_[np.arange(400) < 390, np.arange(200) < 150]
+    (text,) = messages(confidence_of_splits(correct, splits), "CAL010")
+    assert "'fit' 97.5 % (400 rows) against 'test' 75.0 % (200 rows)" in text
+    # 97.5 % against 96.5 % of 200 rows each: nothing.
+    near = np.r_[np.arange(200) < 195, np.arange(200) < 193]
+    assert not messages(confidence_of_splits(near, np.repeat(["a", "b"], 200)), "CAL010")
+    # One of the two has too few rows to tell.
+    assert not messages(confidence_of_splits(correct, np.repeat(["a", "b"], [590, 10])), "CAL010")
+    assert not messages(confidence_of_splits(correct, None), "CAL010")
+    assert not messages(confidence_of_splits(correct, np.full(600, "a")), "CAL010")
+
+
+@pytest.mark.slow
+def test_cal010_is_rare_by_chance():
+    rng = np.random.default_rng(0)
+    splits = np.arange(300) % 3
+    spoken = sum(
+        bool(messages(confidence_of_splits(rng.random(300) < 0.8, splits), "CAL010"))
+        for _ in range(60)
+    )
+    assert spoken <= 4
+
+
+@pytest.mark.parametrize("ids", [np.arange(100) % 90, [f"row {i % 90}" for i in range(100)]])
+def test_cal011_same_id(ids):
+    data = classes(100, np.repeat(["a", "b"], [90, 10]), ids=np.asarray(ids))
+    (text,) = messages(data, "CAL011")
+    assert text.startswith("20 rows (20.0 %) have an id that is also in another split")
+    within = classes(100, np.repeat(["a", "b"], 50), ids=np.arange(100) // 2)
+    assert not messages(within, "CAL011")
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_cal011_identical_rows(dtype):
+    one = classes(200, None)
+    rows = np.r_[np.arange(200), np.arange(15)]
+    splits = np.repeat(["a", "b"], [200, 15])
+    data = calviz.Predictions(
+        probs=one.probs[rows].astype(dtype), labels=one.labels[rows], splits=splits
+    )
+    (text,) = messages(data, "CAL011")
+    assert text.startswith("30 rows (14.0 %) are identical to a row of another split")
+    # The same probabilities with another label are another row.
+    other = calviz.Predictions(
+        probs=data.probs, labels=np.r_[one.labels, (one.labels[:15] + 1) % 5], splits=splits
+    )
+    assert not messages(other, "CAL011")
+    assert not messages(classes(300, np.arange(300) % 2), "CAL011")
+
+
+def test_cal011_coarse_scores_are_no_evidence():
+    rng = np.random.default_rng(0)
+    score = rng.random(500).round(2)
+    data = calviz.Predictions(
+        probs=score, labels=rng.integers(2, size=500), splits=np.arange(500) % 2
+    )
+    assert not messages(data, "CAL011")
+    certain = np.eye(3)[rng.integers(3, size=200)]
+    data = calviz.Predictions(probs=certain, labels=certain.argmax(1), splits=np.arange(200) % 2)
+    assert not messages(data, "CAL011")
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_hashes(dtype):
+    rng = np.random.default_rng(0)
+    grid = rng.integers(0, 17, size=(20_000, 4)).astype(dtype) / 16  # short floats: few bits differ
+    hashes = row_hashes(grid)
+    assert np.unique(hashes).size == np.unique(grid, axis=0).shape[0]
+    np.testing.assert_array_equal(row_hashes(grid[::-1]), hashes[::-1])
+    np.testing.assert_array_equal(row_hashes(np.asfortranarray(grid)), hashes)
+    swapped = row_hashes(grid[:, ::-1])
+    assert (swapped == hashes).mean() < 0.02  # the order of the columns matters
+
+
+def test_weighted_rows_are_looked_at_too():
+    rng = np.random.default_rng(5)
+    probs = rng.dirichlet(np.ones(3), 200)
+    probs[150:] = probs[:50]
+    p = calviz.Predictions(
+        probs=probs,
+        labels=np.arange(200) % 50 % 3,
+        weights=rng.exponential(size=200),
+        splits=np.repeat(["a", "b"], [150, 50]),
+    )
+    (value,) = [f for f in findings_of(Sample(p)) if f.code == "CAL011"]
+    assert value.message.startswith("100 rows (50.0 %)")
+
+
+@pytest.mark.parametrize(
+    ("right", "spoken"),
+    [
+        # 1,000 rows each, half of them right: the difference has a standard deviation of sqrt(0.5 / 1000) = 0.02236.
+        ((528, 473), False),  # 2.46 of these: p = 0.014, both sides together
+        ((530, 470), True),  # 2.68: 0.0073
+        ((534, 465, 500, 500), False),  # 3.09: 0.0020 for each of six pairs, 0.012
+        ((536, 464, 500, 500), True),  # 3.22: 0.0077
+    ],
+)
+def test_cal010_asks_for_one_in_a_hundred_of_all_pairs(right, spoken):
+    splits = np.repeat([f"s{i}" for i in range(len(right))], 1_000)
+    correct = np.concatenate([np.arange(1_000) < count for count in right])
+    data = confidence_of_splits(correct, splits)
+    assert len(list(split_accuracy(Sample(data, "top-label")))) == spoken
+
+
+# ---- Two shares in a sentence differ by what the sentence says is between them
+
+
+#: A mean score and a share of hits, and after or before them what lies between.
+AFTER = r"([\d.]+) % but [a-z ]+?([\d.]+) %.*?(?:difference of |, )[−]?([\d.]+) points"
+BEFORE = r"by ([\d.]+) points: mean confidence ([\d.]+) %, accuracy ([\d.]+) %"
+
+
+@pytest.mark.parametrize("written", [1, 2])
+def test_shares_as_written_differ_by_the_gap_as_written(written):
+    rng = np.random.default_rng(0)
+    wrong = 0
+    for score, hits in rng.uniform(0, 1, (5_000, 2)).tolist():
+        d = share_decimals(score, hits, written)
+        apart = abs(Decimal(f"{100 * score:.{d}f}") - Decimal(f"{100 * hits:.{d}f}"))
+        rounded = apart.quantize(Decimal(10) ** -written, ROUND_HALF_UP)
+        wrong += str(rounded) != f"{abs(100 * (score - hits)):.{written}f}"
+    # Where a gap is next to half a digit three decimals may not do; with one decimal it is one in four.
+    assert wrong <= (0.01 if written == 1 else 0.05) * 5_000
+
+
+def test_a_share_has_the_same_digits_in_percent_as_in_a_fraction():
+    # Half a digit, which rounds either way once it has been multiplied by 100.
+    for hits in range(1, 4_000, 2):
+        share = hits / 4_000
+        assert round(float(points(share, 2)) / 100, 4) == float(decimal(share, 4)), hits
+
+
+def files():
+    rng = np.random.default_rng(1)
+    for seed in range(6):
+        n = int(rng.integers(800, 4_000))
+        p = rng.beta(0.6, 0.8, n)
+        y = (rng.random(n) < p ** rng.uniform(0.6, 1.6)).astype(int)
+        site = np.where(rng.random(n) < 0.5, "a", "b")
+        yield calviz.Predictions(probs=p, labels=y, groups={"site": site})
+        z = rng.normal(size=(n, 3))
+        label = (z + rng.gumbel(size=z.shape)).argmax(axis=1)
+        sharp = np.exp(z * rng.uniform(1.2, 2))
+        probs = sharp / sharp.sum(axis=1, keepdims=True)
+        yield calviz.Predictions(probs=probs, labels=label, name=f"{seed}")
+
+
+@pytest.mark.slow
+def test_sentences_do_the_sum():
+    checked = set()
+    for data in files():
+        result = calviz.audit(data, resamples=100)
+        messages = [(f.code, f.message) for f in result.findings]
+        messages.append(("other view", result.verdict.other_view or ""))
+        for code, text in messages:
+            text = text.replace("\u00a0", " ")
+            for a, b, gap in re.findall(AFTER, text):
+                checked.add(code)
+                assert f"{abs(float(a) - float(b)):.{len(gap.partition('.')[2])}f}" == gap, text
+            for gap, a, b in re.findall(BEFORE, text):
+                checked.add(code)
+                assert f"{abs(float(a) - float(b)):.1f}" == gap, text
+        head = next(m for c, m in messages if c == "CAL001").replace("\u00a0", " ")
+        explained = calviz.explain(data)[0]
+        if "(seen from" not in head:
+            pair = re.search(r"([\d.]+) % against [a-z ]+?([\d.]+) %", head).groups()
+            assert all(f"{share} percent" in explained for share in pair), (head, explained)
+    assert {"CAL020", "other view"} <= checked
+
+
+def far_apart_where_rounded():
+    """Rows whose mean confidence is 84.44 % and whose accuracy is 73.06 %: with one decimal they would be 11.3 points apart, not 11.4."""
+    n = 10_000
+    hit = np.arange(n) < 7_306
+    scores = np.full(n, 0.8444)
+    return calviz.Predictions(probs=scores, labels=hit.astype(int))
+
+
+def test_a_diagram_its_report_and_its_squares_do_the_sum():
+    sample = Sample(far_apart_where_rounded(), resamples=50)
+    diagram = Reliability.compute(sample)
+    verdict = calviz.verdict(sample)
+    for text in (diagram.describe(), HundredSquares.compute(verdict).describe()):
+        assert "84.44 %" in text
+        assert "73.06 %" in text
+    report = compose(Subject(sample), date="").html()
+    assert "The mean forecast is 84.44" in report
+    assert re.search(r"<td[^>]*>84\.44.%</td>\s*<td[^>]*>73\.06.%</td>", report)
+    assert re.search(r"<td[^>]*>0\.8444</td>\s*<td[^>]*>0\.7306</td>", report)
+    drawn = diagram.plot()
+    label = next(a.text for a in drawn.layout.annotations if a.text and "Frequency" in a.text)
+    assert "84.44 %" in label
+    assert "73.06 %" in label
+    hover = next(t.hovertext for t in drawn.data if t.hovertext is not None)[0]
+    assert "84.44 %" in hover
+    assert "73.06 %" in hover
+    assert "Gap 11.4 points" in hover
+
+
+# ---- Equal rows have equal numbers, and others do not; of few columns and of many
+
+
+@pytest.mark.parametrize("columns", [2, FEW_COLUMNS, FEW_COLUMNS + 1])
+@pytest.mark.parametrize("kind", [np.float32, np.float64])
+def test_equal_rows_are_those_of_unique(columns, kind):
+    rows = np.random.default_rng(columns).integers(3, size=(500, columns)).astype(kind) / 2
+    codes = np.unique(rows, axis=0, return_inverse=True)[1].ravel()
+    hashed = np.unique(row_hashes(rows), return_inverse=True)[1]
+    # One to one.
+    assert np.unique(np.column_stack([codes, hashed]), axis=0).shape[0] == codes.max() + 1
+    assert hashed.max() == codes.max()
+
+
+# ---- The statistics that the verdict tests are those of the metrics, whichever way they are computed from the steps
+
+
+def two_classes():
+    """Scores on a grid of 1/40, so that many are 1/2 and most have a score that mirrors them."""
+    rng = np.random.default_rng(0)
+    score = rng.integers(1, 40, 400) / 40
+    return calviz.Predictions(probs=score, labels=(rng.random(400) < score**2).astype(int))
+
+
+@pytest.mark.parametrize("reduction", ["positive", "top-label", "class:0"])
+def test_of_two_classes_both_views_are_those_of_the_metrics(reduction):
+    data = two_classes()
+    tests = joint(Sample(data, reduction, resamples=20)).tests
+    assert len({test.reduction for test in tests if test.reduction}) == 2
+    seen = {test.key for test in tests}
+    assert seen == {"mcs", "ece", "ks", "brier_miscalibration", "brier", "nll"}
+    for test in tests:
+        wanted = calviz.evaluate(data, [test.key], reduction=test.reduction or reduction)
+        assert test.value == pytest.approx(wanted[test.key].value, abs=1e-9), test
+
+
+def test_of_more_classes_too():
+    rng = np.random.default_rng(1)
+    data = calviz.Predictions(probs=rng.dirichlet([1, 1, 1], 300), labels=rng.integers(3, size=300))
+    tests = joint(Sample(data, "top-label", resamples=20)).tests
+    assert "spiegelhalter_z" in {test.key for test in tests}
+    for test in tests:
+        wanted = calviz.evaluate(data, [test.key], reduction="top-label")[test.key].value
+        assert test.value == pytest.approx(wanted, abs=1e-6), test
+
+
+# ---- What the other view of two classes shows: said where one of the two is off, with numbers that hold
+
+
+def forecasts(n, seed, truth=lambda z: z):
+    """Scores expit(z), z ~ N(0, 1.5), of an event that has the probability expit(truth(z))."""
+    rng = np.random.default_rng([seed, n])
+    z = rng.normal(0, 1.5, n)
+    return calviz.Predictions(probs=expit(z), labels=rng.random(n) < expit(truth(z)), name="x")
+
+
+SHIFTED = forecasts(3_000, 1, lambda z: z - 0.35)
+SHARP = forecasts(3_000, 1, lambda z: z / 1.5)
+
+
+def means(data):
+    """Mean forecast, frequency, mean confidence, accuracy, in percent."""
+    p, y = data.probs[:, 1], data.labels
+    values = (p.mean(), y.mean(), np.maximum(p, 1 - p).mean(), ((p > 0.5) == y).mean())
+    return [f"{100 * v:.1f} %" for v in values]
+
+
+def quick(data):
+    """With as many resamples as a simulation can afford."""
+    return other_view(Sample(data, "positive", resamples=199))
+
+
+@pytest.mark.slow
+def test_the_top_label_hides_forecasts_that_are_too_high():
+    forecast, frequency, confidence, accuracy = means(SHIFTED)
+    other_view = calviz.verdict(SHIFTED).other_view
+    assert other_view.startswith(
+        "Seen by the top label, these 3,000 rows do not show it: mean confidence "
+    )
+    assert f"mean confidence {confidence}, accuracy {accuracy}, ECE" in other_view
+    assert other_view.endswith("Errors above and below a score of 1/2 cancel there.")
+    # Asked for the top label, the verdict speaks of the positive class, and this of the top label.
+    assert calviz.verdict(SHIFTED, reduction="top-label").other_view == other_view
+    gap = float(forecast.split()[0]) - float(frequency.split()[0])
+    verdict = calviz.verdict(SHIFTED, reduction="top-label")
+    assert f"too high by {gap:.1f} points" in verdict.sentence
+
+
+@pytest.mark.slow
+def test_the_mean_of_the_positive_class_hides_overconfidence():
+    _, _, confidence, accuracy = means(SHARP)
+    other_view = calviz.verdict(SHARP).other_view
+    assert "the predictions are overconfident by " in other_view
+    assert other_view.endswith(f"mean confidence {confidence}, accuracy {accuracy}.")
+    assert (
+        "is not off on average but in places"
+        in calviz.verdict(SHARP, reduction="top-label").other_view
+    )
+
+
+@pytest.mark.slow
+def test_nothing_where_there_is_no_other_view_or_it_shows_the_same():
+    three = calviz.Predictions(probs=np.full((50, 3), 1 / 3), labels=[0, 0, 0, 0, 1] * 10)
+    assert calviz.verdict(three).other_view is None
+    assert calviz.verdict(SHIFTED, reduction="class:0").other_view is None
+    assert calviz.verdict(SHIFTED.take(np.arange(20))).other_view is None
+    # All scores above 1/2: the top label is the positive class.
+    high = calviz.Predictions(probs=np.full(500, 0.9), labels=[0, 1] * 250)
+    assert calviz.verdict(high).other_view is None
+    only = calviz.ConfidencePredictions(confidence=[0.9] * 50, correct=[False] * 50)
+    assert calviz.verdict(only).other_view is None
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("n", "runs"), [(100, 60), (1_000, 40)])
+def test_a_calibrated_file_gets_it_in_three_of_a_hundred_samples_at_most(n, runs):
+    alarms = sum(quick(forecasts(n, seed)) is not None for seed in range(runs))
+    assert alarms <= binom.ppf(0.999, runs, 0.03)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("truth", [lambda z: z - 0.35, lambda z: z / 1.5])
+def test_it_is_said_where_it_matters(truth):
+    assert sum(quick(forecasts(2_000, seed, truth)) is not None for seed in range(20)) >= 18

@@ -1,0 +1,235 @@
+"""The pages Compare models and Learning curve, without a browser."""
+
+import re
+
+import numpy as np
+import pytest
+from streamlit.testing.v1 import AppTest
+
+import calviz
+from calviz.app import recalibrate_learning_curve
+from calviz.app.jobs import Job
+from tests.app.pages import app_of, drop, helps_of, open_page, press, quiet, text_of, wait
+
+# The quick lane opens every page once (test_pages.py); what these tests click takes long.
+pytestmark = pytest.mark.slow
+
+
+def _finished(app: AppTest) -> AppTest:
+    return quiet(wait(app))
+
+
+def _finish(app: AppTest, button: str) -> AppTest:
+    """Press a button that starts a job, and wait for it."""
+    return _finished(press(app, button))
+
+
+def _csv(ids: list[str], score: np.ndarray, labels: np.ndarray) -> bytes:
+    rows = (f"{i},{y},{1 - s:.4f},{s:.4f}" for i, y, s in zip(ids, labels, score, strict=True))
+    return ("\n".join(["id,label,p_no,p_yes", *rows]) + "\n").encode()
+
+
+def test_the_best_model_is_named_with_those_that_tie():
+    app = _finished(open_page("data=breast_cancer", "compare_models"))
+    answer = app.title[0].value
+    assert "logistic regression" in answer
+    assert "not told apart" in answer
+    table = app.table[0].value
+    assert len(table) == 5
+    (heading,) = (name for name in table.columns if "NLL" in name)
+    nll = [float(re.sub(r"[^\d.]", "", v.replace("&#46;", "."))) for v in table[heading]]
+    assert table[heading].iloc[int(np.argmin(nll))].startswith("**")
+    assert "identifiers of all 285 rows are the same" in text_of(app)
+    # The ranking has the digits of the table.
+    ranked = app.dataframe[0].value
+    assert sorted(map(float, ranked["NLL"])) == sorted(nll)
+
+
+def test_a_second_file_is_chosen_by_itself_and_what_does_not_match_is_said():
+    rng = np.random.default_rng(0)
+    score = rng.uniform(0.02, 0.98, 60)
+    labels = (rng.random(60) < score).astype(int)
+    ids = [f"r{i}" for i in range(60)]
+    app = _finished(open_page("data=breast_cancer", "compare_models"))
+    drop(app, "one.csv", _csv(ids, score, labels))
+    assert "Choose two models or more" in text_of(app)
+    before = app.query_params["data"]
+    order = rng.permutation(60)[:50]
+    other = _csv([ids[i] for i in order], score[order] ** 2, labels[order])
+    drop(app, "two.csv", other)
+    _finished(app)
+    assert app.multiselect(key="models").value == ["one", "two"]
+    assert app.query_params["data"] == before  # the file that was looked at stays so
+    words = text_of(app)
+    assert "50 rows matched by identifier" in words
+    assert "10 rows of 'one' left out" in words
+    app.multiselect(key="models").set_value(["one"]).run()
+    assert "Choose two models or more" in text_of(app)
+
+
+def test_metrics_without_differences_are_named_below_the_table():
+    def table():
+        import numpy as np
+
+        import calviz
+        from calviz.app.models_compared import draw_metrics
+
+        labels, rng = (np.arange(100) < 3).astype(int), np.random.default_rng(0)
+        models = {
+            name: calviz.Predictions(probs=rng.uniform(0.05, 0.5, 100), labels=labels)
+            for name in "ab"
+        }
+        keys = ["auprc", "brier"]
+        draw_metrics(calviz.compare_models(models, metrics=keys, reduction="positive"))
+
+    text = text_of(quiet(app_of(table).run()))
+    assert (
+        "AUPRC: no paired differences, as it has no value on some resampled or simulated rows (no row is a hit)"
+        in text
+    )
+
+
+def test_the_best_calibrated_model_may_be_a_weak_one():
+    y = np.arange(200) % 2
+    noisy = np.where(np.arange(200) % 20 == 0, 1 - y, y)
+    app = _finished(open_page("data=breast_cancer", "compare_models"))
+    # "weak" always says one half, which is true; "strong" is right in 95 % and says 75 %.
+    for name, score in (("weak", np.full(200, 0.5)), ("strong", np.where(noisy, 0.75, 0.25))):
+        content = _csv([f"r{i}" for i in range(200)], score, y)
+        drop(app, f"{name}.csv", content)
+    _finished(app)
+    assert "'strong' is best" in text_of(app)
+    assert "Calibrated is not accurate" not in text_of(app)
+    app.button_group(key="models-by").set_value("ece").run()
+    words = text_of(quiet(app))
+    assert "By ECE, 'weak' is best" in words
+    assert "'weak' is right in 50.0 % of the rows, 'strong' in 95.0 %" in words
+
+
+def test_files_that_do_not_belong_together_are_told_so():
+    app = _finished(open_page("data=breast_cancer", "compare_models"))
+    y = np.arange(20) % 2
+    for name, labels in (("one.csv", y), ("two.csv", 1 - y)):
+        content = _csv([str(i) for i in range(20)], np.full(20, 0.6), labels)
+        content = re.sub(rb"^[^,]+,", b"", content, flags=re.MULTILINE)
+        drop(app, name, content)
+    assert not app.exception
+    assert "the true labels differ in 20 rows, first in row 1" in text_of(app)
+
+
+def test_full_and_confidence_only_models_are_compared_by_what_both_have():
+    names = np.array(["no", "yes"])
+    y = np.arange(40) % 2
+    score = np.where(y == 1, 0.8, 0.3)
+    score[:6] = 1 - score[:6]
+    top = ["id,confidence,true_label,pred_label"]
+    full = ["id,label,p_no,p_yes"]
+    for i, (s, true) in enumerate(zip(score, names[y], strict=True)):
+        top.append(f"{i},{max(s, 1 - s):.4f},{true},{names[int(s > 0.5)]}")
+        full.append(f"{i},{true},{1 - s:.4f},{s:.4f}")
+    app = _finished(open_page("data=breast_cancer", "compare_models"))
+    for name, lines in (("top.csv", top), ("full.csv", full)):
+        content = "\n".join([*lines, ""]).encode()
+        drop(app, name, content)
+    _finished(app)
+    table = app.table[0].value
+    brier = next(name for name in table.columns if "Brier" in name)
+    assert [v == "–" for v in table[brier]] == [True, False]
+    assert [b.value for b in app.button_group if b.key == "models-by-confidence"] == ["accuracy"]
+    assert "not told apart" in app.title[0].value
+
+
+def test_methods_of_every_model():
+    app = _finished(open_page("data=breast_cancer", "compare_models"))
+    app.multiselect(key="methods").set_value(["temperature", "platt"]).run()
+    _finish(app, "Fit them")
+    table = app.table[1].value
+    assert table.columns.tolist() == ["Uncalibrated", "Platt scaling", "Temperature scaling"]
+    assert len(table) == 5
+    assert all(sum(v.startswith("**") for v in row) >= 1 for row in table.to_numpy())
+    assert "Fitted on 284 rows" in text_of(app)
+
+
+def test_the_page_says_how_many_labels_are_enough():
+    app = _finished(
+        open_page("data=breast_cancer&model=SVM margin&label-draws=5", "learning_curve")
+    )
+    answer = app.title[0].value
+    assert "labels" in answer
+    assert "uncalibrated" in text_of(app)
+    assert "judged on the same 285 rows" in helps_of(app)
+    app.button_group(key="labels-by").set_value("nll").run()
+    assert "NLL" in quiet(app).title[0].value
+
+
+def test_confidence_only_data_have_a_learning_curve():
+    rng = np.random.default_rng(0)
+    confidence = rng.uniform(0.5, 1, 120)
+    right = rng.random(120) < confidence
+    lines = [f"{c:.4f},{int(hit)}" for c, hit in zip(confidence, right, strict=True)]
+    app = open_page(page="data")
+    content = "\n".join(["confidence,correct", *lines, ""]).encode()
+    drop(app, "top.csv", content)
+    app = _finished(app.open("learning_curve"))
+    assert "Platt scaling" in text_of(app)
+    assert "judged on the same 60 rows" in helps_of(app)
+
+
+def test_what_takes_long_waits_to_be_asked_for():
+    app = _finished(open_page("data=simulated_100_classes", "learning_curve"))
+    assert any(b.label == "Draw the curves" for b in app.button)
+    assert not any(b.label == "Stop" for b in app.button)
+
+
+def _with_zeros(wrong: float) -> bytes:
+    """Two classes; every fourth row says 0 or 1, and a share of these is wrong."""
+    rng = np.random.default_rng(3)
+    score = np.round(rng.uniform(0.05, 0.95, 240), 2)
+    hit = rng.random(240) < score
+    score[::4] = np.where(rng.random(60) < wrong, ~hit[::4], hit[::4])
+    return _csv([f"r{i}" for i in range(240)], score, hit.astype(int))
+
+
+def test_what_zeros_are_read_as_is_one_choice_for_all_pages_that_fit():
+    app = open_page(page="data")
+    files = [(f"{w}.csv", _with_zeros(w), "text/csv") for w in (0.05, 0.1)]
+    app.file_uploader[0].set_value(files[0]).run()
+    app = _finished(app.open("learning_curve"))
+    assert "In 60 rows a class has a probability of exactly 0" in text_of(app)
+    app.segmented_control(key="zeros").set_value("own").run()
+    app.number_input(key="zeros-as").set_value(0.02).run()
+    assert "read as 0.02" in text_of(app)
+    _finish(app, "Draw the curves")
+    app = _finished(app.open("compare_models"))
+    app.file_uploader[0].set_value(files[1]).run()
+    _finished(app)
+    assert "In 120 rows a class has a probability of exactly 0, read as 0.02" in text_of(app)
+
+
+def test_a_learning_curve_that_was_stopped_says_how_far_it_came():
+    score = np.random.default_rng(0).uniform(0.05, 0.95, 240)
+    data = calviz.Predictions(probs=score, labels=(np.arange(240) % 3 < 3 * score).astype(int))
+    job = Job(("a",), "", lambda job: _curve(data, job, after=7))
+    job.start()
+    job.wait()
+    assert job.state == "stopped"
+    # Two rows of the table, the uncalibrated model and one method, five draws each: part of the first size.
+    (first,) = {p.rows for p in job.result.points}
+    assert job.done == 7
+    assert recalibrate_learning_curve.stopped_words(job).startswith(
+        f"Stopped after 7 of {job.total} fits"
+    )
+    assert recalibrate_learning_curve.stopped_words(job).endswith(f"up to {first} of 120 labels.")
+    nothing = Job(("b",), "", lambda job: _curve(data, job, after=1))
+    nothing.start()
+    nothing.wait()
+    assert "nothing to show" in recalibrate_learning_curve.stopped_words(nothing)
+
+
+def _curve(data, job, after):
+    def progress(done, total):
+        job.progress(done, total)
+        if done == after:
+            job.stop()
+
+    return calviz.learning_curve(data, ["platt"], progress=progress, stop=job.stopping)

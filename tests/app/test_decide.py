@@ -1,0 +1,204 @@
+"""The tabs of Decide."""
+
+import numpy as np
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from calviz.app import open_files
+from tests.app.pages import GOOD, open_page, plain, quiet, text_of, unfold, upload
+
+# ---- Costs of decisions, and grades
+
+
+@pytest.mark.slow
+def test_the_cutoff_decides_what_is_shown():
+    app = quiet(open_page("data=breast_cancer&cutoff=0.300", "decisions"))
+    assert app.slider(key="cutoff").value == 0.3
+    assert "a missed hit is as bad as 2.33 false alarms" in text_of(app)
+    before = [d.value for d in app.dataframe]
+    app.slider(key="cutoff").set_value(0.8).run()
+    assert "a false alarm is as bad as 4 missed hits" in text_of(quiet(app))
+    after = [d.value for d in app.dataframe]
+    assert not all(one.equals(other) for one, other in zip(before, after, strict=True))
+    app.selectbox(key="recalibrated").set_value("temperature").run()
+    assert "is fitted on" in text_of(quiet(app))
+    assert "After temperature scaling: Deciding by the scores" in text_of(app)
+
+
+@pytest.mark.slow
+def test_more_than_two_classes_are_told_what_to_choose():
+    app = quiet(unfold(open_page("data=digits", "decisions"), "Act or not, for one class"))
+    assert "A decision is for or against one class" in "".join(i.value for i in app.info)
+    app.selectbox(key="calviz.one_class").set_value(3).run()
+    assert "AUROC" in text_of(quiet(unfold(app, "What validations report")))
+    assert "View class 3" in text_of(app)
+    assert app.selectbox(key="class").value == "3"
+    app.selectbox(key="class").set_value("5").run()
+    assert quiet(app).selectbox(key="calviz.one_class").value == 5
+    app.selectbox(key="calviz.one_class").set_value(None).run()
+    assert quiet(app).selectbox(key="reduction").value == "top-label"
+
+
+@pytest.mark.slow
+def test_a_column_of_grades_has_its_tests():
+    rows = "1,0.1,B\n" * 30 + "0,0.1,B\n" * 70 + "1,0.02,A\n" + "0,0.02,A\n" * 99
+    app = upload(open_page(), "loans.csv", f"label,p,grade\n{rows}".encode())
+    app = quiet(app.open("grades"))
+    assert "In 1 grade of 2 more happens than the probabilities say: B." in text_of(app)
+    assert app.dataframe[-1].value["light"].tolist() == ["● green", "● red", "● red"]
+
+
+@pytest.mark.slow
+def test_a_link_with_a_cutoff_that_cannot_be_is_said_until_another_is_chosen():
+    app = quiet(open_page("data=breast_cancer&cutoff=1.5", "decisions"))
+    assert "The link asks for a cutoff of '1&#46;5': it must be a number from 0.001" in _warned(app)
+    assert app.slider(key="cutoff").value == 0.5
+    app.slider(key="cutoff").set_value(0.2).run()
+    assert not _warned(quiet(app))
+
+
+def _warned(app):
+    return "".join(w.value for w in app.warning)
+
+
+# ---- The page Risk-coverage
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("by", ["share", "threshold", "error"])
+@pytest.mark.parametrize("ranking", ["confidence", "entropy"])
+def test_a_slider_says_what_a_threshold_does(by, ranking):
+    app = open_page("data=breast_cancer", "risk_coverage")
+    app.segmented_control(key="ranking").set_value(ranking).run()
+    app.segmented_control(key="by").set_value(by).run()
+    expected = "are wrong, with 95" if by == "error" else "the accuracy is"
+    assert expected in text_of(quiet(app))
+
+
+@pytest.mark.slow
+def test_what_one_split_guarantees_is_observed_on_the_other():
+    app = open_page("", "risk_coverage")
+    app.segmented_control(key="by").set_value("error").run()
+    words = text_of(quiet(app))
+    assert "Chosen on split 'calibration' (2,000 rows); of all other rows" in words.replace(
+        "\xa0", " "
+    )
+
+
+@pytest.mark.slow
+def test_before_and_after_are_judged_on_rows_that_the_map_has_not_seen():
+    app = open_page("recalibrated=Temperature scaling", "risk_coverage")
+    words = text_of(quiet(app))
+    assert "Temperature scaling is fitted on split 'calibration' (2,000 rows)" in words
+    assert "both curves are of split 'test' (4,000 rows)" in words
+    app.selectbox(key="split").set_value("calibration").run()
+    assert "fitted on split 'test' (4,000 rows)" in text_of(quiet(app))
+    # A file without splits is divided.
+    upload(app, "mine.csv", b"confidence,correct\n" + b"0.9,1\n0.7,0\n0.8,1\n0.6,0\n" * 10)
+    app.open("risk_coverage")
+    app.selectbox(key="recalibrated").set_value("isotonic").run()
+    words = text_of(quiet(app))
+    assert "fitted on 50 % of the rows, stratified, seed 0 (20 rows)" in words
+    assert "both curves are of all other rows (20 rows)" in words
+
+
+@pytest.mark.slow
+def test_models_are_compared_where_their_rows_are_the_same():
+    app = upload(open_page(page="data"), "one.csv", GOOD)
+    upload(app, "two.csv", GOOD.replace(b"0.81,0.12", b"0.71,0.22"))
+    upload(app, "three.csv", GOOD.replace(b"fox,", b"dog,"))
+    upload(app, "one.csv", GOOD)
+    app.open("risk_coverage")
+    app.toggle(key="compare-models").set_value(True).run()
+    words = text_of(quiet(app))
+    assert "three is not drawn: " in words
+    assert "two.csv is not drawn" not in words
+
+
+def _two_models(query: str = "") -> AppTest:
+    rows = "\n".join(f"{'cat' if i % 3 else 'dog'},0.9,0.1,0.8,0.2,tale {i}" for i in range(60))
+    content = f"label,a:cat,a:dog,b:cat,b:dog,tale\n{rows}".encode()
+    return upload(open_page(query, "data"), "tales.csv", content)
+
+
+@pytest.mark.slow
+def test_other_models_and_the_column_beside_rows_are_two_choices():
+    app = _two_models().open("reliability")
+    app.segmented_control(key="beside").set_value("tale").run()
+    app.open("risk_coverage")
+    assert quiet(app).toggle(key="compare-models").value is False
+    app.toggle(key="compare-models").set_value(True).run()
+    assert app.query_params["compare-models"] == "true"
+    app.open("reliability")
+    assert quiet(app).segmented_control(key="beside").value == "tale"
+    app.open("risk_coverage")
+    assert quiet(app).toggle(key="compare-models").value is True
+
+
+@pytest.mark.slow
+def test_an_older_link_still_compares_the_models(monkeypatch):
+    app = _two_models("beside=true").open("risk_coverage")
+    assert quiet(app).toggle(key="compare-models").value is True
+    assert app.query_params["compare-models"] == "true"
+    assert "beside" not in app.query_params
+    app.toggle(key="compare-models").set_value(False).run()
+    assert "compare-models" not in app.query_params
+    # So does a step back to such a link, and a saved view.
+    app.query_params["beside"] = "true"
+    with monkeypatch.context() as patch:
+        patch.setattr(open_files, "is_history_step", lambda: True)
+        app.run()
+    assert quiet(app).toggle(key="compare-models").value is True
+    app = _two_models("beside=tale").open("risk_coverage")
+    assert quiet(app).toggle(key="compare-models").value is False
+
+
+@pytest.mark.slow
+def test_too_few_rows_to_fit_on_is_one_sentence():
+    app = upload(open_page(page="data"), "mine.csv", GOOD)
+    app.open("risk_coverage")
+    app.selectbox(key="recalibrated").set_value("temperature").run()
+    assert not app.exception
+    assert "a recalibrator needs at least 10" in text_of(app)
+
+
+@pytest.mark.slow
+def test_costs_that_make_no_sense_are_one_sentence():
+    app = unfold(open_page("data=breast_cancer", "decisions"), "Keep or refer")
+    assert "miscalibration costs" in text_of(quiet(app))
+    app.number_input(key="cost-wrong").set_value(-1.0).run()
+    assert not app.exception
+    assert "a wrong prediction must cost more than a right one" in text_of(app)
+
+
+@pytest.mark.slow
+def test_the_table_of_few_rows_ends_with_all_of_them():
+    rows = [
+        f"{'b' if i % 3 == 0 else 'a'},{0.9 - 0.05 * i:.2f},{0.1 + 0.05 * i:.2f}" for i in range(7)
+    ]
+    text = "\n".join(["label,p_a,p_b", *rows])
+    app = upload(open_page(page="data"), "few.csv", text.encode())
+    app = quiet(unfold(app.open("risk_coverage"), "Accuracy by share kept, as a table"))
+    table = next(t.value for t in app.dataframe if "rows kept" in t.value.columns)
+    assert table["rows kept"].tolist() == list(range(1, 8))
+    assert table["kept"].tolist()[-1] == "100 %"
+
+
+@pytest.mark.slow
+def test_each_task_has_a_threshold_or_the_rows_that_are_missing():
+    rng = np.random.default_rng(0)
+    task = np.repeat(["algebra", "law", "chess"], [900, 500, 40])
+    score = rng.uniform(0.7, 1, task.size)
+    lines = [
+        f"{s:.6f},{int(hit)},{name}"
+        for s, hit, name in zip(score, rng.random(task.size) < score, task, strict=True)
+    ]
+    app = upload(open_page(), "tasks.csv", "\n".join(["confidence,correct,task", *lines]).encode())
+    app = quiet(app.open("risk_coverage"))
+    table = next(t.value for t in app.dataframe if "from" in t.value).set_index("task")
+    assert table.loc["algebra", "kept"] > 0
+    assert table.loc["chess", "kept"] == 0
+    assert table.loc["algebra", "more"] == ""
+    assert table.loc["chess", "more"].startswith("about")
+    help = " ".join(c.help or "" for c in app.caption)
+    assert "on new rows too, with 95 % confidence for all values together" in plain(help)

@@ -1,0 +1,276 @@
+"""The tabs of Diagnose."""
+
+import threading
+
+import numpy as np
+import pytest
+
+from calviz.app import diagnose_classes
+from calviz.app.selection import Predicted
+from calviz.core.blocks import checkpoint
+from calviz.core.entry_specs import CONVENTIONS, FAMILIES, METRICS
+from calviz.data import load
+from calviz.figures.class_bars import ClassBars
+from tests.app.pages import (
+    GOOD,
+    PATIENCE,
+    first_table,
+    helps_of,
+    open_page,
+    quiet,
+    text_of,
+    unfold,
+    upload,
+)
+from tests.inputs.borderline import FILES
+
+# ---- The page Reliability
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("scheme", ["equal-mass", "sturges"])
+def test_the_ece_shown_is_of_the_bins_drawn(scheme):
+    app = open_page(f"scheme={scheme}", "reliability")
+    quiet(app)
+    assert "**ECE" in text_of(app)
+
+
+@pytest.mark.slow
+def test_curves_are_drawn_over_the_bars():
+    app = open_page("data=breast_cancer", "reliability")
+    app.segmented_control(key="curves").set_value(["kernel", "isotonic"]).run()
+    # What is closed is not computed.
+    assert "From 2 to 100 bins of equal" not in text_of(quiet(app))
+    assert "From 2 to 100 bins of equal" in text_of(
+        quiet(unfold(app, "Does the choice of bins matter?"))
+    )
+
+
+@pytest.mark.slow
+def test_a_link_restores_both_curves_and_is_copied_with_both():
+    app = open_page("data=breast_cancer")
+    app.query_params["curves"] = ["kernel", "isotonic (CORP)"]
+    assert quiet(app.open("reliability")).segmented_control(key="curves").value == [
+        "kernel",
+        "isotonic",
+    ]
+    # The browser copies its own address, which has both.
+    assert app.run().query_params["curves"] == ["kernel", "isotonic (CORP)"]
+
+
+def test_chosen_bins_are_in_the_link_and_end_visibly_where_the_bins_change():
+    app = quiet(open_page("data=digits&model=MLP&bin=13-15", "reliability"))
+    assert "Bins 13 to 15 (0.80, 1.00]" in text_of(app)
+    # The rows of a range are those of its bins, spread over classes and slices that add up to them.
+    assert [tab.label for tab in app.tabs][:4] == [
+        "Rows",
+        "By predicted class",
+        "By true class",
+        "By condition",
+    ]
+    unfold(app, "By condition")
+    spread = next(f.value for f in app.dataframe if "of the selection" in f.value.columns)
+    assert spread["of the selection"].sum() == pytest.approx(100)
+    assert spread["rows"].sum() == 176 + 329 + 2_828
+    app.number_input(key="bins").set_value(20).run()
+    assert "Bins 13 to 15" not in text_of(quiet(app))
+    assert "selected" not in app.query_params
+    assert "ended: the scores or the bins have changed." in text_of(app)
+    # The table's tick went with it: it is another table.
+    assert app.session_state["calviz.selection"].turns["reliability.bins"] > 0
+
+
+def test_a_worst_bin_of_the_other_view_of_two_classes_is_not_that_of_the_bins_drawn():
+    # Nearly all probabilities are too high, which cancels in the top label: the verdict speaks of the positive class.
+    rng = np.random.default_rng(1)
+    z = rng.normal(0, 1.5, 1_000)
+    labels = rng.random(1_000) < 1 / (1 + np.exp(-(z - 0.8)))
+    rows = [f"{int(y)},{1 / (1 + np.exp(-s)):.4f}" for y, s in zip(labels, z, strict=True)]
+    file = "\n".join(["label,p", *rows]).encode()
+    app = quiet(upload(open_page(page="data"), "high.csv", file).open("reliability"))
+    assert "\nWorst between " in text_of(app)
+    app.button(key="calviz.other_view").click().run()
+    words = text_of(quiet(app))
+    assert "this page looks at the top label" in words
+    assert "Probabilities of '1' too high by " in words.replace("\\", "")
+    assert " Seen by the top label, " in words
+    assert "Worst between " not in words
+
+
+# ---- The page Class-wise
+
+
+@pytest.mark.slow
+def test_classes_of_confidence_only_data_have_no_range_and_say_so():
+    lines = [f"{'ab'[i % 2]},{'ab'[i % 3 % 2]},0.{50 + i}" for i in range(40)]
+    content = "\n".join(["true_label,pred_label,confidence", *lines]).encode()
+    app = upload(open_page(page="data"), "mine.csv", content)
+    app.open("classwise")
+    # By predicted class, confidence alone says what a calibrated model would show.
+    assert text_of(quiet(app)).count("is outside the range that a calibrated model would show") == 1
+    app.segmented_control(key="classes_by").set_value("true-class").run()
+    words = text_of(quiet(app))
+    assert "cannot be said without the probabilities of all" in words
+    assert "Grey:" not in words
+    app.segmented_control(key="classes_by").set_value("one-vs-rest").run()
+    assert "Not available for confidence-only data" in text_of(quiet(app))
+    (table,) = (table for table in app.dataframe if "value" in table.value.columns)
+    assert not {"calibrated", "outside"} & set(table.value.columns)
+
+
+@pytest.mark.slow
+def test_a_class_leads_to_its_own_diagram():
+    app = upload(open_page(page="data"), "mine.csv", GOOD)
+    app.open("classwise")
+    assert "is outside the range that a calibrated model would show" in text_of(quiet(app))
+    app.session_state["calviz.selection"].rule = Predicted("fox")
+    app.run()
+    assert "Class fox, 1 row" in text_of(quiet(app))
+    app.button(key="calviz.class.open").click().run()
+    assert app.selectbox(key="class").value == "fox"
+    # The link names the class, and so opens on it.
+    assert app.query_params["reduction"] == "class"
+    assert app.query_params["class"] == "fox"
+    app.open("reliability")
+    assert "View class fox" in text_of(quiet(app))
+
+
+@pytest.mark.slow
+def test_the_classes_of_many_rows_are_work_that_can_be_stopped(monkeypatch):
+    monkeypatch.setattr(diagnose_classes, "MANY_ROWS", 100)
+    monkeypatch.setattr(diagnose_classes, "PATIENCE", 0.0)
+    may_go_on = threading.Event()
+    compute = ClassBars.compute
+
+    def slow(*args, **options):
+        while not may_go_on.is_set():
+            checkpoint("resampling the rows: 0 of 1,000")
+        return compute(*args, **options)
+
+    monkeypatch.setattr(ClassBars, "compute", slow)
+    app = quiet(open_page(page="classwise"))
+    assert "class by class" in text_of(app)
+    (job,) = app.session_state["calviz.jobs"][diagnose_classes.PLACE].values()
+    app.button(key="calviz.job.stop").click().run()
+    job.wait(PATIENCE)
+    assert "Stopped before" in quiet(app.run()).info[0].value
+    may_go_on.set()
+    app.button(key="calviz.classes.again").click().run()
+    (job,) = app.session_state["calviz.jobs"][diagnose_classes.PLACE].values()
+    job.wait(PATIENCE)
+    assert "10 predicted classes" in text_of(quiet(app.run()))
+
+
+@pytest.mark.slow
+def test_the_table_of_classes_is_in_the_order_of_the_bars():
+    app = open_page(page="classwise")
+    # By what is outside the range; inside it, by the error.
+    shown = first_table(quiet(app))[["outside", "value"]].fillna(0)
+    order = [tuple(row) for row in shown.to_numpy()]
+    assert order == sorted(order, reverse=True)
+    app.segmented_control(key="order").set_value("value").run()
+    by_error = first_table(app)["value"].to_list()
+    assert by_error == sorted(by_error, reverse=True)
+    app.segmented_control(key="order").set_value("class").run()
+    assert first_table(app)["class"].to_list() == [str(k) for k in range(10)]
+    # The numbers are those of the view: here by true class, the rows of each taken by hand.
+    app.segmented_control(key="classes_by").set_value("true-class").run()
+    rows = load("sample_data/digits.parquet", model="MLP").split("test")
+    gap = rows.probs.max(axis=1) - (rows.probs.argmax(axis=1) == rows.labels)
+    by_hand = [100 * gap[rows.labels == k].mean() for k in range(10)]
+    assert first_table(app)["value"].to_list() == pytest.approx(by_hand)
+
+
+# ---- The page Slices
+
+
+def lines(scores_near_one):
+    """Two values of a group: scores of 0.999 with a mistake or two, and scores of 0.6 that are right in 6 of 10 rows."""
+    yield "label,p_a,p_b,site"
+    for i in range(scores_near_one):
+        yield f"{'b' if i < 3 else 'a'},0.999,0.001,north"
+    for i in range(200):
+        yield f"{'a' if i % 10 < 6 else 'b'},0.6,0.4,south"
+
+
+@pytest.mark.slow
+def test_a_slice_that_is_off_though_its_interval_contains_0_is_explained():
+    # Three misses of 500 where half a miss is expected: p = 0.014 for a Poisson number, while the interval reaches 0.
+    app = upload(open_page(page="data"), "mine.csv", "\n".join(lines(500)).encode())
+    app = quiet(app.open("slices"))
+    assert "contains 0" not in helps_of(app)
+    app.number_input(key="fdr").set_value(20).run()
+    assert "The interval of 1 slice that is off contains 0" in helps_of(quiet(app))
+    table = next(t.value for t in app.dataframe if "adjusted" in t.value.columns)
+    north = table[table["slice"] == "site = north"].iloc[0]
+    low, high = (float(end.replace("−", "-")) for end in north["95 % interval"].split(" to "))
+    assert north["off"] == "yes"
+    assert low <= 0 <= high
+
+
+# ---- The page Metrics
+
+
+@pytest.mark.slow
+def test_the_table_has_every_metric_and_its_error_bars():
+    app = quiet(open_page("data=breast_cancer", "metrics"))
+    table = first_table(app)
+    assert len(table) == len(METRICS)
+    # Written shorter here, so that the table fits.
+    assert set(table["family"]) <= {name.replace(" and ", ", ") for name in FAMILIES}
+    # The same text as on the cards.
+    ece = next(i for i, m in enumerate(METRICS) if m.key == "ece")
+    assert table["metric"].iloc[ece] == "ECE (points)"
+    assert " to " in table["95 % interval"].iloc[ece]
+
+
+@pytest.mark.slow
+def test_values_alone_are_shown_without_error_bars():
+    app = open_page("data=breast_cancer", "metrics")
+    app.toggle(key="error-bars").set_value(False).run()
+    assert "95 % interval" not in first_table(quiet(app)).columns
+    # Nor are columns explained that are not there.
+    assert "Noise: what" not in text_of(app)
+    assert "p-value" not in text_of(app)
+
+
+@pytest.mark.slow
+def test_a_family_can_be_looked_at_alone():
+    app = open_page("data=breast_cancer", "metrics")
+    app.selectbox(key="family").set_value("Binned").run()
+    assert set(first_table(quiet(app))["family"]) == {"Binned"}
+
+
+@pytest.mark.slow
+def test_the_same_predictions_by_other_libraries():
+    app = quiet(open_page("data=breast_cancer", "metrics"))
+    quiet(unfold(app, "What each of them computes, and why it differs"))
+    libraries = app.dataframe[1].value
+    assert len(libraries) == 1 + len(CONVENTIONS)
+    assert libraries["why it differs"].str.endswith(".").all()
+    assert "depending on who is asked" in text_of(app)
+    markdown = app.segmented_control(key="calviz.libraries.format").set_value("Markdown").run()
+    assert any("| torchmetrics" in c.value for c in quiet(markdown).code)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("form", ["CSV", "Markdown", "LaTeX"])
+def test_the_export_holds_all_metrics(form):
+    app = open_page("data=breast_cancer", "metrics")
+    app.segmented_control(key="calviz.metrics.format").set_value(form).run()
+    quiet(app)
+    text = max((c.value for c in app.code), key=len)
+    assert len(text.splitlines()) >= len(METRICS)
+    assert {"CSV": "ece_debiased,", "Markdown": "| NLL |", "LaTeX": r"\toprule"}[form] in text
+
+
+@pytest.mark.slow
+def test_what_is_not_available_says_why():
+    app = upload(open_page(page="data"), "mine.csv", FILES["confidence"])
+    app.open("metrics")
+    assert "it needs the probabilities of all classes" in text_of(quiet(app))
+    app.open("classwise")
+    quiet(app)
+    assert len(app.info) == 1
+    app.open("risk_coverage")
+    assert "Keeping" in text_of(quiet(app))

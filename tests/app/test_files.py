@@ -1,0 +1,619 @@
+"""Files in the app: opened, read as asked, refused; profiles among them."""
+
+from __future__ import annotations
+
+import re
+import time
+from io import StringIO
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from streamlit.runtime.scriptrunner_utils.exceptions import StopException
+
+import calviz
+from calviz.app import open_files, rows_shown
+from calviz.app.navigation import PAGES
+from calviz.app.open_files import DIGEST_LENGTH, OpenFile, decode_options, encode_options
+from calviz.app.reading_panel import other_way_round
+from calviz.core.predictions import Predictions
+from calviz.core.profile import write_profile
+from calviz.data import ReadingOptions, first_rows, read
+from calviz.sample.chosen_rows import part_numbers
+from calviz.sample.sample import Sample
+from tests.app.pages import (
+    GOOD,
+    ROOT,
+    drop,
+    first_table,
+    give_role,
+    open_page,
+    press,
+    quiet,
+    text_of,
+    upload,
+    whole_app,
+)
+from tests.inputs import examples
+from tests.inputs.relatives import HOSTILE_NAMES, REFUSED, REPAIRED, SAME, hostile
+from tests.inputs.simulated import draw_labels
+
+# ---- Every example file and its relatives through the app's own uploader, one after the other in one session
+
+
+EXAMPLES = sorted({*examples.LOADED_AS_BASE, *examples.LOADED_OTHERWISE, *examples.REFUSED})
+#: In the library all relatives are tried, here one of each kind.
+RELATIVES = [
+    "utf16.csv", "cp1252.csv", "decimal_comma.csv", "one_hot.csv", "logits.csv", "objects.jsonl", "splits.npz",
+    "label_last.npy", "lists.parquet", "packed.feather", "called.txt",
+]  # fmt: skip
+BROKEN = ["negative.csv", "short.csv", "objects.npy", "new.csv", "nested.json", "half_utf16.csv"]
+
+
+BROKEN_CSV = b"label,p_a,p_b\na,x,0.5\nb,0.5,0.5\n"
+
+
+class Session:
+    """One session with the app; it knows what it has loaded last, which must never be lost."""
+
+    def __init__(self) -> None:
+        self.app = open_page(page="data")
+        self.loaded = "kept.csv"
+        self.upload(self.loaded, SAME["quoted_crlf.csv"])
+
+    def upload(self, name: str, content: bytes) -> str:
+        """Everything that is said on the page after a file was given."""
+        start = time.process_time()
+        drop(self.app, name, content)
+        assert time.process_time() - start < 20
+        assert not self.app.exception
+        assert self.app.file_uploader  # and the next one can be opened
+        return text_of(self.app)
+
+    def reads(self, name: str, content: bytes) -> None:
+        text = self.upload(name, content)
+        assert [e.value for e in self.app.error] == []
+        assert name in text
+        assert re.search(r"\d rows?\b", text)
+        self.loaded = name
+
+    def refuses(self, name: str, content: bytes) -> None:
+        text = self.upload(name, content)
+        assert len(self.app.error) == 1
+        assert name in text
+        assert "Traceback" not in text
+        assert f"{self.loaded} is still loaded." in text
+
+
+@pytest.fixture(scope="module")
+def session() -> Session:
+    return Session()
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_example_files(session: Session, name: str) -> None:
+    (session.refuses if name in examples.REFUSED else session.reads)(
+        name, examples.contents()[name]
+    )
+    assert [path.name for path in Path().glob("calviz_*")] == []
+
+
+@pytest.mark.parametrize("name", RELATIVES)
+def test_relatives_are_read(session: Session, name: str) -> None:
+    session.reads(name, SAME[name])
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_relatives_are_refused_and_nothing_is_lost(session: Session, name: str) -> None:
+    session.refuses(name, REFUSED[name][0])
+
+
+@pytest.mark.parametrize("name", REPAIRED)
+def test_repairs_are_a_button_away_and_are_said(session: Session, name: str) -> None:
+    content, repair, _ = REPAIRED[name]
+    session.refuses(name, content)
+    session.app.button(key=f"calviz.repair.{repair}").click().run()
+    assert not session.app.error
+    assert "Repair made, on request:" in text_of(session.app)
+    assert f"{repair}:" in text_of(session.app)
+    session.loaded = name
+
+
+@pytest.mark.slow
+def test_hostile_names_come_to_the_page_as_text(session: Session) -> None:
+    session.reads("names.csv", hostile())
+    app = session.app
+    assert HOSTILE_NAMES[0] in text_of(app)
+    for page in ("data", "overview", "classwise"):
+        app.open(page)
+        assert not app.exception
+        assert not app.error
+        for element in (*app.markdown, *app.caption, *app.header, *app.title):
+            if not getattr(element, "allow_html", False):
+                assert not re.search(r"<script|<img|!\[|\]\(http", element.value)
+            assert not re.search("[\u202e\x1b]|x{1000}", element.value)
+    app.open("data")
+    session.refuses("<img src=x onerror=alert(1)>.csv", b"label,p_<b>x</b>,p_y\ny,=1+1,.5\n")
+    assert not re.search("<img|<b>", app.error[0].value)
+
+
+@pytest.mark.slow
+def test_logs_that_are_opened_together_are_one_data_set_and_other_files_are_their_own(
+    session: Session,
+) -> None:
+    logs = [(p.name, p.read_bytes()) for p in (ROOT / "tests/inputs/logs").glob("samples_*.jsonl")]
+    given = [
+        (name, content, "")
+        for name, content in [*logs, ("results_1.json", b"{}"), ("notes.txt", b"a")]
+    ]
+    app = session.app
+    app.file_uploader[0].set_value(given).run()
+    assert not app.exception
+    text = text_of(app)
+    assert "2 logs of lm-evaluation-harness: 50 rows" in text
+    assert "four_choices and 1 more" in text
+    assert "groups task" in text
+    assert "notes.txt" in text  # left out, not a log
+    assert "results_1" not in text
+    # On which task can it be believed, and from which confidence on?
+    app.open("risk_coverage")
+    assert not app.exception
+    table = next(f.value for f in app.dataframe if "task" in f.value.columns)
+    assert sorted(table["task"]) == ["four_choices", "two_choices"]
+    by_task = dict(zip(table["task"], table["hits"], strict=True))
+    assert round(by_task["four_choices"], 1) == 33.3  # what the harness says
+    app.open("data")
+    # Read another way: each choice by itself.
+    next(button for button in app.button if button.label == "Read it differently").click().run()
+    next(box for box in app.selectbox if box.label == "Questions with choices").set_value("each")
+    next(button for button in app.button if button.label == "Read it this way").click().run()
+    assert not app.exception
+    assert "160 rows, 2 classes (wrong, right)" in text_of(app)
+    two = [("broken.csv", BROKEN_CSV, ""), ("fine.csv", SAME["quoted_crlf.csv"], "")]
+    app.file_uploader[0].set_value(two).run()
+    assert len(app.error) == 1
+    text = text_of(app)
+    assert "broken.csv: row 1" in text
+    assert "fine.csv is still loaded." in text
+
+
+# ---- Opening files: reading, refusing, repairing, and links that wait for their file
+
+
+@pytest.mark.slow
+def test_a_file_is_read_and_looked_at():
+    app = quiet(upload(open_page(page="data"), "mine.csv", GOOD))
+    assert "3 rows, 3 classes (cat, dog, fox)" in text_of(app)
+    app.open("overview")
+    assert "mine.csv · 3 rows" in text_of(quiet(app))
+
+
+@pytest.mark.slow
+def test_a_bad_file_gives_one_sentence_and_what_was_loaded_stays():
+    app = upload(open_page(page="data"), "mine.csv", GOOD)
+    upload(app, "broken.csv", b"label,p_a,p_b\na,x,0.5\nb,0.5,0.5\n")
+    assert not app.exception
+    assert len(app.error) == 1
+    words = text_of(app)
+    assert "broken.csv" in words
+    # Another file's numbers are not beneath the error.
+    assert "3 rows, 3 classes" not in words
+    assert "mine.csv is still loaded." in words
+    next(b for b in app.button if b.label.startswith("Back to")).click().run()
+    assert "3 rows, 3 classes" in text_of(quiet(app))
+
+
+@pytest.mark.slow
+def test_repairs_are_offered_made_on_request_and_undone():
+    app = upload(open_page(page="data"), "mine.csv", b"label,p_a,p_b\na,80.9,19.1\nb,24.9,75.1\n")
+    button = next(b for b in app.button if "100" in b.label)
+    button.click().run()
+    assert "Repair made" in text_of(quiet(app))
+    assert "percent" in str(app.query_params["reading"])
+    press(app, "Undo the repairs")
+    assert not app.exception
+
+
+@pytest.mark.slow
+def test_a_link_waits_for_its_file_and_gives_it_its_settings():
+    app = open_page("data=0123456789abcdef&bins=4&reduction=class&class=fox")
+    assert "0123456789abcdef" in text_of(app)
+    assert not app.number_input
+    drop(app, "mine.csv", GOOD)
+    quiet(app)
+    assert app.number_input(key="bins").value == 4
+    assert app.selectbox(key="class").value == "fox"
+    # It is another file than the link's, which is said.
+    assert "digest" in app.info[0].value
+
+
+def test_a_link_that_waits_can_be_left():
+    app = open_page("data=0123456789abcdef")
+    next(b for b in app.button if "sample" in b.label).click().run()
+    assert len(quiet(app).metric) == 3
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ReadingOptions(),
+        ReadingOptions(label="y", scores=("a", "b*"), kind="logits", label_base=1),
+        ReadingOptions(split_column="", groups=(), class_names=("é", "&=?")),
+        ReadingOptions(repair=("renormalise",)),
+        ReadingOptions(models=("p_lr", "p_rf")),
+        ReadingOptions(
+            kind="confidence", scores=("sure",), prediction_column="said", correct_column="ok"
+        ),
+    ],
+)
+def test_reading_options_survive_an_address(options):
+    assert decode_options(encode_options(options)) == options
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("{", "[]", "1", '{"x": 1}', '{"kind": "pickle"}', '{"label": ["a"]}'),
+        *('{"label": 1}', '{"label_base": 2}', '{"label_base": "1"}', '{"weight_kind": []}'),
+        *('{"models": "a"}', '{"models": [1]}', '{"correct_column": 1}'),
+        *('{"scores": "a"}', '{"label_base": true}', '{"repair": ["x"]}', '{"groups": [1]}'),
+    ],
+)
+def test_reading_options_that_make_no_sense_are_left_out(text):
+    assert decode_options(text) == ReadingOptions()
+
+
+@pytest.mark.slow
+def test_a_click_while_the_first_file_is_read_does_not_lose_it(tmp_path, monkeypatch):
+    file = tmp_path / "mine.csv"
+    file.write_text("label,p_a,p_b\n" + "a,0.8,0.2\nb,0.4,0.6\n" * 20)
+    monkeypatch.setenv("CALVIZ_OPEN", str(file))
+    reading = open_files.read
+    calls = []
+
+    def interrupted(*args, **options):
+        calls.append(args)
+        if len(calls) == 1:
+            raise StopException
+        return reading(*args, **options)
+
+    monkeypatch.setattr(open_files, "read", interrupted)
+    app = whole_app()
+    app.run()
+    app.run()
+    assert len(calls) == 2
+    assert not app.exception
+    assert app.selectbox[0].value == next(iter(app.session_state["calviz.files"]))
+
+
+def test_the_page_over_time_names_columns_that_are_recognised():
+    page = (ROOT / "pages/diagnose.py").read_text(encoding="utf-8")
+    names = re.split(", | or ", re.search("is called (.+), for example", page)[1])
+    assert len(names) == 3
+    for name in names:
+        content = f"{name},label,p\n" + "2024-05-01,1,0.9\n2024-05-02,0,0.2\n" * 9
+        assert read(content.encode(), name="mine.csv").recognition.time_column == name
+
+
+@pytest.mark.slow
+def test_a_link_reads_the_file_of_the_server_as_it_says(tmp_path, monkeypatch):
+    file = tmp_path / "mine.csv"
+    file.write_bytes(b"label,second,p_a,p_b\na,b,0.8,0.2\nb,a,0.3,0.7\n")
+    monkeypatch.setenv(open_files.OPEN_VARIABLE, str(file))
+    key = read(file).digest[:DIGEST_LENGTH]
+    options = encode_options(ReadingOptions(label="second"))
+    # As when the page is loaded again after its file was read another way.
+    app = quiet(open_page(f"data={key}&reading={options}", "data"))
+    assert "label 'second'" in text_of(app)
+    assert "second" in str(app.query_params["reading"])
+    # Another file's link does not change how this one is read.
+    other = open_page(f"data=0123456789abcdef&reading={options}", "data")
+    assert "label 'second'" not in text_of(other)
+
+
+# ---- A doubtful or refused file: its rows, the ways to read it, and no other data's results with it
+
+
+MODELS = b"y_true,y_prob_lr,y_prob_rf\n" + b"1,0.9,0.8\n0,0.3,0.1\n1,0.6,0.7\n0,0.2,0.35\n" * 8
+WHICH_EVENT = b"diagnosis,prob\n" + b"M,0.9\nB,0.3\nM,0.6\nB,0.2\n" * 8
+LOGITS = b"1.5,-0.5,0.25,0\n-2,3.5,0.5,1\n0.1,0.2,2.5,2\n"
+PICTURE = b"\x89PNG\r\n\x1a\n" + bytes(100)
+
+
+@pytest.mark.slow
+def test_a_doubtful_file_shows_its_rows_and_opens_with_one_click():
+    app = quiet(upload(open_page(page="data"), "mine.csv", MODELS))
+    words = text_of(app)
+    assert "How is mine.csv to be read?" in words
+    assert "do not sum to 1" in app.warning[0].value
+    assert len(app.table) == 3
+    press(app, "2 models")
+    words = text_of(quiet(app))
+    assert "32 rows, 2 classes (0, 1), 2 models" in words
+    assert '"models":["y_prob_lr","y_prob_rf"]' in str(app.query_params["reading"])
+
+
+@pytest.mark.slow
+def test_the_numbers_are_those_of_the_reading_that_was_chosen():
+    app = quiet(upload(open_page(page="data"), "mine.csv", WHICH_EVENT))
+    ways = [b.label for b in app.button if b.label.startswith("The probability")]
+    assert len(ways) == 2
+    press(app, next(w for w in ways if "M" in w))
+    assert "'M' is expected in **50.0 %**, and true in **50.0 %**" in text_of(quiet(app))
+    app.open("overview")
+    assert "mine.csv · 32 rows" in text_of(quiet(app))
+
+
+@pytest.mark.slow
+def test_a_refused_file_is_read_by_the_roles_of_its_columns():
+    app = upload(open_page(page="data"), "logits.csv", LOGITS)
+    assert len(app.error) == 1
+    assert len(app.table) == 4
+    # As shown, the scores are taken for probabilities, and what they may be is offered.
+    press(app, "Read it like this")
+    press(app, next(b.label for b in app.button if "softmax" in b.label))
+    assert "3 rows, 3 classes" in text_of(quiet(app))
+
+
+@pytest.mark.slow
+def test_a_role_that_is_chosen_reads_the_file_at_once():
+    rows = b"ward,site,risk\n" + b"a,x,0.3\nb,y,0.7\nc,z,0.4\n" * 20
+    app = upload(open_page(page="data"), "mine.csv", rows)
+    assert "Still to say:" in text_of(app)
+    # Three words and one probability do not fit, which is said, with the role as chosen.
+    give_role(app, "site", "label")
+    assert "nothing says which class" in text_of(app)
+    assert "Still to say:" not in text_of(app)
+    rows = rows.replace(b"z", b"y")
+    app = upload(open_page(page="data"), "mine.csv", rows)
+    press(app, next(b.label for b in app.button if b.label.endswith("is the label")))
+    # Which of two words is the event is asked next.
+    press(app, next(b.label for b in app.button if b.label.startswith("The probability")))
+    assert "60 rows, 2 classes" in text_of(quiet(app))
+
+
+@pytest.mark.slow
+def test_a_picture_is_no_table_and_gets_no_panel():
+    app = upload(open_page(page="data"), "photo.png", PICTURE)
+    assert "not a table" in app.error[0].value
+    assert not app.table
+    assert not app.radio
+    assert not app.expander
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("content", [PICTURE, LOGITS, MODELS])
+def test_the_sample_is_not_judged_beneath_an_error(content):
+    app = upload(open_page(page="data"), "mine.csv", content)
+    for page in ("data", "overview", "reliability"):
+        app.open(page)
+        assert not app.exception
+        words = text_of(app)
+        assert "mine.csv" in words
+        assert "Handwritten" not in words
+        assert not app.metric
+    press(app, "Show sample data instead")
+    app.open("overview")
+    assert len(quiet(app).metric) == 3
+
+
+@pytest.mark.slow
+def test_a_file_that_was_read_is_read_differently():
+    rows = b"label,second,p_a,p_b\n" + b"a,b,0.8,0.2\nb,a,0.3,0.7\n" * 10
+    app = quiet(upload(open_page(page="data"), "mine.csv", rows))
+    assert "label 'label'" in text_of(app)
+    press(app, "Read it differently")
+    give_role(app, "second", "label")
+    assert "label 'second'" in text_of(quiet(app))
+    # The panel stays open for the next change.
+    assert any(b.label == "Close" for b in app.button)
+    press(app, "Close")
+    assert not any(b.label == "Close" for b in quiet(app).button)
+
+
+@pytest.mark.slow
+def test_of_a_wide_file_the_columns_that_matter_come_first_and_others_are_found():
+    names = [f"x{k}" for k in range(60)]
+    rows = "\n".join(",".join(["0.1"] * 60 + ["perhaps"]) for _ in range(9))
+    app = upload(
+        open_page(page="data"), "mine.csv", f"{','.join(names)},outcome\n{rows}\n".encode()
+    )
+    assert len(app.table) == 12
+    assert "outcome" in {t.value.columns[0] for t in app.table}
+    more = next(s for s in app.selectbox if "12 of 61 columns" in s.label)
+    more.set_value("x59").run()
+    assert app.table[0].value.columns[0] == "x59"
+
+
+@pytest.mark.parametrize(
+    ("head", "turned"), [("label,prob", ("1", "0")), ("label,p_1", None), ("died,risk", ("1", "0"))]
+)
+def test_a_score_is_turned_round_unless_its_header_names_the_class(head, turned):
+    content = f"{head}\n".encode() + b"1,0.1\n0,0.8\n1,0.3\n0,0.9\n" * 10
+    loaded = read(content, name="mine.csv")
+    entry = OpenFile("key", "mine.csv", loaded, source=content)
+    options = other_way_round(entry, first_rows(entry.source))
+    assert (options and options.class_names) == turned
+    if options is not None:
+        other = read(content, name="mine.csv", options=options)
+        assert other.first.labels.tolist() == [1 - y for y in loaded.first.labels.tolist()]
+
+
+def test_what_has_several_scores_is_not_turned_round():
+    entry = OpenFile("key", "mine.csv", read(GOOD, name="mine.csv"), source=GOOD)
+    assert other_way_round(entry, first_rows(entry.source)) is None
+
+
+@pytest.mark.slow
+def test_scores_that_rank_in_reverse_are_read_the_other_way_by_one_click():
+    rows = "\n".join(f"{int((i * 61 % 97) / 97 > p)},{p}" for i, p in enumerate(_scores(400)))
+    app = upload(open_page(page="data"), "mine.csv", f"label,prob\n{rows}\n".encode())
+    app.open("overview")
+    assert "rank the classes in reverse" in text_of(quiet(app))
+    press(app, "Read it the other way")
+    assert "rank the classes in reverse" not in text_of(quiet(app))
+    assert not any(b.label == "Read it the other way" for b in app.button)
+    (entry,) = app.session_state["calviz.files"].values()
+    assert entry.options == ReadingOptions(class_names=("1", "0"))
+
+
+def _scores(n):
+    return [(i * 37 % 100) / 100 for i in range(n)]
+
+
+# ---- The app opens a profile, and every page shows what it can or says what needs the rows
+
+
+N = 4_000
+
+
+@pytest.mark.slow
+def test_every_page_opens_on_a_profile(tmp_path):
+    rng = np.random.default_rng(0)
+    p = rng.beta(1, 2, N)
+    table = pl.DataFrame(
+        {
+            "p": p,
+            "y": (rng.random(N) < p**1.5).astype(int),
+            "country": rng.choice(["de", "fr"], N),
+            "day": (np.datetime64("2026-01-01") + rng.integers(0, 3, N)).astype("datetime64[us]"),
+        }
+    )
+    write_profile(calviz.profile(table, by=["country"], time="day"), tmp_path / "p.parquet")
+    app = open_page(page="data")
+    content = (tmp_path / "p.parquet").read_bytes()
+    drop(app, "p.parquet", content, "application/octet-stream")
+    seen = {}
+    for page in PAGES:
+        app.open(page.key)
+        assert not app.exception, page.key
+        assert [e.value for e in app.error] == [], page.key
+        seen[page.key] = text_of(app) + "\n".join(e.value for e in app.info)
+    for key in ("overview", "metrics", "reliability", "cumulative", "over_time"):
+        assert "4,000 rows" in seen[key].replace("&#44;", ","), key
+    assert "2 of 2 predicted classes" in seen["classwise"]
+    assert "de" in seen["slices"]
+
+
+def test_classes_of_a_profile_have_their_page(tmp_path):
+    rng = np.random.default_rng(0)
+    probs = rng.dirichlet([1, 1, 1], N)
+    y = draw_labels(probs, rng)
+    probs[:, 0] += 0.2
+    probs /= probs.sum(axis=1, keepdims=True)
+    table = pl.DataFrame(probs, schema=["p_0", "p_1", "p_2"]).with_columns(y=y)
+    calviz.profile(table, each_class=True).save(tmp_path / "p.parquet")
+    app = open_page(page="data")
+    content = (tmp_path / "p.parquet").read_bytes()
+    drop(app, "p.parquet", content, "application/octet-stream")
+    app.open("classwise")
+    assert not app.exception
+    words = text_of(app)
+    assert "3 of 3 classes against the rest" in words
+    assert app.dataframe[0].value["class"].tolist() == ["0", "2", "1"]
+    app.segmented_control(key="classes_by").set_value("true-class").run()
+    assert "do not name the true classes" in text_of(app)
+
+
+# ---- Files whose rows are not alike, on every page
+
+
+def lines(n=240):
+    yield "label,p,patient_id,w,date"
+    for i in range(n):
+        p = 0.2 + 0.6 * (i * 37 % 100) / 100
+        yield f"{int((i * 61 % 97) / 97 < p)},{p:.3f},{i % 24},{1 + i % 3},2021-{1 + i % 6:02d}-11"
+
+
+def weights():
+    yield ",w"
+    yield from (f",{i % 3}" for i in range(240))
+
+
+@pytest.mark.slow
+def test_clusters_weights_and_times_go_through_all_pages():
+    app = upload(open_page(page="data"), "visits.csv", "\n".join(lines()).encode())
+    assert "--cluster" in text_of(quiet(app))
+    press(app, "Read it differently")
+    give_role(app, "patient_id", "cluster")
+    give_role(app, "w", "weight")
+    words = text_of(quiet(app))
+    assert "clusters 'patient_id', weights 'w', times 'date'" in words
+    first = next(t.value for t in app.dataframe if "label" in t.value).iloc[0]
+    assert (first["time"], first["weight"]) == ("2021-01-11", 1.0)
+    app.open("overview")
+    assert "240 weighted rows in 24 clusters" in text_of(quiet(app))
+    app.open("over_time")
+    assert "over 6 periods" in text_of(quiet(app)) or "of 6 periods" in text_of(app)
+    assert "fitted before each period on all rows until then" in text_of(app)
+    for page in PAGES:
+        if page.key not in ("arena", "learn"):
+            app.open(page.key)
+            assert not app.exception, page.key
+            words = text_of(app) + "".join(i.value for i in app.info)
+            assert "does not take weights" not in words, page.key
+
+
+@pytest.mark.slow
+def test_classes_of_clustered_rows_have_no_empty_column_of_intervals():
+    app = upload(open_page(page="data"), "visits.csv", "\n".join(lines()).encode())
+    app.open("classwise")
+    assert "interval" in first_table(quiet(app)).columns
+    app.open("data")
+    press(app, "Read it differently")
+    give_role(app, "patient_id", "cluster")
+    app.open("classwise")
+    for view in ("predicted-class", "one-vs-rest", "true-class"):
+        app.segmented_control(key="classes_by").set_value(view).run()
+        assert first_table(quiet(app))["interval"].str.contains(" to ").all()
+    # Three clusters are too few.
+    app.open("data")
+    give_role(app, "w", "cluster")
+    app.open("classwise")
+    app.segmented_control(key="classes_by").set_value("predicted-class").run()
+    assert "interval" not in first_table(quiet(app)).columns
+
+
+@pytest.mark.slow
+def test_rows_of_weight_zero_are_left_out_and_the_others_keep_their_numbers():
+    table = "\n".join(
+        ",".join(row.split(",")[:2]) + w for row, w in zip(lines(), weights(), strict=True)
+    )
+    app = upload(open_page(page="data"), "visits.csv", table.encode())
+    press(app, "Read it differently")
+    give_role(app, "w", "weight")
+    assert "80 of 240 rows have the weight 0" in text_of(quiet(app))
+    app.open("overview")
+    assert "160 weighted rows" in text_of(quiet(app))
+    given = pd.read_csv(StringIO(table))
+    numbered = 0
+    for page in PAGES:
+        if page.key not in ("arena", "learn", "data"):
+            app.open(page.key)
+            assert not app.exception, page.key
+            for shown in (t.value for t in app.dataframe):
+                if {"row", "label", "weight"} <= set(shown):
+                    rows = given.iloc[shown["row"].to_numpy() - 1]
+                    assert (rows["w"] > 0).all()
+                    assert rows["w"].tolist() == shown["weight"].tolist()
+                    numbered += 1
+    assert numbered
+
+
+def test_the_interval_of_selected_rows_is_called_exact_only_if_rows_are_alike():
+    rows = {"probs": np.linspace(0.1, 0.9, 60), "labels": np.arange(60) % 2}
+    alike = Predictions(**rows)
+    clustered = Predictions(**rows, clusters=np.arange(60) // 3)
+    headings = []
+    for data in (alike, clustered):
+        sample = Sample.of(data, reduction="positive")
+        settings = SimpleNamespace(whole=data, reduction=sample.reduction)
+        headings.append(
+            rows_shown.parts_table(settings, {"all rows": part_numbers(sample)}).columns.tolist()
+        )
+    assert "exact 95 % interval" in headings[0]
+    assert "exact 95 % interval" not in headings[1]
+    assert "95 % interval" in headings[1]

@@ -1,0 +1,462 @@
+"""What the code may look like: its size, its layers, its names and docstrings."""
+
+import ast
+import re
+import subprocess
+import sys
+import textwrap
+import tomllib
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from benchmarks.code_size import ROOT, Size, measured
+from calviz.core.entry_specs import CHECKS
+from calviz.data.loaded import Notice
+
+# ---- The counts of `python -m benchmarks.code_size` may only fall; whoever raises a limit writes the reason beside it
+
+
+#: At most so many.
+LIMITS = {
+    # The merge of 700 files by subject left 226 files, 58,300 lines and 1,930 imports. Since then: the reader that asks where columns can be
+    # read in several ways, with the formats of Excel, R, Weka and Inspect (2,600 lines); statements that hold for what they select (1,400).
+    # Rooms of the screen in place of pages, recalibrators and metrics that declare a fact once took off 22 files and 2,000 lines.
+    "files": 223,
+    "code lines": 61_750,
+    "code lines per file, most": 600,
+    "imports between files": 2_000,
+    "rooms": 12,
+    "floors": 8,
+    "recurring file names": 0,
+}
+
+
+@pytest.fixture(scope="module")
+def size() -> Size:
+    return measured()
+
+
+@pytest.mark.parametrize("count", LIMITS)
+def test_the_code_does_not_grow(size, count):
+    largest = sorted(size.lines.items(), key=lambda item: -item[1])[:3]
+    found = size.counts()[count]
+    assert found <= LIMITS[count], f"{found} {count}; {size.recurring}, largest {largest}"
+
+
+def test_limits_follow_the_code_down(size):
+    """A limit far above the count would let it grow unseen."""
+    counts = size.counts()
+    loose = {c: counts[c] for c, limit in LIMITS.items() if counts[c] < 0.95 * limit}
+    assert not loose, f"lower the limits of {loose}"
+
+
+def test_what_is_counted(tmp_path):
+    files = {
+        "calviz/__init__.py": '"""Text."""\nfrom calviz.core.a import f\n',
+        "calviz/core/a.py": 'def f():\n    """Text\n    of two lines."""\n    # Why.\n\n    return """x\n    """\n',
+        "calviz/core/b.py": "import calviz.core.a\ndef g():\n    from calviz.core import a, a as c\n",
+        "pages/a.py": "from calviz import f\nimport calviz.core.missing\n",
+        "app.py": "if TYPE_CHECKING:\n    from calviz.core.b import (\n        g,\n    )\n",
+        "pyproject.toml": '[tool.importlinter]\ncontracts = [{type = "layers", layers = ["calviz.__main__", "calviz.core"]}]\n',
+    }
+    for name, text in files.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+    size = measured(tmp_path)
+    assert size.lines == {
+        "calviz/__init__.py": 1,
+        "calviz/core/a.py": 3,
+        "calviz/core/b.py": 3,
+        "pages/a.py": 2,
+        "app.py": 4,
+    }
+    assert size.imports == {
+        ("calviz/__init__.py", "calviz/core/a.py"),
+        ("calviz/core/b.py", "calviz/core/a.py"),
+        ("pages/a.py", "calviz/__init__.py"),
+        ("app.py", "calviz/core/b.py"),
+    }
+    assert (size.rooms, size.floors, size.recurring) == (["core"], 1, [])
+
+
+def test_names_that_recur_are_seen():
+    assert Size({"calviz/a/x.py": 1, "calviz/b/x.py": 1}, set(), 1).recurring == ["x.py"]
+
+
+def test_the_table_in_architecture_is_today_s(size):
+    """Within a twentieth, so that small changes need no new table."""
+    page = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
+    for name, count in size.counts().items():
+        row = next(line for line in page.splitlines() if line.startswith(f"| {name} |"))
+        written = float(row.strip("| ").split(" | ")[-1].replace(",", ""))
+        assert abs(written - count) <= 0.05 * count, row
+
+
+# ---- Every code of a finding or a notice is declared in one place: in `CHECKS` by its check, or in `Notice`
+
+
+ROOT_OF_CODES = Path(__file__).parents[2]
+CODE = re.compile(r"(CAL|DATA)\d{3}")
+
+
+def codes_in(path: Path) -> Counter[str]:
+    """Codes among the strings of a file; docstrings hold more than a code."""
+    return Counter(
+        node.value
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Constant) and CODE.fullmatch(str(node.value))
+    )
+
+
+def declared_by(path: Path) -> list[str]:
+    """Codes that a file registers with ``check("...", ...)`` or ``Check("...", ...)``."""
+    return [
+        node.args[0].value
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Call) and getattr(node.func, "id", "").lower() == "check"
+        if isinstance(node.args[0], ast.Constant)
+    ]
+
+
+def test_every_code_is_declared_in_the_file_that_yields_it():
+    folder = ROOT_OF_CODES / "calviz/verdicts"
+    declared = {path.name: declared_by(path) for path in folder.glob("*.py")}
+    assert sorted(code for codes in declared.values() for code in codes) == list(CHECKS.keys())
+    for name, codes in declared.items():
+        assert set(codes_in(folder / name)) == set(codes), (
+            f"{name} yields the finding of another file"
+        )
+
+
+def test_no_other_file_writes_a_code_out():
+    elsewhere = {
+        str(path.relative_to(ROOT_OF_CODES)): set(codes)
+        for path in [
+            ROOT_OF_CODES / "app.py",
+            *(ROOT_OF_CODES / "pages").rglob("*.py"),
+            *(ROOT_OF_CODES / "calviz").rglob("*.py"),
+        ]
+        if path.parent != ROOT_OF_CODES / "calviz/verdicts"
+        if (codes := codes_in(path))
+    }
+    assert elsewhere == {"calviz/data/loaded.py": {notice.value for notice in Notice}}
+
+
+def test_every_kind_of_notice_is_used():
+    used = {
+        node.attr
+        for path in (ROOT_OF_CODES / "calviz/data").rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Attribute) and getattr(node.value, "id", "") == "Notice"
+    }
+    assert used == {notice.name for notice in Notice}
+    assert len({notice.title for notice in Notice}) == len(Notice)
+
+
+# ---- Imports point down only, and streamlit stays upstairs (the contracts are in pyproject.toml)
+
+
+ROOT_OF_LAYERS = Path(__file__).parents[2]
+
+
+def run(code: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(code)],
+        cwd=ROOT_OF_LAYERS,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+@pytest.mark.slow
+def test_the_import_contracts_hold():
+    pytest.importorskip("importlinter")
+    result = run(
+        """
+        import sys
+        from importlinter.cli import lint_imports
+        sys.exit(lint_imports(config_filename="pyproject.toml", no_cache=True))
+        """
+    )
+    assert result.returncode == 0, result.stdout + result.stderr
+
+
+def levels() -> dict[str, int]:
+    """How far down each room is: 0 at the top."""
+    config = tomllib.loads((ROOT_OF_LAYERS / "pyproject.toml").read_text(encoding="utf-8"))
+    layers = config["tool"]["importlinter"]["contracts"][0]["layers"]
+    return {
+        room.split(".")[1]: depth
+        for depth, rooms in enumerate(layers)
+        for room in rooms.split(" | ")
+    }
+
+
+def modules_named(code: str) -> list[tuple[int, str]]:
+    """Line and room of every string that is the name of a module of calviz; docstrings are no such strings."""
+    tree = ast.parse(code)
+    documents = {
+        id(node.body[0].value)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef)
+        and node.body
+        and isinstance(node.body[0], ast.Expr)
+    }
+    return [
+        (node.lineno, match[1])
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Constant) and isinstance(node.value, str)
+        if id(node) not in documents
+        if (match := re.match(r"calviz\.(\w+)(\.\w*)*$", node.value))
+    ]
+
+
+@pytest.mark.slow
+def test_no_file_names_a_module_of_a_room_above_it():
+    """An import by name goes down like any other; `calviz/__init__.py`, above all rooms, may name them."""
+    depth = levels()
+    up = []
+    for path in sorted((ROOT_OF_LAYERS / "calviz").glob("*/**/*.py")):
+        own = path.relative_to(ROOT_OF_LAYERS / "calviz").parts[0].removesuffix(".py")
+        for line, room in modules_named(path.read_text(encoding="utf-8")):
+            if room != own and depth.get(room, len(depth)) <= depth[own]:
+                up.append(f"{path.relative_to(ROOT_OF_LAYERS)}:{line} names calviz.{room}")
+    assert not up, "\n".join(up)
+
+
+def test_a_name_in_a_string_is_seen():
+    code = '"""calviz.app"""\nload("calviz.metrics.binned"); f"calviz.app.{page}"; "calviz.x y"'
+    assert modules_named(code) == [(2, "metrics"), (2, "app")]
+
+
+def test_importing_calviz_is_cheap():
+    result = run(
+        """
+        import sys
+        import calviz
+        heavy = {"numpy", "pandas", "polars", "pyarrow", "plotly", "scipy", "sklearn", "streamlit"}
+        print(sorted(heavy & set(sys.modules)))
+        """
+    )
+    assert result.stdout.strip() == "[]", result.stderr
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "arguments", [["--version"], ["metrics"], ["formats"], ["audit", "{file}", "--ci"]]
+)
+def test_the_command_line_leaves_the_screens_alone(arguments, tmp_path):
+    file = tmp_path / "small.csv"
+    file.write_text("label,p_a,p_b\n0,0.9,0.1\n1,0.2,0.8\n0,0.4,0.6\n")
+    arguments = [a.format(file=file) for a in arguments]
+    result = run(
+        f"""
+        import sys
+        from calviz.cli import main
+        try:
+            main({arguments!r})
+        except SystemExit as stop:
+            assert not stop.code, stop.code
+        heavy = {{"pandas", "plotly", "sklearn", "streamlit", "matplotlib"}}
+        print(sorted(heavy & set(sys.modules)))
+        """
+    )
+    assert result.returncode == 0, result.stderr
+    assert result.stdout.strip().splitlines()[-1] == "[]"
+
+
+@pytest.mark.slow
+def test_library_command_line_and_figures_work_where_streamlit_does_not():
+    """Tests that go through all of it once more, in a process in which streamlit cannot be imported."""
+    parts = ["tests/contract/test_package.py", "tests/contract/test_cli.py"]
+    result = run(
+        f"""
+        import sys
+        sys.modules["streamlit"] = None
+        import pytest
+        sys.exit(pytest.main([*{parts!r}, "-q", "-p", "no:cacheprovider", "-m", "not slow"]))
+        """
+    )
+    assert result.returncode == 0, result.stdout[-4_000:] + result.stderr[-2_000:]
+
+
+#: Imports for type checking that close a circle and stay: constructors of a class, traces of a figure.
+WITHIN_A_METHOD = {
+    ("calviz.core.registry", "calviz.core.predictions"),
+    ("calviz.figures.reliability_traces", "calviz.figures.reliability"),
+}
+
+
+def imports_of(path: Path) -> set[str]:
+    """Names that a module imports: when it is loaded, inside functions, and for type checking."""
+    names = set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            names |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
+    return names
+
+
+def circle_in(graph: dict[str, set[str]]) -> list[str]:
+    """One circle of a graph; empty if it has none."""
+    done: set[str] = set()
+    for start in graph:
+        path: list[str] = []
+        pending = [(start, iter(sorted(graph[start])))] if start not in done else []
+        while pending:
+            name, followers = pending[-1]
+            if name not in path:
+                path.append(name)
+            follower = next(followers, None)
+            if follower is None:
+                done.add(path.pop())
+                pending.pop()
+            elif follower in path:
+                return [*path[path.index(follower) :], follower]
+            elif follower not in done:
+                pending.append((follower, iter(sorted(graph[follower]))))
+    return []
+
+
+def test_no_module_imports_itself_by_way_of_others():
+    modules = {
+        ".".join(path.relative_to(ROOT_OF_LAYERS).with_suffix("").parts): path
+        for path in (ROOT_OF_LAYERS / "calviz").rglob("*.py")
+        if path.name != "__init__.py"
+    }
+    graph = {name: imports_of(path) & modules.keys() - {name} for name, path in modules.items()}
+    assert sum(map(len, graph.values())) > 1_000
+    for module, other in WITHIN_A_METHOD:
+        graph[module].remove(other)  # raises KeyError if there is no such import any more
+    assert not circle_in(graph)
+
+
+def test_a_circle_is_seen():
+    assert circle_in({"a": {"b"}, "b": {"c", "d"}, "c": set(), "d": {"b"}}) == ["b", "d", "b"]
+    assert circle_in({"a": {"b", "c"}, "b": {"c"}, "c": set()}) == []
+
+
+# ---- A name of a class, or of a type, means one thing in the whole package
+
+
+ROOT_OF_NAMES = Path(__file__).parents[2]
+
+
+def named_in(tree: ast.Module) -> Iterator[tuple[str, int]]:
+    """Name and line of each class, and of each type that a module names, such as ``Scheme = Literal[...]``."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ClassDef):
+            yield node.name, node.lineno
+    for node in tree.body:
+        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
+            name = node.targets[0].id
+            is_type_variable = "TypeVar(" in (value := ast.unparse(node.value)) or "Spec(" in value
+            if name.lstrip("_")[:1].isupper() and not name.isupper() and not is_type_variable:
+                yield name, node.lineno
+
+
+def test_names_are_unique():
+    homes = defaultdict(list)
+    for path in sorted((ROOT_OF_NAMES / "calviz").rglob("*.py")):
+        for name, line in named_in(ast.parse(path.read_text(encoding="utf-8"))):
+            homes[name].append(f"{path.relative_to(ROOT_OF_NAMES)}:{line}")
+    assert len(homes) > 500
+    assert {name: places for name, places in homes.items() if len(places) > 1} == {}
+
+
+def test_what_counts_as_a_name():
+    code = "class A: ...\nSide = Literal['b']\nLIMIT = 3\nT = TypeVar('T')\nc = Side\ndef f():\n    class D: ..."
+    assert sorted(name for name, _ in named_in(ast.parse(code))) == ["A", "D", "Side"]
+
+
+# ---- What docstrings say: the shapes of arrays, and what belongs in a folder
+
+
+ROOT_OF_DOCSTRINGS = Path(__file__).parents[2]
+PACKAGE = ROOT_OF_DOCSTRINGS / "calviz"
+ARRAYS = {"FloatArray", "IntArray", "BoolArray"}
+#: "shape (n,)", "a sum of any shape", or the shape alone: "(n, K)".
+SHAPE = re.compile(r"\bshapes?\b|\((\.\.\.|[A-Za-z]\w*),( [^)]*)?\)")
+
+
+def array_functions(code: str) -> Iterator[tuple[str, str]]:
+    """Name and docstring of each public function and method that takes or gives arrays."""
+    bodies = [("", ast.parse(code).body)]
+    for prefix, body in bodies:
+        for node in body:
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                bodies.append((f"{node.name}.", node.body))
+            if not isinstance(node, ast.FunctionDef) or node.name.startswith("_"):
+                continue
+            arguments = [a.annotation for a in (*node.args.args, *node.args.kwonlyargs)]
+            named = {
+                name.id
+                for annotation in (*arguments, node.returns)
+                if annotation is not None
+                for name in ast.walk(annotation)
+                if isinstance(name, ast.Name)
+            }
+            if named & ARRAYS:
+                yield prefix + node.name, ast.get_docstring(node) or ""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("room", ["core", "sample", "metrics"])
+def test_array_functions_name_shapes(room):
+    seen, silent = 0, []
+    for path in sorted((PACKAGE / room).rglob("*.py")):
+        for name, text in array_functions(path.read_text(encoding="utf-8")):
+            seen += 1
+            if not SHAPE.search(text):
+                silent.append(f"{path.relative_to(ROOT_OF_DOCSTRINGS)}: {name}")
+    assert seen > 20
+    assert not silent, "\n".join(silent)
+
+
+def test_a_function_without_a_shape_is_seen():
+    code = 'class A:\n    def f(self, x: FloatArray | None) -> int:\n        """Rows (all of them)."""\n'
+    ((name, text),) = array_functions(code)
+    assert name == "A.f"
+    assert not SHAPE.search(text)
+    assert SHAPE.search("From (n, K) to a number.")
+    assert SHAPE.search("Shape (...,), or a number of shape ().")
+
+
+def test_every_folder_says_what_belongs_in_it():
+    """A paragraph."""
+    short = []
+    for path in sorted(PACKAGE.glob("**/__init__.py")):
+        folder = path.parent.relative_to(PACKAGE)
+        text = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or ""
+        if len(text) < 80:
+            short.append(f"{folder}: {text}")
+    assert not short, "\n".join(short)
+
+
+# ---- The tools of the house, run by the tests so that one command tells everything
+
+
+ROOT_OF_TOOLS = Path(__file__).parents[2]
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        pytest.param(["ruff", "check", "."], id="ruff-check"),
+        pytest.param(["ruff", "format", "--check", "."], id="ruff-format"),
+        pytest.param(["mypy"], id="mypy", marks=pytest.mark.slow),
+    ],
+)
+def test_the_tool_has_nothing_to_say(arguments):
+    pytest.importorskip(arguments[0], reason=f"{arguments[0]} is not installed")
+    result = subprocess.run(
+        [sys.executable, "-m", *arguments],
+        cwd=ROOT_OF_TOOLS,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert result.returncode == 0, result.stdout + result.stderr

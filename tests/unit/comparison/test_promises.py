@@ -1,0 +1,460 @@
+"""Guaranteed thresholds and expected performance."""
+
+import json
+import math
+
+import numpy as np
+import pytest
+from mapie.risk_control import BinaryClassificationController
+from scipy.special import expit
+from scipy.stats import beta, binom
+
+import calviz
+from benchmarks.claims import SIMULATIONS, every_simulation, too_many
+from calviz.core.errors import CalvizError, InputError, NotAvailable, OptionError
+from calviz.sample.safe_thresholds import Risk, RiskTests
+from calviz.sample.sample import Sample
+from calviz.sample.step_views import steps
+from tests.inputs.command_line import run
+
+# ---- Thresholds with a guarantee: the binomial tail by hand, MAPIE's Learn then Test, groups, weights and bad input
+
+
+def binary(n=2_000, seed=0, digits=None, **columns):
+    rng = np.random.default_rng(seed)
+    score = 1 / (1 + np.exp(-rng.normal(0, 2, n)))
+    if digits:
+        score = score.round(digits).clip(10.0**-digits, 1 - 10.0**-digits)
+    labels = (rng.random(n) < score).astype(int)
+    return calviz.Predictions(probs=score, labels=labels, **columns)
+
+
+def halves(n):
+    return np.where(np.arange(n) % 2, "calibration", "test")
+
+
+def risk_tests(data, name):
+    view = Sample.of(data, reduction="positive").view(steps)
+    return RiskTests.of(view, Risk.of(name)), view.score
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+@pytest.mark.parametrize("name", ["precision", "recall", "fpr"])
+def test_p_values_and_choice_against_mapie(name):
+    data = binary(1_500, digits=2)
+    ours, grid = risk_tests(data, name)
+    theirs = BinaryClassificationController(
+        lambda X: np.stack([1 - X[:, 0], X[:, 0]], axis=1),
+        risk=name,
+        target_level=0.1 if name == "fpr" else 0.9,
+        confidence_level=0.95,
+        list_predict_params=grid,
+        fwer_method="fixed_sequence",
+    )
+    theirs.calibrate(data.probs[:, 1:], data.labels)
+    p = np.array([ours.p_value(step, 0.1) for step in range(grid.size)])
+    apart = ~np.isclose(p, theirs.p_values[:, 0], rtol=1e-9, atol=1e-300)
+    # MAPIE rounds the number of losses up, after a product that may be above it by rounding: it then counts one more.
+    hit, score = data.labels == 1, data.probs[:, 1]
+    for step in np.flatnonzero(apart):
+        kept = score >= grid[step]
+        lost, rows = {
+            "precision": ((kept & ~hit).sum(), kept.sum()),
+            "recall": ((hit & ~kept).sum(), hit.sum()),
+            "fpr": ((kept & ~hit).sum(), (~hit).sum()),
+        }[name]
+        assert p[step] < theirs.p_values[step, 0] <= binom.cdf(lost + 1, rows, 0.1) * (1 + 1e-9)
+    assert apart.mean() < 0.25
+    if name != "precision":
+        # One threshold after another fails for good, so that both choose the same.
+        at = ours.safe(0.1)[0 if name == "fpr" else -1]
+        assert grid[at] == theirs.best_predict_param
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_more_is_kept_than_by_mapies_default():
+    # Bonferroni and Holm over 100 thresholds.
+    kept = {"ours": 0.0, "theirs": 0.0}
+    for seed in range(10):
+        data = binary(1_000, seed=seed)
+        ours, score = risk_tests(data, "precision")
+        theirs = BinaryClassificationController(
+            lambda X: np.stack([1 - X[:, 0], X[:, 0]], axis=1),
+            risk="precision",
+            target_level=0.85,
+            confidence_level=0.95,
+        )
+        theirs.calibrate(data.probs[:, 1:], data.labels)
+        safe = ours.safe(0.15)
+        kept["ours"] += (score >= score[safe[0]]).mean() if safe.size else 0
+        valid = np.ravel(theirs.valid_predict_params)
+        kept["theirs"] += (score >= valid.min()).mean() if valid.size else 0
+    assert kept["ours"] > kept["theirs"] > 0
+
+
+def test_recall_is_the_order_statistic_of_the_hits():
+    # With the k-th smallest of m scores as threshold, the share missed follows Beta(k, m - k + 1).
+    data = binary()
+    tests, score = risk_tests(data, "recall")
+    hits = np.sort(data.probs[data.labels == 1, 1])
+    ks = np.arange(1, hits.size + 1)
+    k = ks[beta.sf(0.1, ks, hits.size - ks + 1) <= 0.05].max()
+    assert score[tests.safe(0.1)[-1]] <= hits[k - 1] < score[tests.safe(0.1)[-1] + 1]
+
+
+def test_the_bound_is_that_of_clopper_and_pearson():
+    data = binary(splits=halves(2_000), seed=1)
+    choice = calviz.threshold(data, risk=0.1, of="precision")
+    rows = data.split("calibration")
+    kept = rows.probs[:, 1] >= choice.threshold
+    wrong = int((rows.labels[kept] == 0).sum())
+    assert choice.bound == pytest.approx(beta.ppf(0.95, wrong + 1, kept.sum() - wrong), rel=1e-9)
+    assert binom.cdf(wrong, kept.sum(), 0.1) <= 0.05
+    others = data.split("test")
+    kept = others.probs[:, 1] >= choice.threshold
+    assert choice.observed == pytest.approx((others.labels[kept] == 0).mean())
+    assert choice.kept == pytest.approx(kept.mean())
+    assert (choice.rows, choice.fit.split) == (1_000, "calibration")
+
+
+def test_keys_of_the_record_and_the_report():
+    data = binary(splits=halves(2_000), groups={"site": np.resize(["a", "b", "b"], 2_000)})
+    choice = calviz.threshold(data, risk=0.15, by="site")
+    record = json.loads(json.dumps(choice.to_dict()))
+    inner = ["threshold", "bound", "kept", "observed", "rows"]
+    assert list(record) == ["schema", "of", "target", "confidence", *inner, "groups"]
+    assert {name: list(one) for name, one in record["groups"].items()} == {"a": inner, "b": inner}
+    lines = repr(choice).splitlines()
+    assert lines[0].startswith("2 of 2 groups have a threshold that promises, with 95 % confidence")
+    assert all("guaranteed" in line and "observed" in line for line in lines[1:])
+    assert choice.threshold is None
+    assert choice.bound == max(one.bound for one in choice.groups.values())
+
+
+def test_a_group_that_keeps_everything_leaves_its_level_to_the_others():
+    # Nothing is wrong in "easy": it takes 2.5 % at first, and "hard" then has all of 5 %.
+    score = np.tile(np.linspace(0.5, 1, 400), 2)
+    easy = np.arange(800) >= 400
+    correct = easy | (np.arange(800) % 400 % 12 > 0)
+    both = calviz.ConfidencePredictions(
+        confidence=np.tile(score, 2),
+        correct=np.tile(correct, 2),
+        splits=np.repeat(["calibration", "test"], 800),
+        groups={"task": np.tile(np.where(easy, "easy", "hard"), 2)},
+    )
+    alone = both.take(np.flatnonzero(np.tile(~easy, 2)))
+    choice = calviz.threshold(both, risk=0.15, by="task").groups
+    assert choice["easy"].threshold == 0.5
+    assert choice["hard"].threshold == calviz.threshold(alone, risk=0.15).threshold
+    assert choice["hard"].bound == calviz.threshold(alone, risk=0.15).bound
+
+
+def test_two_risks_hold_at_half_the_level_each():
+    data = binary(splits=halves(2_000))
+    both = calviz.threshold(data, risk=(0.25, 0.3), of=("precision", "recall"))
+    precision = calviz.threshold(data, risk=0.25, of="precision", confidence=0.975)
+    recall = calviz.threshold(data, risk=0.3, of="recall", confidence=0.975)
+    assert precision.threshold <= both.threshold <= recall.threshold
+    assert both.bound[0] <= 0.25
+    assert both.bound[1] <= 0.3
+    impossible = calviz.threshold(data, risk=(0.02, 0.02), of=("precision", "recall"))
+    assert impossible.threshold is None
+    assert "No threshold can promise" in repr(impossible)
+
+
+def test_a_cost_is_kept_between_referring_all_and_none():
+    data = binary(6_000, splits=halves(6_000))
+    choice = calviz.threshold(data, risk=1.2, of="cost", costs=(5, 2, 0))
+    others = data.split("test")
+    confidence, right = others.probs.max(axis=1), others.probs.argmax(axis=1) == others.labels
+    kept = confidence >= choice.threshold
+    assert choice.observed == pytest.approx(np.where(kept, np.where(right, 0, 5), 2).mean())
+    assert choice.observed <= choice.bound <= 1.2
+    # In other units it is the same threshold.
+    other = calviz.threshold(data, risk=13.0, of="cost", costs=(51, 21, 1))
+    same = calviz.threshold(data, risk=1.2, of="cost", costs=(5, 2, 0))
+    assert other.threshold == same.threshold
+
+
+def test_equal_weights_change_nothing_and_copies_of_a_row_count_once():
+    n = 2_000
+    data = binary(n, splits=halves(n))
+    same = binary(n, splits=halves(n), weights=np.full(n, 3.0))
+    assert calviz.threshold(same, risk=0.1) == calviz.threshold(data, risk=0.1)
+    data = binary(n, splits=halves(n))
+    twice, four = (
+        calviz.Predictions(
+            probs=np.repeat(data.probs, k, axis=0),
+            labels=np.repeat(data.labels, k),
+            splits=np.repeat(halves(n), k),
+            clusters=np.repeat(np.arange(n), k),
+        )
+        for k in (2, 4)
+    )
+    for of in ("precision", "recall", "fpr"):
+        one = calviz.threshold(data, risk=0.2, of=of)
+        pair, many = (calviz.threshold(d, risk=0.2, of=of) for d in (twice, four))
+        assert pair.threshold == many.threshold
+        # Bets lose a little against the exact test.
+        assert abs(pair.threshold - 0.5) >= abs(one.threshold - 0.5) or of == "recall"
+        assert pair.bound >= one.bound - 0.05
+
+
+def test_more_rows_than_are_needed_show_it():
+    wrong = np.arange(40) == 39
+    few = calviz.ConfidencePredictions(
+        confidence=np.linspace(0.9, 0.5, 40), correct=~wrong, splits=halves(40)
+    )
+    none = calviz.threshold(few, risk=0.05)
+    assert none.threshold is None
+    assert none.more_rows > 30
+    more = 1 + math.ceil(none.more_rows / 20)
+    many = few.take(np.tile(np.arange(40), more))
+    assert calviz.threshold(many, risk=0.05).threshold is not None
+
+
+def test_it_is_the_same_from_a_profile():
+    n = 20_000
+    data = binary(n, splits=halves(n), digits=3)
+    rows = {"p": data.probs[:, 1], "label": data.labels, "split": halves(n)}
+    pd = pytest.importorskip("pandas")
+    profile = calviz.profile(pd.DataFrame(rows))
+    for of in ("error", "recall", "fpr", "precision"):
+        mine, theirs = (calviz.threshold(d, risk=0.1, of=of) for d in (data, profile))
+        assert theirs.threshold == pytest.approx(mine.threshold, abs=1e-9)
+        assert theirs.observed == pytest.approx(mine.observed, abs=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"risk": 0.0}, "'risk' must lie between 0 and 1, got 0.0."),
+        ({"risk": 1}, "'risk' must lie between 0 and 1, got 1."),
+        ({"risk": True}, "'risk' must lie between 0 and 1"),
+        ({"confidence": 1.0}, "'confidence' must lie between 0 and 1"),
+        ({"of": "accuracy"}, "'of'"),
+        ({"of": ("error", "recall"), "risk": (0.1, 0.1)}, "no threshold in common"),
+        ({"of": ("precision", "recall")}, "a number for each; got 2 and 1"),
+        ({"of": "cost", "costs": (1, 1, 1)}, "not all the same"),
+        ({"of": "cost", "risk": 20.0}, "the 'risk' of a cost must lie between 0 and 10"),
+        ({"by": "site"}, "no group column 'site'"),
+        ({"choose_split": "x"}, "no split 'x'"),
+        ({"choose_fraction": 1.0}, "'choose_fraction' must lie between 0 and 1"),
+    ],
+)
+def test_bad_options_are_one_sentence(options, words):
+    with pytest.raises(CalvizError) as error:
+        calviz.threshold(binary(200, splits=halves(200)), **options)
+    assert words in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+def test_a_split_of_one_class_is_named():
+    data = binary(200)
+    one = calviz.Predictions(
+        probs=data.probs,
+        labels=data.labels,
+        splits=np.where(data.labels == 1, "calibration", "test"),
+    )
+    with pytest.raises(CalvizError, match=r"every one of the .* rows has the class '1'"):
+        calviz.threshold(one, of="recall")
+
+
+@pytest.mark.parametrize("of", ["precision", "recall", "fpr"])
+def test_the_promise_is_broken_in_one_of_twenty_files_at_most(of):
+    every_simulation()
+    key = f"threshold-risk: the risk is larger, {of} of events, 20 %, 300 rows"
+    values = SIMULATIONS[key].outcomes(100, seed=11)
+    assert sum(values) / 100 <= too_many(0.05, 100)
+
+
+# ---- Expected performance: expectations by hand, intervals that cover, and what is said of bad input
+
+
+def scored(rng, n, *, mean=0.0, slope=1.0, offset=0.0):
+    """Rows of two classes, of which p is calibrated if the slope is 1 and the offset 0."""
+    z = rng.normal(mean, 1.5, n)
+    labels = (rng.random(n) < expit(slope * z + offset)).astype(int)
+    return calviz.Predictions(probs=expit(z), labels=labels)
+
+
+def test_metrics_of_calibrated_rows_by_hand():
+    p = np.array([0.9, 0.2, 0.6, 0.35, 0.5001])
+    e = calviz.expected(p, draws=20)
+    q = np.stack([1 - p, p], axis=1)
+    assert e.metrics["accuracy"].value == pytest.approx(np.mean(q.max(1)))
+    # E (p - y)^2 = p (1 - p), for both classes.
+    assert e.metrics["brier"].value == pytest.approx(np.mean(2 * p * (1 - p)))
+    assert e.metrics["nll"].value == pytest.approx(np.mean(-(q * np.log(q)).sum(1)))
+    said = p > 0.5
+    tp, fp, fn = p[said].sum(), (1 - p)[said].sum(), p[~said].sum()
+    np.testing.assert_allclose(e.confusion, [[(1 - p)[~said].sum(), fp], [fn, tp]])
+    assert e.metrics["f1"].value == pytest.approx(2 * tp / (2 * tp + fp + fn))
+    # Pairs of a row as an event with a row as none, each with its probability.
+    pairs = np.outer(p, 1 - p)
+    wins = (p[:, None] > p) + 0.5 * (p[:, None] == p)
+    assert e.metrics["auroc"].value == pytest.approx((pairs * wins).sum() / pairs.sum())
+
+
+def test_metrics_of_three_classes_by_hand():
+    rng = np.random.default_rng(0)
+    q = rng.dirichlet([1, 1, 1], 40)
+    e = calviz.expected(q, metrics=["accuracy", "brier"], draws=20)
+    assert e.metrics["accuracy"].value == pytest.approx(np.mean(q.max(1)))
+    assert e.metrics["brier"].value == pytest.approx(np.mean(1 - (q**2).sum(1)))
+    assert e.confusion.shape == (3, 3)
+    assert e.confusion.sum() == pytest.approx(40)
+    np.testing.assert_allclose(e.confusion.sum(1), q.sum(0))
+    f1 = [2 * c[k, k] / (c[k].sum() + c[:, k].sum()) for c in [e.confusion] for k in range(3)]
+    assert e.metrics["f1"].value == pytest.approx(np.mean(f1))
+
+
+def test_a_map_is_taken_to_be_true():
+    rng = np.random.default_rng(0)
+    rows = scored(rng, 500, slope=0.5)
+    scaling = calviz.recalibrators.TemperatureScaling().fit(rows.probs, rows.labels)
+    e = calviz.expected(rows, map=scaling, draws=20)
+    believed = scaling.transform(rows.probs)
+    chosen = rows.probs.argmax(1)
+    assert e.metrics["accuracy"].value == pytest.approx(believed[np.arange(500), chosen].mean())
+    assert calviz.expected(rows, map=scaling.to_dict(), draws=20).metrics == e.metrics
+    assert "calibrated on these rows" in e.assumption
+
+
+def test_intervals_hold_what_the_labels_give():
+    """Also where the scores have moved; labels follow them as before."""
+    metrics = ["accuracy", "brier"]
+    held = []
+    for seed in range(12):
+        rng = np.random.default_rng(seed)
+        rows = scored(rng, 400, mean=0.7, slope=0.6, offset=-0.4)
+        labelled = scored(rng, 600, slope=0.6, offset=-0.4)
+        e = calviz.expected(rows, labelled=labelled, metrics=metrics, draws=60, seed=seed)
+        true = calviz.evaluate(rows, metrics)
+        held += [
+            e.metrics[m].interval.low <= true[m].value <= e.metrics[m].interval.high
+            for m in metrics
+        ]
+        assert e.moved < 0.01
+        assert e.labelled == 600
+    assert np.mean(held) >= 0.8
+    # The scores themselves promise too much.
+    naive = calviz.expected(rows, metrics=metrics, draws=60)
+    assert not naive.metrics["accuracy"].interval.low <= true["accuracy"].value
+
+
+def test_what_it_rests_on_is_said():
+    rng = np.random.default_rng(0)
+    labelled = scored(rng, 300)
+    same = calviz.expected(scored(rng, 300), labelled=labelled, draws=20)
+    assert same.moved > 0.01
+    assert "300 labelled rows" in str(same)
+    assert "moved" not in str(same)
+    beyond = calviz.expected(np.full(50, 0.9999), labelled=labelled, draws=20)
+    assert beyond.outside == 1
+    assert "outside those of the labelled rows" in str(beyond)
+    assert "moved" in str(beyond)
+
+
+def test_confidences_have_no_confusion():
+    rng = np.random.default_rng(0)
+    confidence = rng.uniform(0.3, 1, 300)
+    rows = calviz.ConfidencePredictions(confidence=confidence, correct=np.zeros(300, dtype=bool))
+    e = calviz.expected(rows, metrics=["accuracy"], draws=20)
+    assert e.metrics["accuracy"].value == pytest.approx(confidence.mean())
+    assert list(e.metrics) == ["accuracy"]
+
+
+def test_what_cannot_be_estimated_is_one_sentence():
+    rng = np.random.default_rng(0)
+    rows = scored(rng, 50)
+    with pytest.raises(OptionError, match="not both"):
+        calviz.expected(rows, map={}, labelled=rows)
+    with pytest.raises(OptionError, match="no metric 'magic'"):
+        calviz.expected(rows, metrics=["magic"])
+    with pytest.raises(OptionError, match="between 0 and 1"):
+        calviz.expected(rows, confidence=95)
+    with pytest.raises(InputError, match="other classes"):
+        calviz.expected(np.full((4, 3), 1 / 3), labelled=rows)
+    with pytest.raises(InputError, match="shape"):
+        calviz.expected(np.zeros((2, 2, 2)))
+    with pytest.raises(InputError):
+        calviz.expected([0.2, 1.7])
+    with pytest.raises(NotAvailable, match="count alike"):
+        calviz.expected(
+            calviz.Predictions(probs=rows.probs, labels=rows.labels, weights=np.arange(1.0, 51))
+        )
+    only = calviz.Predictions(probs=[[0.4, 0.6], [0.3, 0.7]], labels=[1, 1])
+    with pytest.raises(InputError, match="1 class"):
+        calviz.expected(rows, labelled=only, method="platt")
+
+
+# ---- The command
+
+
+def test_the_command_estimates_rows_without_labels(tmp_path):
+    rng = np.random.default_rng(0)
+    data = scored(rng, 400, slope=0.5)
+    lines = ["part,outcome,p_no,p_yes"]
+    for k, (p, label) in enumerate(zip(data.probs[:, 1], data.labels, strict=True)):
+        part, outcome = ("val", ("no", "yes")[label]) if k < 250 else ("now", "")
+        lines.append(f"{part},{outcome},{1 - p},{p}")
+    file = tmp_path / "scores.csv"
+    file.write_text("\n".join(lines) + "\n")
+    done = run(
+        "expected",
+        file,
+        "--split-column",
+        "part",
+        "--labelled-split",
+        "val",
+        "--method",
+        "isotonic",
+        "--json",
+        "-",
+    )
+    assert done.exit_code == 0, done.stderr
+    record = json.loads(done.stdout)
+    assert list(record) == ["schema", "metrics", "rows"]
+    assert record["rows"] == 150
+    labelled = calviz.Predictions(probs=data.probs[:250], labels=data.labels[:250])
+    e = calviz.expected(data.probs[250:], labelled=labelled, method="isotonic")
+    assert record["metrics"]["accuracy"]["value"] == pytest.approx(e.metrics["accuracy"].value)
+    low, high = record["metrics"]["brier"]["interval"]
+    assert low < record["metrics"]["brier"]["value"] < high
+
+    unlabelled = tmp_path / "now.csv"
+    unlabelled.write_text(
+        "\n".join(["p_no,p_yes", *(x.split(",", 2)[2] for x in lines[251:])]) + "\n"
+    )
+    done = run("expected", unlabelled)
+    assert done.exit_code == 0, done.stderr
+    assert "Expected of 150 rows without labels" in done.stdout
+    saved = tmp_path / "map.json"
+    calibrated = (
+        calviz.recalibrators.IsotonicRecalibrator().fit(labelled.probs, labelled.labels).to_dict()
+    )
+    saved.write_text(json.dumps(calibrated))
+    done = run("expected", unlabelled, "--map", saved, "--json", "-")
+    again = json.loads(done.stdout)["metrics"]["accuracy"]
+    assert again["value"] == pytest.approx(record["metrics"]["accuracy"]["value"])
+    # The map is not refitted here.
+    width = np.diff(again["interval"])[0]
+    assert width < np.diff(record["metrics"]["accuracy"]["interval"])[0] + 0.02
+
+    for arguments, words in {
+        ("--map", str(saved), "--labelled-split", "val"): "exclude each other",
+        ("--labelled-split", "none"): "no split",
+        ("--method", "beta"): "--labelled-split",
+    }.items():
+        done = run("expected", file, "--split-column", "part", *arguments)
+        assert done.exit_code == 2
+        assert words in done.stderr
+        assert len(done.stderr.strip().splitlines()) == 1
+
+
+def test_all_draws_are_finite_or_left_out():
+    """With one row, AUROC has no value."""
+    e = calviz.expected([0.7], draws=20)
+    assert e.metrics["accuracy"].value == pytest.approx(0.7)
+    assert math.isnan(e.metrics["auroc"].interval.low)
