@@ -192,7 +192,8 @@ class Audit:
 
     def _models(self, file: str) -> Iterator[AuditedModel]:
         """Read a file, and judge and print model by model; large cached values of one are dropped before the next."""
-        from calviz import at_prevalence, conventions, evaluate, threshold
+        import calviz
+        from calviz import at_prevalence, conventions, evaluate
         from calviz.cli import result_texts
         from calviz.figures.slice_gaps import check_column, levels_of
         from calviz.sample.sample import Sample
@@ -218,7 +219,7 @@ class Audit:
             promise = None
             if self.guarantee is not None:
                 rows, how = loaded.models[name], (self.risk, self.guarantee)
-                promise = threshold(rows, *how, by=self.by, seed=self.seed)
+                promise = calviz.threshold(rows, *how, by=self.by, seed=self.seed)
             if not self.outputs.quiet:
                 if number == 0:
                     result_texts.print_recognition(file, loaded)

@@ -197,7 +197,7 @@ class Sample:
 
     @property
     def row_weights(self) -> FloatArray:
-        """The same, all 1 where they are equal (which takes no memory)."""
+        """The same, shape (n,), all 1 where they are equal (which takes no memory)."""
         weights = self.weights
         return np.broadcast_to(1.0, self.data.n) if weights is None else weights
 

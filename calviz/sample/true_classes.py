@@ -102,14 +102,14 @@ class ClassRows:
     def bootstrap(
         self, rng: np.random.Generator, resamples: int
     ) -> Iterable[tuple[FloatArray, ...]]:
-        """Rows drawn with replacement."""
+        """Errors of each class on rows drawn with replacement, shape (r, K) each."""
         resamples = affordable(resamples, (ROW_COST + 5) * self.score.size, size=self._size)
         return map(self.weighted_errors, self.draws.weights(rng, resamples))
 
     def calibrated(
         self, rng: np.random.Generator, resamples: int
     ) -> Iterable[tuple[FloatArray, ...]]:
-        """Labels drawn from the probabilities."""
+        """Errors of each class for labels drawn from the probabilities, shape (r, K) each."""
         resamples = affordable(resamples, (LABEL_COST + 20) * self.score.size, size=self._size)
         return self.of_labels(self.draws.labels(rng, resamples))
 
@@ -277,7 +277,7 @@ class ClassRowsOfCells(ClassRows):
     def bootstrap(
         self, rng: np.random.Generator, resamples: int
     ) -> Iterable[tuple[FloatArray, ...]]:
-        """Rows drawn with replacement."""
+        """Errors of each class on rows drawn with replacement, shape (r, K) each."""
         shape, counts = (self.n_classes, self.bins, 2), self.weights
         assert counts is not None
         place = np.ravel_multi_index((self.labels, self.bin_of, self.hit), shape)
@@ -296,7 +296,7 @@ class ClassRowsOfCells(ClassRows):
     def calibrated(
         self, rng: np.random.Generator, resamples: int
     ) -> Iterable[tuple[FloatArray, ...]]:
-        """Labels drawn from the probabilities; raises NotAvailable with more than two classes."""
+        """Errors of each class for labels drawn from the probabilities, shape (r, K) each; raises NotAvailable with more than two classes."""
         data, counts = self.draws.data, self.weights
         if not isinstance(data, Predictions):
             raise NotAvailable("a profile does not have the probabilities of all classes.")
