@@ -18,10 +18,10 @@ from calviz.app import (
     tables_and_cards,
 )
 from calviz.app.session import Settings, md
-from calviz.comparison.fitting import fit_split_for
 from calviz.core.entry_specs import CHECKS
 from calviz.core.errors import CalvizError
 from calviz.core.words import keep_units_together
+from calviz.data.loaded import fit_split_for
 from calviz.figures.hundred_squares import HundredSquares
 from calviz.verdicts import analysis
 from calviz.verdicts.class_checks import to_act_on

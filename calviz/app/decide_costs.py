@@ -13,7 +13,6 @@ import streamlit as st
 from calviz.app import decide_coverage, navigation, screen, selection, session, tables_and_cards
 from calviz.app.before_after import rows_words
 from calviz.app.session import NOT_RECALIBRATED, Settings, md, model_name, name_after
-from calviz.comparison.fitting import fit_split_for
 from calviz.comparison.prediction_sets import PredictionSets, SetMethod, SetsOf, sets_of
 from calviz.core.errors import CalvizError
 from calviz.core.words import (
@@ -26,6 +25,7 @@ from calviz.core.words import (
     percent_range,
     shorten,
 )
+from calviz.data.loaded import fit_split_for
 from calviz.figures.decision_cost import Costs, Decision
 from calviz.figures.slice_gaps import LEAST_ROWS
 from calviz.sample.sample import Sample

@@ -27,7 +27,6 @@ from calviz.app.open_files import OpenModel, all_models, model_key
 from calviz.app.selection import Covered, threshold_of
 from calviz.app.session import Settings, md, model_name, name_after
 from calviz.comparison.compare_models import align
-from calviz.comparison.fitting import fit_split_for
 from calviz.comparison.guaranteed_thresholds import threshold
 from calviz.core.blocks import IntArray
 from calviz.core.entry_specs import RECALIBRATORS
@@ -41,6 +40,7 @@ from calviz.core.words import (
     percent_range,
     shorten,
 )
+from calviz.data.loaded import fit_split_for
 from calviz.figures.risk_coverage import (
     RankedBy,
     ReferralChoice,

@@ -16,13 +16,14 @@ from calviz.app import open_files, session
 from calviz.app.open_files import join_parts, split_parts
 from calviz.app.session import Settings, md
 from calviz.comparison.advice import Suggestion, suggest
-from calviz.comparison.fitting import Division, Rows, fit_split_for, scores_of
+from calviz.comparison.fitting import Division, Rows, scores_of
 from calviz.core.blocks import row_blocks
 from calviz.core.entry_specs import RECALIBRATORS, FloorChoice
 from calviz.core.errors import CalvizError
 from calviz.core.predictions import Dataset
 from calviz.core.temperature import MOST, UNDERFLOW
 from calviz.core.words import counted, distinct, full_sentence
+from calviz.data.loaded import fit_split_for
 
 #: Sources of the rows to fit on.
 ROW_WAYS = {"split": "another split", "share": "a random share", "folds": "cross-fitting"}

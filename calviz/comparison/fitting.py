@@ -20,10 +20,10 @@ from calviz.core.row_columns import Factor, cells_after_map
 from calviz.core.words import counted, decimal, percent
 from calviz.data.loaded import (
     EVAL_SPLITS,
-    FIT_SPLITS,
     ReadingForMap,
     ReadingOptions,
     classes_agree,
+    fit_split_for,
     usual_split,
 )
 from calviz.recalibrators.base import check_two_classes, load_map
@@ -178,18 +178,6 @@ def _among_all(rows: Rows, counting: IntArray, n: int) -> Rows:
         fit, judged = pairs[0]
         pairs[0] = fit, np.append(judged, np.delete(np.arange(n), counting))
     return replace(rows, pairs=tuple(pairs))
-
-
-def fit_split_for(data: Dataset, eval_split: str | None) -> str | None:
-    """Return the split to fit on while `eval_split` is judged: one whose name suggests it, otherwise the first other split.
-
-    None if there is no other split. If all rows are judged (`eval_split` is None), only a split whose name suggests it.
-    """
-    others = [name for name in data.that_count().split_names if name != eval_split]
-    usual = usual_split(others, FIT_SPLITS)
-    if usual is not None or eval_split is None:
-        return usual if len(data.split_names) > 1 else None
-    return next(iter(others), None)
 
 
 def _for_more_rows(data: Dataset, *, folds: int | None) -> str:

@@ -293,6 +293,18 @@ def usual_split(splits: Iterable[str], usual: tuple[str, ...]) -> str | None:
     return next((by_name[name] for name in usual if name in by_name), None)
 
 
+def fit_split_for(data: Dataset, eval_split: str | None) -> str | None:
+    """Return the split to fit on while `eval_split` is judged: one whose name suggests it, otherwise the first other split.
+
+    None if there is no other split. If all rows are judged (`eval_split` is None), only a split whose name suggests it.
+    """
+    others = [name for name in data.that_count().split_names if name != eval_split]
+    usual = usual_split(others, FIT_SPLITS)
+    if usual is not None or eval_split is None:
+        return usual if len(data.split_names) > 1 else None
+    return next(iter(others), None)
+
+
 @dataclass(frozen=True)
 class Recognition:
     """What was recognised in a file; every item can be overridden by `ReadingOptions`.

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, Self, Unpack
 import numpy as np
 from scipy.optimize import isotonic_regression
 
-from calviz.comparison.fitting import fit_split_for
 from calviz.core.blocks import FloatArray
 from calviz.core.claims import claim
 from calviz.core.entry_specs import figure, takes_weights
@@ -23,6 +22,7 @@ from calviz.core.words import (
     percent,
     plotly_text,
 )
+from calviz.data.loaded import fit_split_for
 from calviz.figures.figure import Data, SampleFigure, end_columns, pointwise
 from calviz.figures.marks import (
     DASHES,
@@ -260,7 +260,7 @@ class Decision(SampleFigure):
         split : str, optional
             Measure costs on this split only.
         choose_split : str, optional
-            Choose the best threshold on this split; by default on the one that `calviz.comparison.fitting.fit_split_for` names for
+            Choose the best threshold on this split; by default on the one that `calviz.data.loaded.fit_split_for` names for
             `split`. Without one it is chosen on the evaluated rows themselves, which makes its cost look too low.
 
         Raises

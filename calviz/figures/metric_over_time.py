@@ -221,7 +221,8 @@ class WatchLine(Figure):
     def draw(self, sheet: Sheet) -> Picture:
         """Draw the e-value on a logarithmic axis."""
         looks, values = zip(*self.state.path, strict=True)
-        x, y = np.arange(len(looks), dtype=float), np.array(values)
+        # Beyond this, nothing is left to tell.
+        x, y = np.arange(len(looks), dtype=float), np.minimum(values, 1e30)
         step = max(1, -(-len(looks) // (_FEW if sheet.narrow else _NAMES)))
         ends = np.array([-0.6, len(looks) - 0.4])
         limit = np.full(2, self.state.limit)

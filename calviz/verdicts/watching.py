@@ -13,9 +13,7 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple, Self
 
 import numpy as np
-from scipy.interpolate import CubicSpline
 from scipy.special import lambertw, logit, logsumexp
-from scipy.stats import chi2
 
 from calviz.core.blocks import FloatArray, IntArray
 from calviz.core.claims import claim
@@ -500,6 +498,9 @@ class _Wealth:
 
         The bets on a bin are its log-likelihood at some offsets, less that at 0; between them it is interpolated.
         """
+        from scipy.interpolate import CubicSpline  # slow to import, and seldom needed
+        from scipy.stats import chi2
+
         sums = self.factors[start:].sum(0)
         fine = np.linspace(-SHIFTS_OF_BINS[-1], SHIFTS_OF_BINS[-1], 321)
         curves = []

@@ -510,8 +510,8 @@ def test_floor_is_that_of_the_metric(n):
         for bins in (1, 15, 60):
             options = {"reduction": "positive", "bins": bins, "noise_floor": True}
             floor = calviz.evaluate(p, [key], **options)[key].noise_floor
-            assert figure.floor[scheme].mean[bins - 1] == pytest.approx(floor.mean, rel=0.1)
-            assert figure.floor[scheme].high[bins - 1] == pytest.approx(floor.q95, rel=0.12)
+            assert figure.floor[scheme][0][bins - 1] == pytest.approx(floor.mean, rel=0.1)
+            assert figure.floor[scheme][1][bins - 1] == pytest.approx(floor.q95, rel=0.12)
 
 
 def test_what_is_drawn_is_the_frame():
