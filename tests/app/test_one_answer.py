@@ -334,8 +334,8 @@ def test_a_report_on_several_models_measures_each_once(measured, two_models, tmp
     assert text.rindex(">Models side by side<") > text.rindex(">Data and provenance<")
     # The paired resamples of both models, whose views are no sample's own, are measured as well.
     of_samples = [what for key, what in measured.values if key == "ece" and isinstance(what, tuple)]
-    # Each model as it is, and after the one map that the report says the gain of.
-    assert len(of_samples) == (4 if command[0] == "audit" else 2)
+    # Each model in both of its views, and after the one map that the report says the gain of.
+    assert len(of_samples) == (6 if command[0] == "audit" else 4)
     assert len(measured.verdicts) == 2
     assert measured.twice() == []
 
