@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from itertools import count
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 
@@ -232,6 +233,14 @@ class View:
         if tab:
             self.page.locator(".st-key-calviz-tabs a strong", has_text=tab).wait_for()
         return self.settle()
+
+    def back(self) -> View:
+        """Step back to the page before; on a change of page streamlit may push its address twice, first without its settings."""
+        path = urlsplit(self.page.url).path
+        self.page.go_back()
+        if urlsplit(self.page.url).path == path:
+            self.page.go_back()
+        return self
 
     def chip(self, name: str) -> View:
         """Open or close the chip of a setting."""

@@ -409,15 +409,10 @@ def test_settings_survive_a_page_switch_and_a_step_back(view):
     assert "/reliability" in page.url
     _has_a_diagram_with_its_words(tab)
     tab.go("Diagnose", "Classes (MCS)").expect("Bins 20")
-    page.go_back()
-    tab.at("Diagnose", "Reliability").expect("Bins 20")
+    tab.back().at("Diagnose", "Reliability").expect("Bins 20")
     # A room opens at the tab where it was left.
     tab.go("Overview").go("Diagnose").at("Diagnose", "Reliability")
-    # A step back while a page is still being drawn is taken back by the address that it sets at its end.
-    _has_a_diagram_with_its_words(tab)
-    page.wait_for_timeout(1_000)
-    page.go_back()
-    tab.at("Overview").expect("Bins 20")
+    tab.back().at("Overview").expect("Bins 20")
 
 
 def test_a_figure_has_the_font_of_its_page_and_a_saved_one_has_not(view):
