@@ -37,25 +37,12 @@ class Plan:
 
     Attributes
     ----------
-    methods : tuple of str or "all"
-        Keys of recalibrators; the uncalibrated model always comes first.
     division : Division
         Which are the fitting rows and the evaluation rows.
     metrics : tuple of str, optional
-        Keys; if left out, all metrics, where `calviz.compare` has only those shown in the tables of a comparison.
-    reduction : Reduction or str, optional
-        Which (score, hit) pair the calibration metrics use; if left out, the positive class of
-        two classes, otherwise the top label.
-    bins, scheme
-        Of the binned metrics, as in `calviz.evaluate`.
-    ci : bool
-        Whether to compute intervals, paired differences and shares of "best".
-    resamples : int
-    refits : int
-        Number of times each method is refitted, on fitting rows drawn with replacement. Without refits, intervals hold for
-        the fitted map; with refits (such as 20), differences and verdicts include the variation of the fit.
-    options : mapping of str to mapping
-        Parameters of single methods.
+        Keys; if left out, all metrics, where `compare` has only those shown in the tables of a comparison.
+    methods, reduction, bins, scheme, ci, resamples, refits, options
+        As in `compare`.
     """
 
     methods: tuple[str, ...] | str = "all"
