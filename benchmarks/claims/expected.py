@@ -85,3 +85,18 @@ simulation(
     "a fifth of the labels changed at random",
     at_most=0.1,
 )(_wrong_labels)
+
+
+def _moved_falsely(rng):
+    rows, labelled = binary(rng, 1_000, lambda z: z), binary(rng, 500, lambda z: z)
+    e = expected(rows, labelled=labelled, method="platt", draws=2, metrics=["accuracy"])
+    return any("have moved" in remark for remark in e.remarks())
+
+
+simulation(
+    "expected",
+    "scores said to have moved that have not",
+    "1,000 rows, 500 labels",
+    at_most=0.05,
+    files=1_000,
+)(_moved_falsely)

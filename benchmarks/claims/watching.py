@@ -87,6 +87,43 @@ for since in (0, 59):
             )
         )
 
+# The day that is named, of the streams above in which there is one to be named.
+
+
+def _near(rng, how):
+    """Whether the alarm names a day at most ten looks from the change."""
+    state = binary(rng, [200] * 100, since=60, **how)
+    if not state.alarm:
+        return None
+    return abs(int((np.datetime64(state.since) - START).astype(int)) - 60) <= 10
+
+
+for name, how in {"0.3 logits": {"shift": 0.3}, "logits x 0.6": {"slope": 0.6}}.items():
+    simulation(
+        "watch",
+        "the day named is within 10 looks",
+        f"{name}, 200 rows a look",
+        at_least=0.9,
+        files=400,
+    )(lambda rng, how=how: _near(rng, how))
+
+
+def _gap_missed(rng):
+    """Whether the interval of the gap, which is 0, misses it at any of 200 looks."""
+    watch = Watch()
+    gaps = (watch.add(_rows(rng, 50), str(t)).gap for t in range(200))
+    return any(not gap.low <= 0 <= gap.high for gap in gaps)
+
+
+def _rows(rng, n):
+    z = rng.normal(0, 1.5, n)
+    return Predictions(probs=expit(z), labels=(rng.random(n) < expit(z)).astype(int))
+
+
+simulation(
+    "watch", "the gap is missed at any look", "200 looks of 50 rows, calibrated", at_most=0.05
+)(_gap_missed)
+
 for name, how, remedy, least in (
     ("0.3 logits", {"shift": 0.3}, "offset", 0.9),
     ("1 logit", {"shift": 1.0}, "offset", 0.9),

@@ -49,7 +49,7 @@ from calviz.sample.slices import (
     slices,
     usual_columns,
 )
-from calviz.verdicts.watching import Watch, WatchState
+from calviz.verdicts.watching import WatchState, watched
 
 if TYPE_CHECKING:
     from pandas.io.formats.style import Styler
@@ -467,9 +467,8 @@ def explore_over_time(settings: Settings, say: Callable[[str], object]) -> None:
         at_once=cells <= AT_ONCE,
         patience=2.0,
     )
-    state = None
-    if cells <= AT_ONCE and sample.data.weights is None and sample.data.cells is None:
-        state = _watched((*settings.rows_key, settings.reduction.key), sample)
+    state = _watched((*settings.rows_key, settings.reduction.key), sample)
+    if state is not None:
         # A lasting change shows in it long before one period differs from the others.
         st.markdown(md(state.sentence(), 1_000))
     if status.result is not None:
@@ -501,8 +500,8 @@ def _draw_watch(state: WatchState, settings: Settings) -> None:
 
 
 @st.cache_resource(scope="session", max_entries=2, show_spinner="Watching …")
-def _watched(key: tuple[str, ...], _sample: Sample) -> WatchState:
-    return Watch(reduction=_sample.reduction).add(_sample)
+def _watched(key: tuple[str, ...], _sample: Sample) -> WatchState | None:
+    return watched(_sample)
 
 
 def _measure_periods(

@@ -280,8 +280,9 @@ def over_time(
     if not json_only.quiet:
         print_recognition(file, loaded)
     with naming(file):
+        data = loaded.models[chosen_model(loaded, model)]
         result = over_time(
-            loaded.models[chosen_model(loaded, model)],
+            data,
             metric,
             every=every and every.replace("-", " "),  # type: ignore[arg-type]
             parts=parts,
@@ -292,7 +293,10 @@ def over_time(
             seed=seed,
         )
     if not json_only.quiet:
-        print_over_time(result)
+        from calviz.sample.sample import Sample
+        from calviz.verdicts.watching import watched
+
+        print_over_time(result, watched(Sample.of(data, split=split, reduction=reduction)))
     if json_only.json is not None:
         from calviz.report.json_results import over_time_record
 

@@ -52,6 +52,7 @@ if TYPE_CHECKING:
     from calviz.core.entry_specs import Conventions
     from calviz.figures.slice_gaps import Levels
     from calviz.sample.cutoff_and_grades import CutoffCounts
+    from calviz.verdicts.watching import WatchState
 
 
 _SEVERITY_STYLES = {"info": "cyan", "warning": "yellow", "error": "bold red"}
@@ -367,8 +368,8 @@ def print_models(comparison: ModelComparison) -> None:
     print_remarks(comparison.remarks(columns))
 
 
-def print_over_time(result: OverTime) -> None:
-    """Print the table of periods (bold where they differ beyond chance) and the conclusions."""
+def print_over_time(result: OverTime, state: WatchState | None) -> None:
+    """Print the table of periods (bold where they differ beyond chance) and the conclusions, that of the watch first."""
     from calviz.figures.metric_over_time import OverTimeLine
 
     figure = OverTimeLine.compute(result)
@@ -390,7 +391,7 @@ def print_over_time(result: OverTime) -> None:
     show()
     console().print(table)
     show()
-    for text in filter(None, (figure.answer(), figure.past())):
+    for text in filter(None, (state and state.sentence(), figure.answer(), figure.past())):
         show(text)
     if result.small:
         show(f"{counted(result.small, 'period')} with too few rows left out.", "dim")

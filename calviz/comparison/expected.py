@@ -32,8 +32,6 @@ METHODS = ("logit-spline", "vector")
 DRAWS = 200
 #: Labels are drawn for about so many cells (rows times classes) in all.
 CELLS = 200_000_000
-#: Metrics of at most 1.
-_SHARES = ("accuracy", "auroc", "auprc", "f1")
 #: Level of the test whether the scores are those of the labelled rows.
 LEVEL = 0.05
 
@@ -96,6 +94,7 @@ class Expected(Displayed):
             "Holds if the probabilities are calibrated on these rows, which only labels can show."
         )
 
+    @claim("expected")
     def remarks(self) -> tuple[str, ...]:
         """Return the assumption, and what can be tested of it."""
         found = [self.assumption]
@@ -202,7 +201,7 @@ def expected(
     rng = np.random.default_rng(seed)
     cells = rows.n * max(rows.n_classes, 2)
     drawn: list[dict[str, float]] = []
-    for k in range(max(min(draws, CELLS // cells), 20)):
+    for k in range(min(draws, max(CELLS // cells, 20))):
         checkpoint(f"draw {k + 1}")
         probs = _of_classes(believed if fit is None else fit(rng))
         labels = _draw(probs, rng)
@@ -233,8 +232,8 @@ def _estimate(key: str, value: float, drawn: FloatArray, confidence: float) -> E
     if has.size < 2 or not math.isfinite(value):
         return ExpectedValue(value, Interval(math.nan, math.nan))
     half = norm.ppf((1 + confidence) / 2) * math.hypot(has.std(ddof=1), has.mean() - value)
-    most = 1.0 if 0 <= value <= 1 and key in _SHARES else math.inf
-    return ExpectedValue(value, Interval(max(value - half, 0.0), min(value + half, most)))
+    least, most = (0.0, 1.0) if key == "f1" else METRICS[key].bounds
+    return ExpectedValue(value, Interval(max(value - half, least), min(value + half, most)))
 
 
 def _unlabelled(data: Dataset | npt.ArrayLike) -> Dataset:

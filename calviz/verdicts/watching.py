@@ -405,6 +405,14 @@ class Watch:
             raise InputError("this is not a state of calviz watch", file=name) from None
 
 
+def watched(sample: Sample) -> WatchState | None:
+    """Watch the days of rows with times; None without times, and for rows that `Watch` refuses: weighted ones, and sums of rows."""
+    data = sample.data
+    if data.times is None or data.weights is not None or data.cells is not None:
+        return None
+    return Watch(reduction=sample.reduction).add(sample)
+
+
 def _about(watch: Watch) -> tuple[object, ...]:
     return watch.alpha, watch.to_dict()["reduction"], watch.classes, watch.edges, watch.centre
 

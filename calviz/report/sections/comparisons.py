@@ -52,6 +52,7 @@ from calviz.report.content import (
 from calviz.report.sections.diagrams import BIN_COLUMNS
 from calviz.sample.sample import Sample, where_words
 from calviz.verdicts.evaluation import Written, scale_of, value_text
+from calviz.verdicts.watching import watched
 
 
 @section(
@@ -330,6 +331,9 @@ def make_over_time(subject: Subject) -> Iterator[Block]:
         yield Note(str(error))
         return
     figure = OverTimeLine.compute(result)
+    state = sample.once(watched)
+    if state is not None:
+        yield Text(state.sentence())
     yield Text(figure.answer())
     if figure.past():
         yield Text(figure.past())
