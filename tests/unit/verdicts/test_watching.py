@@ -13,6 +13,7 @@ from scipy.stats import norm
 import calviz
 from calviz.core.errors import InputError, NotAvailable, OptionError
 from calviz.figures.metric_over_time import WatchLine
+from calviz.sample.sample import Sample
 from calviz.verdicts import watching
 from calviz.verdicts.watching import Watch, confidence_sequence
 from tests.inputs.command_line import run
@@ -330,3 +331,18 @@ def test_faults_of_the_command_leave_the_state_as_it_is(tmp_path):
     assert_one_sentence(run("watch", tmp_path / "none.csv", "--state", state), "none.csv")
     assert_one_sentence(run("watch", file, "--state", file), "not a state")
     assert state.read_bytes() == before
+
+
+def test_over_time_and_the_report_say_what_the_watch_says(tmp_path):
+    file = _file(tmp_path / "days.csv", np.random.default_rng(1), shift=0.8, days=range(1, 7))
+    data = calviz.load(file)
+    sentence = Watch().add(data).sentence()
+    assert "No longer calibrated" in sentence
+    done = run("over-time", file, "--method", "none")
+    assert sentence in " ".join(done.stdout.split())
+    page = tmp_path / "report.md"
+    assert run("audit", file, "--markdown", page, "--preset", "full").exit_code == 0
+    assert sentence[:40] in page.read_text()
+    # Weighted rows are not watched, and nothing is said.
+    weighted = data.take(np.arange(data.n))
+    assert watching.watched(Sample.of(weighted, weights=np.arange(1.0, data.n + 1))) is None
