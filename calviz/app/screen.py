@@ -45,10 +45,13 @@ def page_width() -> int | None:
 
 
 def width_class() -> str:
-    """Return the page's width class: "narrow", "small", "usual" or "wide"; a phone is recognised before the browser reports it."""
-    usual = "narrow" if "Mobi" in str(st.context.headers.get("User-Agent")) else "usual"
+    """Return the page's width class: "narrow", "small", "usual" or "wide".
+
+    Until the browser reports another one, it is that of a phone or of a desktop, for which no page is drawn twice.
+    """
+    first = "narrow" if "Mobi" in str(st.context.headers.get("User-Agent")) else "wide"
     state = st.session_state.get(_LINK_KEY)
-    return (state and state.get("size")) or usual
+    return (state and state.get("size")) or first
 
 
 def host() -> str | None:

@@ -37,18 +37,18 @@ def draw_uploader(label: str, *, keep_current: bool = False) -> None:
     )
     if not uploads:
         return
-    # Taken over at once: the box forgets its file on a page switch, but streamlit keeps it to the end of the session.
     files = tuple((file.name, file.getvalue()) for file in uploads)
-    for file in uploads:
-        _remove_upload(file.file_id)
-    st.session_state[_NUMBER] = number + 1
     views = [content for _, content in files if is_view(content)]
     if views:
         _open_view(views[0])
         files = tuple(file for file in files if not is_view(file[1]))
-        if not files:
-            st.rerun()
-    read_uploads(files, keep_current=keep_current)
+    if files:
+        _read(files, keep_current=keep_current)
+    # Emptied at last: a click while a file is read starts the page anew, and the box must still hold the file then.
+    for file in uploads:
+        _remove_upload(file.file_id)
+    st.session_state[_NUMBER] = number + 1
+    st.rerun()
 
 
 def _open_view(content: bytes) -> None:
@@ -66,8 +66,8 @@ def _remove_upload(file: str) -> None:
         manager.remove_file(context.session_id, file)
 
 
-def read_uploads(files: Together, *, keep_current: bool = False) -> None:
-    """Read files with their progress on screen, then start the run that shows the last one; several logs are read as one."""
+def _read(files: Together, *, keep_current: bool) -> None:
+    """Read files with their progress on screen; the last one is current then, and several logs are read as one."""
     before = open_files.current_key() if keep_current else None
     together = len(files) > 1 and are_logs(files)
     failures: list[open_files.UnreadableFile] = []
@@ -83,7 +83,6 @@ def read_uploads(files: Together, *, keep_current: bool = False) -> None:
     open_files.keep_unreadable_files(failures)
     if before in open_files.files():
         open_files.select(before)
-    st.rerun()
 
 
 def draw_repairs(entry: OpenFile) -> None:

@@ -140,6 +140,23 @@ def test_hostile_names_come_to_the_page_as_text(session: Session) -> None:
     assert not re.search("<img|<b>", app.error[0].value)
 
 
+def test_a_click_while_a_file_is_read_loses_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    readings: list[object] = []
+
+    def read_after_a_click(*given: object) -> object:
+        readings.append(given)
+        if len(readings) == 1:
+            raise StopException  # as streamlit ends a run
+        return open_file(*given)
+
+    open_file = open_files.open_file
+    monkeypatch.setattr(open_files, "open_file", read_after_a_click)
+    app = drop(open_page(page="data"), "clicked.csv", b"label,p_a,p_b\na,0.75,0.25\nb,0.5,0.5\n")
+    app.run()  # the run of that click
+    assert len(readings) == 2
+    assert "clicked.csv" in text_of(app)
+
+
 @pytest.mark.slow
 def test_logs_that_are_opened_together_are_one_data_set_and_other_files_are_their_own(
     session: Session,

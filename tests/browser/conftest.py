@@ -12,7 +12,7 @@ import sys
 import time
 import urllib.request
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from itertools import count
 from pathlib import Path
@@ -254,6 +254,19 @@ class View:
             "[...document.querySelectorAll('details')].every(e => e.getAnimations().length === 0)"
         )
         return self.settle()
+
+    def upload(self, file: Any) -> View:
+        """Give a file to the page's box; one that streamlit draws anew in that very moment takes none, and gets it again."""
+        from playwright.sync_api import TimeoutError as NothingSent
+
+        with suppress(NothingSent):
+            return self._give(file, PATIENCE / 6)
+        return self._give(file, PATIENCE)
+
+    def _give(self, file: Any, patience: float) -> View:
+        with self.page.expect_request("**/upload_file/**", timeout=patience):
+            self.page.locator("input[type=file]").first.set_input_files(file)
+        return self
 
     def bins(self, number: int) -> View:
         """Choose a number of bins in the bar."""

@@ -78,7 +78,7 @@ def test_names_are_text_on_every_page(view, tmp_path):
     page.on("dialog", lambda dialog: (messages.append(dialog.message), dialog.dismiss()))
     page.on("pageerror", lambda error: messages.append(str(error)))
     page.on("console", lambda m: messages.append(m.text) if m.type == "error" else None)
-    page.locator("input[type=file]").first.set_input_files(_hostile(tmp_path))
+    tab.upload(_hostile(tmp_path))
     tab.expect("90 rows").settle()
     assert "<img src=x" in tab.text.replace("\u2060", "")
     tabs = [(room, spec) for room in ROOMS for spec in room.tabs]
@@ -120,7 +120,7 @@ def test_two_people_at_once_see_their_own_data_only(view, tmp_path):
     files = [_write(tmp_path, "same.csv", mark, 120) for mark in marks]
     tabs = [view(stranger=True).open("/data") for _ in marks]
     for tab, file in zip(tabs, files, strict=True):
-        tab.page.locator("input[type=file]").first.set_input_files(file)
+        tab.upload(file)
     for tab, mark in zip(tabs, marks, strict=True):
         # The uploader shows the name of a file before it has it, and a page switch then would end the upload.
         tab.expect(f"{mark}0")
@@ -196,7 +196,7 @@ def test_a_server_that_starts_again_asks_for_the_file_and_nothing_is_left(
     view, tmp_path, server, start_server
 ):
     tab = view().open("/data")
-    tab.page.locator("input[type=file]").first.set_input_files(_write(tmp_path, "f.csv", "m", 60))
+    tab.upload(_write(tmp_path, "f.csv", "m", 60))
     tab.expect("f.csv").settle()
     tab.page.wait_for_url("**data=*")
     tab.go("Diagnose", "Reliability")
@@ -228,5 +228,5 @@ def test_a_server_that_starts_again_asks_for_the_file_and_nothing_is_left(
     page.get_by_role("spinbutton", name="Number of bins").fill("9")
     page.keyboard.press("Enter")
     tab.expect("This link needs its file").settle()
-    page.locator("input[type=file]").first.set_input_files(tmp_path / "m" / "f.csv")
+    tab.upload(tmp_path / "m" / "f.csv")
     tab.at("Diagnose", "Reliability").expect("f.csv")

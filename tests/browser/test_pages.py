@@ -476,7 +476,7 @@ def test_a_saved_view_opens_as_the_link_it_was_saved_from(view, tmp_path):
     # Elsewhere, looking at other data.
     tab = view(height=1100).open("/data?data=breast_cancer")
     tab.expect("Recognised:")
-    tab.page.locator("input[type=file]").set_input_files(str(saved))
+    tab.upload(str(saved))
     tab.expect("Predicted '3'")
     tab.page.wait_for_url(link)
 
@@ -496,7 +496,7 @@ def test_a_second_file_joins_the_comparison(view, tmp_path):
     for name in ("honest", "shy"):
         if not page.locator("input[type=file]").count():
             page.get_by_text("Compare with the models of another file").click()
-        page.locator("input[type=file]").first.set_input_files(tmp_path / f"{name}.npz")
+        tab.upload(tmp_path / f"{name}.npz")
         tab.expect("honest.npz").settle()  # the second joins it; the first stays in view
     tab.expect("By NLL, 'honest' is best")
     tab.expect("The identifiers of all 400 rows are the same.")
