@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from typing import Any, Literal, TypeVar
 
 import streamlit as st
@@ -20,9 +20,10 @@ from calviz.app import (
 )
 from calviz.app.navigation import PAGES
 from calviz.app.session import Settings, look_at_class, look_at_default, md
+from calviz.core.errors import CalvizError
 from calviz.core.events import DEFAULT_BINS, Reduction, ReductionKind, Scheme
-from calviz.core.predictions import Dataset
-from calviz.core.words import counted, distinct, keep_units_together, shorten
+from calviz.core.predictions import Dataset, at_prevalence
+from calviz.core.words import counted, distinct, full_sentence, keep_units_together, shorten
 from calviz.sample.sample import Where, rows_where
 
 _PICK = "calviz.pick"
@@ -180,13 +181,14 @@ def draw_settings_choice() -> session.Settings:
             split = None if split == session.ALL_ROWS else split
     with _chip("view", "View", requests.view(data)):
         reduction = _reduction(data, requests)
+        prevalence = _prevalence(data, requests)
     with _chip("bins", "Bins", requests.bins()):
         scheme, bins = _bins(requests)
     where: Where = ()
     if data.groups:
         with _chip("rows", "Rows", requests.rows(data)):
             where = _slice(data, requests)
-    chosen = session.Settings(entry, model, split, reduction, bins, scheme, where)
+    chosen = session.Settings(entry, model, split, reduction, bins, scheme, where, prevalence)
     session.set_current(chosen)
     requests.write()
     return chosen
@@ -194,7 +196,7 @@ def draw_settings_choice() -> session.Settings:
 
 #: Names of the settings in the address, which are the keys of their widgets.
 SETTINGS = (
-    *("model", "split", "reduction", "r", "class", "scheme", "bins"),
+    *("model", "split", "reduction", "r", "class", "prevalence", "scheme", "bins"),
     *(key for condition in session.CONDITIONS for key in condition[:2]),
 )
 
@@ -229,7 +231,9 @@ class _Requests(dict[str, str]):
         if kind in ("top-r", "within-top-r"):
             return kind.replace("-r", f"-{self.text('r', '2')}")
         named = self.text("class", "") if kind == "class" else ""
-        return f"class {named}" if named else kind
+        rate = _rate(self.text("prevalence", ""))
+        at = f" at {rate:g} %" if rate and data.kind != "confidence" and data.n_classes == 2 else ""
+        return f"class {named}" if named else kind + at
 
     def bins(self) -> str:
         scheme = self.text("scheme", "equal-width")
@@ -333,6 +337,43 @@ def _reduction(data: Dataset, requests: _Requests) -> Reduction:
         name = _choose("Class", "class", data.class_names, requests, help="Type to search.")
         return Reduction("class", class_name=name)
     return Reduction(kind)
+
+
+def _prevalence(data: Dataset, requests: _Requests) -> float | None:
+    """Ask for the share of the second class at which two classes are looked at."""
+    if data.kind == "confidence" or data.n_classes != 2 or data.cells is not None:
+        return None
+    if "prevalence" in requests:
+        st.session_state["prevalence"] = _rate(requests["prevalence"])
+    name = md(shorten(data.class_names[1], 30))
+    percent = st.number_input(
+        f"At a prevalence of '{name}' of (%)",
+        value=None,
+        placeholder="as in the file",
+        key="prevalence",
+        help="Rows are weighted by class until this is the share of the class in each split: right for rows of another prevalence "
+        "that are alike within each class. The recalibrator *New base rate* changes the scores for it.",
+    )
+    rate = _rate(str(percent))
+    if rate is None:
+        if percent is not None:
+            st.warning("A prevalence lies between 0 and 100 %, both left out.")
+        return None
+    try:
+        at_prevalence(data, rate / 100)
+    except CalvizError as error:
+        st.warning(md(full_sentence(str(error))))
+        return None
+    requests.shown["prevalence"] = f"{rate:g}"
+    return rate / 100
+
+
+def _rate(text: str) -> float | None:
+    """Return a percentage strictly between 0 and 100; None if the text is none."""
+    with suppress(ValueError):
+        if 0 < (rate := float(text)) < 100:
+            return rate
+    return None
 
 
 def _follow_default(default: ReductionKind) -> None:

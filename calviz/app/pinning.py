@@ -32,7 +32,7 @@ class Pin:
 
     Attributes
     ----------
-    model, split, reduction, bins, scheme, map : str
+    model, split, reduction, bins, scheme, prevalence, map : str
         Empty for the default; a split of None is all rows.
     where : tuple of str
         Columns and values, alternating.
@@ -43,6 +43,7 @@ class Pin:
     reduction: str = ""
     bins: str = ""
     scheme: str = ""
+    prevalence: str = ""
     map: str = ""
     where: tuple[str, ...] = field(default=())
 
@@ -56,7 +57,9 @@ class Pin:
         return join_parts(parts) or _DEFAULTS
 
 
-_CODES = {"m": "model", "s": "split", "r": "reduction", "b": "bins", "h": "scheme", "f": "map"}
+_CODES = {
+    "m": "model", "s": "split", "r": "reduction", "b": "bins", "h": "scheme", "p": "prevalence", "f": "map",
+}  # fmt: skip
 
 
 def decode_pin(link: str) -> Pin | None:
@@ -91,6 +94,7 @@ def pin_for(settings: Settings, method: str) -> Pin:
         reduction="" if reduction == Reduction.default(data) else reduction.key,
         bins="" if settings.bins == DEFAULT_BINS else str(settings.bins),
         scheme="" if settings.scheme == "equal-width" else settings.scheme,
+        prevalence="" if settings.prevalence is None else f"{settings.prevalence:g}",
         map="" if method == NOT_RECALIBRATED else method,
         where=tuple(text for pair in settings.where for text in pair),
     )
@@ -152,10 +156,11 @@ def _resolved(pin: Pin, entry: OpenFile) -> Pinned:
     if not 1 <= bins <= MAX_BINS or scheme not in get_args(Scheme):
         raise ValueError("there are no such bins")
     where = tuple(zip(pin.where[::2], pin.where[1::2], strict=True))
-    rows_where(data, where)
     if pin.map:
         RECALIBRATORS[pin.map]
-    settings = Settings(entry, model, split, reduction, bins, scheme, where)
+    rate = float(pin.prevalence) if pin.prevalence else None
+    settings = Settings(entry, model, split, reduction, bins, scheme, where, rate)
+    rows_where(settings.whole, where)
     return Pinned(settings, pin.map or NOT_RECALIBRATED)
 
 
@@ -236,6 +241,9 @@ def difference_of(pinned: Pinned, now: Settings) -> str:
         parts.append(where_words(other.where, 20) if other.where else "all slices")
     if other.reduction != now.reduction:
         parts.append(shorten(other.reduction.label, 30))
+    if other.prevalence != now.prevalence:
+        rate = other.prevalence
+        parts.append("prevalence of the file" if rate is None else f"prevalence {100 * rate:g} %")
     if (other.bins, other.scheme) != (now.bins, now.scheme):
         parts.append(other.bins_words)
     if pinned.method != NOT_RECALIBRATED:

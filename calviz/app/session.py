@@ -19,7 +19,7 @@ from calviz.app.open_files import OpenFile
 from calviz.core.blocks import BoolArray, IntArray, one_blas_thread
 from calviz.core.entry_specs import RECALIBRATORS, Conventions
 from calviz.core.events import Reduction, Scheme
-from calviz.core.predictions import Dataset
+from calviz.core.predictions import Dataset, at_prevalence
 from calviz.core.words import counted, distinct, shorten
 from calviz.figures.bin_sensitivity import BinSensitivity
 from calviz.figures.calibration_map import CalibrationCurve
@@ -102,6 +102,8 @@ class Settings:
     scheme : {"equal-width", "equal-mass", "sturges"}
     where : tuple of (str, str)
         The slice: columns and the values that they hold; empty for all rows.
+    prevalence : float or None
+        Share of the second class for which the rows of two classes are weighted; None leaves them as they are.
     """
 
     entry: OpenFile
@@ -111,16 +113,19 @@ class Settings:
     bins: int
     scheme: Scheme
     where: Where = ()
+    prevalence: float | None = None
 
     @property
     def whole(self) -> Dataset:
-        """All rows of the model."""
-        return self.entry.loaded.models[self.model]
+        """All rows of the model, weighted for the prevalence."""
+        if self.prevalence is None:
+            return self.entry.loaded.models[self.model]
+        return _at_prevalence((self.entry.content_key, self.model, self.prevalence), self)
 
     @property
     def rows_key(self) -> tuple[str, ...]:
         """Identifies the rows, for caches."""
-        parts = (self.model, self.split, self.where)
+        parts = (self.model, self.split, self.where, self.prevalence)
         return (self.entry.content_key, *(repr(part) for part in parts))
 
     @property
@@ -208,6 +213,12 @@ class _JudgedRows(NamedTuple):
     sample: Sample
     numbers: IntArray | None
     compute_lock: RLock
+
+
+@cached_results(2)
+def _at_prevalence(key: tuple[object, ...], _settings: Settings) -> Dataset:
+    assert _settings.prevalence is not None
+    return at_prevalence(_settings.entry.loaded.models[_settings.model], _settings.prevalence)
 
 
 @cached_results(3)

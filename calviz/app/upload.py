@@ -15,7 +15,7 @@ from calviz.app.open_files import OpenFile, is_view, read_view
 from calviz.app.session import Settings, current, md
 from calviz.core.errors import CalvizError
 from calviz.core.predictions import Dataset
-from calviz.core.words import counted, decimals_for, file_size, shorten
+from calviz.core.words import decimals_for, file_size, shorten
 from calviz.data import Together, are_logs
 from calviz.data.format import FORMATS
 
@@ -105,7 +105,7 @@ def draw_numbers(chosen: Settings) -> None:
     """Draw what the rows come to under this reading: the mean score, and how often its event happens."""
     events, weights = chosen.sample.scored, chosen.sample.weights
     score, hit = (100 * float(np.average(v, weights=weights)) for v in (events.score, events.hit))
-    rows = counted(chosen.sample.data.rows, "row")
+    rows = chosen.sample.data.rows_words
     if chosen.reduction.kind == "top-label":
         words = f"sure of **{score:.1f} %**, right in **{hit:.1f} %**"
     else:

@@ -76,6 +76,8 @@ class Predictions(Constructors, RowColumns):
         Names in files of the columns "clusters", "weights" and "times". They are not part of the content that is hashed.
     class_names : tuple of str, optional
         One name per class; "0".."K-1" if left out.
+    prevalence : tuple of float, optional
+        Shares of the classes for which `at_prevalence` weighted the rows; words name them.
     name : str
         Name of these predictions on screen.
     filled : RowsInRange, optional
@@ -391,7 +393,8 @@ def at_prevalence(data: D, rate: float | Sequence[float]) -> D:
                 f"no row{where} has the class '{name}': it cannot be given another share"
             )
     factor = shares * mass.sum(axis=1, keepdims=True) / mass
-    return with_rows(data, weights=own * factor.ravel()[cell])
+    weighted = with_rows(data, weights=own * factor.ravel()[cell])
+    return weighted._with({"prevalence": tuple(shares.tolist())})
 
 
 def repeated(data: D, counts: npt.ArrayLike) -> D:

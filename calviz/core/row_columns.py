@@ -436,7 +436,17 @@ class ClassCells:
 Kind = Literal["probabilities", "logits", "confidence"]
 
 #: Columns on which no metric depends.
-_DESCRIPTIVE = {"name", "splits", "groups", "ids", "numbers", "texts", "times", "column_names"}
+_DESCRIPTIVE = {
+    "name",
+    "splits",
+    "groups",
+    "ids",
+    "numbers",
+    "texts",
+    "times",
+    "column_names",
+    "prevalence",
+}
 
 
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
@@ -454,6 +464,7 @@ class RowColumns:
     cells: Cells | None = None
     column_names: Mapping[str, str] = field(default_factory=dict)
     class_names: tuple[str, ...] = ()
+    prevalence: tuple[float, ...] = ()
     name: str = "predictions"
 
     def _check_columns(self, n: int) -> None:
@@ -498,7 +509,7 @@ class RowColumns:
         return self.n
 
     def __repr__(self) -> str:
-        facts = [f"{self.rows:,} row{'s' if self.rows != 1 else ''}", *self._facts().values()]
+        facts = [self.rows_words, *self._facts().values()]
         return f"<{type(self).__name__} '{shortened(self.name)}': {', '.join(facts)}>"
 
     def _repr_html_(self) -> str:
@@ -553,6 +564,17 @@ class RowColumns:
         if self.cells is None or self.weights is None:
             return self.n
         return int(self.weights.sum())
+
+    @property
+    def rows_words(self) -> str:
+        """The rows in words: "3,000 rows", "569 rows at a prevalence of 10 %"."""
+        rows = f"{self.rows:,} row{'s' if self.rows != 1 else ''}"
+        if not self.prevalence:
+            return rows
+        shares = self.prevalence[1:] if len(self.prevalence) == 2 else self.prevalence[:4]
+        listed = ", ".join(f"{100 * share:.4g} %" for share in shares)
+        more = ", …" if len(shares) < len(self.prevalence) > 2 else ""
+        return f"{rows} at a prevalence of {listed}{more}"
 
     @property
     def rows_that_count(self) -> IntArray | None:

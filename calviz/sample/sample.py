@@ -25,7 +25,7 @@ from calviz.core.events import DEFAULT_BINS, BinaryEvents, CellEvents, Reduction
 from calviz.core.predictions import Dataset, Predictions, with_rows
 from calviz.core.profile import Profile, dataset_of
 from calviz.core.row_columns import Factor
-from calviz.core.words import bins_words, counted, shorten
+from calviz.core.words import bins_words, shorten
 from calviz.sample.binning import BinSums, bin_events, effective_rows, redrawn_sums, reweighted_sums
 from calviz.sample.caches import held_bytes
 from calviz.sample.draws import Drawing, RowDraws
@@ -290,7 +290,7 @@ class Sample:
     @property
     def rows_words(self) -> str:
         """Description of the rows: "1,000 rows · split test · month = 5"."""
-        parts = [counted(self.data.rows, "row")]
+        parts = [self.data.rows_words]
         if self.split is not None:
             parts.append(f"split {shorten(self.split)}")
         elif self.data.splits is not None:

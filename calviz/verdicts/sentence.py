@@ -150,7 +150,8 @@ def nothing_found(evidence: Evidence, sample: Sample) -> str:
 def rows_words(sample: Sample) -> str:
     """Describe the rows: "3,000 rows in 100 clusters", "3,000 weighted rows"."""
     data = sample.data
-    rows = counted(data.rows, "row" if data.alike or data.weights is None else "weighted row")
+    weighted = data.weights is not None and not data.alike and not data.prevalence
+    rows = counted(data.rows, "weighted row") if weighted else data.rows_words
     if data.clusters is None:
         return rows
     return f"{rows} in {counted(len(data.clusters.levels), 'cluster')}"

@@ -22,8 +22,10 @@ from calviz.app.selection import (
     rows_of,
 )
 from calviz.core.errors import InputError
+from calviz.data.reading import load_sample
 from calviz.sample.sample import Sample
 from tests.app.pages import (
+    chips,
     drop,
     first_table,
     open_page,
@@ -338,6 +340,7 @@ PINS = st.builds(
     reduction=st.one_of(st.just(""), NAMES.map("class:{}".format)),
     bins=st.one_of(st.just(""), st.integers(1, 1_000).map(str)),
     scheme=st.sampled_from(["", "equal-mass", "sturges"]),
+    prevalence=st.sampled_from(["", "0.03"]),
     map=st.sampled_from(["", "temperature", "platt+isotonic"]),
     where=st.lists(st.tuples(NAMES, NAMES), max_size=2).map(
         lambda w: tuple(t for p in w for t in p)
@@ -368,3 +371,23 @@ def test_a_pinned_state_stands_beside_the_present_one():
     app.button(key="calviz.unpin").click().run()
     assert "pinned" not in app.query_params
     assert "pinned 79.1" not in text_of(quiet(app))
+
+
+def test_two_classes_are_seen_at_a_prevalence():
+    app = quiet(open_page("data=breast_cancer&prevalence=10&bins=10", "overview"))
+    assert "View positive at 10 %" in map(plain, chips(app))
+    text = text_of(app).replace("\xa0", " ")
+    assert "285 rows at a prevalence of 10 %" in text
+    test = load_sample("breast_cancer").first.split("test")
+    there = calviz.evaluate(calviz.at_prevalence(test, 0.1), bins=10)
+    assert there.verdict.sentence.replace("\xa0", " ") in text
+    app.button(key="calviz.pin").click().run()
+    assert "p0.1" in app.query_params["pinned"]
+    app.number_input(key="prevalence").set_value(None).run()
+    assert "prevalence" not in app.query_params
+    assert "prevalence 10 %" in plain(quiet(app).button(key="calviz.unpin").help)
+    app.number_input(key="prevalence").set_value(100).run()
+    assert "between 0 and 100 %" in text_of(quiet(app))
+    assert "prevalence" not in app.query_params
+    app.selectbox(key="calviz.pick").set_value("digits").run()
+    assert not [box for box in quiet(app).number_input if box.key == "prevalence"]
