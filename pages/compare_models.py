@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import streamlit as st
 
 from calviz.app import models_compared, navigation, rows_shown
@@ -29,12 +31,20 @@ def compare(chosen: Settings) -> None:
             if metric is not None:
                 models_compared.draw_differences(comparison, metric)
             rows_shown.draw_selection_by_model(chosen)
-            st.subheader("What recalibration could take off", anchor=False)
-            models_compared.draw_planes(comparison, picked.key, chosen)
-            st.subheader("Reliability, on one scale", anchor=False)
-            models_compared.draw_diagrams(comparison, picked.key, chosen)
-            st.subheader("Each model after recalibration", anchor=False)
-            models_compared.explore_methods(picked, chosen)
+            after = "Each model after recalibration"
+            sections = {
+                "Reliability, on one scale": models_compared.draw_diagrams,
+                "What recalibration could take off": models_compared.draw_planes,
+            }
+            navigation.draw_sections(
+                {
+                    title: partial(draw, comparison, picked.key, chosen)
+                    for title, draw in sections.items()
+                }
+                | {after: lambda: models_compared.explore_methods(picked, chosen)},
+                key="models-shown",
+                of_setting={"methods": after},
+            )
 
 
 navigation.enter()

@@ -9,7 +9,7 @@ from streamlit.testing.v1 import AppTest
 import calviz
 from calviz.app import recalibrate_learning_curve
 from calviz.app.jobs import Job
-from tests.app.pages import app_of, drop, helps_of, open_page, press, quiet, text_of, wait
+from tests.app.pages import app_of, drop, helps_of, open_page, press, quiet, text_of, unfold, wait
 
 # The quick lane opens every page once (test_pages.py); what these tests click takes long.
 pytestmark = pytest.mark.slow
@@ -141,6 +141,8 @@ def test_full_and_confidence_only_models_are_compared_by_what_both_have():
 
 def test_methods_of_every_model():
     app = _finished(open_page("data=breast_cancer", "compare_models"))
+    assert "Fit them" not in [b.label for b in app.button]
+    unfold(app, "Each model after recalibration")
     app.multiselect(key="methods").set_value(["temperature", "platt"]).run()
     _finish(app, "Fit them")
     table = app.table[1].value
@@ -202,7 +204,7 @@ def test_what_zeros_are_read_as_is_one_choice_for_all_pages_that_fit():
     _finish(app, "Draw the curves")
     app = _finished(app.open("compare_models"))
     app.file_uploader[0].set_value(files[1]).run()
-    _finished(app)
+    unfold(_finished(app), "Each model after recalibration")
     assert "In 120 rows a class has a probability of exactly 0, read as 0.02" in text_of(app)
 
 
