@@ -32,6 +32,7 @@ from calviz.cli.options import (
     Outputs,
     Prevalence,
     Resamples,
+    Scheme,
     Seed,
     check_models,
     command,
@@ -98,6 +99,7 @@ class Audit:
     split: str | None = None
     reduction: HowJudged = None
     bins: BinCount = DEFAULT_BINS
+    scheme: Scheme = "equal-width"
     prevalence: Prevalence = None
     ci: bool = False
     conventions: bool = False
@@ -187,7 +189,7 @@ class Audit:
 
     @property
     def _settings(self) -> dict[str, Any]:
-        names = ("split", "reduction", "bins", "seed", "resamples")
+        names = ("split", "reduction", "bins", "scheme", "seed", "resamples")
         return {name: getattr(self, name) for name in names}
 
     def _models(self, file: str) -> Iterator[AuditedModel]:

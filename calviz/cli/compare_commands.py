@@ -31,6 +31,7 @@ from calviz.cli.options import (
     Reduction,
     RequiredPath,
     Resamples,
+    Scheme,
     Seed,
     check_models,
     chosen_model,
@@ -62,6 +63,7 @@ def compare(
     option: tuple[str, ...] = (),
     reduction: HowJudged = None,
     bins: BinCount = DEFAULT_BINS,
+    scheme: Scheme = "equal-width",
     refits: Annotated[int, {"type": click.IntRange(min=0), "show_default": False}] = 0,
     model: str | None = None,
     outputs: Outputs,
@@ -116,6 +118,7 @@ def compare(
             metrics="all",
             reduction=reduction,
             bins=bins,
+            scheme=scheme,
             refits=refits,
             options=parameters,
             progress=lambda result, done, total: say(
@@ -144,6 +147,7 @@ def compare(
             before,
             Reduction.of(comparison.reduction),
             bins=comparison.bins,
+            scheme=comparison.scheme,
             seed=comparison.seed,
             split=comparison.evaluation.split,
         )
@@ -168,6 +172,7 @@ def compare_models(
     split: str | None = None,
     reduction: HowJudged = None,
     bins: BinCount = DEFAULT_BINS,
+    scheme: Scheme = "equal-width",
     seed: Seed = 0,
     resamples: Resamples = RESAMPLES,
     model: tuple[str, ...] = (),
@@ -202,7 +207,13 @@ def compare_models(
     check_models(model, models)
     aligned = same_rows({name: models[name] for name in model} if model else models, split=split)
     how = Reduction.of(reduction, *aligned.models.values())
-    settings: dict[str, Any] = {"bins": bins, "seed": seed, "resamples": resamples, "split": split}
+    settings: dict[str, Any] = {
+        "bins": bins,
+        "scheme": scheme,
+        "seed": seed,
+        "resamples": resamples,
+        "split": split,
+    }
     samples: dict[str, Sample] = {}
     for name, data in aligned.models.items():
         with suppress(NotAvailable):  # a model without this reduction: the comparison says why

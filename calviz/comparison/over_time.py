@@ -27,7 +27,7 @@ from calviz.core.errors import (
     check_whole,
     data_frame,
 )
-from calviz.core.events import Reduction
+from calviz.core.events import BinNumber, Reduction
 from calviz.core.p_values import in_spreads, max_t
 from calviz.core.predictions import Dataset, with_rows
 from calviz.core.profile import Profile
@@ -77,7 +77,7 @@ def over_time(
     method: str | None = "temperature",
     split: str | None = None,
     reduction: Reduction | str | None = None,
-    bins: int | None = None,
+    bins: BinNumber | None = None,
     seed: int | None = None,
     resamples: int | None = None,
     min_rows: int = MIN_ROWS,
