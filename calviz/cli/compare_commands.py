@@ -1,8 +1,8 @@
-"""Commands that compare: recalibrators (``compare``), models (``compare-models``), periods (``over-time``), and ``arena``."""
+"""Commands that compare: recalibrators (``compare``), models (``compare-models``), periods (``over-time``), folds, sites, and ``arena``."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -27,6 +27,7 @@ from calviz.cli.options import (
     FittingRows,
     HowJudged,
     JudgingRows,
+    Names,
     Outputs,
     Reduction,
     RequiredPath,
@@ -49,6 +50,8 @@ if TYPE_CHECKING:
     from calviz.cli.options import Division, LabelFile, Loaded, ReadingOptions
     from calviz.comparison.arena_results import ResultTable
     from calviz.comparison.arena_sources import ArenaInput
+    from calviz.comparison.folds_and_sites import Folds, Sites
+    from calviz.core.predictions import Dataset
     from calviz.sample.sample import Sample
 
 
@@ -312,6 +315,108 @@ def over_time(
         from calviz.report.json_results import over_time_record
 
         json_only.write_json(over_time_record(result, file=file, digest=loaded.digest))
+    return FINE
+
+
+# ---- Folds and sites
+
+
+@command
+def folds(
+    file: str,
+    *,
+    by: str | None = None,
+    metrics: Names = None,
+    split: str | None = None,
+    reduction: HowJudged = None,
+    bins: BinCount = DEFAULT_BINS,
+    seed: Seed = 0,
+    resamples: Resamples = RESAMPLES,
+    model: str | None = None,
+    json_only: Outputs,
+    reading: ReadingOptions,
+) -> int:
+    """Evaluate each fold of a cross-validation in FILE by itself: mean and spread over folds, and which folds differ beyond chance.
+
+    Parameters
+    ----------
+    file : FILE
+    by : COL
+        The group column that holds the folds; by default the one whose name says so.
+    metrics : A,B,C
+        Keys of metrics (see 'calviz metrics'); the first one is tested.
+    """
+    from calviz.comparison.folds_and_sites import FOLD_METRICS, folds
+
+    return _by_level(
+        file,
+        lambda data: folds(
+            data,
+            by,
+            metrics or FOLD_METRICS,
+            split=split,
+            reduction=reduction,
+            bins=bins,
+            seed=seed,
+            resamples=resamples,
+        ),
+        model,
+        json_only,
+        reading,
+    )
+
+
+@command
+def sites(
+    file: str,
+    *,
+    by: Annotated[str, {"required": True}],
+    split: str | None = None,
+    reduction: HowJudged = None,
+    seed: Seed = 0,
+    resamples: Resamples = RESAMPLES,
+    model: str | None = None,
+    json_only: Outputs,
+    reading: ReadingOptions,
+) -> int:
+    """Evaluate each site of FILE by itself, and summarise slope, intercept, O/E, MCS and AUROC by random effects.
+
+    Parameters
+    ----------
+    file : FILE
+    by : COL
+        The group column that holds the sites.
+    """
+    from calviz.comparison.folds_and_sites import sites
+
+    return _by_level(
+        file,
+        lambda data: sites(
+            data, by, split=split, reduction=reduction, seed=seed, resamples=resamples
+        ),
+        model,
+        json_only,
+        reading,
+    )
+
+
+def _by_level(
+    file: str,
+    measure: Callable[[Dataset], Folds | Sites],
+    model: str | None,
+    json_only: Outputs,
+    reading: ReadingOptions,
+) -> int:
+    from calviz.cli.result_texts import print_recognition
+
+    loaded = read_file(file, reading)
+    if not json_only.quiet:
+        print_recognition(file, loaded)
+    with naming(file):
+        result = measure(loaded.models[chosen_model(loaded, model)])
+    if not json_only.quiet:
+        click.echo(f"\n{result}")
+    json_only.write_json(result.to_dict())
     return FINE
 
 

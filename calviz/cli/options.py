@@ -185,6 +185,11 @@ class _BinNumber(click.IntRange):
         return bins
 
 
+def _folds(_context: Any, _parameter: Any, text: str | None) -> int | str | None:
+    is_number = text is not None and text.lstrip("-").isdigit()
+    return int(text) if text is not None and is_number else text
+
+
 def _reduction(_context: Any, _parameter: Any, text: str | None) -> Reduction | None:
     return None if text is None else Reduction.of(text)
 
@@ -205,6 +210,8 @@ RequiredPath = Annotated[str, {"cls": OutputOption}]
 #: None if not given: the default reduction of the data.
 HowJudged = Annotated[Reduction | None, {"type": str, "callback": _reduction}]
 BinCount = Annotated[BinNumber, {"type": _BinNumber(min=1)}]
+#: A number of folds, or the column that holds them.
+CrossFit = Annotated[int | str | None, {"type": str, "callback": _folds}]
 Prevalence = Annotated[tuple[float, ...] | None, {"type": str, "callback": _shares}]
 Seed = Annotated[int, {"type": click.IntRange(min=0)}]
 Resamples = Annotated[int, {"type": click.IntRange(min=1, max=100_000)}]
@@ -358,7 +365,7 @@ def fitting(
     *,
     fit_split: str | None = None,
     fit_fraction: float | None = None,
-    cross_fit: int | None = None,
+    cross_fit: CrossFit = None,
     seed: Seed = 0,
 ) -> Division:
     """Which rows a map is fitted on.
@@ -369,8 +376,8 @@ def fitting(
         The split to fit on.
     fit_fraction : SHARE
         Instead: fit on this share of the rows, stratified, such as 0.5.
-    cross_fit : FOLDS
-        Instead: with this number of folds, calibrate every row by a map that never saw it.
+    cross_fit : FOLDS|COL
+        Instead: with this number of folds, or the folds of this column, calibrate every row by a map that never saw it.
     """
     chosen: dict[str, Any] = dict(locals())
     from calviz.comparison.fitting import Division

@@ -77,7 +77,7 @@ def compare(
     fit_split: str | None = None,
     eval_split: str | None = None,
     fit_fraction: float | None = None,
-    cross_fit: int | None = None,
+    cross_fit: int | str | None = None,
     seed: int = 0,
     in_sample: bool = False,
     metrics: Iterable[str] | Literal["all"] | None = None,
