@@ -581,17 +581,21 @@ class Sites(Displayed):
     effects: Mapping[str, RandomEffects]
     left_out: tuple[str, ...]
 
+    @property
+    def differing(self) -> tuple[str, ...]:
+        """Measures in which sites differ beyond chance."""
+        return tuple(key for key, e in self.effects.items() if e.adjusted <= LEVEL)
+
     @claim("sites")
     def sentence(self) -> str:
         """Say in what sites differ, and what a new site is expected to show."""
-        differing = [key for key, e in self.effects.items() if e.adjusted <= LEVEL]
         if not self.effects:
             return "There are not two sites with enough rows and events to compare."
-        if not differing:
+        if not self.differing:
             return (
                 f"The {len(self.sites)} sites do not differ beyond chance in any of these measures."
             )
-        labels = ", ".join(METRICS[key].label for key in differing)
+        labels = ", ".join(METRICS[key].label for key in self.differing)
         return f"The {len(self.sites)} sites differ beyond chance in {labels}."
 
     @claim("new-site")
