@@ -194,8 +194,13 @@ class Folds(Displayed):
 
     @property
     def differing(self) -> tuple[Fold, ...]:
-        """Folds that differ from the others beyond chance."""
-        return tuple(fold for fold in self.folds if fold.adjusted <= LEVEL)
+        """Folds that differ from the others beyond chance, the most certain first, and of equals that furthest from the mean.
+
+        One that is far off also sets the others apart from the rest.
+        """
+        key, mean = next((key, m.mean) for key, m in self.means.items())
+        found = [fold for fold in self.folds if fold.adjusted <= LEVEL]
+        return tuple(sorted(found, key=lambda f: (f.adjusted, -abs(f.metrics[key].value - mean))))
 
     @claim("folds")
     def sentence(self) -> str:
@@ -207,9 +212,11 @@ class Folds(Displayed):
             return (
                 f"No fold of {len(self.folds)} differs from the others in {labels} beyond chance."
             )
-        names = ", ".join(f"'{shorten(fold.name, 30)}'" for fold in self.differing[:5])
-        verb = "differ" if len(self.differing) > 1 else "differs"
-        return f"{len(self.differing)} of {len(self.folds)} folds {verb} from the others in {labels} beyond chance: {names}."
+        several = len(self.differing) > 1
+        return (
+            f"{len(self.differing)} of {len(self.folds)} folds {'differ' if several else 'differs'} from the others in {labels} "
+            f"beyond chance{', most surely' if several else ':'} '{shorten(self.differing[0].name, 30)}'."
+        )
 
     @property
     def notes(self) -> tuple[str, ...]:
