@@ -348,21 +348,11 @@ def folds(
     """
     from calviz.comparison.folds_and_sites import FOLD_METRICS, folds
 
+    how: dict[str, Any] = {"split": split, "reduction": reduction, "bins": bins, "seed": seed}
+    keys = metrics or FOLD_METRICS
     return _by_level(
-        file,
-        lambda data: folds(
-            data,
-            by,
-            metrics or FOLD_METRICS,
-            split=split,
-            reduction=reduction,
-            bins=bins,
-            seed=seed,
-            resamples=resamples,
-        ),
-        model,
-        json_only,
-        reading,
+        lambda data: folds(data, by, keys, resamples=resamples, **how),
+        *(file, model, json_only, reading),
     )
 
 
@@ -389,20 +379,16 @@ def sites(
     """
     from calviz.comparison.folds_and_sites import sites
 
+    how: dict[str, Any] = {"split": split, "reduction": reduction, "seed": seed}
     return _by_level(
-        file,
-        lambda data: sites(
-            data, by, split=split, reduction=reduction, seed=seed, resamples=resamples
-        ),
-        model,
-        json_only,
-        reading,
+        lambda data: sites(data, by, resamples=resamples, **how),
+        *(file, model, json_only, reading),
     )
 
 
 def _by_level(
-    file: str,
     measure: Callable[[Dataset], Folds | Sites],
+    file: str,
     model: str | None,
     json_only: Outputs,
     reading: ReadingOptions,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
 from scipy.optimize import brentq, minimize_scalar
@@ -52,58 +52,65 @@ _REPEATS = {"repeat", "repeats", "repetition", "cv_repeat"}
 
 
 class RowsByLevel(NamedTuple):
-    """The level of each row, shape (n,), the levels' names and numbers of rows, and the reasons why levels are left out."""
+    """Rows by the values of one or two columns.
+
+    Attributes
+    ----------
+    code : ndarray of int, shape (n,)
+        The level of each row.
+    names : tuple of str
+    rows, hits : ndarray, shape (L,)
+        Numbers of rows and of hits; of a profile, of the rows behind its cells.
+    large : ndarray of int
+        Levels that are measured.
+    left_out : tuple of str
+        The others, with their reasons.
+    """
 
     code: IntArray
     names: tuple[str, ...]
-    rows: FloatArray
-    left_out: tuple[str, ...]
+    rows: IntArray
+    hits: IntArray
     large: IntArray
+    left_out: tuple[str, ...]
 
     @classmethod
-    def of(
-        cls, sample: Sample, by: Sequence[str], least: int, why: Callable[[int], str] | None = None
-    ) -> RowsByLevel:
-        """Divide rows by one or two group columns; `why` gives a further reason to leave out a level."""
+    def of(cls, sample: Sample, by: Sequence[str], least: int, least_events: int = 0) -> Self:
+        """Divide rows; levels of fewer rows, hits or misses are left out."""
+        code, names = np.zeros(sample.data.n, dtype=np.intp), [""]
         for column in by:
             if column not in sample.data.groups:
                 raise no_group_column(sample.data, column)
-        names: tuple[str, ...] = ("",)
-        code = np.zeros(sample.data.n, dtype=np.intp)
-        for factor in (sample.data.groups[column] for column in by):
-            used, code = np.unique(
-                code * len(factor.levels) + factor.codes.astype(np.intp), return_inverse=True
-            )
-            old = names
-            names = tuple(
-                f"{old[c // len(factor.levels)]} {factor.levels[c % len(factor.levels)]}".strip()
-                for c in used.tolist()
-            )
+            levels = sample.data.groups[column].levels
+            both = code * len(levels) + sample.data.groups[column].codes.astype(np.intp)
+            used, code = np.unique(both, return_inverse=True)
+            pairs = [divmod(c, len(levels)) for c in used.tolist()]
+            names = [f"{names[a]} {levels[b]}".strip() for a, b in pairs]
+        named = f"'{shorten(' and '.join(by))}'"
         if len(names) > MOST_LEVELS:
             raise OptionError(
-                f"'{shorten(' and '.join(by))}' has {len(names):,} values, more than {MOST_LEVELS}: choose a column of folds or sites."
+                f"{named} has {len(names):,} values, more than {MOST_LEVELS}: choose a column of folds or sites."
             )
         # A cell of a profile counts as many rows as it summarises.
-        counts = sample.weights if sample.data.cells is not None else None
-        rows = np.bincount(code, counts).astype(np.float64)
-        reasons = {
-            k: f"{shorten(name, 40) or 'rows without a value'} ({reason})"
-            for k, name in enumerate(names)
-            if (
-                reason := counted(round(float(rows[k])), "row")
-                if rows[k] < least or not name
-                else why(k)
-                if why
-                else ""
-            )
-        }
-        large = np.array([k for k in range(len(names)) if k not in reasons], dtype=np.intp)
-        levels = cls(code, names, rows, tuple(reasons.values()), large)
+        counts = sample.row_weights if sample.data.cells is not None else np.ones(code.size)
+        rows, hits = (
+            np.rint(np.bincount(code, w)).astype(np.intp)
+            for w in (counts, counts * sample.scored.hit)
+        )
+        reasons = {}
+        for k, (n, h) in enumerate(zip(rows.tolist(), hits.tolist(), strict=True)):
+            if n < least or not names[k]:
+                reasons[k] = counted(n, "row")
+            elif min(h, n - h) < least_events:
+                reasons[k] = counted(h, "hit") if h < n - h else counted(n - h, "miss", "misses")
+        left_out = tuple(
+            f"{shorten(names[k], 40) or 'rows without a value'} ({why})"
+            for k, why in reasons.items()
+        )
+        large = np.setdiff1d(np.arange(len(names)), list(reasons)).astype(np.intp)
         if not large.size:
-            raise NotAvailable(
-                f"no value of '{shorten(' and '.join(by))}' has enough rows: {'; '.join(levels.left_out[:3])}."
-            )
-        return levels
+            raise NotAvailable(f"no value of {named} has enough rows: {'; '.join(left_out[:3])}.")
+        return cls(code, tuple(names), rows, hits, large, left_out)
 
     def part(self, sample: Sample, k: int) -> Sample:
         """The rows of a level."""
@@ -119,9 +126,32 @@ def fold_columns(data: Dataset) -> tuple[str, ...]:
     return tuple(name for name in named if name is not None)
 
 
-def _left_out_words(left_out: Sequence[str]) -> tuple[str, ...]:
-    more = f" and {len(left_out) - 5:,} more" if len(left_out) > 5 else ""
-    return (f"Left out: {', '.join(left_out[:5])}{more}.",) if left_out else ()
+class _ByLevel(Displayed):
+    """What results by level have in common."""
+
+    name: str
+    left_out: tuple[str, ...]
+
+    def records(self) -> list[dict[str, Any]]:
+        """One mapping per level."""
+        raise NotImplementedError
+
+    def frame(self) -> pd.DataFrame:
+        """Return `records` as a table."""
+        return data_frame(self.records())
+
+    def _summary(
+        self, what: str, verdict: str, table: Sequence[Mapping[str, str]], notes: Sequence[str]
+    ) -> Summary:
+        more = f" and {len(self.left_out) - 5:,} more" if len(self.left_out) > 5 else ""
+        left_out = [f"Left out: {', '.join(self.left_out[:5])}{more}."] if self.left_out else []
+        return Summary(
+            title=f"of '{shorten(self.name)}': {what}",
+            verdict=verdict,
+            header=tuple(table[0]) if table else (),
+            rows=tuple(tuple(row.values()) for row in table),
+            notes=(*notes, *left_out),
+        )
 
 
 # ---- Folds
@@ -160,13 +190,12 @@ class MeanOfFolds(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Folds(Displayed):
+class Folds(_ByLevel):
     """Metrics by fold.
 
     Attributes
     ----------
-    name, reduction : str
-    rows : int
+    name : str
     by : tuple of str
         Columns that name the folds.
     folds : tuple of Fold
@@ -182,8 +211,6 @@ class Folds(Displayed):
     """
 
     name: str
-    reduction: str
-    rows: int
     by: tuple[str, ...]
     folds: tuple[Fold, ...]
     means: Mapping[str, MeanOfFolds]
@@ -218,50 +245,34 @@ class Folds(Displayed):
             f"beyond chance{', most surely' if several else ':'} '{shorten(self.differing[0].name, 30)}'."
         )
 
-    @property
-    def notes(self) -> tuple[str, ...]:
-        """What the intervals are of, and which folds are left out."""
+    def summary(self) -> Summary:
+        """Summarise the means, and the first folds."""
         of = (
             "Intervals are of the mean of these models, whose rows are independent given the models"
         )
         if self.shared:
             of = "Folds share rows, and intervals allow for the same errors in all of them"
-        return (
-            f"{of}; a model fitted on all rows may differ, and the SD over folds says by about how much.",
-            *(
-                f"{METRICS[key].label}: folds of a calibrated model would show {value_text(key, m.noise)} on average."
-                for key, m in self.means.items()
-                if m.interval is None and math.isfinite(m.noise)
-            ),
-            *_left_out_words(self.left_out),
-        )
-
-    def summary(self) -> Summary:
-        """Summarise the means, and each fold."""
-        return Summary(
-            title=f"of '{shorten(self.name)}': {counted(len(self.folds), 'fold')} by {', '.join(map(shorten, self.by))}",
-            verdict=self.sentence(),
-            header=(
-                "metric",
-                "mean",
-                "95 % interval",
-                "SD over folds",
-                "pooled",
-                *(f.name for f in self.folds[:10]),
-            ),
-            rows=tuple(
-                (
-                    METRICS[key].label,
-                    value_text(key, m.mean),
-                    _ends_text(key, m.interval),
-                    value_text(key, m.spread),
-                    value_text(key, m.pooled),
-                    *(value_text(key, fold.metrics[key].value) for fold in self.folds[:10]),
-                )
-                for key, m in self.means.items()
-            ),
-            notes=self.notes,
-        )
+        notes = [
+            f"{of}; a model fitted on all rows may differ, and the SD over folds says by about how much."
+        ]
+        notes += [
+            f"{METRICS[key].label}: folds of a calibrated model would show {value_text(key, m.noise)} on average."
+            for key, m in self.means.items()
+            if m.interval is None and math.isfinite(m.noise)
+        ]
+        table = [
+            {
+                "metric": METRICS[key].label,
+                "mean": value_text(key, m.mean),
+                "95 % interval": _ends_text(key, m.interval),
+                "SD over folds": value_text(key, m.spread),
+                "pooled": value_text(key, m.pooled),
+            }
+            | {f"fold {f.name}": value_text(key, f.metrics[key].value) for f in self.folds[:10]}
+            for key, m in self.means.items()
+        ]
+        what = f"{counted(len(self.folds), 'fold')} by {', '.join(map(shorten, self.by))}"
+        return self._summary(what, self.sentence(), table, notes)
 
     def records(self) -> list[dict[str, Any]]:
         """One mapping per fold: values, ends of intervals, adjusted p-value."""
@@ -271,10 +282,6 @@ class Folds(Displayed):
             | {"adjusted": f.adjusted}
             for f in self.folds
         ]
-
-    def frame(self) -> pd.DataFrame:
-        """Return `records` as a table."""
-        return data_frame(self.records())
 
     def to_dict(self) -> dict[str, Any]:
         """Return the contract of ``calviz folds --json``."""
@@ -358,7 +365,7 @@ def folds(
     measured = []
     for k in levels.large.tolist():
         part = evaluate(levels.part(sample, k), keys, ci=True, findings=False, classes=False)
-        measured.append(Fold(levels.names[k], round(float(levels.rows[k])), part.metrics))
+        measured.append(Fold(levels.names[k], int(levels.rows[k]), part.metrics))
     ids, clusters = sample.data.ids, sample.data.clusters
     repeated = ids is not None and Factor.of(ids).crosses(levels.code)
     untested, tested = "", tuple[str, ...]()
@@ -377,8 +384,6 @@ def folds(
     shared = repeated or (clusters is not None and clusters.crosses(levels.code))
     return Folds(
         name=sample.data.name,
-        reduction=sample.reduction.key,
-        rows=sample.data.rows,
         by=columns,
         folds=tuple(measured),
         means={
@@ -542,8 +547,8 @@ class Measure(NamedTuple):
     """A metric that sites are compared by, the scale on which it is summarised, and the way back."""
 
     key: str
-    to: Callable[[Any], Any] = float
-    back: Callable[[Any], Any] = float
+    to: Callable[[Any], Any] = np.positive
+    back: Callable[[Any], Any] = np.positive
 
 
 #: O/E and AUROC are summarised on the scales on which they are more nearly normal (Debray et al. 2017).
@@ -566,13 +571,12 @@ class Site(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Sites(Displayed):
+class Sites(_ByLevel):
     """A validation at several sites.
 
     Attributes
     ----------
-    name, reduction, by : str
-    rows : int
+    name, by : str
     sites : tuple of Site
     effects : mapping of str to RandomEffects
         By measure; those with a value at two sites or more.
@@ -581,9 +585,7 @@ class Sites(Displayed):
     """
 
     name: str
-    reduction: str
     by: str
-    rows: int
     sites: tuple[Site, ...]
     effects: Mapping[str, RandomEffects]
     left_out: tuple[str, ...]
@@ -606,61 +608,31 @@ class Sites(Displayed):
         return f"The {len(self.sites)} sites differ beyond chance in {labels}."
 
     @claim("new-site")
-    def expectation(self, key: str) -> str:
-        """Say what a measure is expected to be at a new site; empty without a prediction interval."""
-        effect = self.effects.get(key)
-        if effect is None or effect.prediction is None:
-            return ""
-        return (
-            f"{METRICS[key].label} at a new site: {_ends_text(key, effect.prediction)} (95 % prediction interval), "
-            f"{value_text(key, effect.mean)} on average."
-        )
-
-    @property
-    def notes(self) -> tuple[str, ...]:
-        """What a new site is, and which ones are left out."""
-        few = (
-            ("A prediction interval needs three sites.",)
-            if any(e.prediction is None for e in self.effects.values())
-            else ("A new site is one drawn as these were; with few sites its interval is rough.",)
-        )
-        return (*few, *_left_out_words(self.left_out))
-
-    def table(self) -> list[dict[str, str]]:
-        """The random-effects summary in words, one mapping per measure."""
-        return [
+    def summary(self) -> Summary:
+        """Summarise the random effects: a row per measure, with what a new site is expected to show."""
+        table = [
             {
                 "measure": METRICS[key].label,
                 "mean": value_text(key, e.mean),
                 "95 % interval": _ends_text(key, e.interval),
-                "at a new site": _ends_text(key, e.prediction),
+                "new site, 95 %": _ends_text(key, e.prediction),
                 "tau²": f"{e.tau_squared:.3g}",
                 "p": p_number(e.adjusted),
                 "sites": str(e.sites),
             }
             for key, e in self.effects.items()
         ]
-
-    def summary(self) -> Summary:
-        """Summarise the random effects."""
-        table = self.table()
-        return Summary(
-            title=f"of '{shorten(self.name)}': {counted(len(self.sites), 'site')} by {shorten(self.by)}",
-            verdict=self.sentence(),
-            header=tuple(table[0]) if table else (),
-            rows=tuple(tuple(row.values()) for row in table),
-            notes=self.notes,
-        )
+        note = "A prediction interval for a new site needs three sites."
+        if all(e.prediction is not None for e in self.effects.values()):
+            note = "Prediction intervals are for a new site, drawn as these were; p: of a difference, adjusted for all measures."
+        what = f"{counted(len(self.sites), 'site')} by {shorten(self.by)}"
+        return self._summary(what, self.sentence(), table, [note])
 
     def records(self) -> list[dict[str, Any]]:
         """One mapping per site: rows, hits, values and ends of intervals."""
         return [
             {"site": s.name, "rows": s.rows, "hits": s.hits} | _values(s.values) for s in self.sites
         ]
-
-    def frame(self) -> pd.DataFrame:
-        """Return `records` as a table."""
-        return data_frame(self.records())
 
     def to_dict(self) -> dict[str, Any]:
         """Return the contract of ``calviz sites --json``."""
@@ -722,21 +694,9 @@ def sites(
     """
     sample = Sample.of(data, split=split, reduction=reduction, seed=seed, resamples=resamples)
     check_whole("min_rows", min_rows, least=2)
-    events, weights = sample.scored, sample.weights
-    if by not in sample.data.groups:
-        raise no_group_column(sample.data, by)
-    code = sample.data.groups[by].codes
-    seen = weights if events.counted else None
-    hits = np.bincount(code, np.where(events.hit, 1.0 if seen is None else seen, 0.0))
-    rows = np.bincount(code, seen)
-
-    def why(k: int) -> str:
-        few = counted(round(hits[k]), "hit") if hits[k] < min_events else ""
-        missing = rows[k] - hits[k]
-        return few or (counted(round(missing), "miss", "misses") if missing < min_events else "")
-
-    levels = RowsByLevel.of(sample, (by,), min_rows, why)
-    sums = slice_sums(events, levels.code, len(levels.names), sample.row_draws.cluster, weights)
+    levels = RowsByLevel.of(sample, (by,), min_rows, min_events)
+    cluster = sample.row_draws.cluster
+    sums = slice_sums(sample.scored, levels.code, len(levels.names), cluster, sample.weights)
     keys = [m.key for m in MEASURES if m.key != "mcs"]
     measured, z = [], float(ndtri(1 - LEVEL / 2))
     for k in levels.large.tolist():
@@ -747,14 +707,13 @@ def sites(
         own = {key: (r.value, r.interval) for key, r in part.metrics.items()}
         own["mcs"] = gap, Interval(gap - reach, gap + reach)
         values = {m.key: own[m.key] for m in MEASURES}
-        measured.append(Site(levels.names[k], round(rows[k]), round(hits[k]), values))
+        measured.append(Site(levels.names[k], int(levels.rows[k]), int(levels.hits[k]), values))
     effects = {}
     for m in MEASURES:
-        ends = np.array(
-            [(s.values[m.key][0], *(s.values[m.key][1] or (math.nan,) * 2)) for s in measured]
-        )
+        pairs = [s.values[m.key] for s in measured]
+        ends = np.array([(value, *(interval or (math.nan,) * 2)) for value, interval in pairs])
         with np.errstate(all="ignore"):
-            value, low, high = np.apply_along_axis(m.to, 0, ends.T) if m.to is not float else ends.T
+            value, low, high = m.to(ends.T)
         error = (high - low) / (2 * z)
         usable = np.isfinite(value) & np.isfinite(error) & (error > 0)
         if usable.sum() > 1:
@@ -762,9 +721,7 @@ def sites(
     adjusted = holm([e.p_value for e in effects.values()])
     return Sites(
         name=sample.data.name,
-        reduction=sample.reduction.key,
         by=by,
-        rows=sample.data.rows,
         sites=tuple(measured),
         effects={
             key: e._replace(adjusted=float(p))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Self
 
@@ -21,7 +21,7 @@ MOST = 12
 #: Rows of a bin that a curve has at least, and its largest number of bins.
 BIN_ROWS, BINS = 15, 10
 #: Side of a panel whose width is not known, gap between panels, and margins left, right, above and below, in pixels.
-_SIDE, _GAP, _MARGINS = 130, 26, (56, 16, 24, 52)
+_SIDE, _GAP, _MARGINS = 190, 26, (56, 16, 24, 52)
 
 
 class LevelCurve(NamedTuple):
@@ -138,39 +138,27 @@ class CurvesByLevel(Figure):
         return _side_by_side(self, sheet) if self.panels else _overlaid(self, sheet)
 
 
-def _hover(curve: LevelCurve) -> str:
-    return f"{plotly_text(curve.name, 40)}, {curve.rows:,} rows<br>score %{{x:.3f}}, observed %{{y:.3f}}"
+def _curve(curve: LevelCurve, colour: str, **attributes: Any) -> Trace:
+    name = f"{plotly_text(curve.name, 40)}, {curve.rows:,} rows"
+    hover = f"{name}<br>score %{{x:.3f}}, observed %{{y:.3f}}"
+    return line(curve.score, curve.observed, colour, hover=hover, **attributes)
 
 
-def _unit(sheet: Sheet, **more: Any) -> Trace:
-    return sheet.axis(range=[-0.02, 1.02], tickmode="linear", dtick=0.25, tickformat=".2~f") | more
-
-
-def _overlaid(figure: CurvesByLevel, sheet: Sheet) -> Picture:
-    p = sheet.palette
-    faint = p.glaze(p.ink, 0.4)
-    traces = [diagonal(p) | {"showlegend": False}]
-    for number, curve in enumerate(figure.curves):
-        entry: Trace = {"name": f"Each {plotly_text(figure.by, 30)}", "showlegend": number == 0}
-        traces.append(
-            line(curve.score, curve.observed, faint, width=1, hover=_hover(curve), **entry)
-        )
-    whole = figure.pooled
-    points: Trace = {"size": 7}
-    traces.append(
-        line(
-            whole.score, whole.observed, p.blue, points=points, hover=_hover(whole), name=whole.name
-        )
-    )
-    left, right, top, bottom = _MARGINS
-    x, y = _titles(figure)
-    return sheet.picture(
-        traces,
-        inner=min((sheet.width or 440) - left - right, 380),
-        margins=(left, right, top, bottom),
-        xaxis=_unit(sheet, **_title(sheet, x), constrain="domain"),
-        yaxis=_unit(sheet, **_title(sheet, y), scaleanchor="x", scaleratio=1),
-    )
+def _square(sheet: Sheet, key: str, dtick: float, **more: Any) -> dict[str, Any]:
+    """Both axes of a square panel; `more` has attributes of the x axis under "x" and of the y axis under "y"."""
+    same: Trace = {
+        "range": [-0.02, 1.02],
+        "tickmode": "linear",
+        "dtick": dtick,
+        "tickformat": ".2~f",
+    }
+    same["constrain"] = "domain"
+    across = sheet.axis(more["titles"][0], anchor=f"y{key}", **same, **more["x"])
+    up: Trace = {"anchor": f"x{key}", "scaleanchor": f"x{key}", "scaleratio": 1}
+    return {
+        f"xaxis{key}": across,
+        f"yaxis{key}": sheet.axis(more["titles"][1], **up, **same, **more["y"]),
+    }
 
 
 def _titles(figure: CurvesByLevel) -> tuple[str, str]:
@@ -178,8 +166,24 @@ def _titles(figure: CurvesByLevel) -> tuple[str, str]:
     return plotly_text(score.capitalize()), plotly_text(hit.capitalize())
 
 
-def _title(sheet: Sheet, text: str) -> Trace:
-    return {"title": sheet.axis(text)["title"]}
+def _overlaid(figure: CurvesByLevel, sheet: Sheet) -> Picture:
+    p = sheet.palette
+    faint: Trace = {"width": 1, "name": f"Each {plotly_text(figure.by, 30)}"}
+    traces = [
+        diagonal(p) | {"showlegend": False},
+        *(
+            _curve(c, p.glaze(p.ink, 0.45), showlegend=number == 0, **faint)
+            for number, c in enumerate(figure.curves)
+        ),
+        _curve(figure.pooled, p.blue, points={"size": 7}, name="All rows"),
+    ]
+    left, right, _, _ = _MARGINS
+    return sheet.picture(
+        traces,
+        inner=min((sheet.width or 440) - left - right, 380),
+        margins=_MARGINS,
+        **_square(sheet, "", 0.25, titles=_titles(figure), x={}, y={}),
+    )
 
 
 def _side_by_side(figure: CurvesByLevel, sheet: Sheet) -> Picture:
@@ -189,59 +193,33 @@ def _side_by_side(figure: CurvesByLevel, sheet: Sheet) -> Picture:
     left, right, _, _ = _MARGINS
     room = (sheet.width or columns * (_SIDE + _GAP) + left + right) - left - right
     side = min((room - (columns - 1) * _GAP) / columns, 220)
-    across, down = columns * side + (columns - 1) * _GAP, rows * side + (rows - 1) * (_GAP + 8)
+    height = rows * side + (rows - 1) * (_GAP + 8)
     axes: dict[str, Any] = {}
     notes: list[Trace] = []
     traces: list[Trace] = []
     names = told_apart([c.name for c in figure.curves], max(10, int(side / 8)))
     for number, curve in enumerate(figure.curves):
         row, column = divmod(number, columns)
-        x0, y1 = column * (side + _GAP) / across, 1 - row * (side + _GAP + 8) / down
-        key = "" if number == 0 else str(number + 1)
-        lowest = number + columns >= count
-        step: Trace = {"dtick": 0.5, "ticks": ""}
-        across_room = min(across / room, 1.0)
-        domain = [x0 * across_room, (x0 + side / across) * across_room]
-        axes[f"xaxis{key}"] = _unit(
-            sheet, domain=domain, anchor=f"y{key}", showticklabels=lowest, **step
-        )
-        axes[f"yaxis{key}"] = _unit(
-            sheet,
-            domain=[max(y1 - side / down, 0), y1],
-            anchor=f"x{key}",
-            showticklabels=column == 0,
-            **step,
-        )
+        key = str(number + 1) if number else ""
+        top = 1 - row * (side + _GAP + 8) / height
+        x: Trace = {"domain": [(column + 0.06) / columns, (column + 0.94) / columns]}
+        x |= {"showticklabels": number + columns >= count}
+        y: Trace = {"domain": [max(top - side / height, 0), top], "showticklabels": column == 0}
+        axes |= _square(sheet, key, 0.5, titles=("", ""), x=x, y=y)
         notes.append(
             heading(plotly_text(names[number]), p, (f"x{key} domain", f"y{key} domain"), 2)
         )
-        traces += [_in(key, number == 0, one) for one in _panel(figure, curve, sheet)]
-    x, y = _titles(figure)
+        own: Trace = {"xaxis": f"x{key}", "yaxis": f"y{key}"}
+        entry = own | {"showlegend": number == 0}
+        traces += [
+            diagonal(p) | own | {"showlegend": False},
+            _curve(figure.pooled, p.neutral, width=1, name="All rows", **entry),
+            _curve(curve, p.blue, points={"size": 5}, name="Rows of the panel", **entry),
+        ]
+    across, up = _titles(figure)
     paper: Trace = {"xref": "paper", "yref": "paper", "showarrow": False, "font": {"size": 13}}
     notes += [
-        paper | {"text": x, "x": 0.5, "y": 0, "yshift": -26, "yanchor": "top"},
-        paper | {"text": y, "x": 0, "y": 0.5, "xshift": -36, "xanchor": "right", "textangle": -90},
+        paper | {"text": across, "x": 0.5, "y": 0, "yshift": -26, "yanchor": "top"},
+        paper | {"text": up, "x": 0, "y": 0.5, "xshift": -36, "xanchor": "right", "textangle": -90},
     ]
-    return sheet.picture(traces, inner=round(down), margins=_MARGINS, annotations=notes, **axes)
-
-
-def _panel(figure: CurvesByLevel, curve: LevelCurve, sheet: Sheet) -> Iterator[Trace]:
-    p, whole = sheet.palette, figure.pooled
-    yield diagonal(p) | {"showlegend": False}
-    yield line(
-        whole.score, whole.observed, p.neutral, width=1, name=whole.name, hover=_hover(whole)
-    )
-    yield line(
-        curve.score,
-        curve.observed,
-        p.blue,
-        points={"size": 5},
-        name="The panel's rows",
-        hover=_hover(curve),
-    )
-
-
-def _in(key: str, first: bool, trace: Trace) -> Trace:
-    """Put a trace into a panel; only those of the first have an entry in the legend."""
-    own = {"xaxis": f"x{key}", "yaxis": f"y{key}"}
-    return trace | own | ({} if first else {"showlegend": False})
+    return sheet.picture(traces, inner=round(height), margins=_MARGINS, annotations=notes, **axes)

@@ -361,7 +361,7 @@ def _by_level(
             "observed": ("observed", percent),
         },
     )
-    for note in result.notes:
+    for note in summary.notes:
         yield Note(note)
 
 

@@ -231,7 +231,8 @@ def test_estimates_of_each_site_and_their_summary():
     by_hand = random_effects(value, ((high - low) / (2 * z)) ** 2)
     assert result.effects["auroc"].mean == pytest.approx(expit(by_hand.mean))
     assert "mcs" in result.differing
-    assert result.expectation("mcs").startswith("MCS at a new site: ")
+    low, high = result.effects["mcs"].prediction
+    assert f"{100 * low:.1f} to {100 * high:.1f} points".replace("-", "−") in str(result)
     assert list(result.effects) == [m.key for m in MEASURES]
 
 
@@ -250,8 +251,19 @@ def test_a_site_of_three_rows_or_few_events_is_said_and_left_out():
 def test_two_sites_have_no_prediction():
     result = calviz.sites(validation(800, levels=2), "site")
     assert all(e.prediction is None for e in result.effects.values())
-    assert result.expectation("auroc") == ""
-    assert "A prediction interval needs three sites." in str(result)
+    assert "A prediction interval for a new site needs three sites." in str(result)
+
+
+def test_sites_that_a_split_lacks_do_not_shift_the_others():
+    names = np.repeat(["gone", "a", "b"], 300)
+    split = np.where(names == "gone", "train", "test")
+    data = validation(900)
+    data = calviz.Predictions(
+        probs=data.probs, labels=data.labels, groups={"site": names}, splits=split
+    )
+    result = calviz.sites(data, "site", split="test")
+    assert [(s.name, s.rows) for s in result.sites] == [("a", 300), ("b", 300)]
+    assert [s.hits for s in result.sites] == [data.labels[names == n].sum() for n in "ab"]
 
 
 def test_rows_without_a_site_are_left_out():
