@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 from scipy.optimize import brentq
 from scipy.special import expit, logit
-from scipy.stats import norm
+from scipy.stats import norm, t
 
 from benchmarks.claims import simulation
-from calviz.comparison.folds_and_sites import Folds, Sites, folds, sites
+from calviz.comparison.folds_and_sites import FoldResults, SiteResults, folds, random_effects, sites
 from calviz.core.predictions import Predictions
 
 MEANS = ("nll", "brier", "mcs", "auroc")
@@ -42,7 +42,7 @@ def truths(q, s):
 # ---- Folds
 
 
-def measured(z, labels, fold, metrics=("nll",), resamples=20, **columns) -> Folds:
+def measured(z, labels, fold, metrics=("nll",), resamples=20, **columns) -> FoldResults:
     data = Predictions(probs=expit(z), labels=labels, groups={"fold": fold}, **columns)
     return folds(data, metrics=metrics, resamples=resamples)
 
@@ -91,7 +91,7 @@ def one_off(rng):
 simulation("folds", "found", "one of 5 folds of 300 rows off by 1 logit", at_least=0.9)(one_off)
 
 
-def mean_held(result: Folds, by_model) -> float:
+def mean_held(result: FoldResults, by_model) -> float:
     """Share of the intervals that hold the mean of the models."""
     held = []
     for key, mean in result.means.items():
@@ -152,13 +152,13 @@ mean_of("two repeats of 300 rows, models differ much", of_repeats)
 # ---- Sites
 
 
-def at_sites(rng, sizes, shift=0.0, slope=1.0, base=0.0) -> Sites:
+def at_sites(rng, sizes, shift=0.0, slope=1.0, base=0.0) -> SiteResults:
     z, labels, site = rows(rng, sizes, shift, slope, base)
     data = Predictions(probs=expit(z), labels=labels, groups={"site": site})
     return sites(data, "site", resamples=20)
 
 
-def differ(result: Sites) -> bool:
+def differ(result: SiteResults) -> bool:
     return bool(result.differing)
 
 
@@ -218,3 +218,25 @@ for count, size, tau_shift, tau_slope in (
         f"{count} sites of {size} rows, SD of intercepts {tau_shift:g}, of slopes {tau_slope:g}",
         at_least=0.93,
     )(_new_site)
+
+
+def from_estimates(rng, usual):
+    """Whether a new site is held where sites differ about as much as their errors, by our interval or by that of tau^2 alone."""
+    tau, v = 0.15, rng.uniform(0.01, 0.06, 12)
+    effect = random_effects(tau * rng.normal(size=12) + np.sqrt(v) * rng.normal(size=12), v)
+    assert effect.prediction is not None
+    new, (low, high) = tau * rng.normal(), effect.prediction
+    if not usual:
+        return low <= new <= high
+    error = (effect.interval.high - effect.mean) / t.ppf(0.975, 11)
+    reach = t.ppf(0.975, 10) * np.hypot(error, np.sqrt(effect.tau_squared))
+    return abs(new - effect.mean) <= reach
+
+
+CASE = "12 estimates with errors of 0.1 to 0.25, SD of sites 0.15"
+simulation("new-site", "intervals hold a new site", CASE, at_least=0.93, files=1_000)(
+    lambda rng: from_estimates(rng, usual=False)
+)
+simulation("new-site", "held by t times the root of tau² and se²", CASE, files=1_000)(
+    lambda rng: from_estimates(rng, usual=True)
+)

@@ -23,7 +23,7 @@ from calviz.app import (
 from calviz.app.jobs import Button, Job, LongWork, StateWords
 from calviz.app.selection import SliceRule
 from calviz.app.session import Settings, cached_results, look_at_slice, md
-from calviz.comparison.folds_and_sites import Folds, Sites, fold_columns, folds, sites
+from calviz.comparison.folds_and_sites import FoldResults, SiteResults, fold_columns, folds, sites
 from calviz.comparison.over_time import EVERY, MIN_ROWS, Every, OverTime, over_time, values_of
 from calviz.core.blocks import FloatArray, IntArray
 from calviz.core.entry_specs import METRICS, RANKED_BY, RECALIBRATORS
@@ -473,7 +473,9 @@ def _explore_levels(settings: Settings) -> None:
 
 
 @cached_results(3)
-def _kept_levels(key: tuple[str, ...], by: str | None, _settings: Settings) -> Folds | Sites:
+def _kept_levels(
+    key: tuple[str, ...], by: str | None, _settings: Settings
+) -> FoldResults | SiteResults:
     with session.computing(_settings, "Measuring each fold or site …") as sample:
         return folds(sample) if by is None else sites(sample, by)
 

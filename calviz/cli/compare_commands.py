@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     from calviz.cli.options import Division, LabelFile, Loaded, ReadingOptions
     from calviz.comparison.arena_results import ResultTable
     from calviz.comparison.arena_sources import ArenaInput
-    from calviz.comparison.folds_and_sites import Folds, Sites
+    from calviz.comparison.folds_and_sites import FoldResults, SiteResults
     from calviz.core.predictions import Dataset
     from calviz.sample.sample import Sample
 
@@ -387,7 +387,7 @@ def sites(
 
 
 def _by_level(
-    measure: Callable[[Dataset], Folds | Sites],
+    measure: Callable[[Dataset], FoldResults | SiteResults],
     file: str,
     model: str | None,
     json_only: Outputs,

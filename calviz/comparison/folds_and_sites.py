@@ -190,7 +190,7 @@ class MeanOfFolds(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Folds(_ByLevel):
+class FoldResults(_ByLevel):
     """Metrics by fold.
 
     Attributes
@@ -319,7 +319,7 @@ def folds(
     seed: int | None = None,
     resamples: int | None = None,
     min_rows: int = MIN_ROWS,
-) -> Folds:
+) -> FoldResults:
     """Evaluate each fold of a cross-validation by itself, and test which folds differ from the others.
 
     Parameters
@@ -382,7 +382,7 @@ def folds(
         untested = str(error)
     pooled = evaluate(sample, keys, findings=False, classes=False)
     shared = repeated or (clusters is not None and clusters.crosses(levels.code))
-    return Folds(
+    return FoldResults(
         name=sample.data.name,
         by=columns,
         folds=tuple(measured),
@@ -484,7 +484,7 @@ def random_effects(
     1)`` not below 1 (Roever et al. 2015) and k - 1 degrees of freedom. Given tau^2, ``Q(tau^2) = sum w (y - m)^2`` is chi-squared with k - 1
     degrees of freedom: where it has its quantiles lies the interval of tau^2 (Viechtbauer 2007), and inverted quantile by quantile it
     gives tau^2 a confidence distribution. A new site is predicted by the mixture of normal distributions with mean m and variance
-    ``tau^2 + 1 / sum w`` over it (as Nagashima et al. 2019): ``m ± t sqrt(tau^2 + se^2)`` at the REML estimate covers only 85 % where
+    ``tau^2 + 1 / sum w`` over it (as Nagashima et al. 2019): ``m ± t sqrt(tau^2 + se^2)`` at the REML estimate covers only 87 % where
     sites differ about as much as their errors.
     """
     y, v, k = estimates, variances, estimates.size
@@ -571,7 +571,7 @@ class Site(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Sites(_ByLevel):
+class SiteResults(_ByLevel):
     """A validation at several sites.
 
     Attributes
@@ -669,7 +669,7 @@ def sites(
     resamples: int | None = None,
     min_rows: int = MIN_ROWS,
     min_events: int = MIN_EVENTS,
-) -> Sites:
+) -> SiteResults:
     """Evaluate each site by itself, and summarise slope, intercept, O/E, MCS and AUROC by random effects.
 
     Parameters
@@ -719,7 +719,7 @@ def sites(
         if usable.sum() > 1:
             effects[m.key] = _back(m, random_effects(value[usable], error[usable] ** 2))
     adjusted = holm([e.p_value for e in effects.values()])
-    return Sites(
+    return SiteResults(
         name=sample.data.name,
         by=by,
         sites=tuple(measured),

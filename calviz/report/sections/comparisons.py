@@ -22,7 +22,7 @@ from calviz.comparison.comparison_results import (
     ranked_by,
     refit_words,
 )
-from calviz.comparison.folds_and_sites import Folds, Sites, fold_columns, folds, sites
+from calviz.comparison.folds_and_sites import FoldResults, SiteResults, fold_columns, folds, sites
 from calviz.comparison.learning_curves import LearningCurve
 from calviz.comparison.over_time import OverTime, over_time
 from calviz.core.entry_specs import METRICS, QUOTED, UNCALIBRATED, takes_weights
@@ -338,7 +338,10 @@ def make_sites(subject: Subject) -> Iterator[Block]:
 
 
 def _by_level(
-    subject: Subject, make: Callable[[Sample], Folds | Sites], by: str | Sequence[str], key: str
+    subject: Subject,
+    make: Callable[[Sample], FoldResults | SiteResults],
+    by: str | Sequence[str],
+    key: str,
 ) -> Iterator[Block]:
     try:
         result = subject.sample.once(make)
@@ -366,12 +369,12 @@ def _by_level(
 
 
 @takes_weights
-def _folds(sample: Sample) -> Folds:
+def _folds(sample: Sample) -> FoldResults:
     return folds(sample)
 
 
 @takes_weights
-def _sites(sample: Sample, *, by: str) -> Sites:
+def _sites(sample: Sample, *, by: str) -> SiteResults:
     return sites(sample, by)
 
 
