@@ -330,7 +330,7 @@ def make_folds(subject: Subject) -> Iterator[Block]:
         yield from _by_level(subject, _folds, columns, "folds")
 
 
-@section("sites", "Sites", 58, "Each site by itself, and what a new site is expected to show")
+@section("sites", "Sites", 59, "Each site by itself, and what a new site is expected to show")
 def make_sites(subject: Subject) -> Iterator[Block]:
     """Yield the random effects, and the curve of each site; nothing unless a column of sites is named."""
     if subject.sites is not None:
