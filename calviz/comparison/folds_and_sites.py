@@ -225,7 +225,8 @@ class FoldResults(_ByLevel):
 
         One that is far off also sets the others apart from the rest.
         """
-        key, mean = next((key, m.mean) for key, m in self.means.items())
+        key = self.tested[0] if self.tested else next(iter(self.means))
+        mean = self.means[key].mean
         found = [fold for fold in self.folds if fold.adjusted <= LEVEL]
         return tuple(sorted(found, key=lambda f: (f.adjusted, -abs(f.metrics[key].value - mean))))
 
@@ -329,7 +330,7 @@ def folds(
     by : str or sequence of str, optional
         The group column that names the folds, or two (repeat and fold); recognised by their names if left out.
     metrics : iterable of str
-        Keys; the first one is tested, beside the MCS.
+        Keys; the first one that has a value is tested, beside the MCS.
     split, reduction, bins, seed, resamples
         As in `calviz.evaluate`.
     min_rows : int
@@ -368,19 +369,20 @@ def folds(
         measured.append(Fold(levels.names[k], int(levels.rows[k]), part.metrics))
     ids, clusters = sample.data.ids, sample.data.clusters
     repeated = ids is not None and Factor.of(ids).crosses(levels.code)
+    pooled = evaluate(sample, keys, findings=False, classes=False)
+    first = next((key for key in keys if pooled[key].available), keys[0])
     untested, tested = "", tuple[str, ...]()
     try:
         if repeated:
             raise NotAvailable("differences are not tested: the same rows are in several folds.")
         words = ("fold", "differences")
-        values, _, p = against_the_others(sample, levels.code, levels.large, keys[0], words=words)
+        values, _, p = against_the_others(sample, levels.code, levels.large, first, words=words)
         tested = tuple(values)
         measured = [
             replace(f, adjusted=float(q)) for f, q in zip(measured, p.min(axis=0), strict=True)
         ]
     except NotAvailable as error:
         untested = str(error)
-    pooled = evaluate(sample, keys, findings=False, classes=False)
     shared = repeated or (clusters is not None and clusters.crosses(levels.code))
     return FoldResults(
         name=sample.data.name,

@@ -87,6 +87,16 @@ def test_repeats_and_folds_are_crossed():
     assert len(result.folds) == 6
 
 
+def test_confidences_are_tested_by_a_metric_that_they_have():
+    rng = np.random.default_rng(0)
+    score = rng.beta(5, 2, 600)
+    data = calviz.ConfidencePredictions(
+        confidence=score, correct=rng.random(600) < score, groups={"fold": np.arange(600) % 3}
+    )
+    # NLL and Brier score need the probabilities of all classes.
+    assert calviz.folds(data, resamples=20).tested == ("ece", "mcs")
+
+
 def test_a_fold_that_is_off_is_named():
     result = calviz.folds(validation(shift=(0, 0, 1.5, 0)), resamples=20)
     # So far off that it sets the others apart too.
