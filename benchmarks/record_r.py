@@ -1,4 +1,4 @@
-"""Record calibration results of R: loess, and the logistic line with its intervals.
+"""Record calibration results of R: loess, the logistic line with its intervals, and random effects of sites (metafor).
 
     python -P benchmarks/record_r.py
 
@@ -49,24 +49,74 @@ def cases() -> dict[str, tuple[np.ndarray, np.ndarray]]:
     return by_name
 
 
+#: REML, without and with Hartung and Knapp's standard error (not below the usual one), Q, the interval of tau^2.
+EFFECTS = """
+suppressMessages(library(metafor))
+d <- read.csv(commandArgs(TRUE)[1])
+out <- function(name, values) cat(name, formatC(values, digits = 15, format = "g"), "\\n")
+fine <- list(threshold = 1e-12, maxiter = 1000)
+plain <- rma(yi = d$y, vi = d$v, method = "REML", control = fine)
+own <- rma(yi = d$y, vi = d$v, method = "REML", test = "adhoc", control = fine)
+out("tau2", plain$tau2)
+out("mean", own$b)
+out("interval", c(own$ci.lb, own$ci.ub))
+out("q", c(plain$QE, plain$QEp))
+out("tau2_interval", confint(plain, control = list(tau2.max = 1000, tol = 1e-10))$random[1, 2:3])
+cat("version", as.character(packageVersion("metafor")), "\\n")
+"""
+
+
+def sites() -> dict[str, tuple[np.ndarray, np.ndarray]]:
+    """Estimates of sites and their variances, by name."""
+    by_name = {}
+    for name, k, tau in (
+        ("three", 3, 0.3),
+        ("same", 8, 0.0),
+        ("some", 12, 0.2),
+        ("apart", 40, 1.0),
+    ):
+        random = np.random.RandomState(k)
+        v = random.uniform(0.005, 0.1, k)
+        by_name[name] = (
+            (1 + tau * random.standard_normal(k) + np.sqrt(v) * random.standard_normal(k)),
+            v,
+        )
+    return by_name
+
+
+def random_effects() -> dict[str, dict[str, list[float] | str]]:
+    """Record the summaries of metafor."""
+    return {name: _run(EFFECTS, "y,v", y.tolist(), v.tolist()) for name, (y, v) in sites().items()}
+
+
+def _run(script: str, header: str, *columns: list[float]) -> dict[str, list[float] | str]:
+    """Run a script on a table; return what it prints, and its version."""
+    with tempfile.TemporaryDirectory() as folder:
+        table, path = Path(folder) / "rows.csv", Path(folder) / "script.R"
+        rows = "\n".join(",".join(map(repr, row)) for row in zip(*columns, strict=True))
+        table.write_text(f"{header}\n{rows}\n")
+        path.write_text(script)
+        output = subprocess.run(
+            ["Rscript", "--vanilla", path, table], capture_output=True, text=True, check=True
+        ).stdout
+    printed = {line.split()[0]: line.split()[1:] for line in output.splitlines()}
+    version = ".".join(printed.pop("version"))
+    return {key: [float(text) for text in texts] for key, texts in printed.items()} | {
+        "version": version
+    }
+
+
 def main() -> None:
     """Record all cases."""
-    values, version = {}, ""
-    for name, (score, hit) in cases().items():
-        with tempfile.TemporaryDirectory() as folder:
-            table, script = Path(folder) / "rows.csv", Path(folder) / "script.R"
-            rows = "\n".join(
-                f"{p!r},{y}" for p, y in zip(score.tolist(), hit.tolist(), strict=True)
-            )
-            table.write_text(f"p,y\n{rows}\n")
-            script.write_text(SCRIPT)
-            output = subprocess.run(
-                ["Rscript", "--vanilla", script, table], capture_output=True, text=True, check=True
-            ).stdout
-        results = {line.split()[0]: line.split()[1:] for line in output.splitlines()}
-        version = ".".join(results.pop("version"))
-        values[name] = {key: [float(text) for text in texts] for key, texts in results.items()}
-    record = {"versions": {"R": version}, "values": values}
+    values = {
+        name: _run(SCRIPT, "p,y", *map(np.ndarray.tolist, case)) for name, case in cases().items()
+    }
+    version = {str(results.pop("version")) for results in values.values()}
+    record = {
+        "versions": {"R": version.pop()},
+        "values": values,
+        "random_effects": random_effects(),
+    }
     RECORDED.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
 
 

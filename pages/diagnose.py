@@ -377,6 +377,7 @@ def groups(chosen: Settings) -> None:
                     lambda: diagnose_groups.draw_sizes(chosen, question),
                     key="calviz.slices.sizes",
                 )
+            diagnose_groups.draw_levels(chosen)
 
 
 def time(chosen: Settings) -> None:

@@ -21,7 +21,7 @@ from calviz.app import (
 from calviz.app.navigation import PAGES
 from calviz.app.session import Settings, look_at_class, look_at_default, md
 from calviz.core.errors import CalvizError
-from calviz.core.events import DEFAULT_BINS, Reduction, ReductionKind, Scheme
+from calviz.core.events import CUBE_ROOT, DEFAULT_BINS, BinNumber, Reduction, ReductionKind, Scheme
 from calviz.core.predictions import Dataset, at_prevalence
 from calviz.core.words import counted, distinct, full_sentence, keep_units_together, shorten
 from calviz.sample.sample import Where, rows_where
@@ -239,6 +239,8 @@ class _Requests(dict[str, str]):
         scheme = self.text("scheme", "equal-width")
         if scheme == "sturges":
             return "Sturges"
+        if scheme in _CUBE_ROOTS:
+            return scheme
         count = self.text("bins", str(DEFAULT_BINS))
         return count if scheme == "equal-width" else f"{count}, {scheme.replace('-', ' ')}"
 
@@ -384,15 +386,26 @@ def _follow_default(default: ReductionKind) -> None:
         st.session_state["reduction"] = default
 
 
-def _bins(requests: _Requests) -> tuple[Scheme, int]:
-    scheme = _choose(
+#: Choices of as many bins as the cube root of the number of rows.
+_CUBE_ROOTS: dict[str, Scheme] = {
+    "cube root, equal width": "equal-width",
+    "cube root, equal mass": "equal-mass",
+}
+
+
+def _bins(requests: _Requests) -> tuple[Scheme, BinNumber]:
+    chosen = _choose(
         "Bins",
         "scheme",
-        session.SCHEMES,
+        (*session.SCHEMES, *_CUBE_ROOTS),
         requests,
         help="equal-width: edges at 0, 1/M, 2/M, ...; equal-mass: equally many rows in each bin; "
-        "sturges: equal width, with a number of bins that follows from the number of rows.",
+        "sturges: equal width, with a number of bins that follows from the number of rows; cube root: as many bins as the cube root "
+        "of the number of rows, as scikit-learn 1.10 offers.",
     )
+    if chosen in _CUBE_ROOTS:
+        return _CUBE_ROOTS[chosen], CUBE_ROOT
+    scheme: Scheme = chosen  # type: ignore[assignment]
     if scheme == "sturges":
         return "sturges", DEFAULT_BINS
     bins = _number("Number of bins", "bins", (1, session.MAX_BINS), DEFAULT_BINS, requests)

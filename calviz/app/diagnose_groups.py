@@ -23,9 +23,11 @@ from calviz.app import (
 from calviz.app.jobs import Button, Job, LongWork, StateWords
 from calviz.app.selection import SliceRule
 from calviz.app.session import Settings, cached_results, look_at_slice, md
+from calviz.comparison.folds_and_sites import FoldResults, SiteResults, fold_columns, folds, sites
 from calviz.comparison.over_time import EVERY, MIN_ROWS, Every, OverTime, over_time, values_of
 from calviz.core.blocks import FloatArray, IntArray
 from calviz.core.entry_specs import METRICS, RANKED_BY, RECALIBRATORS
+from calviz.core.predictions import Dataset
 from calviz.core.words import (
     counted,
     p_number,
@@ -35,6 +37,7 @@ from calviz.core.words import (
     signed_points,
     told_apart,
 )
+from calviz.figures.curves_by_level import CurvesByLevel
 from calviz.figures.hundred_squares import Bullet
 from calviz.figures.marks import Overlay
 from calviz.figures.metric_over_time import OverTimeLine, WatchLine
@@ -406,6 +409,75 @@ def draw_slice_of_other_pages(chosen: Settings) -> None:
             navigation.link("overview"), label="See its verdict", icon=":material/arrow_forward:"
         )
         st.button("Show all rows", on_click=look_at_slice, args=(chosen.whole, ()))
+
+
+# ---- Folds and sites
+
+_SITES = "sites"
+
+
+def chosen_sites(data: Dataset) -> str | None:
+    """Return the column of sites that was chosen in this session; None if none was, or these rows do not have it."""
+    column = st.session_state.get(_SITES)
+    return column if column in data.groups and column not in fold_columns(data) else None
+
+
+def draw_levels(settings: Settings) -> None:
+    """Draw folds and sites, folded away unless the link names a column of sites."""
+    key = "calviz.levels.open"
+    if _SITES in st.query_params:
+        st.session_state.setdefault(key, True)
+    navigation.draw_folded("Folds and sites", lambda: _explore_levels(settings), key=key)
+
+
+def _explore_levels(settings: Settings) -> None:
+    """Draw the folds, if a column is called so, or the sites of a chosen column."""
+    own = fold_columns(settings.whole)
+    usual = " and ".join(own) or "none"
+    sites_too = [name for name in settings.whole.groups if name not in own]
+    chosen = st.selectbox(
+        "Folds or sites",
+        [usual, *sites_too],
+        key=_SITES,
+        bind="query-params",
+        format_func=lambda name: (
+            f"{shorten(name, 40)}{' (folds)' if own and name == usual else ''}"
+        ),
+        width=300,
+        help="Folds: a column that is called so. Sites, centres or studies: their slopes, intercepts, O/E, gaps and AUROC are summarised "
+        "by random effects.",
+    )
+    is_of_sites = chosen in sites_too
+    if not (is_of_sites or own):
+        return
+    result = _kept_levels(settings.key, chosen if is_of_sites else None, settings)
+    summary = result.summary()
+    st.markdown(md(summary.verdict, 500))
+    by = chosen if is_of_sites else own
+    figure = CurvesByLevel.compute(settings.sample, by, panels=is_of_sites)
+    screen.chart(
+        figure,
+        screen.as_wide_as_the_page(screen.plotted(figure)),
+        key="calviz.levels",
+        filename="by-level",
+    )
+    table = pd.DataFrame(list(summary.rows), columns=list(summary.header))
+    st.dataframe(table, hide_index=True, alt=summary.title)
+    st.caption(md(" ".join(summary.notes), 1_000))
+    tables_and_cards.download_button(
+        "Each as CSV",
+        result.frame,
+        f"{settings.file_stem}-levels.csv",
+        key="calviz.levels.download",
+    )
+
+
+@cached_results(3)
+def _kept_levels(
+    key: tuple[str, ...], by: str | None, _settings: Settings
+) -> FoldResults | SiteResults:
+    with session.computing(_settings, "Measuring each fold or site …") as sample:
+        return folds(sample) if by is None else sites(sample, by)
 
 
 # ---- Over time

@@ -56,7 +56,7 @@ from calviz.sample.cutoff_and_grades import decidable, has_grades, possible_grad
 
 PLACE = "report"
 #: The sections that use what was chosen in the room Decide; the section on grades also depends on the preset.
-GRADES, DECISIONS, METRICS = "grades", "decisions", "metrics"
+GRADES, DECISIONS, METRICS, SITES = "grades", "decisions", "metrics", "sites"
 #: The section that holds the advice of a comparison, where there is one.
 FIX = "fix"
 #: The section for data with times.
@@ -131,6 +131,7 @@ class PageResults:
                 FIX: id(about.comparison),
                 GRADES: (about.preset, about.grades),
                 DECISIONS: about.cutoff,
+                SITES: about.sites,
                 METRICS: about.cutoff,
             }
             return repr(made_of.get(key))
@@ -153,6 +154,7 @@ def results_of_pages(settings: Settings) -> PageResults:
         learning=_latest(recalibrate_learning_curve.PLACE, settings),
         cutoff=decide_cutoff.chosen_cutoff(),
         grades=grades if grades in possible_grade_columns(settings.whole) else None,
+        sites=diagnose_groups.chosen_sites(settings.whole),
         whole=settings.whole,
     )
     return PageResults(

@@ -17,12 +17,13 @@ from calviz.app.open_files import join_parts, split_parts
 from calviz.app.session import Settings, md
 from calviz.comparison.advice import Suggestion, suggest
 from calviz.comparison.fitting import Division, Rows, scores_of
+from calviz.comparison.folds_and_sites import fold_columns
 from calviz.core.blocks import row_blocks
 from calviz.core.entry_specs import RECALIBRATORS, FloorChoice
 from calviz.core.errors import CalvizError
 from calviz.core.predictions import Dataset
 from calviz.core.temperature import MOST, UNDERFLOW
-from calviz.core.words import counted, distinct, full_sentence
+from calviz.core.words import counted, distinct, full_sentence, shorten
 from calviz.data.loaded import fit_split_for
 
 #: Sources of the rows to fit on.
@@ -103,6 +104,12 @@ def _rows(settings: Settings, way: str, others: tuple[str, ...]) -> FitRows:
         division = Division(fit_split=_split(others, usual or others[0]), eval_split=settings.split)
         return _fit_rows(replace(settings, split=None), division)
     if way == "folds":
+        own = fold_columns(settings.whole)
+        # Rows of several repeats are in several folds.
+        if len(own) == 1 and st.toggle(
+            f"Those of {shorten(own[0], 30)}", value=True, key="own-folds", bind="query-params"
+        ):
+            return _fit_rows(settings, Division(cross_fit=own[0]))
         folds = st.number_input("Folds", 2, 20, 5, key="folds", bind="query-params", width=120)
         return _fit_rows(settings, Division(cross_fit=int(folds)))
     share = st.slider(

@@ -10,10 +10,10 @@ import streamlit as st
 
 from calviz.app import open_files, session
 from calviz.app.open_files import OpenFile, join_parts, split_parts
-from calviz.app.session import MAX_BINS, NOT_RECALIBRATED, Settings, md
+from calviz.app.session import NOT_RECALIBRATED, Settings, md
 from calviz.core.entry_specs import RECALIBRATORS
 from calviz.core.errors import CalvizError
-from calviz.core.events import DEFAULT_BINS, Reduction, Scheme
+from calviz.core.events import CUBE_ROOT, DEFAULT_BINS, Reduction, Scheme, check_bins
 from calviz.core.words import full_sentence, shorten
 from calviz.figures.marks import Overlay
 from calviz.figures.reliability import Reliability, ReliabilityOverlay
@@ -151,9 +151,10 @@ def _resolved(pin: Pin, entry: OpenFile) -> Pinned:
         raise KeyError(f"there is no split '{shorten(split, 30)}'")
     reduction = Reduction.of(pin.reduction or None, data)
     reduction.check(data)
-    bins = int(pin.bins or DEFAULT_BINS)
+    bins = pin.bins if pin.bins == CUBE_ROOT else int(pin.bins or DEFAULT_BINS)
     scheme: Scheme = pin.scheme or "equal-width"  # type: ignore[assignment]
-    if not 1 <= bins <= MAX_BINS or scheme not in get_args(Scheme):
+    check_bins(bins)
+    if scheme not in get_args(Scheme):
         raise ValueError("there are no such bins")
     where = tuple(zip(pin.where[::2], pin.where[1::2], strict=True))
     if pin.map:

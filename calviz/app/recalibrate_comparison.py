@@ -22,7 +22,7 @@ from calviz.comparison.fitting import Division, Rows, calibrated_by, scores_of
 from calviz.comparison.kept_comparisons import KeptComparisons
 from calviz.core.blocks import Stopped, watching
 from calviz.core.entry_specs import METRICS, UNCALIBRATED
-from calviz.core.events import Reduction
+from calviz.core.events import Reduction, bins_used
 from calviz.core.predictions import Dataset
 from calviz.core.words import counted, seconds_text
 from calviz.figures.calibration_map import CalibrationMap
@@ -358,7 +358,7 @@ KINDS: Mapping[str, FigureKind] = {
             outcome.calibrated(method),
             name=outcome.comparison[method].label,
             reduction=outcome.reduction,
-            bins=settings.bins,
+            bins=bins_used(settings.sample.data.rows, settings.bins, "equal-width"),
         ),
         binned=True,
         at_once=True,

@@ -18,7 +18,7 @@ from calviz.app import open_files
 from calviz.app.open_files import OpenFile
 from calviz.core.blocks import BoolArray, IntArray, one_blas_thread
 from calviz.core.entry_specs import RECALIBRATORS, Conventions
-from calviz.core.events import Reduction, Scheme
+from calviz.core.events import BinNumber, Reduction, Scheme
 from calviz.core.predictions import Dataset, at_prevalence
 from calviz.core.words import counted, distinct, shorten
 from calviz.figures.bin_sensitivity import BinSensitivity
@@ -98,7 +98,7 @@ class Settings:
     split : str or None
         None: all rows.
     reduction : Reduction
-    bins : int
+    bins : int or "cube_root"
     scheme : {"equal-width", "equal-mass", "sturges"}
     where : tuple of (str, str)
         The slice: columns and the values that they hold; empty for all rows.
@@ -110,7 +110,7 @@ class Settings:
     model: str
     split: str | None
     reduction: Reduction
-    bins: int
+    bins: BinNumber
     scheme: Scheme
     where: Where = ()
     prevalence: float | None = None

@@ -32,6 +32,7 @@ from calviz.cli.options import (
     Outputs,
     Prevalence,
     Resamples,
+    Scheme,
     Seed,
     check_models,
     command,
@@ -84,6 +85,8 @@ class Audit:
         benefit is computed there.
     grades : COL
         The group column that holds rating grades, for the report; recognised by default.
+    sites : COL
+        The group column that holds sites or centres, for the report (see 'calviz sites').
     fail_on : EXPR
         Exit with 1 if this holds (repeatable), such as "ece>0.05"; values are fractions.
         With --ci it has to hold for the value and its whole interval.
@@ -98,6 +101,7 @@ class Audit:
     split: str | None = None
     reduction: HowJudged = None
     bins: BinCount = DEFAULT_BINS
+    scheme: Scheme = "equal-width"
     prevalence: Prevalence = None
     ci: bool = False
     conventions: bool = False
@@ -109,6 +113,7 @@ class Audit:
     sections: str | None = None
     cutoff: float | None = None
     grades: str | None = None
+    sites: str | None = None
     fail_on: tuple[str, ...] = ()
     junit: OutputPath = None
     seed: Seed = 0
@@ -187,7 +192,7 @@ class Audit:
 
     @property
     def _settings(self) -> dict[str, Any]:
-        names = ("split", "reduction", "bins", "seed", "resamples")
+        names = ("split", "reduction", "bins", "scheme", "seed", "resamples")
         return {name: getattr(self, name) for name in names}
 
     def _models(self, file: str) -> Iterator[AuditedModel]:
@@ -210,8 +215,9 @@ class Audit:
         names = tuple(dict.fromkeys(self.model)) or tuple(loaded.models)
         for number, name in enumerate(names):
             sample = Sample.of(loaded.models[name], **self._settings)
-            if self.by is not None:
-                check_column(sample.data, self.by)
+            for column in (self.by, self.sites):
+                if column is not None:
+                    check_column(sample.data, column)
             counts = self._counts(sample)
             at: dict[str, Any] = {} if self.cutoff is None else {"cutoff": self.cutoff}
             evaluation = evaluate(sample, ci=self.ci, **at)
@@ -311,6 +317,7 @@ class Audit:
             preset=preset,
             cutoff=self.cutoff,
             grades=self.grades,
+            sites=self.sites,
             whole=one.loaded.models[one.name],
         )
         return make_part(subject, sections=self._section_keys or preset_sections(preset, subject))

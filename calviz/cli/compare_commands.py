@@ -1,8 +1,8 @@
-"""Commands that compare: recalibrators (``compare``), models (``compare-models``), periods (``over-time``), and ``arena``."""
+"""Commands that compare: recalibrators (``compare``), models (``compare-models``), periods (``over-time``), folds, sites, and ``arena``."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -27,10 +27,12 @@ from calviz.cli.options import (
     FittingRows,
     HowJudged,
     JudgingRows,
+    Names,
     Outputs,
     Reduction,
     RequiredPath,
     Resamples,
+    Scheme,
     Seed,
     check_models,
     chosen_model,
@@ -48,6 +50,8 @@ if TYPE_CHECKING:
     from calviz.cli.options import Division, LabelFile, Loaded, ReadingOptions
     from calviz.comparison.arena_results import ResultTable
     from calviz.comparison.arena_sources import ArenaInput
+    from calviz.comparison.folds_and_sites import FoldResults, SiteResults
+    from calviz.core.predictions import Dataset
     from calviz.sample.sample import Sample
 
 
@@ -62,6 +66,7 @@ def compare(
     option: tuple[str, ...] = (),
     reduction: HowJudged = None,
     bins: BinCount = DEFAULT_BINS,
+    scheme: Scheme = "equal-width",
     refits: Annotated[int, {"type": click.IntRange(min=0), "show_default": False}] = 0,
     model: str | None = None,
     outputs: Outputs,
@@ -116,6 +121,7 @@ def compare(
             metrics="all",
             reduction=reduction,
             bins=bins,
+            scheme=scheme,
             refits=refits,
             options=parameters,
             progress=lambda result, done, total: say(
@@ -144,6 +150,7 @@ def compare(
             before,
             Reduction.of(comparison.reduction),
             bins=comparison.bins,
+            scheme=comparison.scheme,
             seed=comparison.seed,
             split=comparison.evaluation.split,
         )
@@ -168,6 +175,7 @@ def compare_models(
     split: str | None = None,
     reduction: HowJudged = None,
     bins: BinCount = DEFAULT_BINS,
+    scheme: Scheme = "equal-width",
     seed: Seed = 0,
     resamples: Resamples = RESAMPLES,
     model: tuple[str, ...] = (),
@@ -202,7 +210,13 @@ def compare_models(
     check_models(model, models)
     aligned = same_rows({name: models[name] for name in model} if model else models, split=split)
     how = Reduction.of(reduction, *aligned.models.values())
-    settings: dict[str, Any] = {"bins": bins, "seed": seed, "resamples": resamples, "split": split}
+    settings: dict[str, Any] = {
+        "bins": bins,
+        "scheme": scheme,
+        "seed": seed,
+        "resamples": resamples,
+        "split": split,
+    }
     samples: dict[str, Sample] = {}
     for name, data in aligned.models.items():
         with suppress(NotAvailable):  # a model without this reduction: the comparison says why
@@ -301,6 +315,94 @@ def over_time(
         from calviz.report.json_results import over_time_record
 
         json_only.write_json(over_time_record(result, file=file, digest=loaded.digest))
+    return FINE
+
+
+# ---- Folds and sites
+
+
+@command
+def folds(
+    file: str,
+    *,
+    by: str | None = None,
+    metrics: Names = None,
+    split: str | None = None,
+    reduction: HowJudged = None,
+    bins: BinCount = DEFAULT_BINS,
+    seed: Seed = 0,
+    resamples: Resamples = RESAMPLES,
+    model: str | None = None,
+    json_only: Outputs,
+    reading: ReadingOptions,
+) -> int:
+    """Evaluate each fold of a cross-validation in FILE by itself: mean and spread over folds, and which folds differ beyond chance.
+
+    Parameters
+    ----------
+    file : FILE
+    by : COL
+        The group column that holds the folds; by default the one whose name says so.
+    metrics : A,B,C
+        Keys of metrics (see 'calviz metrics'); the first one is tested.
+    """
+    from calviz.comparison.folds_and_sites import FOLD_METRICS, folds
+
+    how: dict[str, Any] = {"split": split, "reduction": reduction, "bins": bins, "seed": seed}
+    keys = metrics or FOLD_METRICS
+    return _by_level(
+        lambda data: folds(data, by, keys, resamples=resamples, **how),
+        *(file, model, json_only, reading),
+    )
+
+
+@command
+def sites(
+    file: str,
+    *,
+    by: Annotated[str, {"required": True}],
+    split: str | None = None,
+    reduction: HowJudged = None,
+    seed: Seed = 0,
+    resamples: Resamples = RESAMPLES,
+    model: str | None = None,
+    json_only: Outputs,
+    reading: ReadingOptions,
+) -> int:
+    """Evaluate each site of FILE by itself, and summarise slope, intercept, O/E, MCS and AUROC by random effects.
+
+    Parameters
+    ----------
+    file : FILE
+    by : COL
+        The group column that holds the sites.
+    """
+    from calviz.comparison.folds_and_sites import sites
+
+    how: dict[str, Any] = {"split": split, "reduction": reduction, "seed": seed}
+    return _by_level(
+        lambda data: sites(data, by, resamples=resamples, **how),
+        *(file, model, json_only, reading),
+    )
+
+
+def _by_level(
+    measure: Callable[[Dataset], FoldResults | SiteResults],
+    file: str,
+    model: str | None,
+    json_only: Outputs,
+    reading: ReadingOptions,
+) -> int:
+    from calviz.cli.result_texts import print_recognition
+
+    loaded = read_file(file, reading)
+    if not json_only.quiet:
+        print_recognition(file, loaded)
+    with naming(file):
+        result = measure(loaded.models[chosen_model(loaded, model)])
+    if not json_only.quiet:
+        click.echo(f"\n{result}")
+    json_only.write_json(result.to_dict())
     return FINE
 
 

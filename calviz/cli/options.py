@@ -8,7 +8,9 @@ reduction : R
     Which probability is judged: positive (the second of two classes, the default with two),
     top-label (the largest, the default otherwise), top-2 ..., within-top-2 ... or class:NAME.
 bins
-    Number of bins of binned metrics.
+    Number of bins of binned metrics, or cube_root: as many as the cube root of the number of rows.
+scheme
+    How bins are placed; sturges: equal width, with a number that follows from the number of rows.
 prevalence : SHARE[,SHARE]
     Weight the rows so that class 1 of two has this share, or each class its own.
 seed
@@ -59,9 +61,10 @@ from calviz.cli.command_group import (
     write,
 )
 from calviz.core.errors import REPORT, OptionError, needs
+from calviz.core.events import CUBE_ROOT, BinNumber, check_bins
 from calviz.core.events import DEFAULT_BINS as DEFAULT_BINS
 from calviz.core.events import Reduction as Reduction
-from calviz.core.events import check_bins
+from calviz.core.events import Scheme as Scheme
 from calviz.core.limits import DEFAULT_SAMPLE_ROWS
 from calviz.sample.error_bars import RESAMPLES as RESAMPLES
 
@@ -148,7 +151,7 @@ def _settings(hint: Any) -> dict[str, Any]:
     more = {}
     if get_origin(hint) is Annotated:
         hint, more = get_args(hint)
-    if get_origin(hint) in (Union, UnionType):
+    if get_origin(hint) in (Union, UnionType) and "type" not in more:
         (hint,) = (kind for kind in get_args(hint) if kind is not NoneType)
     if get_origin(hint) is Literal:
         return {"type": click.Choice(get_args(hint))} | more
@@ -173,9 +176,18 @@ def split_names(
     return names
 
 
-def _checked_bins(_context: click.Context, _parameter: click.Parameter, bins: int) -> int:
-    check_bins(bins)
-    return bins
+class _BinNumber(click.IntRange):
+    name = "integer or cube_root"
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> Any:
+        bins = value if value == CUBE_ROOT else super().convert(value, param, ctx)
+        check_bins(bins)
+        return bins
+
+
+def _folds(_context: Any, _parameter: Any, text: str | None) -> int | str | None:
+    is_number = text is not None and text.lstrip("-").isdigit()
+    return int(text) if text is not None and is_number else text
 
 
 def _reduction(_context: Any, _parameter: Any, text: str | None) -> Reduction | None:
@@ -197,7 +209,9 @@ OutputPath = Annotated[str | None, {"cls": OutputOption}]
 RequiredPath = Annotated[str, {"cls": OutputOption}]
 #: None if not given: the default reduction of the data.
 HowJudged = Annotated[Reduction | None, {"type": str, "callback": _reduction}]
-BinCount = Annotated[int, {"type": click.IntRange(min=1), "callback": _checked_bins}]
+BinCount = Annotated[BinNumber, {"type": _BinNumber(min=1)}]
+#: A number of folds, or the column that holds them.
+CrossFit = Annotated[int | str | None, {"type": str, "callback": _folds}]
 Prevalence = Annotated[tuple[float, ...] | None, {"type": str, "callback": _shares}]
 Seed = Annotated[int, {"type": click.IntRange(min=0)}]
 Resamples = Annotated[int, {"type": click.IntRange(min=1, max=100_000)}]
@@ -351,7 +365,7 @@ def fitting(
     *,
     fit_split: str | None = None,
     fit_fraction: float | None = None,
-    cross_fit: int | None = None,
+    cross_fit: CrossFit = None,
     seed: Seed = 0,
 ) -> Division:
     """Which rows a map is fitted on.
@@ -362,8 +376,8 @@ def fitting(
         The split to fit on.
     fit_fraction : SHARE
         Instead: fit on this share of the rows, stratified, such as 0.5.
-    cross_fit : FOLDS
-        Instead: with this number of folds, calibrate every row by a map that never saw it.
+    cross_fit : FOLDS|COL
+        Instead: with this number of folds, or the folds of this column, calibrate every row by a map that never saw it.
     """
     chosen: dict[str, Any] = dict(locals())
     from calviz.comparison.fitting import Division

@@ -17,7 +17,7 @@ from calviz.comparison.paired_differences import Paired, pair
 from calviz.core.blocks import FloatArray, IntArray, Stopped, available_cores, checkpoint, watching
 from calviz.core.entry_specs import METRICS, RECALIBRATORS, UNCALIBRATED, RecalibratorSpec
 from calviz.core.errors import InputError, NotAvailable, OptionError, reason_of
-from calviz.core.events import DEFAULT_BINS, Reduction, Scheme, bins_used
+from calviz.core.events import DEFAULT_BINS, BinNumber, Reduction, Scheme, bins_used
 from calviz.core.predictions import Dataset, Predictions
 from calviz.core.profile import Profile, dataset_of
 from calviz.data.any_size.sampling import FIT, JUDGED, RowSample
@@ -49,7 +49,7 @@ class Plan:
     division: Division = field(default_factory=Division)
     metrics: tuple[str, ...] | None = None
     reduction: Reduction | str | None = None
-    bins: int = DEFAULT_BINS
+    bins: BinNumber = DEFAULT_BINS
     scheme: Scheme = "equal-width"
     ci: bool = True
     resamples: int = RESAMPLES
@@ -77,12 +77,12 @@ def compare(
     fit_split: str | None = None,
     eval_split: str | None = None,
     fit_fraction: float | None = None,
-    cross_fit: int | None = None,
+    cross_fit: int | str | None = None,
     seed: int = 0,
     in_sample: bool = False,
     metrics: Iterable[str] | Literal["all"] | None = None,
     reduction: Reduction | str | None = None,
-    bins: int = DEFAULT_BINS,
+    bins: BinNumber = DEFAULT_BINS,
     scheme: Scheme = "equal-width",
     ci: bool = True,
     resamples: int = RESAMPLES,

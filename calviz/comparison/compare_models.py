@@ -23,7 +23,7 @@ from calviz.comparison.paired_differences import pair
 from calviz.core.blocks import IntArray, Stopped, checkpoint
 from calviz.core.entry_specs import METRICS
 from calviz.core.errors import InputError, NotAvailable, OptionError, data_frame
-from calviz.core.events import DEFAULT_BINS, Reduction, Scheme, bins_used
+from calviz.core.events import DEFAULT_BINS, BinNumber, Reduction, Scheme, bins_used
 from calviz.core.predictions import NO_IDENTIFIER, Dataset, Predictions, identifier_texts, with_rows
 from calviz.core.profile import Profile, dataset_of
 from calviz.core.words import counted, listed, shorten
@@ -45,7 +45,7 @@ def compare_models(
     split: str | None = None,
     where: Where = (),
     reduction: Reduction | str | None = None,
-    bins: int = DEFAULT_BINS,
+    bins: BinNumber = DEFAULT_BINS,
     scheme: Scheme = "equal-width",
     ci: bool = True,
     resamples: int = RESAMPLES,
@@ -218,7 +218,7 @@ def compare_methods(
     fit_fraction: float | None = None,
     seed: int = 0,
     reduction: Reduction | str | None = None,
-    bins: int = DEFAULT_BINS,
+    bins: BinNumber = DEFAULT_BINS,
     scheme: Scheme = "equal-width",
     options: Mapping[str, Mapping[str, Any]] | None = None,
     progress: Progress | None = None,

@@ -13,7 +13,7 @@ import numpy as np
 from calviz.comparison.comparison_results import RowsUsed
 from calviz.core.blocks import BoolArray, FloatArray, IntArray, checkpoint, read_only
 from calviz.core.entry_specs import RECALIBRATORS, UNCALIBRATED, RecalibratorSpec
-from calviz.core.errors import InputError, NotAvailable, OptionError
+from calviz.core.errors import InputError, NotAvailable, OptionError, shortened
 from calviz.core.predictions import INTERVAL, Dataset, Predictions, check_dataset
 from calviz.core.profile import Profile, dataset_of
 from calviz.core.row_columns import Factor, cells_after_map
@@ -29,9 +29,12 @@ from calviz.data.loaded import (
 from calviz.recalibrators.base import check_two_classes, load_map
 from calviz.sample.losses import negative_log_likelihood, squared_error
 from calviz.sample.sample import Sample
+from calviz.sample.slices import no_group_column
 
 #: Smallest number of fitting rows: with fewer, a map would follow single rows.
 LEAST_ROWS = 10
+#: Largest number of folds of a column.
+MOST_FOLDS = 100
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,8 +60,8 @@ class Division:
         The splits; if only one is given, all other rows take the other role.
     fit_fraction : float, optional
         Alternatively, the stratified share of the rows to fit on.
-    cross_fit : int, optional
-        Alternatively, the number of folds. Every row is calibrated by a map that never saw it.
+    cross_fit : int or str, optional
+        Alternatively, the number of folds, or the group column that holds them. Every row is calibrated by a map that never saw it.
     seed : int
         Seed of the random division.
     in_sample : bool
@@ -68,7 +71,7 @@ class Division:
     fit_split: str | None = None
     eval_split: str | None = None
     fit_fraction: float | None = None
-    cross_fit: int | None = None
+    cross_fit: int | str | None = None
     seed: int = 0
     in_sample: bool = False
 
@@ -88,7 +91,7 @@ class Division:
             raise OptionError(
                 f"'fit_fraction' must lie between 0 and 1, got {self.fit_fraction!r}."
             )
-        if self.cross_fit is not None and self.cross_fit < 2:
+        if isinstance(self.cross_fit, int) and self.cross_fit < 2:
             raise OptionError(
                 f"'cross_fit' must be from 2 to the number of rows, got {self.cross_fit!r}."
             )
@@ -180,7 +183,7 @@ def _among_all(rows: Rows, counting: IntArray, n: int) -> Rows:
     return replace(rows, pairs=tuple(pairs))
 
 
-def _for_more_rows(data: Dataset, *, folds: int | None) -> str:
+def _for_more_rows(data: Dataset, *, folds: int | str | None) -> str:
     """Return the remedy if there are too few rows to fit on."""
     if data.n <= LEAST_ROWS:
         return f"these data have {counted(data.n, 'row')} in all: label more rows"
@@ -269,7 +272,9 @@ def _by_fraction(data: Dataset, fraction: float, seed: int) -> Rows:
     )
 
 
-def _cross_fitted(data: Dataset, folds: int, seed: int) -> Rows:
+def _cross_fitted(data: Dataset, folds: int | str, seed: int) -> Rows:
+    if isinstance(folds, str):
+        return _by_folds(data, folds)
     if folds > data.n:
         raise OptionError(
             f"'cross_fit' must be at most the number of rows, {data.n:,}, got {folds!r}."
@@ -287,7 +292,33 @@ def _cross_fitted(data: Dataset, folds: int, seed: int) -> Rows:
         fold = assign_parts(np.zeros(levels, dtype=np.intp), folds, rng)[data.clusters.codes]
         words = "in whole clusters"
     pairs = tuple((np.flatnonzero(fold != f), np.flatnonzero(fold == f)) for f in range(folds))
-    how = f"{folds}-fold cross-fitting, {words}, seed {seed}"
+    return _each_by_the_others(data, pairs, f"{folds}-fold cross-fitting, {words}, seed {seed}")
+
+
+def _by_folds(data: Dataset, column: str) -> Rows:
+    """Take the folds of a column."""
+    if column not in data.groups:
+        raise no_group_column(data, column)
+    folds, fold = np.unique(data.groups[column].codes, return_inverse=True)
+    if not 2 <= folds.size <= MOST_FOLDS:
+        raise OptionError(
+            f"'{shortened(column)}' has {counted(folds.size, 'value')}: cross-fitting needs from 2 to {MOST_FOLDS} folds."
+        )
+    ids = None if data.ids is None else Factor.of(data.ids)
+    for factor, what in ((data.clusters, "clusters are"), (ids, "the same rows are")):
+        if factor is not None and factor.crosses(fold):
+            raise InputError(
+                f"{what} in several folds of '{shortened(column)}', so that a map would see what it is judged on",
+                remedy="give the number of folds, and --cluster where rows belong together",
+            )
+    pairs = tuple((np.flatnonzero(fold != f), np.flatnonzero(fold == f)) for f in range(folds.size))
+    how = f"{folds.size}-fold cross-fitting by '{shortened(column)}'"
+    return _each_by_the_others(data, pairs, how)
+
+
+def _each_by_the_others(
+    data: Dataset, pairs: tuple[tuple[IntArray, IntArray], ...], how: str
+) -> Rows:
     return Rows(
         pairs,
         RowsUsed(None, pairs[0][0].size, how),
@@ -356,7 +387,7 @@ def recalibrate(
     *,
     fit_split: str | None = None,
     fit_fraction: float | None = None,
-    cross_fit: int | None = None,
+    cross_fit: int | str | None = None,
     seed: int = 0,
     **options: Any,
 ) -> Dataset:
@@ -375,7 +406,7 @@ def recalibrate(
         The split to fit on.
     fit_fraction : float, optional
         Alternatively, the stratified share of rows to fit on.
-    cross_fit : int, optional
+    cross_fit : int or str, optional
         Alternatively, the number of folds.
     seed : int
         Seed of the random division.

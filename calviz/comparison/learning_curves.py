@@ -24,7 +24,7 @@ from calviz.core.entry_specs import (
     badness,
 )
 from calviz.core.errors import NotAvailable, OptionError, data_frame
-from calviz.core.events import DEFAULT_BINS, Reduction, Scheme, bins_used
+from calviz.core.events import DEFAULT_BINS, BinNumber, Reduction, Scheme, bins_used
 from calviz.core.predictions import Dataset
 from calviz.core.profile import Profile, dataset_of
 from calviz.core.words import bins_words, counted, shorten
@@ -50,7 +50,7 @@ def learning_curve(
     seed: int = 0,
     metrics: Sequence[str] = ("ece", "accuracy"),
     reduction: Reduction | str | None = None,
-    bins: int = DEFAULT_BINS,
+    bins: BinNumber = DEFAULT_BINS,
     scheme: Scheme = "equal-width",
     options: Mapping[str, Mapping[str, Any]] | None = None,
     progress: Callable[[int, int], object] | None = None,

@@ -27,7 +27,7 @@ from calviz.core.errors import (
     check_whole,
     data_frame,
 )
-from calviz.core.events import Reduction
+from calviz.core.events import BinNumber, Reduction
 from calviz.core.p_values import in_spreads, max_t
 from calviz.core.predictions import Dataset, with_rows
 from calviz.core.profile import Profile
@@ -77,7 +77,7 @@ def over_time(
     method: str | None = "temperature",
     split: str | None = None,
     reduction: Reduction | str | None = None,
-    bins: int | None = None,
+    bins: BinNumber | None = None,
     seed: int | None = None,
     resamples: int | None = None,
     min_rows: int = MIN_ROWS,
@@ -299,13 +299,9 @@ def _with_changes(
 ) -> OverTime:
     """Add the p-value of each period against the others."""
     try:
-        values = _after_permutations(sample, divided, large, metric)
-        statistics = in_spreads(np.concatenate(list(values.values())))
-        what = "rows" if sample.data.clusters is None else "clusters"
-        _check_attainable(statistics.max(axis=0), large.size, what)
+        values, p, adjusted = against_the_others(sample, divided.code, large, metric)
     except NotAvailable as error:
         return replace(result, untested=str(error))
-    p, adjusted = (one.reshape(len(values), -1) for one in max_t(statistics))
     expected = {
         key: quotient(np.nansum(some, axis=1), np.isfinite(some).sum(axis=1))
         for key, some in values.items()
@@ -325,31 +321,75 @@ def _with_changes(
             )
             for i, period in enumerate(result.periods)
         ),
-        resamples=statistics.shape[1] - 1,
+        resamples=values[metric].shape[1] - 1,
         tested=tuple(values),
     )
 
 
-def _check_attainable(largest: FloatArray, periods: int, what: str) -> None:
+def against_the_others(
+    sample: Sample,
+    code: IntArray,
+    large: IntArray,
+    metric: str,
+    *,
+    words: tuple[str, str] = ("period", "changes"),
+) -> tuple[dict[str, FloatArray], FloatArray, FloatArray]:
+    """Test each period, or other part of exchangeable rows, against the others.
+
+    Parameters
+    ----------
+    sample : Sample
+    code : ndarray of int, shape (n,)
+        The period of each row.
+    large : ndarray of int, shape (P,)
+        The periods that are tested, ascending.
+    metric : str
+        Tested beside the MCS.
+    words : tuple of str
+        What a part is called, and what differences between them are.
+
+    Returns
+    -------
+    values : dict of str to ndarray, shape (P, B + 1)
+        The metric and the MCS as observed, then after random permutations of the rows among the parts.
+    p_values, adjusted : ndarray, shape (T, P)
+        By metric; adjusted for all parts and both metrics together.
+
+    Raises
+    ------
+    NotAvailable
+        If there is nothing to test, or nothing could be significant.
+    """
+    values = _after_permutations(sample, code, large, metric, words)
+    statistics = in_spreads(np.concatenate(list(values.values())))
+    what = "rows" if sample.data.clusters is None else "clusters"
+    _check_attainable(statistics.max(axis=0), large.size, what, words)
+    p, adjusted = (one.reshape(len(values), -1) for one in max_t(statistics))
+    return values, p, adjusted
+
+
+def _check_attainable(largest: FloatArray, periods: int, what: str, words: tuple[str, str]) -> None:
     """Raise an error if no observation could be significant: in too many draws the largest statistic, shape (B + 1,), is the largest possible."""
     most = largest.max()
     if most > 0 and np.mean(largest >= most * (1 - 1e-9)) > LEVEL:
+        one, changes = words
+        longer = "choose longer ones, or " if one == "period" else ""
         raise NotAvailable(
-            f"there are too many periods ({periods:,}) for these {what} to tell changes from chance: choose longer ones, or take more "
-            f"{what}."
+            f"there are too many {one}s ({periods:,}) for these {what} to tell {changes} from chance: {longer}take more {what}."
         )
 
 
 def _after_permutations(
-    sample: Sample, divided: Periods, large: IntArray, metric: str
+    sample: Sample, code: IntArray, large: IntArray, metric: str, words: tuple[str, str]
 ) -> dict[str, FloatArray]:
     """Return the metric and the MCS of each period, shape (P, B + 1): as observed, then after random permutations of the rows."""
+    one, changes = words
     if large.size < 2:
-        raise NotAvailable("changes are not tested: only one period has enough rows.")
+        raise NotAvailable(f"{changes} are not tested: only one {one} has enough rows.")
     rng = np.random.default_rng([sample.seed, 6])
-    rows = np.flatnonzero(np.isin(divided.code, large))
+    rows = np.flatnonzero(np.isin(code, large))
     part = sample.with_data(sample.data.take(rows))
-    code = np.searchsorted(large, divided.code[rows])
+    code = np.searchsorted(large, code[rows])
     if part.data.cells is not None:
         part, unit, units = _units_of_cells(rng, part, code)
     else:
@@ -361,14 +401,14 @@ def _after_permutations(
         of_token[token] = code
         if (of_token[token] != code).any():
             raise NotAvailable(
-                "changes are not tested: clusters extend over several periods, so the periods are not independent."
+                f"{changes} are not tested: clusters extend over several {one}s, so the {one}s are not independent."
             )
         units = Units.of(rng, of_token, np.bincount(token, part.weights).astype(np.float64))
         unit = units.number[token]
     weighted = Weighted(part, dict.fromkeys((metric, GAP)))
     if metric not in weighted.metrics:
         raise NotAvailable(
-            f"changes of the {METRICS[metric].label} are not tested: it cannot be recomputed for rows permuted "
+            f"{changes} of the {METRICS[metric].label} are not tested: it cannot be recomputed for rows permuted "
             "at random."
         )
     size = units.period.size
@@ -387,7 +427,7 @@ def _after_permutations(
             values.setdefault(key, []).append(some.reshape(len(columns), -1).T)
     every = {key: np.concatenate(some, axis=1) for key, some in values.items()}
     if not np.isfinite(every[metric][:, 0]).any():
-        raise NotAvailable("changes are not tested: no period has a value.")
+        raise NotAvailable(f"{changes} are not tested: no {one} has a value.")
     return every
 
 

@@ -31,7 +31,7 @@ from calviz.core.blocks import (
     with_mean_one,
 )
 from calviz.core.entry_specs import METRICS, ClosedForm, RowLoss, badness
-from calviz.core.events import Reduction, Scheme
+from calviz.core.events import BinNumber, Reduction, Scheme
 from calviz.core.predictions import Dataset, Predictions
 from calviz.core.probabilities import LOG_FLOOR
 from calviz.sample.caches import once_per_view
@@ -256,7 +256,7 @@ def pair(
     reduction: Reduction | str,
     resamples: int,
     rng: np.random.Generator,
-    bins: int | None = None,
+    bins: BinNumber | None = None,
     scheme: Scheme | None = None,
     stop_early: Callable[[], bool] = lambda: False,
 ) -> Paired:

@@ -473,6 +473,10 @@ class Reduction:
 
 Scheme = Literal["equal-width", "equal-mass", "sturges"]
 
+#: As many bins as the cube root of the number of rows, by scikit-learn's name.
+CUBE_ROOT: Literal["cube_root"] = "cube_root"
+BinNumber = int | Literal["cube_root"]
+
 #: Default number of bins.
 DEFAULT_BINS = 15
 
@@ -483,9 +487,14 @@ def sturges_bins(n: int) -> int:
     return max(n - 1, 0).bit_length() + 1
 
 
-def bins_used(n: int, bins: int, scheme: Scheme) -> int:
-    """Number of bins for n rows: Sturges' rule for the scheme "sturges", otherwise the requested `bins`."""
-    return sturges_bins(n) if scheme == "sturges" else bins
+def bins_used(n: int, bins: BinNumber, scheme: Scheme) -> int:
+    """Number of bins for n rows: Sturges' rule for the scheme "sturges", otherwise the requested `bins`, or ceil(n^(1/3))."""
+    if scheme == "sturges":
+        return sturges_bins(n)
+    if not isinstance(bins, str):
+        return bins
+    # As in scikit-learn; the floating-point root of a cube below 10^10 does not lie above the cube's root.
+    return min(max(int(np.ceil(n ** (1 / 3))), 1), MAX_BINS)
 
 
 #: Largest number of bins: more say nothing and slow everything down.
@@ -540,9 +549,9 @@ def assign(score: FloatArray, edges: FloatArray) -> IntArray:
     return np.searchsorted(edges[1:-1], score, side="left")
 
 
-def check_bins(bins: int) -> None:
+def check_bins(bins: BinNumber) -> None:
     """Raise OptionError if this number of bins is not allowed."""
-    if not 1 <= bins <= MAX_BINS:
+    if bins != CUBE_ROOT and not 1 <= bins <= MAX_BINS:
         raise OptionError(f"the number of bins must be from 1 to {MAX_BINS:,}, got {bins}.")
 
 

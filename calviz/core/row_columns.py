@@ -75,6 +75,12 @@ class Factor:
     def __len__(self) -> int:
         return int(self.codes.shape[0])
 
+    def crosses(self, part: IntArray) -> bool:
+        """Whether rows of one level lie in several parts; `part`, shape (n,), is that of each row."""
+        one = np.zeros(len(self.levels), dtype=np.intp)
+        one[self.codes] = part
+        return bool((one[self.codes] != part).any())
+
     def counts(self) -> dict[str, int]:
         """Number of rows per level, in the order of the levels."""
         totals = np.bincount(self.codes, minlength=len(self.levels))

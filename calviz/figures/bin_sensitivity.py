@@ -11,7 +11,7 @@ import numpy as np
 from calviz.core.blocks import FloatArray, IntArray
 from calviz.core.entry_specs import figure, takes_weights
 from calviz.core.errors import check_level
-from calviz.core.events import Reduction, Scheme, check_bins, make_edges
+from calviz.core.events import BinNumber, Reduction, Scheme, check_bins, make_edges
 from calviz.core.words import counted, level_text, percent, points, points_decimals, points_text
 from calviz.figures.figure import Data, ScoreFigure, named
 from calviz.figures.marks import (
@@ -77,7 +77,7 @@ class BinSensitivity(ScoreFigure):
         data: Data,
         *,
         reduction: Reduction | str | None = None,
-        bins: int | None = None,
+        bins: BinNumber | None = None,
         scheme: Scheme | None = None,
         most: int = 100,
         level: float = 0.95,

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from calviz.core.entry_specs import Conventions, figure
-from calviz.core.events import Reduction, Scheme
+from calviz.core.events import BinNumber, Reduction, Scheme
 from calviz.core.words import (
     SINGLE_ROW,
     counted,
@@ -63,7 +63,7 @@ class EceByLibrary(Figure):
         data: Data,
         *,
         reduction: Reduction | str | None = None,
-        bins: int | None = None,
+        bins: BinNumber | None = None,
         scheme: Scheme | None = None,
         band: bool = True,
         seed: int | None = None,

@@ -14,7 +14,7 @@ import numpy as np
 from calviz.core.blocks import FloatArray, IntArray
 from calviz.core.entry_specs import METRICS
 from calviz.core.errors import OptionError, check_level, needs, visible
-from calviz.core.events import Reduction
+from calviz.core.events import BinNumber, Reduction
 from calviz.core.predictions import Dataset, Predictions
 from calviz.core.words import counted, shorten, with_short_class
 from calviz.figures.marks import Drawing, Page, Picture, Sheet, drawn
@@ -67,7 +67,7 @@ class Figure(ABC):
         y_true: Any,
         y_prob: Any,
         *,
-        n_bins: int | None = None,
+        n_bins: BinNumber | None = None,
         pos_label: Any = None,
         class_names: Sequence[Any] | None = None,
         kind: Literal["probabilities", "logits"] = "probabilities",
@@ -110,7 +110,7 @@ class Figure(ABC):
         X: Any,
         y: Any,
         *,
-        n_bins: int | None = None,
+        n_bins: BinNumber | None = None,
         pos_label: Any = None,
         response_method: Literal["predict_proba", "decision_function"] = "predict_proba",
         name: str | None = None,
@@ -137,7 +137,7 @@ class Figure(ABC):
         return cls.compute(data, **compute_options)
 
     @classmethod
-    def _options(cls, options: dict[str, Any], n_bins: int | None) -> dict[str, Any]:
+    def _options(cls, options: dict[str, Any], n_bins: BinNumber | None) -> dict[str, Any]:
         """Return the options of `compute`; raise OptionError if it does not take predictions or has no such option."""
         first, *known = signature(cls.compute).parameters
         if first != "data":

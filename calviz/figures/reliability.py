@@ -12,7 +12,7 @@ import numpy as np
 from calviz.core.blocks import FloatArray, IntArray
 from calviz.core.entry_specs import Theme, figure
 from calviz.core.errors import OptionError, check_choice, check_level, needs
-from calviz.core.events import BinaryEvents, Reduction, Scheme
+from calviz.core.events import BinaryEvents, BinNumber, Reduction, Scheme
 from calviz.core.p_values import clopper_pearson
 from calviz.core.profile import dataset_of
 from calviz.core.words import (
@@ -151,7 +151,7 @@ class Reliability(ScoreFigure):
         data: Data,
         *,
         reduction: Reduction | str | None = None,
-        bins: int | None = None,
+        bins: BinNumber | None = None,
         scheme: Scheme | None = None,
         level: float = 0.95,
         band: bool = True,

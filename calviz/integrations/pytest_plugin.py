@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 import pytest
 
 if TYPE_CHECKING:
+    from calviz.core.events import BinNumber
     from calviz.sample.sample import Sample
 
 
@@ -115,7 +116,7 @@ def calibration() -> Callable[..., Calibration]:
         *,
         reduction: str | None = None,
         split: str | None = None,
-        bins: int | None = None,
+        bins: BinNumber | None = None,
         seed: int | None = None,
         **options: Any,
     ) -> Calibration:

@@ -12,7 +12,7 @@ import numpy as np
 from calviz.core.blocks import BoolArray, FloatArray, IntArray, for_columns, row_blocks
 from calviz.core.entry_specs import CONVENTIONS, Convention, Conventions, ConventionValue
 from calviz.core.errors import NotAvailable
-from calviz.core.events import BinaryEvents, Reduction, ends_of_bins
+from calviz.core.events import CUBE_ROOT, BinaryEvents, Reduction, bins_used, ends_of_bins
 from calviz.core.predictions import Dataset, Predictions
 from calviz.sample import error_bars
 from calviz.sample.draws import redrawn_labels
@@ -492,6 +492,23 @@ def sklearn_by_bins(sample: Sample) -> float:
     count, gap = gaps(score, hit, right_closed(score, _SKLEARN_BINS), _SKLEARN_BINS)
     used = count > 0
     return float(np.mean(np.abs(gap[used]) / count[used]))
+
+
+# Version 1.10 adds ``n_bins="cube_root"``, ceil(n^(1/3)) bins (pull request 33856, merged). From 1.12 the default of ``strategy`` is to be
+# "quantile" (33908), that of ``n_bins`` "cube_root" (34326); both were open in November 2026. Their edges are those of 1.9.1.
+@_sklearn(
+    key="sklearn_quantile",
+    call="calibration_curve as proposed for 1.12, by rows",
+    rule="ceil(n^(1/3)) quantile bins of its curve, weighted by rows",
+    why="Up to 1.9 the curve has 5 equal-width bins unless asked otherwise; 1.10 adds n_bins='cube_root'; that this and quantile bins "
+    "become the defaults is proposed for 1.12 (pull requests 34326, 33908).",
+)
+def sklearn_by_quantiles(sample: Sample) -> float:
+    """Mean of the absolute gaps of the curve between quantiles of the scores, weighted by the rows of the bins."""
+    score, hit = as_float64(sample.events)
+    bins = bins_used(score.size, CUBE_ROOT, "equal-mass")
+    inner = np.percentile(score, np.linspace(0, 1, bins + 1) * 100)[1:-1]
+    return mean_gap(score, hit, np.searchsorted(inner, score), bins)
 
 
 # ---- torchmetrics

@@ -351,6 +351,8 @@ class Subject:
         The cutoff for decisions.
     grades : str or None
         The group column that holds rating grades; None for the recognised one.
+    sites : str or None
+        The group column that holds sites, for their summary.
     sets : PredictionSets or None
         Prediction sets of these rows; None to compute them as `calviz.comparison.prediction_sets.sets_of` does.
     whole : Dataset or None
@@ -370,6 +372,7 @@ class Subject:
     preset: Preset | None = None
     cutoff: float | None = None
     grades: str | None = None
+    sites: str | None = None
     sets: PredictionSets | None = None
     whole: Dataset | None = None
 
@@ -522,7 +525,7 @@ PRESETS: dict[Preset, PresetSections] = {
     # What fits on six pages of paper for one model.
     "default": PresetSections(
         "default",
-        "verdict findings fix diagram classwise slices grades models over-time comparison "
+        "verdict findings fix diagram classwise slices folds sites grades models over-time comparison "
         "learning-curve provenance",
         "what most readers need, on a few pages",
         decides=False,

@@ -21,7 +21,16 @@ from calviz.core.entry_specs import (
     takes_weights,
 )
 from calviz.core.errors import InputError, NotAvailable, OptionError, check_choice, check_whole
-from calviz.core.events import DEFAULT_BINS, BinaryEvents, CellEvents, Reduction, Scheme, bins_used
+from calviz.core.events import (
+    CUBE_ROOT,
+    DEFAULT_BINS,
+    BinaryEvents,
+    BinNumber,
+    CellEvents,
+    Reduction,
+    Scheme,
+    bins_used,
+)
 from calviz.core.predictions import Dataset, Predictions, with_rows
 from calviz.core.profile import Profile, dataset_of
 from calviz.core.row_columns import Factor
@@ -58,8 +67,8 @@ class Sample:
     reduction : Reduction
         Which (score, hit) pair is judged; may be given by name, and is the default of the data
         (`Reduction.default`) if left out.
-    bins : int
-        Number of bins; Sturges' rule determines its own (`bins_used`).
+    bins : int or "cube_root"
+        Number of bins, or ceil(n^(1/3)) of them for n rows, as in scikit-learn 1.10; Sturges' rule determines its own (`bins_used`).
     scheme : {"equal-width", "equal-mass", "sturges"}
         How bins are placed.
     seed : int
@@ -80,7 +89,7 @@ class Sample:
     data: Dataset
     reduction: Reduction = None  # type: ignore[assignment]  # resolved below; a name will do
     _: KW_ONLY
-    bins: int = DEFAULT_BINS
+    bins: BinNumber = DEFAULT_BINS
     scheme: Scheme = "equal-width"
     seed: int = 0
     resamples: int = RESAMPLES
@@ -89,7 +98,8 @@ class Sample:
     cache: dict[Any, Any] = field(default_factory=dict, repr=False)
 
     def __post_init__(self) -> None:
-        check_whole("bins", self.bins)
+        if not (isinstance(self.bins, str) and self.bins == CUBE_ROOT):
+            check_whole("bins", self.bins)
         check_choice("scheme", self.scheme, get_args(Scheme))
         check_whole("seed", self.seed, least=0)
         check_whole("resamples", self.resamples, least=1)
@@ -107,7 +117,7 @@ class Sample:
         clusters: str | Factor | npt.ArrayLike | None = None,
         weights: npt.ArrayLike | None = None,
         reduction: Reduction | str | None = None,
-        bins: int | None = None,
+        bins: BinNumber | None = None,
         scheme: Scheme | None = None,
         seed: int | None = None,
         resamples: int | None = None,
@@ -269,7 +279,7 @@ class Sample:
 
     @property
     def bins_used(self) -> int:
-        """Number of bins, with Sturges' rule applied."""
+        """Number of bins, with Sturges' rule or the cube root applied."""
         return bins_used(self.data.rows, self.bins, self.scheme)
 
     @property
@@ -417,7 +427,8 @@ def metric_options(sample: Sample, metric: Metric, **options: Any) -> dict[str, 
     own = {name: value for name, value in options.items() if name in names}
     named = metric.view.keywords.get("scheme") if isinstance(metric.view, partial) else None
     if "bins" in names:
-        own["bins"] = sample.bins if named == "equal-mass" else sample.bins_used
+        scheme: Scheme = "equal-mass" if named == "equal-mass" else sample.scheme
+        own["bins"] = bins_used(sample.data.rows, sample.bins, scheme)
     if named == "equal-width":
         own["scheme"] = sample.scheme
     return own

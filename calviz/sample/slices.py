@@ -20,7 +20,7 @@ from calviz.core.blocks import (
 from calviz.core.claims import claim
 from calviz.core.entry_specs import takes_weights
 from calviz.core.errors import NotAvailable, OptionError, needs, shortened
-from calviz.core.events import BinaryEvents, Reduction, assign, equal_width_edges
+from calviz.core.events import BinaryEvents, BinNumber, Reduction, assign, equal_width_edges
 from calviz.core.p_values import LARGE, above, benjamini_hochberg, tails_of_hits
 from calviz.core.predictions import Dataset
 from calviz.core.profile import Profile
@@ -208,7 +208,7 @@ def slices(
     min_rows: int = 50,
     rate: float = 0.05,
     level: float = 0.95,
-    bins: int | None = None,
+    bins: BinNumber | None = None,
 ) -> Slices:
     """Measure all groups of rows that the columns define, and find those that are off beyond chance.
 

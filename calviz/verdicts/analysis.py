@@ -29,7 +29,7 @@ from calviz.core.errors import (
     check_whole,
     known_names,
 )
-from calviz.core.events import Reduction, Scheme
+from calviz.core.events import BinNumber, Reduction, Scheme
 from calviz.core.predictions import ConfidencePredictions, Dataset, Predictions
 from calviz.core.profile import Profile
 from calviz.core.row_columns import Factor
@@ -67,7 +67,7 @@ class SampleOptions(TypedDict, total=False):
 
     reduction: Reduction | str | None
     split: str | None
-    bins: int | None
+    bins: BinNumber | None
     scheme: Scheme | None
     seed: int | None
     resamples: int | None
@@ -164,8 +164,9 @@ def evaluate(
     classes, findings : bool, optional
         Whether to add the table of classes, and the findings with the verdict, which may take longer than a metric;
         if left out, they are added if `metrics` is left out, too.
-    bins : int
-        Number of bins of the binned metrics, the findings and the table of classes; 15 if left out.
+    bins : int or "cube_root"
+        Number of bins of the binned metrics, the findings and the table of classes; 15 if left out. With ``cube_root``, ceil(n^(1/3))
+        for n rows, as in scikit-learn 1.10.
     scheme : {"equal-width", "equal-mass", "sturges"}
         The bins of the findings and of the metrics with equal-width bins (ECE, ECE², RMSCE, MCE); their
         ``params`` say which were used. A key that names its bins (``ece_equal_mass``) keeps them. With ``sturges``, the

@@ -274,3 +274,26 @@ def test_what_is_not_available_says_why():
     assert len(app.info) == 1
     app.open("risk_coverage")
     assert "Keeping" in text_of(quiet(app))
+
+
+# ---- Folds and sites
+
+
+@pytest.mark.slow
+def test_folds_are_shown_and_sites_that_are_chosen():
+    rng = np.random.default_rng(0)
+    z = rng.normal(size=800)
+    hit = (rng.random(800) < 1 / (1 + np.exp(-z))).astype(int)
+    p = 1 / (1 + np.exp(-z))
+    lines = [f"{i % 4},ward {i % 5},{p[i]:.4f},{hit[i]}" for i in range(800)]
+    text = "\n".join(["fold,ward,p,y", *lines, "0,attic,0.5,1"])
+    app = upload(open_page(), "wards.csv", text.encode()).open("slices")
+    app = unfold(app, "Folds and sites")
+    assert "No fold of 4 differs from the others" in text_of(quiet(app))
+    app.selectbox(key="sites").set_value("ward").run()
+    words = text_of(quiet(app))
+    assert "The 5 sites do not differ beyond chance" in words
+    assert "Left out: attic (1 row)." in words
+    app.open("recalibrate")
+    app.segmented_control(key="division").set_value("folds").run()
+    assert app.toggle(key="own-folds").value

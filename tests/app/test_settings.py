@@ -183,6 +183,16 @@ def test_numbers_are_of_the_bins_that_are_drawn_on_every_page(scheme, name):
     assert next(v for k, v in cards.items() if k.startswith("ECE")) == drawn
 
 
+@pytest.mark.slow
+def test_bins_by_the_cube_root_are_kept_in_links_and_pins():
+    app = quiet(open_page("data=digits&scheme=cube root, equal mass", "reliability"))
+    app.button(key="calviz.pin").click().run()
+    assert app.query_params["pinned"] == "bcube_root~hequal-mass"
+    app.selectbox(key="scheme").set_value("equal-width").run()
+    assert "16 equal-mass bins" in plain(quiet(app).button(key="calviz.unpin").help)
+    assert "scheme" not in app.query_params
+
+
 # ---- Saved views: what is read, what is refused in a sentence, and what is opened
 
 
@@ -338,7 +348,7 @@ PINS = st.builds(
     model=st.one_of(st.just(""), NAMES),
     split=st.one_of(st.none(), st.just(""), NAMES),
     reduction=st.one_of(st.just(""), NAMES.map("class:{}".format)),
-    bins=st.one_of(st.just(""), st.integers(1, 1_000).map(str)),
+    bins=st.one_of(st.sampled_from(["", "cube_root"]), st.integers(1, 1_000).map(str)),
     scheme=st.sampled_from(["", "equal-mass", "sturges"]),
     prevalence=st.sampled_from(["", "0.03"]),
     map=st.sampled_from(["", "temperature", "platt+isotonic"]),

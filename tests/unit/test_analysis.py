@@ -19,6 +19,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy import stats
+from sklearn.calibration import calibration_curve
 
 import calviz
 from calviz.core.entry_specs import METRICS, RECALIBRATORS
@@ -233,6 +234,25 @@ def test_metrics_of_equal_width_honour_another_scheme(scheme, key):
         assert evaluation[metric].value == pytest.approx(expected, abs=1e-12)
     for named in ("ece_equal_mass", "ece_sturges"):
         assert evaluation[named].value == usual[named].value
+
+
+@pytest.mark.parametrize(
+    ("scheme", "strategy"), [("equal-width", "uniform"), ("equal-mass", "quantile")]
+)
+def test_cube_root_draws_what_scikit_learn_draws(scheme, strategy):
+    data = binary(512, 3)
+    diagram = calviz.figures.Reliability.compute(data, bins="cube_root", scheme=scheme)
+    observed, mean = calibration_curve(data.labels, data.probs[:, 1], n_bins=8, strategy=strategy)
+    drawn = diagram.frame().query("rows > 0")
+    np.testing.assert_allclose(drawn.observed, observed, atol=1e-12)
+    np.testing.assert_allclose(drawn.mean_score, mean, atol=1e-12)
+    # Bins that name their scheme have as many, and a part of the rows has its own number.
+    keys = ["ece_equal_mass", "classwise_ece"]
+    ours = calviz.evaluate(data, keys, bins="cube_root", scheme=scheme)
+    theirs = calviz.evaluate(data, keys, bins=8)
+    assert [ours[key].value for key in keys] == [theirs[key].value for key in keys]
+    part = Sample(data.take(np.arange(100)), bins="cube_root", scheme=scheme)
+    assert part.bins_used == 5
 
 
 def test_one_row_has_values_and_no_interval():

@@ -1,8 +1,9 @@
-"""Comparisons in a report: recalibrators, models, numbers of labels, periods."""
+"""Comparisons in a report: recalibrators, models, numbers of labels, folds, sites, periods."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 
 import pandas as pd
 
@@ -21,6 +22,7 @@ from calviz.comparison.comparison_results import (
     ranked_by,
     refit_words,
 )
+from calviz.comparison.folds_and_sites import FoldResults, SiteResults, fold_columns, folds, sites
 from calviz.comparison.learning_curves import LearningCurve
 from calviz.comparison.over_time import OverTime, over_time
 from calviz.core.entry_specs import METRICS, QUOTED, UNCALIBRATED, takes_weights
@@ -28,6 +30,7 @@ from calviz.core.errors import CalvizError
 from calviz.core.events import Reduction
 from calviz.core.words import decimal, decimals_for, p_number, percent, shorten, whole
 from calviz.figures.corp import PARTS, MiscalibrationPlane
+from calviz.figures.curves_by_level import CurvesByLevel
 from calviz.figures.hundred_squares import MARKS_WORDS, Bullet
 from calviz.figures.learning_curve import LearningCurves
 from calviz.figures.metric_over_time import OverTimeLine
@@ -317,6 +320,62 @@ def _learning_chart(figure: LearningCurves, curve: LearningCurve) -> Chart:
             "draws": ("draws", whole),
         },
     )
+
+
+@section("folds", "Folds", 57, "Each fold of a cross-validation by itself")
+def make_folds(subject: Subject) -> Iterator[Block]:
+    """Yield the metrics over the folds, and the curve of each; nothing without a column of folds."""
+    columns = fold_columns(subject.sample.data)
+    if columns:
+        yield from _by_level(subject, _folds, columns, "folds")
+
+
+@section("sites", "Sites", 59, "Each site by itself, and what a new site is expected to show")
+def make_sites(subject: Subject) -> Iterator[Block]:
+    """Yield the random effects, and the curve of each site; nothing unless a column of sites is named."""
+    if subject.sites is not None:
+        yield from _by_level(subject, partial(_sites, by=subject.sites), subject.sites, "sites")
+
+
+def _by_level(
+    subject: Subject,
+    make: Callable[[Sample], FoldResults | SiteResults],
+    by: str | Sequence[str],
+    key: str,
+) -> Iterator[Block]:
+    try:
+        result = subject.sample.once(make)
+    except CalvizError as error:
+        yield Note(str(error))
+        return
+    summary = result.summary()
+    yield Text(summary.verdict)
+    texts = pd.DataFrame(list(summary.rows), columns=list(summary.header))
+    numbers = result.frame()
+    yield TableBlock(key, summary.title, texts, numbers, tuple(summary.header)[1:])
+    yield chart(
+        CurvesByLevel.compute(subject.sample, by, panels=key == "sites"),
+        key=f"{key}-curves",
+        title=f"Reliability by {summary.title.rpartition(' by ')[2]}",
+        caption=caption(subject),
+        formats={
+            "level": ("level", lambda name: shorten(name, 60)),
+            "mean_score": ("mean score", percent),
+            "observed": ("observed", percent),
+        },
+    )
+    for note in summary.notes:
+        yield Note(note)
+
+
+@takes_weights
+def _folds(sample: Sample) -> FoldResults:
+    return folds(sample)
+
+
+@takes_weights
+def _sites(sample: Sample, *, by: str) -> SiteResults:
+    return sites(sample, by)
 
 
 @section("over-time", "Over time", 66, "Periods, changes, and recalibration on the past")

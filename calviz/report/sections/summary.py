@@ -414,7 +414,7 @@ def _changed(subject: Subject) -> Iterator[str]:
     if sample.scheme != "equal-width":
         yield f"scheme {sample.scheme}"
     if sample.scheme != "sturges" and sample.bins != DEFAULT_BINS:
-        yield counted(sample.bins, "bin")
+        yield counted(sample.bins_used, "bin")
     if sample.seed:
         yield f"seed {sample.seed}"
     if sample.resamples != RESAMPLES:

@@ -6,7 +6,7 @@ from sklearn.metrics import log_loss
 
 import calviz
 from benchmarks.claims import every_simulation, too_many
-from calviz.comparison.over_time import Units, _after_permutations, over_time, periods, values_of
+from calviz.comparison.over_time import Units, against_the_others, over_time, periods, values_of
 from calviz.core.errors import NotAvailable, OptionError
 from calviz.core.predictions import with_rows
 from calviz.figures.marks import Overlay
@@ -149,7 +149,7 @@ def test_what_is_permuted_is_the_metric_of_each_period(metric, n):
     series, gaps = (over_time(data, key, method=None, resamples=20) for key in (metric, "mcs"))
     divided = periods(data.times)
     large = np.flatnonzero(np.bincount(divided.code) >= 30)
-    values = _after_permutations(Sample(data), divided, large, metric)
+    values = against_the_others(Sample(data), divided.code, large, metric)[0]
     for key in (metric, "mcs"):
         own = [p.result.value for p in (series if key == metric else gaps).periods]
         # A ranking of many rows is made of merged steps.

@@ -14,6 +14,7 @@ from calviz.core.events import (
     MAX_BINS,
     BinaryEvents,
     assign,
+    bins_used,
     equal_mass_edges,
     equal_width_edges,
     make_edges,
@@ -121,6 +122,16 @@ def test_scores_a_little_outside_are_in_the_outer_bins():
         assert sums.n == 3
         assert sums.score_sum.sum() == pytest.approx(score.sum(dtype=float), abs=1e-12)
         assert (np.diff(sums.edges) >= 0).all()
+
+
+def test_cube_root():
+    # The smallest m with m**3 >= n.
+    for n in (*range(1, 70), 999, 1000, 1001, 10**6, 10**6 + 1):
+        assert bins_used(n, "cube_root", "equal-mass") == next(
+            m for m in range(1, 200) if m**3 >= n
+        )
+    assert bins_used(1000, "cube_root", "sturges") == sturges_bins(1000)
+    assert bins_used(10**10, "cube_root", "equal-width") == 1_000
 
 
 def test_sturges():
