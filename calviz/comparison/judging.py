@@ -13,11 +13,11 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import ndtr, ndtri
 
-from calviz.comparison.fitting import apply_map, check_fitting_rows, make, scores_of
+from calviz.comparison.fitting import apply_map, assign_parts, check_fitting_rows, make, scores_of
 from calviz.core.blocks import BoolArray, FloatArray, IntArray
 from calviz.core.claims import claim
 from calviz.core.entry_specs import RECALIBRATORS
-from calviz.core.errors import InputError, OptionError, check_level, check_whole
+from calviz.core.errors import InputError, NotAvailable, OptionError, check_level, check_whole
 from calviz.core.p_values import at_most, benjamini_hochberg, wilson
 from calviz.core.predictions import Predictions
 from calviz.core.row_columns import Factor
@@ -36,6 +36,8 @@ LEVEL = 0.05
 DRAWS = 9_999
 #: More groups than this are not compared in pairs; columns with more values hold names rather than groups.
 MOST_COMPARED, MOST_GROUPS = 12, 1_000
+#: Folds of the labelled rows whose maps recalibrate each other.
+FOLDS = 5
 #: Share of the next labels that is drawn alike from all rows, so that a wrong idea of where the judge errs costs little.
 ALIKE = 0.5
 
@@ -338,16 +340,35 @@ class Judged(Displayed):
 
     # ---- The judge recalibrated; more labels
 
-    def recalibrated(self, method: str = "platt") -> Judged:
-        """Return the judge with a map of its score that is fitted on the labelled rows, by any recalibrator; the rate is of that."""
-        labelled = self.predictions
-        fitted = make(RECALIBRATORS[method], labelled, {})
-        scores, labels = scores_of(labelled)
-        check_fitting_rows(fitted, labelled, labels)
-        every = Predictions(probs=self.score, labels=np.zeros(self.rows, dtype=np.int64))
-        mapped = apply_map(every, fitted.fit(scores, labels).to_dict())
-        assert isinstance(mapped, Predictions)
-        return replace(self, score=np.asarray(mapped.probs)[:, 1])
+    def recalibrated(self, method: str = "platt", folds: int = FOLDS) -> Judged:
+        """Return the judge with its score recalibrated on the labelled rows, by any recalibrator; the rates are of that.
+
+        A labelled row has the map of the other folds, other rows have the mean of all maps: so the map has not seen the labels that
+        correct it (cross-prediction, Zrnic & Candes 2024).
+
+        Raises
+        ------
+        NotAvailable, OptionError
+            With fewer than two labels of a class; for an unknown method.
+        """
+        every = Predictions(probs=self.score, labels=np.nan_to_num(self.human).astype(np.int64))
+        spec, looked = RECALIBRATORS[method], np.flatnonzero(self.looked)
+        check_fitting_rows(make(spec, every, {}), self.predictions, every.labels[looked])
+        rarer = int(np.bincount(every.labels[looked]).min())
+        if rarer < 2:
+            raise NotAvailable("recalibrating the judge needs two human labels of each class.")
+        folds = min(folds, rarer)
+        part = assign_parts(every.labels[looked], folds, np.random.default_rng(0))
+        total, own = np.zeros(self.rows), np.empty(looked.size)
+        for fold in range(folds):
+            scores, labels = scores_of(every.take(looked[part != fold]))
+            mapped = apply_map(every, make(spec, every, {}).fit(scores, labels).to_dict())
+            assert isinstance(mapped, Predictions)
+            score = np.asarray(mapped.probs)[:, 1]
+            total += score / folds
+            own[part == fold] = score[looked[part == fold]]
+        total[looked] = own
+        return replace(self, score=total.clip(0, 1))
 
     def width(self, labels: int) -> float:
         """Expected width of the corrected interval with so many labels, drawn alike from all rows.
@@ -640,7 +661,8 @@ class _Sums:
 
     def plain(self, level: float) -> Estimate:
         """Mean of the labels, with Wilson's interval."""
-        value, number = float(self.w @ self.y) / self.n, float(self.cells.sum())
+        value = float(self.w @ self.y) / self.n
+        number = replace(self, variance=0.0).effective if self.weighted else float(self.n)
         error = math.sqrt(value * (1 - value) / number)
         return Estimate(value, Interval(*wilson(value, number, level)), error)
 
