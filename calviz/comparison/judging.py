@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import combinations
@@ -11,29 +11,35 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import ndtr, ndtri
 
 from calviz.comparison.fitting import apply_map, assign_parts, check_fitting_rows, make, scores_of
 from calviz.core.blocks import BoolArray, FloatArray, IntArray
 from calviz.core.claims import claim
 from calviz.core.entry_specs import RECALIBRATORS
 from calviz.core.errors import InputError, NotAvailable, OptionError, check_level, check_whole
-from calviz.core.p_values import at_most, benjamini_hochberg, wilson
+from calviz.core.p_values import benjamini_hochberg, wilson
 from calviz.core.predictions import Predictions
 from calviz.core.row_columns import Factor
 from calviz.core.words import counted, level_text, p_value, percent, points, shorten
 from calviz.data.judge_columns import JudgeColumns, yes_or_score
+from calviz.sample.corrected_rates import (
+    CUTOFF,
+    HALF,
+    Labelled,
+    RateEstimate,
+    agreement,
+    chances_with_sum,
+    difference,
+    hits_by_group,
+    naive_rate,
+    p_of_tables,
+    rogan_gladen,
+)
 from calviz.sample.error_bars import Interval
 from calviz.sample.metric_results import Displayed, Summary
 
-#: From this score on the judge says yes.
-CUTOFF = 0.5
-#: Rows that the variance counts beside the labelled ones, in each cell of judge and human: few labels show too little spread.
-HALF = 0.5
 #: Level of the tests, and false discovery rate over the groups.
 LEVEL = 0.05
-#: Draws for the p-value that error rates are the same in all groups.
-DRAWS = 9_999
 #: More groups than this are not compared in pairs; columns with more values hold names rather than groups.
 MOST_COMPARED, MOST_GROUPS = 12, 1_000
 #: Folds of the labelled rows whose maps recalibrate each other.
@@ -43,23 +49,6 @@ ALIKE = 0.5
 
 Method = Literal["ppi", "human"]
 Side = Literal["higher", "lower", "tied"]
-
-
-class Estimate(NamedTuple):
-    """A rate with its interval; `error` is the large-sample standard error."""
-
-    value: float
-    interval: Interval
-    error: float = math.nan
-
-    @property
-    def width(self) -> float:
-        """Length of the interval."""
-        return self.interval.high - self.interval.low
-
-    def to_dict(self) -> dict[str, Any]:
-        """Value and interval as plain values."""
-        return {"value": self.value, "interval": list(self.interval)}
 
 
 class Next(NamedTuple):
@@ -121,8 +110,8 @@ class JudgedGroup:
     Attributes
     ----------
     rows, labelled : int
-    naive : Estimate
-    corrected, sensitivity, specificity : Estimate or None
+    naive : RateEstimate
+    corrected, sensitivity, specificity : RateEstimate or None
         None without labels that tell it.
     bias : float
         Naive rate minus that of people, on the labelled rows; nan without any.
@@ -132,10 +121,10 @@ class JudgedGroup:
 
     rows: int
     labelled: int
-    naive: Estimate
-    corrected: Estimate | None
-    sensitivity: Estimate | None
-    specificity: Estimate | None
+    naive: RateEstimate
+    corrected: RateEstimate | None
+    sensitivity: RateEstimate | None
+    specificity: RateEstimate | None
     bias: float
     p_value: float
     adjusted: float
@@ -143,7 +132,7 @@ class JudgedGroup:
     def to_dict(self) -> dict[str, Any]:
         """Return plain values; what is not told is None."""
         return {
-            key: value.to_dict() if isinstance(value, Estimate) else value
+            key: value.to_dict() if isinstance(value, RateEstimate) else value
             for key, value in vars(self).items()
         }
 
@@ -207,22 +196,22 @@ class Judged(Displayed):
         )
 
     @cached_property
-    def _sums(self) -> _Sums:
-        return _Sums.of(self.score, self.human, self.chance)
+    def _sums(self) -> Labelled:
+        return Labelled.of(self.score, self.human, self.chance)
 
     # ---- Rates
 
     @cached_property
-    def naive(self) -> Estimate:
+    def naive(self) -> RateEstimate:
         """Mean of what the judge says."""
-        return _naive(self.score, self.confidence)
+        return naive_rate(self.score, self.confidence)
 
     @cached_property
-    def corrected(self) -> dict[str, Estimate]:
+    def corrected(self) -> dict[str, RateEstimate]:
         """The rate by Rogan and Gladen, by PPI++, and by the labels alone."""
         sums, level = self._sums, self.confidence
         return {
-            "rogan-gladen": _rogan_gladen(sums, float((self.score >= CUTOFF).mean()), level),
+            "rogan-gladen": rogan_gladen(sums, float((self.score >= CUTOFF).mean()), level),
             "ppi": sums.tuned(level),
             "human": sums.plain(level),
         }
@@ -230,29 +219,30 @@ class Judged(Displayed):
     @property
     def recommended(self) -> Method:
         """PPI++, unless the labels alone have the shorter interval, as where the judge is no better than chance."""
-        return "ppi" if self.corrected["ppi"].width < self.corrected["human"].width else "human"
+        ppi, human = self.corrected["ppi"].width, self.corrected["human"].width
+        return "ppi" if ppi < (1 - 1e-9) * human else "human"
 
     @cached_property
-    def _agreement(self) -> dict[str, Estimate]:
-        return _agreement(self._sums.cells, self.confidence)
+    def _agreement(self) -> dict[str, RateEstimate]:
+        return agreement(self._sums.cells, self.confidence)
 
     @property
-    def sensitivity(self) -> Estimate:
+    def sensitivity(self) -> RateEstimate:
         """Share of the rows that people call yes of which the judge says yes."""
         return self._agreement["sensitivity"]
 
     @property
-    def specificity(self) -> Estimate:
+    def specificity(self) -> RateEstimate:
         """Share of the rows that people call no of which the judge says no."""
         return self._agreement["specificity"]
 
     @property
-    def agreement(self) -> Estimate:
+    def agreement(self) -> RateEstimate:
         """Share of the rows where judge and people say the same."""
         return self._agreement["agreement"]
 
     @property
-    def kappa(self) -> Estimate:
+    def kappa(self) -> RateEstimate:
         """Cohen's kappa."""
         return self._agreement["kappa"]
 
@@ -277,10 +267,12 @@ class Judged(Displayed):
         return dict(zip(self.by.levels, np.split(order, ends), strict=True))
 
     @cached_property
-    def _sums_of(self) -> dict[str, _Sums]:
+    def _sums_of(self) -> dict[str, Labelled]:
         chance = self.chance
         return {
-            name: _Sums.of(self.score[at], self.human[at], None if chance is None else chance[at])
+            name: Labelled.of(
+                self.score[at], self.human[at], None if chance is None else chance[at]
+            )
             for name, at in self._rows_of.items()
         }
 
@@ -288,13 +280,13 @@ class Judged(Displayed):
         for name, at in self._rows_of.items():
             sums = self._sums_of[name]
             (tp, fn), (fp, tn) = sums.cells
-            told = _agreement(sums.cells, self.confidence)
+            told = agreement(sums.cells, self.confidence)
             yield (
                 name,
                 JudgedGroup(
                     rows=at.size,
                     labelled=sums.n,
-                    naive=_naive(self.score[at], self.confidence),
+                    naive=naive_rate(self.score[at], self.confidence),
                     corrected=sums.tuned(self.confidence) if sums.n else None,
                     sensitivity=told["sensitivity"] if tp + fn else None,
                     specificity=told["specificity"] if fp + tn else None,
@@ -315,10 +307,10 @@ class Judged(Displayed):
         at = self.looked
         says, is_yes, group = self.score[at] >= CUTOFF, self.human[at] == 1, self.by.codes[at]
         parts = [
-            _by_group(says[rows] != is_yes[rows], group[rows], len(self.by.levels))
+            hits_by_group(says[rows] != is_yes[rows], group[rows], len(self.by.levels))
             for rows in (is_yes, ~is_yes)
         ]
-        return _p_of_tables([part for part in parts if part is not None])
+        return p_of_tables([part for part in parts if part is not None])
 
     @cached_property
     def differences(self) -> tuple[RateDifference, ...]:
@@ -333,7 +325,7 @@ class Judged(Displayed):
                 b,
                 self.groups[a].naive.value - self.groups[b].naive.value,
                 own[0][a].value - own[0][b].value,
-                *(_minus(rates[a], rates[b]) for rates in own),
+                *(difference(rates[a], rates[b]) for rates in own),
             )
             for a, b in pairs
         )
@@ -433,7 +425,7 @@ class Judged(Displayed):
         n = np.bincount(stratum[at], minlength=k)
         share = (np.bincount(stratum[at], self.human[at], minlength=k) + HALF) / (n + 2 * HALF)
         spread = np.sqrt(share * (1 - share))
-        chances = _with_sum(spread, np.bincount(stratum[free], minlength=k), rows)
+        chances = chances_with_sum(spread, np.bincount(stratum[free], minlength=k), rows)
         chance = ((1 - ALIKE) * chances + ALIKE * rows / free.size)[stratum]
         # Systematic sampling in random order: exactly so many rows, each with its chance.
         rng = np.random.default_rng(seed)
@@ -529,8 +521,8 @@ class Judged(Displayed):
         """P-value that the labelled rows are drawn alike from all: by the judge's score, and by group (Bonferroni)."""
         p_values = [self._sums.p_of_choice]
         if self.by is not None and self.chance is None:
-            table = _by_group(self.looked, self.by.codes, len(self.by.levels))
-            p_values += [_p_of_tables([table])] if table is not None else []
+            table = hits_by_group(self.looked, self.by.codes, len(self.by.levels))
+            p_values += [p_of_tables([table])] if table is not None else []
         return min(1.0, len(p_values) * min(p_values))
 
     def summary(self) -> Summary:
@@ -559,265 +551,10 @@ class Judged(Displayed):
         )
 
 
-def _range(estimate: Estimate, unit: int) -> str:
+def _range(estimate: RateEstimate, unit: int) -> str:
     low, high = estimate.interval
     digits = 1 if unit == 100 else 2
     return f"{unit * low:.{digits}f} to {unit * high:.{digits}f}"
-
-
-# ---- The estimates
-
-
-@dataclass(frozen=True, eq=False)
-class _Sums:
-    """Labels y, what the judge says of them f, and weights of mean 1, shape (n,) each; moments of what it says of all rows."""
-
-    y: FloatArray
-    f: FloatArray
-    w: FloatArray
-    weighted: bool
-    rows: int
-    mean: float
-    variance: float
-    #: Variance of what it says of the other rows, and its mean where it says less, and more, than on average.
-    others: float
-    ends: tuple[float, float]
-
-    @classmethod
-    def of(cls, score: FloatArray, human: FloatArray, chance: FloatArray | None) -> _Sums:
-        at = ~np.isnan(human)
-        y, f, mean = human[at], score[at], float(score.mean())
-        w = np.ones(y.size) if chance is None else 1 / chance[at]
-        low = score < mean
-        ends = (float(score[low].mean()), float(score[~low].mean())) if low.any() else (mean, mean)
-        others = float(score[~at].var()) if y.size < score.size else 0.0
-        return cls(
-            y, f, w / w.mean() if y.size else w, chance is not None, score.size, mean,
-            float(score.var(ddof=1)) if score.size > 1 else 0.0, others, ends,
-        )  # fmt: skip
-
-    @property
-    def n(self) -> int:
-        return self.y.size
-
-    @cached_property
-    def cells(self) -> FloatArray:
-        """Rows by what people say (yes, no) and what the judge says, ((TP, FN), (FP, TN)); weighted rows count as their effective number."""
-        says = self.f >= CUTOFF
-        counts = np.array(
-            [
-                [self.w[(self.y == label) & (says == told)].sum() for told in (True, False)]
-                for label in (1, 0)
-            ]
-        )
-        return counts * (self.w.sum() / np.square(self.w).sum()) if self.n else counts
-
-    def ppi(self, extra: float = 0.0) -> tuple[float, float, float]:
-        """PPI++ of the mean: its value, its variance, and the mean label; with so many rows more in each cell of label and judge.
-
-        With the power-tuned factor l, ``l mean(f of the others) + mean(y - l f)``; of rows drawn with unequal chances, the regression
-        estimator of two-phase sampling, which is the same for equal ones.
-
-        References
-        ----------
-        Angelopoulos, Duchi & Zrnic 2023, example 6.1; Sarndal, Swensson & Wretman 1992, section 9.7.
-        """
-        y, f, w = self.y, self.f, self.w
-        if extra:
-            low, high = self.ends
-            y, f = np.append(y, (0, 0, 1, 1)), np.append(f, (low, high, low, high))
-            w = np.append(w, [extra] * 4)
-        n, more = float(w.sum()), self.rows - self.n
-        y_mean, f_mean = float(w @ y) / n, float(w @ f) / n
-        factor = 0.0
-        if more and self.variance > 0:
-            covariance = float(w @ ((y - y_mean) * (f - f_mean))) / n
-            factor = min(max(covariance / ((1 + n / more) * self.variance), 0.0), 1.0)
-        slope = factor * (1 + self.n / more) if more else 0.0
-        value = y_mean - slope * (f_mean - self.mean) if not extra else y_mean
-        if self.weighted:
-            off = w * (y - y_mean - slope * (f - f_mean))
-            variance = float(off @ off) / n**2 * (1 - self.n / self.rows)
-            return value, variance + float(w @ np.square(y - y_mean)) / n / self.rows, y_mean
-        off = y - y_mean - factor * (f - f_mean)
-        variance = float(w @ np.square(off)) / n**2
-        return value, variance + (factor**2 * self.others / more if more else 0.0), y_mean
-
-    @cached_property
-    def plain_ppi(self) -> tuple[float, float, float]:
-        return self.ppi()
-
-    @cached_property
-    def effective(self) -> float:
-        """Number of labels that would give the variance of PPI++ by themselves."""
-        _, variance, mean = self.ppi(HALF)
-        return max(mean * (1 - mean) / variance * (self.n - 1) / self.n, 1e-6)
-
-    def tuned(self, level: float) -> Estimate:
-        """PPI++, with Wilson's interval for the effective number of labels."""
-        value, variance, _ = self.plain_ppi
-        value = min(max(value, 0.0), 1.0)
-        return Estimate(value, Interval(*wilson(value, self.effective, level)), math.sqrt(variance))
-
-    def plain(self, level: float) -> Estimate:
-        """Mean of the labels, with Wilson's interval."""
-        value = float(self.w @ self.y) / self.n
-        number = replace(self, variance=0.0).effective if self.weighted else float(self.n)
-        error = math.sqrt(value * (1 - value) / number)
-        return Estimate(value, Interval(*wilson(value, number, level)), error)
-
-    @property
-    def bias(self) -> float:
-        """What the judge says minus what people say, on average over the labelled rows."""
-        return float(self.w @ (self.f - self.y)) / self.n if self.n else math.nan
-
-    @cached_property
-    def p_of_bias(self) -> float:
-        """P-value that there is none: exact (McNemar) for verdicts that count alike, otherwise normal; nan without labels."""
-        if not self.n:
-            return math.nan
-        if not self.weighted and np.isin(self.f, (0, 1)).all():
-            wrong = self.cells[0, 1], self.cells[1, 0]
-            return min(1.0, 2 * float(at_most(min(wrong), sum(wrong), 0.5)))
-        off = self.w * (self.f - self.y - self.bias)
-        error = math.sqrt(float(off @ off)) / self.n
-        return 2 * float(ndtr(-abs(self.bias) / error)) if error else float(self.bias == 0)
-
-    @property
-    def p_of_choice(self) -> float:
-        """P-value that the judge says the same, on average, of the labelled rows and of all."""
-        share = 1 - self.n / self.rows
-        off = self.w * (self.f - float(self.w @ self.f) / self.n)
-        error = math.sqrt(float(off @ off) * share) / self.n
-        gap = float(self.w @ self.f) / self.n - self.mean
-        return 2 * float(ndtr(-abs(gap) / error)) if error else 1.0
-
-
-def _naive(score: FloatArray, level: float) -> Estimate:
-    value, variance = float(score.mean()), float(score.var())
-    number = score.size * (value * (1 - value) / variance if variance else 1.0)
-    return Estimate(
-        value, Interval(*wilson(value, number, level)), math.sqrt(variance / score.size)
-    )
-
-
-def _rogan_gladen(sums: _Sums, says: float, level: float) -> Estimate:
-    """The rate by sensitivity and specificity: ``(m + specificity - 1) / (sensitivity + specificity - 1)`` for a share m of yes.
-
-    The interval holds the rates t for which ``t J - (m + specificity - 1)`` is not unusual (Fieller 1954), with half a row more in each
-    cell: that of the delta method breaks down where the judge is hardly better than chance. The labelled rows are among all, hence
-    the covariances.
-
-    References
-    ----------
-    Rogan & Gladen 1978; Lang & Reiczigel 2014 for the added rows.
-    """
-    (tp, fn), (fp, tn) = sums.cells.tolist()
-    plain, _ = _ratio(tp / (tp + fn), tn / (fp + tn), says)
-    se, sp = (tp + HALF) / (tp + fn + 2 * HALF), (tn + HALF) / (fp + tn + 2 * HALF)
-    z2 = float(ndtri((1 + level) / 2)) ** 2
-    of_se, of_sp, own = se * (1 - se) / (tp + fn), sp * (1 - sp) / (fp + tn), 1 / sums.rows
-    of_m, both_se, both_sp = says * (1 - says) * own, se * (1 - se) * own, sp * (1 - sp) * own
-    _, (gain, top) = _ratio(se, sp, says)
-    # The variance of t J - top is a quadratic in t, so that the ends of the interval are the roots of another.
-    two, one, none = of_se + of_sp, -2 * (of_sp + both_se - both_sp), of_m + of_sp - 2 * both_sp
-    a, b, c = gain**2 - z2 * two, -2 * gain * top - z2 * one, top**2 - z2 * none
-    root = math.sqrt(max(b * b - 4 * a * c, 0.0))
-    low, high = 0.0, 1.0
-    if a > 0:
-        low, high = (-b - root) / (2 * a), (-b + root) / (2 * a)
-    elif a < 0 and root:  # all rates but those between the roots
-        less, more = sorted(((-b - root) / (2 * a), (-b + root) / (2 * a)))
-        low, high = 0.0 if less >= 0 else more, 1.0 if more <= 1 else less
-    value = float(min(max(plain, 0.0), 1.0))
-    spread = two * value**2 + one * value + none
-    error = math.sqrt(max(spread, 0.0)) / abs(gain) if gain else math.inf
-    ends = min(max(low, 0.0), value), max(min(high, 1.0), value)
-    return Estimate(value, Interval(*ends), error)
-
-
-def _ratio(se: float, sp: float, says: float) -> tuple[float, tuple[float, float]]:
-    gain, top = se + sp - 1, says + sp - 1
-    return (top / gain if gain else math.copysign(math.inf, top)), (gain, top)
-
-
-def _agreement(cells: FloatArray, level: float) -> dict[str, Estimate]:
-    """Sensitivity, specificity and agreement with Wilson's interval, and Cohen's kappa with the normal one."""
-
-    def share(hits: float, number: float) -> Estimate:
-        value = hits / number if number else math.nan
-        ends = wilson(value, number, level) if number else (0.0, 1.0)
-        return Estimate(value, Interval(*ends))
-
-    (tp, fn), (fp, tn) = cells.tolist()
-    value, _ = _kappa(cells)
-    middle, error = _kappa(cells + HALF)
-    half = float(ndtri((1 + level) / 2)) * error
-    ends = max(min(middle - half, value), -1.0), min(max(middle + half, value), 1.0)
-    return {
-        "sensitivity": share(tp, tp + fn),
-        "specificity": share(tn, fp + tn),
-        "agreement": share(tp + tn, tp + fn + fp + tn),
-        "kappa": Estimate(value, Interval(*ends), error),
-    }
-
-
-def _kappa(cells: FloatArray) -> tuple[float, float]:
-    """Cohen's kappa and its standard error (Fleiss, Cohen & Everitt 1969, eq. 13)."""
-    p = cells / cells.sum()
-    people, judge = p.sum(axis=1), p.sum(axis=0)
-    chance = float(people @ judge)
-    if chance >= 1:
-        return math.nan, math.nan
-    kappa = (float(np.trace(p)) - chance) / (1 - chance)
-    right = np.diag(p) @ np.square(1 - (people + judge) * (1 - kappa))
-    wrong = p[0, 1] * (judge[0] + people[1]) ** 2 + p[1, 0] * (judge[1] + people[0]) ** 2
-    variance = right + (1 - kappa) ** 2 * wrong - (kappa - chance * (1 - kappa)) ** 2
-    return kappa, math.sqrt(max(float(variance), 0.0) / cells.sum()) / (1 - chance)
-
-
-def _minus(one: Estimate, other: Estimate) -> Interval:
-    """Interval of a difference from those of both rates (Zou & Donner 2008; Newcombe's hybrid score interval for shares)."""
-    gap = one.value - other.value
-    down = math.hypot(one.value - one.interval.low, other.interval.high - other.value)
-    up = math.hypot(one.interval.high - one.value, other.value - other.interval.low)
-    return Interval(gap - down, gap + up)
-
-
-def _by_group(hit: BoolArray, group: IntArray, groups: int) -> tuple[IntArray, IntArray] | None:
-    """Hits and rows of each group that has rows; None if there are fewer than two, or all rows are alike."""
-    rows = np.bincount(group, minlength=groups)
-    hits = np.bincount(group[hit], minlength=groups)[rows > 0]
-    rows = rows[rows > 0]
-    return (hits, rows) if rows.size > 1 and 0 < hits.sum() < rows.sum() else None
-
-
-def _p_of_tables(tables: Sequence[tuple[IntArray, IntArray]]) -> float:
-    """P-value that hits are spread alike over the groups of every table, by permutation; nan without tables."""
-    if not tables:
-        return math.nan
-    rng, observed, drawn = np.random.default_rng(0), 0.0, np.zeros(DRAWS)
-    for hits, rows in tables:
-        share = hits.sum() / rows.sum()
-        every = rng.multivariate_hypergeometric(
-            rows, int(hits.sum()), size=DRAWS, method="marginals"
-        )
-        spread = rows * share * (1 - share)
-        observed += float((np.square(hits - rows * share) / spread).sum())
-        drawn += (np.square(every - rows * share) / spread).sum(axis=1)
-    return float(1 + np.count_nonzero(drawn >= observed - 1e-9)) / (DRAWS + 1)
-
-
-def _with_sum(weights: FloatArray, rows: IntArray, total: int) -> FloatArray:
-    """Chances proportional to the weights of strata, at most 1, whose sum over their rows is `total`."""
-    chances, full = np.zeros(weights.size), np.zeros(weights.size, dtype=bool)
-    for _ in range(weights.size):
-        left = total - rows[full].sum()
-        chances = np.where(full, 1.0, weights * left / max((weights * rows)[~full].sum(), 1e-300))
-        if not (over := (chances > 1) & ~full).any():
-            break
-        full |= over
-    return np.minimum(chances, 1.0)
 
 
 def judge(
