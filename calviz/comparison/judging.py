@@ -25,7 +25,7 @@ from calviz.data.judge_columns import JudgeColumns, yes_or_score
 from calviz.sample.corrected_rates import (
     CUTOFF,
     HALF,
-    Labelled,
+    LabelledRows,
     RateEstimate,
     agreement,
     chances_with_sum,
@@ -196,8 +196,8 @@ class Judged(Displayed):
         )
 
     @cached_property
-    def _sums(self) -> Labelled:
-        return Labelled.of(self.score, self.human, self.chance)
+    def _sums(self) -> LabelledRows:
+        return LabelledRows.of(self.score, self.human, self.chance)
 
     # ---- Rates
 
@@ -267,10 +267,10 @@ class Judged(Displayed):
         return dict(zip(self.by.levels, np.split(order, ends), strict=True))
 
     @cached_property
-    def _sums_of(self) -> dict[str, Labelled]:
+    def _sums_of(self) -> dict[str, LabelledRows]:
         chance = self.chance
         return {
-            name: Labelled.of(
+            name: LabelledRows.of(
                 self.score[at], self.human[at], None if chance is None else chance[at]
             )
             for name, at in self._rows_of.items()
@@ -477,6 +477,16 @@ class Judged(Displayed):
             f"{percent(best.value)} ({level_text(self.confidence)} interval {100 * low:.1f} to {100 * high:.1f})."
         )
 
+    @property
+    @claim("judge")
+    def headline(self) -> str:
+        """`sentence` in at most 15 words."""
+        best, event = self.corrected[self.recommended], shorten(self.event, 20)
+        low, high = best.interval
+        return (
+            f"'{event}' in {percent(best.value)} of the rows ({100 * low:.1f} to {100 * high:.1f})"
+        )
+
     def reason(self) -> str:
         """Say why this method is recommended."""
         shorter = 1 - self.corrected["ppi"].width / self.corrected["human"].width
@@ -593,7 +603,7 @@ def judge(
 
     Notes
     -----
-    Labelled rows are a random sample of all. PPI++ and the labels alone need nothing else; Rogan-Gladen holds too where labelled rows
+    LabelledRows rows are a random sample of all. PPI++ and the labels alone need nothing else; Rogan-Gladen holds too where labelled rows
     have another rate, as long as they have the same sensitivity and specificity. Rates are those of rows like these.
 
     Examples

@@ -12,10 +12,11 @@ import numpy.typing as npt
 
 from calviz.core.blocks import FloatArray
 from calviz.core.errors import InputError
+from calviz.core.predictions import Predictions
 from calviz.core.row_columns import Factor
 from calviz.data.column_names import class_key, event_of, is_missing, number_of, plain
 from calviz.data.format import Source, Table, format_of
-from calviz.data.loaded import known_columns, short
+from calviz.data.loaded import Loaded, Notice, Recognition, known_columns, short
 
 JUDGES = (
     "judge", "llm_judge", "judge_score", "judge_label", "judge_verdict", "judged", "autorater",
@@ -23,6 +24,8 @@ JUDGES = (
 HUMANS = (
     "human", "human_label", "human_score", "human_verdict", "human_judgment", "human_judgement", "annotator", "expert",
 )  # fmt: skip
+#: Columns of text with more values than this are no groups.
+MOST_LEVELS = 50
 #: Words that stand for 1 beside a column of numbers, or of other words.
 YES = frozenset(
     ("yes", "y", "true", "t", "1", "correct", "right", "pass", "positive", "pos", "+", "present", "on", "win")
@@ -133,6 +136,50 @@ def usual_columns_of_judges(names: Iterable[str]) -> tuple[str | None, str | Non
         for known in (JUDGES, HUMANS)
     )
     return judge, human
+
+
+def loaded_judge(table: Table, name: str) -> Loaded | None:
+    """Read the labelled rows of a file with a judge and people as predictions: the judge's score is the probability.
+
+    None if no columns have the names of both, or no row has both.
+    """
+    judge, human = usual_columns_of_judges(table.names)
+    if judge is None or human is None:
+        return None
+    others = [c for c in table.columns if c.type == "text" and c.name not in (judge, human)]
+    read = table.fetch((), [judge, human, *(c.name for c in others)]).columns
+    columns = JudgeColumns(yes_or_score(read[judge], judge), yes_or_score(read[human], human))
+    score, people, _ = columns.aligned()
+    at = ~np.isnan(score) & ~np.isnan(people)
+    if not at.any():
+        return None
+    factors = {c.name: Factor.of(read[c.name]).take(at) for c in others}
+    groups = {n: f for n, f in factors.items() if 1 < len(f.levels) <= MOST_LEVELS}
+    data = Predictions(
+        probs=score[at], labels=people[at].astype(np.int64), groups=groups, name=name
+    )
+    text = f"{int(at.sum()):,} of {at.size:,} rows have both '{short(judge)}' and '{short(human)}', and only these are judged here; all count on the tab Judge, and for calviz judge"  # fmt: skip
+    return Loaded(
+        file=name,
+        size=0,
+        models={name: data},
+        recognition=Recognition(
+            format=table.format,
+            kind=data.kind,
+            label=human,
+            label_form="class index",
+            scores=(judge,),
+            split_column=None,
+            groups=tuple(groups),
+            id_column=None,
+            class_names=data.class_names,
+            models=(name,),
+            columns=table.names,
+            rows=data.n,
+        ),
+        hash=lambda: "",
+        notices=(*table.notices, Notice.LEFT_OUT.finding("info", text)),
+    )
 
 
 def read_judge(

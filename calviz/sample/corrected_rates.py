@@ -41,7 +41,7 @@ class RateEstimate(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Labelled:
+class LabelledRows:
     """Labels y, what the judge says of them f, and weights of mean 1, shape (n,) each; moments of what it says of all rows."""
 
     y: FloatArray
@@ -56,7 +56,7 @@ class Labelled:
     ends: tuple[float, float]
 
     @classmethod
-    def of(cls, score: FloatArray, human: FloatArray, chance: FloatArray | None) -> Labelled:
+    def of(cls, score: FloatArray, human: FloatArray, chance: FloatArray | None) -> LabelledRows:
         """Sum up rows, of which those without a label are nan in `human`; `chance` is that of each to be labelled."""
         at = ~np.isnan(human)
         y, f, mean = human[at], score[at], float(score.mean())
@@ -179,7 +179,7 @@ def naive_rate(score: FloatArray, level: float) -> RateEstimate:
     )
 
 
-def rogan_gladen(sums: Labelled, says: float, level: float) -> RateEstimate:
+def rogan_gladen(sums: LabelledRows, says: float, level: float) -> RateEstimate:
     """The rate by sensitivity and specificity: ``(m + specificity - 1) / (sensitivity + specificity - 1)`` for a share m of yes.
 
     The interval holds the rates t for which ``t J - (m + specificity - 1)`` is not unusual (Fieller 1954), with half a row more in each
