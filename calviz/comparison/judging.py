@@ -465,7 +465,7 @@ class Judged(Displayed):
         "judge",
         says="Corrected by 150 human labels, the rate is 55.1 % (95 % interval 50.2 to 59.9)",
         chosen="the shorter of two intervals",
-        adjusted="nothing is needed: the intervals agree where their lengths do; measured",
+        adjusted="none: the simulations make the same choice",
     )
     def sentence(self) -> str:
         """Say the corrected rate, and what the judge alone would say."""
