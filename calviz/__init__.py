@@ -5,7 +5,7 @@ Start with `audit`, which takes labels and the output of ``predict_proba``, or p
 - Data: `Predictions` (`from_arrays`, `from_multilabel`, `from_estimator`, `from_frame`), `ConfidencePredictions`; `load` reads a file or a folder of logs; `profile` summarises any number of rows.
 - Evaluation: `audit`, `verdict`, `explain`, `evaluate`; `slices` and `over_time` show for whom and since when, `Watch` alarms, `expected` needs no labels yet; `conventions` computes the ECE of other libraries.
 - Recalibration: `compare`, `recalibrate`, `learning_curve`; `load_map` loads a saved map; for more rows than fit into memory, `sample_rows` and `recalibrate_files`; `Calibrated` and `recalibrators` are scikit-learn estimators.
-- Choice of a model, and sets of plausible classes: `compare_models`, `prediction_sets`.
+- Choice of a model, and sets of plausible classes: `compare_models`, `prediction_sets`; verdicts of a judge corrected by people: `judge`.
 - Decisions: `threshold` with a guarantee; other shares of the classes: `at_prevalence`, `base_rates`.
 - Output: `figures`, `scorer`, and `integrations` (MLflow, Weights & Biases, pytest).
 
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from calviz.comparison.expected import expected
     from calviz.comparison.fitting import recalibrate
     from calviz.comparison.guaranteed_thresholds import threshold
+    from calviz.comparison.judging import judge
     from calviz.comparison.learning_curves import learning_curve
     from calviz.comparison.over_time import over_time
     from calviz.comparison.prediction_sets import prediction_sets
@@ -71,6 +72,7 @@ __all__ = [
     "figures",
     "folds",
     "integrations",
+    "judge",
     "learning_curve",
     "load",
     "load_map",
@@ -98,6 +100,7 @@ _PUBLIC = {
     "calviz.comparison.fitting": "recalibrate",
     "calviz.comparison.folds_and_sites": "folds sites",
     "calviz.comparison.guaranteed_thresholds": "threshold",
+    "calviz.comparison.judging": "judge",
     "calviz.comparison.learning_curves": "learning_curve",
     "calviz.comparison.over_time": "over_time",
     "calviz.comparison.prediction_sets": "prediction_sets",

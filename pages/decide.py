@@ -1,10 +1,13 @@
-"""What may be decided by the probabilities: coverage and risk, costs, sets of plausible classes, grades."""
+"""What may be decided by the probabilities: coverage and risk, costs, sets of plausible classes, grades; what a judge is worth."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 
+import numpy as np
+import pandas as pd
 import streamlit as st
 
 from calviz.app import (
@@ -19,7 +22,10 @@ from calviz.app import (
     tables_and_cards,
 )
 from calviz.app.session import Settings, md
+from calviz.comparison.judging import Judged, judged
 from calviz.core.errors import NotAvailable
+from calviz.core.words import shorten
+from calviz.data.judge_columns import read_judge
 from calviz.figures.roc import OutcomeHistogram
 from calviz.sample.cutoff_and_grades import decidable
 from calviz.sample.sample import Sample
@@ -137,6 +143,86 @@ def _of_one_class(chosen: Settings) -> Sample:
     return decidable(chosen.sample)
 
 
+def judge(chosen: Settings) -> None:
+    """What the verdicts of a judge are worth, by the rows that people have looked at too."""
+    say = navigation.draw_head("The judge's rate, corrected by people")
+    if not navigation.has_judge(chosen.entry):
+        raise NotAvailable(
+            "this tab is for files with a column 'judge' and a column 'human' (empty where nobody has looked)."
+        )
+    groups = {name: shorten(name, 40) for name in chosen.whole.groups}
+    by = st.selectbox(
+        "Compare",
+        (*groups, None),
+        format_func=lambda name: groups.get(name, "no groups"),
+        key="calviz.judge.by",
+        width=420,
+        help="Each group is corrected by its own labels.",
+    )
+    found = _judged(chosen.entry.content_key, by, chosen)
+    say(found.headline)
+    st.markdown(md(f"{found.sentence()} {found.reason()}", 1_000))
+    for remark in found.remarks():
+        st.warning(md(remark, 1_000), icon=":material/warning:")
+    summary = found.summary()
+    table = pd.DataFrame(summary.rows, columns=["what", "value", "95 % interval"])
+    st.dataframe(
+        table, hide_index=True, height="content", alt="Rates by each method, and how far judge and people agree"
+    )  # fmt: skip
+    if found.differences:
+        st.subheader("Which has the higher rate, after the correction?", anchor=False)
+        st.markdown(md("  \n".join(d.sentence() for d in found.differences), 10_000))
+    st.subheader("How many labels?", anchor=False)
+    _more_labels(chosen, found)
+    st.caption(
+        "The pages Diagnose and Recalibrate take the judge's score as a probability, of the labelled rows."
+    )
+
+
+def _more_labels(chosen: Settings, found: Judged) -> None:
+    width = st.slider(
+        "Width of the interval, points",
+        1.0,
+        30.0,
+        5.0,
+        0.5,
+        format="%.1f",
+        key="judge-width",
+        bind="query-params",
+        width=420,
+    )
+    st.markdown(md(found.needed_sentence(width / 100)))
+    free = found.rows - found.labelled
+    if not free:
+        return
+    rows = int(
+        st.number_input(
+            "Rows to label next", 1, free, min(50, free), key="calviz.judge.next", width=420
+        )
+    )
+
+    def table() -> pd.DataFrame:
+        following = found.next(rows)
+        number = np.arange(1, following.chance.size + 1)
+        label = np.isin(number - 1, following.rows).astype(int)
+        return pd.DataFrame({"row": number, "label": label, "chance": following.chance})
+
+    tables_and_cards.download_button(
+        "Which rows", table, f"{chosen.file_stem}-label-next.csv", key="calviz.judge.rows"
+    )
+    st.caption(
+        "More of them where judge and people may differ most; give the column 'chance' with the new labels "
+        "(`calviz judge FILE --chance chance`)."
+    )
+
+
+@session.cached_results(4)
+def _judged(key: str, by: str | None, _settings: Settings) -> Judged:
+    entry = _settings.entry
+    assert isinstance(entry.source, bytes | Path)
+    return judged(read_judge(entry.source, by=by, name=entry.title))
+
+
 navigation.enter()
 navigation.open_tab(
     {
@@ -144,5 +230,6 @@ navigation.open_tab(
         "decisions": costs,
         "prediction_sets": prediction_sets,
         "grades": grades,
+        "judge": judge,
     }
 )

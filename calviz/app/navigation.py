@@ -21,11 +21,13 @@ from types import MappingProxyType
 import streamlit as st
 from streamlit.navigation.page import Page
 
+from calviz.app.open_files import OpenFile
 from calviz.app.session import Settings, current, md
 from calviz.core.errors import CalvizError, NotAvailable
 from calviz.core.limits import FULL
 from calviz.core.registry import homes
 from calviz.core.words import full_sentence, keep_units_together
+from calviz.data.judge_columns import usual_columns_of_judges
 from calviz.data.reading import project_root
 
 
@@ -111,6 +113,7 @@ ROOMS = (
             PageSpec("decisions", "Costs", "i"),
             PageSpec("prediction_sets", "Prediction sets", "n"),
             PageSpec("grades", "Grades", "w"),
+            PageSpec("judge", "Judge", "j"),
         ),
     ),
     Room(
@@ -271,8 +274,15 @@ def draw_head(answer: str, *, sign: str = "") -> Callable[[str], object]:
 
 def _without_use() -> set[str]:
     """Return the keys of the tabs that the current data cannot fill."""
-    data = current().whole
-    return set() if data.times is not None else {"over_time"}
+    entry, whole = current().entry, current().whole
+    without = set() if whole.times is not None else {"over_time"}
+    return without if has_judge(entry) else without | {"judge"}
+
+
+def has_judge(entry: OpenFile) -> bool:
+    """Whether a file has columns of a judge and of people."""
+    columns = usual_columns_of_judges(entry.loaded.recognition.columns)
+    return None not in columns and isinstance(entry.source, bytes | Path)
 
 
 def open_tab(tabs: Mapping[str, Callable[[Settings], None]]) -> None:

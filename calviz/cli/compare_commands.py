@@ -28,6 +28,7 @@ from calviz.cli.options import (
     HowJudged,
     JudgingRows,
     Names,
+    OutputPath,
     Outputs,
     Reduction,
     RequiredPath,
@@ -562,3 +563,79 @@ def _read_results(inputs: ArenaInput, chosen: tuple[str, ...] | None) -> ResultT
     return ResultTable.of(
         inputs.results, baseline=inputs.baseline, methods=list(dict.fromkeys(methods))
     )
+
+
+# ---- A judge against people
+
+
+@command
+def judge(
+    file: str,
+    *,
+    judge: str | None = None,
+    human: str | None = None,
+    by: str | None = None,
+    chance: str | None = None,
+    confidence: float = 0.95,
+    method: str | None = None,
+    width: float | None = None,
+    next: Annotated[int | None, {"type": click.IntRange(min=1)}] = None,
+    out: OutputPath = None,
+    seed: Seed = 0,
+    json_only: Outputs,
+) -> int:
+    """Correct the verdicts of a judge, such as a language model, by the human labels of some rows of FILE.
+
+    Parameters
+    ----------
+    file : FILE
+    judge : COL
+        What the judge says: 0 and 1, yes and no, or a score from 0 to 1.  [default: judge]
+    human : COL
+        What people say, empty where nobody has looked.  [default: human]
+    by : COL
+        Groups that are corrected by themselves and compared, such as the system that is judged.
+    chance : COL
+        Probability with which each row was chosen to be labelled, if not all had the same.
+    confidence
+        Level of the intervals.
+    method : KEY
+        First recalibrate the judge's score on the labelled rows by this method (see 'calviz methods').
+    width
+        How many labels an interval of this width needs, such as .05.
+    next : ROWS
+        Draw so many rows to label next (with --out).
+    out : FILE.csv
+        With --next: a line for each row of FILE, whether to label it, and its chance for --chance.
+    seed
+        Seed of the rows that are drawn.
+    """
+    from calviz.comparison.judging import judged
+    from calviz.core.limits import replacing
+    from calviz.data.judge_columns import read_judge
+
+    if (next is None) != (out is None):
+        raise OptionError("--next ROWS and --out FILE.csv go together.")
+    check_output("--out", out)
+    columns = read_judge(file, judge, human, by, chance)
+    with naming(file):
+        result = judged(columns, confidence)
+        if method is not None:
+            result = result.recalibrated(method)
+    record = result.to_dict()
+    lines = [str(result)]
+    if width is not None:
+        record["needed"] = result.needed(width)
+        lines.append(result.needed_sentence(width))
+    if next is not None and out is not None:
+        with naming(file, options=False):
+            rows, chances = result.next(next, seed)
+        label = set(rows.tolist())
+        table = [f"{i + 1},{int(i in label)},{c:.6g}\n" for i, c in enumerate(chances.tolist())]
+        with replacing(out) as path:
+            path.write_text("row,label,chance\n" + "".join(table), encoding="utf-8")
+        lines.append(f"wrote the rows to label next to {out}")
+    json_only.write_json(record)
+    if not json_only.quiet:
+        click.echo("\n".join(lines))
+    return FINE

@@ -23,6 +23,7 @@ from calviz.comparison.arena_results import (
 from calviz.core.blocks import BoolArray, FloatArray, IntArray, checkpoint
 from calviz.core.claims import claim
 from calviz.core.errors import InputError
+from calviz.core.p_values import wilson
 from calviz.core.words import counted, listed
 from calviz.sample.error_bars import LEVEL, Interval
 
@@ -523,9 +524,7 @@ def _interval(
         half = t * math.sqrt(variance)
         return Interval(value - half, value + half)
     number = data_sets if agree else value * (1 - value) / variance
-    middle = (value + t**2 / (2 * number)) / (1 + t**2 / number)
-    half = t / (1 + t**2 / number) * math.sqrt(value * (1 - value) / number + (t / number / 2) ** 2)
-    return Interval(max(min(middle - half, value), 0.0), min(max(middle + half, value), 1.0))
+    return Interval(*wilson(value, number, t=t))
 
 
 # ---- Winrates

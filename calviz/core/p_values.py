@@ -207,6 +207,28 @@ def clopper_pearson(
     return low, high
 
 
+def wilson(
+    share: float, number: float, level: float = 0.95, *, t: float = 0.0
+) -> tuple[float, float]:
+    """Wilson's interval of a share of an effective number of rows; it contains the share.
+
+    Parameters
+    ----------
+    share, number : float
+    level : float
+    t : float
+        Quantile in place of the normal one at `level`, such as that of Student's t.
+
+    References
+    ----------
+    Wilson 1927; Franco et al. 2019 for effective numbers.
+    """
+    t = t or float(ndtri((1 + level) / 2))
+    middle = (share + t**2 / (2 * number)) / (1 + t**2 / number)
+    half = t / (1 + t**2 / number) * (share * (1 - share) / number + (t / number / 2) ** 2) ** 0.5
+    return max(min(middle - half, share), 0.0), min(max(middle + half, share), 1.0)
+
+
 def at_most(hits: npt.ArrayLike, rows: npt.ArrayLike, chance: npt.ArrayLike) -> FloatArray:
     """Probability of at most so many hits among rows with this chance, arguments of any shapes that broadcast.
 

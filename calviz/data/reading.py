@@ -29,6 +29,7 @@ from calviz.core.row_columns import Factor
 from calviz.data.building import build
 from calviz.data.format import FORMATS, Format, Source, Table, format_of, with_rows_of_all
 from calviz.data.joining import LabelFile, in_label_file, join
+from calviz.data.judge_columns import loaded_judge
 from calviz.data.loaded import Loaded, Notice, ReadingForMap, ReadingOptions, Recognition, short
 from calviz.data.questions import Answer, as_table, by_choices
 from calviz.data.recognition import recognise, with_array_names
@@ -403,8 +404,15 @@ def of_table(table: Table, options: ReadingOptions, *, name: str) -> Loaded:
         As in `read`, without a file name.
     """
     table, options = by_choices(table, options)
-    options = with_array_names(table, options)
-    return build(table, _recognised(table, options), options, name)
+    named, options = options, with_array_names(table, options)
+    try:
+        return build(table, _recognised(table, options), options, name)
+    except InputError:
+        # Verdicts are no probabilities, and most of their rows have no label.
+        judged = loaded_judge(table, name) if named == _EMPTY else None
+        if judged is None:
+            raise
+        return judged
 
 
 def _recognised(table: Table, options: ReadingOptions) -> ColumnRoles:

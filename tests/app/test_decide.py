@@ -202,3 +202,42 @@ def test_each_task_has_a_threshold_or_the_rows_that_are_missing():
     assert table.loc["chess", "more"].startswith("about")
     help = " ".join(c.help or "" for c in app.caption)
     assert "on new rows too, with 95 % confidence for all values together" in plain(help)
+
+
+# ---- A judge against people
+
+
+def _judged_file(rows=400):
+    rng = np.random.default_rng(0)
+    people = rng.random(rows) < 0.5
+    says = np.where(rng.random(rows) < 0.85, people, ~people)
+    looked = rng.random(rows) < 0.3
+    words = np.array(["no", "yes"])
+    human = np.where(looked, words[people.astype(int)], "")
+    lines = [f"{'ab'[i % 2]},{words[int(says[i])]},{human[i]}" for i in range(rows)]
+    return "\n".join(["system,judge,human", *lines, ""]).encode()
+
+
+@pytest.mark.slow
+def test_the_judge_has_a_tab_where_there_is_one():
+    app = upload(open_page(), "judged.csv", _judged_file())
+    labels = lambda app: [b.proto.label for b in app.get("page_link")]  # noqa: E731
+    app = quiet(app.open("decisions"))
+    assert "Judge" in labels(app)
+    app = quiet(app.open("judge"))
+    assert "corrected by" in text_of(app)
+    assert app.dataframe[0].value["what"].tolist()[:4] == ["judge alone", "Rogan-Gladen", "PPI++", "labels alone"]  # fmt: skip
+    app.selectbox(key="calviz.judge.by").set_value("system").run()
+    assert "'a' and 'b' are not told apart" in text_of(quiet(app)) or "corrected rate" in text_of(
+        app
+    )
+    app.slider(key="judge-width").set_value(3.0).run()
+    assert "of 3.0 points" in text_of(quiet(app))
+
+
+@pytest.mark.slow
+def test_other_files_have_no_tab_of_a_judge():
+    app = quiet(open_page("data=breast_cancer", "decisions"))
+    assert not [b for b in app.get("page_link") if b.proto.label == "Judge"]
+    app = open_page("data=breast_cancer", "judge")
+    assert "for files with a column 'judge'" in text_of(app)

@@ -398,6 +398,10 @@ def _promises(folder: Path) -> None:
     )
     days.to_csv(folder / "week.csv", index=False)
     labelled.to_csv(folder / "today.csv", index=False)
+    human = np.where(rng.random(240) < 0.4, labels.astype(str), "")
+    system = np.resize(["a", "b"], 240)
+    judged = pd.DataFrame({"system": system, "judge": (p > 0.5).astype(int), "human": human})
+    judged.to_csv(folder / "judged.csv", index=False)
     scaling = calviz.recalibrators.TemperatureScaling().fit(np.stack([1 - p, p], axis=1), labels)
     (folder / "map.json").write_text(json.dumps(scaling.to_dict()))
 
@@ -413,7 +417,8 @@ def test_the_command_lines_of_the_pages_run(
     assert result.exit_code in allowed, result.output
     assert "Traceback" not in result.stderr
     if "--json -" in line:
-        assert json.loads(result.stdout)["reduction"] == "class:dog"
+        record = json.loads(result.stdout)
+        assert record.get("reduction") == "class:dog" or set(record["groups"]) == {"a", "b"}
 
 
 def test_links_in_the_documents_lead_somewhere() -> None:

@@ -1,0 +1,671 @@
+"""A judge against people: what its verdicts are worth where some rows have a human label, and the rate corrected by these."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import combinations
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from calviz.comparison.fitting import apply_map, assign_parts, check_fitting_rows, make, scores_of
+from calviz.core.blocks import BoolArray, FloatArray, IntArray
+from calviz.core.claims import claim
+from calviz.core.entry_specs import RECALIBRATORS
+from calviz.core.errors import InputError, NotAvailable, OptionError, check_level, check_whole
+from calviz.core.p_values import benjamini_hochberg, wilson
+from calviz.core.predictions import Predictions
+from calviz.core.row_columns import Factor
+from calviz.core.words import counted, level_text, p_value, percent, points, shorten
+from calviz.data.judge_columns import JudgeColumns, yes_or_score
+from calviz.sample.corrected_rates import (
+    CUTOFF,
+    HALF,
+    LabelledRows,
+    RateEstimate,
+    agreement,
+    chances_with_sum,
+    difference,
+    hits_by_group,
+    naive_rate,
+    p_of_tables,
+    rogan_gladen,
+)
+from calviz.sample.error_bars import Interval
+from calviz.sample.metric_results import Displayed, Summary
+
+#: Level of the tests, and false discovery rate over the groups.
+LEVEL = 0.05
+#: More groups than this are not compared in pairs; columns with more values hold names rather than groups.
+MOST_COMPARED, MOST_GROUPS = 12, 1_000
+#: Folds of the labelled rows whose maps recalibrate each other.
+FOLDS = 5
+#: Share of the next labels that is drawn alike from all rows, so that a wrong idea of where the judge errs costs little.
+ALIKE = 0.5
+
+Method = Literal["ppi", "human"]
+Side = Literal["higher", "lower", "tied"]
+
+
+class Next(NamedTuple):
+    """Rows to label next, shape (k,), and for all rows the chance of being labelled by then, shape (n,), nan without a verdict."""
+
+    rows: IntArray
+    chance: FloatArray
+
+
+@dataclass(frozen=True)
+class RateDifference:
+    """The corrected rate of one group minus that of another.
+
+    Attributes
+    ----------
+    first, second : str
+    naive : float
+        The difference that the judge shows.
+    value : float
+    interval : Interval
+        Not adjusted.
+    adjusted : Interval
+        Wide enough for all pairs together (Bonferroni).
+    verdict : {"higher", "lower", "tied"}
+        Of the first against the second, by `adjusted`.
+    """
+
+    first: str
+    second: str
+    naive: float
+    value: float
+    interval: Interval
+    adjusted: Interval
+
+    @property
+    def verdict(self) -> Side:
+        """Which side of 0 the adjusted interval is on."""
+        return "higher" if self.adjusted.low > 0 else "lower" if self.adjusted.high < 0 else "tied"
+
+    @claim(
+        "judge-difference",
+        says="The corrected rate of a is higher than that of b, by 7.1 points (95 % interval 2.0 to 12.1)",
+        chosen="all pairs of groups",
+        adjusted="Bonferroni over the pairs; each group is corrected by its own labels",
+    )
+    def sentence(self) -> str:
+        """Say which is higher, if either is."""
+        one, other = shorten(self.first), shorten(self.second)
+        by = f"({points(self.interval.low, plus=True)} to {points(self.interval.high, plus=True)})"
+        if self.verdict == "tied":
+            return f"'{one}' and '{other}' are not told apart: {points(self.value, plus=True)} points {by}."
+        return f"'{one}' has a {self.verdict} corrected rate than '{other}': {points(self.value, plus=True)} points {by}."
+
+
+@dataclass(frozen=True)
+class JudgedGroup:
+    """What the labels of a group say.
+
+    Attributes
+    ----------
+    rows, labelled : int
+    naive : RateEstimate
+    corrected, sensitivity, specificity : RateEstimate or None
+        None without labels that tell it.
+    bias : float
+        Naive rate minus that of people, on the labelled rows; nan without any.
+    p_value, adjusted : float
+        That there is no bias: exact McNemar test, and adjusted for all groups (Benjamini & Hochberg); nan without labels.
+    """
+
+    rows: int
+    labelled: int
+    naive: RateEstimate
+    corrected: RateEstimate | None
+    sensitivity: RateEstimate | None
+    specificity: RateEstimate | None
+    bias: float
+    p_value: float
+    adjusted: float
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values; what is not told is None."""
+        return {
+            key: value.to_dict() if isinstance(value, RateEstimate) else value
+            for key, value in vars(self).items()
+        }
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Judged(Displayed):
+    """A judge's verdicts, corrected by the human labels of some of them.
+
+    Attributes
+    ----------
+    score : ndarray, shape (n,)
+        What the judge says, in [0, 1].
+    human : ndarray, shape (n,)
+        0 or 1, nan without a label.
+    by : Factor or None
+        The group of each row.
+    chance : ndarray, shape (n,), or None
+        Probability of each row to be labelled; None if all have the same.
+    event : str
+        What the rate is of, as the column says it ("yes").
+    kept : ndarray of bool, shape (m,)
+        Which of the given rows have a verdict of the judge; only these n rows count.
+    """
+
+    score: FloatArray
+    human: FloatArray
+    by: Factor | None
+    chance: FloatArray | None
+    confidence: float
+    kept: BoolArray
+    event: str = "yes"
+    by_name: str = "group"
+
+    # ---- What is looked at
+
+    @property
+    def rows(self) -> int:
+        """Number of rows with a verdict of the judge."""
+        return self.score.size
+
+    @cached_property
+    def looked(self) -> BoolArray:
+        """Mask of the rows with a human label, shape (n,)."""
+        return ~np.isnan(self.human)
+
+    @cached_property
+    def labelled(self) -> int:
+        """Number of rows with a human label."""
+        return int(self.looked.sum())
+
+    @property
+    def predictions(self) -> Predictions:
+        """The labelled rows, with the judge's score as their probability: all that calviz measures applies."""
+        at = self.looked
+        groups = {} if self.by is None else {self.by_name: self.by.take(at)}
+        return Predictions(
+            probs=self.score[at],
+            labels=self.human[at].astype(np.int64),
+            groups=groups,
+            name="judge",
+        )
+
+    @cached_property
+    def _sums(self) -> LabelledRows:
+        return LabelledRows.of(self.score, self.human, self.chance)
+
+    # ---- Rates
+
+    @cached_property
+    def naive(self) -> RateEstimate:
+        """Mean of what the judge says."""
+        return naive_rate(self.score, self.confidence)
+
+    @cached_property
+    def corrected(self) -> dict[str, RateEstimate]:
+        """The rate by Rogan and Gladen, by PPI++, and by the labels alone."""
+        sums, level = self._sums, self.confidence
+        return {
+            "rogan-gladen": rogan_gladen(sums, float((self.score >= CUTOFF).mean()), level),
+            "ppi": sums.tuned(level),
+            "human": sums.plain(level),
+        }
+
+    @property
+    def recommended(self) -> Method:
+        """PPI++, unless the labels alone have the shorter interval, as where the judge is no better than chance."""
+        ppi, human = self.corrected["ppi"].width, self.corrected["human"].width
+        return "ppi" if ppi < (1 - 1e-9) * human else "human"
+
+    @cached_property
+    def _agreement(self) -> dict[str, RateEstimate]:
+        return agreement(self._sums.cells, self.confidence)
+
+    @property
+    def sensitivity(self) -> RateEstimate:
+        """Share of the rows that people call yes of which the judge says yes."""
+        return self._agreement["sensitivity"]
+
+    @property
+    def specificity(self) -> RateEstimate:
+        """Share of the rows that people call no of which the judge says no."""
+        return self._agreement["specificity"]
+
+    @property
+    def agreement(self) -> RateEstimate:
+        """Share of the rows where judge and people say the same."""
+        return self._agreement["agreement"]
+
+    @property
+    def kappa(self) -> RateEstimate:
+        """Cohen's kappa."""
+        return self._agreement["kappa"]
+
+    # ---- Groups
+
+    @cached_property
+    def groups(self) -> dict[str, JudgedGroup]:
+        """By value of `by`: the same for the rows of each group, by their own labels."""
+        found = dict(self._of_groups())
+        tested = [name for name, group in found.items() if not math.isnan(group.p_value)]
+        adjusted = benjamini_hochberg([found[name].p_value for name in tested])
+        for name, value in zip(tested, adjusted.tolist(), strict=True):
+            found[name] = replace(found[name], adjusted=value)
+        return found
+
+    @cached_property
+    def _rows_of(self) -> dict[str, IntArray]:
+        if self.by is None:
+            return {}
+        order = np.argsort(self.by.codes, kind="stable")
+        ends = np.cumsum(np.bincount(self.by.codes, minlength=len(self.by.levels)))[:-1]
+        return dict(zip(self.by.levels, np.split(order, ends), strict=True))
+
+    @cached_property
+    def _sums_of(self) -> dict[str, LabelledRows]:
+        chance = self.chance
+        return {
+            name: LabelledRows.of(
+                self.score[at], self.human[at], None if chance is None else chance[at]
+            )
+            for name, at in self._rows_of.items()
+        }
+
+    def _of_groups(self) -> Iterator[tuple[str, JudgedGroup]]:
+        for name, at in self._rows_of.items():
+            sums = self._sums_of[name]
+            (tp, fn), (fp, tn) = sums.cells
+            told = agreement(sums.cells, self.confidence)
+            yield (
+                name,
+                JudgedGroup(
+                    rows=at.size,
+                    labelled=sums.n,
+                    naive=naive_rate(self.score[at], self.confidence),
+                    corrected=sums.tuned(self.confidence) if sums.n else None,
+                    sensitivity=told["sensitivity"] if tp + fn else None,
+                    specificity=told["specificity"] if fp + tn else None,
+                    bias=sums.bias,
+                    p_value=sums.p_of_bias,
+                    adjusted=math.nan,
+                ),
+            )
+
+    @cached_property
+    def differ(self) -> float:
+        """P-value that the judge's error rates are the same in all groups; nan without labels that tell it.
+
+        Labels of people are given, groups are permuted among the rows of the same label: the statistic is the sum of both chi-squares.
+        """
+        if self.by is None or self.chance is not None:
+            return math.nan
+        at = self.looked
+        says, is_yes, group = self.score[at] >= CUTOFF, self.human[at] == 1, self.by.codes[at]
+        parts = [
+            hits_by_group(says[rows] != is_yes[rows], group[rows], len(self.by.levels))
+            for rows in (is_yes, ~is_yes)
+        ]
+        return p_of_tables([part for part in parts if part is not None])
+
+    @cached_property
+    def differences(self) -> tuple[RateDifference, ...]:
+        """Corrected rates of all pairs of groups with labels; none for more than `MOST_COMPARED` groups."""
+        names = [name for name, group in self.groups.items() if group.corrected is not None]
+        pairs = list(combinations(names, 2)) if len(names) <= MOST_COMPARED else []
+        levels = (self.confidence, 1 - (1 - self.confidence) / max(len(pairs), 1))
+        own = [{name: self._sums_of[name].tuned(level) for name in names} for level in levels]
+        return tuple(
+            RateDifference(
+                a,
+                b,
+                self.groups[a].naive.value - self.groups[b].naive.value,
+                own[0][a].value - own[0][b].value,
+                *(difference(rates[a], rates[b]) for rates in own),
+            )
+            for a, b in pairs
+        )
+
+    # ---- The judge recalibrated; more labels
+
+    def recalibrated(self, method: str = "platt", folds: int = FOLDS) -> Judged:
+        """Return the judge with its score recalibrated on the labelled rows, by any recalibrator; the rates are of that.
+
+        A labelled row has the map of the other folds, other rows have the mean of all maps: so the map has not seen the labels that
+        correct it (cross-prediction, Zrnic & Candes 2024).
+
+        Raises
+        ------
+        NotAvailable, OptionError
+            With fewer than two labels of a class; for an unknown method.
+        """
+        every = Predictions(probs=self.score, labels=np.nan_to_num(self.human).astype(np.int64))
+        spec, looked = RECALIBRATORS[method], np.flatnonzero(self.looked)
+        check_fitting_rows(make(spec, every, {}), self.predictions, every.labels[looked])
+        rarer = int(np.bincount(every.labels[looked]).min())
+        if rarer < 2:
+            raise NotAvailable("recalibrating the judge needs two human labels of each class.")
+        folds = min(folds, rarer)
+        part = assign_parts(every.labels[looked], folds, np.random.default_rng(0))
+        total, own = np.zeros(self.rows), np.empty(looked.size)
+        for fold in range(folds):
+            scores, labels = scores_of(every.take(looked[part != fold]))
+            mapped = apply_map(every, make(spec, every, {}).fit(scores, labels).to_dict())
+            assert isinstance(mapped, Predictions)
+            score = np.asarray(mapped.probs)[:, 1]
+            total += score / folds
+            own[part == fold] = score[looked[part == fold]]
+        total[looked] = own
+        return replace(self, score=total.clip(0, 1))
+
+    def width(self, labels: int) -> float:
+        """Expected width of the corrected interval with so many labels, drawn alike from all rows.
+
+        The variance is that of a mean of n labels of which the judge explains a part r: ``(1 - r) / n + r / N``, in units of one row's.
+        """
+        value, now, n = self.corrected["ppi"].value, self._sums.effective, self.labelled
+        if n >= self.rows:
+            explained = 0.0
+        else:
+            explained = min(max((1 / n - 1 / now) / (1 / n - 1 / self.rows), 0.0), 1.0)
+        number = 1 / ((1 - explained) / labels + explained / self.rows)
+        low, high = wilson(value, number, self.confidence)
+        return high - low
+
+    @claim(
+        "judge-labels",
+        says="About 240 labels are needed for an interval of 10 points",
+        chosen="the smallest number of labels",
+        adjusted="nothing: the part that the judge explains is estimated once, so that the number is about right, not safe",
+    )
+    def needed_sentence(self, width: float) -> str:
+        """Say how many labels an interval of this width needs."""
+        labels, what = self.needed(width), f"an interval of {points(width)} points"
+        if labels is None:
+            return f"Labels of all {self.rows:,} rows do not give {what}."
+        if labels <= self.labelled:
+            return f"The {counted(self.labelled, 'label')} are enough for {what}."
+        return f"About {counted(labels, 'label')} are needed for {what}, {labels - self.labelled:,} more."
+
+    def needed(self, width: float) -> int | None:
+        """Number of labels for an interval of this width; None if labels of all rows give a wider one."""
+        if not 0 < width < 1:
+            raise OptionError(f"'width' must lie between 0 and 1, got {width!r}.")
+        low, high = 1, self.rows
+        if self.width(high) > width:
+            return None
+        while low < high:
+            middle = (low + high) // 2
+            low, high = (low, middle) if self.width(middle) <= width else (middle + 1, high)
+        return low
+
+    def next(self, rows: int, seed: int = 0) -> Next:
+        """Draw rows to label next, more of them where judge and people may differ most.
+
+        Rows are drawn with probabilities proportional to the standard deviation of the labels among rows of the same verdict, or of the
+        same fifth of the score, mixed with equal ones. Give the `chance` that is returned with the labels: ``judge(..., chance=chance)``.
+
+        References
+        ----------
+        Neyman 1934; Zrnic & Candes 2024 (active statistical inference), with uniform sampling mixed in.
+        """
+        free = np.flatnonzero(~self.looked)
+        check_whole("rows", rows, least=1)
+        if rows > free.size:
+            raise OptionError(
+                f"'rows' must be at most the {free.size:,} rows without a label, got {rows:,}."
+            )
+        fifths = np.unique(np.quantile(self.score, (0.2, 0.4, 0.6, 0.8)))
+        stratum = np.searchsorted([CUTOFF] if self._is_binary else fifths, self.score, side="left")
+        k, at = int(stratum.max()) + 1, self.looked
+        n = np.bincount(stratum[at], minlength=k)
+        share = (np.bincount(stratum[at], self.human[at], minlength=k) + HALF) / (n + 2 * HALF)
+        spread = np.sqrt(share * (1 - share))
+        chances = chances_with_sum(spread, np.bincount(stratum[free], minlength=k), rows)
+        chance = ((1 - ALIKE) * chances + ALIKE * rows / free.size)[stratum]
+        # Systematic sampling in random order: exactly so many rows, each with its chance.
+        rng = np.random.default_rng(seed)
+        order = rng.permutation(free)
+        places = rng.random() + np.arange(rows)
+        drawn = order[np.searchsorted(np.cumsum(chance[order]), places).clip(max=free.size - 1)]
+        before = self.labelled / self.rows if self.chance is None else self.chance
+        every = np.full(self.kept.size, np.nan)
+        every[self.kept] = 1 - (1 - before) * (1 - chance)
+        return Next(np.flatnonzero(self.kept)[np.sort(drawn)], every)
+
+    @property
+    def _is_binary(self) -> bool:
+        return bool(np.isin(self.score, (0, 1)).all())
+
+    # ---- What is said
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the contract of ``calviz judge --json``."""
+        told = ("sensitivity", "specificity", "kappa", "agreement")
+        return {
+            "schema": 1,
+            "rows": self.rows,
+            "labelled": self.labelled,
+            "naive": self.naive.to_dict(),
+            "corrected": {key: e.to_dict() for key, e in self.corrected.items()},
+            "recommended": self.recommended,
+            **{key: getattr(self, key).to_dict() for key in told},
+            "groups": {name: group.to_dict() for name, group in self.groups.items()},
+            "differ": self.differ,
+            "differences": [
+                {key: getattr(d, key) for key in (*vars(d), "verdict")} for d in self.differences
+            ],
+        }
+
+    @claim(
+        "judge",
+        says="Corrected by 150 human labels, the rate is 55.1 % (95 % interval 50.2 to 59.9)",
+        chosen="the shorter of two intervals",
+        adjusted="none: the simulations make the same choice",
+    )
+    def sentence(self) -> str:
+        """Say the corrected rate, and what the judge alone would say."""
+        best, event = self.corrected[self.recommended], shorten(self.event)
+        low, high = best.interval
+        says = f"says '{event}' of" if self._is_binary else f"gives '{event}' a mean score of"
+        return (
+            f"The judge {says} {percent(self.naive.value)}; corrected by {counted(self.labelled, 'human label')}, it is "
+            f"{percent(best.value)} ({level_text(self.confidence)} interval {100 * low:.1f} to {100 * high:.1f})."
+        )
+
+    @property
+    @claim("judge")
+    def headline(self) -> str:
+        """`sentence` in at most 15 words."""
+        best, event = self.corrected[self.recommended], shorten(self.event, 20)
+        low, high = best.interval
+        return (
+            f"'{event}' in {percent(best.value)} of the rows ({100 * low:.1f} to {100 * high:.1f})"
+        )
+
+    def reason(self) -> str:
+        """Say why this method is recommended."""
+        shorter = 1 - self.corrected["ppi"].width / self.corrected["human"].width
+        if self.recommended == "human":
+            return "Use the labels alone: the judge makes their interval no shorter."
+        return f"Use PPI++: its interval is {percent(shorter, 0)} shorter than that of the labels alone, and holds as often."
+
+    @claim(
+        "judge-errors",
+        says="The judge's error rates differ between groups; or: it is wrong in one direction; or: labelled rows are unlike the others",
+        chosen="groups, of all of them",
+        adjusted="one permutation test over all groups; exact tests of each, Benjamini and Hochberg at 5 %",
+    )
+    def remarks(self) -> tuple[str, ...]:
+        """Say what is wrong beyond chance with the judge, and with the choice of the labelled rows."""
+        found = []
+        p = self._sums.p_of_bias
+        if p <= LEVEL:
+            side = "much" if self._sums.bias > 0 else "little"
+            found.append(f"The judge gives '{shorten(self.event)}' too {side} ({p_value(p)}).")
+        if self.differ <= LEVEL:
+            found.append(
+                f"Its error rates differ between values of '{shorten(self.by_name)}' ({p_value(self.differ)}): compare these by corrected rates only."
+            )
+        off = [shorten(name) for name, g in self.groups.items() if g.adjusted <= LEVEL]
+        if off and len(self.groups) > 1:
+            found.append(f"It is wrong in one direction for: {', '.join(off[:5])}.")
+        bare = [shorten(name) for name, g in self.groups.items() if not g.labelled]
+        if bare:
+            found.append(f"Without a label, and so not corrected: {', '.join(bare[:5])}.")
+        if self.unlike <= LEVEL:
+            found.append(
+                f"The labelled rows are not drawn alike from all ({p_value(self.unlike)}): the corrected rates are those of rows like them. "
+                "Draw them at random, or give each row's chance of being labelled."
+            )
+        if missing := int((~self.kept).sum()):
+            found.append(f"{counted(missing, 'row')} without a verdict of the judge left out.")
+        return tuple(found)
+
+    @cached_property
+    def unlike(self) -> float:
+        """P-value that the labelled rows are drawn alike from all: by the judge's score, and by group (Bonferroni)."""
+        p_values = [self._sums.p_of_choice]
+        if self.by is not None and self.chance is None:
+            table = hits_by_group(self.looked, self.by.codes, len(self.by.levels))
+            p_values += [p_of_tables([table])] if table is not None else []
+        return min(1.0, len(p_values) * min(p_values))
+
+    def summary(self) -> Summary:
+        """Summarise the rates and what the judge is worth."""
+        names = {"rogan-gladen": "Rogan-Gladen", "ppi": "PPI++", "human": "labels alone"}
+        rates = {"judge alone": self.naive} | {names[k]: e for k, e in self.corrected.items()}
+        rates |= {"sensitivity": self.sensitivity, "specificity": self.specificity}
+        rows = [(name, percent(e.value), _range(e, 100)) for name, e in rates.items()]
+        rows += [("agreement", percent(self.agreement.value), _range(self.agreement, 100))]
+        rows += [("kappa", f"{self.kappa.value:.2f}", _range(self.kappa, 1))]
+        rows += [
+            (
+                f"{shorten(self.by_name)} = {shorten(name)}",
+                "-" if g.corrected is None else percent(g.corrected.value),
+                "" if g.corrected is None else _range(g.corrected, 100),
+            )
+            for name, g in list(self.groups.items())[:20]
+        ]
+        return Summary(
+            title=f"by {counted(self.labelled, 'human label')} of {counted(self.rows, 'row')}",
+            verdict=self.sentence(),
+            lines=(self.reason(),),
+            header=("", "rate", f"{level_text(self.confidence)} interval"),
+            rows=tuple(rows),
+            notes=(*self.remarks(), *(d.sentence() for d in self.differences[:10])),
+        )
+
+
+def _range(estimate: RateEstimate, unit: int) -> str:
+    low, high = estimate.interval
+    digits = 1 if unit == 100 else 2
+    return f"{unit * low:.{digits}f} to {unit * high:.{digits}f}"
+
+
+def judge(
+    judge: npt.ArrayLike,
+    human: npt.ArrayLike,
+    by: npt.ArrayLike | None = None,
+    confidence: float = 0.95,
+    *,
+    chance: npt.ArrayLike | None = None,
+) -> Judged:
+    """Correct the verdicts of a judge, such as a language model, by the human labels of some rows.
+
+    Parameters
+    ----------
+    judge : array_like, shape (n,)
+        0 and 1, words such as yes and no, or scores in [0, 1]; from 0.5 on the judge says yes.
+    human : array_like, shape (n,)
+        0 and 1, or such words; nan, None or empty where nobody has looked.
+    by : array_like, shape (n,), optional
+        A group of each row, such as the system that is judged.
+    confidence : float
+        Level of the intervals.
+    chance : array_like, shape (n,), optional
+        Probability with which each row was chosen to be labelled, if not all had the same, as from `Judged.next`.
+
+    Returns
+    -------
+    Judged
+
+    Raises
+    ------
+    InputError
+        For values out of range, a judge with one value, labels of one class, and rows that nobody has labelled.
+    OptionError
+        For a level or a chance out of range, and too many groups.
+
+    Notes
+    -----
+    LabelledRows rows are a random sample of all. PPI++ and the labels alone need nothing else; Rogan-Gladen holds too where labelled rows
+    have another rate, as long as they have the same sensitivity and specificity. Rates are those of rows like these.
+
+    Examples
+    --------
+    >>> import calviz, numpy as np
+    >>> says = np.tile([1, 1, 0, 0, 1], 80)
+    >>> people = np.where(np.arange(400) % 4 == 0, np.tile([1, 0, 0, 0, 1], 80), np.nan)
+    >>> judged = calviz.judge(says, people)
+    >>> judged.labelled, round(judged.naive.value, 3), round(judged.corrected["ppi"].value, 3)
+    (100, 0.6, 0.4)
+    """
+    check_level(confidence)
+    columns = JudgeColumns(
+        judge=yes_or_score(judge, "judge"), human=yes_or_score(human, "human"), by=by, chance=chance
+    )
+    return judged(columns, confidence)
+
+
+def judged(columns: JudgeColumns, confidence: float = 0.95) -> Judged:
+    """`judge` for columns that were read."""
+    check_level(confidence)
+    score, human, event = columns.aligned()
+    said = ~np.isnan(score)
+    by = None if columns.by is None else Factor.of(columns.by)
+    chance = None if columns.chance is None else np.asarray(columns.chance, dtype=np.float64)
+    for name, column in (("by", by), ("chance", chance)):
+        if column is not None and len(column) != score.size:
+            raise InputError(f"'{name}' has {len(column):,} values for {score.size:,} rows")
+    if chance is not None and not (fair := ((chance > 0) & (chance <= 1)) | ~said).all():
+        row = int(np.argmin(fair))
+        raise InputError(
+            f"the chance {chance[row]:g} is not a probability above 0", row=row + 1, column="chance"
+        )
+    if by is not None and len(by.levels) > MOST_GROUPS:
+        raise OptionError(
+            f"'by' has {len(by.levels):,} values, at most {MOST_GROUPS:,} are compared."
+        )
+    if not said.any() or np.ptp(score[said]) == 0:
+        what = "says nothing" if not said.any() else f"says {score[said][0]:g} of every row"
+        raise InputError(
+            f"the judge {what}: there is nothing to compare", column=columns.judge.name
+        )
+    looked = said & ~np.isnan(human)
+    if not looked.any():
+        raise InputError(
+            "no row has both a verdict of the judge and a human label",
+            column=columns.human.name,
+            remedy="label some rows, drawn at random",
+        )
+    if np.ptp(human[looked]) == 0:
+        raise InputError(
+            f"all {counted(int(looked.sum()), 'human label')} are of one class: how often the judge misses the other cannot be told",
+            column=columns.human.name,
+            remedy="label more rows, drawn at random",
+        )
+    return Judged(
+        score=score[said],
+        human=human[said],
+        by=None if by is None else by.take(said),
+        chance=None if chance is None else chance[said],
+        confidence=confidence,
+        kept=said,
+        event=event,
+        by_name=columns.by_name,
+    )

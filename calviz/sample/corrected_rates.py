@@ -1,0 +1,293 @@
+"""The rate that a judge's verdicts would have if people had given them, from the rows with a human label; how far both agree."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.special import ndtr, ndtri
+
+from calviz.core.blocks import BoolArray, FloatArray, IntArray
+from calviz.core.p_values import at_most, wilson
+from calviz.sample.error_bars import Interval
+
+#: From this score on the judge says yes.
+CUTOFF = 0.5
+#: Rows that count beside the labelled ones in each cell of judge and human: few labels show too little spread.
+HALF = 0.5
+#: Draws for the p-value that error rates are the same in all groups.
+DRAWS = 9_999
+
+
+class RateEstimate(NamedTuple):
+    """A rate with its interval; `error` is the large-sample standard error."""
+
+    value: float
+    interval: Interval
+    error: float = math.nan
+
+    @property
+    def width(self) -> float:
+        """Length of the interval."""
+        return self.interval.high - self.interval.low
+
+    def to_dict(self) -> dict[str, Any]:
+        """Value and interval as plain values."""
+        return {"value": self.value, "interval": list(self.interval)}
+
+
+@dataclass(frozen=True, eq=False)
+class LabelledRows:
+    """Labels y, what the judge says of them f, and weights of mean 1, shape (n,) each; moments of what it says of all rows."""
+
+    y: FloatArray
+    f: FloatArray
+    w: FloatArray
+    weighted: bool
+    rows: int
+    mean: float
+    variance: float
+    #: Variance of what it says of the other rows, and its mean where it says less, and more, than on average.
+    others: float
+    ends: tuple[float, float]
+
+    @classmethod
+    def of(cls, score: FloatArray, human: FloatArray, chance: FloatArray | None) -> LabelledRows:
+        """Sum up rows, of which those without a label are nan in `human`; `chance` is that of each to be labelled."""
+        at = ~np.isnan(human)
+        y, f, mean = human[at], score[at], float(score.mean())
+        w = np.ones(y.size) if chance is None else 1 / chance[at]
+        low = score < mean
+        ends = (float(score[low].mean()), float(score[~low].mean())) if low.any() else (mean, mean)
+        others = float(score[~at].var()) if y.size < score.size else 0.0
+        return cls(
+            y, f, w / w.mean() if y.size else w, chance is not None, score.size, mean,
+            float(score.var(ddof=1)) if score.size > 1 else 0.0, others, ends,
+        )  # fmt: skip
+
+    @property
+    def n(self) -> int:
+        """Number of labels."""
+        return self.y.size
+
+    @cached_property
+    def cells(self) -> FloatArray:
+        """Rows by what people say (yes, no) and what the judge says, ((TP, FN), (FP, TN)); weighted rows count as their effective number."""
+        says = self.f >= CUTOFF
+        counts = np.array(
+            [
+                [self.w[(self.y == label) & (says == told)].sum() for told in (True, False)]
+                for label in (1, 0)
+            ]
+        )
+        return counts * (self.w.sum() / np.square(self.w).sum()) if self.n else counts
+
+    def ppi(self, extra: float = 0.0) -> tuple[float, float, float]:
+        """PPI++ of the mean: its value, its variance, and the mean label; with so many rows more in each cell of label and judge.
+
+        With the power-tuned factor l, ``l mean(f of the others) + mean(y - l f)``; of rows drawn with unequal chances, the regression
+        estimator of two-phase sampling, which is the same for equal ones.
+
+        References
+        ----------
+        Angelopoulos, Duchi & Zrnic 2023, example 6.1; Sarndal, Swensson & Wretman 1992, section 9.7.
+        """
+        y, f, w = self.y, self.f, self.w
+        if extra:
+            low, high = self.ends
+            y, f = np.append(y, (0, 0, 1, 1)), np.append(f, (low, high, low, high))
+            w = np.append(w, [extra] * 4)
+        n, more = float(w.sum()), self.rows - self.n
+        y_mean, f_mean = float(w @ y) / n, float(w @ f) / n
+        factor = 0.0
+        if more and self.variance > 0:
+            covariance = float(w @ ((y - y_mean) * (f - f_mean))) / n
+            factor = min(max(covariance / ((1 + n / more) * self.variance), 0.0), 1.0)
+        slope = factor * (1 + self.n / more) if more else 0.0
+        value = y_mean - slope * (f_mean - self.mean) if not extra else y_mean
+        if self.weighted:
+            off = w * (y - y_mean - slope * (f - f_mean))
+            variance = float(off @ off) / n**2 * (1 - self.n / self.rows)
+            return value, variance + float(w @ np.square(y - y_mean)) / n / self.rows, y_mean
+        off = y - y_mean - factor * (f - f_mean)
+        variance = float(w @ np.square(off)) / n**2
+        return value, variance + (factor**2 * self.others / more if more else 0.0), y_mean
+
+    @cached_property
+    def plain_ppi(self) -> tuple[float, float, float]:
+        """`ppi` of the labelled rows alone."""
+        return self.ppi()
+
+    @cached_property
+    def effective(self) -> float:
+        """Number of labels that would give the variance of PPI++ by themselves."""
+        _, variance, mean = self.ppi(HALF)
+        return mean * (1 - mean) / variance * self.n / (self.n + 4 * HALF)
+
+    def tuned(self, level: float) -> RateEstimate:
+        """PPI++, with Wilson's interval for the effective number of labels."""
+        value, variance, _ = self.plain_ppi
+        value = min(max(value, 0.0), 1.0)
+        return RateEstimate(
+            value, Interval(*wilson(value, self.effective, level)), math.sqrt(variance)
+        )
+
+    def plain(self, level: float) -> RateEstimate:
+        """Mean of the labels, with Wilson's interval."""
+        value = float(self.w @ self.y) / self.n
+        number = replace(self, variance=0.0).effective if self.weighted else float(self.n)
+        error = math.sqrt(value * (1 - value) / number)
+        return RateEstimate(value, Interval(*wilson(value, number, level)), error)
+
+    @property
+    def bias(self) -> float:
+        """What the judge says minus what people say, on average over the labelled rows."""
+        return float(self.w @ (self.f - self.y)) / self.n if self.n else math.nan
+
+    @cached_property
+    def p_of_bias(self) -> float:
+        """P-value that there is none: exact (McNemar) for verdicts that count alike, otherwise normal; nan without labels."""
+        if not self.n:
+            return math.nan
+        if not self.weighted and np.isin(self.f, (0, 1)).all():
+            wrong = self.cells[0, 1], self.cells[1, 0]
+            return min(1.0, 2 * float(at_most(min(wrong), sum(wrong), 0.5)))
+        off = self.w * (self.f - self.y - self.bias)
+        error = math.sqrt(float(off @ off)) / self.n
+        return 2 * float(ndtr(-abs(self.bias) / error)) if error else float(self.bias == 0)
+
+    @property
+    def p_of_choice(self) -> float:
+        """P-value that the judge says the same, on average, of the labelled rows and of all."""
+        share = 1 - self.n / self.rows
+        off = self.w * (self.f - float(self.w @ self.f) / self.n)
+        error = math.sqrt(float(off @ off) * share) / self.n
+        gap = float(self.w @ self.f) / self.n - self.mean
+        return 2 * float(ndtr(-abs(gap) / error)) if error else 1.0
+
+
+def naive_rate(score: FloatArray, level: float) -> RateEstimate:
+    """Mean of what the judge says, with Wilson's interval for the number of verdicts that have its variance."""
+    value, variance = float(score.mean()), float(score.var())
+    number = score.size * (value * (1 - value) / variance if variance else 1.0)
+    return RateEstimate(
+        value, Interval(*wilson(value, number, level)), math.sqrt(variance / score.size)
+    )
+
+
+def rogan_gladen(sums: LabelledRows, says: float, level: float) -> RateEstimate:
+    """The rate by sensitivity and specificity: ``(m + specificity - 1) / (sensitivity + specificity - 1)`` for a share m of yes.
+
+    The interval holds the rates t for which ``t J - (m + specificity - 1)`` is not unusual (Fieller 1954), with half a row more in each
+    cell: that of the delta method breaks down where the judge is hardly better than chance. The labelled rows are among all, hence
+    the covariances.
+
+    References
+    ----------
+    Rogan & Gladen 1978; Lang & Reiczigel 2014 for the added rows.
+    """
+    (tp, fn), (fp, tn) = sums.cells.tolist()
+    se, sp = (tp + HALF) / (tp + fn + 2 * HALF), (tn + HALF) / (fp + tn + 2 * HALF)
+    z2 = float(ndtri((1 + level) / 2)) ** 2
+    of_se, of_sp, own = se * (1 - se) / (tp + fn), sp * (1 - sp) / (fp + tn), 1 / sums.rows
+    of_m, both_se, both_sp = says * (1 - says) * own, se * (1 - se) * own, sp * (1 - sp) * own
+    gain, top = se + sp - 1, says + sp - 1
+    # The variance of t J - top is a quadratic in t, so that the ends of the interval are the roots of another.
+    two, one, none = of_se + of_sp, -2 * (of_sp + both_se - both_sp), of_m + of_sp - 2 * both_sp
+    a, b, c = gain**2 - z2 * two, -2 * gain * top - z2 * one, top**2 - z2 * none
+    root = math.sqrt(max(b * b - 4 * a * c, 0.0))
+    low, high = 0.0, 1.0
+    if a > 0:
+        low, high = (-b - root) / (2 * a), (-b + root) / (2 * a)
+    elif a < 0 and root:  # all rates but those between the roots
+        less, more = sorted(((-b - root) / (2 * a), (-b + root) / (2 * a)))
+        low, high = 0.0 if less >= 0 else more, 1.0 if more <= 1 else less
+    observed = tp / (tp + fn) + tn / (fp + tn) - 1
+    value = min(max((says + tn / (fp + tn) - 1) / (observed or math.nan), 0.0), 1.0)
+    spread = two * value**2 + one * value + none
+    error = math.sqrt(max(spread, 0.0)) / abs(gain) if gain else math.inf
+    ends = min(max(low, 0.0), value), max(min(high, 1.0), value)
+    return RateEstimate(value, Interval(*ends), error)
+
+
+def agreement(cells: FloatArray, level: float) -> dict[str, RateEstimate]:
+    """Sensitivity, specificity and agreement with Wilson's interval, and Cohen's kappa with the normal one."""
+
+    def share(hits: float, number: float) -> RateEstimate:
+        value = hits / number if number else math.nan
+        ends = wilson(value, number, level) if number else (0.0, 1.0)
+        return RateEstimate(value, Interval(*ends))
+
+    (tp, fn), (fp, tn) = cells.tolist()
+    value, _ = _kappa(cells)
+    middle, error = _kappa(cells + HALF)
+    half = float(ndtri((1 + level) / 2)) * error
+    ends = max(min(middle - half, value), -1.0), min(max(middle + half, value), 1.0)
+    return {
+        "sensitivity": share(tp, tp + fn),
+        "specificity": share(tn, fp + tn),
+        "agreement": share(tp + tn, tp + fn + fp + tn),
+        "kappa": RateEstimate(value, Interval(*ends), error),
+    }
+
+
+def _kappa(cells: FloatArray) -> tuple[float, float]:
+    """Cohen's kappa and its standard error (Fleiss, Cohen & Everitt 1969, eq. 13)."""
+    p = cells / cells.sum()
+    people, judge = p.sum(axis=1), p.sum(axis=0)
+    chance = float(people @ judge)
+    if chance >= 1:
+        return math.nan, math.nan
+    kappa = (float(np.trace(p)) - chance) / (1 - chance)
+    right = np.diag(p) @ np.square(1 - (people + judge) * (1 - kappa))
+    wrong = p[0, 1] * (judge[0] + people[1]) ** 2 + p[1, 0] * (judge[1] + people[0]) ** 2
+    variance = right + (1 - kappa) ** 2 * wrong - (kappa - chance * (1 - kappa)) ** 2
+    return kappa, math.sqrt(max(float(variance), 0.0) / cells.sum()) / (1 - chance)
+
+
+def difference(one: RateEstimate, other: RateEstimate) -> Interval:
+    """Interval of a difference from those of both rates (Zou & Donner 2008; Newcombe's hybrid score interval for shares)."""
+    gap = one.value - other.value
+    down = math.hypot(one.value - one.interval.low, other.interval.high - other.value)
+    up = math.hypot(one.interval.high - one.value, other.value - other.interval.low)
+    return Interval(gap - down, gap + up)
+
+
+def hits_by_group(hit: BoolArray, group: IntArray, groups: int) -> tuple[IntArray, IntArray] | None:
+    """Hits and rows of each group that has rows; None if there are fewer than two, or all rows are alike."""
+    rows = np.bincount(group, minlength=groups)
+    hits = np.bincount(group[hit], minlength=groups)[rows > 0]
+    rows = rows[rows > 0]
+    return (hits, rows) if rows.size > 1 and 0 < hits.sum() < rows.sum() else None
+
+
+def p_of_tables(tables: Sequence[tuple[IntArray, IntArray]]) -> float:
+    """P-value that hits are spread alike over the groups of every table, by permutation; nan without tables."""
+    if not tables:
+        return math.nan
+    rng, observed, drawn = np.random.default_rng(0), 0.0, np.zeros(DRAWS)
+    for hits, rows in tables:
+        share = hits.sum() / rows.sum()
+        every = rng.multivariate_hypergeometric(
+            rows, int(hits.sum()), size=DRAWS, method="marginals"
+        )
+        spread = rows * share * (1 - share)
+        observed += float((np.square(hits - rows * share) / spread).sum())
+        drawn += (np.square(every - rows * share) / spread).sum(axis=1)
+    return float(1 + np.count_nonzero(drawn >= observed - 1e-9)) / (DRAWS + 1)
+
+
+def chances_with_sum(weights: FloatArray, rows: IntArray, total: int) -> FloatArray:
+    """Chances proportional to the weights of strata, at most 1, whose sum over their rows is `total`."""
+    chances, full = np.zeros(weights.size), np.zeros(weights.size, dtype=bool)
+    for _ in range(weights.size):
+        left = total - rows[full].sum()
+        chances = np.where(full, 1.0, weights * left / max((weights * rows)[~full].sum(), 1e-300))
+        if not (over := (chances > 1) & ~full).any():
+            break
+        full |= over
+    return np.minimum(chances, 1.0)

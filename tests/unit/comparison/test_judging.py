@@ -1,0 +1,414 @@
+"""A judge against people: against peers, by hand, and by simulation with known truth."""
+
+import json
+import time
+
+import numpy as np
+import pytest
+from scipy import stats
+
+import calviz
+from benchmarks.claims import SIMULATIONS, every_simulation, too_few, too_many
+from benchmarks.record_judges import CASES, RECORDED, case
+from calviz.core.errors import InputError, NotAvailable, OptionError
+from calviz.core.p_values import wilson
+from tests.inputs.command_line import outcome, run_successfully
+
+PEERS = json.loads(RECORDED.read_text())["values"]
+Z = stats.norm.ppf(0.975)
+
+
+def of_counts(tp, fn, fp, tn, yes, no):
+    """Labelled rows by what people and the judge say, and others of which the judge says yes or no."""
+    says = np.repeat([1, 0, 1, 0, 1, 0], [tp, fn, fp, tn, yes, no]).astype(float)
+    people = np.repeat([1, 1, 0, 0, np.nan, np.nan], [tp, fn, fp, tn, yes, no])
+    return says, people
+
+
+# ---- Peers and closed forms
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_ppi_is_that_of_its_authors(name):
+    ppi, peer = calviz.judge(*case(name)).corrected["ppi"], PEERS[name]
+    assert ppi.value == pytest.approx(peer["ppi"], abs=1e-8)
+    ends = ppi.value - Z * ppi.error, ppi.value + Z * ppi.error
+    assert ends == pytest.approx(tuple(peer["ppi interval"]), abs=1e-8)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_kappa_is_that_of_scikit_learn(name):
+    assert calviz.judge(*case(name)).kappa.value == pytest.approx(PEERS[name]["kappa"], abs=1e-8)
+
+
+def test_the_error_of_kappa_is_that_of_statsmodels_with_half_a_row_in_each_cell():
+    says, people = case("verdicts")
+    # Twice the rows, so that the half rows are whole.
+    at = ~np.isnan(people)
+    twice = np.concatenate([np.repeat(says[at], 2), [1, 0, 1, 0]])
+    labels = np.concatenate([np.repeat(people[at], 2), [1, 1, 0, 0]])
+    doubled = calviz.judge(twice, labels).kappa
+    single = calviz.judge(says, people).kappa
+    assert single.interval.high < doubled.value + Z * PEERS["verdicts"]["kappa error"] * 1.1
+    assert single.error == pytest.approx(PEERS["verdicts"]["kappa error"], rel=0.05)
+
+
+def test_rogan_gladen_by_hand():
+    judged = calviz.judge(*of_counts(40, 10, 5, 45, 390, 510))
+    assert (judged.sensitivity.value, judged.specificity.value) == (0.8, 0.9)
+    # (435 + 0.9 * 1,000 - 1,000) / 1,000 / (0.8 + 0.9 - 1)
+    assert judged.corrected["rogan-gladen"].value == pytest.approx(0.335 / 0.7)
+    assert judged.agreement.value == 0.85
+
+
+def test_rogan_gladen_has_the_interval_of_the_delta_method_where_the_judge_is_good():
+    tp, fn, fp, tn, yes, no = 4_500, 500, 250, 4_750, 400_000, 600_000
+    found = calviz.judge(*of_counts(tp, fn, fp, tn, yes, no)).corrected["rogan-gladen"]
+    m, se, sp = (tp + fp + yes) / 1_010_000, 0.9, 0.95
+    rate = (m + sp - 1) / (se + sp - 1)
+    spread = m * (1 - m) / 1_010_000 + rate**2 * se * (1 - se) / 5_000 + (1 - rate) ** 2 * sp * (1 - sp) / 5_000  # fmt: skip
+    half = Z * spread**0.5 / (se + sp - 1)
+    assert found.value == pytest.approx(rate)
+    assert tuple(found.interval) == pytest.approx((rate - half, rate + half), abs=2e-4)
+
+
+def test_with_all_rows_labelled_every_correction_is_the_mean_label():
+    says, people = case("scores")
+    rng = np.random.default_rng(0)
+    labels = np.where(np.isnan(people), rng.random(people.size) < 0.4, people)
+    judged = calviz.judge(says, labels)
+    assert [e.value for e in judged.corrected.values()] == pytest.approx([labels.mean()] * 3)
+    assert judged.needed(0.01) is None
+
+
+@pytest.mark.parametrize(("hits", "rows"), [(0, 7), (3, 50), (50, 50)])
+def test_wilson_is_that_of_scipy(hits, rows):
+    peer = stats.binomtest(hits, rows).proportion_ci(0.9, method="wilson")
+    assert wilson(hits / rows, rows, 0.9) == pytest.approx((peer.low, peer.high))
+
+
+def test_bias_is_tested_by_the_exact_test_of_mcnemar():
+    says, people = of_counts(30, 3, 14, 53, 100, 100)
+    judged = calviz.judge(says, people, np.zeros(says.size))
+    (group,) = judged.groups.values()
+    assert group.p_value == pytest.approx(stats.binomtest(3, 17).pvalue)
+    assert group.bias == pytest.approx(0.11)
+    assert any("too much" in remark for remark in judged.remarks())
+
+
+def test_error_rates_are_tested_by_permutation_as_by_the_exact_test():
+    # Nothing is wrong among the rows that people call no, so that only one table tells anything.
+    says, people = of_counts(40, 20, 0, 40, 50, 50)
+    group = np.concatenate([np.repeat(["a", "b", "a", "b"], [25, 15, 5, 15]), np.resize(["a", "b"], 140)])  # fmt: skip
+    exact = stats.fisher_exact([[25, 5], [15, 15]]).pvalue
+    assert calviz.judge(says, people, group).differ == pytest.approx(exact, abs=0.006)
+
+
+def test_groups_are_adjusted_by_benjamini_and_hochberg():
+    rng = np.random.default_rng(3)
+    group = rng.integers(6, size=3_000)
+    people = rng.random(3_000) < 0.5
+    says = np.where(rng.random(3_000) < 0.7 + 0.05 * (group == 0), people, True)
+    groups = calviz.judge(says, np.where(rng.random(3_000) < 0.05, people, np.nan), group).groups
+    peer = stats.false_discovery_control([g.p_value for g in groups.values()])
+    assert [g.adjusted for g in groups.values()] == pytest.approx(peer)
+
+
+def test_a_difference_has_newcombe_s_interval_where_all_is_labelled():
+    a, b = of_counts(30, 10, 10, 50, 0, 0), of_counts(40, 15, 5, 40, 0, 0)
+    says, people = (np.concatenate(both) for both in zip(a, b, strict=True))
+    (found,) = calviz.judge(says, people, np.repeat(["a", "b"], 100)).differences
+    assert (found.value, found.verdict) == (pytest.approx(-0.15), "lower")
+    l1, u1 = stats.binomtest(40, 100).proportion_ci(method="wilson")
+    l2, u2 = stats.binomtest(55, 100).proportion_ci(method="wilson")
+    low = -0.15 - np.hypot(0.4 - l1, u2 - 0.55)
+    high = -0.15 + np.hypot(u1 - 0.4, 0.55 - l2)
+    assert tuple(found.interval) == pytest.approx((low, high), abs=1e-6)
+
+
+def test_more_groups_are_adjusted_for_more_pairs():
+    rng = np.random.default_rng(0)
+    group, people = rng.integers(4, size=800), rng.random(800) < 0.5
+    says = np.where(rng.random(800) < 0.8, people, ~people)
+    differences = calviz.judge(says, people, group).differences
+    assert len(differences) == 6
+    for d in differences:
+        assert d.adjusted.low < d.interval.low < d.value < d.interval.high < d.adjusted.high
+
+
+# ---- What a result is used for
+
+
+def test_the_contract_of_the_json():
+    record = calviz.judge(*case("verdicts"), np.resize(["a", "b"], 2_000)).to_dict()
+    assert {key: record[key] for key in ("schema", "rows", "labelled", "recommended")} == {
+        "schema": 1,
+        "rows": 2_000,
+        "labelled": 150,
+        "recommended": "ppi",
+    }
+    assert list(record["corrected"]) == ["rogan-gladen", "ppi", "human"]
+    for estimate in (record["naive"], record["sensitivity"], record["specificity"], record["kappa"], *record["corrected"].values()):  # fmt: skip
+        low, high = estimate["interval"]
+        assert low < estimate["value"] < high
+    assert set(record["groups"]) == {"a", "b"}
+    assert record["groups"]["a"]["rows"] == 1_000
+    ppi, human = (record["corrected"][key]["interval"] for key in ("ppi", "human"))
+    assert ppi[1] - ppi[0] < human[1] - human[0]
+
+
+def test_labels_alone_are_recommended_where_the_judge_knows_nothing():
+    rng = np.random.default_rng(1)
+    says, people = rng.random(2_000) < 0.5, np.where(np.arange(2_000) < 200, rng.random(2_000) < 0.4, np.nan)  # fmt: skip
+    worse = np.where(np.isnan(people), says, people != 1)
+    judged = calviz.judge(worse.astype(float), people)
+    assert judged.recommended == "human"
+    assert "no shorter" in judged.reason()
+
+
+def test_labelled_rows_are_predictions():
+    judged = calviz.judge(*case("scores"), np.resize(["a", "b"], 1_000))
+    at = ~np.isnan(case("scores")[1])
+    assert judged.predictions.n == 200
+    np.testing.assert_array_equal(judged.predictions.probs[:, 1], case("scores")[0][at])
+    assert set(judged.predictions.groups) == {"group"}
+    assert calviz.evaluate(judged.predictions, ["ece"])["ece"].value > 0.05
+
+
+def test_a_recalibrated_judge_is_calibrated_and_corrects_alike():
+    rng = np.random.default_rng(2)
+    people = rng.random(4_000) < 0.3
+    z = np.where(people, 1.0, -1.0) + rng.normal(size=4_000)
+    says = 1 / (1 + np.exp(-5 * z))
+    judged = calviz.judge(says, np.where(np.arange(4_000) < 800, people, np.nan))
+    after = judged.recalibrated("platt")
+    assert after.naive.value == pytest.approx(people.mean(), abs=0.03)
+    assert abs(judged.naive.value - people.mean()) > 0.05
+    ece = [calviz.evaluate(j.predictions, ["ece"])["ece"].value for j in (judged, after)]
+    assert ece[1] < ece[0] / 2
+    with pytest.raises(OptionError, match="nothing"):
+        judged.recalibrated("nothing")
+
+
+def test_more_labels_give_the_width_that_was_asked_for():
+    rng = np.random.default_rng(4)
+    people = rng.random(20_000) < 0.5
+    says = np.where(rng.random(20_000) < 0.9, people, ~people).astype(float)
+    order = rng.permutation(20_000)
+    judged = calviz.judge(says, np.where(order < 300, people, np.nan))
+    labels = judged.needed(0.05)
+    more = calviz.judge(says, np.where(order < labels, people, np.nan)).corrected["ppi"]
+    assert more.width == pytest.approx(0.05, rel=0.15)
+    assert judged.width(labels) <= 0.05 < judged.width(labels - 1)
+    assert f"About {labels:,} labels" in judged.needed_sentence(0.05)
+    assert "300 labels are enough" in judged.needed_sentence(0.2)
+    with pytest.raises(OptionError, match="'width'"):
+        judged.needed(1.5)
+
+
+def test_rows_to_label_next_are_where_judge_and_people_differ():
+    # The judge is always right if it says yes, and right in half of the rows if it says no.
+    rng = np.random.default_rng(5)
+    says = np.resize([1.0, 0.0], 4_000)
+    people = np.where(says == 1, 1.0, rng.random(4_000) < 0.5)
+    human = np.where(rng.permutation(4_000) < 200, people, np.nan)
+    judged = calviz.judge(says, human)
+    following = judged.next(400, seed=1)
+    assert following.rows.size == np.unique(following.rows).size == 400
+    assert np.isnan(human[following.rows]).all()
+    assert (says[following.rows] == 0).mean() > 0.6
+    # In all, so many labels are expected.
+    assert following.chance.sum() == pytest.approx(600, rel=0.02)
+    human[following.rows] = people[following.rows]
+    weighted = calviz.judge(says, human, chance=following.chance).corrected
+    uniform = calviz.judge(says, np.where(rng.permutation(4_000) < 600, people, np.nan)).corrected
+    assert weighted["human"].value == pytest.approx(0.75, abs=0.05)
+    assert np.nanmean(human) < 0.72
+    assert weighted["ppi"].width < uniform["ppi"].width
+    with pytest.raises(OptionError, match="at most"):
+        judged.next(4_000)
+
+
+def test_labels_of_the_same_chance_need_no_chance():
+    says, people = case("verdicts")
+    plain, given = (calviz.judge(says, people, chance=c).corrected for c in (None, np.full(2_000, 0.075)))  # fmt: skip
+    assert given["human"].value == pytest.approx(plain["human"].value)
+    assert given["ppi"].value == pytest.approx(plain["ppi"].value)
+    assert given["ppi"].width == pytest.approx(plain["ppi"].width, rel=0.05)
+
+
+def test_labels_of_rows_that_the_judge_likes_are_found():
+    says, people = of_counts(60, 10, 20, 10, 400, 600)
+    (remark,) = (r for r in calviz.judge(says, people).remarks() if "alike" in r)
+    assert "at random" in remark
+
+
+def test_rows_without_a_verdict_do_not_count():
+    says, people = case("verdicts")
+    more = calviz.judge(np.append(says, [np.nan] * 5), np.append(people, [1, 0, 1, np.nan, 1]))
+    assert more.corrected == calviz.judge(says, people).corrected
+    assert "5 rows without a verdict" in more.remarks()[-1]
+    assert np.isnan(more.next(10).chance[-5:]).all()
+
+
+# ---- Columns
+
+
+@pytest.mark.parametrize(
+    ("no", "yes", "empty"),
+    [("no", "yes", ""), ("No", "YES", None), (False, True, None), ("0", "1", "NA"), ("incorrect", "correct", "")],
+)  # fmt: skip
+def test_words_are_read_as_numbers(no, yes, empty):
+    says, people = case("few labels")
+    human = [empty if np.isnan(p) else yes if p else no for p in people]
+    words = calviz.judge(says, human).corrected
+    assert words == calviz.judge(says, people).corrected
+
+
+def test_the_same_words_may_mean_anything_in_both_columns():
+    says, people = of_counts(20, 5, 5, 20, 30, 30)
+    judge = np.where(says == 1, "bad", "good")
+    human = [None if np.isnan(p) else ("bad" if p else "good") for p in people]
+    judged = calviz.judge(judge, human)
+    assert judged.event == "bad"
+    assert "'bad'" in judged.sentence()
+    with pytest.raises(InputError, match="nothing says whether 'bad' is 1"):
+        calviz.judge(says, human)
+
+
+@pytest.mark.parametrize(
+    ("judge", "human", "words"),
+    [
+        ([1, 1, 1, 1], [1, 0, np.nan, 1], "the judge says 1 of every row"),
+        ([np.nan] * 4, [1, 0, np.nan, 1], "the judge says nothing"),
+        ([1, 0, 1, np.nan], [np.nan, np.nan, np.nan, 1], "no row has both"),
+        ([1, 0, 1, 0], [1, 1, np.nan, 1], "all 3 human labels are of one class"),
+        ([1, 0, 85, 0], [1, 0, np.nan, 1], "row 3, column 'judge': 85 is not between 0 and 1"),
+        ([1, 0, 1, 0], [1, 0.5, np.nan, 1], "row 2, column 'human': the human label 0.5 is neither"),
+        ([1, 0, 1, 0], [1, -1, np.nan, 1], "row 2, column 'human': -1 is not between 0 and 1"),
+        ([1, 0, 1], [1, 0, np.nan, 1], "the judge has 3 rows, the human labels have 4"),
+        (["x", "y", "x", "y"], [1, 0, np.nan, 1], "nothing says which of 'x', 'y' is yes"),
+        (np.eye(4), [1, 0, np.nan, 1], "1-D"),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_judged_is_refused_in_one_sentence(judge, human, words):
+    with pytest.raises(InputError, match=words) as error:
+        calviz.judge(judge, human)
+    assert "\n" not in str(error.value)
+
+
+def test_options_out_of_range_are_refused():
+    says, people = case("few labels")
+    with pytest.raises(OptionError, match="'level'"):
+        calviz.judge(says, people, confidence=95)
+    with pytest.raises(InputError, match="'by' has 2 values for 500 rows"):
+        calviz.judge(says, people, ["a", "b"])
+    with pytest.raises(OptionError, match="at most 1,000"):
+        calviz.judge(np.resize(says, 1_500), np.resize(people, 1_500), np.arange(1_500))
+    with pytest.raises(InputError, match="row 2, column 'chance': the chance 0"):
+        calviz.judge(says, people, chance=np.where(np.arange(500) == 1, 0, 0.5))
+    few = np.where(np.arange(500) < 30, 0.0, np.nan)
+    few[0] = 1
+    with pytest.raises(NotAvailable, match="two human labels of each class"):
+        calviz.judge(says, few).recalibrated()
+
+
+# ---- The command
+
+
+@pytest.fixture
+def table(tmp_path):
+    says, people = case("verdicts")
+    lines = ["id,system,llm_judge,human"]
+    for i, (s, p) in enumerate(zip(says, people, strict=True)):
+        lines.append(f"{i},{'ab'[i % 2]},{'yes' if s else 'no'},{'' if np.isnan(p) else ['no', 'yes'][int(p)]}")  # fmt: skip
+    path = tmp_path / "judged.csv"
+    path.write_text("\n".join(lines) + "\n")
+    return path
+
+
+def test_the_command_gives_what_the_function_gives(table):
+    record = json.loads(run_successfully("judge", table, "--by", "system", "--json", "-"))
+    says, people = case("verdicts")
+    expected = calviz.judge(says, people, np.resize(["a", "b"], 2_000)).to_dict()
+    assert record["corrected"]["ppi"]["value"] == pytest.approx(expected["corrected"]["ppi"]["value"])  # fmt: skip
+    assert record["groups"]["a"]["p_value"] == pytest.approx(expected["groups"]["a"]["p_value"])
+    text = run_successfully("judge", table, "--width", ".05", "--method", "platt")
+    assert "corrected by 150 human labels" in text
+    assert "labels are needed for an interval of 5.0 points" in text
+
+
+def test_the_command_draws_the_rows_to_label_next(table, tmp_path):
+    out = tmp_path / "next.csv"
+    run_successfully("judge", table, "--next", 40, "--out", out)
+    header, *lines = out.read_text().splitlines()
+    rows = np.array([line.split(",") for line in lines], dtype=float)
+    assert header == "row,label,chance"
+    assert rows.shape == (2_000, 3)
+    assert rows[:, 1].sum() == 40
+    assert rows[:, 2].sum() == pytest.approx(190, rel=0.01)
+    labelled = ~np.isnan(case("verdicts")[1])
+    assert not labelled[rows[rows[:, 1] == 1, 0].astype(int) - 1].any()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("--judge", "verdict"), "judged.csv: there is no column 'verdict'"),
+        (("--human", "id"), "judged.csv, row 3, line 4, column 'id': 2 is not between 0 and 1"),
+        (("--by", "id"), "'by' has 2,000 values, at most 1,000"),
+        (("--next", "10"), "--next ROWS and --out FILE.csv go together"),
+        (("--method", "nothing"), "nothing"),
+        (("--confidence", "2"), "'level' must lie between 0 and 1"),
+    ],
+)  # fmt: skip
+def test_what_the_command_refuses(table, arguments, words):
+    code, out, error = outcome("judge", table, *arguments)
+    assert (code, out) == (2, "")
+    assert words in error
+    assert "Traceback" not in error
+
+
+def test_a_file_without_a_judge_says_which_columns_it_has(tmp_path):
+    (tmp_path / "t.csv").write_text("a,human\n1,0\n0,1\n")
+    _, _, error = outcome("judge", tmp_path / "t.csv")
+    assert "there is no column called 'judge' (there are a, human); say which column it is: --judge COL" in error  # fmt: skip
+
+
+def test_labels_may_begin_late_in_the_file(tmp_path):
+    says, people = case("verdicts")
+    order = np.argsort(~np.isnan(people), kind="stable")
+    lines = ["judge,human", *(f"{s:g},{'' if np.isnan(p) else int(p)}" for s, p in zip(says[order], people[order], strict=True))]  # fmt: skip
+    (tmp_path / "late.csv").write_text("\n".join(lines) + "\n")
+    record = json.loads(run_successfully("judge", tmp_path / "late.csv", "--json", "-"))
+    assert record["labelled"] == 150
+
+
+@pytest.mark.slow
+def test_a_million_rows_take_less_than_three_seconds():
+    rng = np.random.default_rng(0)
+    people = rng.random(1_000_000) < 0.5
+    says = np.where(rng.random(people.size) < 0.85, people, ~people).astype(float)
+    human = np.where(rng.random(people.size) < 0.01, people, np.nan)
+    start = time.process_time()
+    judged = calviz.judge(says, human, rng.integers(20, size=people.size))
+    judged.to_dict()
+    assert str(judged)
+    assert time.process_time() - start < 3
+
+
+# ---- The sentences, with known truth
+
+CLAIMED = [key for key in (every_simulation() and SIMULATIONS) if key.startswith("judge")]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("key", CLAIMED)
+def test_sentences_hold(key):
+    one = SIMULATIONS[key]
+    outcomes = one.outcomes(60, seed=1)
+    rate = np.mean(outcomes)
+    if one.at_most is not None:
+        assert rate <= too_many(one.at_most, len(outcomes))
+    if one.at_least is not None:
+        assert rate >= too_few(one.at_least, len(outcomes))
