@@ -24,10 +24,10 @@ LIMITS = {
     # The merge of 700 files by subject left 226 files, 58,300 lines and 1,930 imports. Since then: the reader that asks where columns can be
     # read in several ways (2,600 lines), statements that hold for what they select (1,400), promises for tomorrow's rows (2,200); what
     # is declared once, drawn by marks and printed by one writer took off 7,200 lines and 100 imports.
-    "files": 217,
-    "code lines": 60_400,
+    "files": 228,
+    "code lines": 64_500,
     "code lines per file, most": 600,
-    "imports between files": 1_880,
+    "imports between files": 2_010,
     "rooms": 12,
     "floors": 8,
     "recurring file names": 0,
