@@ -164,10 +164,10 @@ def positive_of_two(sample: Sample) -> BinaryEvents:
 
 # ---- Humanity's Last Exam
 
-# ``calib_err(confidence, correct, p="2", beta=100)``, a copy of the function of that name in outlier-exposure (404c626), which other
+# ``calib_err(confidence, correct, p="2", beta=100)``, a copy of the function of that name in outlier-exposure (e6ede98), which other
 # benchmarks copied too. Rows are sorted by confidence and divided into bins of 100, the last one of 100 to 199. Its loop runs over
 # ``range(len(bins) - 1)``: the last bin, of the most confident rows, never counts, although all rows are in the denominator. Below 200 rows
-# that is the only bin, and the error is 0; below 100 the function fails. Rows of the same confidence lie in the order in which
+# that is the only bin, and the function gives 0; below 100 it fails. Rows of the same confidence lie in the order in which
 # ``np.argsort`` leaves them, which decides what bin they are in.
 
 
@@ -175,7 +175,7 @@ _HLE_ROWS = 100
 _hle = partial(
     _convention,
     library="Humanity's Last Exam",
-    version="404c626",
+    version="e6ede98",
     reference="https://github.com/hendrycks/outlier-exposure/blob/master/utils/calibration_tools.py",
 )
 
@@ -199,8 +199,14 @@ def _squares_of_hundreds(sample: Sample) -> FloatArray:
 )
 def hle_error(sample: Sample) -> float:
     """Root mean square gap as the benchmark prints it."""
-    if sample.events.score.size < _HLE_ROWS:
-        raise NotAvailable("not available: the function fails with fewer than 100 rows.")
+    rows = sample.events.score.size
+    if rows < 2 * _HLE_ROWS:
+        why = (
+            "the function fails with fewer than 100 rows"
+            if rows < _HLE_ROWS
+            else "with fewer than 200 rows its loop leaves out the only bin, and it gives 0"
+        )
+        raise NotAvailable(f"not available: {why}.")
     return float(np.sqrt(_squares_of_hundreds(sample)[:-1].sum()))
 
 

@@ -209,7 +209,7 @@ def answers_of_helm(source: Source) -> Answers:
     """Return the answers of a run, and findings about them."""
     run = _RUN.fullmatch(source.path.resolve().parent.name) if source.path else None
     columns = {"task": run["before"] + run["after"], "model": run["model"]} if run else {}
-    answers, missing = [], 0
+    answers, missing, nonzero = [], 0, False
     for row, one in _objects(_whole(source), "instances"):
         stats: dict[str, float] = {}
         listed = one.get("stats")
@@ -218,9 +218,10 @@ def answers_of_helm(source: Source) -> Answers:
             mean = number_in(stat, ("mean",))
             if isinstance(name, Mapping) and mean is not None:
                 stats.setdefault(str(name.get("name")), mean)
-        confidence = stats.get("max_prob", math.exp(min(stats.get("logprob", 0.0), 0.0)))
-        if "max_prob" not in stats and stats.get("logprob", 0.0) >= 0:
-            confidence, missing = math.nan, missing or row
+        # A model without log-probabilities has zeros alone; beside others, 0 is a probability of 1.
+        score = stats.get("max_prob", math.exp(min(stats.get("logprob", math.nan), 0.0)))
+        nonzero |= "max_prob" in stats or score < 1
+        missing = missing or row * math.isnan(score)
         perturbation = one.get("perturbation")
         kind = perturbation.get("name") if isinstance(perturbation, Mapping) else None
         answers.append(
@@ -228,16 +229,16 @@ def answers_of_helm(source: Source) -> Answers:
                 id=f"{one.get('instance_id')}/{one.get('train_trial_index')}/{kind or ''}",
                 question=f"{'/'.join(columns.values())}/{one.get('instance_id')}",
                 correct=_right(stats.get("exact_match"), "the statistic 'exact_match'", row),
-                confidence=confidence,
+                confidence=score,
                 columns=columns | {"perturbation": str(kind or "none")},
             )
         )
-    if all(math.isnan(a.confidence) for a in answers):
+    if not nonzero:
         correct = np.array([a.correct for a in answers])
         raise no_confidence(correct, [a.question for a in answers], [""])
     if missing:
         raise InputError(
-            "the statistics have neither 'max_prob' nor a 'logprob' below 0, so that the answer has no confidence",
+            "the statistics have neither 'max_prob' nor 'logprob', so that the answer has no confidence",
             row=missing,
             remedy="run it with a model that gives log-probabilities",
         )
