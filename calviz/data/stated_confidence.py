@@ -35,6 +35,8 @@ _BOUND = r"(?:(?P<bound>\b(?:not|than|least|most|over|under|above|below|to|and|o
 #: How much of a text at its end is looked at, and at most shown.
 _TAIL, _SHOWN = 20_000, 60
 _NUMBER = re.compile(rf"\W*?{_VALUE}\W*", re.VERBOSE)
+#: Most of a long text need not be searched for numbers.
+_WORD = re.compile("confiden|certain|sure", re.IGNORECASE)
 _DEFAULT = tuple(
     re.compile(pattern, re.IGNORECASE | re.VERBOSE)
     for pattern in (
@@ -83,10 +85,12 @@ def stated(
         return _of_user(text[-_TAIL:], pattern)
     if whole and len(text) <= _SHOWN and (match := _NUMBER.fullmatch(text)):
         return _number(match)
+    text = text[-_TAIL:]
     found = [
         (match.end(), value)
+        for word in _WORD.finditer(text)
         for one in _DEFAULT
-        for match in one.finditer(text[-_TAIL:])
+        for match in one.finditer(text, max(0, word.start() - _SHOWN), word.end() + 4 * _SHOWN)
         if not match.groupdict().get("bound") and (value := _number(match)) is not None
     ]
     return max(found)[1] if found else None

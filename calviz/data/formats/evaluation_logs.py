@@ -279,10 +279,10 @@ def answers_of_openai_evals(source: Source) -> Answers:
             if sampled is not None:
                 text = sampled[0] if isinstance(sampled, list) and sampled else sampled
                 texts[id] = of_text(text, source.pattern)
-            if event.get("type") in events:
+            if (type := event.get("type")) in ("match", "metrics"):
                 own = number_in(data, CONFIDENCE_KEYS)
                 marks = {"correct": data.get("correct"), "score": data.get("score"), "own": own}
-                events[event["type"]].append((number, id, marks))
+                events[type].append((number, id, marks))
     kind, mark = ("match", "correct") if events["match"] else ("metrics", "score")
     answers = []
     for number, id, data in events[kind]:
