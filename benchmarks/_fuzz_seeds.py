@@ -13,6 +13,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from tests.inputs import evaluation_logs
+
 ROWS, CLASSES = 24, ("cat", "dog", "fox")
 _RNG = np.random.default_rng(6)
 PROBS = np.round(_RNG.dirichlet(np.ones(3), ROWS), 4)
@@ -84,6 +86,8 @@ def _logs() -> dict[str, bytes]:
         "samples_two_2026-01-01T00-00-00.jsonl": b"\n".join(two.read_bytes().splitlines()[:8]),
         "inspect_letters.json": (_LOGS / "inspect_letters.json").read_bytes(),
         "inspect_stated.json": (_LOGS / "inspect_stated.json").read_bytes(),
+        "inspect_said.eval": (_LOGS / "inspect_said_zstd.eval").read_bytes(),
+        **evaluation_logs.files(),
         "hugging_face_all.jsonl": (_TOOLS / "hugging_face_all.jsonl").read_bytes(),
         "hugging_face_top.jsonl": (_TOOLS / "hugging_face_top.jsonl").read_bytes(),
         "hugging_face_trainer.npz": (_TOOLS / "hugging_face_trainer.npz").read_bytes(),

@@ -1,8 +1,10 @@
 """Record the "ECE" of libraries that are too heavy to install for the tests.
 
     python -P benchmarks/record_conventions.py
+    python -P benchmarks/record_conventions.py hle FILE
 
-Needs netcal, torchmetrics and probmetrics (and with them PyTorch) but not calviz, so a separate environment
+The second command adds the error of Humanity's Last Exam to what the first one recorded: FILE is ``utils/calibration_tools.py`` of hendrycks/outlier-exposure
+(e6ede98), whose function the benchmark copied. The first one needs netcal, torchmetrics and probmetrics (and with them PyTorch) but not calviz, so a separate environment
 is enough (`-P`, because numba imports a module with the same name as coverage.py here). Writes
 ``tests/unit/metrics/recorded_conventions.json`` with the versions. The inputs come from `cases`, which the tests also call.
 """
@@ -10,6 +12,8 @@ is enough (`-P`, because numba imports a module with the same name as coverage.p
 from __future__ import annotations
 
 import json
+import runpy
+import sys
 from importlib.metadata import version
 from pathlib import Path
 
@@ -106,8 +110,38 @@ def _probmetrics(probs: np.ndarray, labels: np.ndarray) -> float:
     return values["ece-15"]
 
 
+def record_hle(file: str) -> None:
+    """Add the values of ``calib_err`` to what is recorded: of confidence and hit, where the order of tied rows does not decide them."""
+    error = runpy.run_path(file)["calib_err"]
+    record = json.loads(RECORDED.read_text(encoding="utf-8"))
+    record["versions"]["Humanity's Last Exam"] = "e6ede98"
+    for name, values in record["values"].items():
+        case, dtype = name.rsplit(", ", 1)
+        probs, labels = cases()[case]
+        probs = probs.astype(dtype)
+        top = probs.ndim > 1
+        score = (probs.max(axis=1) if top else probs).astype(np.float64)
+        hit = probs.argmax(axis=1) == labels if top else labels == 1
+        try:
+            found = [float(error(score[rows], hit[rows])) for rows in _orders(score.size)]
+        except IndexError as refused:
+            values["hle"] = str(refused)
+            continue
+        if np.ptp(found) < 1e-12:
+            values["hle"] = found[0]
+    RECORDED.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
+
+
+def _orders(n: int) -> list[np.ndarray]:
+    random = np.random.RandomState(7)
+    return [np.arange(n), *(random.permutation(n) for _ in range(20))]
+
+
 def main() -> None:
     """Record all cases, in single and in double precision."""
+    if sys.argv[1:2] == ["hle"]:
+        record_hle(sys.argv[2])
+        return
     values = {
         f"{name}, {dtype}": recorded(probs.astype(dtype), labels)
         for name, (probs, labels) in cases().items()

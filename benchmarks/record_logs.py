@@ -1,6 +1,9 @@
 """Make the logs in tests/inputs/logs with lm-evaluation-harness and Inspect, and record the accuracies that the harness reports.
 
-    python benchmarks/record_logs.py
+    python benchmarks/record_logs.py [eval]
+
+With "eval", only the logs of Inspect in its own form are made again: `.eval`, compressed by deflate and by zstd, and the JSON that
+Inspect makes of it.
 
 Needs ``pip install lm-eval inspect-ai``; no model and no network: the harness has a model that answers at random ("dummy"), Inspect one
 with given answers ("mockllm").
@@ -143,8 +146,55 @@ def inspect(folder: Path) -> None:
         (TARGET / f"inspect_{name}.json").write_text(json.dumps(kept_parts, indent=1) + "\n")
 
 
+#: What the model says to four questions, in two epochs; the last text states no confidence.
+SAYS = [
+    "Paris. Confidence: 95%", "Rome, I am 0.6 sure", "**Confidence:** 30%\nOslo", "Bern. Confidence: 80/100",
+    "Paris. Confidence: 90%", "Milan. Confidence: 55%", "Bergen, I am 40% sure", "Zurich, I think",
+]  # fmt: skip
+
+
+def own_form(folder: Path) -> None:
+    """Write a log in which the answers state their confidence, as `.eval` by deflate and by zstd, and converted to JSON."""
+    import zipfile
+
+    from inspect_ai import Task, eval
+    from inspect_ai._util.zipfile import zipfile_compress_kwargs
+    from inspect_ai.dataset import MemoryDataset, Sample
+    from inspect_ai.log import read_eval_log, write_eval_log
+    from inspect_ai.model import ModelOutput, ModelUsage, get_model
+    from inspect_ai.scorer import includes
+
+    capitals = {"France": "Paris", "Italy": "Rome", "Norway": "Oslo", "Switzerland": "Bern"}
+    zstd = zipfile_compress_kwargs["compression"]
+    for name, method in (("deflate", zipfile.ZIP_DEFLATED), ("zstd", zstd)):
+        zipfile_compress_kwargs["compression"] = method
+        samples = [
+            Sample(input=f"The capital of {land}?", target=city, id=j + 9, metadata={"land": land})
+            for j, (land, city) in enumerate(capitals.items())
+        ]
+        outputs = [ModelOutput.from_content("mockllm/model", text) for text in SAYS]
+        for output in outputs:  # counting tokens would need a download
+            output.usage = ModelUsage(input_tokens=5, output_tokens=2, total_tokens=7)
+        (log,) = eval(
+            Task(dataset=MemoryDataset(samples, name="capitals"), scorer=includes(), name="capitals", epochs=2),
+            model=get_model("mockllm/model", custom_outputs=outputs),
+            log_dir=str(folder / name), log_format="eval", display="none", max_samples=1,
+        )  # fmt: skip
+        target = TARGET / f"inspect_said_{name}.eval"
+        target.write_bytes(Path(log.location).read_bytes())
+        write_eval_log(read_eval_log(str(target)), str(folder / f"{name}.json"), format="json")
+        record = json.loads((folder / f"{name}.json").read_text())
+        for sample in record["samples"]:
+            sample.pop("events", None)
+        (TARGET / "inspect_said.json").write_text(json.dumps(record) + "\n")
+
+
 def main() -> None:
     """Write all of them."""
+    if sys.argv[1:] == ["eval"]:
+        with tempfile.TemporaryDirectory() as name:
+            own_form(Path(name))
+        return
     TARGET.mkdir(exist_ok=True)
     for old in TARGET.glob("samples_*.jsonl"):
         old.unlink()
@@ -152,6 +202,7 @@ def main() -> None:
         folder = Path(name)
         accuracies = harness(folder)
         inspect(folder / "inspect")
+        own_form(folder / "eval")
     record = {"versions": {p: version(p) for p in ("lm_eval", "inspect_ai")}, "results": accuracies}
     (TARGET / "recorded.json").write_text(json.dumps(record, indent=1) + "\n")
 

@@ -242,6 +242,7 @@ def reading(
     label_base: Literal["0", "1"] | None = None,
     sheet: str | None = None,
     choices: str | None = None,
+    confidence_pattern: str | None = None,
     repair: tuple[str, ...] = (),
 ) -> ReadingOptions:
     """How files are read.
@@ -283,6 +284,9 @@ def reading(
     choices : top|each|N
         For questions with choices (logs of language models): judge the top choice, each choice by itself,
         or only the questions with N choices.
+    confidence_pattern : REGEX
+        How answers state their confidence: a regular expression with the number in parentheses. Without it, "Confidence: 85%",
+        "I am 0.85 sure" and the like are understood in logs, and in a text column that --scores names.
     repair : REPAIR
         A repair that calviz offered for this file (repeatable), such as renormalise.
     """
@@ -319,7 +323,7 @@ def read_file(file: str, reading: ReadingOptions, labels: LabelFile | None = Non
     """Read a file; its name is in the errors."""
     from calviz.data import read
 
-    with naming(file):
+    with showing_progress(), naming(file):
         return read(file, options=reading, labels=labels)
 
 

@@ -266,6 +266,7 @@ PURPOSES = {
     "plotly": "figures and reports need",
     "pyarrow": "Parquet, Arrow, JSON, ARFF, Excel and R files need",
     "streamlit": "the dashboard needs",
+    "zstandard": "logs of Inspect that are compressed by zstd need",
     "wandb": "logging to Weights & Biases needs",
 }
 #: All packages that a report needs.

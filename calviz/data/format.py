@@ -60,6 +60,8 @@ class Source:
         Name in messages; the file's own name if left out.
     sheet : str, optional
         The sheet of a workbook that is read.
+    pattern : re.Pattern, optional
+        How the answers in a log state a confidence, if not in a usual way.
 
     Attributes
     ----------
@@ -72,8 +74,9 @@ class Source:
         source: str | os.PathLike[str] | bytes | BinaryIO,
         name: str | None = None,
         sheet: str | None = None,
+        pattern: re.Pattern[str] | None = None,
     ) -> None:
-        self.sheet = sheet
+        self.sheet, self.pattern = sheet, pattern
         self.path: Path | None = None
         self.data: bytes | None = None
         self.while_read = ExitStack()
@@ -442,6 +445,8 @@ class Table(ABC):
     notices : list of Finding
     questions : Questions or None
         The questions with choices from which the rows were made, if other rows can be made from them.
+    cluster : str or None
+        The column of rows that belong together, if the format says so.
     holder : {"file", "frame"}
         What messages call the source of the columns.
     """
@@ -453,6 +458,7 @@ class Table(ABC):
     class_names: tuple[str, ...] = ()
     notices: list[Finding] = field(default_factory=list)
     questions: Any = None
+    cluster: str | None = None
     holder: str = "file"
 
     def __post_init__(self) -> None:

@@ -153,6 +153,10 @@ class ReadingOptions:
         How questions with choices (logs of language models, rows with different numbers of scores) become rows: "top", the top
         choice of each question; "each", one row per choice; or a number, only the questions with that many choices. If left out:
         the scores of all choices if every question has the same number of choices, the top choice otherwise.
+    confidence_pattern : str, optional
+        A regular expression whose first group, or the one called ``confidence``, is the confidence that a text states, such as
+        ``"Sicherheit: ([0-9]+%)"``. If left out, the usual ways are looked for ("Confidence: 85%", "I am 0.85 sure") in logs of language
+        models, and in a text column that is named as the scores.
     """
 
     label: str | None = None
@@ -173,6 +177,7 @@ class ReadingOptions:
     repair: tuple[str, ...] = ()
     choices: str | None = None
     sheet: str | None = None
+    confidence_pattern: str | None = None
 
     def __post_init__(self) -> None:
         for key in ("scores", "models", "groups", "class_names", "repair"):

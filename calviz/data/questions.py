@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import math
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -18,6 +18,7 @@ from calviz.data.column_names import LABELS, LOGITS, PROBABILITIES, plain
 from calviz.data.format import Source, Table, without_bom
 from calviz.data.loaded import Notice, ReadingOptions
 from calviz.data.rows_in_memory import arrow_rows
+from calviz.data.stated_confidence import ending, no_confidence, said, settled, stated
 
 
 @dataclass(frozen=True, eq=False)
@@ -158,6 +159,8 @@ def by_choices(table: Table, options: ReadingOptions) -> tuple[Table, ReadingOpt
         If the file has no questions with choices, or none with the requested number.
     """
     questions, choice = table.questions, options.choices
+    if table.cluster is not None and options.cluster_column is None:
+        options = replace(options, cluster_column=table.cluster)
     if questions is None:
         if choice is not None:
             raise OptionError(
@@ -236,10 +239,13 @@ def _choice_rows(questions: Questions, tool: str, notices: Sequence[Finding], na
         else range(1, len(counts) + 1)
     )
     question_ids = np.array([str(one) for one in ids], dtype=object)[rows]
+    clusters = question_ids
+    if _QUESTION in others.column_names and isinstance(ids, list):
+        clusters = np.array(others.column(_QUESTION).to_pylist(), dtype=object)[rows]
     columns: dict[str, Any] = {
         "probability": pa.array(np.minimum(p, 1.0)),
         "label": pa.array((place == questions.right[rows]).astype(np.int8)),
-        _QUESTION: pa.array(question_ids).dictionary_encode(),
+        _QUESTION: pa.array(clusters).dictionary_encode(),
         "id": pa.array(
             [f"{one}#{j + 1}" for one, j in zip(question_ids, place.tolist(), strict=True)]
         ),
@@ -270,14 +276,7 @@ def _table(
     last = {_CHOICES: columns[_CHOICES]} if _CHOICES in columns else {}
     first = {name: values for name, values in columns.items() if name not in last}
     data = pa.table(first | rest | last)
-    return arrow_rows(
-        data,
-        "the log has",
-        format=tool,
-        class_names=names,
-        notices=list(notices),
-        questions=questions,
-    )
+    return _log_rows(data, tool, notices, class_names=names, questions=questions)
 
 
 def _names(texts: Sequence[tuple[str, ...]], k: int) -> tuple[str, ...]:
@@ -318,6 +317,12 @@ class Answer:
         Texts of the choices, if the log holds them.
     columns : mapping of str to str
         Other columns: task, model, subject.
+    question : str
+        Identifier of the question, which several answers may share; empty if each answer has a question of its own.
+    without_unit : bool
+        Whether the confidence was read from a text, without a unit.
+    text : str
+        The end of the text in which no confidence was understood.
     """
 
     id: str
@@ -328,6 +333,69 @@ class Answer:
     correct: bool = False
     choices: tuple[str, ...] = ()
     columns: Mapping[str, str] = field(default_factory=dict)
+    question: str = ""
+    without_unit: bool = False
+    text: str = ""
+
+
+#: Keys under which logs may hold a stated confidence.
+CONFIDENCE_KEYS = ("confidence", "stated_confidence", "probability", "prob")
+
+
+def number_in(place: Any, keys: Sequence[str]) -> float | None:
+    """Return the first finite number under one of the keys; None if there is none, or `place` is not an object."""
+    for key in keys if isinstance(place, Mapping) else ():
+        if _is_number(place.get(key)):
+            return float(place[key])
+    return None
+
+
+def short_texts(place: Any) -> dict[str, str]:
+    """Return the values of an object that may be groups: texts of up to 40 characters."""
+    return {
+        str(key): value
+        for key, value in (place.items() if isinstance(place, Mapping) else ())
+        if isinstance(value, str) and len(value) <= 40
+    }
+
+
+def of_text(text: Any, pattern: re.Pattern[str] | None) -> dict[str, Any]:
+    """Return the fields of an `Answer` whose confidence a text states, or in which none is understood."""
+    text = text if isinstance(text, str) else ""
+    found = stated(text, pattern)
+    if found is None:
+        return {"text": ending(text)}
+    return {"confidence": found[0], "without_unit": not found[1]}
+
+
+def with_confidences(answers: Sequence[Answer]) -> tuple[list[Answer], list[Finding]]:
+    """Return the answers of a log that have scores or a confidence, those from texts in [0, 1], and what was done.
+
+    Raises
+    ------
+    InputError
+        If no answer has any.
+    """
+    texts = [j for j, a in enumerate(answers) if a.without_unit or a.text]
+    if not texts:
+        return list(answers), []
+    values = np.array([a.confidence for a in answers])
+    without_unit = np.array([a.without_unit for a in answers])
+    values, findings = settled(values, without_unit)
+    correct = np.array([a.correct for a in answers])
+    missing = [j for j in range(len(answers)) if not answers[j].scores and np.isnan(values[j])]
+    if len(missing) == len(answers):
+        questions = [a.question or a.id for a in answers]
+        raise no_confidence(correct, questions, [a.columns.get("task", "") for a in answers])
+    shown = [answers[j].text or "a number without a unit" for j in missing[:3]]
+    findings += said(values, correct, shown, "the text of the answers")
+    left_out = {*missing}
+    kept = [
+        a if np.isnan(value) else replace(a, confidence=float(value))
+        for j, (a, value) in enumerate(zip(answers, values, strict=True))
+        if j not in left_out
+    ]
+    return kept, findings
 
 
 def lines(stream: BinaryIO) -> Iterator[tuple[int, bytes]]:
@@ -352,7 +420,8 @@ def open_log(
 ) -> Table:
     """Read the answers of a log as a table; see `Format.open`."""
     answers, findings = answers_of(source)
-    return as_table(answers, tool, findings)
+    answers, more = with_confidences(answers)
+    return as_table(answers, tool, [*findings, *more])
 
 
 def as_table(answers: Sequence[Answer], tool: str, notices: Sequence[Finding] = ()) -> Table:
@@ -384,6 +453,13 @@ def as_table(answers: Sequence[Answer], tool: str, notices: Sequence[Finding] = 
     identifiers = [a.id for a in answers]
     if len(set(identifiers)) == len(identifiers):
         columns["id"] = pa.array(identifiers)
+    questions = [a.question for a in answers]
+    if len({*questions} - {""}) < len(questions) - questions.count(""):
+        # The answers to a question that was asked again are a cluster.
+        own = [a.question or a.id for a in answers]
+        columns[_QUESTION] = pa.array(own).dictionary_encode()
+        text = f"{len(answers):,} answers to {len(set(own)):,} questions: the answers to the same question are a cluster"
+        notices = [*notices, Notice.LOGS_AND_HINTS.finding("info", text)]
     counts = np.array([len(a.scores) for a in answers])
     if counts.min() > 1:
         return table_of(_questions(answers, counts, pa.table(columns)), tool, notices)
@@ -391,11 +467,18 @@ def as_table(answers: Sequence[Answer], tool: str, notices: Sequence[Finding] = 
     correct = np.array([a.correct for a in answers])
     scored = counts > 0
     if scored.any():
-        questions = _questions([a for a in answers if a.scores], counts[scored], pa.table({}))
-        confidence[scored], correct[scored] = questions.top_choices("logits")
+        with_scores = _questions([a for a in answers if a.scores], counts[scored], pa.table({}))
+        confidence[scored], correct[scored] = with_scores.top_choices("logits")
     judged = {"confidence": pa.array(confidence), "correct": pa.array(correct)}
     data = pa.table(judged | {key: column for key, column in columns.items() if key not in judged})
-    return arrow_rows(data, "the log has", format=tool, notices=list(notices))
+    return _log_rows(data, tool, notices)
+
+
+def _log_rows(data: Any, tool: str, notices: Sequence[Finding], **more: Any) -> Table:
+    cluster = _QUESTION if _QUESTION in data.column_names else None
+    return arrow_rows(
+        data, "the log has", format=tool, notices=list(notices), cluster=cluster, **more
+    )
 
 
 def _questions(answers: Sequence[Answer], counts: IntArray, others: Any) -> Questions:
@@ -492,5 +575,9 @@ def _choices(
     return choices
 
 
+_LARGEST = 1e300
+
+
 def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    return is_number and abs(value) <= _LARGEST  # an int may be too large for a float

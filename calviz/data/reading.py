@@ -12,6 +12,7 @@ from typing import Any, BinaryIO, Self
 
 import numpy as np
 
+from calviz.core.blocks import checkpoint
 from calviz.core.errors import Finding, InputError, OptionError, needs, shortened
 from calviz.core.limits import MAX_ARRAYS
 from calviz.core.predictions import Dataset
@@ -31,9 +32,10 @@ from calviz.data.format import FORMATS, Format, Source, Table, format_of, with_r
 from calviz.data.joining import LabelFile, in_label_file, join
 from calviz.data.judge_columns import loaded_judge
 from calviz.data.loaded import Loaded, Notice, ReadingForMap, ReadingOptions, Recognition, short
-from calviz.data.questions import Answer, as_table, by_choices
+from calviz.data.questions import Answer, as_table, by_choices, with_confidences
 from calviz.data.recognition import recognise, with_array_names
 from calviz.data.roles import ColumnRoles
+from calviz.data.stated_confidence import pattern_of, with_stated_confidence
 
 # ---- Read several logs of language models (a folder, or files uploaded together) as one file; tasks and models become groups.
 
@@ -69,11 +71,14 @@ class Logs:
         self.size = sum(source.size for source, _ in self._logs)
 
     @classmethod
-    def of_folder(cls, path: Path, name: str | None = None) -> Self:
+    def of_folder(
+        cls, path: Path, name: str | None = None, pattern: re.Pattern[str] | None = None
+    ) -> Self:
         """Return all logs below a folder; raise InputError if there is none."""
         files = sorted(p for p in path.rglob("*") if p.is_file() and not p.name.startswith("."))
         MAX_ARRAYS.check(len(files), f"the folder has {len(files):,} files")
-        sources = [(source, file) for file in files if (source := _opened(file)) is not None]
+        opened = ((_opened(file, pattern), file) for file in files)
+        sources = [(source, file) for source, file in opened if source is not None]
         return cls(
             name or path.resolve().name,
             [source for source, _ in sources],
@@ -81,11 +86,13 @@ class Logs:
         )
 
     @classmethod
-    def of_files(cls, files: Together, name: str | None = None) -> Self:
+    def of_files(
+        cls, files: Together, name: str | None = None, pattern: re.Pattern[str] | None = None
+    ) -> Self:
         """Return the logs among files uploaded together; raise InputError if there is none."""
         MAX_ARRAYS.check(len(files), f"there are {len(files):,} files")
         # Sorted like the files of a folder, so that the digest equals that of the folder.
-        sources = [Source(content, title) for title, content in sorted(files)]
+        sources = [Source(content, title, pattern=pattern) for title, content in sorted(files)]
         logs = cls(name or "several files", sources)
         if name is None:
             first, *rest = (source.name for source, _ in logs._logs)
@@ -100,6 +107,7 @@ class Logs:
         repeated = 0
         several = len(set(self._folders)) > 1
         for index, (source, entry) in enumerate(self._logs):
+            checkpoint(f"log {index + 1:,} of {len(self._logs):,}")
             try:
                 assert entry.answers is not None
                 answers, findings = entry.answers(source)
@@ -128,7 +136,8 @@ class Logs:
         formats = " and ".join(dict.fromkeys(entry.label.split(" (")[0] for _, entry in self._logs))
         count = f"{len(runs)} log{'s' if len(runs) > 1 else ''} of {formats}"
         all_answers = [answer for answers, _ in runs.values() for answer in answers]
-        return as_table(all_answers, count, list(dict.fromkeys(notices)))
+        kept, more = with_confidences(all_answers)
+        return as_table(kept, count, [*dict.fromkeys(notices), *more])
 
     def hasher(self) -> Callable[[], str]:
         """Return a function that computes the BLAKE2b-256 hash of the digests of all logs."""
@@ -158,9 +167,9 @@ def are_logs(files: Together) -> bool:
     return any(_log_format(Source(content, name)) is not None for name, content in files)
 
 
-def _opened(file: Path) -> Source | None:
+def _opened(file: Path, pattern: re.Pattern[str] | None) -> Source | None:
     try:
-        return Source(file)
+        return Source(file, pattern=pattern)
     except (InputError, OSError):
         return None
 
@@ -355,18 +364,20 @@ def read(
     """
     # NumPy need not warn: non-finite values are found and reported.
     with np.errstate(all="ignore"):
+        pattern = pattern_of(options.confidence_pattern) if options.confidence_pattern else None
         if isinstance(source, str | os.PathLike) and Path(source).is_dir() and labels is None:
-            return _read_logs(Logs.of_folder(Path(source), name), options)
+            return _read_logs(Logs.of_folder(Path(source), name, pattern), options)
         if isinstance(source, tuple):
-            return _read_logs(Logs.of_files(source, name), options)
-        with Source(source, name, options.sheet) as opened:
+            return _read_logs(Logs.of_files(source, name, pattern), options)
+        with Source(source, name, options.sheet, pattern) as opened:
             return _read(opened, options, labels)
 
 
 def _read_logs(logs: Logs, options: ReadingOptions) -> Loaded:
     try:
         digest = logs.hasher()
-        loaded = of_table(logs.table(), options, name=logs.name)
+        table = logs.table()
+        loaded = of_table(table, replace(options, confidence_pattern=None), name=logs.name)
     except InputError as error:
         raise error.in_file(logs.name) from None
     return replace(loaded, file=logs.name, size=logs.size, hash=digest)
@@ -375,7 +386,10 @@ def _read_logs(logs: Logs, options: ReadingOptions) -> Loaded:
 def _read(opened: Source, options: ReadingOptions, labels: LabelFile | None) -> Loaded:
     try:
         digest = opened.hasher()
-        table = format_of(opened).open(opened)
+        entry = format_of(opened)
+        table = entry.open(opened)
+        if entry.answers is not None:  # it has used the pattern
+            options = replace(options, confidence_pattern=None)
         if isinstance(options, ReadingForMap):
             table = table.for_map()
         if labels is not None:
@@ -404,7 +418,9 @@ def of_table(table: Table, options: ReadingOptions, *, name: str) -> Loaded:
         As in `read`, without a file name.
     """
     table, options = by_choices(table, options)
-    named, options = options, with_array_names(table, options)
+    named = options
+    table, options = with_stated_confidence(table, options)
+    options = with_array_names(table, options)
     try:
         return build(table, _recognised(table, options), options, name)
     except InputError:

@@ -162,6 +162,65 @@ def positive_of_two(sample: Sample) -> BinaryEvents:
     return sample.events
 
 
+# ---- Humanity's Last Exam
+
+# ``calib_err(confidence, correct, p="2", beta=100)``, a copy of the function of that name in outlier-exposure (e6ede98), which other
+# benchmarks copied too. Rows are sorted by confidence and divided into bins of 100, the last one of 100 to 199. Its loop runs over
+# ``range(len(bins) - 1)``: the last bin, of the most confident rows, never counts, although all rows are in the denominator. Below 200 rows
+# that is the only bin, and the function gives 0; below 100 it fails. Rows of the same confidence lie in the order in which
+# ``np.argsort`` leaves them, which decides what bin they are in.
+
+
+_HLE_ROWS = 100
+_hle = partial(
+    _convention,
+    library="Humanity's Last Exam",
+    version="e6ede98",
+    reference="https://github.com/hendrycks/outlier-exposure/blob/master/utils/calibration_tools.py",
+)
+
+
+def _squares_of_hundreds(sample: Sample) -> FloatArray:
+    """Squared gap of each bin, times its share of rows, shape (M,)."""
+    score, hit = as_float64(sample.events)
+    order = np.argsort(score)
+    starts = np.arange(max(score.size // _HLE_ROWS, 1)) * _HLE_ROWS
+    rows = np.diff(np.append(starts, score.size))
+    gap = np.add.reduceat((score - hit)[order], starts) / rows
+    return np.asarray(gap**2 * rows / score.size)
+
+
+@_hle(
+    key="hle",
+    call="calib_err",
+    rule="root mean square gap of bins of 100 rows, without the last bin",
+    why="Squares weigh large gaps more, bins of 100 rows keep more noise, and the loop leaves out the last bin: the 100 to 199 most confident "
+    "rows count as if they were calibrated.",
+)
+def hle_error(sample: Sample) -> float:
+    """Root mean square gap as the benchmark prints it."""
+    rows = sample.events.score.size
+    if rows < 2 * _HLE_ROWS:
+        why = (
+            "the function fails with fewer than 100 rows"
+            if rows < _HLE_ROWS
+            else "with fewer than 200 rows its loop leaves out the only bin, and it gives 0"
+        )
+        raise NotAvailable(f"not available: {why}.")
+    return float(np.sqrt(_squares_of_hundreds(sample)[:-1].sum()))
+
+
+@_hle(
+    key="hle_all_bins",
+    call="calib_err, with the last bin",
+    rule="root mean square gap of bins of 100 rows, all of them",
+    why="It is what the benchmark means to print: squares weigh large gaps more, and bins of 100 rows keep more noise.",
+)
+def hle_error_of_all(sample: Sample) -> float:
+    """Root mean square gap of all bins."""
+    return float(np.sqrt(_squares_of_hundreds(sample).sum()))
+
+
 # ---- MAPIE
 
 # ``expected_calibration_error`` and ``top_label_ece`` (1.6.0).

@@ -24,7 +24,7 @@ import pytest
 
 import calviz
 from calviz.data import read
-from tests.inputs import command_line
+from tests.inputs import command_line, evaluation_logs
 from tests.inputs.wandb_stub import stub
 
 pytestmark = pytest.mark.slow
@@ -371,6 +371,11 @@ def predictions(folder: Path) -> None:
     (folder / "harness_output").mkdir()
     for log in (ROOT / "tests/inputs/logs").glob("samples_*.jsonl"):
         shutil.copy(log, folder / "harness_output")
+    said = ROOT / "tests/inputs/logs/inspect_said_zstd.eval"
+    shutil.copy(said, folder / "run.eval")
+    (folder / "judged_model.json").write_text(json.dumps(evaluation_logs.hle()))
+    answers = {"response": evaluation_logs.TEXTS, "correct": evaluation_logs.CORRECT.astype(int)}
+    pd.DataFrame(answers).to_csv(folder / "answers.csv", index=False)
     (folder / "folder").mkdir()
     for name, file in days().items():
         (folder / name).parent.mkdir(exist_ok=True)

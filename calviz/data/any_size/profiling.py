@@ -167,6 +167,8 @@ def options_and_time(reading: ReadingOptions) -> tuple[dict[str, Any], str | Non
             "profiles and row samples do not support repairs and clusters: "
             "leave both out, or read the whole file."
         )
+    if reading.confidence_pattern:
+        raise OptionError("profiles and row samples do not read confidences in texts.")
     values = {f.name: getattr(reading, f.name) for f in fields(reading)}
     separate = ("time_column", "groups", "repair", "cluster_column")
     options = {name: v for name, v in values.items() if name not in separate and v is not None}

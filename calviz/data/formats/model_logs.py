@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import io
 import math
 import re
 import zipfile
+import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -12,7 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from calviz.core.errors import Finding, InputError, shortened
+from calviz.core.blocks import checkpoint
+from calviz.core.errors import Finding, InputError, needs, shortened
 from calviz.core.limits import MAX_JSON, check_expansion
 from calviz.data.building import PERCENT_WORDS, are_percentages
 from calviz.data.format import FORMATS, ZIP_DAMAGE, Format, Source, open_zip, undamaged, without_bom
@@ -23,14 +26,24 @@ from calviz.data.formats.table_formats import (
     parsed_object,
 )
 from calviz.data.loaded import Notice, damaged
-from calviz.data.questions import Answer, lines, open_log
+from calviz.data.questions import (
+    CONFIDENCE_KEYS,
+    Answer,
+    lines,
+    number_in,
+    of_text,
+    open_log,
+    short_texts,
+)
+from calviz.data.stated_confidence import share_right
 
 # ---- lm-evaluation-harness
 
 # Files ``samples_<task>_<date>.jsonl``, written by ``--log_samples``.
 # A row holds the document, the requests (``arguments``: context and choice), the response of the model to each of them
 # (``filtered_resps``: log-likelihood and whether greedy decoding gives the choice, as numbers or as text), and ``target``, the index or the
-# text of the right choice. Sources: logs of lm_eval 0.4.13 and its documentation (docs/interface.md, ``evaluator.py``).
+# text of the right choice. The row of a generated answer has the text in ``resps``, what was extracted from it in ``filtered_resps``, and
+# metrics by name, such as ``exact_match``. Sources: logs of lm_eval 0.4.13 and its documentation (docs/interface.md, ``evaluator.py``).
 
 
 #: The first keys of a row, in the order written by the harness.
@@ -39,6 +52,8 @@ _FILE = re.compile(r"samples_(?P<task>.+?)(?:_\d{4}-\d\d-\d\dT[\d.-]+)?\.jsonl",
 #: Keys under which a document names the part of the task it belongs to.
 _PARTS = ("subject", "category", "subcategory", "topic", "task", "subset", "language", "difficulty", "level")  # fmt: skip
 _LM_EVAL_TOOL = "lm-evaluation-harness samples"
+#: Metrics that say whether a generated answer is right, in order of preference.
+_RIGHT_IF = ("exact_match", "em", "pass@1", "prompt_level_strict_acc")
 
 
 def answers_of_lm_eval(source: Source) -> tuple[list[Answer], list[Finding]]:
@@ -46,7 +61,7 @@ def answers_of_lm_eval(source: Source) -> tuple[list[Answer], list[Finding]]:
     task = _FILE.fullmatch(source.name.removesuffix(".gz"))
     task_column = {"task": task["task"]} if task else {}
     with source.open() as stream:
-        rows = list(_rows(lines(stream)))
+        rows = list(_rows(lines(stream), source.pattern))
     filters = dict.fromkeys(row.get("filter") for _, row in rows)
     findings = []
     if len(filters) > 1:
@@ -55,17 +70,27 @@ def answers_of_lm_eval(source: Source) -> tuple[list[Answer], list[Finding]]:
         rows = [(number, row) for number, row in rows if row.get("filter") == first]
         text = f"the log holds the answers of {len(filters)} filters; only those of '{shortened(str(first))}' are read"
         findings.append(Notice.LOGS_AND_HINTS.finding("info", text))
+    if all(row["scores"] == [] for _, row in rows):
+        return [_generated(number, row, task_column) for number, row in rows], findings
     targets = _Targets(rows)
     answers = [targets.answer(number, row, task_column) for number, row in rows]
     return answers, findings + targets.findings(answers)
 
 
-def _rows(numbered_lines: Iterator[tuple[int, bytes]]) -> Iterator[tuple[int, dict[str, Any]]]:
+def _rows(
+    numbered_lines: Iterator[tuple[int, bytes]], pattern: re.Pattern[str] | None
+) -> Iterator[tuple[int, dict[str, Any]]]:
     for number, line in numbered_lines:
         row = parsed_object(line, number)
         needed = {key: row.get(key) for key in ("doc_id", "target", "filter", "metrics", "acc")}
         needed["filter"] = str(needed["filter"])
-        needed["scores"] = _scores(row, number)
+        generated = _answer_text(row)
+        if generated is not None and (mark := next((m for m in _RIGHT_IF if m in row), None)):
+            needed |= {"scores": [], "mark": row[mark], "metric": mark}
+            needed["confidence"] = number_in(row, CONFIDENCE_KEYS)
+            needed["stated"] = of_text(generated, pattern)
+        else:
+            needed["scores"] = _scores(row, number)
         needed["choices"] = _choices(row.get("arguments"))
         doc = row.get("doc")
         needed["parts"] = {
@@ -74,6 +99,33 @@ def _rows(numbered_lines: Iterator[tuple[int, bytes]]) -> Iterator[tuple[int, di
             if isinstance(doc, Mapping) and isinstance(doc.get(part), str)
         }
         yield number, needed
+
+
+def _answer_text(row: Mapping[str, Any]) -> str | None:
+    """The generated text of a row: all of it, if it is there; None if the row has log-likelihoods."""
+    found = _first(row.get("filtered_resps", row.get("resps")))
+    if not isinstance(found, str) or (_number(found) is not None and "exact_match" not in row):
+        return None
+    whole = _first(row.get("resps"))
+    return whole if isinstance(whole, str) else found
+
+
+def _generated(number: int, row: Mapping[str, Any], task_column: Mapping[str, str]) -> Answer:
+    """The answer of a row without log-likelihoods."""
+    if row["mark"] not in (0, 1):
+        raise InputError(
+            f"the metric '{row['metric']}' is {row['mark']!r:.20}, which is neither a hit nor a miss",
+            line=number,
+            remedy="score answers as right or wrong",
+        )
+    columns = dict(row["parts"]) | dict(task_column)
+    own = row["confidence"]
+    return Answer(
+        id=f"{columns.get('task', '')}/{row['doc_id']}".lstrip("/"),
+        correct=row["mark"] == 1,
+        columns={key: columns[key] for key in ("task", *columns) if key in columns},
+        **(row["stated"] if own is None else {"confidence": own}),
+    )
 
 
 def _scores(row: Mapping[str, Any], number: int) -> list[float]:
@@ -229,7 +281,7 @@ FORMATS.register(
         text=True,
         special=True,
         answers=answers_of_lm_eval,
-        summary="What --log_samples writes: log-likelihoods of choices become probabilities by their softmax; task and subject are groups.",
+        summary="What --log_samples writes: log-likelihoods of choices become probabilities by their softmax, or the confidence that a generated answer states; task and subject are groups.",
         package="pyarrow",
     )
 )
@@ -249,8 +301,8 @@ _INSPECT_HEAD = re.compile(
 _EVAL_HEAD = re.compile(rb"PK\x03\x04.{22,26}(?:_journal/|header\.json|samples/)", re.DOTALL)
 _INSPECT_TOOL = "Inspect log"
 _INSPECT_VERSION = 2
-#: Keys that may hold a stated confidence.
-_CONFIDENCES = ("confidence", "stated_confidence", "probability", "prob")
+#: The method of compression in a zip file that is zstd.
+_ZSTD = 93
 _RIGHT = {"C": True, "I": False, "N": False, True: True, False: False}
 _LETTER = re.compile(r"[^A-Za-z]*([A-Za-z])[^A-Za-z]*")
 #: Rounding may carry a log-probability this far above 0.
@@ -259,46 +311,79 @@ _ABOVE_ZERO = 1e-6
 
 def answers_of_inspect(source: Source) -> tuple[list[Answer], list[Finding]]:
     """Return the answers of a log, and findings about them; raise InputError, naming the sample, if one has no confidence."""
-    log = _eval_log(source) if source.head(2) == b"PK" else _json_log(source)
-    version = log.get("version") if isinstance(log, Mapping) else None
+    zipped = source.head(2) == b"PK"
+    log, samples = _eval_log(source) if zipped else _json_log(source)
+    version = log.get("version")
     if version != _INSPECT_VERSION:
         raise InputError(
             f"the Inspect log has version {version!r:.20}, but only version {_INSPECT_VERSION} is read",
             remedy="convert it with the 'inspect log convert' of a current inspect_ai",
         )
-    samples = log.get("samples")
-    if not isinstance(samples, list) or not samples:
-        raise InputError("the Inspect log has no samples", remedy="log them (log_samples=True)")
     header = log["eval"] if isinstance(log.get("eval"), Mapping) else {}
     task_and_model = {
         key: shortened(header[key]) for key in ("task", "model") if isinstance(header.get(key), str)
     }
-    parsed = [_answer(sample, row, task_and_model) for row, sample in enumerate(samples, start=1)]
-    answers = [answer for answer in parsed if answer is not None]
+    keyed = [
+        (_epoch_and_id(sample), _answer(sample, row, task_and_model, source.pattern))
+        for row, sample in enumerate(samples, start=1)
+    ]
+    if zipped:
+        # Samples lie there in the order in which they ended; in JSON they are sorted.
+        keyed.sort(key=lambda one: one[0])
+    parsed = [one for _, one in keyed]
+    if not parsed:
+        raise InputError("the Inspect log has no samples", remedy="log them (log_samples=True)")
+    answers = [answer for answer, _ in parsed if answer is not None]
     findings = list(_findings(log, len(parsed) - len(answers), len(parsed)))
     if not answers:
         raise InputError(
             "no sample of the Inspect log was scored", remedy="score it (inspect score)"
         )
-    stated = np.array([a.confidence for a in answers if not a.scores])
-    if are_percentages(stated):
-        answers = [a if a.scores else replace(a, confidence=a.confidence / 100) for a in answers]
+    in_texts = [by_text for answer, by_text in parsed if answer is not None]
+    if not all(in_texts) or all(a.text for a in answers):
+        _check_confidences([answer for answer, _ in parsed])
+    stated = [not a.scores and not by_text for a, by_text in zip(answers, in_texts, strict=True)]
+    if are_percentages(np.array([a.confidence for a in answers])[stated]):
+        answers = [
+            replace(a, confidence=a.confidence / 100) if is_stated else a
+            for a, is_stated in zip(answers, stated, strict=True)
+        ]
         findings.append(Notice.CONVERTED.finding("info", PERCENT_WORDS))
     if any(a.scores for a in answers) and not all(a.scores for a in answers):
         # Some samples lack logged scores for all choices: evaluate only the given answer in every sample.
-        answers = [_top_only(a) for a in answers]
+        answers = [replace(a, scores=(), label=-1) for a in answers]
     return answers, findings
 
 
-def _json_log(source: Source) -> Any:
+def _check_confidences(answers: Sequence[Answer | None]) -> None:
+    """Raise InputError, naming the first sample, if one has no confidence."""
+    row = next((row for row, a in enumerate(answers, start=1) if a is not None and a.text), 0)
+    if row:
+        scored = [a for a in answers if a is not None]
+        right = share_right(np.array([a.correct for a in scored]), [a.question for a in scored])
+        raise InputError(
+            f"the sample has neither a stated confidence nor the log-probability of its answer; of all answers {right} are right",
+            row=row,
+            remedy="run it with logprobs=True and top_logprobs, or write a 'confidence' into the metadata of its score",
+        )
+
+
+Samples = Iterator[Any]
+
+
+def _json_log(source: Source) -> tuple[Mapping[str, Any], Samples]:
     with source.open() as stream:
         data = stream.read(MAX_JSON.value + 1)
     check_room(data)
-    return parsed_json(data)
+    log = parsed_json(data)
+    if not isinstance(log, Mapping):
+        log = {}
+    samples = log.get("samples")
+    return log, iter(samples if isinstance(samples, list) else ())
 
 
-def _eval_log(source: Source) -> Any:
-    """The same object from the members of an ``.eval`` file: ``header.json``, and a sample each in ``samples/``.
+def _eval_log(source: Source) -> tuple[Mapping[str, Any], Samples]:
+    """The same from the members of an ``.eval`` file: ``header.json``, and a sample each in ``samples/``, parsed one by one.
 
     The header of a run that did not end is ``_journal/start.json``.
     """
@@ -311,18 +396,49 @@ def _eval_log(source: Source) -> Any:
         check_expansion(
             "the log", sum(m.file_size for m in read), sum(m.compress_size for m in read)
         )
-        check_room(bytes(0), sum(m.file_size for m in read))
-        if any(m.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED) for m in read):
-            raise InputError(
-                "the log is compressed by zstd, which is not read here",
-                remedy="convert it: inspect log convert --to json",
-            )
-        log = parsed_json(archive.read(header)) if header is not None else {}
+        check_room(bytes(0), max((m.file_size for m in read), default=0))
+        log = parsed_json(_member(archive, header)) if header is not None else {}
         if not isinstance(log, dict):
             raise damaged()
-        in_order = sorted(samples, key=lambda m: m.header_offset)
-        log["samples"] = [parsed_json(archive.read(m)) for m in in_order]
-        return {"status": "started"} | log
+    in_order = sorted(samples, key=lambda m: m.header_offset)
+
+    def each() -> Samples:
+        for number, member in enumerate(in_order):
+            checkpoint(f"sample {number:,} of {len(in_order):,}" if number % 100 == 0 else "")
+            with undamaged(*ZIP_DAMAGE):
+                yield parsed_json(_member(archive, member))
+
+    return {"status": "started"} | log, each()
+
+
+def _epoch_and_id(sample: Any) -> tuple[str, str]:
+    """The key by which inspect_ai sorts samples."""
+    epoch, id = (sample.get(k) if isinstance(sample, Mapping) else None for k in ("epoch", "id"))
+    return str(epoch).zfill(20), id if isinstance(id, str) else str(id).zfill(20)
+
+
+def _member(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> bytes:
+    """Return a member of an ``.eval`` file, whose compression by zstd Python's reader does not know before 3.14."""
+    if member.compress_type != _ZSTD:
+        return archive.read(member)
+    needs("zstandard")
+    import zstandard
+
+    file = archive.fp
+    assert file is not None
+    file.seek(member.header_offset)
+    local = file.read(30)
+    if local[:4] != b"PK\3\4":
+        raise damaged()
+    file.seek(int.from_bytes(local[26:28], "little") + int.from_bytes(local[28:30], "little"), 1)
+    packed = io.BytesIO(file.read(member.compress_size))
+    with undamaged(zstandard.ZstdError):
+        # Inspect divides large samples into several frames.
+        reader = zstandard.ZstdDecompressor().stream_reader(packed, read_across_frames=True)
+        data: bytes = reader.read(member.file_size + 1)
+    if len(data) != member.file_size or zlib.crc32(data) != member.CRC:
+        raise damaged()
+    return data
 
 
 def _findings(log: Mapping[str, Any], left_out: int, count: int) -> Iterator[Finding]:
@@ -337,7 +453,10 @@ def _findings(log: Mapping[str, Any], left_out: int, count: int) -> Iterator[Fin
         )
 
 
-def _answer(sample: Any, row: int, task_and_model: Mapping[str, str]) -> Answer | None:
+def _answer(
+    sample: Any, row: int, task_and_model: Mapping[str, str], pattern: re.Pattern[str] | None
+) -> tuple[Answer | None, bool]:
+    """Return the answer of a sample, None if it was not scored, and whether its confidence is looked for in its text."""
     if not isinstance(sample, Mapping):
         raise InputError("the sample is not a JSON object", row=row)
     scores = sample.get("scores")
@@ -348,25 +467,25 @@ def _answer(sample: Any, row: int, task_and_model: Mapping[str, str]) -> Answer 
     )
     judged = [(name, s) for name, s in scores.items() if _is_mark(s.get("value"))]
     if not judged:
-        return None
+        return None, False
     scorer, score = judged[0]
     correct = _mark(score["value"], row, scorer)
-    metadata = sample.get("metadata")
-    columns = dict(task_and_model) | {
-        str(key): value
-        for key, value in (metadata.items() if isinstance(metadata, Mapping) else ())
-        if isinstance(value, str) and len(value) <= 40
-    }
+    columns = dict(task_and_model) | short_texts(sample.get("metadata"))
     epoch = sample.get("epoch", 1)
+    question = "/".join(str(p) for p in (*task_and_model.values(), sample.get("id", row)))
     common: dict[str, Any] = {
-        "id": "/".join(str(p) for p in (*task_and_model.values(), sample.get("id", row), epoch)),
+        "id": f"{question}/{epoch}",
+        "question": question,
         "correct": correct,
         "columns": columns,
     }
     stated = _stated(sample, scores)
     if stated is not None:
-        return Answer(confidence=stated, **common)
-    return _by_tokens(sample, score, row, common)
+        return Answer(confidence=stated, **common), False
+    by_tokens = _by_tokens(sample, common)
+    if by_tokens is not None:
+        return by_tokens, False
+    return Answer(**of_text(_completion(sample), pattern), **common), True
 
 
 def _is_mark(value: Any) -> bool:
@@ -391,21 +510,25 @@ def _stated(sample: Mapping[str, Any], scores: Mapping[str, Mapping[str, Any]]) 
     for place in places:
         if not isinstance(place, Mapping):
             continue
-        for key in _CONFIDENCES:
-            value = place.get(key)
-            if (
-                isinstance(value, int | float)
-                and not isinstance(value, bool)
-                and math.isfinite(value)
-            ):
-                return float(value)
+        value = number_in(place, CONFIDENCE_KEYS)
+        if value is not None:
+            return value
     return None
 
 
-def _by_tokens(
-    sample: Mapping[str, Any], score: Mapping[str, Any], row: int, common: Mapping[str, Any]
-) -> Answer:
-    """Return an answer from the log-probabilities at the last token that is the letter of a choice."""
+def _completion(sample: Mapping[str, Any]) -> Any:
+    """The text of the answer."""
+    try:
+        content = sample["output"]["choices"][0]["message"]["content"]
+    except (KeyError, IndexError, TypeError):
+        return None
+    if isinstance(content, list):
+        content = "\n".join(str(c.get("text", "")) for c in content if isinstance(c, Mapping))
+    return content
+
+
+def _by_tokens(sample: Mapping[str, Any], common: Mapping[str, Any]) -> Answer | None:
+    """Return an answer from the log-probabilities at the last token that is the letter of a choice; None if there is none."""
     choices = sample.get("choices")
     count = len(choices) if isinstance(choices, list) else 0
     letters = [chr(ord("A") + j) for j in range(min(count, 26))]
@@ -428,11 +551,7 @@ def _by_tokens(
                 scores = tuple(math.log(p) for p in probabilities.values())
                 return Answer(scores=scores, label=label, confidence=math.exp(logprob), **common)
         return Answer(confidence=math.exp(logprob), **common)
-    raise InputError(
-        "the sample has neither a stated confidence nor the log-probability of its answer",
-        row=row,
-        remedy="run it with logprobs=True and top_logprobs, or write a 'confidence' into the metadata of its score",
-    )
+    return None
 
 
 def _log_probability(token: Mapping[str, Any]) -> float | None:
@@ -460,12 +579,6 @@ def _target(target: Any, letters: Sequence[str]) -> int | None:
     if isinstance(target, list):
         target = target[0] if len(target) == 1 else None
     return letters.index(target) if target in letters else None
-
-
-def _top_only(answer: Answer) -> Answer:
-    return Answer(
-        id=answer.id, confidence=answer.confidence, correct=answer.correct, columns=answer.columns
-    )
 
 
 FORMATS.register(

@@ -143,7 +143,7 @@ def test_against_recorded_values(name):
 
 def test_every_convention_is_checked_with_the_version_that_it_names():
     recorded = RECORDED["versions"]
-    assert {c.key for c in CONVENTIONS} == {*LIVE, "netcal", *SINGLE}
+    assert {c.key for c in CONVENTIONS} == {*LIVE, "netcal", *SINGLE, "hle", "hle_all_bins"}
     for convention in CONVENTIONS:
         if convention.library in recorded:
             assert convention.version == recorded[convention.library]
@@ -167,6 +167,24 @@ def test_edges_counted_from_both_ends(dtype):
     step = dtype(1) / dtype(15)
     assert edges.dtype == dtype
     assert edges[[0, 3, 12, 15]].tolist() == [0, 3 * step, 1 - 3 * step, 1]
+
+
+def test_hle_leaves_out_its_last_bin_by_hand():
+    # Bins of 100 rows: 100 rows of 0.2 with 40 hits, 100 of 0.5 with 50, and 150 of 0.9 with 60, which are the last bin.
+    score = np.repeat([0.9, 0.2, 0.5], [150, 100, 100])
+    hit = np.concatenate([np.arange(n) < k for n, k in ((150, 60), (100, 40), (100, 50))])
+    data = calviz.ConfidencePredictions(confidence=score, correct=hit)
+    of = calviz.conventions(data, noise=False)
+    assert of["hle"].value == pytest.approx(np.sqrt(100 / 350 * 0.2**2))
+    assert of["hle_all_bins"].value == pytest.approx(
+        np.sqrt(100 / 350 * 0.2**2 + 150 / 350 * 0.5**2)
+    )
+    # With one bin nothing is left, and the function fails without any.
+    for rows, why in ((150, "leaves out the only bin"), (99, "fewer than 100 rows")):
+        few = calviz.ConfidencePredictions(confidence=score[:rows], correct=hit[:rows])
+        of = calviz.conventions(few, noise=False)
+        assert why in of["hle"].reason
+        assert of["hle_all_bins"].value == pytest.approx(abs(0.9 - hit[:rows].mean()))
 
 
 def test_pycalib_takes_labels_of_other_rows_for_two_classes():
