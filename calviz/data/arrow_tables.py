@@ -234,7 +234,8 @@ def numbers(values: Any, dtype: np.dtype[Any]) -> npt.NDArray[Any]:
     if values.null_count:
         import pyarrow.compute as pc  # the import takes as long as decoding a small file
 
-        values = pc.fill_null(values.cast(pa.float64()), float("nan"))
+        # Not safe: an integer beyond 2^53 is rounded, as in a column without missing values.
+        values = pc.fill_null(values.cast(pa.float64(), safe=False), float("nan"))
     return in_memory(values).astype(dtype, copy=False)
 
 

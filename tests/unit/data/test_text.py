@@ -529,3 +529,10 @@ def test_arrays_of_different_lengths_are_not_taken_together_as_scores(a: int, b:
     file = io.BytesIO()
     np.savez(file, a=np.full(a, 0.25), b=np.full(b, 0.75), label=np.arange(20) % 2)
     assert "there are no probability arrays" in refused_of_finds(file.getvalue(), "x.npz")
+
+
+def test_an_integer_beyond_what_floats_hold_beside_a_missing_value():
+    lines = [f'{{"label": {i % 2}, "p": {2**60 + 1 if i == 3 else 1}}}' for i in range(9)]
+    content = "\n".join([*lines, '{"label": 0, "p": null}']).encode()
+    with pytest.raises(InputError, match="missing values: row 10"):
+        read(content, name="large.jsonl")
