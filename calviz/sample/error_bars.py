@@ -394,8 +394,10 @@ CLASSES = 0.01
 SLICES = 0.01
 #: Each of the six tests that share `CLASSES`; a test with a range per class divides this by the number of classes (Bonferroni).
 CLASS_TEST = CLASSES / 6
+#: Each of the three tests of one-vs-rest columns: means of the classes, class-wise ECE, class-wise KS.
+ONE_VS_REST_TEST = CLASS_TEST / 3
 
 
-def class_level(n_classes: int) -> float:
-    """Level of the range of one class, so that a calibrated model has all classes inside with probability 1 - `CLASS_TEST`."""
-    return 1 - CLASS_TEST / max(n_classes, 1)
+def class_level(n_classes: int, test: float = CLASS_TEST) -> float:
+    """Level of the range of one class, so that a calibrated model has all classes inside with probability 1 - `test`."""
+    return 1 - test / max(n_classes, 1)
