@@ -194,14 +194,13 @@ def interval(
     Davison & Hinkley 1997, sections 5.2 (basic) and 5.3 (percentile); Carpenter 1999 (test inversion).
     """
     if bounds[1] <= 0:
-        reversed_calibrated = None if calibrated is None else -calibrated
         reversed_interval = interval(
             -values,
             level,
             view=view,
             value=None if value is None else -value,
             method=method,
-            calibrated=reversed_calibrated,
+            calibrated=None if calibrated is None else -calibrated,
             bounds=(-bounds[1], -bounds[0]),
         )
         return reversed_interval and Interval(-reversed_interval.high, -reversed_interval.low)
