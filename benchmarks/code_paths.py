@@ -91,7 +91,7 @@ QUESTIONS = {
     "the diagram of the report": ("`audit --html`", ("figures/reliability.py", "draw")),
     "what a finding of `calviz audit` checks": (
         "`audit --html`",
-        ("verdicts/size_checks.py", "few_rows"),
+        ("verdicts/data_checks.py", "few_rows"),
     ),
     "where *Compare* fits temperature": (
         "the same with one metric, the ECE",

@@ -8,7 +8,7 @@ import numpy as np
 from scipy.special import softmax
 
 from benchmarks.claims import simulation
-from benchmarks.claims.files import labels_of
+from benchmarks.claims.verdict import labels_of
 from calviz.comparison.compare_models import compare_models
 from calviz.core.predictions import Predictions
 

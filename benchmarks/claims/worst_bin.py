@@ -8,7 +8,7 @@ import numpy as np
 from scipy.special import expit
 
 from benchmarks.claims import simulation
-from benchmarks.claims.files import several_classes, two
+from benchmarks.claims.verdict import several_classes, two
 from calviz.core.predictions import Predictions
 from calviz.sample.sample import Sample
 from calviz.verdicts.evaluation import BinGap

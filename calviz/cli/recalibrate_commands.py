@@ -1,4 +1,4 @@
-"""Commands that act on probabilities: fit a map (``recalibrate``), apply one (``apply``), prediction sets (``sets``), thresholds (``threshold``)."""
+"""Commands that act on probabilities: fit a map (``recalibrate``), apply one (``apply``), expect metrics without labels (``expected``), prediction sets (``sets``), thresholds (``threshold``)."""
 
 from __future__ import annotations
 
@@ -445,7 +445,9 @@ def threshold(
     label_file: LabelFile | None,
     reading: ReadingOptions,
 ) -> int:
-    """Choose the threshold that keeps most rows of FILE with a risk that is guaranteed on new rows, on some rows, and observe it on the others.
+    """Choose a threshold with a risk that is guaranteed on new rows, on some rows of FILE, and observe it on the others.
+
+    It is the lowest such threshold, which keeps most rows; for recall alone the highest.
 
     Parameters
     ----------

@@ -31,7 +31,7 @@ from calviz.sample.losses import negative_log_likelihood, squared_error
 from calviz.sample.sample import Sample
 from calviz.sample.slices import no_group_column
 
-#: Smallest number of fitting rows: with fewer, a map would follow single rows.
+#: Smallest number of fitting rows: with fewer, a map or a threshold would follow single rows.
 LEAST_ROWS = 10
 #: Largest number of folds of a column.
 MOST_FOLDS = 100
@@ -132,7 +132,7 @@ class Division:
             count = fit.size if counts is None else round(float(counts[fit].sum()))
             if count < LEAST_ROWS:
                 raise InputError(
-                    f"there {'is' if count == 1 else 'are'} {counted(count, 'calibration row')} ({rows.fit.how}), a recalibrator needs at least {LEAST_ROWS}",
+                    f"there {'is' if count == 1 else 'are'} {counted(count, 'calibration row')} ({rows.fit.how}), at least {LEAST_ROWS} are needed",
                     remedy=_for_more_rows(data, folds=self.cross_fit),
                 )
         return rows

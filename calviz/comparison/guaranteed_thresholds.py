@@ -20,7 +20,7 @@ from calviz.core.predictions import Dataset
 from calviz.core.profile import Profile, dataset_of
 from calviz.core.words import counted, decimal, level_text, percent, shorten
 from calviz.sample.cutoff_and_grades import decidable
-from calviz.sample.safe_thresholds import (
+from calviz.sample.risk_tests import (
     CONFIDENCE,
     Risk,
     RiskName,
@@ -195,7 +195,7 @@ def threshold(
     choose_fraction: float | None = None,
     seed: int = 0,
 ) -> ThresholdChoice:
-    """Choose the threshold that keeps most rows with a risk that is at most `risk` on new rows, with confidence.
+    """Choose a threshold with a risk that is at most `risk` on new rows, with confidence: the one that keeps most rows (fewest for recall alone).
 
     Parameters
     ----------
@@ -232,7 +232,7 @@ def threshold(
     -----
     Several risks or groups share ``1 - confidence`` equally (Bonferroni). What a group does not need, because all of its rows are kept,
     goes to the others (Bretz, Maurer, Brannath & Posch 2009). Weights and clusters are taken into account
-    (`calviz.sample.safe_thresholds`).
+    (`calviz.sample.risk_tests`).
 
     Examples
     --------

@@ -546,7 +546,7 @@ def _as_in_head(values: Any, rows: npt.NDArray[np.int64], column: Column) -> npt
 
 @dataclass(frozen=True)
 class Format:
-    """A file format that can be read; each is registered in `calviz.data.formats`.
+    """A file format that can be read: those in `calviz.data.formats`, and those of plugins.
 
     Attributes
     ----------
@@ -561,7 +561,7 @@ class Format:
     open : callable
         ``open(source)`` returns a table, without reading more than necessary.
     text : bool
-        Whether it is a text format, which may be gzip-compressed.
+        Whether the file may be compressed by gzip, as text is.
     summary : str
         What a file may hold, in one sentence.
     special : bool

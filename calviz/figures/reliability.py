@@ -47,7 +47,7 @@ Marks = Literal["points", "bars"]
 
 @dataclass(frozen=True, eq=False)
 class ReliabilityOverlay:
-    """Points of the non-empty bins of another reliability diagram, in ascending order.
+    """Points of the non-empty bins of other rows, or of some of the rows, over a reliability diagram, in ascending order.
 
     Attributes
     ----------

@@ -49,7 +49,7 @@ from calviz.sample.error_bars import (
     interval,
     resampled,
 )
-from calviz.sample.safe_thresholds import CONFIDENCE, RiskTests, lowest_scores
+from calviz.sample.risk_tests import CONFIDENCE, RiskTests, lowest_scores
 from calviz.sample.sample import Sample, event_sums, full_predictions, top_label_sums
 from calviz.sample.step_views import (
     coverage_at,
@@ -299,7 +299,7 @@ class RiskCoverage(SampleFigure):
     ) -> ReferralChoice:
         """Keep as many predictions as possible with an error rate that is at most `risk` on new rows, with confidence.
 
-        Nothing is kept if that cannot be shown of any threshold (`calviz.sample.safe_thresholds`).
+        Nothing is kept if that cannot be shown of any threshold (`calviz.sample.risk_tests`).
 
         Parameters
         ----------

@@ -38,7 +38,7 @@ from calviz.figures.marks import (
     whiskers,
 )
 from calviz.figures.risk_coverage import ReferralChoice, RiskCoverage
-from calviz.sample.safe_thresholds import CONFIDENCE
+from calviz.sample.risk_tests import CONFIDENCE
 from calviz.sample.sample import Sample
 from calviz.sample.slices import USUAL_RATE, Slice, Slices, no_group_column, slices
 

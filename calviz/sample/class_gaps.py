@@ -33,7 +33,7 @@ from calviz.core.errors import NotAvailable
 from calviz.core.p_values import above, middle, middle_of_mean
 from calviz.core.predictions import Predictions
 from calviz.core.words import counted
-from calviz.sample.error_bars import FEWEST_CLUSTERS, class_level, sums_by_cluster
+from calviz.sample.error_bars import FEWEST_CLUSTERS, ONE_VS_REST_TEST, class_level, sums_by_cluster
 from calviz.sample.one_vs_rest import class_samples
 from calviz.sample.sample import Sample, full_predictions, predicted_classes
 from calviz.sample.true_classes import true_class_errors_of_sample
@@ -109,7 +109,7 @@ def class_ranges(sample: Sample, *, view: ClassView) -> ClassRanges:
         every = np.ones(gaps.rows.shape, dtype=np.bool_)
         if not independent:
             return ClassRanges(gaps.gap, gaps.rows, every, None)
-        low, high = gaps.calibrated(class_level(every.size))
+        low, high = gaps.calibrated(class_level(every.size, ONE_VS_REST_TEST))
         needed = _needed(low, high, gaps.score / gaps.n)
         return ClassRanges(gaps.gap, gaps.rows, every, (low, high), needed)
     true = true_class_errors_of_sample(sample)

@@ -1,6 +1,9 @@
 """Rows and labels drawn again, with weights and clusters, and sums over them.
 
-A view of weighted or clustered rows is recomputed from weights per row, as paired resamples are (`calviz.core.entry_specs.Reweighting`):
+Where rows are alike, a view draws itself, most from their sums; views of all classes share the rows and labels of `Redraws`. A view
+of weighted or clustered rows has a `Drawing` (from `Sample.view`), which recomputes it from weights per row, as paired resamples do
+(`calviz.core.entry_specs.Reweighting`; `reweighted_steps` in `step_views.py`, `_reweighted` in `one_vs_rest.py`), with `RowSums`,
+`HitSums` and `RowTables`:
 
 - *resamples* draw whole clusters with replacement (rows, where there are no clusters), times the weights of the rows;
 - the residuals, hit minus score, of a *calibrated model* have a mean of 0. Without clusters labels are redrawn from the scores.

@@ -194,14 +194,13 @@ def interval(
     Davison & Hinkley 1997, sections 5.2 (basic) and 5.3 (percentile); Carpenter 1999 (test inversion).
     """
     if bounds[1] <= 0:
-        reversed_calibrated = None if calibrated is None else -calibrated
         reversed_interval = interval(
             -values,
             level,
             view=view,
             value=None if value is None else -value,
             method=method,
-            calibrated=reversed_calibrated,
+            calibrated=None if calibrated is None else -calibrated,
             bounds=(-bounds[1], -bounds[0]),
         )
         return reversed_interval and Interval(-reversed_interval.high, -reversed_interval.low)
@@ -209,37 +208,48 @@ def interval(
     if values.size == 0:
         return None
     centre = float(values.mean()) if value is None else value
-    low, high = percentiles = _percentiles(values, level, view, centre)
-    if not low < high:
+    percentiles = _percentiles(values, level, view, centre)
+    if not percentiles[0] < percentiles[1]:
         return None
     if value is None:
-        return Interval(*np.clip([low, high], *bounds).tolist())
+        return Interval(*np.clip(percentiles, *bounds).tolist())
     method = usable(suited(method, view), calibrated)
-    if method == "percentile" and is_clustered(view):
-        wider = widening_of(drawn_by(view).rows.groups, level)
-        below, above = evened(value - low, high - value, values, level, wider)
-        low, high = value - below, value + above
-    elif method == "basic":
-        low, high = 2 * value - high, 2 * value - low
-    elif method != "percentile" and calibrated is not None:
-        without_error = calibrated[np.isfinite(calibrated)]
-        lost = float(without_error.mean())
-        still = _percentiles(without_error, level, view, lost)
-        if method == "held-out":
-            low = max(0.0, min(value - still[1], low - lost))
-            high = max(0.0, value - still[0], high - lost)
-        else:
-            error = float(values.mean()) if method == "inverted-unbiased" else value
-            low, upper = (
-                _reached(value, error, still[1], high),
-                _reached(value, error, still[0], low),
-            )
-            high = high if method == "half-inverted" else min(upper, high)
-    low, high = np.clip([low, high], *bounds).tolist()
+    ends = _ends_by_method(method, value, values, calibrated, level, view, percentiles)
+    low, high = np.clip(ends, *bounds).tolist()
     # Inverted ends may coincide, as at a value of 0, which needs no error at all: then the percentiles are used.
     if not min(low, value) < max(high, value):
         low, high = np.clip(percentiles, *bounds).tolist()
     return Interval(min(low, high, value), max(low, high, value))
+
+
+def _ends_by_method(
+    method: IntervalMethod,
+    value: float,
+    values: FloatArray,
+    calibrated: FloatArray | None,
+    level: float,
+    view: Any,
+    percentiles: tuple[float, float],
+) -> tuple[float, float]:
+    """Ends of the interval by each method (see `interval`), not yet within the limits of the metric."""
+    low, high = percentiles
+    if method == "percentile":
+        if not is_clustered(view):
+            return percentiles
+        wider = widening_of(drawn_by(view).rows.groups, level)
+        below, above = evened(value - low, high - value, values, level, wider)
+        return value - below, value + above
+    if method == "basic":
+        return 2 * value - high, 2 * value - low
+    assert calibrated is not None  # see `usable`
+    without_error = calibrated[np.isfinite(calibrated)]
+    lost = float(without_error.mean())
+    still = _percentiles(without_error, level, view, lost)
+    if method == "held-out":
+        return max(0.0, min(value - still[1], low - lost)), max(0.0, value - still[0], high - lost)
+    error = float(values.mean()) if method == "inverted-unbiased" else value
+    lower, upper = _reached(value, error, still[1], high), _reached(value, error, still[0], low)
+    return lower, high if method == "half-inverted" else min(upper, high)
 
 
 def _percentiles(drawn: FloatArray, level: float, view: Any, centre: float) -> tuple[float, float]:
@@ -383,8 +393,10 @@ CLASSES = 0.01
 SLICES = 0.01
 #: Each of the six tests that share `CLASSES`; a test with a range per class divides this by the number of classes (Bonferroni).
 CLASS_TEST = CLASSES / 6
+#: Each of the three tests of one-vs-rest columns: means of the classes, class-wise ECE, class-wise KS.
+ONE_VS_REST_TEST = CLASS_TEST / 3
 
 
-def class_level(n_classes: int) -> float:
-    """Level of the range of one class, so that a calibrated model has all classes inside with probability 1 - `CLASS_TEST`."""
-    return 1 - CLASS_TEST / max(n_classes, 1)
+def class_level(n_classes: int, test: float = CLASS_TEST) -> float:
+    """Level of the range of one class, so that a calibrated model has all classes inside with probability 1 - `test`."""
+    return 1 - test / max(n_classes, 1)

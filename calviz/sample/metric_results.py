@@ -42,7 +42,7 @@ class MetricResult:
     value : float
         The value; ``nan`` if it is not available (see `reason`).
     interval : Interval or None
-        Bootstrap interval, if requested.
+        Interval, if requested; `interval_method` says how it is made.
     noise_floor : NoiseFloor or None
         The metric under perfect calibration, if requested.
     params : mapping

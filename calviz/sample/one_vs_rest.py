@@ -120,7 +120,7 @@ def _class_errors(sample: Sample, columns: BinnedColumns, params: dict[str, Any]
 
 
 def _reweighted(sample: Sample, view: ClassErrors) -> Reweighted:
-    """See `Reweighting`."""
+    """Return the errors as a function of row weights, then of a scale of the gaps (see `calviz.core.entry_specs.Reweighted`)."""
     columns = view.columns
     dtype = columns.data.probs.dtype  # so that the probabilities are not copied
     itself = columns.scores - next(columns.hits(columns.data.labels[None]))

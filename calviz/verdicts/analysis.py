@@ -38,9 +38,9 @@ from calviz.sample.error_bars import LEVEL, RESAMPLES
 from calviz.sample.metric_results import IntervalChoice, Resampling, measured_with_error_bars
 from calviz.sample.sample import Sample
 from calviz.sample.true_classes import class_table
+from calviz.verdicts.data_checks import SINGLE_ROWS, not_asked
 from calviz.verdicts.evaluation import ClassRow, Evaluation, Verdict
 from calviz.verdicts.sentence import explained, judged
-from calviz.verdicts.size_checks import SINGLE_ROWS, not_asked
 
 F = TypeVar("F", bound=Callable[..., Any])
 

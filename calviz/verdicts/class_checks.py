@@ -33,7 +33,7 @@ from calviz.sample.class_gaps import (
     predicted_class_sums,
     too_few,
 )
-from calviz.sample.error_bars import CLASS_TEST, resampled
+from calviz.sample.error_bars import ONE_VS_REST_TEST, resampled
 from calviz.sample.one_vs_rest import classwise_equal_width, knows_classes
 from calviz.sample.sample import Sample
 
@@ -44,8 +44,6 @@ from calviz.sample.sample import Sample
 REDRAWS, MORE_REDRAWS, FAR = 100, 400, 1e-8
 #: Largest numbers of rows and of probabilities for which labels are redrawn (about half a second). Larger data are judged on some rows.
 MOST_ROWS, MOST_ENTRIES = 20_000, 1 << 22
-#: Level of each of the three tests (means of the classes, class-wise ECE, class-wise KS).
-LEVEL_OF_EACH_TEST = CLASS_TEST / 3
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,7 +57,7 @@ class AgainstNoise:
     @property
     def off(self) -> bool:
         """Whether the value is more than a calibrated model would show."""
-        return self.p_value <= LEVEL_OF_EACH_TEST
+        return self.p_value <= ONE_VS_REST_TEST
 
 
 @dataclass(frozen=True, eq=False)
@@ -167,7 +165,7 @@ def _against(metric: Callable[[Any], FloatArray], view: Any, seed: int) -> Again
     for redraws in (REDRAWS, MORE_REDRAWS):
         drawn = metric(resampled(view, "under_calibration", seed=seed, resamples=redraws))
         against_noise = AgainstNoise(value, float(np.mean(drawn)), above_drawn(drawn, alike))
-        if not FAR < against_noise.p_value <= LEVEL_OF_EACH_TEST:
+        if not FAR < against_noise.p_value <= ONE_VS_REST_TEST:
             break
     return against_noise
 
@@ -195,8 +193,8 @@ _KINDS: tuple[tuple[ClassView, str], ...] = (
 @claim(
     "classes",
     says="3 of 10 classes are off; of 10 predicted classes the model is overconfident on 2, most where it says 'a'",
-    chosen="the classes that are off, in four views",
-    adjusted="range of a calibrated model, Bonferroni over classes; each view at a sixth of 1 %",
+    chosen="the classes that are off, in three views",
+    adjusted="range of a calibrated model, Bonferroni over classes; each view at a sixth of 1 %, which the three tests against the rest share",
 )
 def classes_off(sample: Sample) -> tuple[str, ...]:
     """Return texts on the classes outside the range of a calibrated model: "2 of 10 predicted classes are off"."""

@@ -56,7 +56,7 @@ def judged(sample: Sample) -> Verdict:
     Notes
     -----
     The tests and the adjustment of p-values are in `calviz.verdicts.joint_tests`; at most 3 % of calibrated models
-    are called miscalibrated (`calviz.sample.error_bars`). Another 1 % may have slices that are reported as off.
+    are called miscalibrated (`calviz.sample.error_bars`). Another 1 % may have classes, and another slices, that are reported as off.
     """
     evidence = sample.once(collect_evidence)
     # A profile has cells instead of single rows.

@@ -159,7 +159,7 @@ def test_too_few_rows_to_fit_on_is_one_sentence():
     app.open("risk_coverage")
     app.selectbox(key="recalibrated").set_value("temperature").run()
     assert not app.exception
-    assert "a recalibrator needs at least 10" in text_of(app)
+    assert "at least 10 are needed" in text_of(app)
 
 
 @pytest.mark.slow

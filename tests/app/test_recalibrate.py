@@ -180,7 +180,7 @@ def test_pages_that_fit_often_begin_with_few_methods_until_a_person_chooses():
 @pytest.mark.slow
 def test_a_file_that_is_too_small_is_told_so_and_choices_come_from_the_address():
     app = opened(b"label,p_a,p_b\na,0.9,0.1\nb,0.2,0.8\na,0.6,0.4\n")
-    assert "a recalibrator needs at least 10" in text_of(app)
+    assert "at least 10 are needed" in text_of(app)
     app = opened(overconfident(), division="cross-fitting", folds="3", methods=LABELS["irm"])
     assert "3-fold cross-fitting" in text_of(app)
     assert app.multiselect(key="methods").value == ["irm"]

@@ -32,7 +32,7 @@ FACTS = {
     "CAL005": "one class",
     "CAL006": "classes without rows",
     "CAL007": "saturated scores",
-    "CAL008": "sums of probabilities",
+    "CAL008": "probability zero on the true class",
     "CAL009": "ties",
     "CAL011": "shared rows",
     "CAL024": "weights and clusters",

@@ -12,7 +12,7 @@ from scipy.stats import beta, binom
 import calviz
 from benchmarks.claims import SIMULATIONS, every_simulation, too_many
 from calviz.core.errors import CalvizError, InputError, NotAvailable, OptionError
-from calviz.sample.safe_thresholds import Risk, RiskTests
+from calviz.sample.risk_tests import Risk, RiskTests
 from calviz.sample.sample import Sample
 from calviz.sample.step_views import steps
 from tests.inputs.command_line import run

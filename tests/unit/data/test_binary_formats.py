@@ -367,7 +367,7 @@ def test_pickles_are_never_opened(tmp_path: Path) -> None:
     assert not marker.exists()
 
 
-def test_archives_and_spreadsheets_are_refused() -> None:
+def test_archives_and_damaged_workbooks_are_refused() -> None:
     stream = io.BytesIO()
     with zipfile.ZipFile(stream, "w") as archive:
         archive.writestr("../../evil.csv", "label,p_a\n")

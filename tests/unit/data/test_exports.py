@@ -271,7 +271,7 @@ def test_a_broken_table_in_json_is_one_sentence(text, words):
 # ---- Excel
 
 
-def test_the_first_sheet_of_a_workbook():
+def test_the_sheet_of_a_workbook_that_holds_a_table():
     table = opened("predictions.xlsx")
     assert described(table) == [
         ("id", "integer", None), ("label", "text", None), *((f"p_{n}", "number", None) for n in CLASSES), ("day", "text", None),

@@ -8,7 +8,7 @@ import numpy as np
 from scipy.special import softmax
 
 from benchmarks.claims import simulation
-from benchmarks.claims.files import labels_of
+from benchmarks.claims.verdict import labels_of
 from calviz.core.predictions import Predictions
 from calviz.sample.sample import Sample
 from calviz.verdicts.analysis import findings_of

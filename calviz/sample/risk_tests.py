@@ -24,7 +24,7 @@ from calviz.sample.steps import Steps
 
 #: Confidence that the risk on new rows is at most what was asked for.
 CONFIDENCE = 0.95
-#: The thresholds that are tested differ by this share of the rows.
+#: The thresholds that are tested differ by this share of the rows; for precision, of the expected hits.
 _LADDER = 0.01
 #: Bets of `_by_betting`, as shares of the largest one that cannot lose everything.
 _BETS = (0.1, 0.3, 0.9)
@@ -183,8 +183,8 @@ class RiskTests:
     @claim(
         "threshold-risk",
         says="With 95 % confidence at most x of the predictions from the threshold on are wrong.",
-        chosen="the lowest threshold, of up to 100",
-        adjusted="fixed-sequence testing with exact binomial p-values (Learn then Test); of several groups, Bonferroni",
+        chosen="the lowest threshold, of up to 100 (of all for the false-positive rate), or the highest of all for recall",
+        adjusted="fixed-sequence testing (Learn then Test) with exact binomial p-values, or bets for costs, weights and clusters; of several groups or risks, Bonferroni",
     )
     def safe(self, target: float, confidence: float = CONFIDENCE) -> IntArray:
         """Steps from which on the risk is at most the target, with confidence for all of them together, ascending, shape (S,).
