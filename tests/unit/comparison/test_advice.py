@@ -64,8 +64,8 @@ def comparison(
         0,
         "top-label",
         methods,
-        {"brier": "lower"},
-        {"brier": tuple(values)[:1]},
+        directions={"brier": "lower"},
+        tied={"brier": tuple(values)[:1]},
         found=found,
         **fields,
     )
