@@ -33,7 +33,7 @@ def calibrated_classes(rng: np.random.Generator, *, k: int, n: int) -> bool:
 
 
 def moved_labels(rng: np.random.Generator, *, n: int = 2_000) -> bool:
-    """A fifth of the rows that are predicted to be class 0 of five get another label."""
+    """A quarter of the rows that are predicted to be class 0 of five get another label."""
     q = sharp(rng, n, 5)
     labels = labels_of(q, rng)
     moved = (q.argmax(axis=1) == 0) & (rng.random(n) < 0.25)

@@ -270,10 +270,10 @@ def draw_ranking(comparison: ModelComparison, metric: str, reference: str) -> No
     )
     # The same digits as in the table of all metrics, from which readers take the differences.
     written = Written.column(comparison[name].metrics[metric] for name in ranks)
+    figure = ModelDifferences.compute(comparison, metric=metric, reference=reference)
     for (name, rank), picture in zip(ranks.items(), pictures, strict=True):
         result = comparison[name].metrics[metric]
         difference = comparison.difference(metric, name, reference) if name != reference else None
-        figure = ModelDifferences.compute(comparison, metric=metric, reference=reference)
         rows.append(
             {
                 "rank": rank,

@@ -549,6 +549,10 @@ def _reordered(model: Dataset, classes: tuple[str, ...]) -> Dataset:
     columns = np.array([column_of[name] for name in classes])
     place = np.empty_like(columns)
     place[columns] = np.arange(columns.size)
+    named: dict[str, Any] = {
+        "class_names": classes,
+        "prevalence": tuple(model.prevalence[j] for j in columns) if model.prevalence else (),
+    }
 
     def relabelled(labels: IntArray | None) -> IntArray | None:
         return None if labels is None else place[labels]
@@ -558,11 +562,11 @@ def _reordered(model: Dataset, classes: tuple[str, ...]) -> Dataset:
             model,
             labels=relabelled(model.labels),
             predicted=relabelled(model.predicted),
-            class_names=classes,
+            **named,
         )
     scores = _original_scores(model)
     reordered = {key: array[:, columns] for key, array in scores.items() if array is not None}
-    return replace(model, **(scores | reordered), labels=place[model.labels], class_names=classes)
+    return replace(model, **(scores | reordered | named), labels=place[model.labels])
 
 
 def _renamed(model: Dataset, classes: tuple[str, ...]) -> Dataset:

@@ -87,8 +87,8 @@ class MethodResult:
         Share of the resamples in which this method is best (ties are split; errors are taken without their noise), for metrics
         that can be resampled for all methods at once (see `calviz.comparison.difference_intervals`).
     calibration_gain : float
-        Mean squared error (summed over classes) before minus after (Zhang 2020, eq. 8); for a method that may
-        change predicted classes, a lower bound of the gain in calibration.
+        Mean squared error (summed over classes) before minus after (Zhang 2020, eq. 8): the gain in calibration if the map is
+        injective, else a lower bound of it.
     fit_spread : mapping of str to float
         Standard deviation of each metric over fits to resampled fitting rows, if requested.
     warnings : tuple of str
@@ -129,7 +129,7 @@ class MethodResult:
 
     @property
     def gain_is_lower_bound(self) -> bool:
-        """Whether `calibration_gain` is only a lower bound of the gain in calibration."""
+        """Whether `calibration_gain` is marked as a lower bound: the method may change predicted classes."""
         return not self.accuracy_preserving
 
 
@@ -162,13 +162,24 @@ class ModelResult:
 R = TypeVar("R", bound=MethodResult | ModelResult)
 
 
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class Compared(Displayed, Generic[R]):
-    """Methods or models compared on the same rows; iterates over the results."""
+    """Methods or models compared on the same rows; iterates over the results.
 
-    directions: Mapping[str, str]
-    bins: int
-    scheme: Scheme
-    undefined: tuple[str, ...]
+    Attributes
+    ----------
+    directions : mapping of str to str
+        For each metric, what is better: "lower", "higher", "zero" or "one", or "none".
+    bins, scheme : int and str
+        Number and scheme of the bins of the binned metrics.
+    undefined : tuple of str
+        Metrics that could be resampled, but have no value on some resampled or simulated rows.
+    """
+
+    directions: Mapping[str, str] = field(default_factory=dict)
+    bins: int = DEFAULT_BINS
+    scheme: Scheme = "equal-width"
+    undefined: tuple[str, ...] = ()
     KIND: ClassVar[Literal["method", "model"]]
 
     @property
@@ -291,8 +302,6 @@ class Comparison(Compared[MethodResult]):
     seed : int
     reduction : str
     methods : mapping of str to MethodResult
-    directions : mapping of str to str
-        For each metric, what is better: "lower", "higher", "zero" or "one", or "none".
     tied : mapping of str to tuple of str
         For each metric with paired resamples: the best method, and those that are not worse beyond noise, adjusted for
         all pairs of methods.
@@ -307,10 +316,6 @@ class Comparison(Compared[MethodResult]):
         error of the difference.
     advice, advice_keeping_classes : Advice, optional
         The advice, and the advice if no predicted class may change.
-    bins, scheme : int and str
-        Number and scheme of the bins of the binned metrics.
-    undefined : tuple of str
-        Metrics that could be resampled, but have no value on some resampled or simulated rows.
     """
 
     name: str
@@ -320,16 +325,12 @@ class Comparison(Compared[MethodResult]):
     seed: int
     reduction: str
     methods: Mapping[str, MethodResult]
-    directions: Mapping[str, str] = field(default_factory=dict)
     tied: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     refits: int = 0
     found: str | None = None
     near: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     advice: Advice | None = None
     advice_keeping_classes: Advice | None = None
-    bins: int = DEFAULT_BINS
-    scheme: Scheme = "equal-width"
-    undefined: tuple[str, ...] = ()
     KIND = "method"
 
     @property
@@ -441,7 +442,7 @@ class Advice:
     method : str
         Key; the uncalibrated model if it should be left as it is, or if there is no advice.
     reasons : tuple of str
-        Sentences: what decided, the verdict, the rule, the guideline, what to keep in mind.
+        Sentences: what decided, what the method gains, the verdict, the rule, the guideline, what to keep in mind.
     given : bool
         Whether there is an advice.
     """
@@ -525,14 +526,8 @@ class ModelComparison(Compared[ModelResult]):
     reduction : str
     seed : int
     models : mapping of str to ModelResult
-    directions : mapping of str to str
-        For each metric, what is better: "lower", "higher", "zero" or "one", or "none".
     pairs : mapping of str to mapping of (str, str) to Difference
         For each metric with paired resamples: the first model minus the second; verdicts are adjusted for all pairs.
-    bins, scheme : int and str
-        Number and scheme of the bins of the binned metrics.
-    undefined : tuple of str
-        Metrics that could be resampled, but have no value on some resampled or simulated rows.
     """
 
     alignment: Alignment
@@ -540,11 +535,7 @@ class ModelComparison(Compared[ModelResult]):
     reduction: str
     seed: int
     models: Mapping[str, ModelResult]
-    directions: Mapping[str, str]
     pairs: Mapping[str, Mapping[tuple[str, str], Difference]] = field(default_factory=dict)
-    bins: int = DEFAULT_BINS
-    scheme: Scheme = "equal-width"
-    undefined: tuple[str, ...] = ()
     KIND = "model"
 
     @property
@@ -580,6 +571,7 @@ class ModelComparison(Compared[ModelResult]):
             return {}
         ranks: dict[str, int] = {}
         for at, name in enumerate(order):
+            # None behind is better beyond noise: the interval of a difference holds that of the values.
             ahead = (self.difference(metric, better, name) for better in order[:at])
             ranks[name] = 1 + sum(d is not None and d.verdict == "better" for d in ahead)
         return ranks
@@ -681,11 +673,11 @@ class Difference:
         95 % interval of the true difference, not adjusted.
     verdict : {"better", "worse", "tied"}
         Of the first set against the second, beyond noise, adjusted for all comparisons made together. Metrics that should
-        be 0 are compared by absolute value.
+        be 0 or 1 are compared by their distance from it.
     adjusted : Interval, optional
         The interval that the verdict uses, wide enough for all comparisons together: `interval` may exclude 0
-        while this one does not, and the verdict is "tied". For a metric that should be 0, the interval of the difference of
-        absolute values.
+        while this one does not, and the verdict is "tied". For a metric that should be 0 or 1, the interval of the difference
+        of these distances.
     """
 
     value: float

@@ -129,16 +129,21 @@ class PairedMetric:
             if interval is None:
                 interval = self._quantiles(self.drawn[one] - self.drawn[other], gap, Z)
             return gap, _wider(interval, gap, Z * self._more_sd(one, other, lambda v: v))
-        gap = self.errors[one].estimate - self.errors[other].estimate
+        gap = self._badness_gap(one, other)
         return (-gap, worse.turned) if self._turned else (gap, worse)
+
+    def _badness_gap(self, one: str, other: str) -> float:
+        """Return the badness of `one` minus that of `other`, without the part that noise adds."""
+        if self.errors:
+            return self.errors[one].estimate - self.errors[other].estimate
+        return float(self._badness(self.values[one]) - self._badness(self.values[other]))
 
     def _badness_interval(self, one: str, other: str, z: float) -> Interval:
         """Return an interval of the badness of `one` minus that of `other`."""
+        gap = self._badness_gap(one, other)
         if self.errors:
-            a, b = self.errors[one], self.errors[other]
             more = z * self._fit_sd(one, other, self._badness)
-            return _wider(difference(a, b, z), a.estimate - b.estimate, more)
-        gap = float(self._badness(self.values[one]) - self._badness(self.values[other]))
+            return _wider(difference(self.errors[one], self.errors[other], z), gap, more)
         interval = self._from_single_intervals(one, other, z)
         if interval is None:
             interval = self._quantiles(self.draws[one] - self.draws[other], gap, z)
@@ -226,8 +231,8 @@ class PairedMetric:
         """
 
         def is_near(name: str) -> bool:
-            gap = self.difference(name, best)
-            return abs(gap.value) <= (gap.interval.high - gap.interval.low) / (2 * Z)
+            low, high = self._badness_interval(name, best, Z)
+            return self._badness_gap(name, best) <= (high - low) / (2 * Z)
 
         return tuple(name for name in names if name == best or is_near(name))
 

@@ -131,6 +131,11 @@ def recalibrate_files(
     if rows < LEAST_ROWS:
         raise OptionError(f"a recalibrator needs at least {LEAST_ROWS} rows, got {rows!r}.")
     sample = sample_rows(paths, rows, fit_split=fit_split, seed=seed, model=model, **options)
+    if not sample.counts[1].any() and sample.splits == (None, None):
+        raise InputError(
+            f"there are {sample.data.n:,} rows, and {rows:,} are to be drawn: none are left to judge on",
+            remedy="draw fewer, or read the source whole",
+        )
     if sample.data.n < LEAST_ROWS:
         raise InputError(
             f"there {'is' if sample.data.n == 1 else 'are'} {counted(sample.data.n, 'calibration row')}, a recalibrator needs at least {LEAST_ROWS}",

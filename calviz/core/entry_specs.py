@@ -116,37 +116,29 @@ class Reweighting:
 reweighted_by = Reweighting
 
 
-def takes_weights(function: F) -> F:
-    """Mark a function of a sample as supporting weighted rows; other functions are not called for them."""
-    setattr(function, _WEIGHTED, True)
-    return function
+@dataclass(frozen=True)
+class _Marked:
+    """A decorator that marks functions of a sample; `found` tells whether a function is marked."""
+
+    name: str
+
+    def __call__(self, function: F) -> F:
+        setattr(function, self.name, True)
+        return function
+
+    def found(self, function: Callable[..., Any]) -> bool:
+        return bool(getattr(_plain(function)[0], self.name, False))
 
 
-def knows_weights(function: Callable[..., Any]) -> bool:
-    """Whether a function of a sample supports weighted rows (`takes_weights`)."""
-    return bool(getattr(_plain(function), _WEIGHTED, False))
-
-
-def needs_rows(function: F) -> F:
-    """Mark a function of a sample as needing single rows: a profile, which holds only their sums, is not enough."""
-    setattr(function, _ROWS, True)
-    return function
-
-
-def is_of_rows(function: Callable[..., Any]) -> bool:
-    """Whether a function of a sample needs single rows (`needs_rows`)."""
-    return bool(getattr(_plain(function), _ROWS, False))
-
-
-def makes_steps(function: F) -> F:
-    """Mark a function of a sample as needing the steps of all rows, which then stay in memory for other functions."""
-    setattr(function, _STEPS, True)
-    return function
-
-
-def is_of_steps(function: Callable[..., Any]) -> bool:
-    """Whether a function of a sample needs the steps of all rows (`makes_steps`)."""
-    return bool(getattr(_plain(function), _STEPS, False))
+#: The function supports weighted rows; others are not called for them.
+takes_weights = _Marked("takes_weights")
+knows_weights = takes_weights.found
+#: The function needs single rows: a profile, which holds only their sums, is not enough.
+needs_rows = _Marked("needs_rows")
+is_of_rows = needs_rows.found
+#: The function needs the steps of all rows, which then stay in memory for other functions.
+makes_steps = _Marked("makes_steps")
+is_of_steps = makes_steps.found
 
 
 def knows_cells(function: Callable[..., Any]) -> bool:
@@ -156,19 +148,19 @@ def knows_cells(function: Callable[..., Any]) -> bool:
 
 def reweighting_of(maker: Callable[..., Any]) -> Reweighting | None:
     """Return how a maker's view is recomputed from row weights; None if that is unknown."""
-    return getattr(_plain(maker), _REWEIGHTING, None)
+    return getattr(_plain(maker)[0], _REWEIGHTING, None)
 
 
-def _plain(function: Callable[..., Any]) -> Any:
+def _plain(function: Callable[..., Any]) -> tuple[Any, dict[str, Any]]:
+    """Return the function inside ``partial``, and the arguments bound by it."""
+    bound: dict[str, Any] = {}
     while isinstance(function, partial):
+        bound = {**function.keywords, **bound}
         function = function.func
-    return function
+    return function, bound
 
 
 _REWEIGHTING = "reweighting"
-_WEIGHTED = "takes_weights"
-_ROWS = "needs_rows"
-_STEPS = "makes_steps"
 
 Direction = Literal["lower", "higher", "zero", "one", "none"]
 Tail = Literal["upper", "two-sided", "equal-tailed"]
@@ -227,11 +219,7 @@ class Parameter:
 @lru_cache(maxsize=512)
 def parameters_of(function: Callable[..., Any]) -> tuple[Parameter, ...]:
     """Return the keyword-only parameters of a function that a user may still set (those bound by ``partial`` are left out)."""
-    bound: set[str] = set()
-    plain = function
-    while isinstance(plain, partial):
-        bound |= set(plain.keywords)
-        plain = plain.func
+    plain, bound = _plain(function)
     hints = typing.get_type_hints(plain)
     return tuple(
         Parameter(p.name, hints.get(p.name, Any), p.default)
@@ -306,7 +294,7 @@ class MetricFacts(Generic[V]):
         For an error that noise makes larger: the factor, slightly above 1, by which the deviations of its resamples are multiplied
         before intervals of paired differences are computed from them (`calviz.comparison.difference_intervals`). Without it these
         intervals would be too narrow, because errors vary slightly less between resamples of the rows than between new samples,
-        most of all where a largest gap or a bandwidth depends on the rows (measured, see `docs/uncertainty.md`).
+        most of all where a largest gap or a bandwidth depends on the rows (measured, see ``benchmarks/results/tried.md``).
     one_bin : bool
         Whether the value is the gap of one bin, and judged like that bin: by the interval of its share of hits.
         `details` then has ``bin_low``, ``bin_high``, ``bin_rows``, ``mean_score``, ``hits_low`` and ``hits_high``.
@@ -637,11 +625,7 @@ class RecalibratorSpec(RecalibratorFacts):
     @property
     def parameters(self) -> tuple[Parameter, ...]:
         """The parameters that a user may set."""
-        preset: dict[str, Any] = {}
-        plain: Any = self.make
-        while isinstance(plain, partial):
-            preset = {**plain.keywords, **preset}
-            plain = plain.func
+        plain, preset = _plain(self.make)
         # The annotations of a class are those of its constructor.
         function = plain.__init__ if inspect.isclass(plain) else plain
         return parameters_of(partial(function, **{**preset, "input": None}))

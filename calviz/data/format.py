@@ -612,6 +612,8 @@ _REFUSED: tuple[tuple[re.Pattern[bytes], str, str], ...] = tuple(
         (rb"%PDF-|\x89PNG|\xff\xd8\xff|GIF8", "this is a document or a picture, not a table",
          "open a file of predictions"),
         (rb"\x7fELF|MZ.\x00", "this is a program, not a table", "open a file of predictions"),
+        (rb"\0{12}\xc2\xea\x81\x60|HEADER RECORD\*{7}LIB|\$FL[23]@|<stata_dta>|[i-s][\x01\x02]\x01\0",
+         "files of SAS, SPSS and Stata are not read", "export the table as CSV"),
         (rb"SQLite format 3", "databases are not supported", "save the table as CSV or Parquet"),
         (rb"\s*<(!doctype|html|\?xml)", "this is a web page or XML, not a table",
          "open a file of predictions"),

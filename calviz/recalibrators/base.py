@@ -600,7 +600,7 @@ def check_logits(array: FloatArray) -> None:
 
 
 def check_probabilities(array: FloatArray) -> None:
-    """Raise InputError if a row holds a negative number, or does not sum to 1."""
+    """Raise InputError if a row holds a number below -1e-6, or its sum is off 1 by more than `SUM_TOLERANCE`."""
     for rows in row_blocks(array):
         block = array[rows]
         off = np.abs(row_sums(block) - 1)

@@ -286,8 +286,9 @@ def joint(sample: Sample) -> Joint:
 
     Under each reduction (`tested_views`): MCS, ECE, KS and the miscalibration part of the Brier score; with a single reduction also
     Spiegelhalter's statistic. For all classes: NLL and Brier score. Functions of hits and scores share their redrawn labels. NLL and
-    Brier score of more than two classes are drawn separately, as if they were independent of the rest: that
-    is conservative, since |NLL| and the others increase together (Šidák 1967; Royen 2014).
+    Brier score of more than two classes are drawn separately, as if they were independent of the rest: conservative by the Gaussian
+    correlation inequality (Šidák 1967; Royen 2014) where a small value is a symmetric convex set of statistics, which it is not for the
+    miscalibration part of the Brier score. False alarms with 5 and 100 classes were simulated (``benchmarks/claims/files.py``).
     """
     views = tested_views(sample)
     two = len(views) == 2

@@ -212,6 +212,14 @@ REFUSED: dict[str, tuple[bytes, list[str]]] = {
     "nested.json": (b"[" * 9_000, ["not valid JSON"]),
     "numbers.json": (b"[1, 2, 3]", ["values other than objects"]),
     "long_number.jsonl": (b'{"label": ' + b"9" * 5_000 + b"}\n", ["line 1", "number is too long"]),
+    "table.sas7bdat": (
+        bytes(12) + bytes.fromhex("c2ea8160b31411cfbd92080009c7318c181f1011") + bytes(400),
+        ["SAS, SPSS and Stata are not read", "as CSV"],
+    ),
+    "table.xpt": (b"HEADER RECORD*******LIBRARY HEADER RECORD!!!!!!!" + b"0" * 30 + b"  ", ["SAS", "as CSV"]),
+    "table.sav": (b"$FL2@(#) SPSS DATA FILE" + bytes(400), ["SPSS", "as CSV"]),
+    "table.dta": (b"<stata_dta><header><release>118</release>" + bytes(400), ["Stata", "as CSV"]),
+    "old.dta": (b"\x72\x02\x01\x00" + bytes(400), ["Stata", "as CSV"]),
     "page.csv": (b"<!doctype html><p>0.5,0.5</p>", ["web page"]),
 }  # fmt: skip
 

@@ -488,12 +488,12 @@ def draw(
     Notes
     -----
     Copy j = 0, ..., m - 1 of a content gets the position (j + u) / m, with u in (0, 1] from the hash of the content and the seed.
-    The rows of a stratum with the smallest positions are drawn: every row has the same probability of being drawn, and the m copies
-    of a content are drawn in proportion, to within one row, so that frequent rows (saturated or rounded scores) are neither all
-    drawn nor all left out. A smaller sample with the same seed is part of a larger one.
+    The rows of a stratum with the smallest positions are drawn: every row has nearly the same probability of being drawn, and the m
+    copies of a content are drawn in proportion, to within one row, so that frequent rows (saturated or rounded scores) are neither
+    all drawn nor all left out. With the same seed, fewer rows of a stratum are part of more.
     """
     needed = fit + judged
-    # Positions are uniform, so this is more than eight standard deviations above the expected need.
+    # Positions are uniform, so this is 4 to 8 standard deviations above the need.
     limit = np.minimum((needed + 8 * np.sqrt(needed) + 16) / np.maximum(counts, 1), 1.0)
     while True:
         hashes, strata, copies = _candidates(blocks, limit, seed)
@@ -571,7 +571,7 @@ class RowSample:
     fit, judged : ndarray of int, shape (S,)
         Rows drawn, by class.
     splits : tuple of (str or None, str or None)
-        The splits from which fitting and evaluation rows were drawn; None for all rows.
+        The splits from which fitting and evaluation rows were drawn; None for all rows, or all others if one split is named.
     seed : int
     drawn : Drawn
         The drawn contents.
@@ -620,7 +620,7 @@ class RowSample:
         return f"{text}."
 
     def record(self) -> dict[str, Any]:
-        """Return the same information as plain values, for JSON."""
+        """Return the same information as plain values, for JSON; ``rows_of_source`` are those that the fitting rows were drawn from."""
         by_class = zip(
             self.classes, *(x.tolist() for x in (*self.counts, self.fit, self.judged)), strict=True
         )
@@ -656,7 +656,8 @@ def sample_rows(
 ) -> RowSample:
     """Draw rows from a source of any size, stratified by class; the result does not depend on order or division into files.
 
-    The source is read three times, block by block; memory is that of the sample plus 64 MB (128 MB with frequency weights).
+    The source is read three times, rarely more, block by block; memory is that of the sample, of a few blocks, and 64 MB of counters
+    (128 MB with frequency weights).
     Logits are drawn unchanged. Rows with frequency weights (``weight_kind="frequency"``) are drawn as if each were repeated. With
     importance weights, every row has the same chance of being drawn and keeps its weight, which fitting and judging on the sample use.
 
@@ -665,13 +666,16 @@ def sample_rows(
     source : str, PathLike, list of these, or a frame
         As in `profile`, except Spark frames.
     rows : int
-        How many rows to draw for fitting. The shares of the classes are kept to within one row, so a rare class may get none.
+        How many rows to draw for fitting; all if there are fewer and none are to judge. The shares of the classes are kept to within
+        one row, so a rare class may get none.
     judged : int
         How many other rows to draw for judging.
     fit_split, eval_split : str, optional
-        The splits to draw from. If none is given, splits with usual names, if the source has them; all rows otherwise.
+        The splits to draw from; with one, the others are drawn from all other rows. If none is given, splits with usual names, if
+        the source has them; all rows otherwise.
     seed : int
-        Seed of the hash. The same seed draws the same rows, and a smaller sample is part of a larger one.
+        Seed of the hash. The same seed draws the same rows, and the fitting rows of a smaller sample are among those of a larger one,
+        but for the rounding of the classes.
     engine, memory, model, name
         As in `profile`.
     **options
@@ -719,7 +723,17 @@ class _Drawing:
         for level, rows_of_class in by_split.items():
             if (pool := pools(level)) >= 0:
                 counts[pool] += rows_of_class
-        fit, other = _shares(counts, rows, judged, from_two_splits=splits != (None, None))
+        if not counts[0].any():
+            raise InputError("no rows are left to fit on", remedy="name another split")
+        fit = _some(counts[0], rows)
+        if one_pool := splits == (None, None):
+            counts[1] = counts[0] - fit
+        if one_pool and judged and not counts[1].any():
+            raise InputError(
+                f"there are {fit.sum():,} rows, and {rows:,} are to be drawn: none are left to judge on",
+                remedy="draw fewer, or read the source whole",
+            )
+        other = _some(counts[1], judged)
 
         def blocks() -> Iterator[tuple[Hashes, IntArray, IntArray, IntArray]]:
             for block in self.source.blocks("choosing rows"):
@@ -731,16 +745,14 @@ class _Drawing:
                 yield rehashed(content[pooled], pool), strata, most_copies, block.copies[pooled]
 
         none = np.zeros_like(fit)
-        if splits == (None, None):
-            wanted = np.concatenate([fit, none]), np.concatenate([other, none])
-        else:
-            wanted = np.concatenate([fit, none]), np.concatenate([none, other])
-        drawn = draw(blocks, counts.ravel(), *wanted, self.seed)
-        drawn_from = counts if splits != (None, None) else np.stack([counts[0], counts[0] - fit])
+        fits, judges = (fit, none), (other, none) if one_pool else (none, other)
+        drawn = draw(
+            blocks, counts.ravel(), np.concatenate(fits), np.concatenate(judges), self.seed
+        )
         return RowSample(
             self._collected(drawn, pools, bool(other.any())),
             self._names(),
-            drawn_from,
+            counts,
             fit,
             other,
             splits,
@@ -849,25 +861,7 @@ def _pooled(block: SampledBlock, pools: Callable[[str], int]) -> tuple[IntArray,
     return rows, pool[rows]
 
 
-def _shares(
-    counts: IntArray, rows: int, judged: int, *, from_two_splits: bool
-) -> tuple[IntArray, IntArray]:
-    """How many rows of each class to draw for fitting and for judging, shape (S,) each, from one pool of rows or from two splits."""
-    available = int(counts[0].sum())
-    if not from_two_splits:
-        if rows >= available:
-            raise InputError(
-                f"there are {available:,} rows, and {rows:,} are to be drawn: none are left to judge on",
-                remedy="draw fewer, or read the source whole",
-            )
-        fit = proportional(counts[0], rows)
-        return fit, _some(counts[0] - fit, judged)
-    if not available:
-        raise InputError("no rows are left to fit on", remedy="name another split")
-    return _some(counts[0], rows), _some(counts[1], judged)
-
-
 def _some(counts: IntArray, rows: int) -> IntArray:
-    """Divide `rows`, or all rows if there are fewer, among classes in proportion to `counts`, shape (S,)."""
+    """How many of `rows`, or of all rows if there are fewer, are of each class, in proportion to `counts`, shape (S,)."""
     most = min(rows, int(counts.sum()))
     return proportional(counts, most) if most else np.zeros_like(counts)

@@ -137,15 +137,17 @@ def _objects(name: str) -> InputError:
     )
 
 
+def _damaged(what: str, name: str) -> InputError:
+    return InputError(what, column=name, remedy="save or copy it again")
+
+
 def check_size(header: Header, present: int, name: str) -> None:
     """Raise InputError if the declared size exceeds the bytes present or the limit."""
     shape = " x ".join(f"{side:,}" for side in header.shape) or "one value"
     declared = f"declares {shape} {header.dtype.name} ({size_text(header.nbytes)})"
     if header.nbytes > present:
-        raise InputError(
-            f"{declared} but holds {size_text(present)}: the file is damaged or incomplete",
-            column=name,
-            remedy="save or copy it again",
+        raise _damaged(
+            f"{declared} but holds {size_text(present)}: the file is damaged or incomplete", name
         )
     try:
         MAX_ARRAY.check(header.nbytes, declared)
@@ -169,11 +171,7 @@ def fill_exactly(stream: Readable, buffer: memoryview, name: str) -> None:
     while done < len(buffer):
         count = stream.readinto(buffer[done : done + _BLOCK_BYTES])
         if not count:
-            raise InputError(
-                "is damaged or incomplete: it breaks off",
-                column=name,
-                remedy="save or copy it again",
-            )
+            raise _damaged("is damaged or incomplete: it breaks off", name)
         done += count
 
 
@@ -237,11 +235,7 @@ def check_text(array: npt.NDArray[Any], name: str) -> None:
         return
     codes = np.ascontiguousarray(array).reshape(-1).view(array.dtype.byteorder + "u4")
     if codes.max() > 0x10FFFF or ((codes >= 0xD800) & (codes < 0xE000)).any():
-        raise InputError(
-            "is damaged: its text holds invalid characters",
-            column=name,
-            remedy="save or copy it again",
-        )
+        raise _damaged("is damaged: its text holds invalid characters", name)
 
 
 def read_array(stream: Readable, header: Header, name: str) -> npt.NDArray[Any]:
@@ -301,6 +295,10 @@ class ArrayTable(Table):
 
     Attributes
     ----------
+    parts : dict of str to list of StoredArray
+        The arrays of each column, one per split.
+    splits : Factor, optional
+        The split of each row, if the parts are splits.
     members : dict of str to StoredArray
         All arrays of an NPZ file but the class names.
     """
@@ -376,8 +374,6 @@ def column_of(members: list[StoredArray], name: str | None = None) -> Column:
         if header.dtype.kind == "f":
             MAX_CLASSES.check(member.width, f"'{short(name)}' has {member.width:,} columns")
         return Column(name, kind, empty, width=member.width)
-    if header.fortran and len(shape) == 2:
-        shape = (shape[0],)
     rows = min(shape[0], SAMPLE_ROWS)
     with member.open() as stream:
         head = read_array(stream, Header((rows,), header.dtype, False, header.size), name)
@@ -677,15 +673,16 @@ def _role(key: str) -> tuple[str, str] | None:
 def _paired(
     members: dict[str, StoredArray], unlabelled: bool
 ) -> tuple[dict[str, list[StoredArray]], Factor] | None:
-    """Concatenate arrays such as val_probs, val_labels, test_probs, test_labels to columns with splits; None if there are no such pairs.
+    """Concatenate arrays such as val_probs, val_labels, test_probs, test_labels to columns with splits.
 
+    None if there are no such pairs, or also scores or labels without a split.
     All splits have labels or none has, unless `unlabelled`: then the labels of those without are missing.
     """
     splits: dict[str, dict[str, StoredArray]] = {}
     for key, member in members.items():
         if pair := _role(key):
             splits.setdefault(pair[0], {})[pair[1]] = member
-    scores = {*PROBABILITIES, *LOGITS, "logits"}
+    scores = {*PROBABILITIES, *LOGITS}
     complete = {
         split: roles
         for split, roles in splits.items()

@@ -13,6 +13,7 @@ from benchmarks.claims import advice as _advice  # noqa: F401
 from calviz.comparison.advice import advise, guideline, suggest
 from calviz.comparison.compare import compare
 from calviz.comparison.comparison_results import Comparison, Difference, MethodResult, RowsUsed
+from calviz.comparison.difference_intervals import SCALES, Spread, Z
 from calviz.comparison.fitting import Division
 from calviz.comparison.paired_differences import PairedMetric
 from calviz.core.entry_specs import RECALIBRATORS
@@ -63,8 +64,8 @@ def comparison(
         0,
         "top-label",
         methods,
-        {"brier": "lower"},
-        {"brier": tuple(values)[:1]},
+        directions={"brier": "lower"},
+        tied={"brier": tuple(values)[:1]},
         found=found,
         **fields,
     )
@@ -266,6 +267,19 @@ def test_near_the_best_is_within_one_standard_error_of_the_paired_difference():
         {k: v[draws].mean(axis=1) for k, v in sets.items()},
     )
     assert paired.near("best", sets) == ("best", "near")
+
+
+def test_a_set_that_is_better_without_noise_is_near_however_much_better_it_is():
+    # Observed errors are the true ones plus 0.02; those of the second are hypot(0.28, truth), so that 0.31 is little more than noise.
+    truth = np.array(SCALES) / 4
+    off = np.random.default_rng(0).normal(0, 0.02, (len(SCALES), 250))
+    means = {"best": truth + 0.02, "better": np.hypot(0.28, truth), "far": truth + 0.02}
+    values = {"best": 0.30, "better": 0.31, "far": 0.45}
+    errors = {k: Spread.of(values[k], truth, m[:, None] + off) for k, m in means.items()}
+    paired = PairedMetric("ece", values, errors=errors)
+    gap = paired.difference("better", "best")
+    assert -gap.value > (gap.interval.high - gap.interval.low) / (2 * Z)
+    assert paired.near("best", values) == ("best", "better")
 
 
 @pytest.mark.parametrize("cross_fit", [None, 3])

@@ -486,7 +486,9 @@ def test_remarks_stand_once_with_all_that_they_are_about():
         "vector": MethodResult("vector", "Vector", False, "It failed."),
     }
     used = RowsUsed(None, 10, "all rows")
-    result = Comparison("x", used, used, False, 0, "top-label", methods, {"nll": "lower"})
+    result = Comparison(
+        "x", used, used, False, 0, "top-label", methods, directions={"nll": "lower"}
+    )
     assert [(r.kind, r.of, r.text) for r in result.remarks(result.columns(["nll", "brier"]))] == [
         ("value", ("identity",), note),
         ("failed", ("vector",), "It failed."),

@@ -365,7 +365,8 @@ def test_classes_in_another_order_keep_every_other_column(confidence):
         "column_names": {"weights": "w"},
         "name": "b",
     }
-    assert set(columns) == {f.name for f in fields(RowColumns)} - {"class_names", "cells"}
+    of_classes = {"class_names", "prevalence"}
+    assert set(columns) == {f.name for f in fields(RowColumns)} - of_classes - {"cells"}
     first = Predictions(probs=probs, labels=labels, ids=np.arange(n), class_names=("x", "y", "z"))
     place = np.argsort(order)
     if confidence:
@@ -375,14 +376,20 @@ def test_classes_in_another_order_keep_every_other_column(confidence):
             labels=place[labels],
             predicted=place[probs.argmax(axis=1)],
             class_names=("z", "x", "y"),
+            prevalence=(0.5, 0.2, 0.3),
             **columns,
         )
     else:
         other = Predictions(
-            probs=probs[:, order], labels=place[labels], class_names=("z", "x", "y"), **columns
+            probs=probs[:, order],
+            labels=place[labels],
+            class_names=("z", "x", "y"),
+            prevalence=(0.5, 0.2, 0.3),
+            **columns,
         )
     aligned = align({"a": first, "b": other}).models["b"]
     assert aligned.class_names == ("x", "y", "z")
+    assert aligned.prevalence == (0.2, 0.3, 0.5)
     np.testing.assert_array_equal(aligned.labels, labels)
     if confidence:
         np.testing.assert_array_equal(aligned.predicted, probs.argmax(axis=1))

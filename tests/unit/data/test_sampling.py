@@ -109,6 +109,18 @@ def test_shares_of_classes_are_kept_to_a_row_and_copies_share_the_chance():
     }
 
 
+def test_of_fewer_rows_than_wanted_all_are_drawn(tmp_path: Path):
+    table = rows()
+    sample = calviz.sample_rows(table, **HOW)
+    assert (sample.data.n, sample.data.splits) == (N, None)
+    assert sample.counts.sum(axis=1).tolist() == [N, 0]
+    table.write_parquet(tmp_path / "rows.parquet")
+    with pytest.raises(InputError, match="3,000 rows, and 3,001 are to be drawn: none are left"):
+        calviz.recalibrate_files(
+            tmp_path / "rows.parquet", "temperature", tmp_path / "out", rows=N + 1, **HOW
+        )
+
+
 def test_every_row_has_the_same_chance():
     """100 rows, the last ten of which are copies of one: 300 times, ten are drawn."""
     labels = np.zeros(100, dtype=int)
@@ -191,7 +203,11 @@ def test_splits_say_which_rows_fit_and_judge():
 @pytest.mark.parametrize(
     ("change", "how", "message"),
     [
-        ({}, {"rows": N}, "there are 3,000 rows, and 3,000 are to be drawn: none are left"),
+        (
+            {},
+            {"rows": N, "judged": 1},
+            "there are 3,000 rows, and 3,000 are to be drawn: none are left",
+        ),
         ({}, {"rows": 0}, "'rows' must be"),
         ({}, {"rows": 10, "fit_split": "x"}, "there is no split 'x'"),
         ({}, {"rows": 10, "fit_split": "x", "eval_split": "x"}, "cannot both fit and judge"),
