@@ -30,7 +30,7 @@ from calviz.core.words import capitalised, full_sentence, keep_units_together
 from calviz.figures.calibration_map import NAMES
 from calviz.figures.class_bars import TITLES, headline
 from calviz.figures.cumulative_plot import Cumulative, CumulativePanel, Estimate
-from calviz.sample.slices import FEWEST_CLUSTERS
+from calviz.sample.slices import FEWEST_CLUSTERS, sliceable_columns
 from calviz.verdicts.evaluation import alone
 
 #: Sections below the reliability diagram, which older links open by a setting.
@@ -356,10 +356,10 @@ def groups(chosen: Settings) -> None:
         diagnose_groups.draw_slice_of_other_pages(of_other_pages)
 
     with navigation.boundary():
-        if not chosen.whole.groups:
+        if not sliceable_columns(chosen.whole):
             st.info(
                 "This file has no group column. Any column that is not a score, the label, a split or an "
-                "identifier is one, such as region, device or month.",
+                "identifier is one, such as region, device or age.",
                 icon=":material/info:",
             )
         else:

@@ -105,3 +105,71 @@ for case, (setting, off) in OFF.items():
     def _(rng: np.random.Generator, setting: Setting = setting, off: float = off) -> bool:
         found = usual_slices(setting.draw(rng, off=off)).off
         return any(s.where == (("column 0", "0"),) for s in found)
+
+
+# ---- Numbers
+
+
+@dataclass(frozen=True)
+class Features:
+    """Calibrated scores of rows with features that say nothing about them.
+
+    Attributes
+    ----------
+    n, numbers, categories : int
+        Rows, columns of numbers, and columns of 8 categories.
+    correlated : bool
+        Whether the features, and the scores, follow one common factor.
+    """
+
+    n: int
+    numbers: int
+    categories: int
+    correlated: bool = False
+
+    def draw(self, rng: np.random.Generator, *, off: float = 0.0) -> Sample:
+        """Draw a file; in the lowest decile of the first number, events are rarer by `off`."""
+        common = rng.normal(size=self.n) * (1.5 if self.correlated else 0.0)
+        score = expit(common + rng.normal(size=self.n))
+        numbers = {f"x{i}": common + rng.normal(size=self.n) for i in range(self.numbers)}
+        codes = {
+            f"c{i}": np.digitize(common + rng.normal(size=self.n), np.linspace(-1.2, 1.2, 7))
+            for i in range(self.categories)
+        }
+        lowest = numbers["x0"] <= np.quantile(numbers["x0"], 0.1)
+        chance = np.clip(score - off * lowest, 0, 1)
+        labels = (rng.random(self.n) < chance).astype(int)
+        return Sample(
+            Predictions(probs=score, labels=labels, numbers=numbers, groups=codes), "positive"
+        )
+
+    def finds(self, rng: np.random.Generator, off: float = 0.08) -> bool:
+        """Whether the decile that is off is called so."""
+        found = usual_slices(self.draw(rng, off=off)).off
+        return any(s.where[0][0] == "x0" and s.where[0][1].startswith("≤") for s in found)
+
+
+for correlated in (False, True):
+    kind = "correlated" if correlated else "independent"
+    for n in (2_000, 10_000):
+        of_features = Features(n, 20, 10, correlated)
+
+        @simulation(
+            "slices",
+            "any false slice",
+            f"20 numbers and 10 categories, {kind}, {n:,} rows",
+            at_most=0.02,
+            files=400,
+        )
+        def _(rng: np.random.Generator, setting: Features = of_features) -> bool:
+            return bool(usual_slices(setting.draw(rng)).off)
+
+
+@simulation(
+    "slices",
+    "the slice that is off found",
+    "a decile of one of 20 numbers and 10 categories off by 8 points, 10,000 rows",
+    at_least=0.8,
+)
+def _(rng: np.random.Generator) -> bool:
+    return Features(10_000, 20, 10).finds(rng)

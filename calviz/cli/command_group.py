@@ -39,7 +39,14 @@ if TYPE_CHECKING:
 #: The commands by the module that holds them, each as a function of its name.
 _COMMANDS = {
     "calviz.cli.audit": ("audit",),
-    "calviz.cli.compare_commands": ("arena", "compare", "compare-models", "over-time", "watch"),
+    "calviz.cli.compare_commands": (
+        "arena",
+        "compare",
+        "compare-models",
+        "over-time",
+        "slices",
+        "watch",
+    ),
     "calviz.cli.recalibrate_commands": ("apply", "expected", "recalibrate", "sets", "threshold"),
     "calviz.cli.service_commands": ("app", "formats", "merge", "methods", "metrics", "profile"),
 }

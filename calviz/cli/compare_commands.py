@@ -18,6 +18,7 @@ from calviz.cli.command_group import (
     named_twice,
     naming,
     say,
+    show,
     showing_progress,
 )
 from calviz.cli.options import (
@@ -301,6 +302,82 @@ def over_time(
         from calviz.report.json_results import over_time_record
 
         json_only.write_json(over_time_record(result, file=file, digest=loaded.digest))
+    return FINE
+
+
+# ---- Slices
+
+
+@command
+def slices(
+    file: str,
+    *,
+    column: tuple[str, ...] = (),
+    pairs: bool = False,
+    against: Literal["calibrated", "rest"] = "calibrated",
+    min_rows: Annotated[int, {"type": click.IntRange(min=2)}] = 50,
+    rate: Annotated[float, {"type": click.FloatRange(0, 1)}] = 0.01,
+    cut: tuple[str, ...] = (),
+    split: str | None = None,
+    reduction: HowJudged = None,
+    bins: BinCount = DEFAULT_BINS,
+    model: str | None = None,
+    json_only: Outputs,
+    reading: ReadingOptions,
+) -> int:
+    """Find the groups of rows of FILE for which its scores are off beyond chance.
+
+    Numbers and dates are cut at their deciles; of a text with more than 50 values the most frequent 20 are slices, and all others one.
+
+    Parameters
+    ----------
+    file : FILE
+    column : COL
+        A column to slice by (repeatable); all by default.
+    pairs
+        Slice by two columns together too.
+    against
+        What a slice is tested against: a calibrated model, or the other rows.
+    min_rows
+        Slices with fewer rows are counted, not measured.
+    rate
+        False discovery rate, for all slices together.
+    cut : COL=EDGES
+        Inner edges of a number or of dates, such as age=30,50,65 (repeatable); each is the upper end of an interval.
+    """
+    from calviz import slices
+    from calviz.cli.result_texts import print_recognition, print_slices
+    from calviz.figures.slice_gaps import SliceGaps
+
+    edges: dict[str, list[str]] = {}
+    for text in cut:
+        name, equals, given = text.rpartition("=")
+        if not (name and equals):
+            raise OptionError(f"--cut must be COL=EDGES, such as age=30,50,65; got '{text}'.")
+        edges[name] = given.split(",")
+    loaded = read_file(file, reading)
+    if not json_only.quiet:
+        print_recognition(file, loaded)
+    with naming(file):
+        result = slices(
+            loaded.models[chosen_model(loaded, model)],
+            column or None,
+            pairs=pairs,
+            reduction=reduction,
+            split=split,
+            against=against,
+            min_rows=min_rows,
+            rate=rate,
+            bins=bins,
+            edges=edges,
+        )
+    if not json_only.quiet:
+        print_slices(result)
+        show(SliceGaps.compute(result).answer())
+    if json_only.json is not None:
+        rows = result.frame().to_dict("records")
+        about = {"rows": result.rows, "small": result.small, "left_out": result.skipped}
+        json_only.write_json({"file": file, "digest": loaded.digest, **about, "slices": rows})
     return FINE
 
 
