@@ -40,6 +40,7 @@ from calviz.figures.hundred_squares import Bullet
 from calviz.figures.marks import Overlay
 from calviz.figures.metric_over_time import OverTimeLine, WatchLine
 from calviz.figures.slice_gaps import FeatureGap, SliceGaps, features_drawn
+from calviz.sample.multicalibration import multicalibration_words
 from calviz.sample.sample import Sample, where_words
 from calviz.sample.slices import (
     USUAL_RATE,
@@ -178,6 +179,12 @@ def measure_slices(settings: Settings, question: SlicesChoice) -> Slices:
         return _measure(sample, question)
 
 
+def measure_over_all(settings: Settings, question: SlicesChoice) -> str:
+    """The multicalibration error of the columns in words."""
+    with session.computing(settings, "Measuring all segments …") as sample:
+        return multicalibration_words(sample, question.columns)
+
+
 def _measure(sample: Sample, question: SlicesChoice) -> Slices:
     return slices(
         sample,
@@ -202,10 +209,14 @@ def pinned_gaps(
     return pinning.overlay(settings, gaps, as_now=("bins", "scheme", "where"))
 
 
-def draw_answer(tested: Slices, pinned: Overlay[FloatArray] | None = None) -> str:
-    """Draw the result as a sentence and a figure; a click on a mark selects the rows of its slice. Return a title."""
+def draw_answer(
+    tested: Slices, pinned: Overlay[FloatArray] | None = None, over_all: str = ""
+) -> str:
+    """Draw the result as a sentence, with that over all segments, and a figure; a click on a mark selects the rows of its slice. Return a title."""
     figure = SliceGaps.compute(tested)
     st.markdown(md(figure.answer(), 500))
+    if over_all:
+        st.markdown(md(over_all, 700))
     key = selection.widget_key(_MARKS)
 
     def clicked() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -328,6 +328,7 @@ def slices(
     """Find the groups of rows of FILE for which its scores are off beyond chance.
 
     Numbers and dates are cut at their deciles; of a text with more than 50 values the most frequent 20 are slices, and all others one.
+    The multicalibration error is the error over all slices and pairs of them as one number.
 
     Parameters
     ----------
@@ -345,7 +346,7 @@ def slices(
     cut : COL=EDGES
         Inner edges of a number or of dates, such as age=30,50,65 (repeatable); each is the upper end of an interval.
     """
-    from calviz import slices
+    from calviz import multicalibration, slices
     from calviz.cli.result_texts import print_recognition, print_slices
     from calviz.figures.slice_gaps import SliceGaps
 
@@ -359,25 +360,27 @@ def slices(
     if not json_only.quiet:
         print_recognition(file, loaded)
     with naming(file):
+        data = loaded.models[chosen_model(loaded, model)]
+        how: dict[str, Any] = {"min_rows": min_rows, "edges": edges}
+        how |= {"reduction": reduction, "split": split}
         result = slices(
-            loaded.models[chosen_model(loaded, model)],
-            column or None,
-            pairs=pairs,
-            reduction=reduction,
-            split=split,
-            against=against,
-            min_rows=min_rows,
-            rate=rate,
-            bins=bins,
-            edges=edges,
+            data, column or None, pairs=pairs, against=against, rate=rate, bins=bins, **how
         )
+        try:
+            whole = multicalibration(data, column or None, **how)
+            words = whole.reading()
+        except NotAvailable as error:
+            whole, words = None, f"No multicalibration error: {error}"
     if not json_only.quiet:
         print_slices(result)
         show(SliceGaps.compute(result).answer())
+        show(words)
     if json_only.json is not None:
         rows = result.frame().to_dict("records")
         about = {"rows": result.rows, "small": result.small, "left_out": result.skipped}
-        json_only.write_json({"file": file, "digest": loaded.digest, **about, "slices": rows})
+        number = None if whole is None else asdict(whole)
+        record = {"file": file, "digest": loaded.digest, **about, "slices": rows}
+        json_only.write_json({**record, "multicalibration": number})
     return FINE
 
 

@@ -262,7 +262,7 @@ def slices(
         sample = sample.with_data(cut_columns(sample.data, edges))
     measured = sample.view(
         _measured,
-        columns=_columns(sample.data, columns),
+        columns=chosen_columns(sample.data, columns),
         pairs=pairs,
         against=against,
         min_rows=min_rows,
@@ -283,7 +283,8 @@ def _check(min_rows: int, rate: float, level: float, against: str) -> None:
         raise OptionError(f"'against' must be {choices}, got '{against}'.")
 
 
-def _columns(data: Dataset, columns: Iterable[str] | None) -> tuple[str, ...]:
+def chosen_columns(data: Dataset, columns: Iterable[str] | None) -> tuple[str, ...]:
+    """The columns to slice by, the usual ones for None; raises NotAvailable without any, OptionError for an unknown one."""
     known = sliceable_columns(data)
     if not known:
         raise NotAvailable("there is no group column to slice by.")
@@ -365,7 +366,7 @@ def _measured(
     measured: list[Slice] = []
     skipped: list[str] = []
     small = 0
-    for names, codes, values, reason in _groupings(data, columns, pairs, min_rows):
+    for names, codes, values, reason in groupings(data, columns, pairs, min_rows):
         if reason:
             skipped.append(reason)
             continue
@@ -412,7 +413,7 @@ def _measured(
 Grouping = tuple[tuple[str, ...], IntArray, list[tuple[str, ...]], str]
 
 
-def _groupings(
+def groupings(
     data: Dataset, columns: tuple[str, ...], pairs: bool, min_rows: int
 ) -> Iterator[Grouping]:
     """Yield column names, slice of each row and values of each slice, or the reason why a column is left out."""

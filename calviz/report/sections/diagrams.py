@@ -44,6 +44,7 @@ from calviz.report.content import (
     section,
     spread,
 )
+from calviz.sample.multicalibration import multicalibration_words
 from calviz.sample.slices import Slices, usual_slices
 
 #: Heading and format of the columns of the table of bins. Headings have to differ: the second "to" ends with a space.
@@ -299,6 +300,11 @@ def make_slices(subject: Subject) -> Iterator[Block]:
         return
     figure = SliceGaps.compute(slices)
     yield Text(figure.answer())
+    over_all = multicalibration_words(
+        subject.sample, tuple(dict.fromkeys(c for s in slices.slices for c, _ in s.where))
+    )
+    if over_all:
+        yield Text(over_all)
     if slices.slices:
         yield chart(
             figure,
