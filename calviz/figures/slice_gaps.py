@@ -256,15 +256,17 @@ class FeatureGap(Figure):
     shown: tuple[Slice, ...]
 
     @classmethod
-    def compute(cls, result: Slices, column: str) -> Self:
-        """Choose the slices of a column.
+    def compute(cls, result: Slices, column: str | None = None) -> Self:
+        """Choose the slices of a column, the one that is most surely off if none is named.
 
         Raises
         ------
         OptionError
             If the column is not a number or a date with two slices or more.
         """
-        if column not in features_drawn(result):
+        known = features_drawn(result)
+        column = next(iter(known), "") if column is None else column
+        if column not in known:
             raise OptionError(f"'{shorten(column)}' is not cut into two slices or more.")
         labels = result.cuts[column].labels
         own = [s for s in result.slices if len(s.where) == 1 and s.where[0][0] == column]

@@ -35,6 +35,8 @@ if TYPE_CHECKING:
 
 #: Expected variance of the hits of a segment below which it is not measured: its tails are hardly known.
 LEAST_VARIANCE = 5.0
+#: Pairs of columns times rows up to which pairs are measured by default: a second or two.
+_PAIRS_TIMES_ROWS = 20_000_000
 #: Scores above this number are merged with their neighbours, into cells of about equal counts.
 _CELLS = 2_048
 
@@ -97,6 +99,8 @@ class Multicalibration(Displayed):
     level : float
     segments : tuple of Segment
         Those with the largest `Segment.sigma` first, at most 20.
+    pairs : bool
+        Whether pairs of columns are among them.
     measured, small : int
         Number of segments that were measured, and that have too few rows or expected hits.
     skipped : tuple of str
@@ -112,6 +116,7 @@ class Multicalibration(Displayed):
     interval: Interval
     level: float
     segments: tuple[Segment, ...]
+    pairs: bool
     measured: int
     small: int
     skipped: tuple[str, ...] = ()
@@ -132,7 +137,7 @@ class Multicalibration(Displayed):
         floor, worst = self.noise_floor, self.segments[0]
         beyond = floor.p_value <= SLICES
         text = (
-            f"Over {counted(self.measured, 'segment')}: multicalibration error {points(self.mce)} points (95 % CI "
+            f"Over {counted(self.measured, 'segment')}{', with pairs of columns' if self.pairs else ''}: multicalibration error {points(self.mce)} points (95 % CI "
             f"{points(self.interval.low)} to {points(self.interval.high)}; noise floor {points(floor.mean)}), "
             f"{'beyond' if beyond else 'within'} noise (p {p_number(floor.p_value)})."
         ).replace("95 %", f"{100 * self.level:g} %")
@@ -187,7 +192,7 @@ def multicalibration(
     data: Dataset | Sample | Profile,
     columns: Iterable[str] | None = None,
     *,
-    pairs: bool = True,
+    pairs: bool | None = None,
     reduction: Reduction | str | None = None,
     split: str | None = None,
     min_rows: int = 50,
@@ -199,8 +204,10 @@ def multicalibration(
     Parameters
     ----------
     data : Predictions, ConfidencePredictions, Profile or Sample
-    columns, pairs, reduction, split, min_rows, edges
+    columns, reduction, split, min_rows, edges
         As in `calviz.slices`; all rows together are a segment too.
+    pairs : bool, optional
+        Whether to include the combinations of two columns; if left out, where their number times that of the rows is at most 20 million.
     level : float
         Level of the intervals.
 
@@ -233,18 +240,15 @@ def multicalibration(
     if edges:
         sample = sample.with_data(cut_columns(sample.data, edges))
     chosen = chosen_columns(sample.data, columns)
+    if pairs is None:
+        pairs = len(chosen) * (len(chosen) - 1) / 2 * sample.data.n <= _PAIRS_TIMES_ROWS
     return sample.view(_measured, columns=chosen, pairs=pairs, min_rows=min_rows, level=level)
 
 
-#: Pairs times rows up to which pages and reports measure pairs of columns too.
-_PAIRS_TIMES_ROWS = 20_000_000
-
-
 def multicalibration_words(sample: Sample, columns: tuple[str, ...]) -> str:
-    """`Multicalibration.reading` of pages and reports, of pairs of columns only if that is quick; "" if it cannot be measured."""
-    pairs = len(columns) * (len(columns) - 1) / 2 * sample.data.n <= _PAIRS_TIMES_ROWS
+    """`Multicalibration.reading` of pages and reports; "" if it cannot be measured."""
     try:
-        return multicalibration(sample, columns, pairs=pairs).reading() if columns else ""
+        return multicalibration(sample, columns).reading() if columns else ""
     except NotAvailable:
         return ""
 
@@ -327,6 +331,7 @@ def _measured(
         interval=Interval(max(largest - quantile, 0.0) * unit, (largest + quantile) * unit),
         level=level,
         segments=tuple(segments),
+        pairs=pairs,
         measured=len(kept),
         small=small,
         skipped=tuple(skipped),

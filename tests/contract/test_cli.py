@@ -68,7 +68,7 @@ class TestCommands:
     def test_only_what_is_finished_is_listed(self):
         assert sorted(main.list_commands(None)) == sorted(
             "app apply arena audit compare compare-models expected formats merge methods metrics over-time profile "
-            "recalibrate sets threshold watch".split()
+            "recalibrate sets slices threshold watch".split()
         )
 
     @pytest.mark.parametrize(

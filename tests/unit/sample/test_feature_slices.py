@@ -6,14 +6,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 from scipy.special import ndtri
+from scipy.stats import norm
 
 import calviz
 from benchmarks.claims import too_few, too_many
 from benchmarks.claims.slices import Features
 from benchmarks.record_segments import segment_rows
-from calviz.core.errors import OptionError
+from calviz.core.errors import NotAvailable, OptionError
 from calviz.core.features import cut_at
 from calviz.figures.slice_gaps import FeatureGap, features_drawn
+from calviz.sample.multicalibration import range_exceeds
 from calviz.sample.sample import Sample, rows_where
 from calviz.sample.slices import slices, usual_columns, usual_slices
 from tests.inputs.command_line import run
@@ -199,3 +201,91 @@ def test_the_usual_columns_are_all_but_the_time():
     )
     assert usual_columns(data) == ("g", "x")
     assert len(slices(data, ["time"], min_rows=2).slices) == 10
+
+
+# ---- Multicalibration
+
+
+def test_the_error_over_three_segments_by_hand():
+    # Group a: 20 rows at 0.5 with 16 hits, 6 more than said; b: 25 rows at 0.4 with 10 hits, as said. In the order of the scores, the
+    # sums of hits minus scores are 0, then 6.
+    score, hit = [0.5] * 20 + [0.4] * 25, [1] * 16 + [0] * 4 + [1] * 10 + [0] * 15
+    result = calviz.multicalibration(
+        data_of(score, hit, groups={"g": list("a" * 20 + "b" * 25)}),
+        reduction="positive",
+        min_rows=2,
+    )
+    found = {s.name: s for s in result.segments}
+    assert list(found) == ["g = a", "all rows", "g = b"]
+    assert [s.ecce for s in result.segments] == pytest.approx([6 / 20, 6 / 45, 0])
+    assert [s.sigma for s in result.segments] == pytest.approx([6 / 5**0.5, 6 / 11**0.5, 0])
+    assert result.mce == pytest.approx(6 / 5**0.5 * 11**0.5 / 45)
+    # Scores of 0.5 have no skewness: eight normal tails, and three segments.
+    p = 8 * norm.sf(6 / 5**0.5)
+    assert found["g = a"].p_value == pytest.approx(p)
+    assert result.noise_floor.p_value == pytest.approx(1 - (1 - p) ** 3)
+    assert found["g = a"].gap == pytest.approx(-0.3)
+    half = norm.ppf(1 - 0.025 / 3) * (0.8 * 0.2 / 20) ** 0.5
+    assert found["g = a"].interval == pytest.approx((-0.3 - half, -0.3 + half))
+
+
+def test_it_is_that_of_mcgrad():
+    rows, recorded = segment_rows(), RECORDED["multicalibration"]
+    data = data_of(
+        rows["score"], rows["label"], groups={"site": rows["site"], "grade": rows["grade"]}
+    )
+    result = calviz.multicalibration(data, reduction="positive", min_rows=10)
+    assert result.mce == pytest.approx(recorded["mce"], abs=1e-10)
+    assert result.sigma == pytest.approx(recorded["mce_sigma"], abs=1e-10)
+    assert {s.name for s in result.segments} == {
+        name or "all rows" for name in recorded["segments"]
+    }
+    for s in result.segments:
+        known = recorded["segments"]["" if not s.where else s.name]
+        assert (s.ecce, s.sigma) == pytest.approx((known["ecce"], known["sigma"]), abs=1e-10)
+        if known["p_value"] < 0.1:  # where the first term of the series is nearly all of it
+            assert s.p_value == pytest.approx(known["p_value"], rel=0.01)
+
+
+def test_the_noise_is_the_range_of_a_brownian_motion():
+    rng = np.random.default_rng(8)
+    walk = np.cumsum(rng.normal(size=(4_000, 2_000)) / 2_000**0.5, axis=1)
+    spread = np.maximum(walk.max(axis=1), 0) - np.minimum(walk.min(axis=1), 0)
+    for r in (1.0, 1.6, 2.2):
+        # Between its steps, the motion goes a little further.
+        assert range_exceeds(np.array(r)) == pytest.approx((spread + 0.026 > r).mean(), abs=0.025)
+
+
+def test_weights_as_large_as_rows_and_what_cannot_be_measured():
+    rng = np.random.default_rng(9)
+    score = rng.uniform(0.2, 0.8, 600)
+    hit, g = (rng.random(600) < score).astype(int), rng.integers(0, 3, 600)
+    twice = np.repeat(np.arange(600), 2)
+    weights = np.ones(600) + np.r_[np.ones(300), np.zeros(300)]
+    plain = calviz.multicalibration(data_of(score, hit, groups={"g": g}))
+    double = calviz.multicalibration(data_of(score[twice], hit[twice], groups={"g": g[twice]}))
+    assert double.segments[0].ecce == pytest.approx(plain.segments[0].ecce)
+    weighted = calviz.multicalibration(data_of(score, hit, groups={"g": g}, weights=weights))
+    whole = next(s for s in weighted.segments if not s.where)
+    order = np.argsort(score)
+    path = np.r_[0, np.cumsum((weights * (hit - score))[order])] / weights.sum()
+    assert whole.ecce == pytest.approx(np.ptp(path))
+    with pytest.raises(NotAvailable, match="clustered rows"):
+        calviz.multicalibration(data_of(score, hit, groups={"g": g}, clusters=g))
+    with pytest.raises(NotAvailable, match="no segment has 50 rows"):
+        calviz.multicalibration(data_of(score[:40], hit[:40], groups={"g": g[:40]}))
+    with pytest.raises(NotAvailable, match="no group column"):
+        calviz.multicalibration(data_of(score, hit))
+
+
+def test_hardly_any_calibrated_file_is_beyond_noise_and_a_segment_that_is_off_is():
+    files, setting = 40, Features(2_000, 6, 4)
+    false = sum(setting.alarms(np.random.default_rng([11, i])) for i in range(files))
+    assert false <= files * too_many(0.01, files)
+    off = Features(6_000, 3, 2).draw(np.random.default_rng(12), off=0.2)
+    result = calviz.multicalibration(off)
+    assert result.segments[0].name.startswith("x0 ≤ ")
+    assert result.interval.low > 0
+    assert "Largest for x0 ≤ " in result.reading()
+    assert result.frame()["segment"].tolist() == [s.name for s in result.segments]
+    assert "beyond noise" in repr(result)
