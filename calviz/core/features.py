@@ -154,12 +154,19 @@ def _numbers(edges: tuple[float, ...]) -> list[str]:
     """Write numbers with as few digits, 3 or more, as tell them apart; whole ones have all."""
     texts: list[str] = []
     for digits in range(3, 18):
-        texts = [
-            f"{e:.0f}" if e.is_integer() and abs(e) < 1e15 else f"{e:.{digits}g}" for e in edges
-        ]
+        texts = [_written(edge, digits) for edge in edges]
         if len(set(texts)) == len(texts):
             break
     return texts
+
+
+def _written(edge: float, digits: int) -> str:
+    if edge.is_integer() and abs(edge) < 1e15:
+        return f"{edge:.0f}"
+    if not 1e-4 <= abs(edge) < 1e15:
+        return f"{edge:.{digits}g}"
+    digits = max(digits, len(f"{abs(edge):.0f}"))
+    return np.format_float_positional(edge, digits, unique=False, fractional=False, trim="-")
 
 
 def _dates(edges: tuple[float, ...]) -> list[str]:

@@ -14,6 +14,7 @@ from calviz.core.events import Reduction
 from calviz.core.features import MISSING
 from calviz.core.predictions import Dataset
 from calviz.core.words import (
+    condition,
     counted,
     level_text,
     percent,
@@ -112,7 +113,11 @@ class SliceGaps(Figure):
         if not r.off:
             return self.answer().rstrip(".")
         verb = "are" if len(r.off) > 1 else "is"
-        values = [" and ".join(value for _, value in s.where) for s in r.slices]
+        # An interval means nothing without its column.
+        cut = {name for name, cut in r.cuts.items() if cut.kept is None}
+        values = [
+            " and ".join(condition(c, v) if c in cut else v for c, v in s.where) for s in r.slices
+        ]
         most = dict(zip(r.slices, told_apart(values, 30), strict=True))[r.off[0]]
         return f"{len(r.off):,} of {counted(len(r.slices), 'slice')} {verb} off beyond chance, most surely '{most}'"
 
@@ -280,6 +285,7 @@ class FeatureGap(Figure):
         """Name, rows and reduction."""
         return SliceGaps.compute(self.result).caption()
 
+    @claim("slices")
     def describe(self) -> str:
         """Say in plain words what the picture shows."""
         off = [s for s in self.shown if s in self.result.off]
@@ -289,6 +295,7 @@ class FeatureGap(Figure):
             f"{f'off beyond chance: {words}' if off else 'none is off beyond chance'}."
         )
 
+    @claim("slices")
     def draw(self, sheet: Sheet) -> Picture:
         """Draw the gap with its band; what is off is filled."""
         palette = sheet.palette
@@ -348,7 +355,7 @@ class FeatureGap(Figure):
         return sheet.picture(
             traces,
             inner=260,
-            margins=(64, _RIGHT, _TOP, 110),
+            margins=(64, _RIGHT, _TOP, 90),
             xaxis=axis(palette, plotly_text(shorten(self.column, 60)), tickangle=-40, **place),
             yaxis=title | {"zeroline": True, "zerolinecolor": palette.neutral},
         )
