@@ -242,6 +242,7 @@ def multicalibration(
     chosen = chosen_columns(sample.data, columns)
     if pairs is None:
         pairs = len(chosen) * (len(chosen) - 1) / 2 * sample.data.n <= _PAIRS_TIMES_ROWS
+    pairs = pairs and len(chosen) > 1
     return sample.view(_measured, columns=chosen, pairs=pairs, min_rows=min_rows, level=level)
 
 
