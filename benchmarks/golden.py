@@ -106,6 +106,7 @@ LINKS = [f"{page}?data=breast_cancer" for page in EVERY_PAGE.split()] + [
 #: Figures that are made from a result instead of predictions; those of leaderboards are in the report of the arena.
 MADE_FROM = {
     "CalibrationMap": "recalibrated",
+    "FeatureGap": "slices",
     "HundredSquares": "verdict",
     "LearningCurves": "curve",
     "MiscalibrationPlane": "models",

@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from calviz.data.any_size.sampling import sample_rows
     from calviz.recalibrators.base import load_map
     from calviz.recalibrators.prior import base_rates
+    from calviz.sample.multicalibration import multicalibration
     from calviz.sample.slices import slices
     from calviz.verdicts.analysis import audit, conventions, evaluate, explain, scorer, verdict
     from calviz.verdicts.watching import Watch
@@ -76,6 +77,7 @@ __all__ = [
     "learning_curve",
     "load",
     "load_map",
+    "multicalibration",
     "over_time",
     "prediction_sets",
     "profile",
@@ -113,6 +115,7 @@ _PUBLIC = {
     "calviz.data.any_size.sampling": "sample_rows",
     "calviz.recalibrators.base": "load_map",
     "calviz.recalibrators.prior": "base_rates",
+    "calviz.sample.multicalibration": "multicalibration",
     "calviz.sample.slices": "slices",
     "calviz.verdicts.analysis": "audit conventions evaluate explain scorer verdict",
     "calviz.verdicts.watching": "Watch",

@@ -30,7 +30,7 @@ from calviz.core.words import capitalised, full_sentence, keep_units_together
 from calviz.figures.calibration_map import NAMES
 from calviz.figures.class_bars import TITLES, headline
 from calviz.figures.cumulative_plot import Cumulative, CumulativePanel, Estimate
-from calviz.sample.slices import FEWEST_CLUSTERS
+from calviz.sample.slices import FEWEST_CLUSTERS, sliceable_columns
 from calviz.verdicts.evaluation import alone
 
 #: Sections below the reliability diagram, which older links open by a setting.
@@ -356,10 +356,10 @@ def groups(chosen: Settings) -> None:
         diagnose_groups.draw_slice_of_other_pages(of_other_pages)
 
     with navigation.boundary():
-        if not chosen.whole.groups:
+        if not sliceable_columns(chosen.whole):
             st.info(
                 "This file has no group column. Any column that is not a score, the label, a split or an "
-                "identifier is one, such as region, device or month.",
+                "identifier is one, such as region, device or age.",
                 icon=":material/info:",
             )
         else:
@@ -369,7 +369,8 @@ def groups(chosen: Settings) -> None:
             else:
                 tested = diagnose_groups.measure_slices(chosen, question)
                 pinned = diagnose_groups.pinned_gaps(chosen, question, tested)
-                say(diagnose_groups.draw_answer(tested, pinned))
+                over_all = diagnose_groups.measure_over_all(chosen, question)
+                say(diagnose_groups.draw_answer(tested, pinned, over_all))
                 diagnose_groups.draw_slices_table(tested, chosen, pinned)
                 rows_shown.draw_selection(chosen)
                 navigation.draw_folded(

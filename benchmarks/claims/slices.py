@@ -9,7 +9,8 @@ from scipy.special import expit, logit, ndtri
 
 from benchmarks.claims import simulation
 from calviz.core.predictions import Predictions
-from calviz.sample.sample import Sample
+from calviz.sample.multicalibration import multicalibration
+from calviz.sample.sample import Sample, rows_where
 from calviz.sample.slices import slices, usual_slices
 
 
@@ -105,3 +106,121 @@ for case, (setting, off) in OFF.items():
     def _(rng: np.random.Generator, setting: Setting = setting, off: float = off) -> bool:
         found = usual_slices(setting.draw(rng, off=off)).off
         return any(s.where == (("column 0", "0"),) for s in found)
+
+
+# ---- Numbers
+
+
+@dataclass(frozen=True)
+class Features:
+    """Calibrated scores of rows with features that say nothing about them.
+
+    Attributes
+    ----------
+    n, numbers, categories : int
+        Rows, columns of numbers, and columns of 8 categories.
+    correlated : bool
+        Whether the features, and the scores, follow one common factor.
+    rate : float
+        Median probability of an event.
+    """
+
+    n: int
+    numbers: int
+    categories: int
+    correlated: bool = False
+    rate: float = 0.5
+
+    def draw(self, rng: np.random.Generator, *, off: float = 0.0) -> Sample:
+        """Draw a file; in the lowest decile of the first number, events are rarer by `off`."""
+        common = rng.normal(size=self.n) * (1.5 if self.correlated else 0.0)
+        score = expit(logit(self.rate) + common + rng.normal(size=self.n))
+        numbers = {f"x{i}": common + rng.normal(size=self.n) for i in range(self.numbers)}
+        codes = {
+            f"c{i}": np.digitize(common + rng.normal(size=self.n), np.linspace(-1.2, 1.2, 7))
+            for i in range(self.categories)
+        }
+        lowest = numbers["x0"] <= np.quantile(numbers["x0"], 0.1)
+        chance = np.clip(score - off * lowest, 0, 1)
+        labels = (rng.random(self.n) < chance).astype(int)
+        return Sample(
+            Predictions(probs=score, labels=labels, numbers=numbers, groups=codes), "positive"
+        )
+
+    def alarms(self, rng: np.random.Generator) -> bool:
+        """Whether the multicalibration error of calibrated rows is called beyond noise."""
+        return "beyond noise" in multicalibration(self.draw(rng)).reading()
+
+    def finds(self, rng: np.random.Generator, off: float = 0.08) -> bool:
+        """Whether the decile that is off is called so."""
+        found = usual_slices(self.draw(rng, off=off)).off
+        return any(s.where[0][0] == "x0" and s.where[0][1].startswith("≤") for s in found)
+
+
+for correlated in (False, True):
+    kind = "correlated" if correlated else "independent"
+    for n in (2_000, 10_000):
+        of_features = Features(n, 20, 10, correlated)
+
+        @simulation(
+            "slices",
+            "any false slice",
+            f"20 numbers and 10 categories, {kind}, {n:,} rows",
+            at_most=0.02,
+            files=400,
+        )
+        def _(rng: np.random.Generator, setting: Features = of_features) -> bool:
+            return bool(usual_slices(setting.draw(rng)).off)
+
+
+@simulation(
+    "slices",
+    "the slice that is off found",
+    "a decile of one of 20 numbers and 10 categories off by 8 points, 10,000 rows",
+    at_least=0.8,
+)
+def _(rng: np.random.Generator) -> bool:
+    return Features(10_000, 20, 10).finds(rng)
+
+
+for case, of_features in {
+    "20 numbers and 10 categories, 3,000 rows": Features(3_000, 20, 10),
+    "20 numbers and 10 categories, correlated, 3,000 rows": Features(3_000, 20, 10, True),
+    "6 numbers and 4 categories, rare events, 20,000 rows": Features(20_000, 6, 4, rate=0.02),
+}.items():
+
+    @simulation(
+        "multicalibration", "beyond noise of calibrated scores", case, at_most=0.02, files=400
+    )
+    def _(rng: np.random.Generator, setting: Features = of_features) -> bool:
+        return setting.alarms(rng)
+
+
+@simulation(
+    "multicalibration",
+    "beyond noise",
+    "a decile of one of 20 numbers and 10 categories off by 15 points, 10,000 rows",
+    at_least=0.8,
+)
+def _(rng: np.random.Generator) -> bool:
+    off = Features(10_000, 20, 10).draw(rng, off=0.15)
+    return "beyond noise" in multicalibration(off).reading()
+
+
+@simulation(
+    "multicalibration",
+    "interval of the named segment holds",
+    "a decile of one of 3 numbers and 2 categories off by 15 points, 6,000 rows",
+    at_least=0.95,
+)
+def _(rng: np.random.Generator) -> bool | None:
+    sample, off = Features(6_000, 3, 2).draw(rng, off=0.15), 0.15
+    result = multicalibration(sample)
+    if result.noise_floor.p_value > 0.01:
+        return None
+    worst = result.segments[0]
+    rows = rows_where(sample.data, worst.where)
+    score, x = sample.data.probs[:, 1], sample.data.numbers["x0"]
+    true = np.minimum(score, off) * (x <= np.quantile(x, 0.1))
+    truth = float((true if rows is None else true[rows]).mean())
+    return bool(worst.interval.low <= truth <= worst.interval.high)

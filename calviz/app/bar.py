@@ -23,8 +23,16 @@ from calviz.app.session import Settings, look_at_class, look_at_default, md
 from calviz.core.errors import CalvizError
 from calviz.core.events import CUBE_ROOT, DEFAULT_BINS, BinNumber, Reduction, ReductionKind, Scheme
 from calviz.core.predictions import Dataset, at_prevalence
-from calviz.core.words import counted, distinct, full_sentence, keep_units_together, shorten
+from calviz.core.words import (
+    condition,
+    counted,
+    distinct,
+    full_sentence,
+    keep_units_together,
+    shorten,
+)
 from calviz.sample.sample import Where, rows_where
+from calviz.sample.slices import sliceable_columns
 
 _PICK = "calviz.pick"
 #: Characters of a title that fit a chip, and one beside another on a phone.
@@ -185,7 +193,7 @@ def draw_settings_choice() -> session.Settings:
     with _chip("bins", "Bins", requests.bins()):
         scheme, bins = _bins(requests)
     where: Where = ()
-    if data.groups:
+    if sliceable_columns(data):
         with _chip("rows", "Rows", requests.rows(data)):
             where = _slice(data, requests)
     chosen = session.Settings(entry, model, split, reduction, bins, scheme, where, prevalence)
@@ -247,9 +255,9 @@ class _Requests(dict[str, str]):
     def rows(self, data: Dataset) -> str:
         return (
             ", ".join(
-                f"{column} = {self.text(value_key, '')}"
+                condition(column, self.text(value_key, ""))
                 for column_key, value_key, _, none in session.CONDITIONS
-                if (column := self.text(column_key, none)) in data.groups
+                if (column := self.text(column_key, none)) in sliceable_columns(data)
             )
             or "all"
         )
@@ -415,7 +423,7 @@ def _bins(requests: _Requests) -> tuple[Scheme, BinNumber]:
 def _slice(data: Dataset, requests: _Requests) -> Where:
     conditions: list[tuple[str, str]] = []
     for column_key, value_key, label, none in session.CONDITIONS:
-        left = [name for name in data.groups if name not in dict(conditions)]
+        left = [name for name in sliceable_columns(data) if name not in dict(conditions)]
         if not left:
             break
         column = _choose(label, column_key, (none, *left), requests, help="Look at some rows only.")
@@ -423,8 +431,8 @@ def _slice(data: Dataset, requests: _Requests) -> Where:
             break
         # A second condition offers only values that occur in the rows of the first one.
         mask = rows_where(data, tuple(conditions))
-        factor = data.groups[column] if mask is None else data.groups[column].take(mask)
-        value = _choose(f"Rows where {shorten(column, 30)} is", value_key, factor.levels, requests)
+        values = session.conditional_values(data, column, mask)
+        value = _choose(f"Rows where {shorten(column, 30)} is", value_key, values, requests)
         conditions.append((column, value))
     return tuple(conditions)
 

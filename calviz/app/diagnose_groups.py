@@ -41,14 +41,15 @@ from calviz.figures.curves_by_level import CurvesByLevel
 from calviz.figures.hundred_squares import Bullet
 from calviz.figures.marks import Overlay
 from calviz.figures.metric_over_time import OverTimeLine, WatchLine
-from calviz.figures.slice_gaps import SliceGaps
+from calviz.figures.slice_gaps import FeatureGap, SliceGaps, features_drawn
+from calviz.sample.multicalibration import multicalibration_words
 from calviz.sample.sample import Sample, where_words
 from calviz.sample.slices import (
-    FEW_VALUES,
     USUAL_RATE,
     Against,
     Slice,
     Slices,
+    sliceable_columns,
     slices,
     usual_columns,
 )
@@ -78,16 +79,16 @@ class SlicesChoice:
 
 def ask_for_slices(settings: Settings) -> SlicesChoice:
     """Draw the choices, and return and keep them."""
-    groups = settings.whole.groups
+    names = sliceable_columns(settings.whole)
     columns = st.multiselect(
         "Columns",
-        list(groups),
+        names,
         default=list(usual_columns(settings.whole)),
-        format_func=lambda name: shorten(f"{name} ({len(groups[name].levels):,} values)", 50),
+        format_func=lambda name: shorten(f"{name} ({_kind(settings.whole, name)})", 50),
         key="slice-columns",
         bind="query-params",
-        help=f"Columns with up to {FEW_VALUES} values are there from the start. The more slices are "
-        "looked at, the stronger the evidence has to be.",
+        help="Numbers and dates are cut at their deciles; of a text with more than 50 values the most frequent 20 are slices, "
+        "and all others one. The more slices are looked at, the stronger the evidence has to be.",
     )
     with st.container(horizontal=True, vertical_alignment="bottom"):
         against = st.selectbox(
@@ -134,6 +135,14 @@ def ask_for_slices(settings: Settings) -> SlicesChoice:
     return question
 
 
+def _kind(data: Dataset, column: str) -> str:
+    """What a column holds: a number, dates, or how many values."""
+    cut, texts = data.cuts.get(column), data.groups.get(column, data.texts.get(column))
+    if cut is not None and cut.kept is None:
+        return "dates" if cut.dates else "number"
+    return f"{0 if texts is None else len(texts.levels):,} values"
+
+
 def last_slices_asked(settings: Settings) -> SlicesChoice | None:
     """Return the last question about these data, if there was one."""
     content, model, question = st.session_state.get(_QUESTION, ("", "", None))
@@ -147,7 +156,7 @@ def draw_sizes(settings: Settings, question: SlicesChoice) -> None:
     data = settings.sample.data
     lines = []
     for name in question.columns:
-        counts = sorted(data.groups[name].counts().values())
+        counts = sorted(data.sliced(name).counts().values())
         enough = sum(n >= question.min_rows for n in counts)
         lines.append(
             {
@@ -170,6 +179,12 @@ def measure_slices(settings: Settings, question: SlicesChoice) -> Slices:
     words = f"Looking at {counted(len(question.columns), 'column')} …"
     with session.computing(settings, words) as sample:
         return _measure(sample, question)
+
+
+def measure_over_all(settings: Settings, question: SlicesChoice) -> str:
+    """The multicalibration error of the columns in words."""
+    with session.computing(settings, "Measuring all segments …") as sample:
+        return multicalibration_words(sample, question.columns)
 
 
 def _measure(sample: Sample, question: SlicesChoice) -> Slices:
@@ -196,10 +211,14 @@ def pinned_gaps(
     return pinning.overlay(settings, gaps, as_now=("bins", "scheme", "where"))
 
 
-def draw_answer(tested: Slices, pinned: Overlay[FloatArray] | None = None) -> str:
-    """Draw the result as a sentence and a figure; a click on a mark selects the rows of its slice. Return a title."""
+def draw_answer(
+    tested: Slices, pinned: Overlay[FloatArray] | None = None, over_all: str = ""
+) -> str:
+    """Draw the result as a sentence, with that over all segments, and a figure; a click on a mark selects the rows of its slice. Return a title."""
     figure = SliceGaps.compute(tested)
     st.markdown(md(figure.answer(), 500))
+    if over_all:
+        st.markdown(md(over_all, 700))
     key = selection.widget_key(_MARKS)
 
     def clicked() -> None:
@@ -234,6 +253,7 @@ def draw_answer(tested: Slices, pinned: Overlay[FloatArray] | None = None) -> st
             f"({points(tested.gap)} points).",
             help=f"Each interval is for itself.{_why_off_despite_interval(tested)}",
         )
+        _draw_along(tested)
     notes = (
         [
             f"Not measured, with fewer than {tested.min_rows:,} rows: {counted(tested.small, 'slice')}"
@@ -247,6 +267,28 @@ def draw_answer(tested: Slices, pinned: Overlay[FloatArray] | None = None) -> st
     if notes:
         st.caption(md("; ".join(notes), 600) + ".")
     return figure.headline
+
+
+def _draw_along(tested: Slices) -> None:
+    """Draw the gap along a number, the one most surely off if none is chosen."""
+    names = features_drawn(tested)
+    if not names:
+        return
+    column = st.selectbox(
+        "Along",
+        names,
+        format_func=lambda name: shorten(name, 50),
+        key="slices-along",
+        bind="query-params",
+        width=280,
+    )
+    along = FeatureGap.compute(tested, column)
+    screen.chart(
+        along,
+        screen.as_wide_as_the_page(screen.plotted(along)),
+        key="slices.along",
+        filename="slices-along",
+    )
 
 
 def _why_off_despite_interval(tested: Slices) -> str:

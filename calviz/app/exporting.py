@@ -51,6 +51,7 @@ from calviz.report.document import (
     why_no_pdf,
 )
 from calviz.sample.cutoff_and_grades import decidable, has_grades, possible_grade_columns
+from calviz.sample.slices import sliceable_columns
 
 # ---- The tab Report
 
@@ -177,7 +178,7 @@ def _sections(settings: Settings, inputs: PageResults) -> tuple[tuple[str, ...],
     def has_content(work: NeededWork | None) -> bool:
         # The report measures slices itself if none were asked for on their page.
         if work == "slices":
-            return bool(settings.whole.groups)
+            return bool(sliceable_columns(settings.whole))
         return work is None or inputs.of(work) is not None
 
     applicable = _applicable(settings, inputs.subject.grades)

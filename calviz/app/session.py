@@ -34,6 +34,7 @@ from calviz.figures.risk_coverage import RankedBy, RiskCoverage
 from calviz.figures.slice_gaps import Levels, levels_of
 from calviz.sample.logistic_curves import FlexibleKind
 from calviz.sample.sample import Sample, Where, rows_where
+from calviz.sample.slices import sliceable_columns
 from calviz.verdicts import analysis
 from calviz.verdicts.evaluation import ClassRow, Evaluation
 
@@ -271,13 +272,23 @@ def look_at_default(data: Dataset) -> None:
     open_files.request_settings({"reduction": Reduction.default(data).kind})
 
 
+def conditional_values(
+    data: Dataset, column: str, mask: BoolArray | None = None
+) -> tuple[str, ...]:
+    """Values of a column that a condition can name, of the rows of a mask: those of a group, and the slices of a column that is cut."""
+    factors = [data.groups[column]] if column in data.groups else []
+    factors += [data.sliced(column)] if column in data.cuts else []
+    taken = [f if mask is None else f.take(mask) for f in factors]
+    return tuple(dict.fromkeys(level for factor in reversed(taken) for level in factor.levels))
+
+
 def look_at_slice(data: Dataset, where: Where) -> None:
     """Show the rows of a slice from the next drawing of the bar on, all rows if `where` is empty; for callbacks."""
-    names = distinct(tuple(data.groups))
+    names = distinct(sliceable_columns(data))
     requests = {column_key: no_condition for column_key, _, _, no_condition in CONDITIONS}
     for (column, value), (column_key, value_key, _, _) in zip(where, CONDITIONS, strict=False):
         requests[column_key] = names[column]
-        requests[value_key] = distinct(data.groups[column].levels)[value]
+        requests[value_key] = distinct(conditional_values(data, column))[value]
     open_files.request_settings(requests)
 
 

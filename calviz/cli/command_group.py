@@ -41,7 +41,7 @@ _COMMANDS = {
     "calviz.cli.audit": ("audit",),
     "calviz.cli.compare_commands": (
         *("arena", "compare", "compare-models", "folds"),
-        *("judge", "over-time", "sites", "watch"),
+        *("judge", "over-time", "sites", "slices", "watch"),
     ),
     "calviz.cli.recalibrate_commands": ("apply", "expected", "recalibrate", "sets", "threshold"),
     "calviz.cli.service_commands": ("app", "formats", "merge", "methods", "metrics", "profile"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -18,6 +18,7 @@ from calviz.cli.command_group import (
     named_twice,
     naming,
     say,
+    show,
     showing_progress,
 )
 from calviz.cli.options import (
@@ -404,6 +405,85 @@ def _by_level(
     if not json_only.quiet:
         click.echo(f"\n{result}")
     json_only.write_json(result.to_dict())
+    return FINE
+
+
+# ---- Slices
+
+
+@command
+def slices(
+    file: str,
+    *,
+    column: tuple[str, ...] = (),
+    pairs: bool = False,
+    against: Literal["calibrated", "rest"] = "calibrated",
+    min_rows: Annotated[int, {"type": click.IntRange(min=2)}] = 50,
+    rate: Annotated[float, {"type": click.FloatRange(0, 1)}] = 0.01,
+    cut: tuple[str, ...] = (),
+    split: str | None = None,
+    reduction: HowJudged = None,
+    bins: BinCount = DEFAULT_BINS,
+    model: str | None = None,
+    json_only: Outputs,
+    reading: ReadingOptions,
+) -> int:
+    """Find the groups of rows of FILE for which its scores are off beyond chance.
+
+    Numbers and dates are cut at their deciles; of a text with more than 50 values the most frequent 20 are slices, and all others one.
+    The multicalibration error is the error over all slices and pairs of them as one number.
+
+    Parameters
+    ----------
+    file : FILE
+    column : COL
+        A column to slice by (repeatable); all by default.
+    pairs
+        Slice by two columns together too.
+    against
+        What a slice is tested against: a calibrated model, or the other rows.
+    min_rows
+        Slices with fewer rows are counted, not measured.
+    rate
+        False discovery rate, for all slices together.
+    cut : COL=EDGES
+        Inner edges of a number or of dates, such as age=30,50,65 (repeatable); each is the upper end of an interval.
+    """
+    from calviz import multicalibration, slices
+    from calviz.cli.result_texts import print_recognition, print_slices
+    from calviz.figures.slice_gaps import SliceGaps
+
+    edges: dict[str, list[str]] = {}
+    for text in cut:
+        name, equals, given = text.rpartition("=")
+        if not (name and equals):
+            raise OptionError(f"--cut must be COL=EDGES, such as age=30,50,65; got '{text}'.")
+        edges[name] = given.split(",")
+    loaded = read_file(file, reading)
+    if not json_only.quiet:
+        print_recognition(file, loaded)
+    with naming(file):
+        data = loaded.models[chosen_model(loaded, model)]
+        how: dict[str, Any] = {"min_rows": min_rows, "edges": edges}
+        how |= {"reduction": reduction, "split": split}
+        result = slices(
+            data, column or None, pairs=pairs, against=against, rate=rate, bins=bins, **how
+        )
+        try:
+            whole = multicalibration(data, column or None, **how)
+            words = whole.reading()
+        except NotAvailable as error:
+            whole, words = None, f"No multicalibration error: {error}"
+    if not json_only.quiet:
+        print_slices(result)
+        show(SliceGaps.compute(result).answer())
+        show(words)
+    if json_only.json is not None:
+        rows = result.frame().to_dict("records")
+        about = {"rows": result.rows, "small": result.small, "left_out": result.skipped}
+        number = None if whole is None else asdict(whole)
+        record = {"file": file, "digest": loaded.digest, **about, "slices": rows}
+        json_only.write_json({**record, "multicalibration": number})
     return FINE
 
 

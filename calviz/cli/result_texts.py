@@ -52,6 +52,7 @@ if TYPE_CHECKING:
     from calviz.core.entry_specs import Conventions
     from calviz.figures.slice_gaps import Levels
     from calviz.sample.cutoff_and_grades import CutoffCounts
+    from calviz.sample.slices import Slices
     from calviz.verdicts.watching import WatchState
 
 
@@ -366,6 +367,19 @@ def print_models(comparison: ModelComparison) -> None:
         text = "Rank: 1 plus the number of models that are better beyond noise (95 %, all pairs taken into account)."
         show(text, "dim")
     print_remarks(comparison.remarks(columns))
+
+
+def print_slices(result: Slices) -> None:
+    """Print the table of the slices that are most surely off, bold where beyond chance, and what was left out."""
+    summary = result.summary()
+    table = table_of(*summary.header)
+    for row, one in zip(summary.rows, result.slices, strict=False):
+        table.add_row(*(Text(c, style="bold" if one in result.off else "") for c in row))
+    show()
+    console().print(table)
+    for note in summary.notes:
+        show(note, "dim")
+    show()
 
 
 def print_over_time(result: OverTime, state: WatchState | None) -> None:

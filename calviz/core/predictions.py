@@ -189,7 +189,7 @@ class ConfidencePredictions(RowColumns):
         True and predicted classes, as indices into `class_names`.
     class_cells : ClassCells, optional
         For a profile, the cells of each class's own probability.
-    splits, groups, ids, numbers, texts, clusters, weights, times, cells, column_names, class_names, name
+    splits, groups, ids, numbers, texts, clusters, weights, times, cells, column_names, cuts, class_names, name
         As in `Predictions`.
     """
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from html import escape
+from itertools import compress
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal, Self
 
@@ -15,6 +16,7 @@ import numpy.typing as npt
 
 from calviz.core.blocks import BoolArray, FloatArray, IntArray, element_type, read_only
 from calviz.core.errors import InputError, shortened, visible
+from calviz.core.features import FEW_VALUES, MISSING_TEXTS, Cut, cut_of_levels, cut_of_numbers
 from calviz.core.probabilities import LOG_FLOOR, as_float
 
 if TYPE_CHECKING:
@@ -116,15 +118,11 @@ class Factor:
         return values
 
 
-#: Texts of missing values.
-_MISSING = ("", "nan", "NaN", "None", "NaT")
-
-
 def checked_clusters(clusters: Factor | npt.ArrayLike) -> Factor:
     """Return a column of clusters; raises InputError if a value is missing, or if clusters do not group the rows."""
     column = Factor.of(clusters)
     levels, n = len(column.levels), len(column)
-    missing = [at for at, level in enumerate(column.levels) if level.strip() in _MISSING]
+    missing = [at for at, level in enumerate(column.levels) if level.strip() in MISSING_TEXTS]
     if missing:
         raise InputError(
             "the cluster is missing",
@@ -469,6 +467,7 @@ class RowColumns:
     times: npt.NDArray[np.datetime64] | None = None
     cells: Cells | None = None
     column_names: Mapping[str, str] = field(default_factory=dict)
+    cuts: Mapping[str, Cut] = field(default_factory=dict)
     class_names: tuple[str, ...] = ()
     prevalence: tuple[float, ...] = ()
     name: str = "predictions"
@@ -509,7 +508,45 @@ class RowColumns:
         vars(self).update(splits=splits, ids=ids, clusters=clusters, weights=weights, times=times)
         named: dict[str, dict[str, Any]] = {"groups": groups, "numbers": numbers, "texts": texts}
         named["column_names"] = dict(self.column_names)
+        named["cuts"] = dict(self.cuts)
         vars(self).update({name: MappingProxyType(column) for name, column in named.items()})
+        vars(self).update(cuts=MappingProxyType(self._all_cuts()))
+
+    def _all_cuts(self) -> dict[str, Cut]:
+        """How each number, and each column of many values, is cut; those that are given stay."""
+        cuts, counts = dict(self.cuts), None if self.cells is None else self.weights
+        for name, column in self._to_slice().items():
+            if name in cuts:
+                continue
+            if not isinstance(column, Factor):
+                dates = name not in self.numbers
+                cuts[name] = replace(cut_of_numbers(column, counts), dates=dates)
+            elif len(column.levels) > FEW_VALUES:
+                rows = np.bincount(column.codes, counts, minlength=len(column.levels))
+                cuts[name] = cut_of_levels(column.levels, rows.astype(np.float64))
+        return cuts
+
+    def _to_slice(self) -> dict[str, Any]:
+        """Columns that may be sliced by, as factors or numbers, times in microseconds since 1970."""
+        times: dict[str, Any] = {}
+        if self.times is not None:
+            name = self.column_names.get("times", "time")
+            times[name] = self.times.astype(np.int64).astype(np.float64)
+        return {**times, **self.numbers, **self.texts, **self.groups}
+
+    def sliced(self, column: str) -> Factor:
+        """Return a column as it is sliced: numbers, dates and texts of many values by `cuts`; raises KeyError if it does not exist."""
+        values = self._to_slice()[column]
+        cut = self.cuts.get(column)
+        if cut is None:
+            return values  # type: ignore[no-any-return]  # of few values
+        if isinstance(values, Factor):
+            codes = cut.of_levels(values.levels)[values.codes]
+        else:
+            codes = cut.of_numbers(values)
+        used = np.bincount(codes, minlength=len(cut.labels)) > 0
+        place = np.cumsum(used, dtype=np.int32) - 1
+        return Factor(place[codes], tuple(compress(cut.labels, used)))
 
     def __len__(self) -> int:
         return self.n

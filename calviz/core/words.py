@@ -35,6 +35,17 @@ def shorten(text: object, limit: int = 40) -> str:
     return line if len(line) <= limit else f"{line[: limit - 1].rstrip()}…"
 
 
+def condition(column: str, value: str, limit: int = 10_000) -> str:
+    """Write a condition on the rows in words, with each name shortened to `limit` characters.
+
+    >>> condition("age", "(23, 31]"), condition("age", "> 31"), condition("site", "b")
+    ('age in (23, 31]', 'age > 31', 'site = b')
+    """
+    is_interval = value.startswith("(") and value.endswith("]")
+    sign = "" if value.startswith(("≤ ", "> ")) else "in " if is_interval else "= "
+    return f"{shorten(column, limit)} {sign}{shorten(value, limit)}"
+
+
 def capitalised(text: str) -> str:
     """Return the text with a capital first letter; its other letters stay as they are.
 

@@ -143,7 +143,7 @@ class _Builder:
             layout.weight,
         )
         singles = {*names, layout.time, *layout.groups, *layout.numbers, *layout.kept}
-        singles |= {*layout.one_hot}
+        singles |= {*layout.one_hot, *layout.features}
         blocks = [s.columns for s in layout.scores]
         blocks += [s.logits for s in layout.scores if s.logits]
         if confidence is not None:

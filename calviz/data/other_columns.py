@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from datetime import datetime
 from typing import Any
 
 import numpy as np
@@ -12,6 +11,7 @@ import numpy.typing as npt
 
 from calviz.core.blocks import BoolArray, FloatArray
 from calviz.core.errors import Finding, InputError
+from calviz.core.features import date_readers, date_text, reads_all
 from calviz.core.predictions import INTERVAL
 from calviz.core.row_columns import Factor, checked_clusters, checked_weights
 from calviz.data import column_names
@@ -23,14 +23,6 @@ from calviz.data.roles import ColumnRoles, TableView
 
 # ---- Dates and times
 
-#: Formats tried besides ISO 8601. Day-first and month-first dates cannot always be told apart.
-_FORMATS = (
-    "%Y/%m/%d", "%Y/%m/%d %H:%M", "%Y/%m/%d %H:%M:%S", "%Y%m%d", "%Y-%m", "%Y",
-    "%d.%m.%Y", "%d.%m.%Y %H:%M", "%d.%m.%Y %H:%M:%S",
-    "%d/%m/%Y", "%m/%d/%Y", "%d/%m/%y", "%m/%d/%y", "%d-%m-%Y", "%m-%d-%Y",
-    "%d/%m/%Y %H:%M", "%m/%d/%Y %H:%M", "%d/%m/%Y %H:%M:%S", "%m/%d/%Y %H:%M:%S",
-    "%d %b %Y", "%d %B %Y", "%b %d, %Y", "%B %d, %Y", "%d-%b-%Y", "%d-%b-%y",
-)  # fmt: skip
 #: The offset at the end of a time of day.
 _OFFSET = re.compile(r"(?:[Tt]|:)\d\d[\d:.,]*\s?(?:[Zz]|[+-]\d\d(?::?\d\d)*(?:\.\d+)?)\s*$")
 _REMEDY = "write all as YYYY-MM-DD or YYYY-MM-DD HH:MM:SS"
@@ -47,11 +39,11 @@ def as_times(values: npt.NDArray[Any] | Factor, name: str) -> npt.NDArray[np.dat
     if isinstance(values, np.ndarray) and values.dtype.kind == "M":
         return _checked(values.astype("datetime64[us]"), name)
     factor = Factor.of(values)
-    levels = [_text(level) for level in factor.levels]
+    levels = [date_text(level) for level in factor.levels]
     if "" in levels:
         row = int(np.argmax(factor.codes == levels.index("")))
         raise InputError("there is no date", row=row + 1, column=name, remedy="fill it in")
-    readers = [read for read in _readers() if _reads_all(read, levels)]
+    readers = [read for read in date_readers() if reads_all(read, levels)]
     if not readers:
         raise _unreadable(factor, levels, name)
     readings = [np.array([read(level) for level in levels], "datetime64[us]") for read in readers]
@@ -72,13 +64,8 @@ def have_offsets(values: Factor) -> bool:
 
 def may_be_times(head: npt.NDArray[Any]) -> bool:
     """Whether text values look like dates: one format reads all of them."""
-    levels = [_text(str(v)) for v in dict.fromkeys(head.tolist())]
-    return bool(levels) and any(_reads_all(read, levels) for read in _readers())
-
-
-def _text(level: str) -> str:
-    text = level.strip()
-    return text.removesuffix(".0") if text.removesuffix(".0").isdigit() else text
+    levels = [date_text(str(v)) for v in dict.fromkeys(head.tolist())]
+    return bool(levels) and any(reads_all(read, levels) for read in date_readers())
 
 
 def _checked(times: npt.NDArray[np.datetime64], name: str) -> npt.NDArray[np.datetime64]:
@@ -88,30 +75,9 @@ def _checked(times: npt.NDArray[np.datetime64], name: str) -> npt.NDArray[np.dat
     return times
 
 
-def _readers() -> list[Callable[[str], datetime]]:
-    return [_iso, *(lambda text, form=form: datetime.strptime(text, form) for form in _FORMATS)]
-
-
-def _iso(text: str) -> datetime:
-    if text.isdigit():  # 20200101 is one of the formats
-        raise ValueError(text)
-    time = datetime.fromisoformat(text)
-    offset = time.utcoffset()
-    return time if offset is None else time.replace(tzinfo=None) - offset
-
-
-def _reads_all(read: Callable[[str], datetime], levels: list[str]) -> bool:
-    try:
-        for level in levels:
-            read(level)
-    except (ValueError, OverflowError):
-        return False
-    return True
-
-
 def _unreadable(factor: Factor, levels: list[str], name: str) -> InputError:
     for index, level in enumerate(levels):
-        if not any(_reads_all(read, [level]) for read in _readers()):
+        if not any(reads_all(read, [level]) for read in date_readers()):
             row = int(np.argmax(factor.codes == index))
             return InputError(
                 f"'{short(level)}' cannot be read as a date",
@@ -119,8 +85,8 @@ def _unreadable(factor: Factor, levels: list[str], name: str) -> InputError:
                 column=name,
                 remedy=_REMEDY,
             )
-    first = [read for read in _readers() if _reads_all(read, levels[:1])]
-    others = [level for level in levels if not any(_reads_all(read, [level]) for read in first)]
+    first = [read for read in date_readers() if reads_all(read, levels[:1])]
+    others = [level for level in levels if not any(reads_all(read, [level]) for read in first)]
     other = others[0] if others else levels[-1]
     return InputError(
         f"the dates are of two formats ('{short(levels[0])}' and '{short(other)}')",
@@ -131,8 +97,10 @@ def _unreadable(factor: Factor, levels: list[str], name: str) -> InputError:
 
 # ---- Building
 
-#: Columns with more distinct values than this are not offered to slice by.
+#: Columns with more distinct values than this are not groups; numbers are cut, and texts grouped, to slice by.
 GROUP_LEVELS = 1_000
+#: At most this many columns of numbers are read to slice by.
+MOST_FEATURES = 100
 
 
 class OtherColumns:
@@ -166,7 +134,16 @@ class OtherColumns:
         texts: dict[str, Factor] = {}
         numbers = {name: as_numbers(one(name), name) for name in layout.numbers}
         columns: dict[str, Any] = {"groups": groups, "texts": texts, "numbers": numbers}
-        unused = [f"{short(name)} (too many fractions)" for name in layout.unused]
+        unused: list[str] = []
+        for name in layout.features[:MOST_FEATURES]:
+            try:
+                numbers[self._shown(name)] = as_numbers(one(name), name)
+            except InputError as error:
+                unused.append(f"{short(name)} ({error})")
+        if (rest := len(layout.features) - MOST_FEATURES) > 0:
+            unused.append(
+                f"{rest:,} column{'s' if rest != 1 else ''} of numbers after the first {MOST_FEATURES}"
+            )
         for name in layout.groups:
             if for_map and self._is_left_out(name, fetched, n):
                 continue
@@ -176,9 +153,14 @@ class OtherColumns:
             if layout.groups_chosen or (few and (count > 1 or n == 1)):
                 groups[shown] = factor
                 continue
-            if for_map or (count > 1 and self.table[name].type == "text"):
+            kind = self.table[name].type
+            if kind in ("number", "integer") and 1 < count < n and not for_map:
+                numbers[shown] = as_numbers(one(name), name)
+                continue
+            if for_map or (count > 1 and kind == "text"):
                 texts[shown] = factor
-            if not for_map:
+            # Texts of many values that repeat are sliced by their most frequent ones.
+            if not for_map and not (kind == "text" and 1 < count < n):
                 unused.append(f"{short(name)} ({count:,} value{'s' if count != 1 else ''})")
         if unused:
             more = f" and {len(unused) - 8} more" if len(unused) > 8 else ""
@@ -385,7 +367,7 @@ def number_columns(view: TableView, used: set[str]) -> tuple[str, ...]:
 
 
 def group_columns(view: TableView, used: set[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The columns to slice by, and those left out because they hold too many distinct fractions."""
+    """The columns of groups to slice by, and those of many distinct fractions, which are cut into intervals."""
     if not view.table.named:
         return (), ()
     ignored = {*column_names.PREDICTED, *column_names.CONFIDENCES, *column_names.CORRECTS}

@@ -97,12 +97,12 @@ def with_other_roles(view: TableView, found: ColumnRoles, taken: set[str]) -> Co
     used |= {time} if time else set()
     # The cluster column may also be sliced by, if it has few values.
     cluster_only = {cluster} if cluster else set[str]()
-    groups, unused = group_columns(view, (used | set(numbers)) - cluster_only)
+    groups, features = group_columns(view, (used | set(numbers)) - cluster_only)
     if options.groups is not None:
-        groups, unused = options.groups, ()
+        groups, features = options.groups, ()
     kept: tuple[str, ...] = ()
     if for_map:
-        unused, kept = (), others(view, {*used, *numbers, *groups})
+        features, kept = (), others(view, {*used, *numbers, *groups})
     else:
         view.notices.extend(cluster_and_weight_hints(view, used | cluster_only))
     return replace(
@@ -113,7 +113,7 @@ def with_other_roles(view: TableView, found: ColumnRoles, taken: set[str]) -> Co
         groups=groups,
         groups_chosen=options.groups is not None,
         numbers=numbers,
-        unused=unused,
+        features=features,
         kept=kept,
         cluster=cluster,
         weight=options.weight_column or None,

@@ -96,8 +96,8 @@ class ColumnRoles:
         A column that is missing where the label is not known.
     numbers : tuple of str
         Columns that are carried along with the scores.
-    unused : tuple of str
-        Columns that hold too many distinct fractions to slice by.
+    features : tuple of str
+        Columns of numbers that are cut into intervals to slice by.
     kept : tuple of str
         Columns without another role, which a map leaves as they are.
     """
@@ -116,7 +116,7 @@ class ColumnRoles:
     cluster: str | None = None
     weight: str | None = None
     time: str | None = None
-    unused: tuple[str, ...] = ()
+    features: tuple[str, ...] = ()
     kept: tuple[str, ...] = ()
     notices: tuple[Finding, ...] = ()
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Self, Unpack
 
 from calviz.core.blocks import FloatArray
@@ -11,8 +11,10 @@ from calviz.core.claims import claim
 from calviz.core.entry_specs import takes_weights
 from calviz.core.errors import NotAvailable, OptionError
 from calviz.core.events import Reduction
+from calviz.core.features import MISSING
 from calviz.core.predictions import Dataset
 from calviz.core.words import (
+    condition,
     counted,
     level_text,
     percent,
@@ -28,6 +30,7 @@ from calviz.figures.marks import (
     Drawing,
     Overlay,
     Page,
+    Picture,
     Sheet,
     Trace,
     drawn,
@@ -38,6 +41,7 @@ from calviz.figures.marks import (
     whiskers,
 )
 from calviz.figures.risk_coverage import ReferralChoice, RiskCoverage
+from calviz.figures.style import axis
 from calviz.sample.risk_tests import CONFIDENCE
 from calviz.sample.sample import Sample
 from calviz.sample.slices import USUAL_RATE, Slice, Slices, no_group_column, slices
@@ -109,7 +113,11 @@ class SliceGaps(Figure):
         if not r.off:
             return self.answer().rstrip(".")
         verb = "are" if len(r.off) > 1 else "is"
-        values = [" and ".join(value for _, value in s.where) for s in r.slices]
+        # An interval means nothing without its column.
+        cut = {name for name, cut in r.cuts.items() if cut.kept is None}
+        values = [
+            " and ".join(condition(c, v) if c in cut else v for c, v in s.where) for s in r.slices
+        ]
         most = dict(zip(r.slices, told_apart(values, 30), strict=True))[r.off[0]]
         return f"{len(r.off):,} of {counted(len(r.slices), 'slice')} {verb} off beyond chance, most surely '{most}'"
 
@@ -224,6 +232,133 @@ def _traces(figure: SliceGaps, sheet: Sheet) -> Iterator[Trace]:
 def _facts(s: Slice) -> list[str]:
     gap = f"{points(s.gap)} points ({points(s.interval.low)} to {points(s.interval.high)})"
     return [plotly_text(s.name, 80), f"{gap}, {s.rows:,} rows"]
+
+
+# ---- Along a number
+
+
+def features_drawn(result: Slices) -> tuple[str, ...]:
+    """Columns of numbers or dates along which the gap can be drawn: those with two slices or more, the most surely off first."""
+    seen = [s.where[0][0] for s in result.slices if len(s.where) == 1]
+    numbers = {name for name, cut in result.cuts.items() if cut.kept is None}
+    return tuple(name for name in dict.fromkeys(seen) if name in numbers and seen.count(name) > 1)
+
+
+@dataclass(frozen=True, eq=False)
+class FeatureGap(Figure):
+    """The signed gap along a number or a date, interval by interval, with its band.
+
+    Attributes
+    ----------
+    result : Slices
+    column : str
+    shown : tuple of Slice
+        The slices of the column, in the order of its intervals; rows without a value come last.
+    """
+
+    result: Slices
+    column: str
+    shown: tuple[Slice, ...]
+
+    @classmethod
+    def compute(cls, result: Slices, column: str | None = None) -> Self:
+        """Choose the slices of a column, the one that is most surely off if none is named.
+
+        Raises
+        ------
+        OptionError
+            If the column is not a number or a date with two slices or more.
+        """
+        known = features_drawn(result)
+        column = next(iter(known), "") if column is None else column
+        if column not in known:
+            raise OptionError(f"'{shorten(column)}' is not cut into two slices or more.")
+        labels = result.cuts[column].labels
+        own = [s for s in result.slices if len(s.where) == 1 and s.where[0][0] == column]
+        return cls(result, column, tuple(sorted(own, key=lambda s: labels.index(s.where[0][1]))))
+
+    def columns(self) -> Mapping[str, Any]:
+        """One row per interval."""
+        return dict(replace(self.result, slices=self.shown).frame())
+
+    def caption(self) -> tuple[str, ...]:
+        """Name, rows and reduction."""
+        return SliceGaps.compute(self.result).caption()
+
+    @claim("slices")
+    def describe(self) -> str:
+        """Say in plain words what the picture shows."""
+        off = [s for s in self.shown if s in self.result.off]
+        words = ", ".join(f"{s.where[0][1]}: {points(s.gap)} points" for s in off)
+        return (
+            f"Gap of score and hits along {shorten(self.column, 60)}, {counted(len(self.shown), 'slice')}; "
+            f"{f'off beyond chance: {words}' if off else 'none is off beyond chance'}."
+        )
+
+    @claim("slices")
+    def draw(self, sheet: Sheet) -> Picture:
+        """Draw the gap with its band; what is off is filled."""
+        palette = sheet.palette
+        known = [i for i, s in enumerate(self.shown) if s.where[0][1] != MISSING]
+        low, high = ([100 * self.shown[i].interval[end] for i in known] for end in (0, 1))
+        traces: list[Trace] = [
+            {
+                "type": "scatter",
+                "mode": "lines",
+                "x": [*known, *known[::-1]],
+                "y": [*high, *low[::-1]],
+                "fill": "toself",
+                "fillcolor": palette.glaze(palette.blue, 0.18),
+                "line": {"width": 0},
+                "hoverinfo": "skip",
+                "name": "95 % interval",
+            },
+            {
+                "type": "scatter",
+                "mode": "lines",
+                "x": known,
+                "y": [100 * self.shown[i].gap for i in known],
+                "line": {"color": palette.blue, "width": 1.6},
+                "hoverinfo": "skip",
+                "showlegend": False,
+            },
+        ]
+        for off, name in ((True, "Off beyond chance"), (False, "May be chance")):
+            at = [i for i, s in enumerate(self.shown) if (s in self.result.off) == off]
+            if at:
+                some = [self.shown[i] for i in at]
+                traces.append(
+                    markers(
+                        at,
+                        [100 * s.gap for s in some],
+                        palette.blue,
+                        size=_MARK,
+                        symbol="circle" if off else "circle-open",
+                        edge=palette.blue,
+                        edge_width=1.5,
+                        name=name,
+                        error_y=whiskers(
+                            [100 * (s.interval.high - s.gap) for s in some],
+                            [100 * (s.gap - s.interval.low) for s in some],
+                            palette.muted,
+                            thickness=1,
+                            width=0,
+                        ),
+                        customdata=[_facts(s) for s in some],
+                        hover="%{customdata[0]}<br>%{customdata[1]}",
+                    )
+                )
+        names = [plotly_text(shorten(s.where[0][1], 24)) for s in self.shown]
+        score, hit = score_and_hit(Reduction.of(self.result.reduction))
+        place: Trace = {"tickmode": "array", "tickvals": [*range(len(names))], "ticktext": names}
+        title = axis(palette, f"{score.capitalize()} − {hit} (points)")
+        return sheet.picture(
+            traces,
+            inner=260,
+            margins=(64, _RIGHT, _TOP, 90),
+            xaxis=axis(palette, plotly_text(shorten(self.column, 60)), tickangle=-40, **place),
+            yaxis=title | {"zeroline": True, "zerolinecolor": palette.neutral},
+        )
 
 
 # ---- Levels of a group

@@ -34,7 +34,7 @@ from calviz.core.events import (
 from calviz.core.predictions import Dataset, Predictions, with_rows
 from calviz.core.profile import Profile, dataset_of
 from calviz.core.row_columns import Factor
-from calviz.core.words import bins_words, shorten
+from calviz.core.words import bins_words, condition, shorten
 from calviz.sample.binning import BinSums, bin_events, effective_rows, redrawn_sums, reweighted_sums
 from calviz.sample.caches import held_bytes
 from calviz.sample.draws import Drawing, RowDraws
@@ -386,10 +386,18 @@ def rows_where(data: Dataset, where: Where) -> BoolArray | None:
     """
     mask: BoolArray | None = None
     for column, value in where:
-        if column not in data.groups:
-            groups = ", ".join(data.groups) or "none"
-            raise OptionError(f"there is no group column '{column}'; known: {groups}.")
-        rows = data.groups[column].mask(value)
+        factor = data.groups.get(column)
+        if factor is None or value not in factor.levels:
+            # A slice of an interval, or of the values that are not the most frequent ones.
+            try:
+                sliced = data.sliced(column)
+            except KeyError:
+                groups = ", ".join(data.groups) or "none"
+                raise OptionError(
+                    f"there is no group column '{column}'; known: {groups}."
+                ) from None
+            factor = sliced if factor is None or value in sliced.levels else factor
+        rows = factor.mask(value)
         mask = rows if mask is None else np.logical_and(mask, rows)
     return mask
 
@@ -400,7 +408,7 @@ def where_words(where: Where, limit: int = 40) -> str:
     >>> where_words((("league", "Serie A"), ("month", "5")))
     'league = Serie A, month = 5'
     """
-    return ", ".join(f"{shorten(c, limit)} = {shorten(v, limit)}" for c, v in where)
+    return ", ".join(condition(c, v, limit) for c, v in where)
 
 
 # ---- Views of a metric

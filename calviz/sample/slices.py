@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from itertools import combinations
-from typing import TYPE_CHECKING, Literal, get_args
+from typing import TYPE_CHECKING, Literal, TypeVar, get_args
 
 import numpy as np
 from scipy.special import ndtri, stdtr, stdtrit
@@ -21,11 +21,12 @@ from calviz.core.claims import claim
 from calviz.core.entry_specs import takes_weights
 from calviz.core.errors import NotAvailable, OptionError, needs, shortened
 from calviz.core.events import BinaryEvents, BinNumber, Reduction, assign, equal_width_edges
+from calviz.core.features import MISSING, Cut, as_values, cut_at, cut_of_levels
 from calviz.core.p_values import LARGE, above, benjamini_hochberg, tails_of_hits
-from calviz.core.predictions import Dataset
+from calviz.core.predictions import INTERVAL, Dataset
 from calviz.core.profile import Profile
 from calviz.core.row_columns import Factor
-from calviz.core.words import counted, percent, points, shorten
+from calviz.core.words import condition, counted, percent, points, shorten
 from calviz.sample.error_bars import FEWEST_CLUSTERS, SLICES, Interval, sums_by_cluster
 from calviz.sample.metric_results import Displayed, Summary
 from calviz.sample.sample import Sample, Where
@@ -71,8 +72,8 @@ class Slice:
 
     @property
     def name(self) -> str:
-        """The condition in words: "league = Serie A, month = 5"."""
-        return ", ".join(f"{column} = {value}" for column, value in self.where)
+        """The condition in words: "league = Serie A, age in (23, 31]"."""
+        return ", ".join(condition(column, value) for column, value in self.where)
 
 
 @dataclass(frozen=True, repr=False)
@@ -98,7 +99,9 @@ class Slices(Displayed):
     small : int
         Number of slices with too few rows.
     skipped : tuple of str
-        Columns or pairs of columns that were left out, each with its reason.
+        Columns that were left out, each with its reason.
+    cuts : dict of str to Cut
+        How the columns of numbers, of dates and of many values are cut.
     """
 
     name: str
@@ -112,6 +115,7 @@ class Slices(Displayed):
     slices: tuple[Slice, ...]
     small: int
     skipped: tuple[str, ...] = ()
+    cuts: Mapping[str, Cut] = field(default_factory=dict)
 
     @claim("slices")
     def summary(self) -> Summary:
@@ -164,27 +168,28 @@ class Slices(Displayed):
         )
 
 
-#: Columns with more values than this hold names or numbers rather than groups.
-MOST_VALUES = 1_000
-#: Pairs of columns with more combinations than this are left out.
-MOST_PAIRS = 20_000
-#: Columns with more values than this are not sliced by default.
-FEW_VALUES = 50
 #: The false discovery rate of the default slices. The findings, the tab Groups and the report all start with these, so
 #: that they agree.
 USUAL_RATE = SLICES
 
 
+def sliceable_columns(data: Dataset) -> tuple[str, ...]:
+    """Columns that can be sliced by: groups, numbers, texts of many values, and the time."""
+    numbers = [name for name in data.numbers if not name.startswith(INTERVAL)]
+    time = [] if data.times is None else [data.column_names.get("times", "time")]
+    return tuple(dict.fromkeys([*data.groups, *numbers, *data.texts, *time]))
+
+
 def usual_columns(data: Dataset) -> tuple[str, ...]:
-    """Group columns that are sliced by default: those with few values, or the first one if all have many."""
-    few = tuple(name for name, f in data.groups.items() if len(f.levels) <= FEW_VALUES)
-    return few or tuple(data.groups)[:1]
+    """Columns that are sliced by default: all but the time, which the watch tests."""
+    time = None if data.times is None else data.column_names.get("times", "time")
+    return tuple(name for name in sliceable_columns(data) if name != time or name in data.groups)
 
 
 @claim(
     "slices",
     says="2 of 10 slices by 'region' are off beyond chance",
-    chosen="the slices that are off, of all with 50 rows or more",
+    chosen="the slices that are off, of all with 50 rows or more, of numbers too",
     adjusted="Benjamini and Hochberg at 1 %; tails of weighted sums by convolution",
 )
 def usual_slices(sample: Sample) -> Slices | None:
@@ -209,16 +214,20 @@ def slices(
     rate: float = 0.05,
     level: float = 0.95,
     bins: BinNumber | None = None,
+    edges: Mapping[str, Iterable[object]] | None = None,
 ) -> Slices:
     """Measure all groups of rows that the columns define, and find those that are off beyond chance.
+
+    Numbers and dates are cut at their deciles, with ties together; of a text with more than 50 values the most frequent 20 are slices,
+    and all others one.
 
     Parameters
     ----------
     data : Predictions, ConfidencePredictions, Profile or Sample
-        With group columns. For a sample, its own reduction, rows and bins are used where they are left out below, and
+        With columns of groups, numbers or texts. For a sample, its own reduction, rows and bins are used where they are left out below, and
         the results are cached with it.
     columns : iterable of str, optional
-        Group columns; all if left out.
+        Columns of groups, numbers or texts, or the time; all but the time if left out.
     pairs : bool
         Whether to include the combinations of two columns.
     reduction : Reduction or str, optional
@@ -237,19 +246,23 @@ def slices(
         Level of the intervals, which are not adjusted for the number of slices.
     bins : int, optional
         Number of equal-width bins of the ECE; 15 if left out.
+    edges : mapping of str to iterable, optional
+        Other inner edges, ascending numbers or dates, of a column; each is the upper end of an interval.
 
     Raises
     ------
     NotAvailable
-        If there is no group column.
+        If there is no column to slice by.
     OptionError
         For an unknown column or a value out of range.
     """
     _check(min_rows, rate, level, against)
     sample = Sample.of(data, split=split, reduction=reduction, bins=bins)
+    if edges:
+        sample = sample.with_data(cut_columns(sample.data, edges))
     measured = sample.view(
         _measured,
-        columns=_columns(sample.data, columns),
+        columns=chosen_columns(sample.data, columns),
         pairs=pairs,
         against=against,
         min_rows=min_rows,
@@ -270,19 +283,59 @@ def _check(min_rows: int, rate: float, level: float, against: str) -> None:
         raise OptionError(f"'against' must be {choices}, got '{against}'.")
 
 
-def _columns(data: Dataset, columns: Iterable[str] | None) -> tuple[str, ...]:
-    if not data.groups:
+def chosen_columns(data: Dataset, columns: Iterable[str] | None) -> tuple[str, ...]:
+    """The columns to slice by, the usual ones for None; raises NotAvailable without any, OptionError for an unknown one."""
+    known = sliceable_columns(data)
+    if not known:
         raise NotAvailable("there is no group column to slice by.")
-    chosen = tuple(data.groups if columns is None else dict.fromkeys(columns))
+    chosen = usual_columns(data) if columns is None else tuple(dict.fromkeys(columns))
     for name in chosen:
-        if name not in data.groups:
+        if name not in known:
             raise no_group_column(data, name)
     return chosen
 
 
+D = TypeVar("D", bound=Dataset)
+
+
+def cut_columns(data: D, edges: Mapping[str, Iterable[object]]) -> D:
+    """Return the same data with columns of numbers or dates cut at chosen edges, which every slice of them then has.
+
+    Raises
+    ------
+    OptionError
+        If there is no such column, it holds texts, or the edges are not ascending numbers or dates.
+    """
+    cuts = dict(data.cuts)
+    for name, given in edges.items():
+        if name not in sliceable_columns(data):
+            raise no_group_column(data, name)
+        factor = data.groups.get(name, data.texts.get(name))
+        own = (
+            cuts.get(name)
+            if factor is None
+            else cut_of_levels(factor.levels, np.ones(len(factor.levels)))
+        )
+        cut = cut_at(given, name)
+        if own is None or own.kept is not None or own.dates != cut.dates:
+            kind = (
+                "texts"
+                if own is None or own.kept is not None
+                else "dates"
+                if own.dates
+                else "numbers"
+            )
+            raise OptionError(
+                f"'{shortened(name)}' holds {kind} and cannot be cut at {cut.labels[0]}."
+            )
+        cuts[name] = cut
+    result: D = data._with({"cuts": cuts})  # type: ignore[assignment]
+    return result
+
+
 def no_group_column(data: Dataset, column: str) -> OptionError:
     """Return the error about a column that is not among the groups, with those that are."""
-    names = ", ".join(shortened(name) for name in list(data.groups)[:10])
+    names = ", ".join(shortened(name) for name in sliceable_columns(data)[:10])
     known = f"known: {names}" if names else "these rows have none"
     return OptionError(f"there is no group column '{shortened(column)}'; {known}.")
 
@@ -306,17 +359,18 @@ def _measured(
             "slices of clustered rows cannot be tested against the other rows, which share clusters with them; "
             "test them against a calibrated model."
         )
-    whole = slice_sums(events, np.zeros(data.n, dtype=np.intp), 1, cluster, weights)
+    terms = row_terms(events, weights)
+    whole = sums_of_terms(terms, np.zeros(data.n, dtype=np.intp), 1, cluster)
     bin_of = assign(events.score, equal_width_edges(bins, events.edge_type))
     z = float(ndtri(0.5 + level / 2))
     measured: list[Slice] = []
     skipped: list[str] = []
     small = 0
-    for names, codes, values, reason in _groupings(data, columns, pairs):
+    for names, codes, values, reason in groupings(data, columns, pairs, min_rows):
         if reason:
             skipped.append(reason)
             continue
-        sums = slice_sums(events, codes, len(values), cluster, weights)
+        sums = sums_of_terms(terms, codes, len(values), cluster)
         if against == "rest":
             p_values = p_against_rest(sums, whole, events, codes, weights)
         else:
@@ -352,32 +406,49 @@ def _measured(
         slices=_adjusted(measured),
         small=small,
         skipped=tuple(skipped),
+        cuts={name: data.cuts[name] for name in columns if name in data.cuts},
     )
 
 
 Grouping = tuple[tuple[str, ...], IntArray, list[tuple[str, ...]], str]
 
 
-def _groupings(data: Dataset, columns: tuple[str, ...], pairs: bool) -> Iterator[Grouping]:
-    """Yield column names, slice of each row and values of each slice, or the reason why a grouping is skipped."""
-    none = np.zeros(0, dtype=np.intp)
-    usable: list[str] = []
+def groupings(
+    data: Dataset, columns: tuple[str, ...], pairs: bool, min_rows: int
+) -> Iterator[Grouping]:
+    """Yield column names, slice of each row and values of each slice, or the reason why a column is left out."""
+    usable: dict[str, Factor] = {}
     for name in columns:
-        factor = data.groups[name]
-        if len(factor.levels) > MOST_VALUES:
-            why = f"{name} has {len(factor.levels):,} values, more than {MOST_VALUES:,}"
-            yield (name,), none, [], why
-        else:
-            usable.append(name)
-            yield (name,), factor.codes, [(level,) for level in factor.levels], ""
-    for a, b in combinations(usable, 2) if pairs else ():
-        first, second = data.groups[a], data.groups[b]
-        many = len(first.levels) * len(second.levels)
-        if many > MOST_PAIRS:
-            why = f"{a} with {b} has {many:,} combinations, more than {MOST_PAIRS:,}"
-            yield (a, b), none, [], why
-        elif len(first.levels) > 1 and len(second.levels) > 1:
+        factor = data.sliced(name)
+        why = _why_left_out(data, name, factor, min_rows)
+        if not why:
+            usable[name] = factor
+        yield (name,), factor.codes, [(level,) for level in factor.levels], why
+    for (a, first), (b, second) in combinations(usable.items(), 2) if pairs else ():
+        if len(first.levels) > 1 and len(second.levels) > 1:
             yield (a, b), *_crossed(first, second), ""
+
+
+def _why_left_out(data: Dataset, name: str, factor: Factor, min_rows: int) -> str:
+    """Say why a column of numbers or of many values has no slices; "" if it has."""
+    cut = data.cuts.get(name)
+    if cut is None:
+        return ""
+    if factor.levels == (MISSING,):
+        return f"{name} has no values"
+    texts = data.groups.get(name, data.texts.get(name))
+    if texts is not None and len(texts.levels) == data.rows:
+        read = None if cut.kept is not None else as_values(texts.levels)
+        if read is None or (not cut.dates and (read[0] == np.round(read[0])).all()):
+            return f"{name} has a different value in each row"
+    if cut.kept is None and len(factor.levels) < 2:
+        return f"{name} has one value"
+    if (
+        cut.kept is not None
+        and max(rows for value, rows in factor.counts().items() if value in cut.kept) < min_rows
+    ):
+        return f"{name} has no value with {min_rows:,} rows or more"
+    return ""
 
 
 def _crossed(first: Factor, second: Factor) -> tuple[IntArray, list[tuple[str, ...]]]:
@@ -490,35 +561,45 @@ def slice_sums(
 
     Weights of the cells of a profile are numbers of rows, and the sums are those of the rows.
     """
+    return sums_of_terms(row_terms(events, weights), codes, slices, cluster)
+
+
+#: Terms of each row: what `SliceSums` adds up from rows to squares, then w (s - h), and of weighted rows the terms of `weighted`.
+RowTerms = tuple[list[FloatArray | None], FloatArray, list[FloatArray]]
+
+
+def row_terms(events: BinaryEvents, weights: FloatArray | None = None) -> RowTerms:
+    """Compute the terms of the rows, which are the same for every column."""
     score = np.asarray(events.score, dtype=np.float64)
     hit = np.asarray(events.hit, dtype=np.float64)
-
-    def total(weights: FloatArray | None) -> FloatArray:
-        return np.bincount(codes, weights, minlength=slices).astype(np.float64)
-
     w = 1.0 if weights is None else weights
     # Without weights, or if they are numbers of rows: sums of the rows themselves.
     counted = weights is None or events.counted
     squared: FloatArray | float = w if counted else w * w
     variance, off = score * (1 - score) * squared, score - hit
+    third = (1.0 if counted else w) * variance * (1 - 2 * score)
+    terms = [weights if counted else None, w * score, w * hit, variance, third, squared * off * off]
+    more = [] if counted or weights is None else [weights, weights * weights, squared * off]
+    return terms, w * off, more
+
+
+def sums_of_terms(
+    terms: RowTerms, codes: IntArray, slices: int, cluster: IntArray | None = None
+) -> SliceSums:
+    """Add the terms of the rows up, as in `slice_sums`."""
+    of_rows, off, of_weighted = terms
+
+    def total(column: FloatArray | None) -> FloatArray:
+        return np.bincount(codes, column, minlength=slices).astype(np.float64)
+
     between = clusters = None
     if cluster is not None:
-        of_slice, (sums,) = sums_by_cluster(codes, cluster, w * off)
+        of_slice, (sums,) = sums_by_cluster(codes, cluster, off)
         between = np.bincount(of_slice, sums**2, minlength=slices).astype(np.float64)
         clusters = np.bincount(of_slice, minlength=slices).astype(np.float64)
-    return SliceSums(
-        total(weights if counted else None),
-        total(w * score),
-        total(w * hit),
-        total(variance),
-        total((1.0 if counted else w) * variance * (1 - 2 * score)),
-        total(squared * off * off),
-        between,
-        clusters,
-        None
-        if counted or weights is None
-        else np.stack([total(weights), total(weights * weights), total(squared * off)]),
-    )
+    weighted = np.stack([total(column) for column in of_weighted]) if of_weighted else None
+    rows, score, hits, variance, third, squares = (total(column) for column in of_rows)
+    return SliceSums(rows, score, hits, variance, third, squares, between, clusters, weighted)
 
 
 def counts_as(sums: SliceSums) -> FloatArray:

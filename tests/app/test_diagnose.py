@@ -208,6 +208,25 @@ def test_a_slice_that_is_off_though_its_interval_contains_0_is_explained():
     assert low <= 0 <= high
 
 
+@pytest.mark.slow
+def test_an_interval_of_a_number_is_drawn_and_can_be_looked_at_alone():
+    rng = np.random.default_rng(0)
+    score, income = rng.uniform(0.2, 0.8, 1_500), rng.lognormal(size=1_500)
+    label = (rng.random(1_500) < score - 0.2 * (income > np.quantile(income, 0.9))).astype(int)
+    text = "".join(f"{y},{p:.4f},{x:.4f}\n" for y, p, x in zip(label, score, income, strict=True))
+    app = upload(open_page(page="data"), "mine.csv", f"label,prob,income\n{text}".encode())
+    app = quiet(app.open("slices"))
+    assert "most surely income > " in text_of(app)
+    assert "multicalibration error" in text_of(app)
+    assert app.selectbox(key="slices-along").value == "income"
+    app.selectbox(key="slice").set_value("income").run()
+    values = app.selectbox(key="level").options
+    assert len(values) == 10
+    app.selectbox(key="level").set_value(values[-1]).run()
+    app = quiet(app.open("overview"))
+    assert "150 rows" in text_of(app)
+
+
 # ---- The page Metrics
 
 

@@ -68,7 +68,7 @@ class TestCommands:
     def test_only_what_is_finished_is_listed(self):
         assert sorted(main.list_commands(None)) == sorted(
             "app apply arena audit compare compare-models expected folds formats judge merge methods metrics over-time "
-            "profile recalibrate sets sites threshold watch".split()
+            "profile recalibrate sets sites slices threshold watch".split()
         )
 
     @pytest.mark.parametrize(

@@ -30,7 +30,7 @@ from calviz.figures.cumulative_plot import Cumulative
 from calviz.figures.hundred_squares import Bullet
 from calviz.figures.net_benefit import DecisionLoss
 from calviz.figures.reliability import Reliability
-from calviz.figures.slice_gaps import SliceGaps
+from calviz.figures.slice_gaps import FeatureGap, SliceGaps, features_drawn
 from calviz.report.content import (
     Block,
     Formats,
@@ -44,6 +44,7 @@ from calviz.report.content import (
     section,
     spread,
 )
+from calviz.sample.multicalibration import multicalibration_words
 from calviz.sample.slices import Slices, usual_slices
 
 #: Heading and format of the columns of the table of bins. Headings have to differ: the second "to" ends with a space.
@@ -287,16 +288,23 @@ _SLICE_COLUMNS: Formats = {
 }
 
 
+#: Numbers along which the gap is drawn.
+_FEATURES = 3
+
+
 @section("slices", "Slices", 55, "For whom it is wrong, group by group", shows_result="slices")
 def make_slices(subject: Subject) -> Iterator[Block]:
     """Yield the slices with the strongest evidence of an error, and the table of all."""
-    if not subject.sample.data.groups:
-        return
     slices = subject.slices or usual_slices(subject.sample)
     if slices is None:
         return
     figure = SliceGaps.compute(slices)
     yield Text(figure.answer())
+    over_all = multicalibration_words(
+        subject.sample, tuple(dict.fromkeys(c for s in slices.slices for c, _ in s.where))
+    )
+    if over_all:
+        yield Text(over_all)
     if slices.slices:
         yield chart(
             figure,
@@ -307,6 +315,16 @@ def make_slices(subject: Subject) -> Iterator[Block]:
                 name: _SLICE_COLUMNS[name] for name in ("slice", "rows", "gap", "low", "high")
             },
         )
+        for number, name in enumerate(features_drawn(slices)[:_FEATURES], start=1):
+            yield chart(
+                FeatureGap.compute(slices, name),
+                key=f"slices-along-{number}",
+                title=f"Along {shorten(name, 40)}",
+                caption=caption(subject),
+                formats={
+                    key: _SLICE_COLUMNS[key] for key in ("slice", "rows", "gap", "low", "high")
+                },
+            )
         yield _all_slices(slices)
     yield Note(_slicing_words(slices))
 
@@ -327,8 +345,10 @@ def _slicing_words(slices: Slices) -> str:
         "what a calibrated model shows" if slices.against == "calibrated" else "the other rows"
     )
     pairs = ", and pairs of them" if any(len(s.where) > 1 for s in slices.slices) else ""
+    numbers = any(cut.kept is None for cut in slices.cuts.values())
+    cut = ", numbers and dates cut at their deciles" if numbers else ""
     text = (
-        f"Groups with at least {counted(slices.min_rows, 'row')}{pairs}, each tested against "
+        f"Groups with at least {counted(slices.min_rows, 'row')}{pairs}{cut}, each tested against "
         f"{against}; intervals are each for itself, adjusted p-values for all slices together (Benjamini and "
         f"Hochberg, at most {percent(slices.rate, 0)} false discoveries)."
     )

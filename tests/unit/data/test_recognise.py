@@ -381,13 +381,16 @@ def test_other_score_columns_are_named() -> None:
     assert "not used: logit" in notices(one, "DATA003")[0]
 
 
-def test_columns_of_many_fractions_are_named_and_not_groups() -> None:
+def test_columns_of_many_fractions_are_numbers_and_not_groups() -> None:
     rows = "".join(f"{i % 2},.5,.5,{i / 7:.3f},{'xy'[i % 2]},k\n" for i in range(30))
     file = loaded("label,p_a,p_b,age,site,unit\n" + rows)
     assert file.recognition.groups == ("site",)
     (text,) = notices(file, "DATA008")
-    assert "age (too many fractions)" in text
+    assert "age" not in text
     assert "unit (1 value)" in text
+    (data,) = file.models.values()
+    assert data.numbers["age"].tolist() == [round(i / 7, 3) for i in range(30)]
+    assert not loaded("label,p_a,p_b,age,site,unit\n" + rows, groups=("site",)).first.numbers
     assert not notices(loaded("label,p_a,p_b,age\n0,.5,.5,1.5\n", groups=()), "DATA008")
 
 

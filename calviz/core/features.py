@@ -1,0 +1,218 @@
+"""Columns as they are sliced: numbers and dates cut into intervals, texts of many values grouped; and the dates that texts hold."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from datetime import datetime
+from itertools import pairwise
+
+import numpy as np
+
+from calviz.core.blocks import FloatArray, IntArray, read_only
+from calviz.core.errors import OptionError, shortened
+
+#: Numbers and dates are cut at this many quantiles, the last of them the largest value.
+INTERVALS = 10
+#: Columns of text with more values than this are numbers or dates, or are grouped.
+FEW_VALUES = 50
+#: Values of a grouped text that stay.
+KEPT_VALUES = 20
+#: Texts of missing values, and the name of the slice of such rows.
+MISSING_TEXTS = ("", "nan", "NaN", "None", "NaT")
+MISSING = "missing"
+
+
+@dataclass(frozen=True)
+class Cut:
+    """How a column is cut; rows that are selected later are cut alike.
+
+    Attributes
+    ----------
+    edges : tuple of float
+        Inner edges of the intervals of a number, ascending, each the upper end of an interval; dates in microseconds since 1970.
+    kept : tuple of str or None
+        For a text: the values that are slices; all others are one.
+    dates : bool
+        Whether the numbers are dates.
+    """
+
+    edges: tuple[float, ...] = ()
+    kept: tuple[str, ...] | None = None
+    dates: bool = False
+    labels: tuple[str, ...] = field(init=False, compare=False)
+
+    def __post_init__(self) -> None:
+        labels = _interval_labels(self.edges, self.dates) if self.kept is None else self.kept
+        if self.kept is not None:
+            labels += ("other" if "other" not in self.kept else "all other values",)
+        object.__setattr__(self, "labels", labels)
+
+    def of_numbers(self, values: FloatArray) -> IntArray:
+        """Index of the interval of each number, shape (n,); rows without a value have the index after the last."""
+        codes = np.searchsorted(np.asarray(self.edges, values.dtype), values, side="left")
+        codes[np.isnan(values)] = len(self.edges) + 1
+        return codes
+
+    def of_levels(self, levels: tuple[str, ...]) -> IntArray:
+        """Index of the slice of each value of a column of text, shape (L,)."""
+        if self.kept is None:
+            values = as_values(levels)
+            assert values is not None
+            return self.of_numbers(values[0])
+        at = {level: i for i, level in enumerate(self.kept)}
+        return np.array([at.get(level, len(self.kept)) for level in levels], np.intp)
+
+
+def cut_of_numbers(values: FloatArray, counts: FloatArray | None = None) -> Cut:
+    """Cut numbers at their deciles, with ties together.
+
+    Parameters
+    ----------
+    values : ndarray, shape (n,)
+        Missing ones are nan.
+    counts : ndarray, shape (n,), optional
+        Number of rows of each value.
+
+    Notes
+    -----
+    A decile is the smallest value with at least that share of the values at or below it: the inverse of the empirical distribution
+    function (Hyndman & Fan 1996, definition 1), so that every edge is a value.
+    """
+    known = ~np.isnan(values)
+    some = values if known.all() else values[known]
+    if not some.size:
+        return Cut()
+    shares = np.arange(1, INTERVALS) / INTERVALS
+    own = None if counts is None else counts[known]
+    edges = np.unique(np.quantile(some, shares, method="inverted_cdf", weights=own))
+    # The largest value ends no interval but the last.
+    return Cut(tuple(edges[edges < some.max()].astype(np.float64).tolist()))
+
+
+def cut_of_levels(levels: tuple[str, ...], counts: FloatArray) -> Cut:
+    """Cut a column of many texts: at deciles if they are numbers or dates, or else into the most frequent ones and the others."""
+    read = as_values(levels)
+    if read is None:
+        order = np.argsort(-counts, kind="stable")[:KEPT_VALUES]
+        return Cut(kept=tuple(levels[i] for i in order.tolist()))
+    values, dates = read
+    return Cut(cut_of_numbers(values, counts).edges, dates=dates)
+
+
+def cut_at(edges: Iterable[object], column: str) -> Cut:
+    """Cut at chosen edges, numbers or dates, each the upper end of an interval.
+
+    Raises
+    ------
+    OptionError
+        Unless they are ascending numbers or dates.
+    """
+    given = tuple(str(edge).strip() for edge in edges)
+    read = as_values(given) if given else None
+    if read is None or not np.isfinite(read[0]).all() or (np.diff(read[0]) <= 0).any():
+        raise OptionError(
+            f"the edges of '{shortened(column)}' must be ascending numbers or dates, got {', '.join(given) or 'none'}."
+        )
+    return Cut(tuple(read[0].tolist()), dates=read[1])
+
+
+def as_values(levels: tuple[str, ...]) -> tuple[FloatArray, bool] | None:
+    """Texts as numbers, or as dates in microseconds since 1970, shape (L,), and whether they are dates; None if they are neither."""
+    texts = [text.strip() for text in levels]
+    known = [text for text in texts if text not in MISSING_TEXTS]
+    values: dict[str, float] = {}
+    dates = False
+    try:
+        values = {text: _number(text) for text in known}
+    except ValueError:
+        readers = [read for read in date_readers() if reads_all(read, known)]
+        # Where day and month cannot be told apart, they are texts.
+        ways = [[read(date_text(text)) for text in known] for read in readers]
+        if not ways or any(way != ways[0] for way in ways):
+            return None
+        times = np.array(ways[0], "datetime64[us]").astype(np.int64)
+        values, dates = dict(zip(known, times.tolist(), strict=True)), True
+    return read_only(np.array([values.get(text, np.nan) for text in texts], np.float64)), dates
+
+
+def _number(text: str) -> float:
+    if "_" in text:  # which Python would skip
+        raise ValueError(text)
+    return float(text)
+
+
+def _interval_labels(edges: tuple[float, ...], dates: bool) -> tuple[str, ...]:
+    if not edges:
+        return "any", MISSING
+    texts = _dates(edges) if dates else _numbers(edges)
+    inner = [f"({low}, {high}]" for low, high in pairwise(texts)]
+    return (f"≤ {texts[0]}", *inner, f"> {texts[-1]}", MISSING)
+
+
+def _numbers(edges: tuple[float, ...]) -> list[str]:
+    """Write numbers with as few digits, 3 or more, as tell them apart; whole ones have all."""
+    texts: list[str] = []
+    for digits in range(3, 18):
+        texts = [_written(edge, digits) for edge in edges]
+        if len(set(texts)) == len(texts):
+            break
+    return texts
+
+
+def _written(edge: float, digits: int) -> str:
+    if edge.is_integer() and abs(edge) < 1e15:
+        return f"{edge:.0f}"
+    if not 1e-4 <= abs(edge) < 1e15:
+        return f"{edge:.{digits}g}"
+    digits = max(digits, len(f"{abs(edge):.0f}"))
+    return np.format_float_positional(edge, digits, unique=False, fractional=False, trim="-")
+
+
+def _dates(edges: tuple[float, ...]) -> list[str]:
+    times = np.array(edges, np.int64).astype("datetime64[us]")
+    for unit in ("D", "m", "s"):
+        if (times.astype(f"datetime64[{unit}]") == times).all():
+            return [str(t).replace("T", " ") for t in times.astype(f"datetime64[{unit}]")]
+    return [str(t).replace("T", " ") for t in times]
+
+
+# ---- Dates in texts
+
+#: Formats tried besides ISO 8601. Day-first and month-first dates cannot always be told apart.
+_FORMATS = (
+    "%Y/%m/%d", "%Y/%m/%d %H:%M", "%Y/%m/%d %H:%M:%S", "%Y%m%d", "%Y-%m", "%Y",
+    "%d.%m.%Y", "%d.%m.%Y %H:%M", "%d.%m.%Y %H:%M:%S",
+    "%d/%m/%Y", "%m/%d/%Y", "%d/%m/%y", "%m/%d/%y", "%d-%m-%Y", "%m-%d-%Y",
+    "%d/%m/%Y %H:%M", "%m/%d/%Y %H:%M", "%d/%m/%Y %H:%M:%S", "%m/%d/%Y %H:%M:%S",
+    "%d %b %Y", "%d %B %Y", "%b %d, %Y", "%B %d, %Y", "%d-%b-%Y", "%d-%b-%y",
+)  # fmt: skip
+
+
+def date_text(level: str) -> str:
+    """The text of a date without what a column of numbers adds to it."""
+    text = level.strip()
+    return text.removesuffix(".0") if text.removesuffix(".0").isdigit() else text
+
+
+def date_readers() -> list[Callable[[str], datetime]]:
+    """Functions that read a date of one format each, or raise ValueError; times with an offset are converted to UTC."""
+    return [_iso, *(lambda text, form=form: datetime.strptime(text, form) for form in _FORMATS)]
+
+
+def _iso(text: str) -> datetime:
+    if text.isdigit():  # 20200101 is one of the formats
+        raise ValueError(text)
+    time = datetime.fromisoformat(text)
+    offset = time.utcoffset()
+    return time if offset is None else time.replace(tzinfo=None) - offset
+
+
+def reads_all(read: Callable[[str], datetime], levels: list[str]) -> bool:
+    """Whether a function reads all texts as dates."""
+    try:
+        for level in levels:
+            read(level)
+    except (ValueError, OverflowError):
+        return False
+    return True

@@ -1,0 +1,291 @@
+"""Slices of numbers, dates and texts of many values."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy.special import ndtri
+from scipy.stats import norm
+
+import calviz
+from benchmarks.claims import too_few, too_many
+from benchmarks.claims.slices import Features
+from benchmarks.record_segments import segment_rows
+from calviz.core.errors import NotAvailable, OptionError
+from calviz.core.features import cut_at
+from calviz.figures.slice_gaps import FeatureGap, features_drawn
+from calviz.sample.multicalibration import range_exceeds
+from calviz.sample.sample import Sample, rows_where
+from calviz.sample.slices import slices, usual_columns, usual_slices
+from tests.inputs.command_line import run
+
+RECORDED = json.loads(Path("tests/reference/recorded_segments.json").read_text(encoding="utf-8"))
+
+
+def data_of(score, hit, **columns):
+    return calviz.Predictions(probs=np.asarray(score, float), labels=np.asarray(hit), **columns)
+
+
+@pytest.mark.parametrize("name", ["number", "ties", "holes"])
+def test_edges_means_and_errors_are_those_of_model_diagnostics(name):
+    rows, recorded = segment_rows(), RECORDED["bias"][name]
+    data = data_of(rows["score"], rows["label"], numbers={name: rows[name]})
+    tested = slices(data, reduction="positive", min_rows=2)
+    assert tested.cuts[name].edges == pytest.approx(recorded["edges"], abs=1e-10)
+    order = [*tested.cuts[name].labels]
+    if name == "holes":  # there, missing values come first
+        order = [order[-1], *order[:-1]]
+    found = {s.where[0][1]: s for s in tested.slices}
+    shown = [found[label] for label in order if label in found]
+    assert [s.gap for s in shown] == pytest.approx(recorded["mean"], abs=1e-10)
+    # The peer divides by the rows less one.
+    n = np.array([s.rows for s in shown])
+    error = [(s.interval.high - s.gap) / ndtri(0.975) for s in shown]
+    assert error * np.sqrt(n / (n - 1)) == pytest.approx(recorded["standard_error"], abs=1e-10)
+
+
+def test_each_slice_holds_the_rows_of_its_interval_and_where_names_them():
+    rng = np.random.default_rng(0)
+    x = np.round(rng.exponential(3, 2_000), 1)
+    x[:100] = np.nan
+    data = data_of(rng.random(2_000), rng.integers(0, 2, 2_000), numbers={"x": x})
+    edges = np.array(data.cuts["x"].edges)
+    for s in slices(data, min_rows=2).slices:
+        ((_, label),) = s.where
+        at = data.cuts["x"].labels.index(label)
+        low, high = np.r_[-np.inf, edges][at : at + 1], np.r_[edges, np.inf][at : at + 1]
+        own = np.isnan(x) if label == "missing" else (x > low) & (x <= high)
+        assert s.rows == own.sum()
+        assert np.array_equal(rows_where(data, s.where), own)
+        # Rows that are selected are cut as all rows are.
+        part = Sample.of(data.take(np.arange(500)), where=s.where)
+        assert part.data.n == own[:500].sum()
+
+
+def test_whole_numbers_dates_and_texts_of_a_group():
+    n = 1_200
+    rng = np.random.default_rng(1)
+    age, day = rng.integers(18, 90, n), rng.integers(1, 60, n)
+    date = np.datetime64("2024-01-01") + day
+    german = [f"{d.day:02}.{d.month:02}.{d.year}" for d in date.tolist()]
+    town = np.array([f"t{int(t)}" for t in rng.pareto(0.6, n) * 4])
+    data = data_of(
+        rng.random(n),
+        rng.integers(0, 2, n),
+        groups={"age": age, "day": date, "german": german, "town": town},
+    )
+    tested = slices(data, min_rows=2, pairs=False)
+    by = {
+        c: {s.where[0][1]: s.rows for s in tested.slices if s.where[0][0] == c} for c in data.groups
+    }
+    assert len(by["age"]) == 10
+    assert by["day"].keys() == by["german"].keys()
+    first = data.cuts["day"].labels[0]
+    assert by["day"][first] == (date <= np.datetime64(first.removeprefix("≤ "))).sum()
+    values, counts = np.unique(town, return_counts=True)
+    assert values.size > 50
+    assert len(by["town"]) == 21
+    assert sorted(by["town"].values())[-1] in (by["town"]["other"], counts.max())
+    assert sum(by["town"].values()) == n
+    assert rows_where(data, (("town", "other"),)).sum() == by["town"]["other"]
+    # A value of the group itself still names its rows.
+    assert rows_where(data, (("age", "40"),)).sum() == (age == 40).sum()
+
+
+def test_what_cannot_be_cut_is_said_and_the_rest_goes_on():
+    n = 400
+    rng = np.random.default_rng(2)
+    numbers = {
+        "one": np.full(n, 3.0),
+        "none": np.full(n, np.nan),
+        "two": rng.integers(0, 2, n).astype(float),
+        "endless": np.where(rng.random(n) < 0.5, np.inf, rng.normal(size=n)),
+        "interval_p": rng.random(n),
+    }
+    groups = {
+        "id": np.arange(n),
+        "text": [f"text {i}" for i in range(n)],
+        "rare": [f"r{i // 2}" for i in range(n)],
+    }
+    data = data_of(rng.random(n), rng.integers(0, 2, n), numbers=numbers, groups=groups)
+    tested = slices(data, pairs=True)
+    assert set(tested.skipped) == {
+        "one has one value",
+        "none has no values",
+        "id has a different value in each row",
+        "text has a different value in each row",
+        "rare has no value with 50 rows or more",
+    }
+    assert {c for s in tested.slices for c, _ in s.where} == {"two", "endless"}
+
+
+def test_chosen_edges():
+    rng = np.random.default_rng(3)
+    age = rng.integers(18, 90, 1_000)
+    data = data_of(rng.random(1_000), rng.integers(0, 2, 1_000), groups={"age": age, "s": age % 3})
+    tested = slices(data, ["age"], edges={"age": [30, "50"]}, min_rows=2)
+    rows = {s.where[0][1]: s.rows for s in tested.slices}
+    assert rows == {
+        "≤ 30": (age <= 30).sum(),
+        "(30, 50]": ((age > 30) & (age <= 50)).sum(),
+        "> 50": (age > 50).sum(),
+    }
+    for edges in ((), (3, 2), ("a",), (1, 1), ("nan",)):
+        with pytest.raises(OptionError, match="must be ascending numbers or dates"):
+            cut_at(edges, "age")
+    with pytest.raises(OptionError, match="'age' holds numbers and cannot be cut at ≤ 2024-01-01"):
+        slices(data, edges={"age": ["2024-01-01"]})
+    with pytest.raises(OptionError, match="no group column 'x'"):
+        slices(data, edges={"x": [1]})
+
+
+def test_the_picture_holds_the_slices_in_the_order_of_the_number():
+    sample = Features(3_000, 3, 1).draw(np.random.default_rng(4), off=0.2)
+    tested = usual_slices(sample)
+    assert features_drawn(tested)[0] == "x0"
+    figure = FeatureGap.compute(tested, "x0")
+    assert [s.where[0][1] for s in figure.shown] == list(tested.cuts["x0"].labels[:-1])
+    assert figure.frame()["gap"].tolist() == [s.gap for s in figure.shown]
+    assert "off beyond chance: ≤" in figure.describe()
+    for theme in ("light", "dark"):
+        line = figure.plot(theme=theme).data[1]
+        assert list(line.y) == pytest.approx([100 * s.gap for s in figure.shown])
+    with pytest.raises(OptionError, match="'c0' is not cut"):
+        FeatureGap.compute(tested, "c0")
+
+
+def test_a_file_of_features_on_the_command_line(tmp_path):
+    sample = Features(3_000, 2, 1).draw(np.random.default_rng(5), off=0.25)
+    data = sample.data
+    path = tmp_path / "f.csv"
+    rows = zip(
+        data.labels, data.probs[:, 1], data.numbers["x0"], data.groups["c0"].values(), strict=True
+    )
+    path.write_text(
+        "label,prob,income,site\n" + "".join(f"{y},{p:.5f},{x:.4f},s{c}\n" for y, p, x, c in rows)
+    )
+    done = run("slices", str(path), "--json", str(tmp_path / "s.json"))
+    assert done.exit_code == 0
+    assert "most surely income ≤ " in done.stdout
+    first, *others = json.loads((tmp_path / "s.json").read_text())["slices"]
+    assert first["slice"].startswith("income ≤ ")
+    assert len(others) == 9 + 8
+    assert run("slices", str(path), "--cut", "income").exit_code == 2
+    audit = run("audit", str(path), "--markdown", str(tmp_path / "r.md"))
+    assert audit.exit_code == 0
+    assert "Along income" in (tmp_path / "r.md").read_text()
+
+
+def test_features_raise_few_false_alarms_and_find_a_decile_that_is_off():
+    files = 30
+    setting = Features(2_000, 20, 10)
+    false = sum(
+        bool(usual_slices(setting.draw(np.random.default_rng([6, i]))).off) for i in range(files)
+    )
+    assert false <= files * too_many(0.01, files)
+    setting = Features(10_000, 20, 10)
+    found = sum(setting.finds(np.random.default_rng([7, i])) for i in range(10))
+    assert found >= 10 * too_few(0.8, 10)
+
+
+def test_the_usual_columns_are_all_but_the_time():
+    n = 100
+    times = np.datetime64("2024-01-01") + np.arange(n)
+    data = data_of(
+        np.full(n, 0.5),
+        np.arange(n) % 2,
+        times=times,
+        numbers={"x": np.arange(n) / 7},
+        groups={"g": np.arange(n) % 2},
+    )
+    assert usual_columns(data) == ("g", "x")
+    assert len(slices(data, ["time"], min_rows=2).slices) == 10
+
+
+# ---- Multicalibration
+
+
+def test_the_error_over_three_segments_by_hand():
+    # Group a: 20 rows at 0.5 with 16 hits, 6 more than said; b: 25 rows at 0.4 with 10 hits, as said. In the order of the scores, the
+    # sums of hits minus scores are 0, then 6.
+    score, hit = [0.5] * 20 + [0.4] * 25, [1] * 16 + [0] * 4 + [1] * 10 + [0] * 15
+    result = calviz.multicalibration(
+        data_of(score, hit, groups={"g": list("a" * 20 + "b" * 25)}),
+        reduction="positive",
+        min_rows=2,
+    )
+    found = {s.name: s for s in result.segments}
+    assert list(found) == ["g = a", "all rows", "g = b"]
+    assert [s.ecce for s in result.segments] == pytest.approx([6 / 20, 6 / 45, 0])
+    assert [s.sigma for s in result.segments] == pytest.approx([6 / 5**0.5, 6 / 11**0.5, 0])
+    assert result.mce == pytest.approx(6 / 5**0.5 * 11**0.5 / 45)
+    # Scores of 0.5 have no skewness: eight normal tails, and three segments.
+    p = 8 * norm.sf(6 / 5**0.5)
+    assert found["g = a"].p_value == pytest.approx(p)
+    assert result.noise_floor.p_value == pytest.approx(1 - (1 - p) ** 3)
+    assert found["g = a"].gap == pytest.approx(-0.3)
+    half = norm.ppf(1 - 0.025 / 3) * (0.8 * 0.2 / 20) ** 0.5
+    assert found["g = a"].interval == pytest.approx((-0.3 - half, -0.3 + half))
+
+
+def test_it_is_that_of_mcgrad():
+    rows, recorded = segment_rows(), RECORDED["multicalibration"]
+    data = data_of(
+        rows["score"], rows["label"], groups={"site": rows["site"], "grade": rows["grade"]}
+    )
+    result = calviz.multicalibration(data, reduction="positive", min_rows=10)
+    assert result.mce == pytest.approx(recorded["mce"], abs=1e-10)
+    assert result.sigma == pytest.approx(recorded["mce_sigma"], abs=1e-10)
+    assert {s.name for s in result.segments} == {
+        name or "all rows" for name in recorded["segments"]
+    }
+    for s in result.segments:
+        known = recorded["segments"]["" if not s.where else s.name]
+        assert (s.ecce, s.sigma) == pytest.approx((known["ecce"], known["sigma"]), abs=1e-10)
+        if known["p_value"] < 0.1:  # where the first term of the series is nearly all of it
+            assert s.p_value == pytest.approx(known["p_value"], rel=0.01)
+
+
+def test_the_noise_is_the_range_of_a_brownian_motion():
+    rng = np.random.default_rng(8)
+    walk = np.cumsum(rng.normal(size=(4_000, 2_000)) / 2_000**0.5, axis=1)
+    spread = np.maximum(walk.max(axis=1), 0) - np.minimum(walk.min(axis=1), 0)
+    for r in (1.0, 1.6, 2.2):
+        # Between its steps, the motion goes a little further.
+        assert range_exceeds(np.array(r)) == pytest.approx((spread + 0.026 > r).mean(), abs=0.025)
+
+
+def test_weights_as_large_as_rows_and_what_cannot_be_measured():
+    rng = np.random.default_rng(9)
+    score = rng.uniform(0.2, 0.8, 600)
+    hit, g = (rng.random(600) < score).astype(int), rng.integers(0, 3, 600)
+    twice = np.repeat(np.arange(600), 2)
+    weights = np.ones(600) + np.r_[np.ones(300), np.zeros(300)]
+    plain = calviz.multicalibration(data_of(score, hit, groups={"g": g}))
+    double = calviz.multicalibration(data_of(score[twice], hit[twice], groups={"g": g[twice]}))
+    assert double.segments[0].ecce == pytest.approx(plain.segments[0].ecce)
+    weighted = calviz.multicalibration(data_of(score, hit, groups={"g": g}, weights=weights))
+    whole = next(s for s in weighted.segments if not s.where)
+    order = np.argsort(score)
+    path = np.r_[0, np.cumsum((weights * (hit - score))[order])] / weights.sum()
+    assert whole.ecce == pytest.approx(np.ptp(path))
+    with pytest.raises(NotAvailable, match="clustered rows"):
+        calviz.multicalibration(data_of(score, hit, groups={"g": g}, clusters=g))
+    with pytest.raises(NotAvailable, match="no segment has 50 rows"):
+        calviz.multicalibration(data_of(score[:40], hit[:40], groups={"g": g[:40]}))
+    with pytest.raises(NotAvailable, match="no group column"):
+        calviz.multicalibration(data_of(score, hit))
+
+
+def test_hardly_any_calibrated_file_is_beyond_noise_and_a_segment_that_is_off_is():
+    files, setting = 40, Features(2_000, 6, 4)
+    false = sum(setting.alarms(np.random.default_rng([11, i])) for i in range(files))
+    assert false <= files * too_many(0.01, files)
+    off = Features(6_000, 3, 2).draw(np.random.default_rng(12), off=0.2)
+    result = calviz.multicalibration(off)
+    assert result.segments[0].name.startswith("x0 ≤ ")
+    assert result.interval.low > 0
+    assert "Largest for x0 ≤ " in result.reading()
+    assert result.frame()["segment"].tolist() == [s.name for s in result.segments]
+    assert "beyond noise" in repr(result)
