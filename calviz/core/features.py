@@ -91,7 +91,7 @@ def cut_of_numbers(values: FloatArray, counts: FloatArray | None = None) -> Cut:
 
 
 def cut_of_levels(levels: tuple[str, ...], counts: FloatArray) -> Cut:
-    """Cut a column of many texts: at deciles if they are numbers or dates, or else into the most frequent ones and the others."""
+    """Cut a column of many texts, of which `counts` has the rows of each level, shape (L,): at deciles if they are numbers or dates, or else into the most frequent ones and the others."""
     read = as_values(levels)
     if read is None:
         order = np.argsort(-counts, kind="stable")[:KEPT_VALUES]

@@ -57,7 +57,7 @@ class LabelledRows:
 
     @classmethod
     def of(cls, score: FloatArray, human: FloatArray, chance: FloatArray | None) -> LabelledRows:
-        """Sum up rows, of which those without a label are nan in `human`; `chance` is that of each to be labelled."""
+        """Sum up rows, arrays of shape (n,): those without a label are nan in `human`; `chance` is that of each to be labelled."""
         at = ~np.isnan(human)
         y, f, mean = human[at], score[at], float(score.mean())
         w = np.ones(y.size) if chance is None else 1 / chance[at]
@@ -171,7 +171,7 @@ class LabelledRows:
 
 
 def naive_rate(score: FloatArray, level: float) -> RateEstimate:
-    """Mean of what the judge says, with Wilson's interval for the number of verdicts that have its variance."""
+    """Mean of what the judge says, shape (n,), with Wilson's interval for the number of verdicts that have its variance."""
     value, variance = float(score.mean()), float(score.var())
     number = score.size * (value * (1 - value) / variance if variance else 1.0)
     return RateEstimate(
@@ -215,7 +215,7 @@ def rogan_gladen(sums: LabelledRows, says: float, level: float) -> RateEstimate:
 
 
 def agreement(cells: FloatArray, level: float) -> dict[str, RateEstimate]:
-    """Sensitivity, specificity and agreement with Wilson's interval, and Cohen's kappa with the normal one."""
+    """Sensitivity, specificity and agreement with Wilson's interval, and Cohen's kappa with the normal one, from rows by human and judge, shape (2, 2)."""
 
     def share(hits: float, number: float) -> RateEstimate:
         value = hits / number if number else math.nan
@@ -258,7 +258,7 @@ def difference(one: RateEstimate, other: RateEstimate) -> Interval:
 
 
 def hits_by_group(hit: BoolArray, group: IntArray, groups: int) -> tuple[IntArray, IntArray] | None:
-    """Hits and rows of each group that has rows; None if there are fewer than two, or all rows are alike."""
+    """Hits and rows of each group that has rows, shape (G,), from rows of shape (n,); None if there are fewer than two, or all rows are alike."""
     rows = np.bincount(group, minlength=groups)
     hits = np.bincount(group[hit], minlength=groups)[rows > 0]
     rows = rows[rows > 0]
@@ -266,7 +266,7 @@ def hits_by_group(hit: BoolArray, group: IntArray, groups: int) -> tuple[IntArra
 
 
 def p_of_tables(tables: Sequence[tuple[IntArray, IntArray]]) -> float:
-    """P-value that hits are spread alike over the groups of every table, by permutation; nan without tables."""
+    """P-value that hits are spread alike over the groups of every table (hits and rows, shape (G,)), by permutation; nan without tables."""
     if not tables:
         return math.nan
     rng, observed, drawn = np.random.default_rng(0), 0.0, np.zeros(DRAWS)
@@ -282,7 +282,7 @@ def p_of_tables(tables: Sequence[tuple[IntArray, IntArray]]) -> float:
 
 
 def chances_with_sum(weights: FloatArray, rows: IntArray, total: int) -> FloatArray:
-    """Chances proportional to the weights of strata, at most 1, whose sum over their rows is `total`."""
+    """Chances proportional to the weights of strata, shape (S,), at most 1, whose sum over their rows is `total`."""
     chances, full = np.zeros(weights.size), np.zeros(weights.size, dtype=bool)
     for _ in range(weights.size):
         left = total - rows[full].sum()

@@ -569,7 +569,7 @@ RowTerms = tuple[list[FloatArray | None], FloatArray, list[FloatArray]]
 
 
 def row_terms(events: BinaryEvents, weights: FloatArray | None = None) -> RowTerms:
-    """Compute the terms of the rows, which are the same for every column."""
+    """Compute the terms of the rows, shape (n,), which are the same for every column."""
     score = np.asarray(events.score, dtype=np.float64)
     hit = np.asarray(events.hit, dtype=np.float64)
     w = 1.0 if weights is None else weights
@@ -586,7 +586,7 @@ def row_terms(events: BinaryEvents, weights: FloatArray | None = None) -> RowTer
 def sums_of_terms(
     terms: RowTerms, codes: IntArray, slices: int, cluster: IntArray | None = None
 ) -> SliceSums:
-    """Add the terms of the rows up, as in `slice_sums`."""
+    """Add the terms of the rows, shape (n,), up, as in `slice_sums`."""
     of_rows, off, of_weighted = terms
 
     def total(column: FloatArray | None) -> FloatArray:

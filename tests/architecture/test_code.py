@@ -22,10 +22,11 @@ from calviz.data.loaded import Notice
 #: At most so many.
 LIMITS = {
     # The merge of 700 files by subject left 226 files, 58,300 lines and 1,930 imports. Since then: the reader that asks where columns can be
-    # read in several ways (2,600 lines), statements that hold for what they select (1,400), promises for tomorrow's rows (2,200); what
+    # read in several ways (2,600 lines), statements that hold for what they select (1,400), promises for tomorrow's rows (2,200), judges and logs of language
+    # models (1,700), numeric features, folds and sites (1,600); what
     # is declared once, drawn by marks and printed by one writer took off 7,200 lines and 100 imports.
-    "files": 228,
-    "code lines": 64_500,
+    "files": 226,
+    "code lines": 63_800,
     "code lines per file, most": 600,
     "imports between files": 2_010,
     "rooms": 12,

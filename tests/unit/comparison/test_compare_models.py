@@ -366,7 +366,7 @@ def test_classes_in_another_order_keep_every_other_column(confidence):
         "name": "b",
     }
     of_classes = {"class_names", "prevalence"}
-    assert set(columns) == {f.name for f in fields(RowColumns)} - of_classes - {"cells"}
+    assert set(columns) == {f.name for f in fields(RowColumns)} - of_classes - {"cells", "cuts"}
     first = Predictions(probs=probs, labels=labels, ids=np.arange(n), class_names=("x", "y", "z"))
     place = np.argsort(order)
     if confidence:
@@ -390,6 +390,7 @@ def test_classes_in_another_order_keep_every_other_column(confidence):
     aligned = align({"a": first, "b": other}).models["b"]
     assert aligned.class_names == ("x", "y", "z")
     assert aligned.prevalence == (0.2, 0.3, 0.5)
+    assert dict(aligned.cuts) == dict(other.cuts)
     np.testing.assert_array_equal(aligned.labels, labels)
     if confidence:
         np.testing.assert_array_equal(aligned.predicted, probs.argmax(axis=1))

@@ -131,7 +131,7 @@ def test_a_map_needs_ten_rows():
 
     division = Division(fit_split="fit", eval_split="judge")
     assert division.rows(of(10)).fit.rows == 10
-    with pytest.raises(InputError, match=r"there are 9 calibration rows .* needs at least 10"):
+    with pytest.raises(InputError, match=r"there are 9 calibration rows .* at least 10 are needed"):
         division.rows(of(9))
 
 
@@ -242,11 +242,11 @@ def test_stratified_samples_hold_the_classes_in_proportion():
 def test_too_few_rows_to_fit_on_come_with_what_to_do(n, asked, message):
     data = calviz.Predictions(probs=np.linspace(0.2, 0.8, n), labels=np.arange(n) % 2)
     with pytest.raises(
-        InputError, match=r"there are \d+ calibration rows \(.+\), a recal"
+        InputError, match=r"there are \d+ calibration rows \(.+\), at least 10"
     ) as caught:
         Division(**asked).rows(data)
     assert message in str(caught.value)
-    assert "needs at least 10" in str(caught.value)
+    assert "at least 10 are needed" in str(caught.value)
 
 
 @pytest.mark.parametrize("folder", ["comparison", "data", "core"])
