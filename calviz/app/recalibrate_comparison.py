@@ -358,7 +358,8 @@ KINDS: Mapping[str, FigureKind] = {
             outcome.calibrated(method),
             name=outcome.comparison[method].label,
             reduction=outcome.reduction,
-            bins=bins_used(settings.sample.data.rows, settings.bins, "equal-width"),
+            # The rows of the outcome: it may be drawn by a job, which has no session.
+            bins=bins_used(outcome.calibrated(UNCALIBRATED).rows, settings.bins, "equal-width"),
         ),
         binned=True,
         at_once=True,

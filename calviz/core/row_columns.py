@@ -449,6 +449,7 @@ _DESCRIPTIVE = {
     "texts",
     "times",
     "column_names",
+    "cuts",
     "prevalence",
 }
 
