@@ -557,7 +557,7 @@ def sklearn_by_bins(sample: Sample) -> float:
 # "quantile" (33908), that of ``n_bins`` "cube_root" (34326); both were open in November 2026. Their edges are those of 1.9.1.
 @_sklearn(
     key="sklearn_quantile",
-    call="calibration_curve as proposed for 1.12, by rows",
+    call="calibration_curve, 1.12",
     rule="ceil(n^(1/3)) quantile bins of its curve, weighted by rows",
     why="Up to 1.9 the curve has 5 equal-width bins unless asked otherwise; 1.10 adds n_bins='cube_root'; that this and quantile bins "
     "become the defaults is proposed for 1.12 (pull requests 34326, 33908).",
