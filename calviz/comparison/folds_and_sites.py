@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
@@ -86,6 +87,9 @@ class RowsByLevel(NamedTuple):
             used, code = np.unique(both, return_inverse=True)
             pairs = [divmod(c, len(levels)) for c in used.tolist()]
             names = [f"{names[a]} {levels[b]}".strip() for a, b in pairs]
+        # "fold 2" before "fold 10", in whatever order the rows are.
+        order = sorted(range(len(names)), key=lambda k: _parts(names[k]))
+        code, names = np.argsort(order)[code], [names[k] for k in order]
         named = f"'{shorten(' and '.join(by))}'"
         if len(names) > MOST_LEVELS:
             raise OptionError(
@@ -115,6 +119,11 @@ class RowsByLevel(NamedTuple):
     def part(self, sample: Sample, k: int) -> Sample:
         """The rows of a level."""
         return sample.with_data(sample.data.take(np.flatnonzero(self.code == k)))
+
+
+def _parts(name: str) -> list[str | int]:
+    """Texts and whole numbers of a name by turns, for sorting."""
+    return [int(t) if at % 2 else t for at, t in enumerate(re.split(r"([0-9]+)", name))]
 
 
 def fold_columns(data: Dataset) -> tuple[str, ...]:

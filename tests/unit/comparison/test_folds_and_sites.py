@@ -255,7 +255,7 @@ def test_a_site_of_three_rows_or_few_events_is_said_and_left_out():
     few = calviz.Predictions(probs=data.probs, labels=data.labels, groups={"site": names})
     result = calviz.sites(few, "site")
     assert [s.name for s in result.sites] == ["s0", "s1", "s2"]
-    assert "Left out: tiny (3 rows), s3 (5 hits)." in str(result)
+    assert "Left out: s3 (5 hits), tiny (3 rows)." in str(result)
 
 
 def test_two_sites_have_no_prediction():
@@ -378,3 +378,19 @@ def test_sentences_are_true_as_often_as_they_say(name, rate, least):
     every_simulation()
     mean = np.mean(SIMULATIONS[name].outcomes(40, seed=5))
     assert mean >= too_few(rate, 40) if least else mean <= too_many(rate, 40)
+
+
+def test_folds_are_in_the_order_of_their_names_whatever_the_rows():
+    rng = np.random.default_rng(0)
+    score, fold = rng.uniform(0.1, 0.9, 1_200), np.repeat([f"fold {k}" for k in range(12)], 100)
+    labels = (rng.random(1_200) < score).astype(int)
+
+    def names(order):
+        p = calviz.Predictions(
+            probs=score[order], labels=labels[order], groups={"fold": fold[order]}
+        )
+        return [record["fold"] for record in calviz.folds(p, resamples=50).records()]
+
+    asked = [f"fold {k}" for k in range(12)]
+    assert names(np.arange(1_200)) == asked
+    assert names(rng.permutation(1_200)) == asked
