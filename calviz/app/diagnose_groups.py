@@ -565,12 +565,12 @@ def explore_over_time(settings: Settings, say: Callable[[str], object]) -> None:
         )
     length: Every | None = None if every == _AUTOMATIC else every  # type: ignore[assignment]
     recalibrator = None if method == _NONE else method
-    sample = settings.sample
+    sample, waiting = settings.sample, settings.waiting
     work = LongWork(
         PLACE,
         (*settings.key, metric, every, method),
         f"Measuring {settings.row_count} over time",
-        lambda: lambda job: _measure_periods(job, sample, metric, length, recalibrator),
+        lambda: lambda job: _measure_periods(job, sample, metric, length, recalibrator, waiting),
         about=settings.rows_key,
     )
     cells = sample.data.n * max(1, sample.data.n_classes)
@@ -619,13 +619,19 @@ def _watched(key: tuple[str, ...], _sample: Sample) -> WatchState | None:
 
 
 def _measure_periods(
-    job: Job, sample: Sample, metric: str, every: Every | None, method: str | None
+    job: Job,
+    sample: Sample,
+    metric: str,
+    every: Every | None,
+    method: str | None,
+    waiting: Dataset | None,
 ) -> OverTime:
     return over_time(
         sample,
         metric,
         every=every,
         method=method,
+        waiting=waiting,
         progress=lambda words, done, total: job.progress(done, total, words),
     )
 
@@ -633,8 +639,8 @@ def _measure_periods(
 def _draw_periods(result: OverTime, settings: Settings) -> str:
     figure = OverTimeLine.compute(result)
     st.markdown(md(figure.answer(), 1_000))
-    if figure.past():
-        st.markdown(md(figure.past(), 1_000))
+    for text in filter(None, (figure.past(), figure.before_labels())):
+        st.markdown(md(text, 1_000))
     subsets = tuple(_metric_of_selected(result, settings))
     screen.chart(
         figure,

@@ -18,6 +18,7 @@ from calviz.app import open_files
 from calviz.app.open_files import OpenFile
 from calviz.core.blocks import BoolArray, IntArray, one_blas_thread
 from calviz.core.entry_specs import RECALIBRATORS, Conventions
+from calviz.core.errors import CalvizError
 from calviz.core.events import BinNumber, Reduction, Scheme
 from calviz.core.predictions import Dataset, at_prevalence
 from calviz.core.words import counted, distinct, shorten
@@ -122,6 +123,18 @@ class Settings:
         if self.prevalence is None:
             return self.entry.loaded.models[self.model]
         return _at_prevalence((self.entry.content_key, self.model, self.prevalence), self)
+
+    @property
+    def waiting(self) -> Dataset | None:
+        """The rows of the slice, of whatever split, whose labels have not come; None at a prevalence, which only labels can give."""
+        rows = self.entry.loaded.waiting.get(self.model)
+        if rows is None or self.prevalence is not None:
+            return None
+        try:
+            mask = rows_where(rows, self.where)
+        except CalvizError:  # none of them has this value
+            return None
+        return rows if mask is None else rows.take(mask) if mask.any() else None
 
     @property
     def rows_key(self) -> tuple[str, ...]:

@@ -272,7 +272,8 @@ def over_time(
 ) -> int:
     """Measure a metric of FILE over time: each period with interval and noise floor, and which periods differ beyond chance.
 
-    The time column is recognised, or named by --time.
+    The time column is recognised, or named by --time. With --repair drop-missing, rows without labels are expected (see 'calviz
+    expected').
 
     Parameters
     ----------
@@ -296,7 +297,7 @@ def over_time(
     if not json_only.quiet:
         print_recognition(file, loaded)
     with naming(file):
-        data = loaded.models[chosen_model(loaded, model)]
+        data = loaded.models[name := chosen_model(loaded, model)]
         result = over_time(
             data,
             metric,
@@ -307,6 +308,7 @@ def over_time(
             reduction=reduction,
             bins=bins,
             seed=seed,
+            waiting=loaded.waiting.get(name),
         )
     if not json_only.quiet:
         from calviz.sample.sample import Sample

@@ -402,10 +402,23 @@ def print_over_time(result: OverTime, state: WatchState | None) -> None:
         )
         style = "bold" if p.adjusted <= result.level else ""
         table.add_row(*(Text(c, style=style) for c in cells))
+    for w in result.waiting:
+        value, (low, high) = w.expected
+        cells = (
+            w.name,
+            f"{w.rows:,}",
+            f"~{_four(value)}",
+            f"{low:.4f} to {high:.4f}",
+            "-",
+            "-",
+            "-",
+        )
+        table.add_row(*(Text(c, style="dim") for c in cells))
     show()
     console().print(table)
     show()
-    for text in filter(None, (state and state.sentence(), figure.answer(), figure.past())):
+    said = (state and state.sentence(), figure.answer(), figure.past(), figure.before_labels())
+    for text in filter(None, said):
         show(text)
     if result.small:
         show(f"{counted(result.small, 'period')} with too few rows left out.", "dim")

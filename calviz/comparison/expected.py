@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -17,6 +17,7 @@ from calviz.core.blocks import FloatArray, IntArray, checkpoint
 from calviz.core.claims import claim
 from calviz.core.entry_specs import METRICS, RECALIBRATORS
 from calviz.core.errors import InputError, NotAvailable, OptionError, check_level, check_whole
+from calviz.core.events import Reduction
 from calviz.core.predictions import Dataset, Predictions
 from calviz.core.words import counted, level_text
 from calviz.recalibrators.base import BaseRecalibrator, read_record
@@ -186,44 +187,107 @@ def expected(
         raise OptionError("give 'map' or 'labelled', not both.")
     keys = tuple(METRICS[key].key for key in dict.fromkeys(metrics))
     rows = _unlabelled(data)
-    for one in (rows, labelled):
-        if one is not None and (one.cells is not None or one.weights is not None):
-            raise NotAvailable("expected performance needs rows that count alike.")
     if isinstance(map, str | os.PathLike):
         map = read_record(map)
     elif isinstance(map, BaseRecalibrator):
         map = map.to_dict()
+    given = None if map is None else apply_map(rows, map)
+    (whole,) = _estimates(
+        rows, given, labelled, keys, method=method, confidence=confidence, draws=draws, seed=seed
+    )
+    return whole
+
+
+def expected_parts(
+    rows: Dataset,
+    labelled: Dataset,
+    metric: str,
+    parts: Sequence[IntArray],
+    *,
+    reduction: Reduction,
+    draws: int = 100,
+    seed: int = 0,
+) -> list[Expected]:
+    """Estimate a metric of parts of the rows (indices), as `expected` does with these labelled rows, by the same refits."""
+    return _estimates(
+        rows, None, labelled, (metric,), parts=parts, reduction=reduction, draws=draws, seed=seed
+    )
+
+
+def expectation(rows: Dataset, labelled: Dataset, metric: str, reduction: Reduction) -> float:
+    """Return the value that `expected` gives, without the interval, whose refits take most of the time."""
+    _check_rows(rows, labelled)
+    believed = _fitted(rows, labelled, None)[1]
+    in_expectation = _in_expectation(rows, _of_classes(believed))
+    return evaluate(in_expectation, (metric,), reduction=reduction).metrics[metric].value
+
+
+def _estimates(
+    rows: Dataset,
+    given: Dataset | None,
+    labelled: Dataset | None,
+    keys: tuple[str, ...],
+    *,
+    parts: Sequence[IntArray | slice] = (slice(None),),
+    reduction: Reduction | None = None,
+    method: str | None = None,
+    confidence: float = 0.95,
+    draws: int,
+    seed: int,
+) -> list[Expected]:
+    """Return the estimates of each part: from the rows under a given map, one fitted to labelled rows, or the rows as they are."""
+    _check_rows(rows, labelled)
     if labelled is not None:
-        _check_same_classes(rows, labelled)
         fit, believed = _fitted(rows, labelled, method)
     else:
-        fit, believed = None, rows if map is None else apply_map(rows, map)
+        fit, believed = None, rows if given is None else given
+    pieces = [rows.take(part) if isinstance(part, np.ndarray) else rows for part in parts]
+
+    def values(probs: FloatArray, labels: IntArray | None) -> list[dict[str, float]]:
+        found = []
+        for piece, part in zip(pieces, parts, strict=True):
+            own = probs[part]
+            if labels is None:
+                data, confusion = _in_expectation(piece, own), _confusion(piece, probs=own)
+            else:
+                data, confusion = _labelled(piece, labels[part]), _confusion(piece, labels[part])
+            found.append(_values(data, keys, confusion, reduction))
+        return found
+
     rng = np.random.default_rng(seed)
     cells = rows.n * max(rows.n_classes, 2)
-    drawn: list[dict[str, float]] = []
+    drawn: list[list[dict[str, float]]] = []
     for k in range(min(draws, max(CELLS // cells, 20))):
         checkpoint(f"draw {k + 1}")
         probs = _of_classes(believed if fit is None else fit(rng))
-        labels = _draw(probs, rng)
-        drawn.append(_values(_labelled(rows, labels), keys, _confusion(rows, labels)))
+        drawn.append(values(probs, _draw(probs, rng)))
     whole = _of_classes(believed)
-    confusion = _confusion(rows, probs=whole)
-    values = _values(_in_expectation(rows, whole), keys, confusion)
-    estimates = {
-        key: _estimate(key, value, np.array([d[key] for d in drawn]), confidence)
-        for key, value in values.items()
-    }
-    moved, outside = _moved(rows, labelled)
-    return Expected(
-        metrics=estimates,
-        confusion=confusion,
-        classes=rows.class_names if isinstance(rows, Predictions) else (),
-        rows=rows.n,
-        labelled=0 if labelled is None else labelled.n,
-        moved=moved,
-        outside=outside,
-        confidence=confidence,
-    )
+    estimates = []
+    for i, (piece, part, value) in enumerate(zip(pieces, parts, values(whole, None), strict=True)):
+        moved, outside = _moved(piece, labelled)
+        found = Expected(
+            metrics={
+                key: _estimate(key, v, np.array([d[i][key] for d in drawn]), confidence)
+                for key, v in value.items()
+            },
+            confusion=_confusion(piece, probs=whole[part]),
+            classes=rows.class_names if isinstance(rows, Predictions) else (),
+            rows=piece.n,
+            labelled=0 if labelled is None else labelled.n,
+            moved=moved,
+            outside=outside,
+            confidence=confidence,
+        )
+        estimates.append(found)
+    return estimates
+
+
+def _check_rows(rows: Dataset, labelled: Dataset | None) -> None:
+    for one in (rows, labelled):
+        if one is not None and (one.cells is not None or one.weights is not None):
+            raise NotAvailable("expected performance needs rows that count alike.")
+    if labelled is not None:
+        _check_same_classes(rows, labelled)
 
 
 def _estimate(key: str, value: float, drawn: FloatArray, confidence: float) -> ExpectedValue:
@@ -303,8 +367,10 @@ def _in_expectation(rows: Dataset, probs: FloatArray) -> Dataset:
     return replace(_labelled(each, labels), weights=weights, clusters=None)
 
 
-def _values(data: Dataset, keys: tuple[str, ...], confusion: FloatArray) -> dict[str, float]:
-    values = {key: r.value for key, r in evaluate(data, keys).metrics.items()}
+def _values(
+    data: Dataset, keys: tuple[str, ...], confusion: FloatArray, reduction: Reduction | None
+) -> dict[str, float]:
+    values = {key: r.value for key, r in evaluate(data, keys, reduction=reduction).metrics.items()}
     if confusion.size:
         values["f1"] = _f1(confusion)
     return values

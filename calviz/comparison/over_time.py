@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Literal, get_args
@@ -14,6 +15,13 @@ from scipy.sparse import csr_array
 
 from calviz.comparison.comparison_results import Difference, RowsUsed
 from calviz.comparison.difference_intervals import Weighted
+from calviz.comparison.expected import (
+    EXPECTED,
+    Expected,
+    ExpectedValue,
+    expectation,
+    expected_parts,
+)
 from calviz.comparison.fitting import LEAST_ROWS, Rows, fit_and_apply, scores_of, with_probabilities
 from calviz.comparison.paired_differences import pair
 from calviz.core.blocks import FloatArray, IntArray, checkpoint, one_blas_thread, quotient
@@ -55,6 +63,8 @@ WORK, AT_A_TIME, FEWEST, MOST = 10_000_000, 500_000, 199, 999
 MOST_BLOCKS, PARTNERS = 1 << 15, 8
 #: Of more rows behind the cells of a profile, this many are drawn for the test for changes.
 MOST_BEHIND_CELLS = 1 << 22
+#: Rows times classes that maps are fitted to for what was expected of the last periods.
+EXPECTED_CELLS = 5_000_000
 #: Tested beside the metric: a shift of the scores shows in it first, for it has little noise.
 GAP = "mcs"
 #: Significance level of a change.
@@ -81,6 +91,7 @@ def over_time(
     seed: int | None = None,
     resamples: int | None = None,
     min_rows: int = MIN_ROWS,
+    waiting: Dataset | None = None,
     progress: Callable[[str, int, int], None] | None = None,
 ) -> OverTime:
     """Evaluate a metric in each period, test which periods differ from the others, and recalibrate on past rows.
@@ -99,6 +110,10 @@ def over_time(
         As in `calviz.evaluate`.
     min_rows : int
         Periods with fewer rows are only counted.
+    waiting : Predictions or ConfidencePredictions, optional
+        Rows with times whose labels have not come (`Loaded.waiting`): accuracy, AUROC, Brier score or NLL of their periods is expected
+        as by `calviz.expected`, from all rows with labels. For comparison, so is that of the last periods with labels, from the rows
+        before each.
     progress : callable, optional
         Called as ``progress(words, done, total)``.
 
@@ -156,9 +171,11 @@ def over_time(
         level=LEVEL,
     )
     result = _with_changes(result, sample, divided, large, metric)
-    if method is None:
-        return result
-    return _with_past(result, sample, divided, large, method, progress)
+    if method is not None:
+        result = _with_past(result, sample, divided, large, method, progress)
+    if waiting is not None:
+        result = _with_expected(result, sample, divided, large, waiting, progress)
+    return result
 
 
 def _check_number_of(divided: Periods) -> None:
@@ -577,6 +594,69 @@ def _with_past(
     )
 
 
+# ---- Before labels come
+
+
+def _with_expected(
+    result: OverTime,
+    sample: Sample,
+    divided: Periods,
+    large: IntArray,
+    waiting: Dataset,
+    progress: Callable[[str, int, int], None] | None,
+) -> OverTime:
+    """Add what the metric is expected to be: of rows without labels, and of the last periods from the rows before each."""
+    data, metric, reduction = sample.data, result.metric, sample.reduction
+    if metric not in EXPECTED or waiting.times is None:
+        why = (
+            "rows without labels have no times"
+            if metric in EXPECTED
+            else f"the {METRICS[metric].label} is not expected before labels come: choose "
+            f"{', '.join(METRICS[key].label for key in EXPECTED)}"
+        )
+        return replace(result, unexpected=f"{why}.")
+    split = periods(waiting.times, None if divided.every == "equal counts" else divided.every)
+    names, code = split.names, split.code
+    if divided.every == "equal counts" or len(names) > USUAL_PERIODS:
+        first, last = (str(t) for t in np.sort(waiting.times)[[0, -1]].astype("datetime64[D]"))
+        names, code = (first if first == last else f"{first} to {last}",), np.zeros_like(code)
+    if progress is not None:
+        progress("expecting the rows without labels", 0, large.size)
+    parts = [np.flatnonzero(code == k) for k in range(len(names))]
+    try:
+        whole, *each = expected_parts(
+            waiting,
+            data,
+            metric,
+            [np.arange(waiting.n), *parts],
+            reduction=reduction,
+            seed=sample.seed,
+        )
+    except CalvizError as error:
+        return replace(result, unexpected=f"rows without labels are not judged: {error}")
+    measured = list(result.periods)
+    work = EXPECTED_CELLS
+    for i in reversed(range(large.size)):
+        past = np.flatnonzero(divided.code < large[i])
+        work -= past.size * max(1, data.n_classes)
+        if past.size < LEAST_PAST or work < 0:
+            break
+        checkpoint(f"expecting {divided.names[large[i]]}")
+        now = data.take(np.flatnonzero(divided.code == large[i]))
+        with suppress(CalvizError):
+            value = expectation(now, data.take(past), metric, reduction)
+            measured[i] = replace(measured[i], before_labels=value)
+    return replace(
+        result,
+        periods=tuple(measured),
+        waiting=tuple(
+            Waiting(name, one.rows, one.metrics[metric])
+            for name, one in zip(names, each, strict=True)
+        ),
+        whole_waiting=whole,
+    )
+
+
 def without_logits(data: Dataset) -> Dataset:
     """Return the data without logits, which only uncalibrated rows have, so that probabilities are compared."""
     if getattr(data, "logits", None) is None:
@@ -633,6 +713,8 @@ class Period:
         The MCS, which is tested beside the metric, and what is expected of it; nan if not tested.
     by_gap : bool
         Whether `adjusted` is that of the MCS.
+    before_labels : float
+        The metric as the rows before the period let expect it, without the labels of the period; nan if not asked for.
     """
 
     name: str
@@ -646,6 +728,16 @@ class Period:
     gap: float = math.nan
     expected_gap: float = math.nan
     by_gap: bool = False
+    before_labels: float = math.nan
+
+
+@dataclass(frozen=True)
+class Waiting:
+    """A period of rows without labels: its name, number of rows, and the metric that is expected."""
+
+    name: str
+    rows: int
+    expected: ExpectedValue
 
 
 @dataclass(frozen=True)
@@ -685,6 +777,12 @@ class OverTime:
         Why there is no recalibration; empty if there is.
     failures : mapping of str to str
         Reason for each period whose map could not be fitted.
+    waiting : tuple of Waiting
+        Periods of rows without labels, in chronological order; one for all if they would be too many or are of equal counts.
+    whole_waiting : Expected or None
+        The metric that is expected of all rows without labels.
+    unexpected : str
+        Why nothing is expected of them; empty if it is, or if there are none.
     """
 
     name: str
@@ -707,6 +805,9 @@ class OverTime:
     difference: Difference | None = None
     reason: str = ""
     failures: Mapping[str, str] = field(default_factory=dict)
+    waiting: tuple[Waiting, ...] = ()
+    whole_waiting: Expected | None = None
+    unexpected: str = ""
 
     @property
     def changed(self) -> tuple[Period, ...]:
@@ -737,6 +838,7 @@ class OverTime:
                 "by_gap": p.by_gap,
                 "recalibrated": after.value if after else None,
                 "fitted_on": p.fitted_on,
+                "before_labels": p.before_labels,
             }
 
         return data_frame([row(p) for p in self.periods])

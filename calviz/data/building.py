@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -129,8 +130,11 @@ class _Builder:
         self.counts: FloatArray | None = None
         #: Texts made of labels that are written back although some are missing.
         self.label_texts: dict[str, Factor] = {}
-        #: Mask of the rows to keep, shape (n,); None if all are kept.
+        #: Masks of the rows to keep, and of those left out for want of a label only, shape (n,); None if all are kept.
         self.kept: BoolArray | None = None
+        self.unlabelled: BoolArray | None = None
+        #: Those rows, by model.
+        self.waiting: dict[str, Dataset] = {}
 
     def build(self) -> Loaded:
         layout, confidence = self.layout, self.layout.confidence
@@ -176,10 +180,12 @@ class _Builder:
                 array = np.ascontiguousarray(array[:, ::-1])
             logits = logits_beside[0] if scores.logits else None
             model = scores.model or self.name
-            models[model] = self._model(
-                scores, array, decoded.indices, names, model, columns, keep,
+            make = partial(
+                self._model, scores, array, decoded.indices, names, model, columns,
                 filled=fetched.filled(array), logits=logits,
             )  # fmt: skip
+            models[model] = make(keep)
+            self._add_waiting(model, make)
         return self._built(models, decoded.form, names, groups)
 
     def _has_several_labels(self, fetched: Fetched, first: ScoreColumns) -> bool:
@@ -246,6 +252,7 @@ class _Builder:
             if logits is not None and len(logits) == len(keep):
                 logits = logits[keep]
             array, indices, columns = array[keep], indices[keep], rows_taken(columns, keep)
+            indices = np.maximum(indices, 0)  # those of rows without labels mean nothing
         if self.options.repair:
             filled = None  # repairs change numbers that the reader has looked at
         scores, array = self._repaired(scores, array)
@@ -457,6 +464,17 @@ class _Builder:
 
     # Rows and columns
 
+    def _add_waiting(self, model: str, make: Callable[[BoolArray], Dataset]) -> None:
+        """Make a model's rows that were left out for want of a label only; what is to say of its rows is said of the others."""
+        if self.unlabelled is None or self.counts is not None or not self.unlabelled.any():
+            return
+        said: tuple[list[Any], ...] = (self.notices, self.offered, self.repairs)
+        lengths = [len(some) for some in said]
+        with suppress(InputError):
+            self.waiting[model] = make(self.unlabelled)
+        for some, length in zip(said, lengths, strict=True):
+            del some[length:]
+
     def _rows_to_keep(self, arrays: list[FloatArray], no_label: BoolArray) -> BoolArray | None:
         """Return a mask of the rows without missing values if dropping was requested; raise InputError if a label is missing otherwise."""
         if "drop-missing" not in self.options.repair:
@@ -477,9 +495,10 @@ class _Builder:
                     repairs=(DROP_MISSING,),
                 )
             return None
-        missing = no_label.copy()
+        incomplete = np.zeros_like(no_label)
         for array in arrays:
-            missing |= refusals.rows_with_nan(array)
+            incomplete |= refusals.rows_with_nan(array)
+        missing = no_label | incomplete
         if not missing.any():
             return None
         if missing.all():
@@ -492,7 +511,7 @@ class _Builder:
             "were left out"
         )
         keep: BoolArray = ~missing
-        self.kept = keep
+        self.kept, self.unlabelled = keep, no_label & ~incomplete
         return keep
 
     def _columns(self, fetched: Fetched) -> tuple[dict[str, Any], tuple[str, ...]]:
@@ -510,13 +529,27 @@ class _Builder:
             right = self._right_if_any(fetched, layout)
         else:
             right = self._right(fetched, layout)
-        correct, truth, predicted = right.correct, right.truth, right.predicted
         columns, groups = self._columns(fetched)
         keep = self._rows_to_keep([fetched.scores[0]], right.missing)
+        make = partial(self._of_confidences, score, layout, right, columns)
+        data = make(keep)
+        self._add_waiting(self.name, make)
+        return self._built({self.name: data}, right.form, right.class_names, groups)
+
+    def _of_confidences(
+        self,
+        score: FloatArray,
+        layout: Confidence,
+        right: _Right,
+        columns: dict[str, Any],
+        keep: BoolArray | None,
+    ) -> ConfidencePredictions:
+        """Make the predictions of the rows to keep; whether those without labels are right means nothing."""
+        correct, truth, predicted = right.correct, right.truth, right.predicted
         if keep is not None:
             score, correct = score[keep], correct[keep]
-            truth = None if truth is None else truth[keep]
-            predicted = None if predicted is None else predicted[keep]
+            truth = None if truth is None else np.maximum(truth[keep], 0)
+            predicted = None if predicted is None else np.maximum(predicted[keep], 0)
             columns = rows_taken(columns, keep)
         scores = ScoreColumns((layout.score,), (), "probabilities", 1)
         if layout.log:
@@ -531,7 +564,7 @@ class _Builder:
         _, array = self._repaired(scores, score[:, None])
         problem = refusals.Problem(self.table, scores, array, lambda row: row)
         try:
-            data = ConfidencePredictions(
+            return ConfidencePredictions(
                 confidence=array[:, 0],
                 correct=correct,
                 labels=truth,
@@ -542,7 +575,6 @@ class _Builder:
             )
         except InputError as error:
             raise problem.explain(error) from None
-        return self._built({self.name: data}, right.form, right.class_names, groups)
 
     def _right(self, fetched: Fetched, layout: Confidence) -> _Right:
         n, line = len(fetched.scores[0]), self.table.line
@@ -620,6 +652,7 @@ class _Builder:
             notices=(*self.table.notices, *self.layout.notices, *self.notices, *made),
             repairs_offered=tuple(self.offered),
             repairs_made=tuple(self.repairs),
+            waiting=self.waiting,
             types=types | {new: types[name] for new, name in renamed.items() if name in types},
         )
 

@@ -461,6 +461,8 @@ class Loaded:
     types : mapping of str to pyarrow.Field
         Types of the columns, if the file declares them, by the names under which `calviz.data.writing` writes them; nullable are those
         with missing values.
+    waiting : mapping of str to Predictions or ConfidencePredictions
+        By model, the rows that were left out, as asked, for want of a label only; their labels mean nothing.
     """
 
     file: str
@@ -472,6 +474,7 @@ class Loaded:
     repairs_offered: tuple[Repair, ...] = ()
     repairs_made: tuple[str, ...] = ()
     types: Mapping[str, Any] = field(default_factory=dict)
+    waiting: Mapping[str, Dataset] = field(default_factory=dict)
 
     @cached_property
     def digest(self) -> str:

@@ -140,13 +140,25 @@ class OverTimeLine(Figure):
             f"instead of {before}{where}{outcome}."
         )
 
+    @claim("expected")
+    def before_labels(self) -> str:
+        """Say what is expected of rows without labels, or why nothing is; empty if there are none."""
+        r = self.result
+        whole = r.whole_waiting
+        if whole is None:
+            return capitalised(r.unexpected) if r.unexpected else ""
+        one = whole.metrics[r.metric]
+        value, low, high = (value_text(r.metric, v) for v in (one.value, *one.interval))
+        says = f"Of the {counted(whole.rows, 'row')} without labels, {self.label} {value} is expected (95 % interval {low} to {high})."
+        return " ".join((says, *whole.remarks()))
+
     def describe(self) -> str:
         """Say in plain words what the picture shows."""
         parts = [
             f"{self.label} of {shorten(self.result.name, NAME_LENGTH)} over time.",
             self.answer(),
         ]
-        return " ".join(filter(None, [*parts, self.past()]))
+        return " ".join(filter(None, [*parts, self.past(), self.before_labels()]))
 
     def plot(self, *, beside: Sequence[Overlay[FloatArray]] = (), **page: Unpack[Page]) -> Drawing:
         """Draw the periods in their order.
@@ -158,15 +170,15 @@ class OverTimeLine(Figure):
         **page
             See `Figure.plot`.
         """
-        sheet, periods = self.sheet(**page), self.result.periods
+        sheet, periods = self.sheet(**page), _names(self.result)
         step = max(1, -(-len(periods) // (_FEW if sheet.narrow else _NAMES)))
         at = list(range(0, len(periods), step))
         scale, sign = scale_of(self.result.metric)
         # The beginning of a period suffices to identify it.
-        names = [plotly_text(periods[i].name.split(" to ")[0], 16) for i in at]
+        names = [plotly_text(periods[i].split(" to ")[0], 16) for i in at]
         room = (sheet.width or _USUAL) - _LEFT - _RIGHT
         fit = len(names) * (2 + max(map(len, names), default=0)) * _LETTER <= room
-        traces = [*_traces(self, sheet)]
+        traces = [*_traces(self, sheet), *_before_labels(self, sheet)]
         # Values of other rows, joined where neighbouring periods have values.
         for one in beside:
             x, hover = (
@@ -269,6 +281,48 @@ _LEFT, _RIGHT, _TOP, _BOTTOM, _TURNED = 66, 20, 14, 40, 70
 _LETTER, _USUAL = 7, 700
 #: Number of period names that fit below the panel, on wide and narrow pages.
 _NAMES, _FEW = 12, 5
+
+
+def _names(r: OverTime) -> list[str]:
+    """Names of the periods, then of those that have rows without labels only."""
+    return list(dict.fromkeys([p.name for p in r.periods] + [w.name for w in r.waiting]))
+
+
+def _before_labels(figure: OverTimeLine, sheet: Sheet) -> Iterator[Trace]:
+    """What past rows let expect of each period, and all rows with labels of those without."""
+    r, scale = figure.result, scale_of(figure.result.metric)[0]
+    x = np.arange(len(r.periods), dtype=float)
+    believed = np.array([p.before_labels for p in r.periods])
+    if np.isfinite(believed).any():
+        yield line(
+            x,
+            scale * believed,
+            sheet.palette.neutral,
+            points={"size": 5, "symbol": "diamond-open"},
+            name="Expected before its labels came",
+            hover="%{y:.4~g}<extra>expected before its labels came</extra>",
+        )
+    if r.waiting:
+        names = _names(r)
+        value = [scale * w.expected.value for w in r.waiting]
+        ends = [[scale * end for end in w.expected.interval] for w in r.waiting]
+        yield markers(
+            [names.index(w.name) for w in r.waiting],
+            value,
+            sheet.palette.neutral,
+            size=9,
+            symbol="diamond-open",
+            name="Without labels: expected, with 95 % interval",
+            error_y=whiskers(
+                [e[1] - v for e, v in zip(ends, value, strict=True)],
+                [v - e[0] for e, v in zip(ends, value, strict=True)],
+                sheet.palette.neutral,
+                thickness=1.3,
+                width=4,
+            ),
+            customdata=[[plotly_text(w.name, 40), w.rows] for w in r.waiting],
+            hover="%{customdata[0]}: %{y:.4~g} expected<br>%{customdata[1]:,} rows without labels",
+        )
 
 
 def _traces(figure: OverTimeLine, sheet: Sheet) -> Iterator[Trace]:

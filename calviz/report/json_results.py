@@ -258,8 +258,18 @@ def over_time_record(result: OverTime, *, file: str, digest: str) -> JsonRecord:
                     "by_mcs": p.by_gap,
                     "recalibrated": p.recalibrated and picked(p.recalibrated, measured),
                     "fitted_on": p.fitted_on,
+                    "before_labels": p.before_labels,
                 }
                 for p in result.periods
+            ],
+            "waiting": [
+                {
+                    "period": w.name,
+                    "rows": w.rows,
+                    "expected": w.expected.value,
+                    "interval": w.expected.interval,
+                }
+                for w in result.waiting
             ],
             "periods_left_out": result.small,
             "tested": result.tested,

@@ -1,5 +1,7 @@
 """A metric over time: periods, changes with known truth, and maps that see the past only."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from sklearn.metrics import log_loss
@@ -11,6 +13,7 @@ from calviz.core.errors import NotAvailable, OptionError
 from calviz.core.predictions import with_rows
 from calviz.figures.marks import Overlay
 from calviz.figures.metric_over_time import OverTimeLine
+from calviz.recalibrators import LogisticSpline
 from calviz.sample.sample import Sample
 
 START = np.datetime64("2021-01-01")
@@ -113,6 +116,50 @@ def test_one_judged_period_is_singular():
         calviz.Predictions(probs=score, labels=labels, times=times), "nll", method="temperature"
     )
     assert "on the 1 period with enough rows before it" in OverTimeLine.compute(series).past()
+
+
+def test_rows_without_labels_are_expected_as_by_the_rows_with_labels():
+    data = drifting(4_000, from_month=0)
+    month = data.times.astype("datetime64[M]").astype(str)
+    labelled, waiting = (data.take(np.flatnonzero(w)) for w in (month < "2021-08", month >= "2021-08"))  # fmt: skip
+    series = over_time(labelled, "nll", every="month", method=None, waiting=waiting)
+    assert [(w.name, w.rows) for w in series.waiting] == [
+        (m, (month == m).sum()) for m in ("2021-08", "2021-09", "2021-10")
+    ]
+
+    def expected(past, now):
+        """Log loss if the map of the past gave the probabilities of the labels."""
+        q = LogisticSpline().fit(past.probs, past.labels).transform(now.probs)
+        return -(q * np.log(now.probs)).sum(1).mean()
+
+    missed = 0
+    for one in series.waiting:
+        now = data.take(np.flatnonzero(month == one.name))
+        assert one.expected.value == pytest.approx(expected(labelled, now), rel=1e-6)
+        # The labels, which were not looked at, bear it out; the scores say something else.
+        low, high = one.expected.interval
+        missed += not low < log_loss(now.labels, now.probs) < high
+        assert -(now.probs * np.log(now.probs)).sum(1).mean() < low
+    assert missed / 3 <= too_many(0.05, 3)
+    for one in series.periods[1:]:
+        past, now = (data.take(np.flatnonzero(w)) for w in (month < one.name, month == one.name))
+        assert one.before_labels == pytest.approx(expected(past, now), rel=1e-6)
+    assert np.isnan(series.periods[0].before_labels)
+    whole = series.whole_waiting.metrics["nll"].value
+    assert whole == pytest.approx(expected(labelled, waiting), rel=1e-6)
+    figure = OverTimeLine.compute(series)
+    assert f"NLL {whole:.3f} is expected" in figure.before_labels()
+    names = [t.name for t in figure.plot().data]
+    assert "Expected before its labels came" in names
+    assert "Without labels: expected, with 95 % interval" in names
+    # Parts of equal counts would not be those of the rows with labels; a mean gap has no expectation.
+    by_counts = over_time(labelled, "nll", every="equal counts", method=None, waiting=waiting)
+    assert [w.rows for w in by_counts.waiting] == [waiting.n]
+    ece = OverTimeLine.compute(over_time(labelled, "ece", method=None, waiting=waiting))
+    assert "choose Accuracy, AUROC, Brier score, NLL" in ece.before_labels()
+    bare = replace(waiting, times=None)
+    none = OverTimeLine.compute(over_time(labelled, "nll", method=None, waiting=bare))
+    assert none.before_labels() == "Rows without labels have no times."
 
 
 @pytest.mark.parametrize("rows", [(40, 900, 3_000), (30, 50_000, 1_000)])

@@ -304,6 +304,26 @@ def test_a_repair_that_is_not_needed_changes_nothing() -> None:
 
 
 @pytest.mark.parametrize(
+    ("text", "scores"),
+    [
+        ("label,p_a,p_b,day\n0,.6,.4,a\n1,.3,.7,a\n,.2,.8,b\n,,.1,b\n0,,.1,b\n", [0.2, 0.8]),
+        ("correct,confidence,day\n1,.6,a\n0,.7,a\n,.8,b\n,,b\n1,,b\n", [0.8]),
+    ],
+)
+def test_rows_without_a_label_only_wait_for_it(text: str, scores: list[float]) -> None:
+    file = loaded(text, repair=("drop-missing",), groups=("day",))
+    assert file.first.n == 2
+    (waiting,) = file.waiting.values()
+    assert waiting.n == 1
+    assert waiting.groups["day"].levels == ("b",)
+    found = waiting.probs if isinstance(waiting, Predictions) else waiting.confidence
+    assert found.ravel().tolist() == scores
+    # They are said to be left out once, and never wait unless they are.
+    assert len(file.repairs_made) == 1
+    assert not loaded("\n".join(text.split("\n")[:3])).waiting
+
+
+@pytest.mark.parametrize(
     "options",
     [
         {"label": "foo"},
