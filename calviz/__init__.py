@@ -2,7 +2,7 @@
 
 Start with `audit`, which takes labels and the output of ``predict_proba``, or predictions.
 
-- Data: `Predictions` (`from_arrays`, `from_multilabel`, `from_estimator`, `from_frame`), `ConfidencePredictions`; `load` reads a file or a folder of logs; `profile` summarises any number of rows.
+- Data: `Predictions` (`from_arrays`, `from_multilabel`, `from_estimator`, `from_frame`), `ConfidencePredictions`; `sample` gives a sample set, `load` reads a file or a folder of logs; `profile` summarises any number of rows.
 - Evaluation: `audit`, `verdict`, `explain`, `evaluate`; `slices` and `over_time` show for whom and since when, `Watch` alarms, `expected` needs no labels yet; `conventions` computes the ECE of other libraries.
 - Recalibration: `compare`, `recalibrate`, `learning_curve`; `load_map` loads a saved map; for more rows than fit into memory, `sample_rows` and `recalibrate_files`; `Calibrated` and `recalibrators` are scikit-learn estimators.
 - Choice of a model, and sets of plausible classes: `compare_models`, `prediction_sets`; verdicts of a judge corrected by people: `judge`.
@@ -27,7 +27,7 @@ from calviz.core import __version__
 from calviz.core.registry import look_in, register_constructors
 
 if TYPE_CHECKING:
-    from calviz import figures, integrations, recalibrators
+    from calviz import figures, integrations, recalibrators, sample
     from calviz.comparison.calibrated import Calibrated
     from calviz.comparison.compare import compare
     from calviz.comparison.compare_models import compare_models
@@ -84,6 +84,7 @@ __all__ = [
     "recalibrate",
     "recalibrate_files",
     "recalibrators",
+    "sample",
     "sample_rows",
     "scorer",
     "sites",
@@ -167,20 +168,23 @@ look_in(
     section="calviz.report.sections",
 )
 
-# Implementations of the constructors of `Predictions`.
+# Implementations of the constructors of `Predictions`, and of `calviz.sample`.
 register_constructors(
     arrays="calviz.data.from_objects.from_arrays",
     estimator="calviz.data.from_objects.from_estimator",
     frame="calviz.data.from_objects.from_frame",
     multilabel="calviz.data.from_objects.from_multilabel",
+    sample="calviz.data.reading.sample",
 )
 
 
 def __getattr__(name: str) -> Any:
-    if name in ("figures", "integrations", "recalibrators"):
+    if name in ("figures", "integrations", "recalibrators", "sample"):
         return importlib.import_module(f"calviz.{name}")
     if name not in _HOMES:
-        raise AttributeError(f"module 'calviz' has no attribute '{name}'")
+        raise AttributeError(
+            f"module 'calviz' has no attribute '{name}'", name=name, obj=sys.modules[__name__]
+        )
     value = getattr(importlib.import_module(_HOMES[name]), name)
     globals()[name] = value
     return value

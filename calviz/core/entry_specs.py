@@ -23,7 +23,7 @@ from typing import (
 import numpy as np
 
 from calviz.core.blocks import FloatArray
-from calviz.core.errors import Finding, OptionError, Severity, data_frame
+from calviz.core.errors import Finding, OptionError, Severity, data_frame, known_names
 from calviz.core.predictions import Dataset
 from calviz.core.probabilities import EPSILON
 from calviz.core.registry import Registry
@@ -635,7 +635,7 @@ class RecalibratorSpec(RecalibratorFacts):
         names = {p.name for p in self.parameters}
         if unknown := set(options) - names:
             raise OptionError(
-                f"'{self.key}' has no option '{min(unknown)}'; known: {', '.join(sorted(names)) or 'none'}."
+                f"'{self.key}' has no option '{min(unknown)}'; {known_names(min(unknown), sorted(names) or ['none'])}."
             )
         # A method of another package need not check its parameters before it is fitted.
         check = getattr(self.make(**options), "_check_parameters", None)

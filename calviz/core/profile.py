@@ -225,6 +225,9 @@ class Profile:
         """
         write_profile(self, path)
 
+    def __repr__(self) -> str:
+        return f"<Profile: {self.sentence().removeprefix('profile of ')}>"
+
     def sentence(self) -> str:
         """Describe the profile in one line."""
         facts = self.facts

@@ -308,7 +308,9 @@ def _two(labels: _Labels) -> tuple[Any, ...]:
     if len(values) > 2:
         raise InputError(
             f"there are {len(values):,} different labels ({_some(labels.values)}), but one column of scores, which is for two classes",
-            remedy="give one column per class",
+            remedy="give the labels before the probabilities: (y_true, y_prob)"
+            if all(isinstance(v, float) and 0 <= v <= 1 for v in values)
+            else "give one column per class",
         )
     text = {class_key(str(v)): v for v in labels.values}
     happened, other = event_of(text), no_event_of(text)

@@ -13,7 +13,7 @@ from typing import Any, BinaryIO, Self
 import numpy as np
 
 from calviz.core.blocks import checkpoint
-from calviz.core.errors import Finding, InputError, OptionError, needs, shortened
+from calviz.core.errors import Finding, InputError, OptionError, known_names, needs, shortened
 from calviz.core.limits import MAX_ARRAYS
 from calviz.core.predictions import Dataset
 from calviz.core.profile import (
@@ -499,7 +499,7 @@ def options_of(options: Mapping[str, Any]) -> ReadingOptions:
     names = set(ReadingOptions.__dataclass_fields__)
     if wrong := sorted(set(options) - names):
         raise OptionError(
-            f"there is no reading option '{', '.join(wrong)}'; known: {', '.join(sorted(names))}."
+            f"there is no reading option '{', '.join(wrong)}'; {known_names(wrong[0], sorted(names))}."
         )
     return ReadingOptions(**options)
 
@@ -510,7 +510,7 @@ def one_model(loaded: Loaded, model: str | None) -> Dataset:
     if model is None and len(models) > 1:
         raise OptionError(f"the file holds several models; choose one of: {', '.join(models)}.")
     if model is not None and model not in models:
-        raise OptionError(f"there is no model '{model}'; known: {', '.join(models)}.")
+        raise OptionError(f"there is no model '{model}'; {known_names(model, models)}.")
     return next(iter(models.values())) if model is None else models[model]
 
 
@@ -607,7 +607,7 @@ def load_sample(key: str | None = None) -> Loaded:
     samples = {sample.key: sample for sample in SAMPLES}
     chosen = SAMPLES[0] if key is None else samples.get(key)
     if chosen is None:
-        raise OptionError(f"there is no sample set '{key}'; known: {', '.join(samples)}.")
+        raise OptionError(f"there is no sample set '{key}'; {known_names(key, samples)}.")
     path = project_root() / "sample_data" / chosen.file
     if not path.is_file():
         raise InputError(
@@ -616,3 +616,32 @@ def load_sample(key: str | None = None) -> Loaded:
             remedy="make it again with 'python sample_data/make.py'",
         )
     return read(path)
+
+
+def sample(key: str = "digits", model: str | None = None) -> Dataset:
+    """Return one of the sample sets that ship with calviz (called as ``calviz.sample("digits", "MLP")``).
+
+    Parameters
+    ----------
+    key : str
+        "digits", "breast_cancer", "simulated_binary" or "simulated_100_classes".
+    model : str, optional
+        Which of its models; the first if left out.
+
+    Returns
+    -------
+    Predictions or ConfidencePredictions
+
+    Raises
+    ------
+    OptionError
+        If there is no such set or model.
+
+    Examples
+    --------
+    >>> import calviz
+    >>> calviz.sample("digits").split_names
+    ('test', 'calibration')
+    """
+    loaded = load_sample(key)
+    return loaded.first if model is None else one_model(loaded, model)

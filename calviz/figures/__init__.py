@@ -8,6 +8,8 @@ from __future__ import annotations
 from functools import cache
 from typing import Any
 
+from calviz.core.errors import known_names
+
 
 @cache
 def _classes() -> dict[str, type[Any]]:
@@ -35,7 +37,9 @@ def __getattr__(name: str) -> Any:
     if name.startswith("_") or not name[:1].isupper():
         raise AttributeError(f"module 'calviz.figures' has no attribute '{name}'")
     if name not in _classes():
-        raise AttributeError(f"there is no figure '{name}'; known: {', '.join(sorted(_classes()))}")
+        raise AttributeError(
+            f"there is no figure '{name}'; {known_names(name, sorted(_classes()))}"
+        )
     return _classes()[name]
 
 

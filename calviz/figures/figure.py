@@ -13,7 +13,7 @@ import numpy as np
 
 from calviz.core.blocks import FloatArray, IntArray
 from calviz.core.entry_specs import METRICS
-from calviz.core.errors import OptionError, check_level, needs, visible
+from calviz.core.errors import OptionError, check_level, known_names, needs, visible
 from calviz.core.events import BinNumber, Reduction
 from calviz.core.predictions import Dataset, Predictions
 from calviz.core.words import counted, shorten, with_short_class
@@ -147,7 +147,7 @@ class Figure(ABC):
         chosen = options if n_bins is None else {"bins": n_bins} | options
         if wrong := sorted(set(chosen) - set(known)):
             raise OptionError(
-                f"{cls.__name__} has no option '{wrong[0]}'; known: {', '.join(sorted(known))}."
+                f"{cls.__name__} has no option '{wrong[0]}'; {known_names(wrong[0], sorted(known))}."
             )
         return chosen
 

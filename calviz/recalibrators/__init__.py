@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from calviz.core.errors import known_names
+
 
 def _classes() -> dict[str, type[Any]]:
     """Return the class of each registered method, keyed by class name."""
@@ -25,7 +27,7 @@ def __getattr__(name: str) -> Any:
     classes = _classes()
     if name not in classes:
         raise AttributeError(
-            f"there is no recalibrator '{name}'; known: {', '.join(sorted(classes))}"
+            f"there is no recalibrator '{name}'; {known_names(name, sorted(classes))}"
         )
     return classes[name]
 

@@ -75,19 +75,34 @@ class SampleOptions(TypedDict, total=False):
     sample_weight: npt.ArrayLike | None
 
 
-class EvaluateOptions(SampleOptions, total=False):
+class _MetricOptions(SampleOptions, total=False):
     """The same, and the parameters of metrics, so that type checkers see a misspelt one; those of plugins are unknown to them."""
 
     bandwidth: float | None
     coverage: float
     curve: str
     cutoff: float
-    groups: int
     kernel: str
     kernel_bandwidth: float | None
     kernel_rows: int
     risk: float
     threshold: float
+
+
+class EvaluateOptions(_MetricOptions, total=False):
+    """All of them."""
+
+    groups: int
+
+
+class AuditOptions(_MetricOptions, total=False):
+    """What `audit` passes on to `evaluate`; its own `groups` are columns."""
+
+    noise_floor: bool | None
+    level: float
+    interval: IntervalChoice
+    classes: bool | None
+    findings: bool | None
 
 
 def _shown(function: F) -> F:
@@ -190,11 +205,11 @@ def evaluate(
         label). A single metric that is not available is not an error: its value is ``nan`` and its
         ``reason`` says why.
     """
-    specs = _specs(metrics)
     of_sample, of_metrics = _divided(options)
+    sample = _sample(data, of_sample)  # arrays are refused first
+    specs = _specs(metrics)
     _check_options(of_metrics)
     check_choice("interval", interval, get_args(IntervalChoice))
-    sample = _sample(data, of_sample)
     noise_floor = ci if noise_floor is None else noise_floor
     resampling = Resampling(ci, noise_floor, level, interval, sample.resamples, sample.seed)
     everything = metrics is None
@@ -371,7 +386,7 @@ def audit(
     groups: Mapping[str, Any] | None = None,
     ci: bool = True,
     name: str = "predictions",
-    **options: Any,
+    **options: Unpack[AuditOptions],
 ) -> Evaluation:
     """Evaluate probabilities in one call: verdict, main metrics, and findings.
 
@@ -435,6 +450,8 @@ def _remedy(argument: Any) -> str:
     """Suggest the right call for a single argument that is not predictions."""
     if isinstance(argument, str | os.PathLike):
         return "for a file: audit(calviz.load(path))"
+    if type(argument).__module__.startswith("pyspark"):
+        return "for a Spark frame: calviz.evaluate(calviz.profile(df))"
     if hasattr(argument, "columns"):
         return "for a frame: audit(calviz.Predictions.from_frame(df))"
     return "give true labels and probabilities: audit(y_true, y_prob)"
@@ -449,6 +466,7 @@ class Scorer:
             raise OptionError(
                 f"'{metric}' only describes the data: neither more nor less of it is better, so it is not a score."
             )
+        _check_options(_divided(options)[1])
         self.metric, self.options, self.pos_label = metric, dict(options), pos_label
         self._worse = worse
         #: Request for scikit-learn's metadata routing; None until `set_score_request` is called.
@@ -502,7 +520,9 @@ class Scorer:
         return f"calviz.scorer({self.metric!r}{options})"
 
 
-def scorer(metric: str = "ece", *, pos_label: Any = None, **options: Any) -> Scorer:
+def scorer(
+    metric: str = "ece", *, pos_label: Any = None, **options: Unpack[EvaluateOptions]
+) -> Scorer:
     """Make a scorer for `cross_val_score`, `GridSearchCV` and anything else that takes ``scoring=``.
 
     As with scikit-learn's own scorers, greater is better: errors are negated, and metrics that are best at 0 or 1 are scored by
@@ -521,7 +541,7 @@ def scorer(metric: str = "ece", *, pos_label: Any = None, **options: Any) -> Sco
     Raises
     ------
     OptionError
-        On an unknown metric, or one that only describes the data.
+        On an unknown metric or option, or a metric that only describes the data.
 
     Examples
     --------

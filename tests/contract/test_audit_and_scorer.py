@@ -164,6 +164,14 @@ WRONG = {
     "a frame to audit": (lambda: calviz.audit(FRAME), "Predictions.from_frame(df)"),
     "a path to audit": (lambda: calviz.audit("predictions.csv"), "audit(calviz.load(path))"),
     "the arguments exchanged": (lambda: calviz.audit(PROBS, Y), "labels have shape (400, 3)"),
+    "the arguments of two classes exchanged": (lambda: calviz.audit(PROBS[:, 0], Y == 1), "give the labels before the probabilities"),
+    "arrays to evaluate": (lambda: calviz.evaluate(PROBS, Y), "calviz.audit(y_true, y_prob) evaluates them"),
+    "an option of no metric": (lambda: calviz.audit(Y, PROBS, bin=9), "did you mean 'bins'?"),
+    "an option of no scorer": (lambda: calviz.scorer("ece", bin=9), "did you mean 'bins'?"),
+    "an option of no figure": (lambda: calviz.figures.Reliability.from_predictions(Y, PROBS, bin=9), "did you mean 'bins'?"),
+    "an option of no method": (lambda: calviz.recalibrate(GOOD, "temperature", fit_fraction=0.5, flor=1), "did you mean 'floor'?"),
+    "a sample set that there is not": (lambda: calviz.sample("digit"), "did you mean 'digits'?"),
+    "a model of no sample set": (lambda: calviz.sample("digits", "MPL"), "did you mean 'MLP'?"),
     "predictions and probabilities": (lambda: calviz.audit(GOOD, PROBS), "leave out y_prob"),
     "lengths": (lambda: calviz.audit(Y[:9], PROBS), "400 rows of probabilities but 9 labels"),
     "an unknown label": (lambda: calviz.audit([7] * 400, PROBS), "there is 1 different label (7)"),
@@ -204,6 +212,15 @@ def test_a_wrong_call_gets_one_sentence(call):
     assert text in str(caught.value)
     assert "\n" not in str(caught.value)
     assert str(caught.value).endswith((".", "?"))
+
+
+def test_a_sample_set_is_a_call_whatever_was_imported():
+    import calviz.sample.sample
+
+    assert calviz.sample("digits").name == "MLP"
+    assert calviz.sample("breast_cancer", "naive Bayes").class_names == ("benign", "malignant")
+    assert calviz.sample.sample.Sample is not None
+    assert [key for key in ("figure", "evaluates") if hasattr(calviz, key)] == []
 
 
 @pytest.mark.slow

@@ -184,6 +184,8 @@ def _is_paths(source: Any) -> bool:
 def _of_frame(source: Any, reading: ReadingOptions, settings: dict[str, Any], name: str) -> Profile:
     import narwhals as nw
 
+    if type(source).__module__.startswith("pyspark"):
+        source, reading = _without_vectors(source, reading)
     try:
         frame = nw.from_native(source).lazy()
     except TypeError:
@@ -200,6 +202,24 @@ def _of_frame(source: Any, reading: ReadingOptions, settings: dict[str, Any], na
             _NOTHING_COUNTS, column=layout.count, remedy="give at least one above zero"
         )
     return sums.profile
+
+
+def _without_vectors(frame: Any, reading: ReadingOptions) -> tuple[Any, ReadingOptions]:
+    """Divide the probabilities of spark.ml, which are a vector per row, into a column per class: probability_0, probability_1, ..."""
+    given = reading.scores or ()
+    column = given[0] if len(given) == 1 else "probability"
+    kinds = {field.name: field.dataType.simpleString() for field in frame.schema.fields}
+    if not kinds.get(column, "").startswith(("vector", "array")):
+        return frame, reading
+    from pyspark.ml.functions import vector_to_array
+    from pyspark.sql.functions import col
+
+    array = vector_to_array(col(column)) if kinds[column] == "vector" else col(column)
+    first = frame.where(col(column).isNotNull()).select(array.alias("p")).first()
+    names = [f"{column}_{j}" for j in range(0 if first is None else len(first["p"]))]
+    each = {name: array[j] for j, name in enumerate(names)}
+    scores = tuple(names) if given else None
+    return frame.withColumns(each).drop(column), replace(reading, scores=scores)
 
 
 @dataclass(frozen=True)

@@ -326,8 +326,8 @@ def test_the_first_sample_is_the_default() -> None:
 
 
 def test_unknown_sample() -> None:
-    with pytest.raises(OptionError, match="there is no sample set 'iris'; known: digits, "):
-        load_sample("iris")
+    with pytest.raises(OptionError, match="there is no sample set 'moons'; known: digits, "):
+        load_sample("moons")
 
 
 def test_missing_sample_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

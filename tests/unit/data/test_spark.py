@@ -124,6 +124,21 @@ def test_logits(frame: Frame):
     check(result, own)
 
 
+@pytest.mark.parametrize("as_vector", [True, False])
+def test_a_vector_of_probabilities_is_a_column_per_class(as_vector, frame: Frame, spark):
+    from pyspark.ml.functions import array_to_vector
+
+    rows, _ = simulated()
+    columns = sorted(c for c in rows.columns if c.startswith("p"))
+    bare = rows.select("y", probability=pl.concat_list(columns))
+    native = frame(bare)
+    if as_vector:
+        native = native.withColumn("probability", array_to_vector("probability"))  # type: ignore[attr-defined]
+    own = calviz.profile(rows.select("y", *columns), label="y")
+    for how in ({}, {"scores": ["probability"]}):
+        check(calviz.profile(native, label="y", **how), own)
+
+
 def test_what_cannot_be_used_is_counted(frame: Frame):
     rows = three_columns().with_columns(logit_1=pl.lit(np.inf))
     with pytest.raises(InputError, match="400 with a missing score"):
