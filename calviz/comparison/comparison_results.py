@@ -626,9 +626,18 @@ class ModelComparison(Compared[ModelResult]):
 
 
 def ranked_by(comparison: ModelComparison) -> tuple[str, ...]:
-    """Return the metrics that can rank the models, the default first; empty without paired resamples."""
+    """Return the metrics that can rank the models, the default first; empty without paired resamples.
+
+    Of confidences in the same predictions, the accuracy, which is the same for all, is the last one.
+    """
     keys = [key for key in comparison.pairs if key != "error"]
-    return tuple(sorted(keys, key=lambda key: key != RANKED_BY))
+    last = (
+        {"accuracy"}
+        if comparison.alignment.of_confidences
+        and all(d.interval == (0, 0) for d in comparison.pairs.get("accuracy", {}).values())
+        else set()
+    )
+    return tuple(sorted(keys, key=lambda key: (key != RANKED_BY, key in last)))
 
 
 @claim(

@@ -162,7 +162,7 @@ def agreement(question: IntArray, answer: IntArray, correct: BoolArray) -> Agree
     Parameters
     ----------
     question : ndarray of int, shape (n,)
-        Index of the question, from 0 to q - 1, all of which occur.
+        Index of the question, from 0 to q - 1, all of which occur, as int64.
     answer : ndarray of int, shape (n,)
         Index of the answer, -1 for one that equals no other.
     correct : ndarray of bool, shape (n,)
@@ -180,11 +180,10 @@ def agreement(question: IntArray, answer: IntArray, correct: BoolArray) -> Agree
     """
     rows = np.arange(question.size)
     answer = np.where(answer < 0, answer.max(initial=0) + 1 + rows, answer)
-    pairs = np.stack([question, answer])
+    pairs = question * (answer.max(initial=0) + 1) + answer
     _, first, pair, size = np.unique(
-        pairs, axis=1, return_index=True, return_inverse=True, return_counts=True
+        pairs, return_index=True, return_inverse=True, return_counts=True
     )
-    pair = pair.reshape(-1)
     of = question[first]
     answers = np.bincount(question)
     share = size / answers[of]
@@ -389,7 +388,7 @@ def by_question(table: Table, options: ReadingOptions) -> Signals:
         for name in signals_kept
     }  # fmt: skip
     options = replace(
-        options, answers=None, answer_pattern=None, confidence_pattern=None, kind="confidence", label=None, choices=None,
+        options, answers=None, answer_pattern=None, same_answers="normalised", confidence_pattern=None, kind="confidence", label=None, choices=None,
         correct_column=CORRECT, id_column="id", cluster_column=question_name if several else None,
     )  # fmt: skip
     return Signals(tables, options)
