@@ -286,8 +286,8 @@ class Judged(Displayed):
         for name, at in self._rows_of.items():
             sums = self._sums_of[name]
             (tp, fn), (fp, tn) = sums.cells
-            told = sums.thinned(self.confidence)[0]
-            enough = sums.n and (sums.depend is None or sums.depend.number > 1)
+            enough = sums.n > 0 and (sums.depend is None or sums.depend.number > 1)
+            told = sums.thinned(self.confidence)[0] if enough else {}
             cluster = None if self.cluster is None else self.cluster[at]
             yield (
                 name,
@@ -396,8 +396,8 @@ class Judged(Displayed):
         total[looked] = own
         return replace(self, score=total.clip(0, 1))
 
-    def width(self, labels: int) -> float:
-        """Expected width of the corrected interval with so many labels, drawn alike from all rows.
+    def width(self, labels: int, *, alone: bool = False) -> float:
+        """Expected width of the corrected interval with so many labels, drawn alike from all rows, or of that of the labels `alone`.
 
         The variance is that of a mean of n labels of which the judge explains a part r: ``(1 - r) / n + r / N``, in units of one row's.
         """
@@ -405,7 +405,7 @@ class Judged(Displayed):
         each = n / self.labelled if self.cluster is not None else 1.0
         rows = each * self.rows
         n = n if self.cluster is not None else self.labelled
-        if self.labelled >= self.rows:
+        if alone or self.labelled >= self.rows:
             explained = 0.0
         else:
             explained = min(max((1 / n - 1 / now) / (1 / n - 1 / rows), 0.0), 1.0)

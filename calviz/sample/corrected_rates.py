@@ -162,18 +162,20 @@ class LabelledRows:
         factor = self._factor(y - y_mean, f - f_mean, w)
         slope = factor * (1 + self.n / more) if more else 0.0
         value = y_mean - slope * (f_mean - self.mean) if not extra else y_mean
-        if self.depend is not None:
-            off = w * (y - y_mean - (slope if self.weighted else factor) * (f - f_mean)) / n
-            own = self.by_question(off[: self.n], slope if self.weighted else factor)
-            added = float(np.square(off[self.n :]).sum())
-            return value, self.depend.widening * float(np.square(own).sum()) + added, y_mean
+        used = slope if self.weighted else factor
+        off = (y - y_mean - used * (f - f_mean)) / n
         if self.weighted:
-            off = w * (y - y_mean - slope * (f - f_mean))
-            variance = float(off @ off) / n**2 * (1 - self.n / self.rows)
-            return value, variance + float(w @ np.square(y - y_mean)) / n / self.rows, y_mean
-        off = y - y_mean - factor * (f - f_mean)
-        variance = float(w @ np.square(off)) / n**2
-        return value, variance + (factor**2 * self.others / more if more else 0.0), y_mean
+            variance = float(np.square(w * off).sum()) * (1 - self.n / self.rows)
+            variance += float(w @ np.square(y - y_mean)) / n / self.rows
+        else:
+            variance = float(w @ np.square(off))
+            variance += factor**2 * self.others / more if more else 0.0
+        if self.depend is not None:
+            # Rows of a question are alike, and chance alone may make them look otherwise.
+            own = self.by_question((w * off)[: self.n], used)
+            added = float(w[self.n :] @ np.square(off[self.n :]))
+            variance = max(variance, self.depend.widening * float(own @ own) + added)
+        return value, variance, y_mean
 
     def by_question(self, off: FloatArray, factor: float) -> FloatArray:
         """What each question adds to the estimate beyond its mean, shape (C,): that of its labels, shape (n,), and of what the judge says."""
@@ -282,9 +284,8 @@ def naive_rate(score: FloatArray, level: float, cluster: IntArray | None = None)
     if cluster is not None:
         variance *= design_of(score, cluster)
     number = score.size * (value * (1 - value) / variance if variance else 1.0)
-    return RateEstimate(
-        value, Interval(*wilson(value, number, level)), math.sqrt(variance / score.size)
-    )
+    ends = wilson(value, number, level) if number else (0.0, 1.0)  # one question tells nothing
+    return RateEstimate(value, Interval(*ends), math.sqrt(variance / score.size))
 
 
 def design_of(score: FloatArray, cluster: IntArray | None) -> float:

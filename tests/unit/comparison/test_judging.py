@@ -219,6 +219,19 @@ def test_fractions_are_cut_to_group_by():
     assert [g.rows for g in groups.values()] == [200] * 10
 
 
+def test_a_group_of_one_question_is_not_corrected():
+    says, people = case("verdicts")
+    half = np.resize([0, 1], 2_000)
+    found = calviz.judge(says, people, half, cluster=np.where(half == 1, np.arange(2_000) // 10, 0))
+    assert found.groups["0"].corrected is None
+    assert found.groups["0"].naive.interval == (0, 1)
+    assert found.groups["1"].corrected is not None
+    assert found.remarks() == ()
+    # Few questions that happen to be alike are not surer than as many labels.
+    alike = calviz.judge(says, people, cluster=half).corrected["human"]
+    assert alike.width >= calviz.judge(says, people).corrected["human"].width
+
+
 def test_labels_of_one_question_do_not_tell_how_questions_differ():
     says, people = case("verdicts")
     question = np.where(np.isnan(people), 1, 0)
