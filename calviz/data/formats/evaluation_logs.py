@@ -322,22 +322,35 @@ _register(
 
 # ``promptfoo eval --output results.json``: ``evalId`` and ``results``, whose ``results`` hold a row per test, prompt and provider with
 # ``success``, ``response.output``, ``vars``, ``namedScores``, ``failureReason`` (2: an error). Source: ``src/types/index.ts`` (EvaluateResult).
+# ``--output results.jsonl``: the same rows, one a line, with ``evalId``, and ``vars`` in ``testCase`` alone (``src/models/evalResult.ts``).
+
+
+_PROMPTFOO_LINE = rb'\{\s*"id"\s*:\s*"[^"]*"\s*,\s*"evalId"\s*:\s*"[^"]*"\s*,\s*"promptIdx"\s*:'
+
+
+def _promptfoo_rows(source: Source) -> Iterator[tuple[int, Mapping[str, Any]]]:
+    if re.match(rb"\s*" + _PROMPTFOO_LINE, without_bom(source.head(8192))):
+        with source.open() as stream:
+            for number, line in lines(stream):
+                yield number, parsed_object(line, number)
+        return
+    results = _whole(source).get("results")
+    yield from _objects(results.get("results") if isinstance(results, Mapping) else None, "results")
 
 
 def answers_of_promptfoo(source: Source) -> Answers:
     """Return the answers of a run, and findings about them; rows that ended in an error are left out."""
-    log, answers, failed = _whole(source), [], 0
-    results = log.get("results")
-    rows = results.get("results") if isinstance(results, Mapping) else None
-    for row, one in _objects(rows, "results"):
+    answers, failed = [], 0
+    for row, one in _promptfoo_rows(source):
         if one.get("failureReason") == 2:
             failed += 1
             continue
         response, provider, test = (one.get(key) for key in ("response", "provider", "testCase"))
-        metadata = test.get("metadata") if isinstance(test, Mapping) else None
+        test = test if isinstance(test, Mapping) else {}
         model = (provider.get("label") or provider.get("id")) if isinstance(provider, Mapping) else provider  # fmt: skip
         prompt = one.get("promptIdx")
-        asked = json.dumps(one.get("vars") or one.get("testIdx"), sort_keys=True, default=str)
+        asked = one.get("vars") or test.get("vars") or one.get("testIdx")
+        asked = json.dumps(asked, sort_keys=True, default=str)
         own = number_in(one.get("namedScores"), CONFIDENCE_KEYS)
         output = response.get("output") if isinstance(response, Mapping) else response
         answers.append(
@@ -348,7 +361,7 @@ def answers_of_promptfoo(source: Source) -> Answers:
                 columns=_task(source)
                 | ({"model": shortened(model)} if isinstance(model, str) else {})
                 | ({"prompt": f"{prompt + 1}"} if isinstance(prompt, int) else {})
-                | short_texts(metadata),
+                | short_texts(test.get("metadata")),
                 **_of_output(output, source.rules, own),
             )
         )
@@ -369,8 +382,8 @@ def _of_output(output: Any, rules: TextRules | None, own: float | None) -> dict[
 
 _register(
     "promptfoo",
-    "promptfoo (results.json)",
-    rb'\{\s*"evalId"\s*:\s*(?:null|"[^"]*")\s*,\s*"results"\s*:\s*\{',
+    "promptfoo (results.json, results.jsonl)",
+    rb'(?:\{\s*"evalId"\s*:\s*(?:null|"[^"]*")\s*,\s*"results"\s*:\s*\{|' + _PROMPTFOO_LINE + rb")",
     answers_of_promptfoo,
     "Success of each test, and the confidence that the output states, or a named score 'confidence'.",
 )

@@ -15,6 +15,7 @@ from calviz.core.errors import InputError, OptionError
 from calviz.data import ReadingOptions, read
 from calviz.data.sampled_answers import AnswerRule, agreement, normalised
 from tests.inputs.command_line import run
+from tests.inputs.evaluation_logs import promptfoo
 
 LOGS = Path(__file__).parents[2] / "inputs/logs"
 ANSWERS = ReadingOptions(answers="answer")
@@ -203,6 +204,21 @@ def test_log_probabilities_beside_a_stated_confidence():
     # The letters that the mock model gave, with the probabilities that it was given for them.
     np.testing.assert_allclose(models["log-probability"].confidence, [0.7, 0.5, 0.7] * 2)
     np.testing.assert_allclose(models["stated"].confidence, 0.8)
+
+
+def test_repeated_tests_of_promptfoo_keep_providers_apart():
+    log = promptfoo()
+    rows = log["results"]["results"]
+    twice = [row | {"id": f"again {row['id']}"} for row in rows]
+    twice[0]["response"] = {"output": "Answer: other\nConfidence: 10%"}
+    log["results"]["results"] = rows + twice
+    loaded = read(json.dumps(log).encode(), name="results.json", options=ANSWERS)
+    agreed = loaded.models["agreement"]
+    assert agreed.confidence.tolist() == [0.5] + [1] * 39
+    assert agreed.groups["model"].counts() == {"openai:some-model-0": 20, "openai:some-model-1": 20}
+    assert set(agreed.clusters.counts().values()) == {2}
+    with pytest.raises(InputError, match="each of the 40 questions has one answer"):
+        read(json.dumps(promptfoo()).encode(), name="results.json", options=ANSWERS)
 
 
 # ---- The command line, and bad input
