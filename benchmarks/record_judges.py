@@ -1,9 +1,10 @@
-"""Record what ppi-python, scikit-learn and statsmodels say of a judge with human labels.
+"""Record what ppi-python, truescore, scikit-learn and statsmodels say of a judge with human labels.
 
     python -P benchmarks/record_judges.py
 
-Needs ppi-python 0.2, scikit-learn and statsmodels, but not calviz. Writes ``tests/reference/recorded_judges.json`` with the versions.
-The inputs come from `case`, which the tests also call.
+Needs ppi-python 0.2, truescore 0.7, scikit-learn and statsmodels, but not calviz. Writes ``tests/reference/recorded_judges.json`` with the versions.
+The inputs come from `case` and `repeated`, which the tests also call. truescore has Rogan and Gladen's rate, which is that of arXiv 2511.21140,
+and PPI++ of questions that are asked again. evalstats 0.3 is no peer: it shrinks the factor of PPI++ towards a target of its own.
 """
 
 from __future__ import annotations
@@ -36,8 +37,20 @@ def case(name: str) -> tuple[np.ndarray, np.ndarray]:
     return says, np.where(random.permutation(rows) < labels, people, np.nan)
 
 
+def repeated() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """What a judge says, what people say, and the question, of 200 questions asked 5 times; people look at all answers to 40 of them."""
+    random = np.random.RandomState(7)
+    question = np.repeat(np.arange(200), 5)
+    hard = random.random_sample(200)[question]
+    people = (random.random_sample(1_000) < hard).astype(np.float64)
+    says = np.where(random.random_sample(1_000) < 0.8, people, 1 - people)
+    seen = (random.permutation(200) < 40)[question]
+    return says, np.where(seen, people, np.nan), question
+
+
 def main() -> None:
     """Record PPI++, kappa, its standard error."""
+    import truescore
     from ppi_py import ppi_mean_ci, ppi_mean_pointestimate
     from sklearn.metrics import cohen_kappa_score, confusion_matrix
     from statsmodels.stats.inter_rater import cohens_kappa
@@ -55,7 +68,14 @@ def main() -> None:
             "kappa": float(cohen_kappa_score(y.astype(int), verdict)),
             "kappa error": float(cohens_kappa(confusion_matrix(y.astype(int), verdict)).std_kappa),
         }
-    packages = ("ppi-python", "scikit-learn", "statsmodels", "numpy")
+        if np.isin(says, (0, 1)).all():
+            rate = truescore.rogan_gladen_estimate(says, y, np.flatnonzero(at))
+            values[name]["rogan-gladen"] = float(rate.point)
+    says, people, question = repeated()
+    at = ~np.isnan(people)
+    found = truescore.ppi_estimate(says, people[at], np.flatnonzero(at), clusters=question)
+    values["repeated"] = {"ppi": float(found.point), "ppi error": float(found.standard_error)}
+    packages = ("ppi-python", "truescore", "scikit-learn", "statsmodels", "numpy")
     versions = {package: version(package) for package in packages}
     RECORDED.write_text(json.dumps({"versions": versions, "values": values}, indent=1) + "\n")
 

@@ -1,9 +1,9 @@
 """Make the logs in tests/inputs/logs with lm-evaluation-harness and Inspect, and record the accuracies that the harness reports.
 
-    python benchmarks/record_logs.py [eval]
+    python benchmarks/record_logs.py [eval | examples]
 
 With "eval", only the logs of Inspect in its own form are made again: `.eval`, compressed by deflate and by zstd, and the JSON that
-Inspect makes of it.
+Inspect makes of it. With "examples", only those of `examples/language_models.ipynb`, in `examples/logs`.
 
 Needs ``pip install lm-eval inspect-ai``; no model and no network: the harness has a model that answers at random ("dummy"), Inspect one
 with given answers ("mockllm").
@@ -19,6 +19,7 @@ import sys
 import tempfile
 from importlib.metadata import version
 from pathlib import Path
+from random import Random
 from typing import Any
 
 TARGET = Path(__file__).parents[1] / "tests" / "inputs" / "logs"
@@ -189,8 +190,60 @@ def own_form(folder: Path) -> None:
         (TARGET / "inspect_said.json").write_text(json.dumps(record) + "\n")
 
 
+EXAMPLES = Path(__file__).parents[1] / "examples" / "logs"
+
+
+def examples(folder: Path) -> None:
+    """Write a log of each of two tasks, 60 questions in 5 epochs: the mock model knows how sure it may be of sums, but not of dates.
+
+    Without the transcripts, which calviz does not read.
+    """
+    import zipfile
+
+    from inspect_ai import Task, eval
+    from inspect_ai._util.zipfile import zipfile_compress_kwargs
+    from inspect_ai.dataset import MemoryDataset, Sample
+    from inspect_ai.log import read_eval_log, write_eval_log
+    from inspect_ai.model import ModelOutput, ModelUsage, get_model
+    from inspect_ai.scorer import answer
+
+    zipfile_compress_kwargs["compression"] = zipfile.ZIP_DEFLATED  # read without another package
+    EXAMPLES.mkdir(exist_ok=True)
+    draw, questions, epochs = Random(0), 60, 5
+    for task in ("dates", "sums"):
+        known = [draw.betavariate(1.6, 0.8) for _ in range(questions)]
+        truths = [draw.randrange(1000, 1990) for _ in known]
+        samples = [
+            Sample(input=f"{task}, question {j}", target=str(truth), id=j + 1)
+            for j, truth in enumerate(truths)
+        ]
+        outputs = []
+        for _ in range(epochs):
+            for p, truth in zip(known, truths, strict=True):
+                said = truth if draw.random() < p else truth + draw.choice((-10, -1, 1, 10))
+                sure = 0.9 if task == "dates" else p
+                sure = round(100 * min(max(draw.gauss(sure, 0.07), 0.02), 0.99))
+                text = f"Confidence: {sure}%\nANSWER: {said}"
+                outputs.append(ModelOutput.from_content("mockllm/model", text))
+                outputs[-1].usage = ModelUsage(input_tokens=5, output_tokens=2, total_tokens=7)
+        (log,) = eval(
+            Task(dataset=MemoryDataset(samples, name=task), scorer=answer("line"), name=task, epochs=epochs),
+            model=get_model("mockllm/model", custom_outputs=outputs),
+            log_dir=str(folder / task), log_format="eval", display="none", max_samples=1,
+        )  # fmt: skip
+        whole = read_eval_log(log.location)
+        for sample in whole.samples or ():
+            sample.events, sample.attachments, sample.messages = [], {}, []
+        whole.eval.model_args, whole.eval.revision, whole.reductions = {}, None, None
+        write_eval_log(whole, str(EXAMPLES / f"{task}.eval"), format="eval")
+
+
 def main() -> None:
     """Write all of them."""
+    if sys.argv[1:] == ["examples"]:
+        with tempfile.TemporaryDirectory() as name:
+            examples(Path(name))
+        return
     if sys.argv[1:] == ["eval"]:
         with tempfile.TemporaryDirectory() as name:
             own_form(Path(name))
@@ -203,6 +256,7 @@ def main() -> None:
         accuracies = harness(folder)
         inspect(folder / "inspect")
         own_form(folder / "eval")
+        examples(folder / "examples")
     record = {"versions": {p: version(p) for p in ("lm_eval", "inspect_ai")}, "results": accuracies}
     (TARGET / "recorded.json").write_text(json.dumps(record, indent=1) + "\n")
 

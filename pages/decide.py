@@ -26,6 +26,7 @@ from calviz.comparison.judging import Judged, judged
 from calviz.core.errors import NotAvailable
 from calviz.core.words import shorten
 from calviz.data.judge_columns import read_judge
+from calviz.figures.learning_curve import LabelWidths
 from calviz.figures.roc import OutcomeHistogram
 from calviz.sample.cutoff_and_grades import decidable
 from calviz.sample.sample import Sample
@@ -159,7 +160,16 @@ def judge(chosen: Settings) -> None:
         width=420,
         help="Each group is corrected by its own labels.",
     )
-    found = _judged(chosen.entry.content_key, by, chosen)
+    columns = chosen.entry.loaded.recognition.columns
+    question = st.selectbox(
+        "Rows of one question",
+        (None, *columns),
+        format_func=lambda name: "each row is one" if name is None else shorten(name, 40),
+        key="calviz.judge.cluster",
+        width=420,
+        help="Where several rows belong to a question, intervals are those of questions, and systems are compared question by question.",
+    )
+    found = _judged(chosen.entry.content_key, by, question, chosen)
     say(found.headline)
     st.markdown(md(f"{found.sentence()} {found.reason()}", 1_000))
     for remark in found.remarks():
@@ -192,6 +202,9 @@ def _more_labels(chosen: Settings, found: Judged) -> None:
         width=420,
     )
     st.markdown(md(found.needed_sentence(width / 100)))
+    screen.chart(
+        LabelWidths.compute(found), key="judge.widths", filename="label-widths", own_caption=True
+    )
     free = found.rows - found.labelled
     if not free:
         return
@@ -217,10 +230,10 @@ def _more_labels(chosen: Settings, found: Judged) -> None:
 
 
 @session.cached_results(4)
-def _judged(key: str, by: str | None, _settings: Settings) -> Judged:
+def _judged(key: str, by: str | None, question: str | None, _settings: Settings) -> Judged:
     entry = _settings.entry
     assert isinstance(entry.source, bytes | Path)
-    return judged(read_judge(entry.source, by=by, name=entry.title))
+    return judged(read_judge(entry.source, by=by, cluster=question, name=entry.title))
 
 
 navigation.enter()

@@ -234,6 +234,91 @@ simulation(
 )(_picked)  # fmt: skip
 
 
+# ---- Questions that are asked again, or of several systems
+
+
+def questions(rng, number, each, labelled, shift=0.0):
+    """Answers of one or more systems to each question, which may be hard for all; the judge, too, errs on some questions rather than others.
+
+    `labelled` is a number of questions, or a negative number of rows. Without a shift, all systems have a rate of 0.5.
+    """
+    question, system = np.repeat(np.arange(number), each), np.tile(np.arange(each), number)
+    hard = rng.beta(0.6, 0.6, number)[question]
+    people = rng.random(question.size) < np.where(system == 1, hard + shift * (1 - hard), hard)
+    right = rng.beta(2.55, 0.45, number)[question]
+    verdicts = np.where(rng.random(question.size) < right, people, ~people).astype(float)
+    rows = rng.permutation(question.size) < -labelled
+    seen = (rng.permutation(number) < labelled)[question] if labelled > 0 else rows
+    return verdicts, np.where(seen, people, np.nan), question, system
+
+
+for each, labelled, (name, of) in product(
+    (5,),
+    (40, 150, -200),
+    ((k, lambda j, k=k: j.corrected[k]) for k in ("ppi", "human", "rogan-gladen")),
+):
+
+    def _of_questions(rng, each=each, labelled=labelled, of=of):
+        verdicts, human, question, _ = questions(rng, 400, each, labelled)
+        return holds(of(judge(verdicts, human, cluster=question)), 0.5)
+
+    what = f"{labelled} questions" if labelled > 0 else f"{-labelled} rows at random"
+    simulation(
+        "judge",
+        f"the interval covers, questions asked again, {name}",
+        f"400 questions of {each} answers, labels of {what}",
+        at_least=0.93,
+        at_most=0.99 if name == "rogan-gladen" else 0.98,
+        files=500,
+    )(_of_questions)
+
+
+def _as_if_alone(rng):
+    verdicts, human, *_ = questions(rng, 400, 5, 40)
+    return holds(judge(verdicts, human).corrected["ppi"], 0.5)
+
+
+simulation("judge", "the interval covers if it takes answers to a question as independent", "400 questions of 5 answers, labels of 40 questions")(_as_if_alone)  # fmt: skip
+
+
+def _paired(rng, labelled, shift):
+    verdicts, human, question, system = questions(rng, 1_000, 2, labelled, shift=shift)
+    (found,) = judge(verdicts, human, system, cluster=question).differences
+    return found
+
+
+#: The true difference: shift times the mean of 1 - hard.
+for labelled, shift in product((100, 300, -300), (0.0, 0.2)):
+    what = f"{labelled} questions" if labelled > 0 else f"{-labelled} rows at random"
+    simulation(
+        "judge-difference",
+        "the interval covers the difference, same questions",
+        f"labels of {what}, a difference of {50 * shift:g} points",
+        at_least=0.93,
+        at_most=0.98,
+        files=1_000,
+    )(
+        lambda rng, a=(labelled, shift): (
+            (d := _paired(rng, *a)).interval.low
+            <= (-1 if d.first == "0" else 1) * a[1] / 2
+            <= d.interval.high
+        )
+    )
+for each in (2, 4):
+
+    def _differ(rng, each=each):
+        verdicts, human, question, system = questions(rng, 300, each, 60)
+        return judge(verdicts, human, system % 2, cluster=question).differ <= 0.05
+
+    simulation(
+        "judge-errors",
+        "error rates said to differ that do not, same questions",
+        f"two systems, {each} answers to each of 60 labelled questions",
+        at_most=0.05,
+        files=500,
+    )(_differ)
+
+
 # ---- How many labels
 
 

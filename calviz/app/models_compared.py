@@ -43,6 +43,7 @@ from calviz.comparison.comparison_results import (
 from calviz.core.entry_specs import METRICS, QUOTED, RANKED_BY
 from calviz.core.predictions import Dataset
 from calviz.core.words import counted, distinct, full_sentence, listed
+from calviz.data.sampled_answers import column_of_answers
 from calviz.figures.corp import MiscalibrationPlane, PlaneScore
 from calviz.figures.hundred_squares import Bullet
 from calviz.figures.model_differences import ModelDifferences
@@ -87,6 +88,7 @@ def choose_models(entry: OpenFile) -> ChosenModels:
             "with columns such as `mlp:cat, mlp:dog, forest:cat, forest:dog`.",
             icon=":material/info:",
         )
+    _offer_signals(entry)
     shown = distinct(tuple(offered), 60)
     likely = list(usual_models(entry).models)
     renewed = _choose_new(list(offered), likely)
@@ -103,6 +105,20 @@ def choose_models(entry: OpenFile) -> ChosenModels:
     )
     _another_file(len(offered))
     return replace(_chosen_models(offered[name] for name in chosen), offered=len(offered))
+
+
+def _offer_signals(entry: OpenFile) -> None:
+    """Offer to take several answers to each question as samples, in a file that has them."""
+    found, options = entry.loaded.recognition, entry.options
+    answers = column_of_answers(found.columns, found.cluster_column)
+    if options.answers is None and answers is not None and entry.source is not None:
+        help = (
+            "One row per question, and a model for each signal of confidence in the most frequent answer: agreement, entropy, stated, "
+            "log-probability."
+        )
+        if st.button("Compare signals of confidence", icon=":material/forum:", help=help):
+            chosen = replace(options, answers=answers, scores=None, kind=None)
+            reading_panel.read_again(entry.title, entry.source, chosen)
 
 
 def usual_models(entry: OpenFile) -> ChosenModels:

@@ -465,7 +465,7 @@ def decode_options(text: str) -> ReadingOptions:
         values = None
     options = ReadingOptions()
     for option in fields(options) if isinstance(values, dict) else ():
-        if option.name == "confidence_pattern":
+        if option.name in ("confidence_pattern", "answer_pattern"):
             continue  # a regular expression from a link could run without end
         kind = list if "tuple" in str(option.type) else int if option.name == "label_base" else str
         value: Any = values.get(option.name)

@@ -331,6 +331,9 @@ def draw_details(
                 words |= {str(k): f"the questions with {k} choices" for k in numbers}
                 help = "Each choice by itself: its probability against whether it is the right one; questions are the clusters."
                 choices = _choice("Questions with choices", words, choices, f"{key}.choices", help)
+            help = "A question (the cluster) has several: one row per question, a model for each signal of confidence."
+            names_of = {c: c for c in dict.fromkeys([*columns, options.answers or "answer"])}
+            answers = _choice("Answers", names_of, options.answers, f"{key}.answers", help)
         if not st.form_submit_button("Read it this way"):
             return None
     chosen = tuple(scores) or None
@@ -342,7 +345,10 @@ def draw_details(
         "class_names": names,
         "weight_kind": weight_kind,
         "choices": choices,
+        "answers": answers,
     }
+    if answers is None:
+        said |= {"answer_pattern": None, "same_answers": "normalised"}
     return replace(options, **said)
 
 

@@ -656,8 +656,9 @@ def judge(
     *,
     judge: str | None = None,
     human: str | None = None,
-    by: str | None = None,
+    by: tuple[str, ...] = (),
     chance: str | None = None,
+    cluster: str | None = None,
     confidence: float = 0.95,
     method: str | None = None,
     width: float | None = None,
@@ -676,9 +677,12 @@ def judge(
     human : COL
         What people say, empty where nobody has looked.  [default: human]
     by : COL
-        Groups that are corrected by themselves and compared, such as the system that is judged.
+        Groups that are corrected by themselves and compared, such as the system that is judged (repeatable: each column by itself).
     chance : COL
         Probability with which each row was chosen to be labelled, if not all had the same.
+    cluster : COL
+        The question, where several rows belong to one: intervals are those of questions, and systems that answer the same ones are compared
+        question by question. '' if a log that asks a question again should be read without.
     confidence
         Level of the intervals.
     method : KEY
@@ -699,7 +703,7 @@ def judge(
     if (next is None) != (out is None):
         raise OptionError("--next ROWS and --out FILE.csv go together.")
     check_output("--out", out)
-    columns = read_judge(file, judge, human, by, chance)
+    columns = read_judge(file, judge, human, by, chance, cluster)
     with naming(file):
         result = judged(columns, confidence)
         if method is not None:

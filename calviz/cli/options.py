@@ -243,6 +243,9 @@ def reading(
     sheet: str | None = None,
     choices: str | None = None,
     confidence_pattern: str | None = None,
+    answers: str | None = None,
+    answer_pattern: str | None = None,
+    same_answers: Literal["normalised", "exact"] = "normalised",
     repair: tuple[str, ...] = (),
 ) -> ReadingOptions:
     """How files are read.
@@ -287,6 +290,13 @@ def reading(
     confidence_pattern : REGEX
         How answers state their confidence: a regular expression with the number in parentheses. Without it, "Confidence: 85%",
         "I am 0.85 sure" and the like are understood in logs, and in a text column that --scores names.
+    answers : COL
+        Column with the answers, where each question (--cluster) has several: one row per question, with a model for each signal of
+        confidence in its most frequent answer: agreement, entropy, stated, log-probability. In logs it is 'answer'.
+    answer_pattern : REGEX
+        How the answer is found in its text: a regular expression with the answer in parentheses.
+    same_answers
+        Whether answers are the same without case, outer punctuation and the form of numbers, or letter by letter.
     repair : REPAIR
         A repair that calviz offered for this file (repeatable), such as renormalise.
     """

@@ -348,7 +348,7 @@ def _method_table(
 
 def print_models(comparison: ModelComparison) -> None:
     """Print how the rows were matched, the table (best and ties bold, the best of the others italic), and the ranks."""
-    shown = METRICS.in_table("models")
+    shown = comparison.in_table("models")
     show()
     for note in comparison.alignment.notes:
         show(note)

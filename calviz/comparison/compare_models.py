@@ -61,7 +61,8 @@ def compare_models(
     models : mapping of str to Predictions, sequence of Predictions, or Alignment
         At least two; models in a sequence are called by the names of their predictions.
     metrics : iterable of str or "all", optional
-        Keys; if left out, those of the tables: accuracy, proper scores, ECE, KS error, MCS and AURC.
+        Keys; if left out, those of the tables: accuracy, proper scores, ECE, KS error, MCS and AURC; of confidences also the AUROC of
+        failure detection.
     split : str, optional
         Only the rows of this split, in each model that has it.
     where : tuple of (str, str), optional
@@ -91,6 +92,8 @@ def compare_models(
     aligned = same_rows(models, split=split, where=where)
     reduction = Reduction.of(reduction, *aligned.models.values())
     keys = METRICS.selection(metrics, "rivals")
+    if metrics is None and keys is not None and aligned.of_confidences:
+        keys += METRICS.in_table("confidences")
     settings: dict[str, Any] = {
         "reduction": reduction,
         "bins": bins,

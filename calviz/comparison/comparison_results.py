@@ -14,6 +14,7 @@ from calviz.core.entry_specs import (
     RANKED_BY,
     RECALIBRATORS,
     UNCALIBRATED,
+    TableKind,
     badness,
     zero_words,
 )
@@ -202,6 +203,10 @@ class Compared(Displayed, Generic[R]):
         """The bins in words: "15 equal-width bins"."""
         return bins_words(self.bins, self.scheme)
 
+    def in_table(self, table: TableKind) -> tuple[str, ...]:
+        """Keys of the metrics of a table with room for only a few."""
+        return METRICS.in_table(table)
+
     def __getitem__(self, key: str) -> R:
         try:
             return self.results[key]
@@ -217,7 +222,7 @@ class Compared(Displayed, Generic[R]):
 
     def summary(self) -> Summary:
         """Summarise the result: the methods or models with the main metrics, and why some have none."""
-        columns = self.columns(METRICS.in_table("methods" if self.KIND == "method" else "models"))
+        columns = self.columns(self.in_table("methods" if self.KIND == "method" else "models"))
         return Summary(
             title=f"of {counted(len(self), self.KIND)}",
             header=(self.KIND, *(c.heading for c in columns)),
@@ -513,6 +518,11 @@ class Alignment:
         """Number of rows of each model."""
         return next(iter(self.models.values())).n
 
+    @property
+    def of_confidences(self) -> bool:
+        """Whether only confidences of the predictions are known, of all models."""
+        return all(m.kind == "confidence" for m in self.models.values())
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ModelComparison(Compared[ModelResult]):
@@ -542,6 +552,11 @@ class ModelComparison(Compared[ModelResult]):
     def rows(self) -> int:
         """Number of compared rows."""
         return self.alignment.rows
+
+    def in_table(self, table: TableKind) -> tuple[str, ...]:
+        """Keys of the metrics of a table with room for only a few; of confidences, also how well they find errors."""
+        more: tuple[TableKind, ...] = ("confidences",) if self.alignment.of_confidences else ()
+        return tuple(key for kind in (table, *more) for key in METRICS.in_table(kind))
 
     def summary(self) -> Summary:
         """Summarise the result: the models with the main metrics."""
@@ -611,9 +626,18 @@ class ModelComparison(Compared[ModelResult]):
 
 
 def ranked_by(comparison: ModelComparison) -> tuple[str, ...]:
-    """Return the metrics that can rank the models, the default first; empty without paired resamples."""
+    """Return the metrics that can rank the models, the default first; empty without paired resamples.
+
+    Of confidences in the same predictions, the accuracy, which is the same for all, is the last one.
+    """
     keys = [key for key in comparison.pairs if key != "error"]
-    return tuple(sorted(keys, key=lambda key: key != RANKED_BY))
+    last = (
+        {"accuracy"}
+        if comparison.alignment.of_confidences
+        and all(d.interval == (0, 0) for d in comparison.pairs.get("accuracy", {}).values())
+        else set()
+    )
+    return tuple(sorted(keys, key=lambda key: (key != RANKED_BY, key in last)))
 
 
 @claim(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import combinations
@@ -21,17 +21,19 @@ from calviz.core.p_values import benjamini_hochberg, wilson
 from calviz.core.predictions import Predictions
 from calviz.core.row_columns import Factor
 from calviz.core.words import counted, level_text, p_value, percent, points, shorten
-from calviz.data.judge_columns import JudgeColumns, yes_or_score
+from calviz.data.judge_columns import JudgeColumns, as_groups, yes_or_score
 from calviz.sample.corrected_rates import (
     CUTOFF,
     HALF,
     LabelledRows,
     RateEstimate,
-    agreement,
     chances_with_sum,
+    correlation,
+    design_of,
     difference,
     hits_by_group,
     naive_rate,
+    p_of_errors,
     p_of_tables,
     rogan_gladen,
 )
@@ -147,24 +149,26 @@ class Judged(Displayed):
         What the judge says, in [0, 1].
     human : ndarray, shape (n,)
         0 or 1, nan without a label.
-    by : Factor or None
-        The group of each row.
+    by : mapping of str to Factor
+        The group of each row, by each column; each column is looked at by itself.
     chance : ndarray, shape (n,), or None
         Probability of each row to be labelled; None if all have the same.
     event : str
         What the rate is of, as the column says it ("yes").
     kept : ndarray of bool, shape (m,)
         Which of the given rows have a verdict of the judge; only these n rows count.
+    cluster : ndarray of int, shape (n,), or None
+        The question of each row, where rows of one question depend on each other.
     """
 
     score: FloatArray
     human: FloatArray
-    by: Factor | None
+    by: Mapping[str, Factor]
     chance: FloatArray | None
     confidence: float
     kept: BoolArray
     event: str = "yes"
-    by_name: str = "group"
+    cluster: IntArray | None = None
 
     # ---- What is looked at
 
@@ -187,31 +191,37 @@ class Judged(Displayed):
     def predictions(self) -> Predictions:
         """The labelled rows, with the judge's score as their probability: all that calviz measures applies."""
         at = self.looked
-        groups = {} if self.by is None else {self.by_name: self.by.take(at)}
         return Predictions(
             probs=self.score[at],
             labels=self.human[at].astype(np.int64),
-            groups=groups,
+            groups={name: factor.take(at) for name, factor in self.by.items()},
+            clusters=None if self.cluster is None else Factor.of(self.cluster[at]),
             name="judge",
         )
 
     @cached_property
     def _sums(self) -> LabelledRows:
-        return LabelledRows.of(self.score, self.human, self.chance)
+        return self._sums_at(slice(None))
+
+    def _sums_at(self, at: Any) -> LabelledRows:
+        chance, cluster = (None if c is None else c[at] for c in (self.chance, self.cluster))
+        return LabelledRows.of(self.score[at], self.human[at], chance, cluster)
 
     # ---- Rates
 
     @cached_property
     def naive(self) -> RateEstimate:
         """Mean of what the judge says."""
-        return naive_rate(self.score, self.confidence)
+        return naive_rate(self.score, self.confidence, self.cluster)
 
     @cached_property
     def corrected(self) -> dict[str, RateEstimate]:
         """The rate by Rogan and Gladen, by PPI++, and by the labels alone."""
         sums, level = self._sums, self.confidence
+        says = (self.score >= CUTOFF).astype(np.float64)
+        design = design_of(says, self.cluster)
         return {
-            "rogan-gladen": rogan_gladen(sums, float((self.score >= CUTOFF).mean()), level),
+            "rogan-gladen": rogan_gladen(sums, float(says.mean()), level, design),
             "ppi": sums.tuned(level),
             "human": sums.plain(level),
         }
@@ -224,7 +234,7 @@ class Judged(Displayed):
 
     @cached_property
     def _agreement(self) -> dict[str, RateEstimate]:
-        return agreement(self._sums.cells, self.confidence)
+        return self._sums.thinned(self.confidence)[0]
 
     @property
     def sensitivity(self) -> RateEstimate:
@@ -260,38 +270,36 @@ class Judged(Displayed):
 
     @cached_property
     def _rows_of(self) -> dict[str, IntArray]:
-        if self.by is None:
-            return {}
-        order = np.argsort(self.by.codes, kind="stable")
-        ends = np.cumsum(np.bincount(self.by.codes, minlength=len(self.by.levels)))[:-1]
-        return dict(zip(self.by.levels, np.split(order, ends), strict=True))
+        found: dict[str, IntArray] = {}
+        for column, factor in self.by.items():
+            order = np.argsort(factor.codes, kind="stable")
+            ends = np.cumsum(np.bincount(factor.codes, minlength=len(factor.levels)))[:-1]
+            for level, rows in zip(factor.levels, np.split(order, ends), strict=True):
+                found[level if len(self.by) == 1 else f"{column} = {level}"] = rows
+        return found
 
     @cached_property
     def _sums_of(self) -> dict[str, LabelledRows]:
-        chance = self.chance
-        return {
-            name: LabelledRows.of(
-                self.score[at], self.human[at], None if chance is None else chance[at]
-            )
-            for name, at in self._rows_of.items()
-        }
+        return {name: self._sums_at(at) for name, at in self._rows_of.items()}
 
     def _of_groups(self) -> Iterator[tuple[str, JudgedGroup]]:
         for name, at in self._rows_of.items():
             sums = self._sums_of[name]
             (tp, fn), (fp, tn) = sums.cells
-            told = agreement(sums.cells, self.confidence)
+            enough = sums.n > 0 and (sums.depend is None or sums.depend.number > 1)
+            told = sums.thinned(self.confidence)[0] if enough else {}
+            cluster = None if self.cluster is None else self.cluster[at]
             yield (
                 name,
                 JudgedGroup(
                     rows=at.size,
                     labelled=sums.n,
-                    naive=naive_rate(self.score[at], self.confidence),
-                    corrected=sums.tuned(self.confidence) if sums.n else None,
-                    sensitivity=told["sensitivity"] if tp + fn else None,
-                    specificity=told["specificity"] if fp + tn else None,
+                    naive=naive_rate(self.score[at], self.confidence, cluster),
+                    corrected=sums.tuned(self.confidence) if enough else None,
+                    sensitivity=told["sensitivity"] if enough and tp + fn else None,
+                    specificity=told["specificity"] if enough and fp + tn else None,
                     bias=sums.bias,
-                    p_value=sums.p_of_bias,
+                    p_value=sums.p_of_bias if enough else math.nan,
                     adjusted=math.nan,
                 ),
             )
@@ -300,32 +308,53 @@ class Judged(Displayed):
     def differ(self) -> float:
         """P-value that the judge's error rates are the same in all groups; nan without labels that tell it.
 
-        Labels of people are given, groups are permuted among the rows of the same label: the statistic is the sum of both chi-squares.
+        Labels of people are given, groups are permuted among the rows of the same label: the statistic is the sum of both chi-squares. Of
+        rows that share questions it is a score test (`p_of_errors`). With several columns, the smallest, times their number.
         """
-        if self.by is None or self.chance is not None:
-            return math.nan
+        found = [p for p in self.differ_by.values() if not math.isnan(p)]
+        return min(1.0, len(found) * min(found)) if found else math.nan
+
+    @cached_property
+    def differ_by(self) -> dict[str, float]:
+        """`differ` of each column by itself, not adjusted."""
+        return {} if self.chance is not None else {n: self._differ(f) for n, f in self.by.items()}
+
+    def _differ(self, by: Factor) -> float:
         at = self.looked
-        says, is_yes, group = self.score[at] >= CUTOFF, self.human[at] == 1, self.by.codes[at]
+        is_yes, group = self.human[at] == 1, by.codes[at]
+        wrong = (self.score[at] >= CUTOFF) != is_yes
+        if self.cluster is not None:
+            return p_of_errors(wrong, is_yes, group, len(by.levels), self.cluster[at])
         parts = [
-            hits_by_group(says[rows] != is_yes[rows], group[rows], len(self.by.levels))
-            for rows in (is_yes, ~is_yes)
+            hits_by_group(wrong[rows], group[rows], len(by.levels)) for rows in (is_yes, ~is_yes)
         ]
         return p_of_tables([part for part in parts if part is not None])
 
     @cached_property
     def differences(self) -> tuple[RateDifference, ...]:
-        """Corrected rates of all pairs of groups with labels; none for more than `MOST_COMPARED` groups."""
-        names = [name for name, group in self.groups.items() if group.corrected is not None]
-        pairs = list(combinations(names, 2)) if len(names) <= MOST_COMPARED else []
+        """Corrected rates of all pairs of groups of a column with labels; none of a column with more than `MOST_COMPARED`.
+
+        Rows of both that share questions (`cluster`) are paired: what a question adds to both rates cancels.
+        """
+        pairs, start = [], 0
+        for factor in self.by.values():
+            own = list(self.groups)[start : start + len(factor.levels)]
+            start += len(factor.levels)
+            names = [name for name in own if self.groups[name].corrected is not None]
+            pairs += list(combinations(names, 2)) if len(names) <= MOST_COMPARED else []
+        every = {name for pair in pairs for name in pair}
         levels = (self.confidence, 1 - (1 - self.confidence) / max(len(pairs), 1))
-        own = [{name: self._sums_of[name].tuned(level) for name in names} for level in levels]
+        rates = [{name: self._sums_of[name].tuned(level) for name in every} for level in levels]
         return tuple(
             RateDifference(
                 a,
                 b,
                 self.groups[a].naive.value - self.groups[b].naive.value,
-                own[0][a].value - own[0][b].value,
-                *(difference(rates[a], rates[b]) for rates in own),
+                rates[0][a].value - rates[0][b].value,
+                *(
+                    difference(of[a], of[b], correlation(self._sums_of[a], self._sums_of[b]))
+                    for of in rates
+                ),
             )
             for a, b in pairs
         )
@@ -350,7 +379,12 @@ class Judged(Displayed):
         if rarer < 2:
             raise NotAvailable("recalibrating the judge needs two human labels of each class.")
         folds = min(folds, rarer)
-        part = assign_parts(every.labels[looked], folds, np.random.default_rng(0))
+        rng = np.random.default_rng(0)
+        if self.cluster is None:
+            part = assign_parts(every.labels[looked], folds, rng)
+        else:  # all rows of a question lie in one fold
+            code = np.unique(self.cluster[looked], return_inverse=True)[1]
+            part = rng.permutation(np.arange(code.max() + 1) % folds)[code]
         total, own = np.zeros(self.rows), np.empty(looked.size)
         for fold in range(folds):
             scores, labels = scores_of(every.take(looked[part != fold]))
@@ -362,17 +396,20 @@ class Judged(Displayed):
         total[looked] = own
         return replace(self, score=total.clip(0, 1))
 
-    def width(self, labels: int) -> float:
-        """Expected width of the corrected interval with so many labels, drawn alike from all rows.
+    def width(self, labels: int, *, alone: bool = False) -> float:
+        """Expected width of the corrected interval with so many labels, drawn alike from all rows, or of that of the labels `alone`.
 
         The variance is that of a mean of n labels of which the judge explains a part r: ``(1 - r) / n + r / N``, in units of one row's.
         """
-        value, now, n = self.corrected["ppi"].value, self._sums.effective, self.labelled
-        if n >= self.rows:
+        value, now, n = self.corrected["ppi"].value, self._sums.effective, self._sums.alone
+        each = n / self.labelled if self.cluster is not None else 1.0
+        rows = each * self.rows
+        n = n if self.cluster is not None else self.labelled
+        if alone or self.labelled >= self.rows:
             explained = 0.0
         else:
-            explained = min(max((1 / n - 1 / now) / (1 / n - 1 / self.rows), 0.0), 1.0)
-        number = 1 / ((1 - explained) / labels + explained / self.rows)
+            explained = min(max((1 / n - 1 / now) / (1 / n - 1 / rows), 0.0), 1.0)
+        number = 1 / ((1 - explained) / (each * labels) + explained / rows)
         low, high = wilson(value, number, self.confidence)
         return high - low
 
@@ -455,7 +492,7 @@ class Judged(Displayed):
             "recommended": self.recommended,
             **{key: getattr(self, key).to_dict() for key in told},
             "groups": {name: group.to_dict() for name, group in self.groups.items()},
-            "differ": self.differ,
+            "differ": self.differ if len(self.by) < 2 else self.differ_by,
             "differences": [
                 {key: getattr(d, key) for key in (*vars(d), "verdict")} for d in self.differences
             ],
@@ -507,10 +544,12 @@ class Judged(Displayed):
         if p <= LEVEL:
             side = "much" if self._sums.bias > 0 else "little"
             found.append(f"The judge gives '{shorten(self.event)}' too {side} ({p_value(p)}).")
-        if self.differ <= LEVEL:
-            found.append(
-                f"Its error rates differ between values of '{shorten(self.by_name)}' ({p_value(self.differ)}): compare these by corrected rates only."
-            )
+        for name, p in self.differ_by.items():
+            p = min(1.0, len(self.by) * p)  # adjusted for the columns
+            if p <= LEVEL:
+                found.append(
+                    f"Its error rates differ between values of '{shorten(name)}' ({p_value(p)}): compare these by corrected rates only."
+                )
         off = [shorten(name) for name, g in self.groups.items() if g.adjusted <= LEVEL]
         if off and len(self.groups) > 1:
             found.append(f"It is wrong in one direction for: {', '.join(off[:5])}.")
@@ -530,8 +569,8 @@ class Judged(Displayed):
     def unlike(self) -> float:
         """P-value that the labelled rows are drawn alike from all: by the judge's score, and by group (Bonferroni)."""
         p_values = [self._sums.p_of_choice]
-        if self.by is not None and self.chance is None:
-            table = hits_by_group(self.looked, self.by.codes, len(self.by.levels))
+        for factor in self.by.values() if self.chance is None and self.cluster is None else ():
+            table = hits_by_group(self.looked, factor.codes, len(factor.levels))
             p_values += [p_of_tables([table])] if table is not None else []
         return min(1.0, len(p_values) * min(p_values))
 
@@ -545,7 +584,9 @@ class Judged(Displayed):
         rows += [("kappa", f"{self.kappa.value:.2f}", _range(self.kappa, 1))]
         rows += [
             (
-                f"{shorten(self.by_name)} = {shorten(name)}",
+                shorten(name)
+                if len(self.by) > 1
+                else f"{shorten(next(iter(self.by)))} = {shorten(name)}",
                 "-" if g.corrected is None else percent(g.corrected.value),
                 "" if g.corrected is None else _range(g.corrected, 100),
             )
@@ -570,10 +611,11 @@ def _range(estimate: RateEstimate, unit: int) -> str:
 def judge(
     judge: npt.ArrayLike,
     human: npt.ArrayLike,
-    by: npt.ArrayLike | None = None,
+    by: npt.ArrayLike | Mapping[str, npt.ArrayLike] | None = None,
     confidence: float = 0.95,
     *,
     chance: npt.ArrayLike | None = None,
+    cluster: npt.ArrayLike | None = None,
 ) -> Judged:
     """Correct the verdicts of a judge, such as a language model, by the human labels of some rows.
 
@@ -583,12 +625,16 @@ def judge(
         0 and 1, words such as yes and no, or scores in [0, 1]; from 0.5 on the judge says yes.
     human : array_like, shape (n,)
         0 and 1, or such words; nan, None or empty where nobody has looked.
-    by : array_like, shape (n,), optional
-        A group of each row, such as the system that is judged.
+    by : array_like, shape (n,), or mapping of str to these, optional
+        A group of each row, such as the system that is judged; several columns (also a data frame) are each looked at by itself. Numbers
+        with fractions and many values are cut at their deciles.
     confidence : float
         Level of the intervals.
     chance : array_like, shape (n,), optional
         Probability with which each row was chosen to be labelled, if not all had the same, as from `Judged.next`.
+    cluster : array_like, shape (n,), optional
+        The question of each row, where several rows belong to one, as epochs do, or answers of several systems to the same questions:
+        intervals are those of questions, and two systems are compared question by question.
 
     Returns
     -------
@@ -603,7 +649,7 @@ def judge(
 
     Notes
     -----
-    LabelledRows rows are a random sample of all. PPI++ and the labels alone need nothing else; Rogan-Gladen holds too where labelled rows
+    Labelled rows are a random sample of all. PPI++ and the labels alone need nothing else; Rogan-Gladen holds too where labelled rows
     have another rate, as long as they have the same sensitivity and specificity. Rates are those of rows like these.
 
     Examples
@@ -616,8 +662,16 @@ def judge(
     (100, 0.6, 0.4)
     """
     check_level(confidence)
+    # A series has items too, but one dimension.
+    table: Any = by
+    several = hasattr(table, "items") and np.ndim(table) != 1
+    given = {} if by is None else dict(table.items()) if several else {"group": by}
     columns = JudgeColumns(
-        judge=yes_or_score(judge, "judge"), human=yes_or_score(human, "human"), by=by, chance=chance
+        judge=yes_or_score(judge, "judge"),
+        human=yes_or_score(human, "human"),
+        by=given,
+        chance=chance,
+        cluster=cluster,
     )
     return judged(columns, confidence)
 
@@ -627,9 +681,11 @@ def judged(columns: JudgeColumns, confidence: float = 0.95) -> Judged:
     check_level(confidence)
     score, human, event = columns.aligned()
     said = ~np.isnan(score)
-    by = None if columns.by is None else Factor.of(columns.by)
+    by = {name: as_groups(column) for name, column in columns.by.items()}
     chance = None if columns.chance is None else np.asarray(columns.chance, dtype=np.float64)
-    for name, column in (("by", by), ("chance", chance)):
+    question = None if columns.cluster is None else Factor.of(columns.cluster)
+    given = [("by", factor) for factor in by.values()]
+    for name, column in (*given, ("chance", chance), ("cluster", question)):
         if column is not None and len(column) != score.size:
             raise InputError(f"'{name}' has {len(column):,} values for {score.size:,} rows")
     if chance is not None and not (fair := ((chance > 0) & (chance <= 1)) | ~said).all():
@@ -637,10 +693,8 @@ def judged(columns: JudgeColumns, confidence: float = 0.95) -> Judged:
         raise InputError(
             f"the chance {chance[row]:g} is not a probability above 0", row=row + 1, column="chance"
         )
-    if by is not None and len(by.levels) > MOST_GROUPS:
-        raise OptionError(
-            f"'by' has {len(by.levels):,} values, at most {MOST_GROUPS:,} are compared."
-        )
+    if (most := max((len(factor.levels) for factor in by.values()), default=0)) > MOST_GROUPS:
+        raise OptionError(f"'by' has {most:,} values, at most {MOST_GROUPS:,} are compared.")
     if not said.any() or np.ptp(score[said]) == 0:
         what = "says nothing" if not said.any() else f"says {score[said][0]:g} of every row"
         raise InputError(
@@ -659,13 +713,19 @@ def judged(columns: JudgeColumns, confidence: float = 0.95) -> Judged:
             column=columns.human.name,
             remedy="label more rows, drawn at random",
         )
+    if question is not None and np.unique(question.codes[looked]).size < 2:
+        raise InputError(
+            "all human labels are of one question, so that nothing tells how much questions differ",
+            column="cluster",
+            remedy="label rows of several questions",
+        )
     return Judged(
         score=score[said],
         human=human[said],
-        by=None if by is None else by.take(said),
+        by={name: factor.take(said) for name, factor in by.items()},
         chance=None if chance is None else chance[said],
         confidence=confidence,
         kept=said,
         event=event,
-        by_name=columns.by_name,
+        cluster=None if question is None else question.codes[said].astype(np.int64),
     )

@@ -190,6 +190,8 @@ def first_rows(
                 raise no_rows()
             if facts_in(table) is not None:
                 raise InputError("a profile holds sums, no rows")
+            if options.answers is not None:
+                raise InputError("a row is made of all answers to a question")
             roles, classes, asked, read_with = _roles(table, with_array_names(table, used))
         except InputError as error:
             raise error.in_file(opened.name) from None

@@ -60,8 +60,8 @@ class Source:
         Name in messages; the file's own name if left out.
     sheet : str, optional
         The sheet of a workbook that is read.
-    pattern : re.Pattern, optional
-        How the answers in a log state a confidence, if not in a usual way.
+    rules : TextRules, optional
+        What is read from the texts of the answers in a log, if not only a confidence that is stated in a usual way.
 
     Attributes
     ----------
@@ -74,9 +74,9 @@ class Source:
         source: str | os.PathLike[str] | bytes | BinaryIO,
         name: str | None = None,
         sheet: str | None = None,
-        pattern: re.Pattern[str] | None = None,
+        rules: Any = None,
     ) -> None:
-        self.sheet, self.pattern = sheet, pattern
+        self.sheet, self.rules = sheet, rules
         self.path: Path | None = None
         self.data: bytes | None = None
         self.while_read = ExitStack()

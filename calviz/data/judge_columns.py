@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, BinaryIO
 
 import numpy as np
@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from calviz.core.blocks import FloatArray
 from calviz.core.errors import InputError
+from calviz.core.features import FEW_VALUES, MISSING, as_values, cut_of_numbers
 from calviz.core.predictions import Predictions
 from calviz.core.row_columns import Factor
 from calviz.data.column_names import class_key, event_of, is_missing, number_of, plain
@@ -24,6 +25,8 @@ JUDGES = (
 HUMANS = (
     "human", "human_label", "human_score", "human_verdict", "human_judgment", "human_judgement", "annotator", "expert",
 )  # fmt: skip
+#: At most so many columns of numbers are read to slice by.
+MOST_FEATURES = 50
 #: Columns of text with more values than this are no groups.
 MOST_LEVELS = 50
 #: Words that stand for 1 beside a column of numbers, or of other words.
@@ -43,13 +46,13 @@ class Said:
 
 @dataclass(frozen=True, eq=False)
 class JudgeColumns:
-    """What the judge and people say of the same rows; the group of each, and its chance of being labelled."""
+    """What the judge and people say of the same rows; the group of each by several columns, its chance of being labelled, its question."""
 
     judge: Said
     human: Said
-    by: Any = None
+    by: Mapping[str, Any] = field(default_factory=dict)
     chance: Any = None
-    by_name: str = "group"
+    cluster: Any = None
 
     def aligned(self) -> tuple[FloatArray, FloatArray, str]:
         """Return both columns, and the word that both have for 1.
@@ -128,6 +131,19 @@ def _in_range(values: FloatArray, name: str) -> FloatArray:
     return values
 
 
+def as_groups(values: Factor | npt.ArrayLike) -> Factor:
+    """Return a column of groups; numbers with fractions and many values are cut at their deciles, as they are to slice by."""
+    factor = Factor.of(values)
+    if len(factor.levels) <= FEW_VALUES:
+        return factor
+    read = as_values(factor.levels)
+    if read is None or read[1] or not (np.mod(read[0], 1) > 0).any():
+        return factor
+    cut = cut_of_numbers(read[0][factor.codes])
+    names = (*cut.labels, MISSING)
+    return Factor.of(np.array(names, dtype=object)[cut.of_numbers(read[0][factor.codes])])
+
+
 def usual_columns_of_judges(names: Iterable[str]) -> tuple[str | None, str | None]:
     """The columns of the judge and of people among these, by their usual names; None where there is none."""
     by_name = {plain(name): name for name in reversed(list(names))}
@@ -146,8 +162,11 @@ def loaded_judge(table: Table, name: str) -> Loaded | None:
     judge, human = usual_columns_of_judges(table.names)
     if judge is None or human is None:
         return None
-    others = [c for c in table.columns if c.type == "text" and c.name not in (judge, human)]
-    read = table.fetch((), [judge, human, *(c.name for c in others)]).columns
+    rest = [c for c in table.columns if c.width is None and c.name not in (judge, human)]
+    others = [c for c in rest if c.type == "text"]
+    numeric = [c.name for c in rest if c.numeric][:MOST_FEATURES]
+    fetched = table.fetch([(name,) for name in numeric], [judge, human, *(c.name for c in others)])
+    read = fetched.columns
     columns = JudgeColumns(yes_or_score(read[judge], judge), yes_or_score(read[human], human))
     score, people, _ = columns.aligned()
     at = ~np.isnan(score) & ~np.isnan(people)
@@ -155,8 +174,14 @@ def loaded_judge(table: Table, name: str) -> Loaded | None:
         return None
     factors = {c.name: Factor.of(read[c.name]).take(at) for c in others}
     groups = {n: f for n, f in factors.items() if 1 < len(f.levels) <= MOST_LEVELS}
+    columns_of = zip(numeric, fetched.scores, strict=True)
+    numbers = {n: a[at, 0] for n, a in columns_of if np.unique(a[at, 0]).size > 1}
     data = Predictions(
-        probs=score[at], labels=people[at].astype(np.int64), groups=groups, name=name
+        probs=score[at],
+        labels=people[at].astype(np.int64),
+        groups=groups,
+        numbers=numbers,
+        name=name,
     )
     text = f"{int(at.sum()):,} of {at.size:,} rows have both '{short(judge)}' and '{short(human)}', and only these are judged here; all count on the tab Judge, and for calviz judge"  # fmt: skip
     return Loaded(
@@ -186,8 +211,9 @@ def read_judge(
     source: str | os.PathLike[str] | bytes | BinaryIO,
     judge: str | None = None,
     human: str | None = None,
-    by: str | None = None,
+    by: str | Sequence[str] | None = None,
     chance: str | None = None,
+    cluster: str | None = None,
     *,
     name: str | None = None,
 ) -> JudgeColumns:
@@ -198,7 +224,10 @@ def read_judge(
     source : str, PathLike, bytes or binary file object
     judge, human : str, optional
         Columns; those with a usual name if left out.
-    by, chance : str, optional
+    by : str or sequence of str, optional
+        Columns of groups.
+    chance, cluster : str, optional
+        `cluster` is that of the format, if left out: the question of a log that asks it again; "" means none.
     name : str, optional
         Name of the file in messages.
 
@@ -217,18 +246,20 @@ def read_judge(
                     (judge, human), usual, ("judge", "human"), strict=True
                 )
             ]
-            others = [None if n is None else _found(table, n, "") for n in (by, chance)]
-            wanted = list(dict.fromkeys(n for n in (*chosen, *others) if n is not None))
+            columns = (by,) if isinstance(by, str) else tuple(by or ())
+            question = (table.cluster if cluster is None else cluster) or None
+            others = [n for n in (*columns, chance, question) if n is not None]
+            wanted = list(dict.fromkeys([*chosen, *(_found(table, n, "") for n in others)]))
             read = table.fetch((), wanted).columns
             try:
                 says, human_says = (yes_or_score(read[n], n) for n in chosen)
             except InputError as error:
                 line = None if error.row is None else table.line(error.row - 1)
                 raise error.but(line=line) from None
-            group, share = (None if n is None else read[n] for n in others)
+            share, same = (None if n is None else read[n] for n in (chance, question))
             if isinstance(share, Factor):
                 raise InputError("the chances are not numbers", column=chance)
-            return JudgeColumns(says, human_says, group, share, by or "group")
+            return JudgeColumns(says, human_says, {n: read[n] for n in columns}, share, same)
         except InputError as error:
             raise error.in_file(opened.name) from None
 

@@ -157,6 +157,15 @@ class ReadingOptions:
         A regular expression whose first group, or the one called ``confidence``, is the confidence that a text states, such as
         ``"Sicherheit: ([0-9]+%)"``. If left out, the usual ways are looked for ("Confidence: 85%", "I am 0.85 sure") in logs of language
         models, and in a text column that is named as the scores.
+    answers : str, optional
+        The column with the answers, where each question has several: one row per question is made of them, with a model for each
+        signal of confidence in the most frequent answer (``calviz.data.sampled_answers``). In logs of language models it is ``"answer"``. The
+        question is the cluster column, or a column with a usual name.
+    answer_pattern : str, optional
+        A regular expression whose first group, or the one called ``answer``, is the answer in its text. If left out: what follows the
+        last "Answer:", else the text without its statement of a confidence.
+    same_answers : {"normalised", "exact"}
+        Whether answers are the same without case, outer punctuation, repeated spaces and the form of numbers, or only letter by letter.
     """
 
     label: str | None = None
@@ -178,6 +187,9 @@ class ReadingOptions:
     choices: str | None = None
     sheet: str | None = None
     confidence_pattern: str | None = None
+    answers: str | None = None
+    answer_pattern: str | None = None
+    same_answers: Literal["normalised", "exact"] = "normalised"
 
     def __post_init__(self) -> None:
         for key in ("scores", "models", "groups", "class_names", "repair"):
@@ -190,6 +202,7 @@ class ReadingOptions:
             ("kind", "kind", (None, "probabilities", "logits", "confidence")),
             ("weight_kind", "kind of weights", ("importance", "frequency")),
             ("label_base", "label base", (None, 0, 1)),
+            ("same_answers", "comparison of answers", ("normalised", "exact")),
         ):
             if (value := getattr(self, key)) not in known:
                 *others, last = (str(each) for each in known if each is not None)
@@ -197,6 +210,8 @@ class ReadingOptions:
                 raise OptionError(f"the {what} must be {allowed}, got {value!r}.")
         if self.scores is not None and self.models is not None:
             raise OptionError("give the score columns of one model, or the models, not both.")
+        if self.answers is None and (self.answer_pattern or self.same_answers != "normalised"):
+            raise OptionError("'answer_pattern' and 'same_answers' go with 'answers'.")
         if self.choices is not None:
             choices = str(self.choices)
             if choices not in ("top", "each") and not re.fullmatch(

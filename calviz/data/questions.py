@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -18,6 +17,14 @@ from calviz.data.column_names import LABELS, LOGITS, PROBABILITIES, plain
 from calviz.data.format import Source, Table, without_bom
 from calviz.data.loaded import Notice, ReadingOptions
 from calviz.data.rows_in_memory import arrow_rows
+from calviz.data.sampled_answers import (
+    ANSWER,
+    CORRECT,
+    LOG_PROBABILITY,
+    QUESTION,
+    STATED,
+    TextRules,
+)
 from calviz.data.stated_confidence import ending, no_confidence, said, settled, stated
 
 
@@ -122,7 +129,7 @@ def rows_of_others(table: Any, rows: IntArray) -> Any:
 _NAMED = 4
 _RIGHT = ("wrong", "right")
 #: Name of the cluster column if each choice is a row.
-_QUESTION = "question"
+_QUESTION = QUESTION
 #: Name of the column with the number of choices of the row's question.
 _CHOICES = "choices"
 
@@ -323,6 +330,10 @@ class Answer:
         Whether the confidence was read from a text, without a unit.
     text : str
         The end of the text in which no confidence was understood.
+    answer : str or None
+        The answer in the form that the same ones share, "" if there is none; None if answers are not compared.
+    logprob : float
+        The log-probability of the answer, beside a stated confidence; only if answers are compared.
     """
 
     id: str
@@ -336,6 +347,8 @@ class Answer:
     question: str = ""
     without_unit: bool = False
     text: str = ""
+    answer: str | None = None
+    logprob: float = float("nan")
 
 
 #: Keys under which logs may hold a stated confidence.
@@ -359,13 +372,23 @@ def short_texts(place: Any) -> dict[str, str]:
     }
 
 
-def of_text(text: Any, pattern: re.Pattern[str] | None) -> dict[str, Any]:
-    """Return the fields of an `Answer` whose confidence a text states, or in which none is understood."""
-    text = text if isinstance(text, str) else ""
-    found = stated(text, pattern)
+def of_text(
+    text: Any, rules: TextRules | None, own: float | None = None, answer: Any = None
+) -> dict[str, Any]:
+    """Return the fields of an `Answer` with this text: the confidence that it states, or in which none is understood, unless it has its own.
+
+    With a rule for answers, also the answer in the text, unless the log has it.
+    """
+    text, rules = text if isinstance(text, str) else "", rules or TextRules()
+    fields: dict[str, Any] = {}
+    if rules.answer is not None:
+        fields["answer"] = rules.answer.of(answer if isinstance(answer, str) else text)
+    if own is not None:
+        return fields | {"confidence": own}
+    found = stated(text, rules.confidence)
     if found is None:
-        return {"text": ending(text)}
-    return {"confidence": found[0], "without_unit": not found[1]}
+        return fields | {"text": ending(text)}
+    return fields | {"confidence": found[0], "without_unit": not found[1]}
 
 
 def with_confidences(answers: Sequence[Answer]) -> tuple[list[Answer], list[Finding]]:
@@ -383,15 +406,20 @@ def with_confidences(answers: Sequence[Answer]) -> tuple[list[Answer], list[Find
     without_unit = np.array([a.without_unit for a in answers])
     values, findings = settled(values, without_unit)
     correct = np.array([a.correct for a in answers])
-    missing = [j for j in range(len(answers)) if not answers[j].scores and np.isnan(values[j])]
+    compared = any(a.answer is not None for a in answers)
+    # Where answers are compared, one without a confidence counts too.
+    missing = [
+        j for j, a in enumerate(answers) if not (compared or a.scores) and np.isnan(values[j])
+    ]
     if len(missing) == len(answers):
         questions = [a.question or a.id for a in answers]
         raise no_confidence(correct, questions, [a.columns.get("task", "") for a in answers])
     shown = [answers[j].text or "a number without a unit" for j in missing[:3]]
-    findings += said(values, correct, shown, "the text of the answers")
+    if not compared:
+        findings += said(values, correct, shown, "the text of the answers")
     left_out = {*missing}
     kept = [
-        a if np.isnan(value) else replace(a, confidence=float(value))
+        replace(a, confidence=float(value)) if compared or not np.isnan(value) else a
         for j, (a, value) in enumerate(zip(answers, values, strict=True))
         if j not in left_out
     ]
@@ -453,6 +481,8 @@ def as_table(answers: Sequence[Answer], tool: str, notices: Sequence[Finding] = 
     identifiers = [a.id for a in answers]
     if len(set(identifiers)) == len(identifiers):
         columns["id"] = pa.array(identifiers)
+    if any(a.answer is not None for a in answers):
+        return _sampled(answers, columns, tool, notices)
     questions = [a.question for a in answers]
     if len({*questions} - {""}) < len(questions) - questions.count(""):
         # The answers to a question that was asked again are a cluster.
@@ -472,6 +502,23 @@ def as_table(answers: Sequence[Answer], tool: str, notices: Sequence[Finding] = 
     judged = {"confidence": pa.array(confidence), "correct": pa.array(correct)}
     data = pa.table(judged | {key: column for key, column in columns.items() if key not in judged})
     return _log_rows(data, tool, notices)
+
+
+def _sampled(
+    answers: Sequence[Answer], columns: dict[str, Any], tool: str, notices: Sequence[Finding]
+) -> Table:
+    """The answers with their texts, of which `by_question` makes a row per question."""
+    import pyarrow as pa
+
+    judged: dict[str, Any] = {
+        ANSWER: pa.array([a.answer or "" for a in answers]).dictionary_encode(),
+        CORRECT: pa.array([a.correct for a in answers]),
+        QUESTION: pa.array([a.question or a.id for a in answers]).dictionary_encode(),
+        STATED: pa.array([a.confidence for a in answers]),
+        LOG_PROBABILITY: pa.array([a.logprob for a in answers]),
+    }
+    others = {key: c for key, c in columns.items() if key not in judged and key != "id"}
+    return _log_rows(pa.table(judged | others), tool, notices)
 
 
 def _log_rows(data: Any, tool: str, notices: Sequence[Finding], **more: Any) -> Table:

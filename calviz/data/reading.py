@@ -35,7 +35,8 @@ from calviz.data.loaded import Loaded, Notice, ReadingForMap, ReadingOptions, Re
 from calviz.data.questions import Answer, as_table, by_choices, with_confidences
 from calviz.data.recognition import recognise, with_array_names
 from calviz.data.roles import ColumnRoles
-from calviz.data.stated_confidence import pattern_of, with_stated_confidence
+from calviz.data.sampled_answers import TextRules, by_question
+from calviz.data.stated_confidence import with_stated_confidence
 
 # ---- Read several logs of language models (a folder, or files uploaded together) as one file; tasks and models become groups.
 
@@ -71,13 +72,11 @@ class Logs:
         self.size = sum(source.size for source, _ in self._logs)
 
     @classmethod
-    def of_folder(
-        cls, path: Path, name: str | None = None, pattern: re.Pattern[str] | None = None
-    ) -> Self:
+    def of_folder(cls, path: Path, name: str | None = None, rules: TextRules | None = None) -> Self:
         """Return all logs below a folder; raise InputError if there is none."""
         files = sorted(p for p in path.rglob("*") if p.is_file() and not p.name.startswith("."))
         MAX_ARRAYS.check(len(files), f"the folder has {len(files):,} files")
-        opened = ((_opened(file, pattern), file) for file in files)
+        opened = ((_opened(file, rules), file) for file in files)
         sources = [(source, file) for source, file in opened if source is not None]
         return cls(
             name or path.resolve().name,
@@ -87,12 +86,12 @@ class Logs:
 
     @classmethod
     def of_files(
-        cls, files: Together, name: str | None = None, pattern: re.Pattern[str] | None = None
+        cls, files: Together, name: str | None = None, rules: TextRules | None = None
     ) -> Self:
         """Return the logs among files uploaded together; raise InputError if there is none."""
         MAX_ARRAYS.check(len(files), f"there are {len(files):,} files")
         # Sorted like the files of a folder, so that the digest equals that of the folder.
-        sources = [Source(content, title, pattern=pattern) for title, content in sorted(files)]
+        sources = [Source(content, title, rules=rules) for title, content in sorted(files)]
         logs = cls(name or "several files", sources)
         if name is None:
             first, *rest = (source.name for source, _ in logs._logs)
@@ -167,9 +166,9 @@ def are_logs(files: Together) -> bool:
     return any(_log_format(Source(content, name)) is not None for name, content in files)
 
 
-def _opened(file: Path, pattern: re.Pattern[str] | None) -> Source | None:
+def _opened(file: Path, rules: TextRules | None) -> Source | None:
     try:
-        return Source(file, pattern=pattern)
+        return Source(file, rules=rules)
     except (InputError, OSError):
         return None
 
@@ -364,12 +363,12 @@ def read(
     """
     # NumPy need not warn: non-finite values are found and reported.
     with np.errstate(all="ignore"):
-        pattern = pattern_of(options.confidence_pattern) if options.confidence_pattern else None
+        rules = TextRules.of(options)
         if isinstance(source, str | os.PathLike) and Path(source).is_dir() and labels is None:
-            return _read_logs(Logs.of_folder(Path(source), name, pattern), options)
+            return _read_logs(Logs.of_folder(Path(source), name, rules), options)
         if isinstance(source, tuple):
-            return _read_logs(Logs.of_files(source, name, pattern), options)
-        with Source(source, name, options.sheet, pattern) as opened:
+            return _read_logs(Logs.of_files(source, name, rules), options)
+        with Source(source, name, options.sheet, rules) as opened:
             return _read(opened, options, labels)
 
 
@@ -417,6 +416,8 @@ def of_table(table: Table, options: ReadingOptions, *, name: str) -> Loaded:
     InputError, OptionError
         As in `read`, without a file name.
     """
+    if options.answers is not None:
+        return _of_answers(table, options, name)
     table, options = by_choices(table, options)
     named = options
     table, options = with_stated_confidence(table, options)
@@ -429,6 +430,18 @@ def of_table(table: Table, options: ReadingOptions, *, name: str) -> Loaded:
         if judged is None:
             raise
         return judged
+
+
+def _of_answers(table: Table, options: ReadingOptions, name: str) -> Loaded:
+    """Build a model of each signal of confidence in the most frequent answer to each question."""
+    made = by_question(table, options)
+    read = {
+        n: of_table(t, replace(made.options, scores=(n,)), name=n) for n, t in made.tables.items()
+    }
+    first, names = next(iter(read.values())), tuple(read)
+    models = {n: one.first for n, one in read.items()}
+    found = replace(first.recognition, scores=names, models=names)
+    return replace(first, file=name, models=models, recognition=found)
 
 
 def _recognised(table: Table, options: ReadingOptions) -> ColumnRoles:

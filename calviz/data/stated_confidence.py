@@ -35,6 +35,8 @@ _BOUND = r"(?:(?P<bound>\b(?:not|than|least|most|over|under|above|below|to|and|o
 #: How much of a text at its end is looked at, and at most shown.
 _TAIL, _SHOWN = 20_000, 60
 _NUMBER = re.compile(rf"\W*?{_VALUE}\W*", re.VERBOSE)
+#: What is left before a statement that was taken away.
+_I_AM = re.compile(r"\b(?:i\s+am|i['\u2019]m)\s*(?=\n)", re.IGNORECASE)
 #: Most of a long text need not be searched for numbers.
 _WORD = re.compile("confiden|certain|sure", re.IGNORECASE)
 _DEFAULT = tuple(
@@ -48,16 +50,19 @@ _DEFAULT = tuple(
 )
 
 
-def pattern_of(text: str) -> re.Pattern[str]:
-    """Compile a user's pattern, whose first group (or the one called ``confidence``) is the number; raises OptionError."""
+def pattern_of(
+    text: str,
+    option: str = "confidence_pattern",
+    example: str = "Sicherheit: ([0-9.]+%?)",
+) -> re.Pattern[str]:
+    """Compile a user's pattern, whose first group (or a named one) is what is looked for; raises OptionError."""
     try:
         pattern = re.compile(text, re.IGNORECASE)
     except re.error as error:
-        raise OptionError(f"confidence_pattern is not a regular expression: {error}.") from None
+        raise OptionError(f"{option} is not a regular expression: {error}.") from None
     if not pattern.groups:
-        raise OptionError(
-            "confidence_pattern must have the number in parentheses, such as 'Sicherheit: ([0-9.]+%?)'."
-        )
+        what = "number" if option == "confidence_pattern" else "answer"
+        raise OptionError(f"{option} must have the {what} in parentheses, such as '{example}'.")
     return pattern
 
 
@@ -94,6 +99,18 @@ def stated(
         if not match.groupdict().get("bound") and (value := _number(match)) is not None
     ]
     return max(found)[1] if found else None
+
+
+def unstated(text: str, pattern: re.Pattern[str] | None = None) -> str:
+    """Return the text without its statements of a confidence.
+
+    >>> unstated("Paris. Confidence: 85%"), unstated("Rome, I am 0.6 sure"), unstated("about 80 people")
+    ('Paris.', 'Rome,', 'about 80 people')
+    """
+    for one in _DEFAULT if pattern is None else (pattern,):
+        if pattern is not None or _WORD.search(text):
+            text = one.sub("\n", text)
+    return _I_AM.sub("", text).strip("*_` \n\t")
 
 
 def _of_user(text: str, pattern: re.Pattern[str]) -> tuple[float, bool] | None:
@@ -247,7 +264,7 @@ def with_stated_confidence(table: Table, options: ReadingOptions) -> tuple[Table
     if table.line(0) is not None:
         lines = np.array([table.line(int(row)) for row in understood], dtype=np.int64)
     made = arrow_rows(
-        _arrow({n: columns[n] for n in names}).take(understood),
+        arrow_of({n: columns[n] for n in names}).take(understood),
         "the file has",
         format=table.format,
         notices=[*table.notices, *findings],
@@ -268,7 +285,8 @@ def _stating(table: Table, pattern: re.Pattern[str] | None) -> Column:
     raise OptionError(f"no text column{where} states a confidence in the way of the pattern.")
 
 
-def _arrow(columns: dict[str, Any]) -> Any:
+def arrow_of(columns: dict[str, Any]) -> Any:
+    """Return columns as an Arrow table; factors as dictionaries."""
     import pyarrow as pa
 
     return pa.table(

@@ -1,4 +1,4 @@
-"""A metric against the number of calibration rows, one curve per recalibrator."""
+"""What labels bring: a metric against the number of calibration rows, and the width of a judge's interval against that of its labels."""
 
 from __future__ import annotations
 
@@ -9,13 +9,15 @@ from typing import Any, Self
 
 import numpy as np
 
+from calviz.comparison.judging import Judged
 from calviz.comparison.learning_curves import SHARE, LabelsNeeded, LearningCurve, LearningPoint
-from calviz.core.blocks import FloatArray
+from calviz.core import words
+from calviz.core.blocks import FloatArray, IntArray
 from calviz.core.claims import claim
 from calviz.core.entry_specs import METRICS, QUOTED, UNCALIBRATED
 from calviz.core.errors import OptionError
 from calviz.core.events import Reduction
-from calviz.core.words import counted, listed, plotly_text, shorten
+from calviz.core.words import counted, level_text, listed, plotly_text, shorten
 from calviz.figures.figure import NAME_LENGTH, Figure
 from calviz.figures.marks import DASHES, Picture, Sheet, Trace, area, label, line
 from calviz.verdicts.evaluation import scale_of, value_text
@@ -245,6 +247,88 @@ class LearningCurves(Figure):
                 tickangle=0,
             ),
             yaxis=sheet.axis(title, range=[low, high], nticks=7),
+        )
+
+
+# ---- A judge's labels
+
+#: Fewest labels that are drawn, and numbers of labels between these and all rows.
+FEWEST, STEPS = 20, 60
+
+
+@dataclass(frozen=True, eq=False)
+class LabelWidths(Figure):
+    """Expected width of the interval of a judged rate against the number of human labels, with the judge and without.
+
+    Drawn from a result: `calviz.judge` computes, this class draws.
+
+    Attributes
+    ----------
+    judged : Judged
+    """
+
+    judged: Judged
+
+    @classmethod
+    def compute(cls, judged: Judged) -> Self:
+        """Take the result."""
+        return cls(judged)
+
+    @cached_property
+    def labels(self) -> IntArray:
+        """Numbers of labels, ascending, among them the present one."""
+        most, now = self.judged.rows, self.judged.labelled
+        steps = np.geomspace(min(FEWEST, now), most, STEPS).round().astype(np.int64)
+        return np.unique(np.append(steps, now))
+
+    def columns(self) -> Mapping[str, Any]:
+        """One row per number of labels: the expected widths, as shares."""
+        each = self.labels.tolist()
+        return {
+            "labels": self.labels,
+            "with_judge": np.array([self.judged.width(n) for n in each]),
+            "labels_alone": np.array([self.judged.width(n, alone=True) for n in each]),
+        }
+
+    def caption(self) -> tuple[str, ...]:
+        """What is drawn; rows and labels."""
+        judged = self.judged
+        return (
+            f"Width of the {level_text(judged.confidence)} interval",
+            f"{counted(judged.rows, 'row')} · {counted(judged.labelled, 'label')} so far",
+        )
+
+    def describe(self) -> str:
+        """Say what the present labels give, and what as many again would."""
+        now, more = self.judged.labelled, min(2 * self.judged.labelled, self.judged.rows)
+        width, alone = self.judged.width(now), self.judged.width(now, alone=True)
+        return (
+            f"With {counted(now, 'label')} an interval of about {words.points(width)} points, {words.points(alone)} without the judge; with {more:,}, "
+            f"about {words.points(self.judged.width(more))} points."
+        )
+
+    def draw(self, sheet: Sheet) -> Picture:
+        """Draw both curves, and the present number of labels."""
+        p, rows = sheet.palette, self.columns()
+        x, now = rows["labels"].astype(float), self.judged.labelled
+        hover = "%{x:,} labels: %{y:.1f} points"
+        drawn = [
+            line(x, 100 * rows["labels_alone"], p.muted, dash="dash", name="Labels alone", hover=hover),
+            line(x, 100 * rows["with_judge"], p.blue, name="With the judge (PPI++)", hover=hover),
+        ]  # fmt: skip
+        at = {"size": 9, "symbol": "circle"}
+        round_numbers = [m * 10**e for e in range(8) for m in ((1,) if sheet.narrow else (1, 2, 5))]
+        ticks = [n for n in round_numbers if x[0] <= n <= x[-1]]
+        y = np.array([100 * self.judged.width(now)])
+        drawn.append(line(np.array([float(now)]), y, p.blue, points=at, name="Now", hover=hover))
+        return sheet.picture(
+            drawn,
+            inner=sheet.panel_height,
+            margins=_MARGINS,
+            xaxis=sheet.axis(
+                "Human labels", type="log", tickvals=ticks, ticktext=[f"{n:,}" for n in ticks]
+            ),
+            yaxis=sheet.axis("Width, points", rangemode="tozero", nticks=7),
         )
 
 

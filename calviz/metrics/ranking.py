@@ -270,6 +270,7 @@ def accuracy_at_90_coverage(view: Steps) -> FloatArray:
     closed_weights=True,
     interval_note=step_views.of_dependent_area,
     label="AUROC of failure detection",
+    tables=("confidences",),
     direction="higher",
     formula=r"P(\mathrm{conf}_{\mathrm{right}} > \mathrm{conf}_{\mathrm{wrong}}) + \tfrac12 P(=)",
     reference="Hendrycks & Gimpel 2017",

@@ -9,11 +9,11 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.special import ndtr, ndtri
+from scipy.special import fdtrc, ndtr, ndtri
 
 from calviz.core.blocks import BoolArray, FloatArray, IntArray
 from calviz.core.p_values import at_most, wilson
-from calviz.sample.error_bars import Interval
+from calviz.sample.error_bars import Interval, widening_of
 
 #: From this score on the judge says yes.
 CUTOFF = 0.5
@@ -41,6 +41,41 @@ class RateEstimate(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
+class Clusters:
+    """Rows of one question: the question of each labelled row, shape (n,), and of each other row, shape (m,), with what the judge says of it."""
+
+    labelled: IntArray
+    others: IntArray
+    says: FloatArray
+
+    @property
+    def number(self) -> int:
+        """Number of questions with labels."""
+        return np.unique(self.labelled).size
+
+    @cached_property
+    def depend(self) -> bool:
+        """Whether any question has several rows."""
+        return bool(np.bincount(np.append(self.labelled, self.others)).max(initial=0) > 1)
+
+    @property
+    def widening(self) -> float:
+        """Factor of the variance for few questions."""
+        return widening_of(self.number) ** 2 if self.number > 1 else math.inf
+
+    def design(self, at: BoolArray, off: FloatArray) -> float:
+        """How many times the variance of a mean of labelled rows, the mask `at`, of shape (n,), is that of independent rows (Kish 1965).
+
+        `off` holds their deviations from the mean, shape (n,); without any, rows of a question are taken to be all alike.
+        """
+        own, code = off * at, np.unique(self.labelled, return_inverse=True)[1]
+        alone, rows = float(own @ own), np.bincount(code[at])
+        if not alone:
+            return float(rows.sum() / max(np.count_nonzero(rows), 1))
+        return max(self.widening * float(np.square(np.bincount(code, own)).sum()) / alone, 1.0)
+
+
+@dataclass(frozen=True, eq=False)
 class LabelledRows:
     """Labels y, what the judge says of them f, and weights of mean 1, shape (n,) each; moments of what it says of all rows."""
 
@@ -54,10 +89,17 @@ class LabelledRows:
     #: Variance of what it says of the other rows, and its mean where it says less, and more, than on average.
     others: float
     ends: tuple[float, float]
+    clusters: Clusters | None = None
 
     @classmethod
-    def of(cls, score: FloatArray, human: FloatArray, chance: FloatArray | None) -> LabelledRows:
-        """Sum up rows, arrays of shape (n,): those without a label are nan in `human`; `chance` is that of each to be labelled."""
+    def of(
+        cls,
+        score: FloatArray,
+        human: FloatArray,
+        chance: FloatArray | None,
+        cluster: IntArray | None = None,
+    ) -> LabelledRows:
+        """Sum up rows, arrays of shape (n,): those without a label are nan in `human`; `chance` is that of each to be labelled, `cluster` the question."""
         at = ~np.isnan(human)
         y, f, mean = human[at], score[at], float(score.mean())
         w = np.ones(y.size) if chance is None else 1 / chance[at]
@@ -67,12 +109,18 @@ class LabelledRows:
         return cls(
             y, f, w / w.mean() if y.size else w, chance is not None, score.size, mean,
             float(score.var(ddof=1)) if score.size > 1 else 0.0, others, ends,
+            None if cluster is None else Clusters(cluster[at], cluster[~at], score[~at]),
         )  # fmt: skip
 
     @property
     def n(self) -> int:
         """Number of labels."""
         return self.y.size
+
+    @cached_property
+    def depend(self) -> Clusters | None:
+        """The questions, if any has several rows."""
+        return self.clusters if self.clusters is not None and self.clusters.depend else None
 
     @cached_property
     def cells(self) -> FloatArray:
@@ -85,6 +133,14 @@ class LabelledRows:
             ]
         )
         return counts * (self.w.sum() / np.square(self.w).sum()) if self.n else counts
+
+    def _factor(self, y: FloatArray, f: FloatArray, w: FloatArray) -> float:
+        """The power-tuned factor, from deviations of labels and verdicts, with their weights, shape (n,) each."""
+        n, more = float(w.sum()), self.rows - self.n
+        if not more or self.variance <= 0:
+            return 0.0
+        covariance = float(w @ (y * f)) / n
+        return min(max(covariance / ((1 + n / more) * self.variance), 0.0), 1.0)
 
     def ppi(self, extra: float = 0.0) -> tuple[float, float, float]:
         """PPI++ of the mean: its value, its variance, and the mean label; with so many rows more in each cell of label and judge.
@@ -103,19 +159,46 @@ class LabelledRows:
             w = np.append(w, [extra] * 4)
         n, more = float(w.sum()), self.rows - self.n
         y_mean, f_mean = float(w @ y) / n, float(w @ f) / n
-        factor = 0.0
-        if more and self.variance > 0:
-            covariance = float(w @ ((y - y_mean) * (f - f_mean))) / n
-            factor = min(max(covariance / ((1 + n / more) * self.variance), 0.0), 1.0)
+        factor = self._factor(y - y_mean, f - f_mean, w)
         slope = factor * (1 + self.n / more) if more else 0.0
         value = y_mean - slope * (f_mean - self.mean) if not extra else y_mean
+        used = slope if self.weighted else factor
+        off = (y - y_mean - used * (f - f_mean)) / n
         if self.weighted:
-            off = w * (y - y_mean - slope * (f - f_mean))
-            variance = float(off @ off) / n**2 * (1 - self.n / self.rows)
-            return value, variance + float(w @ np.square(y - y_mean)) / n / self.rows, y_mean
-        off = y - y_mean - factor * (f - f_mean)
-        variance = float(w @ np.square(off)) / n**2
-        return value, variance + (factor**2 * self.others / more if more else 0.0), y_mean
+            variance = float(np.square(w * off).sum()) * (1 - self.n / self.rows)
+            variance += float(w @ np.square(y - y_mean)) / n / self.rows
+        else:
+            variance = float(w @ np.square(off))
+            variance += factor**2 * self.others / more if more else 0.0
+        if self.depend is not None:
+            # Rows of a question are alike, and chance alone may make them look otherwise.
+            own = self.by_question((w * off)[: self.n], used)
+            added = float(w[self.n :] @ np.square(off[self.n :]))
+            variance = max(variance, self.depend.widening * float(own @ own) + added)
+        return value, variance, y_mean
+
+    def by_question(self, off: FloatArray, factor: float) -> FloatArray:
+        """What each question adds to the estimate beyond its mean, shape (C,): that of its labels, shape (n,), and of what the judge says."""
+        of = self.clusters
+        assert of is not None
+        size = int(max(of.labelled.max(initial=-1), of.others.max(initial=-1))) + 1
+        own = np.bincount(of.labelled, off, minlength=size)
+        if self.weighted:  # the mean of all rows, not of the others
+            gap = factor * (self.f - self.mean) / self.rows
+            own += np.bincount(of.labelled, gap, minlength=size)
+        if of.says.size:
+            mean, rows = (self.mean, self.rows) if self.weighted else (of.says.mean(), of.says.size)
+            own += np.bincount(of.others, factor * (of.says - mean) / rows, minlength=size)
+        return np.asarray(own, dtype=np.float64)
+
+    @cached_property
+    def influence(self) -> FloatArray:
+        """`by_question` of PPI++."""
+        y, f = (v - float(self.w @ v) / self.n for v in (self.y, self.f))
+        factor, more = self._factor(y, f, self.w), self.rows - self.n
+        if self.weighted and more:
+            factor *= 1 + self.n / more
+        return self.by_question(self.w * (y - factor * f) / self.n, factor)
 
     @cached_property
     def plain_ppi(self) -> tuple[float, float, float]:
@@ -128,6 +211,12 @@ class LabelledRows:
         _, variance, mean = self.ppi(HALF)
         return mean * (1 - mean) / variance * self.n / (self.n + 4 * HALF)
 
+    @cached_property
+    def alone(self) -> float:
+        """Number of independent labels that would give the variance of the mean label."""
+        varies = self.weighted or self.depend is not None
+        return replace(self, variance=0.0).effective if varies else float(self.n)
+
     def tuned(self, level: float) -> RateEstimate:
         """PPI++, with Wilson's interval for the effective number of labels."""
         value, variance, _ = self.plain_ppi
@@ -139,9 +228,23 @@ class LabelledRows:
     def plain(self, level: float) -> RateEstimate:
         """Mean of the labels, with Wilson's interval."""
         value = float(self.w @ self.y) / self.n
-        number = replace(self, variance=0.0).effective if self.weighted else float(self.n)
+        number = self.alone
         error = math.sqrt(value * (1 - value) / number)
         return RateEstimate(value, Interval(*wilson(value, number, level)), error)
+
+    def thinned(self, level: float) -> tuple[dict[str, RateEstimate], FloatArray]:
+        """`agreement`, and the cells that give sensitivity and specificity their width: fewer rows where those of a question are alike."""
+        found, at = agreement(self.cells, level), self.depend
+        if at is None:
+            return found, self.cells
+        says, yes = self.f >= CUTOFF, self.y == 1
+        hit = (says == yes).astype(np.float64)
+        every = np.ones(self.n, dtype=bool)
+        of = {"sensitivity": yes, "specificity": ~yes, "agreement": every, "kappa": every}
+        design = {k: at.design(m, self.w * (hit - hit[m].mean()) if m.any() else hit) for k, m in of.items()}  # fmt: skip
+        own = {k: agreement(self.cells / d, level)[k] for k, d in design.items()}
+        of_rates = np.array([[design["sensitivity"]], [design["specificity"]]])
+        return own, self.cells / of_rates
 
     @property
     def bias(self) -> float:
@@ -153,11 +256,14 @@ class LabelledRows:
         """P-value that there is none: exact (McNemar) for verdicts that count alike, otherwise normal; nan without labels."""
         if not self.n:
             return math.nan
-        if not self.weighted and np.isin(self.f, (0, 1)).all():
+        independent = not self.weighted and self.depend is None
+        if independent and np.isin(self.f, (0, 1)).all():
             wrong = self.cells[0, 1], self.cells[1, 0]
             return min(1.0, 2 * float(at_most(min(wrong), sum(wrong), 0.5)))
         off = self.w * (self.f - self.y - self.bias)
         error = math.sqrt(float(off @ off)) / self.n
+        if self.depend is not None:
+            error *= math.sqrt(self.depend.design(np.ones(self.n, dtype=bool), off))
         return 2 * float(ndtr(-abs(self.bias) / error)) if error else float(self.bias == 0)
 
     @property
@@ -166,34 +272,49 @@ class LabelledRows:
         share = 1 - self.n / self.rows
         off = self.w * (self.f - float(self.w @ self.f) / self.n)
         error = math.sqrt(float(off @ off) * share) / self.n
+        if self.depend is not None:
+            error *= math.sqrt(self.depend.design(np.ones(self.n, dtype=bool), off))
         gap = float(self.w @ self.f) / self.n - self.mean
         return 2 * float(ndtr(-abs(gap) / error)) if error else 1.0
 
 
-def naive_rate(score: FloatArray, level: float) -> RateEstimate:
+def naive_rate(score: FloatArray, level: float, cluster: IntArray | None = None) -> RateEstimate:
     """Mean of what the judge says, shape (n,), with Wilson's interval for the number of verdicts that have its variance."""
     value, variance = float(score.mean()), float(score.var())
+    if cluster is not None:
+        variance *= design_of(score, cluster)
     number = score.size * (value * (1 - value) / variance if variance else 1.0)
-    return RateEstimate(
-        value, Interval(*wilson(value, number, level)), math.sqrt(variance / score.size)
-    )
+    ends = wilson(value, number, level) if number else (0.0, 1.0)  # one question tells nothing
+    return RateEstimate(value, Interval(*ends), math.sqrt(variance / score.size))
 
 
-def rogan_gladen(sums: LabelledRows, says: float, level: float) -> RateEstimate:
+def design_of(score: FloatArray, cluster: IntArray | None) -> float:
+    """`Clusters.design` of the mean of all rows, shape (n,)."""
+    if cluster is None:
+        return 1.0
+    of = Clusters(cluster, cluster[:0], score[:0])
+    if not of.depend:
+        return 1.0
+    return of.design(np.ones(score.size, dtype=bool), score - score.mean())
+
+
+def rogan_gladen(
+    sums: LabelledRows, says: float, level: float, design: float = 1.0
+) -> RateEstimate:
     """The rate by sensitivity and specificity: ``(m + specificity - 1) / (sensitivity + specificity - 1)`` for a share m of yes.
 
     The interval holds the rates t for which ``t J - (m + specificity - 1)`` is not unusual (Fieller 1954), with half a row more in each
     cell: that of the delta method breaks down where the judge is hardly better than chance. The labelled rows are among all, hence
-    the covariances.
+    the covariances. `design` is how many times the variance of the share m is that of independent rows.
 
     References
     ----------
     Rogan & Gladen 1978; Lang & Reiczigel 2014 for the added rows.
     """
-    (tp, fn), (fp, tn) = sums.cells.tolist()
+    (tp, fn), (fp, tn) = sums.thinned(level)[1].tolist()
     se, sp = (tp + HALF) / (tp + fn + 2 * HALF), (tn + HALF) / (fp + tn + 2 * HALF)
     z2 = float(ndtri((1 + level) / 2)) ** 2
-    of_se, of_sp, own = se * (1 - se) / (tp + fn), sp * (1 - sp) / (fp + tn), 1 / sums.rows
+    of_se, of_sp, own = se * (1 - se) / (tp + fn), sp * (1 - sp) / (fp + tn), design / sums.rows
     of_m, both_se, both_sp = says * (1 - says) * own, se * (1 - se) * own, sp * (1 - sp) * own
     gain, top = se + sp - 1, says + sp - 1
     # The variance of t J - top is a quadratic in t, so that the ends of the interval are the roots of another.
@@ -249,12 +370,63 @@ def _kappa(cells: FloatArray) -> tuple[float, float]:
     return kappa, math.sqrt(max(float(variance), 0.0) / cells.sum()) / (1 - chance)
 
 
-def difference(one: RateEstimate, other: RateEstimate) -> Interval:
-    """Interval of a difference from those of both rates (Zou & Donner 2008; Newcombe's hybrid score interval for shares)."""
+def difference(one: RateEstimate, other: RateEstimate, correlation: float = 0.0) -> Interval:
+    """Interval of a difference from those of both rates (Zou & Donner 2008, eq. 3; Newcombe's hybrid score interval for shares)."""
+
+    def half(a: float, b: float) -> float:
+        return math.sqrt(max(a * a + b * b - 2 * correlation * a * b, 0.0))
+
     gap = one.value - other.value
-    down = math.hypot(one.value - one.interval.low, other.interval.high - other.value)
-    up = math.hypot(one.interval.high - one.value, other.value - other.interval.low)
+    down = half(one.value - one.interval.low, other.interval.high - other.value)
+    up = half(one.interval.high - one.value, other.value - other.interval.low)
     return Interval(gap - down, gap + up)
+
+
+def correlation(one: LabelledRows, other: LabelledRows) -> float:
+    """Correlation of both corrected rates, of rows that share questions; 0 without questions."""
+    if one.clusters is None or other.clusters is None:
+        return 0.0
+    a, b = one.influence, other.influence
+    both = min(a.size, b.size)
+    spread = math.sqrt(float(a @ a) * float(b @ b))
+    return float(a[:both] @ b[:both]) / spread if spread else 0.0
+
+
+def p_of_errors(
+    wrong: BoolArray, yes: BoolArray, group: IntArray, groups: int, cluster: IntArray
+) -> float:
+    """P-value that the error rates of both classes are the same in all groups, of rows of shape (n,) that depend on each other within a question.
+
+    Score test with the covariance of the questions' sums and Hotelling's F; nan if nothing tells it.
+
+    References
+    ----------
+    Rao & Scott 1981 for the idea; Fay & Graubard 2001 for the degrees of freedom.
+    """
+    code = np.unique(cluster, return_inverse=True)[1]
+    questions, columns = int(code.max()) + 1, []
+    for rows in (yes, ~yes):
+        counts = np.bincount(group[rows], minlength=groups)
+        if np.count_nonzero(counts) < 2 or len({*wrong[rows].tolist()}) < 2:
+            continue
+        off = (wrong - wrong[rows].mean()) * rows
+        first, *rest = np.flatnonzero(counts)
+        for g in rest:
+            own = off * ((group == g) / counts[g] - (group == first) / counts[first])
+            columns.append(np.bincount(code, own, minlength=questions))
+    free = questions - len(columns)
+    if not columns or free < 1:
+        return math.nan
+    sums = np.stack(columns, axis=1)
+    total = sums.sum(axis=0)
+    spread = (sums - sums.mean(axis=0)).T @ (sums - sums.mean(axis=0)) * questions / (questions - 1)
+    rank = int(np.linalg.matrix_rank(spread))
+    if not rank:
+        return math.nan
+    statistic = float(total @ np.linalg.pinv(spread, hermitian=True) @ total)
+    return float(
+        fdtrc(rank, questions - rank, statistic * (questions - rank) / (rank * (questions - 1)))
+    )
 
 
 def hits_by_group(hit: BoolArray, group: IntArray, groups: int) -> tuple[IntArray, IntArray] | None:

@@ -235,3 +235,25 @@ def _curve(data, job, after):
             job.stop()
 
     return calviz.learning_curve(data, ["platt"], progress=progress, stop=job.stopping)
+
+
+@pytest.mark.slow
+def test_several_answers_to_each_question_become_models_at_a_click():
+    rng = np.random.default_rng(0)
+    lines = ["question,answer,correct,confidence"]
+    for j in range(120):
+        answers = rng.choice(["x", "y", "z"], 5, p=rng.dirichlet([3, 1, 1]))
+        lines += [
+            f"q{j},{a},{int(a == 'x')},{c:.3f}" for a, c in zip(answers, rng.random(5), strict=True)
+        ]
+    app = drop(
+        open_page("data=breast_cancer", "compare_models"), "samples.csv", "\n".join(lines).encode()
+    )
+    app = quiet(app)
+    (button,) = (b for b in app.button if b.label == "Compare signals of confidence")
+    app = _finished(button.click().run())
+    table = app.table[0].value
+    assert list(table.index) == ["agreement", "entropy", "stated"]
+    assert any("AUROC of failure detection" in name for name in table.columns)
+    assert app.title[0].value.startswith("By ECE")
+    assert "Compare signals of confidence" not in [b.label for b in app.button]

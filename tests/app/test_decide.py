@@ -233,6 +233,11 @@ def test_the_judge_has_a_tab_where_there_is_one():
     )
     app.slider(key="judge-width").set_value(3.0).run()
     assert "of 3.0 points" in text_of(quiet(app))
+    # As if all rows of a system belonged to one question: two questions, which tell little.
+    app.selectbox(key="calviz.judge.by").set_value(None).run()
+    app.selectbox(key="calviz.judge.cluster").set_value("system").run()
+    low, high = app.dataframe[0].value["95 % interval"][2].split(" to ")
+    assert float(high) - float(low) > 30
 
 
 @pytest.mark.slow

@@ -376,6 +376,12 @@ def predictions(folder: Path) -> None:
     (folder / "judged_model.json").write_text(json.dumps(evaluation_logs.hle()))
     answers = {"response": evaluation_logs.TEXTS, "correct": evaluation_logs.CORRECT.astype(int)}
     pd.DataFrame(answers).to_csv(folder / "answers.csv", index=False)
+    samples = {
+        "question": np.repeat(np.arange(60), 5),
+        "answer": np.resize([1, 1, 2, 1, 3, 3, 2], 300),
+    }
+    samples |= {"correct": np.resize([1, 1, 0], 300), "confidence": np.linspace(0.3, 1, 300)}
+    pd.DataFrame(samples).to_csv(folder / "samples.csv", index=False)
     (folder / "folder").mkdir()
     for name, file in days().items():
         (folder / name).parent.mkdir(exist_ok=True)
@@ -406,6 +412,7 @@ def _promises(folder: Path) -> None:
     human = np.where(rng.random(240) < 0.4, labels.astype(str), "")
     system = np.resize(["a", "b"], 240)
     judged = pd.DataFrame({"system": system, "judge": (p > 0.5).astype(int), "human": human})
+    judged = judged.assign(question=np.arange(240) // 2, task=np.resize(["x", "y", "z"], 240))
     judged.to_csv(folder / "judged.csv", index=False)
     scaling = calviz.recalibrators.TemperatureScaling().fit(np.stack([1 - p, p], axis=1), labels)
     (folder / "map.json").write_text(json.dumps(scaling.to_dict()))

@@ -142,6 +142,18 @@ def promptfoo() -> dict[str, Any]:
     }
 
 
+def promptfoo_lines() -> list[dict[str, Any]]:
+    """``promptfoo eval --output results.jsonl``: the rows by themselves, in the order of the fields there."""
+    first = ("promptIdx", "testIdx", "testCase", "prompt", "score", "success", "response")
+    return [
+        {"id": row["id"], "evalId": "eval-a", **{key: row[key] for key in first if key in row}}
+        | {key: value for key, value in row.items() if key != "vars"}
+        | {"persisted": True}
+        for row in promptfoo()["results"]["results"]
+        if row["failureReason"] != 2
+    ]
+
+
 def deepeval() -> dict[str, Any]:
     """``test_run_<date>.json``: outputs in JSON with a confidence, and one case that was not evaluated."""
     metric = {"name": "Correctness", "threshold": 0.5, "score": 0.9, "strictMode": False}
@@ -191,6 +203,7 @@ def files() -> dict[str, bytes]:
         "per_instance_stats.json": json.dumps(helm(), indent=2),
         "2611221819_match.jsonl": "\n".join(map(json.dumps, openai_evals())) + "\n",
         "results.json": json.dumps(promptfoo(), indent=2),
+        "results.jsonl": "\n".join(map(json.dumps, promptfoo_lines())) + "\n",
         "test_run_20261122_181931.json": json.dumps(deepeval()),
         "samples_sums_2026-11-22T18-19-31.494708.jsonl": "\n".join(map(json.dumps, harness())),
     }

@@ -169,6 +169,8 @@ def options_and_time(reading: ReadingOptions) -> tuple[dict[str, Any], str | Non
         )
     if reading.confidence_pattern:
         raise OptionError("profiles and row samples do not read confidences in texts.")
+    if reading.answers:
+        raise OptionError("profiles and row samples do not compare answers: read the whole file.")
     values = {f.name: getattr(reading, f.name) for f in fields(reading)}
     separate = ("time_column", "groups", "repair", "cluster_column")
     options = {name: v for name, v in values.items() if name not in separate and v is not None}

@@ -26,6 +26,7 @@ from calviz.data.questions import (
     open_log,
     short_texts,
 )
+from calviz.data.sampled_answers import TextRules
 from calviz.data.stated_confidence import no_confidence, stated
 
 Answers = tuple[list[Answer], list[Finding]]
@@ -178,7 +179,7 @@ def answers_of_simple_evals(source: Source) -> Answers:
         last = talk[-1] if isinstance(talk, list) and talk else {}
         text = last.get("content") if isinstance(last, Mapping) else None
         answers.append(
-            Answer(id=f"{row}", correct=correct, columns=columns, **of_text(text, source.pattern))
+            Answer(id=f"{row}", correct=correct, columns=columns, **of_text(text, source.rules))
         )
     if not answers:
         raise InputError("the file has no answers", remedy="run the evaluation again")
@@ -278,7 +279,7 @@ def answers_of_openai_evals(source: Source) -> Answers:
             id, sampled = str(event.get("sample_id")), data.get("sampled")
             if sampled is not None:
                 text = sampled[0] if isinstance(sampled, list) and sampled else sampled
-                texts[id] = of_text(text, source.pattern)
+                texts[id] = of_text(text, source.rules)
             if (type := event.get("type")) in ("match", "metrics"):
                 own = number_in(data, CONFIDENCE_KEYS)
                 marks = {"correct": data.get("correct"), "score": data.get("score"), "own": own}
@@ -286,14 +287,18 @@ def answers_of_openai_evals(source: Source) -> Answers:
     kind, mark = ("match", "correct") if events["match"] else ("metrics", "score")
     answers = []
     for number, id, data in events[kind]:
-        fields = {"confidence": data["own"]} if data["own"] is not None else texts.get(id)
+        fields = texts.get(id) or of_text(None, source.rules)
+        if data["own"] is not None:
+            fields = {k: v for k, v in fields.items() if k == "answer"} | {
+                "confidence": data["own"]
+            }
         answers.append(
             Answer(
                 id=f"{id}/{number}",
                 question=id,
                 correct=_right(data[mark], f"'{mark}' of the event", number),
                 columns=columns,
-                **(fields or of_text(None, None)),
+                **fields,
             )
         )
     if not answers:
@@ -317,22 +322,35 @@ _register(
 
 # ``promptfoo eval --output results.json``: ``evalId`` and ``results``, whose ``results`` hold a row per test, prompt and provider with
 # ``success``, ``response.output``, ``vars``, ``namedScores``, ``failureReason`` (2: an error). Source: ``src/types/index.ts`` (EvaluateResult).
+# ``--output results.jsonl``: the same rows, one a line, with ``evalId``, and ``vars`` in ``testCase`` alone (``src/models/evalResult.ts``).
+
+
+_PROMPTFOO_LINE = rb'\{\s*"id"\s*:\s*"[^"]*"\s*,\s*"evalId"\s*:\s*"[^"]*"\s*,\s*"promptIdx"\s*:'
+
+
+def _promptfoo_rows(source: Source) -> Iterator[tuple[int, Mapping[str, Any]]]:
+    if re.match(rb"\s*" + _PROMPTFOO_LINE, without_bom(source.head(8192))):
+        with source.open() as stream:
+            for number, line in lines(stream):
+                yield number, parsed_object(line, number)
+        return
+    results = _whole(source).get("results")
+    yield from _objects(results.get("results") if isinstance(results, Mapping) else None, "results")
 
 
 def answers_of_promptfoo(source: Source) -> Answers:
     """Return the answers of a run, and findings about them; rows that ended in an error are left out."""
-    log, answers, failed = _whole(source), [], 0
-    results = log.get("results")
-    rows = results.get("results") if isinstance(results, Mapping) else None
-    for row, one in _objects(rows, "results"):
+    answers, failed = [], 0
+    for row, one in _promptfoo_rows(source):
         if one.get("failureReason") == 2:
             failed += 1
             continue
         response, provider, test = (one.get(key) for key in ("response", "provider", "testCase"))
-        metadata = test.get("metadata") if isinstance(test, Mapping) else None
+        test = test if isinstance(test, Mapping) else {}
         model = (provider.get("label") or provider.get("id")) if isinstance(provider, Mapping) else provider  # fmt: skip
         prompt = one.get("promptIdx")
-        asked = json.dumps(one.get("vars") or one.get("testIdx"), sort_keys=True, default=str)
+        asked = one.get("vars") or test.get("vars") or one.get("testIdx")
+        asked = json.dumps(asked, sort_keys=True, default=str)
         own = number_in(one.get("namedScores"), CONFIDENCE_KEYS)
         output = response.get("output") if isinstance(response, Mapping) else response
         answers.append(
@@ -343,8 +361,8 @@ def answers_of_promptfoo(source: Source) -> Answers:
                 columns=_task(source)
                 | ({"model": shortened(model)} if isinstance(model, str) else {})
                 | ({"prompt": f"{prompt + 1}"} if isinstance(prompt, int) else {})
-                | short_texts(metadata),
-                **({"confidence": own} if own is not None else _of_output(output, source.pattern)),
+                | short_texts(test.get("metadata")),
+                **_of_output(output, source.rules, own),
             )
         )
     findings = _left_out(failed, failed + len(answers), "ended in an error")
@@ -353,18 +371,19 @@ def answers_of_promptfoo(source: Source) -> Answers:
     return answers, findings
 
 
-def _of_output(output: Any, pattern: re.Pattern[str] | None) -> dict[str, Any]:
-    """The confidence of an output, which is an object if the model was asked for JSON."""
-    own = number_in(output, CONFIDENCE_KEYS)
-    if own is not None:
-        return {"confidence": own, "without_unit": True}
-    return of_text(output if isinstance(output, str) else json.dumps(output), pattern)
+def _of_output(output: Any, rules: TextRules | None, own: float | None) -> dict[str, Any]:
+    """The confidence of an output, unless it has its own: the output is an object if the model was asked for JSON."""
+    inside = number_in(output, CONFIDENCE_KEYS) if own is None else None
+    answer = output.get("answer") if isinstance(output, Mapping) else None
+    text = output if isinstance(output, str) else json.dumps(output)
+    fields = of_text(text, rules, inside if own is None else own, answer)
+    return fields if inside is None else fields | {"without_unit": True}
 
 
 _register(
     "promptfoo",
-    "promptfoo (results.json)",
-    rb'\{\s*"evalId"\s*:\s*(?:null|"[^"]*")\s*,\s*"results"\s*:\s*\{',
+    "promptfoo (results.json, results.jsonl)",
+    rb'(?:\{\s*"evalId"\s*:\s*(?:null|"[^"]*")\s*,\s*"results"\s*:\s*\{|' + _PROMPTFOO_LINE + rb")",
     answers_of_promptfoo,
     "Success of each test, and the confidence that the output states, or a named score 'confidence'.",
 )
@@ -395,7 +414,7 @@ def answers_of_deepeval(source: Source) -> Answers:
                 id=f"{case.get('name') or row}",
                 correct=_right(case["success"], "'success'", row),
                 columns=_task(source) | short_texts(case.get("metadata")),
-                **({"confidence": own} if own is not None else _of_output(output, source.pattern)),
+                **_of_output(output, source.rules, own),
             )
         )
     if not answers:

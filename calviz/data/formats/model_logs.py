@@ -35,6 +35,7 @@ from calviz.data.questions import (
     open_log,
     short_texts,
 )
+from calviz.data.sampled_answers import TextRules
 from calviz.data.stated_confidence import share_right
 
 # ---- lm-evaluation-harness
@@ -61,7 +62,7 @@ def answers_of_lm_eval(source: Source) -> tuple[list[Answer], list[Finding]]:
     task = _FILE.fullmatch(source.name.removesuffix(".gz"))
     task_column = {"task": task["task"]} if task else {}
     with source.open() as stream:
-        rows = list(_rows(lines(stream), source.pattern))
+        rows = list(_rows(lines(stream), source.rules))
     filters = dict.fromkeys(row.get("filter") for _, row in rows)
     findings = []
     if len(filters) > 1:
@@ -78,7 +79,7 @@ def answers_of_lm_eval(source: Source) -> tuple[list[Answer], list[Finding]]:
 
 
 def _rows(
-    numbered_lines: Iterator[tuple[int, bytes]], pattern: re.Pattern[str] | None
+    numbered_lines: Iterator[tuple[int, bytes]], rules: TextRules | None
 ) -> Iterator[tuple[int, dict[str, Any]]]:
     for number, line in numbered_lines:
         row = parsed_object(line, number)
@@ -87,8 +88,8 @@ def _rows(
         generated = _answer_text(row)
         if generated is not None and (mark := next((m for m in _RIGHT_IF if m in row), None)):
             needed |= {"scores": [], "mark": row[mark], "metric": mark}
-            needed["confidence"] = number_in(row, CONFIDENCE_KEYS)
-            needed["stated"] = of_text(generated, pattern)
+            own, answer = number_in(row, CONFIDENCE_KEYS), _first(row.get("filtered_resps"))
+            needed["text"] = of_text(generated, rules, own, answer)
         else:
             needed["scores"] = _scores(row, number)
         needed["choices"] = _choices(row.get("arguments"))
@@ -119,12 +120,11 @@ def _generated(number: int, row: Mapping[str, Any], task_column: Mapping[str, st
             remedy="score answers as right or wrong",
         )
     columns = dict(row["parts"]) | dict(task_column)
-    own = row["confidence"]
     return Answer(
         id=f"{columns.get('task', '')}/{row['doc_id']}".lstrip("/"),
         correct=row["mark"] == 1,
         columns={key: columns[key] for key in ("task", *columns) if key in columns},
-        **(row["stated"] if own is None else {"confidence": own}),
+        **row["text"],
     )
 
 
@@ -324,7 +324,7 @@ def answers_of_inspect(source: Source) -> tuple[list[Answer], list[Finding]]:
         key: shortened(header[key]) for key in ("task", "model") if isinstance(header.get(key), str)
     }
     keyed = [
-        (_epoch_and_id(sample), _answer(sample, row, task_and_model, source.pattern))
+        (_epoch_and_id(sample), _answer(sample, row, task_and_model, source.rules))
         for row, sample in enumerate(samples, start=1)
     ]
     if zipped:
@@ -340,7 +340,8 @@ def answers_of_inspect(source: Source) -> tuple[list[Answer], list[Finding]]:
             "no sample of the Inspect log was scored", remedy="score it (inspect score)"
         )
     in_texts = [by_text for answer, by_text in parsed if answer is not None]
-    if not all(in_texts) or all(a.text for a in answers):
+    compared = any(a.answer is not None for a in answers)
+    if not compared and (not all(in_texts) or all(a.text for a in answers)):
         _check_confidences([answer for answer, _ in parsed])
     stated = [not a.scores and not by_text for a, by_text in zip(answers, in_texts, strict=True)]
     if are_percentages(np.array([a.confidence for a in answers])[stated]):
@@ -454,7 +455,7 @@ def _findings(log: Mapping[str, Any], left_out: int, count: int) -> Iterator[Fin
 
 
 def _answer(
-    sample: Any, row: int, task_and_model: Mapping[str, str], pattern: re.Pattern[str] | None
+    sample: Any, row: int, task_and_model: Mapping[str, str], rules: TextRules | None
 ) -> tuple[Answer | None, bool]:
     """Return the answer of a sample, None if it was not scored, and whether its confidence is looked for in its text."""
     if not isinstance(sample, Mapping):
@@ -479,13 +480,17 @@ def _answer(
         "correct": correct,
         "columns": columns,
     }
-    stated = _stated(sample, scores)
-    if stated is not None:
-        return Answer(confidence=stated, **common), False
-    by_tokens = _by_tokens(sample, common)
-    if by_tokens is not None:
+    compared = rules is not None and rules.answer is not None
+    own = _stated(sample, scores)
+    by_tokens = _by_tokens(sample, common) if own is None or compared else None
+    if by_tokens is not None and not compared:
         return by_tokens, False
-    return Answer(**of_text(_completion(sample), pattern), **common), True
+    if compared:
+        common["logprob"] = (
+            _logprob(sample) if by_tokens is None else math.log(by_tokens.confidence)
+        )
+    fields = of_text(_completion(sample), rules, own, score.get("answer"))
+    return Answer(**fields, **common), own is None
 
 
 def _is_mark(value: Any) -> bool:
@@ -568,6 +573,12 @@ def _tokens(sample: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
     except (KeyError, IndexError, TypeError):
         return []
     return [t for t in content if isinstance(t, Mapping)] if isinstance(content, list) else []
+
+
+def _logprob(sample: Mapping[str, Any]) -> float:
+    """The mean log-probability of the tokens of a text (Malinin & Gales 2021, length-normalised); nan without any."""
+    found = [value for token in _tokens(sample) if (value := _log_probability(token)) is not None]
+    return sum(found) / len(found) if found else math.nan
 
 
 def _letter(token: Any) -> str | None:

@@ -4,12 +4,14 @@ import json
 import time
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy import stats
 
 import calviz
 from benchmarks.claims import SIMULATIONS, every_simulation, too_few, too_many
-from benchmarks.record_judges import CASES, RECORDED, case
+from benchmarks.claims.judges import questions
+from benchmarks.record_judges import CASES, RECORDED, case, repeated
 from calviz.core.errors import InputError, NotAvailable, OptionError
 from calviz.core.p_values import wilson
 from tests.inputs.command_line import outcome, run_successfully
@@ -134,6 +136,109 @@ def test_more_groups_are_adjusted_for_more_pairs():
     assert len(differences) == 6
     for d in differences:
         assert d.adjusted.low < d.interval.low < d.value < d.interval.high < d.adjusted.high
+
+
+# ---- Questions that are asked again, and several columns of groups
+
+
+@pytest.mark.parametrize("name", [name for name in CASES if "rogan-gladen" in PEERS[name]])
+def test_rogan_gladen_is_that_of_truescore(name):
+    value = calviz.judge(*case(name)).corrected["rogan-gladen"].value
+    assert value == pytest.approx(PEERS[name]["rogan-gladen"], abs=1e-12)
+
+
+def test_questions_asked_again_are_those_of_truescore():
+    says, people, question = repeated()
+    judged = calviz.judge(says, people, cluster=question)
+    assert judged.corrected["ppi"].value == pytest.approx(PEERS["repeated"]["ppi"], abs=1e-12)
+    # Its clusters are labelled as a whole, so that it has a factor G / (G - 1) for either part.
+    each, seen = judged._sums.influence, np.unique(question[~np.isnan(people)])
+    parts = each[seen], np.delete(each, seen)
+    variance = sum(p.size / (p.size - 1) * np.square(p).sum() for p in parts)
+    assert variance**0.5 == pytest.approx(PEERS["repeated"]["ppi error"], abs=1e-12)
+
+
+def test_a_question_of_its_own_for_each_row_changes_nothing():
+    says, people = case("scores")
+    plain, alone = calviz.judge(says, people), calviz.judge(says, people, cluster=np.arange(1_000))
+    assert alone.corrected == plain.corrected
+    assert (alone.kappa, alone.naive) == (plain.kappa, plain.naive)
+    assert alone.width(300) == pytest.approx(plain.width(300))
+
+
+def test_the_same_answer_five_times_is_worth_one():
+    says, people = case("verdicts")
+    once = calviz.judge(says, people)
+    five = calviz.judge(
+        np.repeat(says, 5), np.repeat(people, 5), cluster=np.repeat(np.arange(2_000), 5)
+    )
+    for key in ("ppi", "human", "rogan-gladen"):
+        assert five.corrected[key].value == pytest.approx(once.corrected[key].value, abs=1e-5)
+        assert five.corrected[key].width == pytest.approx(once.corrected[key].width, rel=0.03)
+    for name in ("naive", "sensitivity", "specificity", "agreement", "kappa"):
+        assert getattr(five, name).width == pytest.approx(getattr(once, name).width, rel=0.05)
+    # By width, more labels of such rows help as little.
+    assert five.width(750) == pytest.approx(once.width(150), rel=0.03)
+    assert five.remarks() == once.remarks() == ()
+
+
+def test_systems_are_compared_question_by_question():
+    says, people, question, system = questions(np.random.default_rng(0), 1_000, 2, 200)
+    (paired,) = calviz.judge(says, people, system, cluster=question).differences
+    (apart,) = calviz.judge(says, people, system).differences
+    assert paired.value == apart.value
+    width = paired.interval.high - paired.interval.low
+    assert width < 0.85 * (apart.interval.high - apart.interval.low)
+
+
+def test_each_column_of_groups_is_looked_at_by_itself():
+    says, people, _, system = questions(np.random.default_rng(1), 900, 2, -300)
+    table = {"system": system, "task": np.resize(["a", "b", "c"], says.size)}
+    both = calviz.judge(says, people, table)
+    singles = {name: calviz.judge(says, people, column) for name, column in table.items()}
+    assert list(both.groups) == ["system = 0", "system = 1", "task = a", "task = b", "task = c"]
+    for name, one in singles.items():
+        for level, group in one.groups.items():
+            assert both.groups[f"{name} = {level}"].corrected == group.corrected
+        assert both.differ_by[name] == one.differ
+    assert both.differ == min(1, 2 * min(one.differ for one in singles.values()))
+    # One pair of systems, three of tasks, all adjusted together.
+    assert len(both.differences) == 4
+    assert both.differences[0].interval == singles["system"].differences[0].interval
+    assert both.differences[0].adjusted.low < singles["system"].differences[0].adjusted.low
+    assert set(both.predictions.groups) == {"system", "task"}
+    assert calviz.judge(says, people, pd.DataFrame(table)).to_dict() == both.to_dict()
+    assert calviz.judge(says, people, pd.Series(system)).groups.keys() == {"0", "1"}
+
+
+def test_fractions_are_cut_to_group_by():
+    says, people = case("verdicts")
+    minutes = np.random.default_rng(0).random(2_000)
+    groups = calviz.judge(says, people, minutes).groups
+    assert len(groups) == 10
+    assert [g.rows for g in groups.values()] == [200] * 10
+
+
+def test_a_group_of_one_question_is_not_corrected():
+    says, people = case("verdicts")
+    half = np.resize([0, 1], 2_000)
+    found = calviz.judge(says, people, half, cluster=np.where(half == 1, np.arange(2_000) // 10, 0))
+    assert found.groups["0"].corrected is None
+    assert found.groups["0"].naive.interval == (0, 1)
+    assert found.groups["1"].corrected is not None
+    assert found.remarks() == ()
+    # Few questions that happen to be alike are not surer than as many labels.
+    alike = calviz.judge(says, people, cluster=half).corrected["human"]
+    assert alike.width >= calviz.judge(says, people).corrected["human"].width
+
+
+def test_labels_of_one_question_do_not_tell_how_questions_differ():
+    says, people = case("verdicts")
+    question = np.where(np.isnan(people), 1, 0)
+    with pytest.raises(InputError, match="all human labels are of one question"):
+        calviz.judge(says, people, cluster=question)
+    with pytest.raises(InputError, match="'cluster' has 2 values for 2,000 rows"):
+        calviz.judge(says, people, cluster=[1, 2])
 
 
 # ---- What a result is used for
@@ -336,6 +441,21 @@ def test_the_command_gives_what_the_function_gives(table):
     text = run_successfully("judge", table, "--width", ".05", "--method", "platt")
     assert "corrected by 150 human labels" in text
     assert "labels are needed for an interval of 5.0 points" in text
+
+
+def test_the_command_takes_questions_and_several_columns(tmp_path):
+    says, people, question, system = questions(np.random.default_rng(2), 300, 2, 60)
+    task = np.resize(["x", "y"], 300)[question]
+    columns = {"judge": says, "human": people, "question": question, "system": system, "task": task, "minutes": np.linspace(0, 1, 600)}  # fmt: skip
+    pd.DataFrame(columns).to_csv(tmp_path / "t.csv", index=False)
+    arguments = ("--by", "system", "--by", "task", "--cluster", "question", "--json", "-")
+    record = json.loads(run_successfully("judge", tmp_path / "t.csv", *arguments))
+    expected = calviz.judge(says, people, {"system": system, "task": task}, cluster=question)
+    assert record["corrected"] == json.loads(json.dumps(expected.to_dict()["corrected"]))
+    assert set(record["differ"]) == {"system", "task"}
+    # Elsewhere numbers are cut, as in other files.
+    data = calviz.load(tmp_path / "t.csv")
+    assert len(data.sliced("minutes").levels) == 10
 
 
 def test_the_command_draws_the_rows_to_label_next(table, tmp_path):

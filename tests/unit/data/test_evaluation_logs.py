@@ -135,6 +135,10 @@ GROUPS = {
         "model": {"openai:some-model-0": 20, "openai:some-model-1": 20},
         "topic": {"a": 26, "b": 14},
     },
+    "results.jsonl": {
+        "model": {"openai:some-model-0": 20, "openai:some-model-1": 20},
+        "topic": {"a": 26, "b": 14},
+    },
     "test_run_20261122_181931.json": {"topic": {"a": 26, "b": 14}},
     "samples_sums_2026-11-22T18-19-31.494708.jsonl": {"subject": {"a": 26, "b": 14}},
 }
@@ -145,7 +149,7 @@ def test_groups_and_questions_that_were_asked_again(name):
     data = read(FILES[name], name=name).first
     for group, counts in GROUPS[name].items():
         assert data.groups[group].counts() == counts
-    asked_again = name in ("per_instance_stats.json", "results.json")
+    asked_again = name in ("per_instance_stats.json", "results.json", "results.jsonl")
     assert (data.clusters is not None) == asked_again
     if asked_again:
         assert set(data.clusters.counts().values()) == {2}

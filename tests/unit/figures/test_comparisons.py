@@ -20,7 +20,7 @@ from calviz.comparison.learning_curves import LearningCurve, LearningPoint
 from calviz.core.errors import NotAvailable, OptionError
 from calviz.core.predictions import Predictions
 from calviz.figures.arena_ranks import CriticalRanks, Winrates
-from calviz.figures.learning_curve import LearningCurves
+from calviz.figures.learning_curve import LabelWidths, LearningCurves
 from calviz.figures.model_differences import ModelDifferences
 from calviz.figures.style import PALETTES
 from calviz.sample.error_bars import Interval, NoiseFloor
@@ -311,3 +311,26 @@ def test_a_metric_without_differences_says_why():
     compared = calviz.compare_models(models, metrics=["auprc", "brier"], reduction="positive")
     with pytest.raises(OptionError, match="has no value on some resampled or simulated rows"):
         ModelDifferences.compute(compared, metric="auprc")
+
+
+# ---- A judge's labels
+
+
+def test_widths_of_a_judge_are_those_of_its_intervals():
+    rng = np.random.default_rng(0)
+    people = rng.random(3_000) < 0.4
+    says = np.where(rng.random(3_000) < 0.9, people, ~people).astype(float)
+    judged = calviz.judge(says, np.where(rng.permutation(3_000) < 200, people, np.nan))
+    figure = LabelWidths.compute(judged)
+    rows = figure.frame().set_index("labels")
+    assert rows["with_judge"][200] == pytest.approx(judged.corrected["ppi"].width, rel=1e-6)
+    assert rows["labels_alone"][200] == pytest.approx(judged.corrected["human"].width, rel=0.02)
+    # With all rows labelled, the judge adds nothing; before, more labels and the judge both help.
+    assert rows["with_judge"][3_000] == pytest.approx(rows["labels_alone"][3_000])
+    assert (rows["with_judge"].loc[:2_900] < rows["labels_alone"].loc[:2_900]).all()
+    assert (rows.diff().dropna() < 0).all().all()
+    assert "With 200 labels" in figure.describe()
+    for theme in ("light", "dark"):
+        drawn = figure.plot(theme=theme)
+        assert list(drawn.data[1].y) == pytest.approx(100 * rows["with_judge"].to_numpy())
+        assert drawn.data[2].x[0] == 200
