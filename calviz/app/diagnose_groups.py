@@ -11,6 +11,7 @@ import pandas as pd
 import streamlit as st
 
 from calviz.app import (
+    bar,
     interactive_reliability,
     jobs,
     navigation,
@@ -21,6 +22,7 @@ from calviz.app import (
     tables_and_cards,
 )
 from calviz.app.jobs import Button, Job, LongWork, StateWords
+from calviz.app.open_files import join_parts, request_settings, split_parts
 from calviz.app.selection import SliceRule
 from calviz.app.session import Settings, cached_results, look_at_slice, md
 from calviz.comparison.folds_and_sites import FoldResults, SiteResults, fold_columns, folds, sites
@@ -49,6 +51,7 @@ from calviz.sample.slices import (
     Against,
     Slice,
     Slices,
+    edges_of,
     sliceable_columns,
     slices,
     usual_columns,
@@ -112,9 +115,11 @@ def ask_for_slices(settings: Settings) -> SlicesChoice:
         )
         rate = st.number_input(
             "False discovery rate, %",
-            1,
-            50,
-            round(100 * USUAL_RATE),
+            0.1,
+            50.0,
+            100 * USUAL_RATE,
+            0.5,
+            format="%g",
             key="fdr",
             bind="query-params",
             width=190,
@@ -212,7 +217,10 @@ def pinned_gaps(
 
 
 def draw_answer(
-    tested: Slices, pinned: Overlay[FloatArray] | None = None, over_all: str = ""
+    tested: Slices,
+    settings: Settings,
+    pinned: Overlay[FloatArray] | None = None,
+    over_all: str = "",
 ) -> str:
     """Draw the result as a sentence, with that over all segments, and a figure; a click on a mark selects the rows of its slice. Return a title."""
     figure = SliceGaps.compute(tested)
@@ -253,7 +261,6 @@ def draw_answer(
             f"({points(tested.gap)} points).",
             help=f"Each interval is for itself.{_why_off_despite_interval(tested)}",
         )
-        _draw_along(tested)
     notes = (
         [
             f"Not measured, with fewer than {tested.min_rows:,} rows: {counted(tested.small, 'slice')}"
@@ -266,22 +273,53 @@ def draw_answer(
     notes += [f"left out: {reason}" for reason in tested.skipped]
     if notes:
         st.caption(md("; ".join(notes), 600) + ".")
+    _draw_along(tested, settings)
     return figure.headline
 
 
-def _draw_along(tested: Slices) -> None:
-    """Draw the gap along a number, the one most surely off if none is chosen."""
-    names = features_drawn(tested)
+def _draw_along(tested: Slices, settings: Settings) -> None:
+    """Draw the gap along a number, the one most surely off if none is chosen, and the field of its edges."""
+    chosen = edges_of(filter(None, split_parts(settings.cuts)))
+    drawn = features_drawn(tested)
+    names = tuple(dict.fromkeys([*drawn, *(name for name in tested.cuts if name in chosen)]))
     if not names:
         return
-    column = st.selectbox(
-        "Along",
-        names,
-        format_func=lambda name: shorten(name, 50),
-        key="slices-along",
-        bind="query-params",
-        width=280,
-    )
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        column = st.selectbox(
+            "Along",
+            names,
+            format_func=lambda name: shorten(name, 50),
+            key="slices-along",
+            bind="query-params",
+            width=280,
+        )
+        field = f"calviz.edges.{column}"
+        st.session_state.setdefault(field, ", ".join(chosen.get(column, ())))
+
+        def changed() -> None:
+            given = st.session_state[field].strip()
+            edges = chosen | {column: given.split(",")}
+            edges = {
+                name: list(map(str.strip, e))
+                for name, e in edges.items()
+                if given or name != column
+            }
+            request_settings(
+                {bar.CUTS: join_parts([f"{n}={','.join(e)}" for n, e in edges.items()])}
+            )
+
+        st.text_input(
+            "Edges",
+            key=field,
+            placeholder="deciles",
+            on_change=changed,
+            width=280,
+            help="Ascending numbers or dates with commas between them, such as 30, 50, 65; each is the upper end of an interval.",
+        )
+    if error := st.session_state.get(bar.CUTS_ERROR):
+        st.warning(md(error, 300))
+    if column not in drawn:
+        return
     along = FeatureGap.compute(tested, column)
     screen.chart(
         along,

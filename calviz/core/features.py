@@ -50,7 +50,14 @@ class Cut:
 
     def of_numbers(self, values: FloatArray) -> IntArray:
         """Index of the interval of each number, shape (n,); rows without a value have the index after the last."""
-        codes = np.searchsorted(np.asarray(self.edges, values.dtype), values, side="left")
+        edges = np.asarray(self.edges, values.dtype)
+        if edges.size <= 2 * INTERVALS:  # a quarter of the time of a search
+            below = np.zeros(values.shape, np.uint8)
+            for edge in edges:
+                below += values > edge
+            codes = below.astype(np.intp)
+        else:
+            codes = np.searchsorted(edges, values, side="left")
         codes[np.isnan(values)] = len(self.edges) + 1
         return codes
 

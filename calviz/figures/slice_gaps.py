@@ -93,6 +93,8 @@ class SliceGaps(Figure):
     def answer(self) -> str:
         """Say how many slices are off beyond chance, and which is most significant."""
         r = self.result
+        if not r.slices and r.skipped and not r.small:
+            return f"There are no slices: {'; '.join(r.skipped[:3])}."
         if not r.slices:
             return f"No slice has {r.min_rows:,} rows or more."
         than = "a calibrated model" if r.against == "calibrated" else "the other rows"

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import combinations
+from itertools import groupby
 from typing import TYPE_CHECKING, Literal, TypeVar, get_args
 
 import numpy as np
@@ -27,7 +27,7 @@ from calviz.core.predictions import INTERVAL, Dataset
 from calviz.core.profile import Profile
 from calviz.core.row_columns import Factor
 from calviz.core.words import condition, counted, percent, points, shorten
-from calviz.sample.error_bars import FEWEST_CLUSTERS, SLICES, Interval, sums_by_cluster
+from calviz.sample.error_bars import FEWEST_CLUSTERS, SEGMENTS, SLICES, Interval, sums_by_cluster
 from calviz.sample.metric_results import Displayed, Summary
 from calviz.sample.sample import Sample, Where
 
@@ -170,7 +170,7 @@ class Slices(Displayed):
 
 #: The false discovery rate of the default slices. The findings, the tab Groups and the report all start with these, so
 #: that they agree.
-USUAL_RATE = SLICES
+USUAL_RATE = SLICES - SEGMENTS
 
 
 def sliceable_columns(data: Dataset) -> tuple[str, ...]:
@@ -190,7 +190,7 @@ def usual_columns(data: Dataset) -> tuple[str, ...]:
     "slices",
     says="2 of 10 slices by 'region' are off beyond chance",
     chosen="the slices that are off, of all with 50 rows or more, of numbers too",
-    adjusted="Benjamini and Hochberg at 1 %; tails of weighted sums by convolution",
+    adjusted="Benjamini and Hochberg at 0.5 %; tails of weighted sums by convolution",
 )
 def usual_slices(sample: Sample) -> Slices | None:
     """Slices of the default columns, one column at a time, each tested against a calibrated model; None without groups.
@@ -295,6 +295,17 @@ def chosen_columns(data: Dataset, columns: Iterable[str] | None) -> tuple[str, .
     return chosen
 
 
+def edges_of(texts: Iterable[str]) -> dict[str, list[str]]:
+    """Read chosen edges, each "age=30,50,65"; raises OptionError."""
+    edges: dict[str, list[str]] = {}
+    for text in texts:
+        name, equals, given = text.rpartition("=")
+        if not (name and equals):
+            raise OptionError(f"edges must be COL=EDGES, such as age=30,50,65; got '{text}'.")
+        edges[name] = given.split(",")
+    return edges
+
+
 D = TypeVar("D", bound=Dataset)
 
 
@@ -354,35 +365,41 @@ def _measured(
     """Measure the slices, which does not depend on the false discovery rate."""
     data, events, weights = sample.data, sample.scored, sample.weights
     cluster = sample.row_draws.cluster
+    each_row = cluster is not None or weights is not None
     if cluster is not None and against == "rest":
         raise NotAvailable(
             "slices of clustered rows cannot be tested against the other rows, which share clusters with them; "
             "test them against a calibrated model."
         )
     terms = row_terms(events, weights)
-    whole = sums_of_terms(terms, np.zeros(data.n, dtype=np.intp), 1, cluster)
+    factors, skipped = sliced_columns(data, columns, min_rows)
     bin_of = assign(events.score, equal_width_edges(bins, events.edge_type))
     z = float(ndtri(0.5 + level / 2))
+    whole: SliceSums | None = None
     measured: list[Slice] = []
-    skipped: list[str] = []
     small = 0
-    for names, codes, values, reason in groupings(data, columns, pairs, min_rows):
-        if reason:
-            skipped.append(reason)
+    for names, table in crossed_sums(
+        factors, [*terms[0], *terms[2]], pairs=pairs, bin_of=bin_of, bins=bins
+    ):
+        # Only weights and clusters need each row again.
+        codes = crossed_codes([factors[name] for name in names], data.n) if each_row else bin_of
+        sums = _sums_of_table(table.sum(axis=1), terms, codes, cluster)
+        whole = whole or sums
+        if not names:
             continue
-        sums = sums_of_terms(terms, codes, len(values), cluster)
         if against == "rest":
             p_values = p_against_rest(sums, whole, events, codes, weights)
         else:
             p_values = p_against_calibrated(sums, events, codes, weights)
-        eces, noises = slice_ece(events, bin_of, bins, codes, len(values), weights)
+        eces, noises = slice_ece(table, sums.mass)
+        gaps, half_widths = sums.gap, z * sums.spread
         is_large = (sums.rows >= min_rows) & (sums.mass > 0)
-        small += int(np.count_nonzero(~is_large))
+        small += number_of_slices(sums.rows, names) - int(np.count_nonzero(is_large))
         for i in np.flatnonzero(is_large).tolist():
-            gap, half_width = float(sums.gap[i]), z * float(sums.spread[i])
+            gap, half_width = float(gaps[i]), float(half_widths[i])
             measured.append(
                 Slice(
-                    where=tuple(zip(names, values[i], strict=True)),
+                    where=where_of(names, factors, i),
                     rows=int(sums.rows[i]),
                     score=float(sums.score[i] / sums.mass[i]),
                     hits=float(sums.hits[i] / sums.mass[i]),
@@ -394,6 +411,7 @@ def _measured(
                     ece_noise=float(noises[i]),
                 )
             )
+    assert whole is not None
     return Slices(
         name=data.name,
         rows=data.rows,
@@ -405,37 +423,28 @@ def _measured(
         bins=bins,
         slices=_adjusted(measured),
         small=small,
-        skipped=tuple(skipped),
+        skipped=skipped,
         cuts={name: data.cuts[name] for name in columns if name in data.cuts},
     )
 
 
-Grouping = tuple[tuple[str, ...], IntArray, list[tuple[str, ...]], str]
-
-
-def groupings(
-    data: Dataset, columns: tuple[str, ...], pairs: bool, min_rows: int
-) -> Iterator[Grouping]:
-    """Yield column names, slice of each row and values of each slice, or the reason why a column is left out."""
-    usable: dict[str, Factor] = {}
-    for name in columns:
-        factor = data.sliced(name)
-        why = _why_left_out(data, name, factor, min_rows)
-        if not why:
-            usable[name] = factor
-        yield (name,), factor.codes, [(level,) for level in factor.levels], why
-    for (a, first), (b, second) in combinations(usable.items(), 2) if pairs else ():
-        if len(first.levels) > 1 and len(second.levels) > 1:
-            yield (a, b), *_crossed(first, second), ""
+def sliced_columns(
+    data: Dataset, columns: tuple[str, ...], min_rows: int
+) -> tuple[dict[str, Factor], tuple[str, ...]]:
+    """Columns as they are sliced, by name, and the reasons why others are left out."""
+    factors = {name: data.sliced(name) for name in columns}
+    why = {name: _why_left_out(data, name, factor, min_rows) for name, factor in factors.items()}
+    usable = {name: factor for name, factor in factors.items() if not why[name]}
+    return usable, tuple(words for words in why.values() if words)
 
 
 def _why_left_out(data: Dataset, name: str, factor: Factor, min_rows: int) -> str:
-    """Say why a column of numbers or of many values has no slices; "" if it has."""
+    """Say why a column has no slices; "" if it has."""
     cut = data.cuts.get(name)
+    if factor.levels in ((MISSING,), ("",)):
+        return f"{name} has no values"
     if cut is None:
         return ""
-    if factor.levels == (MISSING,):
-        return f"{name} has no values"
     texts = data.groups.get(name, data.texts.get(name))
     if texts is not None and len(texts.levels) == data.rows:
         read = None if cut.kept is not None else as_values(texts.levels)
@@ -451,23 +460,19 @@ def _why_left_out(data: Dataset, name: str, factor: Factor, min_rows: int) -> st
     return ""
 
 
-def _crossed(first: Factor, second: Factor) -> tuple[IntArray, list[tuple[str, ...]]]:
-    codes = first.codes.astype(np.intp) * len(second.levels) + second.codes
-    used, inverse = np.unique(codes, return_inverse=True)
-    values: list[tuple[str, ...]] = [
-        (first.levels[code // len(second.levels)], second.levels[code % len(second.levels)])
-        for code in used.tolist()
-    ]
-    return inverse.astype(np.intp), values
-
-
 def _adjusted(measured: list[Slice]) -> tuple[Slice, ...]:
     """Adjust the p-values for the number of slices, and sort by them, smallest first."""
     if not measured:
         return ()
     adjusted = benjamini_hochberg([s.p_value for s in measured])
     with_adjusted = [replace(s, adjusted=float(p)) for s, p in zip(measured, adjusted, strict=True)]
-    return tuple(sorted(with_adjusted, key=lambda s: (s.p_value, -abs(s.gap), s.name)))
+
+    def first(s: Slice) -> tuple[float, float]:
+        # Slices of the same rows differ in the last digits of their sums.
+        return float(f"{s.p_value:.10g}"), -round(abs(s.gap), 12)
+
+    ordered = groupby(sorted(with_adjusted, key=first), key=first)
+    return tuple(s for _, equal in ordered for s in sorted(equal, key=lambda s: s.name))
 
 
 # ---- Sums and tests
@@ -587,19 +592,109 @@ def sums_of_terms(
     terms: RowTerms, codes: IntArray, slices: int, cluster: IntArray | None = None
 ) -> SliceSums:
     """Add the terms of the rows, shape (n,), up, as in `slice_sums`."""
-    of_rows, off, of_weighted = terms
+    totals = [np.bincount(codes, term, minlength=slices) for term in (*terms[0], *terms[2])]
+    return _sums_of_table(np.array(totals, np.float64), terms, codes, cluster)
 
-    def total(column: FloatArray | None) -> FloatArray:
-        return np.bincount(codes, column, minlength=slices).astype(np.float64)
 
+def _sums_of_table(
+    totals: FloatArray, terms: RowTerms, codes: IntArray, cluster: IntArray | None
+) -> SliceSums:
+    """The sums of slices, of which `totals`, shape (T, S), are those over the rows; `codes`, shape (n,), are used for clusters alone."""
+    slices = totals.shape[1]
     between = clusters = None
     if cluster is not None:
-        of_slice, (sums,) = sums_by_cluster(codes, cluster, off)
+        of_slice, (sums,) = sums_by_cluster(codes, cluster, terms[1])
         between = np.bincount(of_slice, sums**2, minlength=slices).astype(np.float64)
         clusters = np.bincount(of_slice, minlength=slices).astype(np.float64)
-    weighted = np.stack([total(column) for column in of_weighted]) if of_weighted else None
-    rows, score, hits, variance, third, squares = (total(column) for column in of_rows)
+    rows, score, hits, variance, third, squares = totals[:6]
+    weighted = totals[6:] if terms[2] else None
     return SliceSums(rows, score, hits, variance, third, squares, between, clusters, weighted)
+
+
+def crossed_sums(
+    factors: Mapping[str, Factor],
+    terms: Sequence[FloatArray | None],
+    *,
+    pairs: bool,
+    bin_of: IntArray,
+    bins: int,
+) -> Iterator[tuple[tuple[str, ...], FloatArray]]:
+    """Yield the names of no, one or two columns, and sums over the rows by bin and value, shape (T, bins, S).
+
+    The values of two columns are numbered as by `crossed_codes`. Where that makes fewer sums than there are rows, four columns are
+    added up at once, so that one pass over the rows serves four pairs.
+
+    Parameters
+    ----------
+    factors : mapping of str to Factor
+    terms : sequence of T ndarray or None, shape (n,)
+        What is added up; None counts the rows.
+    pairs : bool
+        Whether to cross columns that have several values.
+    bin_of : ndarray of int, shape (n,)
+        The bin of each row, one of `bins`.
+    bins : int
+    """
+    size = {name: len(factor.levels) for name, factor in factors.items()}
+    several = [name for name in factors if size[name] > 1]
+    at_once = 2 if pairs and max(size.values(), default=1) ** 4 * bins <= bin_of.size else 1
+    blocks = [tuple(several[i : i + at_once]) for i in range(0, len(several), at_once)]
+
+    def added(code: IntArray, names: tuple[str, ...]) -> FloatArray:
+        shape = [size[name] for name in names]
+        cells = bins * int(np.prod(shape, dtype=np.intp))
+        sums = [np.bincount(code, term, minlength=cells) for term in terms]
+        return np.array(sums, np.float64).reshape(len(terms), bins, *shape)
+
+    def by(table: FloatArray, names: tuple[str, ...], kept: tuple[str, ...]) -> FloatArray:
+        """The sums by some of the columns."""
+        others = tuple(2 + i for i, name in enumerate(names) if name not in kept)
+        return table.sum(axis=others) if others else table
+
+    def flat(table: FloatArray) -> FloatArray:
+        return table.reshape(*table.shape[:2], -1)
+
+    yield (), flat(added(bin_of, ()))
+    for name, factor in factors.items():
+        yield (name,), flat(added(_numbered(bin_of, [factor]), (name,)))
+    for i, block in enumerate(blocks) if pairs else ():
+        code = _numbered(bin_of, [factors[name] for name in block])
+        if len(block) > 1:
+            yield block, flat(added(code, block))
+        for other in blocks[i + 1 :]:
+            every = added(_numbered(code, [factors[name] for name in other]), block + other)
+            for first in block:
+                part = by(every, block + other, (first, *other))
+                for second in other:
+                    yield (first, second), flat(by(part, (first, *other), (first, second)))
+
+
+def _numbered(code: IntArray, factors: Iterable[Factor]) -> IntArray:
+    """Number the combinations of a code and the values of columns; shape (n,) each."""
+    code = code.astype(np.intp)
+    for factor in factors:
+        code *= len(factor.levels)
+        code += factor.codes
+    return code
+
+
+def crossed_codes(factors: Iterable[Factor], n: int) -> IntArray:
+    """Number of the combination of values of each of n rows, shape (n,)."""
+    return _numbered(np.zeros(n, np.intp), factors)
+
+
+def where_of(names: tuple[str, ...], factors: Mapping[str, Factor], number: int) -> Where:
+    """The columns and values of a combination."""
+    where = []
+    for name in reversed(names):
+        number, at = divmod(number, len(factors[name].levels))
+        where.append((name, factors[name].levels[at]))
+    return tuple(reversed(where))
+
+
+def number_of_slices(rows: FloatArray, names: tuple[str, ...]) -> int:
+    """How many slices there are, of which `rows`, shape (S,), has the rows: of pairs of values, those that some row has."""
+    return rows.size if len(names) < 2 else int(np.count_nonzero(rows))
 
 
 def counts_as(sums: SliceSums) -> FloatArray:
@@ -732,14 +827,7 @@ def p_against_rest(
     return np.where(some & ~same, np.minimum(2 * tails.min(axis=0), 1.0), 1.0)
 
 
-def slice_ece(
-    events: BinaryEvents,
-    bin_of: IntArray,
-    bins: int,
-    codes: IntArray,
-    slices: int,
-    weights: FloatArray | None = None,
-) -> tuple[FloatArray, FloatArray]:
+def slice_ece(table: FloatArray, mass: FloatArray) -> tuple[FloatArray, FloatArray]:
     """ECE of each slice, and its mean for a calibrated model, shape (S,) each.
 
     For a calibrated model the gap of a bin, as a sum, is nearly normal with variance sum s (1 - s), and the mean of its
@@ -747,26 +835,11 @@ def slice_ece(
 
     Parameters
     ----------
-    events : BinaryEvents
-    bin_of : ndarray of int, shape (n,)
-        The bin of each row, one of `bins`.
-    bins : int
-    codes : ndarray of int, shape (n,)
-        The slice of each row, one of `slices`.
-    slices : int
-        S.
-    weights : ndarray, shape (n,), optional
+    table : ndarray, shape (T, bins, S)
+        Sums of each bin in the order of `SliceSums`.
+    mass : ndarray, shape (S,)
     """
-    w = 1.0 if weights is None else weights
-    score = np.asarray(events.score, dtype=np.float64)
-    cell = codes.astype(np.int64) * bins + bin_of
-    mass = denominators(np.bincount(codes, weights, minlength=slices))
-
-    def per_bin(weights: FloatArray) -> FloatArray:
-        total = np.bincount(cell, weights, minlength=slices * bins).astype(np.float64)
-        return total.reshape(slices, bins)
-
-    # Weights of the cells of a profile are numbers of rows.
-    squared = w if events.counted else w**2
-    spread = np.sqrt(2 / np.pi * np.maximum(per_bin(squared * score * (1 - score)), 0))
-    return np.abs(per_bin(w * (score - events.hit))).sum(axis=1) / mass, spread.sum(axis=1) / mass
+    _, score, hits, variance, *_ = table
+    spread = np.sqrt(2 / np.pi * np.maximum(variance, 0))
+    mass = denominators(mass)
+    return np.abs(score - hits).sum(axis=0) / mass, spread.sum(axis=0) / mass

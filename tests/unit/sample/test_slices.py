@@ -262,7 +262,7 @@ def test_a_sample_says_what_is_looked_at_and_keeps_what_was_measured(monkeypatch
     bins = math.ceil(math.log2(data.n)) + 1  # Sturges 1926
     assert tested.bins == bins
     assert tested == slices(data, ["region"], pairs=False, reduction="positive", bins=bins)
-    monkeypatch.setattr("calviz.sample.slices.slice_sums", None)  # nothing is added up again
+    monkeypatch.setattr("calviz.sample.slices.crossed_sums", None)  # nothing is added up again
     other = slices(sample, ["region"], pairs=False, rate=0.2)
     assert (other.rate, other.slices) == (0.2, tested.slices)
 
