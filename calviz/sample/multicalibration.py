@@ -435,7 +435,7 @@ def _ranges(rows: _Rows, groups: list[tuple[str, ...]]) -> list[FloatArray]:
             code *= end - first
             code += here
             sums = np.bincount(code, summand, minlength=last.size * (end - first))
-            path = sums.reshape(last.size, end - first)
+            path: FloatArray = sums.astype(np.float64, copy=False).reshape(last.size, -1)
             path[:, 0] += last
             path.cumsum(axis=1, out=path)
             np.maximum(high, path.max(axis=1), out=high)
