@@ -294,7 +294,9 @@ def _draw_along(tested: Slices, settings: Settings) -> None:
             width=280,
         )
         field = f"calviz.edges.{column}"
-        st.session_state.setdefault(field, ", ".join(chosen.get(column, ())))
+        error = st.session_state.get(bar.CUTS_ERROR)
+        if not error or field not in st.session_state:
+            st.session_state[field] = ", ".join(chosen.get(column, ()))
 
         def changed() -> None:
             given = st.session_state[field].strip()
@@ -316,7 +318,7 @@ def _draw_along(tested: Slices, settings: Settings) -> None:
             width=280,
             help="Ascending numbers or dates with commas between them, such as 30, 50, 65; each is the upper end of an interval.",
         )
-    if error := st.session_state.get(bar.CUTS_ERROR):
+    if error:
         st.warning(md(error, 300))
     if column not in drawn:
         return
