@@ -354,6 +354,6 @@ def _slicing_words(slices: Slices) -> str:
     )
     if slices.small:
         text += f" {counted(slices.small, 'slice')} with fewer rows not measured."
-    return " ".join(
-        [text, *(f"Left out: {shorten(reason, 200)}." for reason in slices.skipped[:5])]
-    )
+    if slices.skipped:
+        text += f" Left out: {'; '.join(shorten(reason, 200) for reason in slices.skipped[:5])}."
+    return text
