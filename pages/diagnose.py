@@ -14,6 +14,7 @@ from calviz.app import (
     diagnose_classes,
     diagnose_confusion,
     diagnose_groups,
+    diagnose_levels,
     diagnose_metrics,
     interactive_reliability,
     navigation,
@@ -379,7 +380,7 @@ def groups(chosen: Settings) -> None:
                     lambda: diagnose_groups.draw_sizes(chosen, question),
                     key="calviz.slices.sizes",
                 )
-            diagnose_groups.draw_levels(chosen)
+            diagnose_levels.draw_levels(chosen)
 
 
 def time(chosen: Settings) -> None:
@@ -396,7 +397,7 @@ def time(chosen: Settings) -> None:
                 icon=":material/info:",
             )
         else:
-            diagnose_groups.explore_over_time(chosen, say)
+            diagnose_levels.explore_over_time(chosen, say)
 
 
 def metrics(chosen: Settings) -> None:

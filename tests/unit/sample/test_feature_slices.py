@@ -134,6 +134,8 @@ def test_chosen_edges():
     for edges in ((), (3, 2), ("a",), (1, 1), ("nan",)):
         with pytest.raises(OptionError, match="must be ascending numbers or dates"):
             cut_at(edges, "age")
+    with pytest.raises(OptionError, match="'age' can be cut at 200 edges at most, got 201"):
+        cut_at(range(201), "age")
     with pytest.raises(OptionError, match="'age' holds numbers and cannot be cut at ≤ 2024-01-01"):
         slices(data, edges={"age": ["2024-01-01"]})
     with pytest.raises(OptionError, match="no group column 'x'"):
