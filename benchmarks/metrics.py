@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable
+from itertools import combinations
 
 import numpy as np
 from _harness import Comparison, compare, machine, markdown, peak_memory, peer, write_section
@@ -238,6 +239,40 @@ def classes(n: int, k: int) -> Comparison:
     )
 
 
+def segments(n: int) -> list[Comparison]:
+    """Slices and the multicalibration error of 20 numbers and 10 categories, alone and by pairs."""
+    rng = np.random.default_rng(0)
+    score, hit = binary(n)
+    numbers = {f"x{i}": rng.normal(size=n) for i in range(20)}
+    groups = {f"c{i}": rng.integers(0, 8, n) for i in range(10)}
+    data = Predictions(probs=score, labels=hit.astype(int), numbers=numbers, groups=groups)
+
+    def pair_by_pair() -> None:
+        """The sums that slices need of each pair, one pair of columns at a time."""
+        factors = [data.sliced(name) for name in (*numbers, *groups)]
+        for first, second in combinations(factors, 2):
+            codes = first.codes.astype(np.intp) * len(second.levels) + second.codes
+            used, at = np.unique(codes, return_inverse=True)
+            for column in (None, score, hit, score, score, score):
+                np.bincount(at, column, minlength=used.size)
+
+    return [
+        compare(
+            f"{name}, 30 columns{', by pairs too' if pairs else ''}, n = {n:,}",
+            lambda measure=measure, pairs=pairs: measure(data, pairs=pairs, reduction="positive"),
+            {"np.unique pair by pair": pair_by_pair} if pairs and name == "slices" else {},
+            goal="< 5 s",
+            repeats=3,
+            slow=["np.unique pair by pair"],
+        )
+        for pairs in (False, True)
+        for name, measure in (
+            ("slices", calviz.slices),
+            ("multicalibration error", calviz.multicalibration),
+        )
+    ]
+
+
 def intervals(n: int, k: int) -> list[Comparison]:
     """Time after moving a slider: the headline metrics, and all metrics, with interval and noise floor."""
     probs, labels = workload(n, k)
@@ -270,6 +305,7 @@ def main() -> None:
         binary_ece(1_000_000, np.float64),
         *resampling(50_000),
         classes(50_000, 1_000),
+        *segments(1_000_000),
     ]
     text = (
         f"`python benchmarks/metrics.py --write` on {machine()}.\n"

@@ -4,7 +4,8 @@
 
 Draws the files of all simulations in `benchmarks/claims` in turn, until each has its number or the time is up. With ``--samples`` each
 outcome is a line of a file and counts in the next run, so that a study may be interrupted; ``--minutes 0`` only counts. ``--write`` puts
-the rates into `benchmarks/results/sentences.md` and the summary into `docs/uncertainty.md`.
+the rates into `benchmarks/results/sentences.md` and the summary into `docs/uncertainty.md`; with ``--only``, what they say of other
+claims stays.
 """
 
 from __future__ import annotations
@@ -18,11 +19,12 @@ from concurrent.futures import ProcessPoolExecutor
 from functools import partial
 from pathlib import Path
 
-from benchmarks._harness import ROOT, machine, write_between, write_section
+from benchmarks._harness import ROOT, machine, results_of, write_between, write_section
 from benchmarks.claims import SIMULATIONS, Simulation, every_claim, every_simulation, mean_and_error
 from calviz.core.blocks import one_blas_thread
 
 Outcomes = dict[str, dict[int, float | None]]
+SUMMARY = ROOT / "docs" / "uncertainty.md"
 #: Files of a case from which its own rate is told in the summary.
 ENOUGH = 150
 
@@ -123,6 +125,29 @@ def summary(chosen: list[Simulation], found: Outcomes) -> str:
     return "\n".join(lines)
 
 
+def merged(old: dict[str, str], new: dict[str, str]) -> list[str]:
+    """The texts of claims, in the order of the old ones; one that is new follows the claim before it."""
+    keys, before = list(old), ""
+    for key in new:
+        if key not in old:
+            keys.insert(keys.index(before) + 1 if before in keys else len(keys), key)
+        before = key
+    return [new.get(key, old.get(key, "")) for key in keys]
+
+
+def sections_of(text: str) -> dict[str, str]:
+    """The sections of a text, by claim."""
+    parts = f"\n{text}".split("\n## ")[1:]
+    return {part.partition("\n")[0]: f"## {part.rstrip()}\n" for part in parts}
+
+
+def lines_of(text: str) -> dict[str, str]:
+    """The lines of a summary, by claim, without those of claims that no longer exist."""
+    of = {claim.says: key for key, claim in every_claim().items()}
+    cells = {line.removeprefix("| ").split(" | ")[0]: line for line in text.splitlines()}
+    return {of[says]: line for says, line in cells.items() if says in of}
+
+
 def pooled(cases: list[list[float]]) -> str:
     """The mean over all files, and the range over those cases that have enough files to tell it."""
     every = [value for values in cases for value in values]
@@ -153,8 +178,16 @@ def main() -> None:
             "errors over the simulated files of which the sentence was made; *missed*: more than two standard errors outside what is "
             "required.\n\n"
         )
+        lines = summary(chosen, found)
+        if options.only:
+            text = "\n".join(
+                merged(sections_of(results_of("Sentences").read_text()), sections_of(text))
+            )
+            new = {key: line for key, line in lines_of(lines).items() if key in options.only}
+            old = SUMMARY.read_text().partition("<!-- sentences -->")[2]
+            lines = "\n".join([*lines.splitlines()[:2], *merged(lines_of(old), new)])
         write_section("Sentences", head + text)
-        write_between("sentences", summary(chosen, found), ROOT / "docs" / "uncertainty.md")
+        write_between("sentences", lines, SUMMARY)
 
 
 if __name__ == "__main__":

@@ -14,6 +14,7 @@ from calviz.app import (
     diagnose_classes,
     diagnose_confusion,
     diagnose_groups,
+    diagnose_levels,
     diagnose_metrics,
     interactive_reliability,
     navigation,
@@ -30,7 +31,8 @@ from calviz.core.words import capitalised, full_sentence, keep_units_together
 from calviz.figures.calibration_map import NAMES
 from calviz.figures.class_bars import TITLES, headline
 from calviz.figures.cumulative_plot import Cumulative, CumulativePanel, Estimate
-from calviz.sample.slices import FEWEST_CLUSTERS, sliceable_columns
+from calviz.sample.error_bars import FEWEST_CLUSTERS
+from calviz.sample.slices import sliceable_columns
 from calviz.verdicts.evaluation import alone
 
 #: Sections below the reliability diagram, which older links open by a setting.
@@ -370,7 +372,7 @@ def groups(chosen: Settings) -> None:
                 tested = diagnose_groups.measure_slices(chosen, question)
                 pinned = diagnose_groups.pinned_gaps(chosen, question, tested)
                 over_all = diagnose_groups.measure_over_all(chosen, question)
-                say(diagnose_groups.draw_answer(tested, pinned, over_all))
+                say(diagnose_groups.draw_answer(tested, chosen, pinned, over_all))
                 diagnose_groups.draw_slices_table(tested, chosen, pinned)
                 rows_shown.draw_selection(chosen)
                 navigation.draw_folded(
@@ -378,7 +380,7 @@ def groups(chosen: Settings) -> None:
                     lambda: diagnose_groups.draw_sizes(chosen, question),
                     key="calviz.slices.sizes",
                 )
-            diagnose_groups.draw_levels(chosen)
+            diagnose_levels.draw_levels(chosen)
 
 
 def time(chosen: Settings) -> None:
@@ -395,7 +397,7 @@ def time(chosen: Settings) -> None:
                 icon=":material/info:",
             )
         else:
-            diagnose_groups.explore_over_time(chosen, say)
+            diagnose_levels.explore_over_time(chosen, say)
 
 
 def metrics(chosen: Settings) -> None:

@@ -9,6 +9,7 @@ from scipy.special import expit, logit, ndtri
 
 from benchmarks.claims import simulation
 from calviz.core.predictions import Predictions
+from calviz.sample.error_bars import SEGMENTS
 from calviz.sample.multicalibration import multicalibration
 from calviz.sample.sample import Sample, rows_where
 from calviz.sample.slices import slices, usual_slices
@@ -87,7 +88,7 @@ def words(case: str, setting: Setting) -> str:
 
 for case, setting in CALIBRATED.items():
 
-    @simulation("slices", "any false slice", words(case, setting), at_most=0.02, files=400)
+    @simulation("slices", "any false slice", words(case, setting), at_most=0.01, files=400)
     def _(rng: np.random.Generator, setting: Setting = setting) -> bool:
         return bool(usual_slices(setting.draw(rng)).off)
 
@@ -131,8 +132,10 @@ class Features:
     correlated: bool = False
     rate: float = 0.5
 
-    def draw(self, rng: np.random.Generator, *, off: float = 0.0) -> Sample:
-        """Draw a file; in the lowest decile of the first number, events are rarer by `off`."""
+    def draw(
+        self, rng: np.random.Generator, *, off: float = 0.0, overconfident: float = 0.0
+    ) -> Sample:
+        """Draw a file; logits are too large by a factor, and in the lowest decile of the first number, events are rarer by `off`."""
         common = rng.normal(size=self.n) * (1.5 if self.correlated else 0.0)
         score = expit(logit(self.rate) + common + rng.normal(size=self.n))
         numbers = {f"x{i}": common + rng.normal(size=self.n) for i in range(self.numbers)}
@@ -141,7 +144,8 @@ class Features:
             for i in range(self.categories)
         }
         lowest = numbers["x0"] <= np.quantile(numbers["x0"], 0.1)
-        chance = np.clip(score - off * lowest, 0, 1)
+        true = expit((1 - overconfident) * logit(score) - overconfident)
+        chance = np.clip(true - off * lowest, 0, 1)
         labels = (rng.random(self.n) < chance).astype(int)
         return Sample(
             Predictions(probs=score, labels=labels, numbers=numbers, groups=codes), "positive"
@@ -149,12 +153,23 @@ class Features:
 
     def alarms(self, rng: np.random.Generator) -> bool:
         """Whether the multicalibration error of calibrated rows is called beyond noise."""
-        return "beyond noise" in multicalibration(self.draw(rng)).reading()
+        return is_beyond_noise(self.draw(rng))
 
     def finds(self, rng: np.random.Generator, off: float = 0.08) -> bool:
         """Whether the decile that is off is called so."""
-        found = usual_slices(self.draw(rng, off=off)).off
-        return any(s.where[0][0] == "x0" and s.where[0][1].startswith("≤") for s in found)
+        return names_the_decile(self.draw(rng, off=off))
+
+
+def is_beyond_noise(sample: Sample) -> bool:
+    """Whether the multicalibration error is called beyond noise."""
+    return "beyond noise" in multicalibration(sample).reading()
+
+
+def names_the_decile(sample: Sample) -> bool:
+    """Whether the lowest decile of the first number is a slice that is called off."""
+    return any(
+        s.where[0][0] == "x0" and s.where[0][1].startswith("≤") for s in usual_slices(sample).off
+    )
 
 
 for correlated in (False, True):
@@ -166,7 +181,7 @@ for correlated in (False, True):
             "slices",
             "any false slice",
             f"20 numbers and 10 categories, {kind}, {n:,} rows",
-            at_most=0.02,
+            at_most=0.01,
             files=400,
         )
         def _(rng: np.random.Generator, setting: Features = of_features) -> bool:
@@ -183,28 +198,66 @@ def _(rng: np.random.Generator) -> bool:
     return Features(10_000, 20, 10).finds(rng)
 
 
-for case, of_features in {
-    "20 numbers and 10 categories, 3,000 rows": Features(3_000, 20, 10),
-    "20 numbers and 10 categories, correlated, 3,000 rows": Features(3_000, 20, 10, True),
-    "6 numbers and 4 categories, rare events, 20,000 rows": Features(20_000, 6, 4, rate=0.02),
-}.items():
+for correlated in (False, True):
+    kind = ", correlated" if correlated else ""
+    for n in (3_000, 10_000):
+        of_features = Features(n, 20, 10, correlated)
+
+        @simulation(
+            "multicalibration",
+            "calibrated scores beyond noise, or any false slice",
+            f"20 numbers and 10 categories{kind}, {n:,} rows",
+            at_most=0.01,
+        )
+        def _(rng: np.random.Generator, setting: Features = of_features) -> bool:
+            sample = setting.draw(rng)
+            return is_beyond_noise(sample) or bool(usual_slices(sample).off)
 
     @simulation(
-        "multicalibration", "beyond noise of calibrated scores", case, at_most=0.02, files=400
+        "multicalibration",
+        "a segment named beyond the whole where none is",
+        f"logits too large, 6 numbers and 4 categories{kind}, 10,000 rows",
+        at_most=0.01,
     )
-    def _(rng: np.random.Generator, setting: Features = of_features) -> bool:
-        return setting.alarms(rng)
+    def _(rng: np.random.Generator, correlated: bool = correlated) -> bool | None:
+        off = Features(10_000, 6, 4, correlated).draw(rng, overconfident=0.3)
+        result = multicalibration(off)
+        return None if result.segments[0].where else result.beyond is not None
 
 
 @simulation(
     "multicalibration",
-    "beyond noise",
-    "a decile of one of 20 numbers and 10 categories off by 15 points, 10,000 rows",
+    "calibrated scores beyond noise",
+    "6 numbers and 4 categories, rare events, 20,000 rows",
+    at_most=0.01,
+)
+def _(rng: np.random.Generator) -> bool:
+    return Features(20_000, 6, 4, rate=0.02).alarms(rng)
+
+
+@simulation(
+    "multicalibration",
+    "beyond noise, or the slice that is off found",
+    "a decile of one of 20 numbers and 10 categories off by 8 points, 10,000 rows",
     at_least=0.8,
 )
 def _(rng: np.random.Generator) -> bool:
-    off = Features(10_000, 20, 10).draw(rng, off=0.15)
-    return "beyond noise" in multicalibration(off).reading()
+    off = Features(10_000, 20, 10).draw(rng, off=0.08)
+    return is_beyond_noise(off) or names_the_decile(off)
+
+
+@simulation(
+    "multicalibration",
+    "the segment beyond the whole found",
+    "logits too large, a decile of one of 6 numbers and 4 categories off by 15 points more, 20,000 rows",
+    at_least=0.8,
+)
+def _(rng: np.random.Generator) -> bool | None:
+    off = Features(20_000, 6, 4).draw(rng, off=0.15, overconfident=0.3)
+    result = multicalibration(off)
+    if result.segments[0].where:
+        return None
+    return result.beyond is not None and dict(result.beyond.where).get("x0", "").startswith("≤")
 
 
 @simulation(
@@ -216,7 +269,7 @@ def _(rng: np.random.Generator) -> bool:
 def _(rng: np.random.Generator) -> bool | None:
     sample, off = Features(6_000, 3, 2).draw(rng, off=0.15), 0.15
     result = multicalibration(sample)
-    if result.noise_floor.p_value > 0.01:
+    if result.noise_floor.p_value > SEGMENTS:
         return None
     worst = result.segments[0]
     rows = rows_where(sample.data, worst.where)

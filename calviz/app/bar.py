@@ -32,7 +32,7 @@ from calviz.core.words import (
     shorten,
 )
 from calviz.sample.sample import Where, rows_where
-from calviz.sample.slices import sliceable_columns
+from calviz.sample.slices import cut_columns, edges_of, sliceable_columns
 
 _PICK = "calviz.pick"
 #: Characters of a title that fit a chip, and one beside another on a phone.
@@ -193,18 +193,23 @@ def draw_settings_choice() -> session.Settings:
     with _chip("bins", "Bins", requests.bins()):
         scheme, bins = _bins(requests)
     where: Where = ()
+    cuts = _edges(data, requests)
     if sliceable_columns(data):
+        if cuts:
+            data = cut_columns(data, edges_of(open_files.split_parts(cuts)))
         with _chip("rows", "Rows", requests.rows(data)):
             where = _slice(data, requests)
-    chosen = session.Settings(entry, model, split, reduction, bins, scheme, where, prevalence)
+    chosen = session.Settings(entry, model, split, reduction, bins, scheme, where, prevalence, cuts)
     session.set_current(chosen)
     requests.write()
     return chosen
 
 
+#: The setting of chosen edges, whose field is on the page Groups, and why the last ones could not be used.
+CUTS, CUTS_ERROR = "cuts", "calviz.cuts.error"
 #: Names of the settings in the address, which are the keys of their widgets.
 SETTINGS = (
-    *("model", "split", "reduction", "r", "class", "prevalence", "scheme", "bins"),
+    *("model", "split", "reduction", "r", "class", "prevalence", "scheme", "bins", CUTS),
     *(key for condition in session.CONDITIONS for key in condition[:2]),
 )
 
@@ -418,6 +423,25 @@ def _bins(requests: _Requests) -> tuple[Scheme, BinNumber]:
         return "sturges", DEFAULT_BINS
     bins = _number("Number of bins", "bins", (1, session.MAX_BINS), DEFAULT_BINS, requests)
     return scheme, bins
+
+
+def _edges(data: Dataset, requests: _Requests) -> str:
+    """Return the chosen edges of columns of these data; those that cannot be used leave the last ones as they are."""
+    if CUTS in requests:
+        st.session_state.pop(CUTS_ERROR, None)
+        try:
+            cut_columns(
+                data, edges_of(open_files.split_parts(requests[CUTS])) if requests[CUTS] else {}
+            )
+            st.session_state[CUTS] = requests[CUTS]
+        except CalvizError as error:
+            st.session_state[CUTS_ERROR] = full_sentence(str(error))
+    known = sliceable_columns(data)
+    parts = open_files.split_parts(st.session_state.get(CUTS) or "")
+    cuts = open_files.join_parts([p for p in parts if p.rpartition("=")[0] in known])
+    if cuts:
+        requests.shown[CUTS] = cuts
+    return cuts
 
 
 def _slice(data: Dataset, requests: _Requests) -> Where:

@@ -14,6 +14,7 @@ from calviz.app import (
     decide_costs,
     decide_cutoff,
     diagnose_groups,
+    diagnose_levels,
     jobs,
     models_compared,
     recalibrate_comparison,
@@ -155,7 +156,7 @@ def results_of_pages(settings: Settings) -> PageResults:
         learning=_latest(recalibrate_learning_curve.PLACE, settings),
         cutoff=decide_cutoff.chosen_cutoff(),
         grades=grades if grades in possible_grade_columns(settings.whole) else None,
-        sites=diagnose_groups.chosen_sites(settings.whole),
+        sites=diagnose_levels.chosen_sites(settings.whole),
         whole=settings.whole,
     )
     return PageResults(

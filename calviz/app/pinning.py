@@ -32,7 +32,7 @@ class Pin:
 
     Attributes
     ----------
-    model, split, reduction, bins, scheme, prevalence, map : str
+    model, split, reduction, bins, scheme, prevalence, map, cuts : str
         Empty for the default; a split of None is all rows.
     where : tuple of str
         Columns and values, alternating.
@@ -45,6 +45,7 @@ class Pin:
     scheme: str = ""
     prevalence: str = ""
     map: str = ""
+    cuts: str = ""
     where: tuple[str, ...] = field(default=())
 
     def link(self) -> str:
@@ -59,6 +60,7 @@ class Pin:
 
 _CODES = {
     "m": "model", "s": "split", "r": "reduction", "b": "bins", "h": "scheme", "p": "prevalence", "f": "map",
+    "e": "cuts",
 }  # fmt: skip
 
 
@@ -96,6 +98,7 @@ def pin_for(settings: Settings, method: str) -> Pin:
         scheme="" if settings.scheme == "equal-width" else settings.scheme,
         prevalence="" if settings.prevalence is None else f"{settings.prevalence:g}",
         map="" if method == NOT_RECALIBRATED else method,
+        cuts=settings.cuts,
         where=tuple(text for pair in settings.where for text in pair),
     )
 
@@ -160,7 +163,7 @@ def _resolved(pin: Pin, entry: OpenFile) -> Pinned:
     if pin.map:
         RECALIBRATORS[pin.map]
     rate = float(pin.prevalence) if pin.prevalence else None
-    settings = Settings(entry, model, split, reduction, bins, scheme, where, rate)
+    settings = Settings(entry, model, split, reduction, bins, scheme, where, rate, pin.cuts)
     rows_where(settings.whole, where)
     return Pinned(settings, pin.map or NOT_RECALIBRATED)
 
@@ -240,6 +243,9 @@ def difference_of(pinned: Pinned, now: Settings) -> str:
         parts.append("all splits" if other.split is None else f"split {shorten(other.split, 24)}")
     if other.where != now.where:
         parts.append(where_words(other.where, 20) if other.where else "all slices")
+    if other.cuts != now.cuts:
+        edges = ", ".join(open_files.split_parts(other.cuts))
+        parts.append(f"edges {shorten(edges, 24)}" if edges else "deciles")
     if other.reduction != now.reduction:
         parts.append(shorten(other.reduction.label, 30))
     if other.prevalence != now.prevalence:

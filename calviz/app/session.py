@@ -35,7 +35,7 @@ from calviz.figures.risk_coverage import RankedBy, RiskCoverage
 from calviz.figures.slice_gaps import Levels, levels_of
 from calviz.sample.logistic_curves import FlexibleKind
 from calviz.sample.sample import Sample, Where, rows_where
-from calviz.sample.slices import sliceable_columns
+from calviz.sample.slices import cut_columns, edges_of, sliceable_columns
 from calviz.verdicts import analysis
 from calviz.verdicts.evaluation import ClassRow, Evaluation
 
@@ -106,6 +106,8 @@ class Settings:
         The slice: columns and the values that they hold; empty for all rows.
     prevalence : float or None
         Share of the second class for which the rows of two classes are weighted; None leaves them as they are.
+    cuts : str
+        The edges that were chosen for columns of numbers and dates, as in a link; empty if all are cut at their deciles.
     """
 
     entry: OpenFile
@@ -116,13 +118,14 @@ class Settings:
     scheme: Scheme
     where: Where = ()
     prevalence: float | None = None
+    cuts: str = ""
 
     @property
     def whole(self) -> Dataset:
-        """All rows of the model, weighted for the prevalence."""
-        if self.prevalence is None:
+        """All rows of the model, weighted for the prevalence, with columns cut at the chosen edges."""
+        if self.prevalence is None and not self.cuts:
             return self.entry.loaded.models[self.model]
-        return _at_prevalence((self.entry.content_key, self.model, self.prevalence), self)
+        return _whole((self.entry.content_key, self.model, self.prevalence, self.cuts), self)
 
     @property
     def waiting(self) -> Dataset | None:
@@ -139,7 +142,7 @@ class Settings:
     @property
     def rows_key(self) -> tuple[str, ...]:
         """Identifies the rows, for caches."""
-        parts = (self.model, self.split, self.where, self.prevalence)
+        parts = (self.model, self.split, self.where, self.prevalence, self.cuts)
         return (self.entry.content_key, *(repr(part) for part in parts))
 
     @property
@@ -230,9 +233,11 @@ class _JudgedRows(NamedTuple):
 
 
 @cached_results(2)
-def _at_prevalence(key: tuple[object, ...], _settings: Settings) -> Dataset:
-    assert _settings.prevalence is not None
-    return at_prevalence(_settings.entry.loaded.models[_settings.model], _settings.prevalence)
+def _whole(key: tuple[object, ...], _settings: Settings) -> Dataset:
+    data = _settings.entry.loaded.models[_settings.model]
+    if _settings.prevalence is not None:
+        data = at_prevalence(data, _settings.prevalence)
+    return cut_columns(data, edges_of(open_files.split_parts(_settings.cuts)))
 
 
 @cached_results(3)

@@ -421,7 +421,7 @@ def slices(
     pairs: bool = False,
     against: Literal["calibrated", "rest"] = "calibrated",
     min_rows: Annotated[int, {"type": click.IntRange(min=2)}] = 50,
-    rate: Annotated[float, {"type": click.FloatRange(0, 1)}] = 0.01,
+    rate: Annotated[float, {"type": click.FloatRange(0, 1)}] = 0.005,
     cut: tuple[str, ...] = (),
     split: str | None = None,
     reduction: HowJudged = None,
@@ -454,13 +454,9 @@ def slices(
     from calviz import multicalibration, slices
     from calviz.cli.result_texts import print_recognition, print_slices
     from calviz.figures.slice_gaps import SliceGaps
+    from calviz.sample.slices import edges_of
 
-    edges: dict[str, list[str]] = {}
-    for text in cut:
-        name, equals, given = text.rpartition("=")
-        if not (name and equals):
-            raise OptionError(f"--cut must be COL=EDGES, such as age=30,50,65; got '{text}'.")
-        edges[name] = given.split(",")
+    edges = edges_of(cut)
     loaded = read_file(file, reading)
     if not json_only.quiet:
         print_recognition(file, loaded)

@@ -16,7 +16,7 @@ from calviz.comparison.over_time import against_the_others
 from calviz.core.blocks import FloatArray, IntArray, one_blas_thread
 from calviz.core.claims import claim
 from calviz.core.entry_specs import METRICS
-from calviz.core.errors import NotAvailable, OptionError, check_whole, data_frame
+from calviz.core.errors import NotAvailable, OptionError, check_whole, data_frame, shortened
 from calviz.core.events import BinNumber, Reduction
 from calviz.core.p_values import holm
 from calviz.core.predictions import Dataset
@@ -27,7 +27,8 @@ from calviz.data.column_names import plain
 from calviz.sample.error_bars import Interval
 from calviz.sample.metric_results import Displayed, MetricResult, Summary
 from calviz.sample.sample import Sample
-from calviz.sample.slices import no_group_column, slice_sums
+from calviz.sample.slice_sums import slice_sums
+from calviz.sample.slices import no_group_column, sliceable_columns
 from calviz.verdicts.analysis import evaluate
 from calviz.verdicts.evaluation import value_text
 
@@ -81,6 +82,10 @@ class RowsByLevel(NamedTuple):
         code, names = np.zeros(sample.data.n, dtype=np.intp), [""]
         for column in by:
             if column not in sample.data.groups:
+                if column in sliceable_columns(sample.data):
+                    raise OptionError(
+                        f"'{shortened(column)}' holds numbers or many values; folds and sites are groups: {', '.join(map(shortened, sample.data.groups)) or 'there are none'}."
+                    )
                 raise no_group_column(sample.data, column)
             levels = sample.data.groups[column].levels
             both = code * len(levels) + sample.data.groups[column].codes.astype(np.intp)

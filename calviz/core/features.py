@@ -14,6 +14,8 @@ from calviz.core.errors import OptionError, shortened
 
 #: Numbers and dates are cut at this many quantiles, the last of them the largest value.
 INTERVALS = 10
+#: Edges that may be chosen for a column.
+MOST_EDGES = 200
 #: Columns of text with more values than this are numbers or dates, or are grouped.
 FEW_VALUES = 50
 #: Values of a grouped text that stay.
@@ -50,7 +52,14 @@ class Cut:
 
     def of_numbers(self, values: FloatArray) -> IntArray:
         """Index of the interval of each number, shape (n,); rows without a value have the index after the last."""
-        codes = np.searchsorted(np.asarray(self.edges, values.dtype), values, side="left")
+        edges = np.asarray(self.edges, values.dtype)
+        if edges.size <= 2 * INTERVALS:  # a quarter of the time of a search
+            below = np.zeros(values.shape, np.uint8)
+            for edge in edges:
+                below += values > edge
+            codes = below.astype(np.intp)
+        else:
+            codes = np.searchsorted(edges, values, side="left")
         codes[np.isnan(values)] = len(self.edges) + 1
         return codes
 
@@ -106,9 +115,13 @@ def cut_at(edges: Iterable[object], column: str) -> Cut:
     Raises
     ------
     OptionError
-        Unless they are ascending numbers or dates.
+        Unless they are ascending numbers or dates, at most `MOST_EDGES`.
     """
     given = tuple(str(edge).strip() for edge in edges)
+    if len(given) > MOST_EDGES:
+        raise OptionError(
+            f"'{shortened(column)}' can be cut at {MOST_EDGES} edges at most, got {len(given):,}."
+        )
     read = as_values(given) if given else None
     if read is None or not np.isfinite(read[0]).all() or (np.diff(read[0]) <= 0).any():
         raise OptionError(

@@ -22,6 +22,7 @@ from calviz.core.words import (
     points,
     score_and_hit,
     shorten,
+    signed_points,
     told_apart,
 )
 from calviz.figures.figure import NAME_LENGTH, Figure, facts
@@ -93,6 +94,8 @@ class SliceGaps(Figure):
     def answer(self) -> str:
         """Say how many slices are off beyond chance, and which is most significant."""
         r = self.result
+        if not r.slices and r.skipped and not r.small:
+            return f"There are no slices: {'; '.join(r.skipped[:3])}."
         if not r.slices:
             return f"No slice has {r.min_rows:,} rows or more."
         than = "a calibrated model" if r.against == "calibrated" else "the other rows"
@@ -102,8 +105,17 @@ class SliceGaps(Figure):
         verb = "differ" if len(r.off) > 1 else "differs"
         return (
             f"{len(r.off):,} of {looked} {verb} from {than} beyond chance; most surely "
-            f"{shorten(r.off[0].name, 80)}: {self.sentence(r.off[0])}."
+            f"{shorten(r.off[0].name, 80)}: {self.sentence(r.off[0])}.{self._others()}"
         )
+
+    def _others(self) -> str:
+        """Name the next slices that are off."""
+        off = self.result.off[1:]
+        if not off:
+            return ""
+        named = [f"{shorten(s.name, 60)} ({signed_points(s.gap)} points)" for s in off[:_ALSO]]
+        more = len(off) - len(named)
+        return f" Also off: {', '.join(named)}{f' and {more:,} more' if more else ''}."
 
     @property
     @claim("slices")
@@ -173,6 +185,8 @@ class SliceGaps(Figure):
         return drawn(picture)
 
 
+#: Slices that are named after the first.
+_ALSO = 3
 #: Height of a row, and of one with its name above it, and margins of the panel, in pixels.
 _ROW, _TALL, _RIGHT, _TOP, _BOTTOM = 24, 42, 20, 12, 52
 #: Size of a mark, and of one that was clicked, in pixels.

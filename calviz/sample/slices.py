@@ -2,34 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from itertools import combinations
+from itertools import groupby
 from typing import TYPE_CHECKING, Literal, TypeVar, get_args
 
 import numpy as np
-from scipy.special import ndtri, stdtr, stdtrit
+from scipy.special import ndtri
 
-from calviz.core.blocks import (
-    FloatArray,
-    IntArray,
-    denominators,
-    effective_numbers_of_sums,
-    quotient,
-)
 from calviz.core.claims import claim
 from calviz.core.entry_specs import takes_weights
 from calviz.core.errors import NotAvailable, OptionError, needs, shortened
-from calviz.core.events import BinaryEvents, BinNumber, Reduction, assign, equal_width_edges
+from calviz.core.events import BinNumber, Reduction, assign, equal_width_edges
 from calviz.core.features import MISSING, Cut, as_values, cut_at, cut_of_levels
-from calviz.core.p_values import LARGE, above, benjamini_hochberg, tails_of_hits
+from calviz.core.p_values import benjamini_hochberg
 from calviz.core.predictions import INTERVAL, Dataset
 from calviz.core.profile import Profile
 from calviz.core.row_columns import Factor
 from calviz.core.words import condition, counted, percent, points, shorten
-from calviz.sample.error_bars import FEWEST_CLUSTERS, SLICES, Interval, sums_by_cluster
+from calviz.sample.error_bars import SEGMENTS, SLICES, Interval
 from calviz.sample.metric_results import Displayed, Summary
 from calviz.sample.sample import Sample, Where
+from calviz.sample.slice_sums import (
+    SliceSums,
+    crossed_codes,
+    crossed_sums,
+    number_of_slices,
+    p_against_calibrated,
+    p_against_rest,
+    row_terms,
+    slice_ece,
+    sums_of_table,
+    where_of,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -170,7 +175,7 @@ class Slices(Displayed):
 
 #: The false discovery rate of the default slices. The findings, the tab Groups and the report all start with these, so
 #: that they agree.
-USUAL_RATE = SLICES
+USUAL_RATE = SLICES - SEGMENTS
 
 
 def sliceable_columns(data: Dataset) -> tuple[str, ...]:
@@ -190,7 +195,7 @@ def usual_columns(data: Dataset) -> tuple[str, ...]:
     "slices",
     says="2 of 10 slices by 'region' are off beyond chance",
     chosen="the slices that are off, of all with 50 rows or more, of numbers too",
-    adjusted="Benjamini and Hochberg at 1 %; tails of weighted sums by convolution",
+    adjusted="Benjamini and Hochberg at 0.5 %; tails of weighted sums by convolution",
 )
 def usual_slices(sample: Sample) -> Slices | None:
     """Slices of the default columns, one column at a time, each tested against a calibrated model; None without groups.
@@ -295,6 +300,17 @@ def chosen_columns(data: Dataset, columns: Iterable[str] | None) -> tuple[str, .
     return chosen
 
 
+def edges_of(texts: Iterable[str]) -> dict[str, list[str]]:
+    """Read chosen edges, each "age=30,50,65"; raises OptionError."""
+    edges: dict[str, list[str]] = {}
+    for text in texts:
+        name, equals, given = text.rpartition("=")
+        if not (name and equals):
+            raise OptionError(f"edges must be COL=EDGES, such as age=30,50,65; got '{text}'.")
+        edges[name] = given.split(",")
+    return edges
+
+
 D = TypeVar("D", bound=Dataset)
 
 
@@ -354,35 +370,41 @@ def _measured(
     """Measure the slices, which does not depend on the false discovery rate."""
     data, events, weights = sample.data, sample.scored, sample.weights
     cluster = sample.row_draws.cluster
+    each_row = cluster is not None or weights is not None
     if cluster is not None and against == "rest":
         raise NotAvailable(
             "slices of clustered rows cannot be tested against the other rows, which share clusters with them; "
             "test them against a calibrated model."
         )
     terms = row_terms(events, weights)
-    whole = sums_of_terms(terms, np.zeros(data.n, dtype=np.intp), 1, cluster)
+    factors, skipped = sliced_columns(data, columns, min_rows)
     bin_of = assign(events.score, equal_width_edges(bins, events.edge_type))
     z = float(ndtri(0.5 + level / 2))
+    whole: SliceSums | None = None
     measured: list[Slice] = []
-    skipped: list[str] = []
     small = 0
-    for names, codes, values, reason in groupings(data, columns, pairs, min_rows):
-        if reason:
-            skipped.append(reason)
+    for names, table in crossed_sums(
+        factors, [*terms[0], *terms[2]], pairs=pairs, bin_of=bin_of, bins=bins
+    ):
+        # Only weights and clusters need each row again.
+        codes = crossed_codes([factors[name] for name in names], data.n) if each_row else bin_of
+        sums = sums_of_table(table.sum(axis=1), terms, codes, cluster)
+        whole = whole or sums
+        if not names:
             continue
-        sums = sums_of_terms(terms, codes, len(values), cluster)
         if against == "rest":
             p_values = p_against_rest(sums, whole, events, codes, weights)
         else:
             p_values = p_against_calibrated(sums, events, codes, weights)
-        eces, noises = slice_ece(events, bin_of, bins, codes, len(values), weights)
+        eces, noises = slice_ece(table, sums.mass)
+        gaps, half_widths = sums.gap, z * sums.spread
         is_large = (sums.rows >= min_rows) & (sums.mass > 0)
-        small += int(np.count_nonzero(~is_large))
+        small += number_of_slices(sums.rows, names) - int(np.count_nonzero(is_large))
         for i in np.flatnonzero(is_large).tolist():
-            gap, half_width = float(sums.gap[i]), z * float(sums.spread[i])
+            gap, half_width = float(gaps[i]), float(half_widths[i])
             measured.append(
                 Slice(
-                    where=tuple(zip(names, values[i], strict=True)),
+                    where=where_of(names, factors, i),
                     rows=int(sums.rows[i]),
                     score=float(sums.score[i] / sums.mass[i]),
                     hits=float(sums.hits[i] / sums.mass[i]),
@@ -394,6 +416,7 @@ def _measured(
                     ece_noise=float(noises[i]),
                 )
             )
+    assert whole is not None
     return Slices(
         name=data.name,
         rows=data.rows,
@@ -405,37 +428,28 @@ def _measured(
         bins=bins,
         slices=_adjusted(measured),
         small=small,
-        skipped=tuple(skipped),
+        skipped=skipped,
         cuts={name: data.cuts[name] for name in columns if name in data.cuts},
     )
 
 
-Grouping = tuple[tuple[str, ...], IntArray, list[tuple[str, ...]], str]
-
-
-def groupings(
-    data: Dataset, columns: tuple[str, ...], pairs: bool, min_rows: int
-) -> Iterator[Grouping]:
-    """Yield column names, slice of each row and values of each slice, or the reason why a column is left out."""
-    usable: dict[str, Factor] = {}
-    for name in columns:
-        factor = data.sliced(name)
-        why = _why_left_out(data, name, factor, min_rows)
-        if not why:
-            usable[name] = factor
-        yield (name,), factor.codes, [(level,) for level in factor.levels], why
-    for (a, first), (b, second) in combinations(usable.items(), 2) if pairs else ():
-        if len(first.levels) > 1 and len(second.levels) > 1:
-            yield (a, b), *_crossed(first, second), ""
+def sliced_columns(
+    data: Dataset, columns: tuple[str, ...], min_rows: int
+) -> tuple[dict[str, Factor], tuple[str, ...]]:
+    """Columns as they are sliced, by name, and the reasons why others are left out."""
+    factors = {name: data.sliced(name) for name in columns}
+    why = {name: _why_left_out(data, name, factor, min_rows) for name, factor in factors.items()}
+    usable = {name: factor for name, factor in factors.items() if not why[name]}
+    return usable, tuple(words for words in why.values() if words)
 
 
 def _why_left_out(data: Dataset, name: str, factor: Factor, min_rows: int) -> str:
-    """Say why a column of numbers or of many values has no slices; "" if it has."""
+    """Say why a column has no slices; "" if it has."""
     cut = data.cuts.get(name)
+    if factor.levels in ((MISSING,), ("",)):
+        return f"{name} has no values"
     if cut is None:
         return ""
-    if factor.levels == (MISSING,):
-        return f"{name} has no values"
     texts = data.groups.get(name, data.texts.get(name))
     if texts is not None and len(texts.levels) == data.rows:
         read = None if cut.kept is not None else as_values(texts.levels)
@@ -451,322 +465,16 @@ def _why_left_out(data: Dataset, name: str, factor: Factor, min_rows: int) -> st
     return ""
 
 
-def _crossed(first: Factor, second: Factor) -> tuple[IntArray, list[tuple[str, ...]]]:
-    codes = first.codes.astype(np.intp) * len(second.levels) + second.codes
-    used, inverse = np.unique(codes, return_inverse=True)
-    values: list[tuple[str, ...]] = [
-        (first.levels[code // len(second.levels)], second.levels[code % len(second.levels)])
-        for code in used.tolist()
-    ]
-    return inverse.astype(np.intp), values
-
-
 def _adjusted(measured: list[Slice]) -> tuple[Slice, ...]:
     """Adjust the p-values for the number of slices, and sort by them, smallest first."""
     if not measured:
         return ()
     adjusted = benjamini_hochberg([s.p_value for s in measured])
     with_adjusted = [replace(s, adjusted=float(p)) for s, p in zip(measured, adjusted, strict=True)]
-    return tuple(sorted(with_adjusted, key=lambda s: (s.p_value, -abs(s.gap), s.name)))
 
+    def first(s: Slice) -> tuple[float, float]:
+        # Slices of the same rows differ in the last digits of their sums.
+        return float(f"{s.p_value:.10g}"), -round(abs(s.gap), 12)
 
-# ---- Sums and tests
-
-#: Tails up to this, of either side, are those of the convolved weights.
-_SMALL = 0.05
-#: Tails below this are known only to be so small.
-_PRECISION = 1e-12
-_TINY = np.finfo(np.float64).tiny
-
-
-@dataclass(frozen=True, eq=False)
-class SliceSums:
-    """Sums per slice; slices may overlap.
-
-    Attributes
-    ----------
-    rows : ndarray, shape (S,)
-    score, hits : ndarray, shape (S,)
-        Sums of scores and of hits.
-    variance, third : ndarray, shape (S,)
-        Sums of s (1 - s) and s (1 - s) (1 - 2 s): second and third cumulant of the hits of a calibrated model.
-    squares : ndarray, shape (S,)
-        Sum of (s - h)².
-    between, clusters : ndarray, shape (S,), optional
-        For clustered rows: sum over clusters of the squared sum of s - h in the cluster, and number of clusters.
-    weighted : ndarray, shape (3, S), optional
-        For rows with weights w: sums of w, of w² and of w² (s - h). The sums above are then of w s, w h, w² s (1 - s),
-        w³ s (1 - s) (1 - 2 s) and w² (s - h)², and those over clusters of w (s - h); `rows` remains the number of rows.
-    """
-
-    rows: FloatArray
-    score: FloatArray
-    hits: FloatArray
-    variance: FloatArray
-    third: FloatArray
-    squares: FloatArray
-    between: FloatArray | None = None
-    clusters: FloatArray | None = None
-    weighted: FloatArray | None = None
-
-    @property
-    def mass(self) -> FloatArray:
-        """Number of rows, or sum of their weights, shape (S,)."""
-        return self.rows if self.weighted is None else self.weighted[0]
-
-    @property
-    def gap(self) -> FloatArray:
-        """Mean score minus share of hits, shape (S,); 0 without rows, or if all weights are 0."""
-        return quotient(self.score - self.hits, self.mass, otherwise=0.0)
-
-    @property
-    def spread(self) -> FloatArray:
-        """Standard error of the gap, shape (S,), 0 without rows; for clustered rows that of a mean of independent clusters."""
-        if self.between is not None and self.clusters is not None:
-            # Centred: each cluster's sum minus the gap times its rows; approximate, exact for clusters of equal size.
-            total = self.gap * self.mass
-            around = np.maximum(self.between - total**2 / self.clusters, 0)
-            scale = self.clusters / np.maximum(self.clusters - 1, 1)
-            return np.asarray(np.sqrt(around * scale) / np.maximum(self.mass, _TINY))
-        if self.weighted is not None:
-            _, squares, cross = self.weighted
-            around = self.squares - 2 * self.gap * cross + self.gap**2 * squares
-            return np.asarray(np.sqrt(np.maximum(around, 0)) / np.maximum(self.mass, _TINY))
-        rows = np.maximum(self.rows, 1)
-        return np.asarray(np.sqrt(np.maximum(self.squares / rows - self.gap**2, 0) / rows))
-
-    def rest_of(self, whole: SliceSums) -> SliceSums:
-        """The sums of the rows that are not in each slice."""
-        return SliceSums(
-            whole.rows - self.rows,
-            whole.score - self.score,
-            whole.hits - self.hits,
-            whole.variance - self.variance,
-            whole.third - self.third,
-            whole.squares - self.squares,
-            weighted=None
-            if self.weighted is None or whole.weighted is None
-            else whole.weighted - self.weighted,
-        )
-
-
-def slice_sums(
-    events: BinaryEvents,
-    codes: IntArray,
-    slices: int,
-    cluster: IntArray | None = None,
-    weights: FloatArray | None = None,
-) -> SliceSums:
-    """Sums of each slice; row i belongs to slice ``codes[i]``; `codes`, `cluster` and `weights` have shape (n,).
-
-    Weights of the cells of a profile are numbers of rows, and the sums are those of the rows.
-    """
-    return sums_of_terms(row_terms(events, weights), codes, slices, cluster)
-
-
-#: Terms of each row: what `SliceSums` adds up from rows to squares, then w (s - h), and of weighted rows the terms of `weighted`.
-RowTerms = tuple[list[FloatArray | None], FloatArray, list[FloatArray]]
-
-
-def row_terms(events: BinaryEvents, weights: FloatArray | None = None) -> RowTerms:
-    """Compute the terms of the rows, shape (n,), which are the same for every column."""
-    score = np.asarray(events.score, dtype=np.float64)
-    hit = np.asarray(events.hit, dtype=np.float64)
-    w = 1.0 if weights is None else weights
-    # Without weights, or if they are numbers of rows: sums of the rows themselves.
-    counted = weights is None or events.counted
-    squared: FloatArray | float = w if counted else w * w
-    variance, off = score * (1 - score) * squared, score - hit
-    third = (1.0 if counted else w) * variance * (1 - 2 * score)
-    terms = [weights if counted else None, w * score, w * hit, variance, third, squared * off * off]
-    more = [] if counted or weights is None else [weights, weights * weights, squared * off]
-    return terms, w * off, more
-
-
-def sums_of_terms(
-    terms: RowTerms, codes: IntArray, slices: int, cluster: IntArray | None = None
-) -> SliceSums:
-    """Add the terms of the rows, shape (n,), up, as in `slice_sums`."""
-    of_rows, off, of_weighted = terms
-
-    def total(column: FloatArray | None) -> FloatArray:
-        return np.bincount(codes, column, minlength=slices).astype(np.float64)
-
-    between = clusters = None
-    if cluster is not None:
-        of_slice, (sums,) = sums_by_cluster(codes, cluster, off)
-        between = np.bincount(of_slice, sums**2, minlength=slices).astype(np.float64)
-        clusters = np.bincount(of_slice, minlength=slices).astype(np.float64)
-    weighted = np.stack([total(column) for column in of_weighted]) if of_weighted else None
-    rows, score, hits, variance, third, squares = (total(column) for column in of_rows)
-    return SliceSums(rows, score, hits, variance, third, squares, between, clusters, weighted)
-
-
-def counts_as(sums: SliceSums) -> FloatArray:
-    """Effective sample size of each slice, shape (S,); nan for fewer than `FEWEST_CLUSTERS` clusters.
-
-    Weights: ``(sum w)^2 / sum w^2`` (Kish 1965). Clusters: divided by the ratio of the variance of the gap with clustered rows
-    to that with independent rows, and by the squared ratio of Student's quantiles with the degrees of freedom of the clusters
-    and of the rows, as the variance is estimated from the clusters (Korn & Graubard 1998, *Confidence intervals for
-    proportions with small expected number of positive counts estimated from survey data*). Rows that all are hits, or all misses,
-    do not show how much clusters vary: each cluster counts as one row at most.
-    """
-    n = sums.rows
-    if sums.weighted is not None:
-        w, squares, _ = sums.weighted
-        n = effective_numbers_of_sums(w, squares)
-    if sums.between is None or sums.clusters is None:
-        return n
-    alone = replace(sums, between=None, clusters=None).spread
-    more = quotient(sums.spread, alone, otherwise=1.0)
-    degrees = np.maximum(sums.clusters - 1, 1)
-    quantile = stdtrit(np.stack([np.maximum(sums.rows - 1, 1), degrees]), 0.975)
-    fewer = n / np.maximum(more, 1) ** 2 * (quantile[0] / quantile[1]) ** 2
-    unanimous = (sums.hits <= 0) | (sums.hits >= sums.mass)
-    fewer = np.where(unanimous, np.minimum(fewer, sums.clusters), fewer)
-    return np.where(sums.clusters < FEWEST_CLUSTERS, np.nan, fewer)
-
-
-def p_against_calibrated(
-    sums: SliceSums,
-    events: BinaryEvents,
-    codes: IntArray,
-    weights: FloatArray | None = None,
-) -> FloatArray:
-    """Two-sided p-values of the gaps if the model were calibrated, shape (S,): twice the smaller of `tails_if_calibrated`.
-
-    Where all scores are 0 or 1, a gap is impossible (0) or absent (1).
-
-    For clustered rows, the sums of s - h of the clusters are independent with mean 0: a t-test with one degree of freedom less
-    than clusters, and with the variance around 0 or that of independent rows, whichever is larger. A slice with fewer than
-    `FEWEST_CLUSTERS` clusters has a p-value of 1.
-    """
-    difference = sums.hits - sums.score
-    if sums.between is not None and sums.clusters is not None:
-        within = np.sqrt(np.maximum(np.maximum(sums.between, sums.variance), 1e-24))
-        p = 2 * stdtr(np.maximum(sums.clusters - 1, 1), -np.abs(difference) / within)
-        return np.where(sums.clusters >= FEWEST_CLUSTERS, p, 1.0)
-    sure = np.where(np.abs(difference) > 1e-9 * sums.mass, 0.0, 1.0)
-    least = tails_if_calibrated(sums, events, codes, weights).min(axis=0)
-    return np.where(sums.variance > 1e-24, np.minimum(2 * least, 1.0), sure)
-
-
-def tails_if_calibrated(
-    sums: SliceSums,
-    events: BinaryEvents,
-    codes: IntArray,
-    weights: FloatArray | None = None,
-    *,
-    shift: FloatArray | float = 0.0,
-    more_variance: FloatArray | float = 0.0,
-) -> FloatArray:
-    """Probabilities of as many hits or more, and of as many or fewer, if the model were calibrated and rows independent, shape (2, S).
-
-    The number of hits is then a sum of independent Bernoulli draws with the scores as probabilities. Its tails
-    are taken from a shifted gamma variable (Pearson III) with the same mean, variance and skewness, half a hit
-    nearer to the mean (continuity correction): a normal tail is too thin where events are rare. For weighted rows, small ones are
-    computed by `calviz.core.p_values.tails_of_hits`, as few rows of large weight may decide such a sum. `shift` and `more_variance`
-    are the value and the variance of what is added to the hits.
-    """
-    difference, added = np.broadcast_arrays(sums.hits - sums.score + shift, more_variance)
-    variance = sums.variance + added
-    # Half of a usual row's weight, which is 1 for unweighted rows.
-    half = quotient(sums.mass, sums.rows, otherwise=0.0) / 2
-    tails = np.stack(
-        [
-            above(difference - half, 0.0, variance, sums.third),
-            above(-difference - half, 0.0, variance, -sums.third),
-        ]
-    )
-    small = np.flatnonzero((tails.min(axis=0) <= _SMALL) & (sums.variance > 0))
-    if sums.weighted is not None and weights is not None and small.size:
-        least = LARGE * np.sqrt(variance)
-        heavy = np.flatnonzero(weights > least[small].min())
-        for i in small.tolist():
-            rows = heavy[(codes[heavy] == i) & (weights[heavy] > least[i])]
-            if rows.size:
-                exact = tails_of_hits(
-                    difference[i],
-                    variance[i],
-                    sums.third[i],
-                    sums.mass[i],
-                    sums.rows[i],
-                    events.score[rows].astype(np.float64),
-                    events.hit[rows],
-                    weights[rows],
-                )
-                # Below the precision of the convolution, gamma tails still tell which slice is further off.
-                tails[:, i] = np.where(
-                    np.less(exact, _PRECISION), np.minimum(exact, tails[:, i]), exact
-                )
-    return tails
-
-
-def p_against_rest(
-    sums: SliceSums,
-    whole: SliceSums,
-    events: BinaryEvents,
-    codes: IntArray,
-    weights: FloatArray | None = None,
-) -> FloatArray:
-    """Two-sided p-values of the hypothesis that the gap of a slice equals that of the other rows, shape (S,); 1 where there are none.
-
-    The hits of the slice, plus its rows times the gap of the others, then exceed its scores by 0 on average. Their variance is not
-    estimated from the slice, where events may be too few to show it: it is that of a calibrated model, times the ratio of the
-    estimated variance of the others to theirs if that is larger than 1. The variance of the others' gap is added.
-    """
-    rest = sums.rest_of(whole)
-    some = (rest.rows > 0) & (rest.mass > _TINY)
-    estimated = np.where(some, rest.spread * rest.mass, 0.0) ** 2
-    ratio = np.maximum(quotient(estimated, rest.variance, otherwise=1.0), 1.0)
-    of_rest = quotient(np.maximum(estimated, rest.variance), rest.mass**2, otherwise=0.0)
-    tails = tails_if_calibrated(
-        sums,
-        events,
-        codes,
-        weights,
-        shift=sums.mass * rest.gap,
-        more_variance=sums.mass**2 * of_rest + (ratio - 1) * sums.variance,
-    )
-    same = np.abs(sums.gap - rest.gap) <= 1e-12
-    return np.where(some & ~same, np.minimum(2 * tails.min(axis=0), 1.0), 1.0)
-
-
-def slice_ece(
-    events: BinaryEvents,
-    bin_of: IntArray,
-    bins: int,
-    codes: IntArray,
-    slices: int,
-    weights: FloatArray | None = None,
-) -> tuple[FloatArray, FloatArray]:
-    """ECE of each slice, and its mean for a calibrated model, shape (S,) each.
-
-    For a calibrated model the gap of a bin, as a sum, is nearly normal with variance sum s (1 - s), and the mean of its
-    absolute value is sqrt(2 / pi) times its standard deviation.
-
-    Parameters
-    ----------
-    events : BinaryEvents
-    bin_of : ndarray of int, shape (n,)
-        The bin of each row, one of `bins`.
-    bins : int
-    codes : ndarray of int, shape (n,)
-        The slice of each row, one of `slices`.
-    slices : int
-        S.
-    weights : ndarray, shape (n,), optional
-    """
-    w = 1.0 if weights is None else weights
-    score = np.asarray(events.score, dtype=np.float64)
-    cell = codes.astype(np.int64) * bins + bin_of
-    mass = denominators(np.bincount(codes, weights, minlength=slices))
-
-    def per_bin(weights: FloatArray) -> FloatArray:
-        total = np.bincount(cell, weights, minlength=slices * bins).astype(np.float64)
-        return total.reshape(slices, bins)
-
-    # Weights of the cells of a profile are numbers of rows.
-    squared = w if events.counted else w**2
-    spread = np.sqrt(2 / np.pi * np.maximum(per_bin(squared * score * (1 - score)), 0))
-    return np.abs(per_bin(w * (score - events.hit))).sum(axis=1) / mass, spread.sum(axis=1) / mass
+    ordered = groupby(sorted(with_adjusted, key=first), key=first)
+    return tuple(s for _, equal in ordered for s in sorted(equal, key=lambda s: s.name))

@@ -213,7 +213,7 @@ def slices_off(sample: Sample) -> Iterator[Told]:
     yield (
         "info" if slight else "warning",
         f"{len(slices.off):,} of {counted(len(slices.slices), 'slice')} by {listed(columns)} {verb} off beyond "
-        f"chance (false discovery rate {percent(slices.rate, 0)}), most surely {where_words(worst.where)}: {score} "
+        f"chance (false discovery rate {100 * slices.rate:g} %), most surely {where_words(worst.where)}: {score} "
         f"{percent(worst.score, decimals)} but {hit} {percent(worst.hits, decimals)} on "
         f"{counted(worst.rows, 'row')}, {way}.",
         f"{len(slices.off):,} of {counted(len(slices.slices), 'slice')} {verb} off beyond chance, most surely "

@@ -227,6 +227,39 @@ def test_an_interval_of_a_number_is_drawn_and_can_be_looked_at_alone():
     assert "150 rows" in text_of(app)
 
 
+@pytest.mark.slow
+def test_chosen_edges_cut_a_number_everywhere_and_bad_ones_leave_the_last():
+    rng = np.random.default_rng(1)
+    score, age = rng.uniform(0.2, 0.8, 600), rng.integers(18, 90, 600)
+    label = (rng.random(600) < score).astype(int)
+    text = "".join(f"{y},{p:.4f},{x}\n" for y, p, x in zip(label, score, age, strict=True))
+    app = upload(open_page(page="data"), "mine.csv", f"label,prob,age\n{text}".encode())
+    app = quiet(app.open("slices"))
+    field = "calviz.edges.age"
+    assert app.text_input(key=field).value == ""
+
+    def sliced():
+        return set(next(t.value for t in app.dataframe if "adjusted" in t.value.columns)["slice"])
+
+    by_hand = {"age ≤ 30", "age in (30, 50]", "age in (50, 65]", "age > 65"}
+    app.text_input(key=field).set_value("30, 50,65").run()
+    assert sliced() == by_hand
+    assert app.query_params["cuts"] == "age=30,50,65"
+    app.text_input(key=field).set_value("50, 30").run()
+    assert "must be ascending numbers" in app.warning[0].value
+    assert sliced() == by_hand
+    assert app.query_params["cuts"] == "age=30,50,65"
+    # The rows of one of them, on another page.
+    app.selectbox(key="slice").set_value("age").run()
+    app.selectbox(key="level").set_value("> 65").run()
+    assert f"{(age > 65).sum()} rows" in text_of(quiet(app.open("overview")))
+    app = quiet(app.open("slices"))
+    app.text_input(key=field).set_value("").run()
+    assert len(sliced()) == 10
+    assert not app.warning
+    assert "cuts" not in app.query_params
+
+
 # ---- The page Metrics
 
 

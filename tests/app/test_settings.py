@@ -352,6 +352,7 @@ PINS = st.builds(
     scheme=st.sampled_from(["", "equal-mass", "sturges"]),
     prevalence=st.sampled_from(["", "0.03"]),
     map=st.sampled_from(["", "temperature", "platt+isotonic"]),
+    cuts=st.one_of(st.just(""), NAMES.map("{}=30,50".format)),
     where=st.lists(st.tuples(NAMES, NAMES), max_size=2).map(
         lambda w: tuple(t for p in w for t in p)
     ),

@@ -350,10 +350,10 @@ def _slicing_words(slices: Slices) -> str:
     text = (
         f"Groups with at least {counted(slices.min_rows, 'row')}{pairs}{cut}, each tested against "
         f"{against}; intervals are each for itself, adjusted p-values for all slices together (Benjamini and "
-        f"Hochberg, at most {percent(slices.rate, 0)} false discoveries)."
+        f"Hochberg, at most {100 * slices.rate:g} % false discoveries)."
     )
     if slices.small:
         text += f" {counted(slices.small, 'slice')} with fewer rows not measured."
-    return " ".join(
-        [text, *(f"Left out: {shorten(reason, 200)}." for reason in slices.skipped[:5])]
-    )
+    if slices.skipped:
+        text += f" Left out: {'; '.join(shorten(reason, 200) for reason in slices.skipped[:5])}."
+    return text

@@ -14,7 +14,7 @@ from benchmarks.claims.slices import Features
 from benchmarks.record_segments import segment_rows
 from calviz.core.errors import NotAvailable, OptionError
 from calviz.core.features import cut_at
-from calviz.figures.slice_gaps import FeatureGap, features_drawn
+from calviz.figures.slice_gaps import FeatureGap, SliceGaps, features_drawn
 from calviz.sample.multicalibration import range_exceeds
 from calviz.sample.sample import Sample, rows_where
 from calviz.sample.slices import slices, usual_columns, usual_slices
@@ -134,6 +134,8 @@ def test_chosen_edges():
     for edges in ((), (3, 2), ("a",), (1, 1), ("nan",)):
         with pytest.raises(OptionError, match="must be ascending numbers or dates"):
             cut_at(edges, "age")
+    with pytest.raises(OptionError, match="'age' can be cut at 200 edges at most, got 201"):
+        cut_at(range(201), "age")
     with pytest.raises(OptionError, match="'age' holds numbers and cannot be cut at ≤ 2024-01-01"):
         slices(data, edges={"age": ["2024-01-01"]})
     with pytest.raises(OptionError, match="no group column 'x'"):
@@ -289,3 +291,76 @@ def test_hardly_any_calibrated_file_is_beyond_noise_and_a_segment_that_is_off_is
     assert "Largest for x0 ≤ " in result.reading()
     assert result.frame()["segment"].tolist() == [s.name for s in result.segments]
     assert "beyond noise" in repr(result)
+
+
+@pytest.mark.parametrize("block", [60, 1 << 16])
+@pytest.mark.parametrize("digits", [2, 17])
+def test_each_segment_of_many_columns_is_that_of_its_rows_alone(digits, block, monkeypatch):
+    monkeypatch.setattr("calviz.sample.multicalibration._BLOCK", block)
+    rng = np.random.default_rng(13)
+    n, columns = 1_900, [f"c{i}" for i in range(5)]
+    score = np.round(rng.uniform(0.1, 0.9, n), digits)
+    hit = rng.random(n) < score
+    groups = {name: rng.integers(0, 3, n) for name in columns}
+    data = data_of(score, hit.astype(int), groups=groups)
+    found = {s.where: s for s in slices(data, reduction="positive", min_rows=2).slices}
+    # 15 single values, and 9 combinations of each of 10 pairs.
+    assert len(found) == 15 + 90
+    for where, s in found.items():
+        rows = np.all([groups[name] == int(value) for name, value in where], axis=0)
+        gaps = np.bincount(np.minimum((score[rows] * 15).astype(int), 14), (score - hit)[rows])
+        assert s.rows == rows.sum()
+        assert s.gap == pytest.approx((score - hit)[rows].mean(), abs=1e-12)
+        if digits > 2:  # where no score lies at an edge
+            assert s.ece == pytest.approx(np.abs(gaps).sum() / rows.sum(), abs=1e-12)
+    result = calviz.multicalibration(data, reduction="positive", min_rows=2)
+    assert result.measured == 1 + 15 + 90
+    order = np.argsort(score, kind="stable")
+    for s in result.segments:
+        rows = np.all([groups[name] == int(value) for name, value in s.where] or [hit == hit], 0)
+        mine = order[rows[order]]
+        ends = np.append(np.flatnonzero(np.diff(score[mine])), mine.size - 1)
+        path = np.append(0, np.cumsum((hit - score)[mine])[ends])
+        assert s.ecce == pytest.approx(np.ptp(path) / mine.size, abs=1e-12)
+
+
+def test_scores_that_are_off_as_a_whole_are_said_to_be_and_what_is_off_beyond_that():
+    setting = Features(6_000, 3, 2)
+    whole = calviz.multicalibration(setting.draw(np.random.default_rng(14), overconfident=0.3))
+    assert whole.segments[0].where == ()
+    assert whole.beyond is None
+    assert "The scores are off as a whole: no segment" in whole.reading()
+    assert whole.reading().endswith("No segment is off beyond that.")
+    more = setting.draw(np.random.default_rng(15), off=0.2, overconfident=0.3)
+    result = calviz.multicalibration(more)
+    assert result.segments[0].where == ()
+    assert result.beyond.name.startswith("x0 ≤ ")
+    # 20 points more are too high there, as far as scores allow it, and a tenth of that is in the gap of all rows already.
+    assert result.beyond.interval.low < 0.16 < result.beyond.interval.high
+    assert "Beyond that, most surely x0 ≤ " in result.reading()
+    assert "larger than for all rows with such scores" in result.reading()
+    # Too high for high scores and too low for low ones: no gap.
+    rng = np.random.default_rng(16)
+    score = rng.uniform(0.1, 0.9, 8_000)
+    hit = (rng.random(8_000) < 0.5 + 0.6 * (score - 0.5)).astype(int)
+    cancelled = calviz.multicalibration(data_of(score, hit, groups={"g": np.arange(8_000) % 5}))
+    assert "too high for some scores and too low for others; mean score" in cancelled.reading()
+
+
+def test_columns_without_values_or_of_one_or_of_many_are_said_and_the_rest_goes_on():
+    rng = np.random.default_rng(17)
+    n = 600
+    score = rng.uniform(0.2, 0.8, n)
+    numbers = {"one": np.ones(n), "none": np.full(n, np.nan), "each": np.arange(n) * 1.0}
+    groups = {"empty": [""] * n, "site": np.arange(n) % 2, "fold": np.minimum(np.arange(n) // 3, 1)}
+    data = data_of(score, rng.random(n) < score, groups=groups, numbers=numbers)
+    tested = slices(data, pairs=False)
+    assert tested.skipped == ("empty has no values", "one has one value", "none has no values")
+    assert {s.where[0][0] for s in tested.slices} == {"site", "fold", "each"}
+    assert calviz.multicalibration(data).skipped == tested.skipped
+    assert calviz.folds(data).left_out == ("0 (3 rows)",)
+    assert calviz.sites(data, "fold").left_out == ("0 (3 rows)",)
+    with pytest.raises(OptionError, match="'each' holds numbers or many values; folds and sites"):
+        calviz.sites(data, "each")
+    only = slices(data_of(score, rng.random(n) < score, groups={"empty": [""] * n}))
+    assert SliceGaps.compute(only).answer() == "There are no slices: empty has no values."

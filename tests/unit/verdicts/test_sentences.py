@@ -18,7 +18,7 @@ from calviz.figures.class_bars import headline
 from calviz.figures.reliability import Reliability
 from calviz.sample import error_bars as levels
 from calviz.sample.class_gaps import ClassView, class_ranges, predicted_class_sums
-from calviz.sample.error_bars import CLASS_TEST, CLASSES, FILE, OVERALL, SLICES
+from calviz.sample.error_bars import CLASS_TEST, CLASSES, FILE, OVERALL
 from calviz.sample.sample import Sample
 from calviz.sample.slices import USUAL_RATE, usual_slices
 from calviz.verdicts.analysis import findings_of
@@ -228,8 +228,7 @@ def test_slices_of_rare_events_are_not_called_off_by_chance():
         data = calviz.Predictions(probs=score, labels=rng.random(3_000) < score, groups=groups)
         result = usual_slices(Sample(data, "positive"))
         called += bool(result.off)
-    assert USUAL_RATE == SLICES
-    assert called <= at_most(SLICES, runs)
+    assert called <= at_most(USUAL_RATE, runs)
 
 
 def test_a_slice_that_is_off_is_found_and_counted_in_the_verdict():
@@ -600,6 +599,7 @@ def test_classes_of_many_rows_are_not_said_to():
 
 def test_the_shares_are_those_of_a_file():
     assert pytest.approx(levels.FILE) == levels.OVERALL + levels.CLASSES + levels.SLICES
+    assert pytest.approx(levels.SLICES) == USUAL_RATE + levels.SEGMENTS
     assert pytest.approx(levels.CLASSES) == 6 * levels.CLASS_TEST
     assert pytest.approx(levels.CLASS_TEST) == 3 * levels.ONE_VS_REST_TEST
     assert levels.class_level(4) == pytest.approx(1 - 0.01 / 6 / 4)
