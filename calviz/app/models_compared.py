@@ -342,27 +342,33 @@ def draw_differences(comparison: ModelComparison, metric: str) -> None:
             width=320,
         )
         draw_ranking(comparison, metric, reference)
-        keys = [metric, *(k for k in comparison.pairs if k not in (metric, "error"))]
-        with st.container(horizontal=True, gap="medium"):
-            for key in keys:
-                figure = ModelDifferences.compute(comparison, metric=key, reference=reference)
-                with st.container(width=470):
-                    screen.chart(
-                        figure,
-                        key=f"models.difference.{key}",
-                        filename=f"models-{key}",
-                    )
+        _draw_forests(comparison, [metric], reference)
         st.caption(
             "◆ the model compared with; ● better and ■ worse beyond noise, ○ tied, with all pairs of models taken into account.",
             help="The chance that any of several equal models is called better is 5\u00a0%. "
             f"{BASIS_WORDS} {NOISELESS_WORDS} Every resample draws the same rows for all models.",
         )
+        others = [key for key in comparison.pairs if key not in (metric, "error")]
+        if others:
+            navigation.draw_folded(
+                "Differences in the other metrics",
+                partial(_draw_forests, comparison, others, reference),
+                key="models-differences",
+            )
         tables_and_cards.draw_figure_table(
             partial(comparison.differences, reference),
             "models-differences.csv",
             key="calviz.models.download",
             alt="Paired differences of all metrics",
         )
+
+
+def _draw_forests(comparison: ModelComparison, keys: Iterable[str], reference: str) -> None:
+    with st.container(horizontal=True, gap="medium"):
+        for key in keys:
+            figure = ModelDifferences.compute(comparison, metric=key, reference=reference)
+            with st.container(width=470):
+                screen.chart(figure, key=f"models.difference.{key}", filename=f"models-{key}")
 
 
 def draw_planes(comparison: ModelComparison, key: tuple[str, ...], settings: Settings) -> None:
