@@ -3,7 +3,7 @@
     python -P benchmarks/record_judges.py
 
 Needs ppi-python 0.2, truescore 0.7, scikit-learn and statsmodels, but not calviz. Writes ``tests/reference/recorded_judges.json`` with the versions.
-The inputs come from `case` and `repeated`, which the tests also call. truescore has Rogan and Gladen's rate, which is that of arXiv 2511.21140,
+The inputs come from `case` and `repeated`, which the tests also call. truescore has the rate of Rogan and Gladen (1978)
 and PPI++ of questions that are asked again. evalstats 0.3 is no peer: it shrinks the factor of PPI++ towards a target of its own.
 """
 
