@@ -13,6 +13,7 @@ from calviz.core.claims import claim
 from calviz.core.entry_specs import METRICS, RECALIBRATORS, UNCALIBRATED, FitFacts
 from calviz.core.predictions import Dataset, Predictions
 from calviz.core.words import counted, decimal, decimals_for
+from calviz.sample.slices import usual_columns
 from calviz.verdicts.joint_tests import MIN_ROWS
 
 #: Number of suggested methods that win most often on such data, in addition to the usual ones that keep every predicted class.
@@ -55,6 +56,7 @@ def suggest(data: Dataset, fit_rows: int) -> Suggestion:
         rows=fit_rows,
         classes=2 if confidence else data.n_classes,
         logits=isinstance(data, Predictions) and data.logits is not None,
+        columns=len(usual_columns(data)),
     )
     possible: list[str] = []
     left_out: dict[str, str] = {}

@@ -489,11 +489,14 @@ class FitFacts:
         2 for confidence-only data.
     logits : bool
         Whether the file has logits.
+    columns : int
+        Columns of groups, numbers and texts to segment by.
     """
 
     rows: int
     classes: int
     logits: bool = False
+    columns: int = 0
 
     @property
     def parameters(self) -> int:
