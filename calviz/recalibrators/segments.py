@@ -13,6 +13,7 @@ from scipy.sparse import csr_matrix
 from scipy.special import chdtrc, expit
 
 from calviz.core.blocks import FloatArray, IntArray, effective_number, row_blocks, row_weights
+from calviz.core.claims import claim
 from calviz.core.entry_specs import RECALIBRATORS, FitFacts, FloorChoice, Input, recalibrator
 from calviz.core.errors import InputError, OptionError, shortened
 from calviz.core.features import (
@@ -31,8 +32,8 @@ from calviz.core.words import counted
 from calviz.recalibrators.base import BaseRecalibrator, check_part, is_whole
 from calviz.recalibrators.maps import Numbers, Program, damaged, read_fields
 
-#: False discovery rate of the columns, and of the pairs of columns, in which segments are said to differ.
-DIFFER = 0.025
+#: False discovery rate of the columns, and of the pairs of columns, in which segments are said to differ; level of an intercept.
+DIFFER = 0.01
 #: Pairs of columns times rows up to which pairs are tried.
 PAIRS_TIMES_ROWS = 20_000_000
 #: Most offsets and slopes that are fitted together.
@@ -171,7 +172,8 @@ class SegmentOffsets(BaseRecalibrator):
         The columns, a text with commas between them or a list; all that are given if left out. Numbers and dates are cut at their deciles,
         of a text with more than 50 values the most frequent 20 are segments. Missing values are a segment of their own.
     base : str, optional
-        Key of the parametric recalibrator for all rows; Platt scaling for two classes if left out, and temperature scaling for more.
+        Key of the parametric recalibrator for all rows; if left out temperature scaling or, where two classes need an intercept
+        (1 % level), Platt scaling.
     pairs : bool
         Whether pairs of columns are tried too, where their number times that of the rows is at most 20 million.
     floor : float, "auto" or None
@@ -195,7 +197,7 @@ class SegmentOffsets(BaseRecalibrator):
     Offsets u (and slopes v) of a column are normal with variance tau^2, the maximum of the Laplace approximation of the
     marginal likelihood (fixed points of MacKay 1992), and at the mode of their posterior. Which have any is decided first: the sum of squared
     scores of the segments at tau = 0 (Lin 1997), efficient for the intercept and the slope of all rows, against a scaled chi-square, by
-    Benjamini and Hochberg at 2.5 %; then for pairs of columns in the same way, given the columns. Importance weights count as their
+    Benjamini and Hochberg at 1 %; then for pairs of columns in the same way, given the columns. Importance weights count as their
     effective number.
     """
 
@@ -263,21 +265,14 @@ class SegmentOffsets(BaseRecalibrator):
 
     def _fit_weighted(self, scores: Scores, labels: IntArray, weights: FloatArray | None) -> None:
         n, k = scores.shape
-        spec = RECALIBRATORS[self.base or ("platt" if k == 2 else "temperature")]
-        base = spec.make_with(input=self.input, floor=self.floor)
-        base.rows_each = self.rows_each
-        self.base_ = base.fit(scores.array, labels, weights)
-        self._warn_of_parts(base)
-        self.columns_, codes = self._cut_columns(n, weights)
-        z, hit = np.empty(n), np.empty(n)
-        for rows in row_blocks(scores.array):
-            probs = base.transform(scores.array[rows].astype(np.float64))
-            event, z[rows] = _event(probs)
-            hit[rows] = labels[rows] == event
         counts = row_weights(weights, n) * self.rows_each
         if weights is not None and self.rows_each == 1:
             counts = counts * (effective_number(weights) / n)
-        fit = _Fit(z, hit, counts)
+        fit = self._with_base(self.base or "temperature", scores, labels, weights, counts)
+        if self.base is None and k == 2 and fit.needs_intercept():
+            fit = self._with_base("platt", scores, labels, weights, counts)
+        self._warn_of_parts(self.base_)
+        self.columns_, codes = self._cut_columns(n, weights)
         sizes = [column.size for column in self.columns_]
         alone = [
             _Block((c,), codes[c], sizes[c], sloped)
@@ -288,10 +283,30 @@ class SegmentOffsets(BaseRecalibrator):
         if self.pairs and len(sizes) * (len(sizes) - 1) / 2 * n <= PAIRS_TIMES_ROWS:
             fit.add([_crossed(a, b, codes, sizes) for a, b in combinations(range(len(sizes)), 2)])
         self.center_, self.shared_, self.effects_ = fit.center, fit.values[:2], fit.effects()
+        if self.columns_ and not self.effects_:
+            self._warn(self.reading())
         if fit.left_out:
             self._warn(
                 f"{counted(fit.left_out, 'column')} or pairs are left out: there are more than {MOST_EFFECTS:,} segments."
             )
+
+    def _with_base(
+        self,
+        key: str,
+        scores: Scores,
+        labels: IntArray,
+        weights: FloatArray | None,
+        counts: FloatArray,
+    ) -> _Fit:
+        """Fit the map of all rows; return the model of what it leaves."""
+        base = RECALIBRATORS[key].make_with(input=self.input, floor=self.floor)
+        base.rows_each = self.rows_each
+        self.base_ = base.fit(scores.array, labels, weights)
+        z, hit = np.empty(labels.size), np.empty(labels.size)
+        for rows in row_blocks(scores.array):
+            event, z[rows] = _event(base.transform(scores.array[rows].astype(np.float64)))
+            hit[rows] = labels[rows] == event
+        return _Fit(z, hit, counts)
 
     def _cut_columns(
         self, n: int, weights: FloatArray | None
@@ -322,6 +337,22 @@ class SegmentOffsets(BaseRecalibrator):
         if not columns:
             self._warn("there are no columns with segments: it is the map of all rows.")
         return tuple(columns), codes
+
+    @claim(
+        "segments",
+        says="the segments of site, age differ beyond chance.",
+        chosen="the columns, and pairs of columns, whose segments differ",
+        adjusted="Benjamini and Hochberg at 1 %, over the columns and over the pairs",
+    )
+    def reading(self) -> str:
+        """In which columns segments differ, in a sentence."""
+        names = [
+            " x ".join(shortened(self.columns_[c].name) for c in effects.of)
+            for effects in self.effects_
+        ]
+        if not names:
+            return f"in none of {counted(len(self.columns_), 'column')} segments differ beyond chance: it is the map of all rows."
+        return f"the segments of {', '.join(names)} differ beyond chance."
 
     @property
     def needed_columns(self) -> tuple[str, ...]:
@@ -540,6 +571,14 @@ class _Fit:
         #: An offset and a slope of all rows, then the effects of the blocks.
         self.values = np.zeros(2)
         self.left_out = 0
+
+    def needs_intercept(self) -> bool:
+        """Whether all rows need an offset, by the score test at 1 %, efficient for their slope."""
+        residual, doubt = self.counts * (self.hit - expit(self.z)), self.counts * _doubt(self.z)
+        part = float(doubt @ self.z) / max(float(doubt @ self.z**2), _LEAST)
+        own = float(doubt.sum() - part * (doubt @ self.z))
+        score = float(residual.sum() - part * (residual @ self.z))
+        return bool(own > 0 and chdtrc(1, score**2 / own) <= DIFFER)
 
     def add(self, blocks: list[_Block]) -> None:
         """Add those of the blocks whose segments differ, and fit all."""
