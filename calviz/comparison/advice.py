@@ -56,7 +56,6 @@ def suggest(data: Dataset, fit_rows: int) -> Suggestion:
         rows=fit_rows,
         classes=2 if confidence else data.n_classes,
         logits=isinstance(data, Predictions) and data.logits is not None,
-        columns=len(usual_columns(data)),
     )
     possible: list[str] = []
     left_out: dict[str, str] = {}
@@ -66,6 +65,8 @@ def suggest(data: Dataset, fit_rows: int) -> Suggestion:
             continue
         if confidence and not spec.confidence_only:
             impossible[spec.key] = "it needs the scores of all classes, and the file has one."
+        elif spec.takes_columns and not usual_columns(data):
+            impossible[spec.key] = "there is no column of groups or numbers to segment by."
         elif reason := spec.left_out(facts):
             left_out[spec.key] = reason
         else:

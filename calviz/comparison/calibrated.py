@@ -138,16 +138,14 @@ class Calibrated(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type: i
         scores = self._scores(X) if frozen else self._held_out(X, y, sample_weight)
         self.classes_ = np.asarray(self.estimator_.classes_)
         kind = "probabilities" if self.response_method == "predict_proba" else "logits"
-        recalibrator = spec.make(input=kind)
-        takes_columns = getattr(recalibrator, "takes_columns", False)
-        if takes_columns != (self.columns is not None):
+        if spec.takes_columns != (self.columns is not None):
             raise OptionError(
                 f"'columns' must name the columns of X that '{spec.key}' segments by."
-                if takes_columns
+                if spec.takes_columns
                 else f"'{spec.key}' takes no columns: leave 'columns' out."
             )
-        more = self._columns(X, self.columns or ()) if takes_columns else {}
-        self.recalibrator_ = recalibrator.fit(
+        more = self._columns(X, self.columns or ()) if spec.takes_columns else {}
+        self.recalibrator_ = spec.make(input=kind).fit(
             scores, self._indices(y), sample_weight=sample_weight, **more
         )
         if hasattr(self.estimator_, "n_features_in_"):

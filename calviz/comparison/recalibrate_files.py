@@ -128,7 +128,7 @@ def recalibrate_files(
         If a row cannot be used or files cannot be written there; the sentence names the file.
     """
     spec = RECALIBRATORS[method]
-    if getattr(spec.make(), "takes_columns", False):
+    if spec.takes_columns:
         raise NotAvailable(
             f"'{spec.key}' needs the columns of its rows, and rows that are drawn have scores and labels only: fit it on a file that is "
             "read whole, save the map, and apply that to these files."

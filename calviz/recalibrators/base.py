@@ -97,7 +97,7 @@ class BaseRecalibrator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     _needs_two_classes: ClassVar[bool] = True
     #: Whether logits may be too large to fit on.
     _limits_logits: ClassVar[bool] = True
-    #: Whether `fit` takes columns of the rows besides scores.
+    #: Whether `fit` takes columns of the rows besides scores (`RecalibratorSpec.takes_columns`).
     takes_columns: ClassVar[bool] = False
     #: Number of observed rows that a row stands for on average, where weights are counts; only smoothed labels depend on it.
     rows_each: float = 1.0

@@ -5,16 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from itertools import combinations, product
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
-from scipy.sparse import csr_matrix
-from scipy.special import chdtrc, expit
+from scipy.special import expit
 
 from calviz.core.blocks import FloatArray, IntArray, effective_number, row_blocks, row_weights
 from calviz.core.claims import claim
-from calviz.core.entry_specs import RECALIBRATORS, FitFacts, FloorChoice, Input, recalibrator
+from calviz.core.entry_specs import RECALIBRATORS, FloorChoice, Input, recalibrator
 from calviz.core.errors import InputError, OptionError, shortened
 from calviz.core.features import (
     FEW_VALUES,
@@ -24,34 +23,28 @@ from calviz.core.features import (
     cut_of_levels,
     cut_of_numbers,
 )
-from calviz.core.p_values import benjamini_hochberg
 from calviz.core.predictions import NO_IDENTIFIER, identifier_texts
 from calviz.core.probabilities import Scores, row_sums
 from calviz.core.row_columns import Factor
 from calviz.core.words import counted
 from calviz.recalibrators.base import BaseRecalibrator, check_part, is_whole
 from calviz.recalibrators.maps import Numbers, Program, damaged, read_fields
+from calviz.recalibrators.segment_fits import (
+    MOST_EFFECTS,
+    EffectBlock,
+    SegmentEffects,
+    SegmentFit,
+    crossed,
+)
 
-#: False discovery rate of the columns, and of the pairs of columns, in which segments are said to differ; level of an intercept.
-DIFFER = 0.01
 #: Pairs of columns times rows up to which pairs are tried.
 PAIRS_TIMES_ROWS = 20_000_000
-#: Most offsets and slopes that are fitted together.
-MOST_EFFECTS = 1_500
-#: Largest variance of offsets and slopes, in squared logits.
-MOST_VARIANCE = 25.0
 #: Smallest probability of the event or of its opposite whose log-odds are taken.
 _LEAST = 1e-300
-#: Smallest variance that is not taken for 0; and how close variances, and offsets, are fitted.
-_NONE, _CLOSE = 1e-7, 1e-6
-
-
-def _without_columns(facts: FitFacts) -> str:
-    return "" if facts.columns else "there is no column of groups or numbers to segment by."
 
 
 @dataclass(frozen=True, eq=False)
-class Column:
+class SegmentedColumn:
     """A column, and how it is cut into segments: those of `Cut.labels`, the last for missing numbers, or for values that are not named."""
 
     name: str
@@ -125,39 +118,14 @@ def _cut(values: Factor | FloatArray, weights: FloatArray | None) -> tuple[Cut, 
     return cut, ""
 
 
-@dataclass(frozen=True, eq=False)
-class Effects:
-    """What is added to the log-odds within the segments of one column, or of two crossed.
-
-    Attributes
-    ----------
-    of : tuple of int
-        The one or two columns.
-    offsets, slopes : ndarray, shape (S,)
-        Of each segment, of the first column times the second.
-    """
-
-    of: tuple[int, ...]
-    offsets: FloatArray
-    slopes: FloatArray
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain values, for JSON."""
-        return {
-            "columns": list(self.of),
-            "offsets": self.offsets.tolist(),
-            "slopes": self.slopes.tolist(),
-        }
-
-
 @recalibrator(
     key="segments",
     label="Segments",
     family="Composition",
     confidence_only=True,
-    reference="Kass & Steffey 1989 (shrinkage); Lin 1997 (test); MCGrad (Perini et al. 2025) for the task",
+    reference="Kass & Steffey 1989 (shrinkage); Lin 1997 (test)",
     formula=r"\sigma\left(z + \textstyle\sum_c u_{c, s_c} + v_{c, s_c} (z - m)\right),\ u_c \sim N(0, \tau_c^2)",
-    left_out=_without_columns,
+    takes_columns=True,
 )
 class SegmentOffsets(BaseRecalibrator):
     """One map for all rows, then offsets and slopes of the log-odds for the segments of columns such as site or age, shrunk towards 0 as far as their rows are few.
@@ -185,8 +153,8 @@ class SegmentOffsets(BaseRecalibrator):
     ----------
     base_ : transformer
         The fitted map of all rows.
-    columns_ : tuple of Column
-    effects_ : tuple of Effects
+    columns_ : tuple of SegmentedColumn
+    effects_ : tuple of SegmentEffects
     center_ : float
         m, the log-odds at which slopes change nothing.
     shared_ : ndarray, shape (2,)
@@ -201,17 +169,14 @@ class SegmentOffsets(BaseRecalibrator):
     effective number.
     """
 
-    takes_columns: ClassVar[bool] = True
-    needs = "probabilities"
-
     columns: Any = None
     base: Any = None
     pairs: bool = True
     floor: FloorChoice = "auto"
     input: Input = "probabilities"
     base_: Any
-    columns_: tuple[Column, ...]
-    effects_: tuple[Effects, ...]
+    columns_: tuple[SegmentedColumn, ...]
+    effects_: tuple[SegmentEffects, ...]
     center_: float
     shared_: FloatArray
 
@@ -275,13 +240,13 @@ class SegmentOffsets(BaseRecalibrator):
         self.columns_, codes = self._cut_columns(n, weights)
         sizes = [column.size for column in self.columns_]
         alone = [
-            _Block((c,), codes[c], sizes[c], sloped)
+            EffectBlock((c,), codes[c], sizes[c], sloped)
             for c in range(len(sizes))
             for sloped in (False, True)
         ]
         fit.add(alone)
         if self.pairs and len(sizes) * (len(sizes) - 1) / 2 * n <= PAIRS_TIMES_ROWS:
-            fit.add([_crossed(a, b, codes, sizes) for a, b in combinations(range(len(sizes)), 2)])
+            fit.add([crossed(a, b, codes, sizes) for a, b in combinations(range(len(sizes)), 2)])
         self.center_, self.shared_, self.effects_ = fit.center, fit.values[:2], fit.effects()
         if self.columns_ and not self.effects_:
             self._warn(self.reading())
@@ -297,7 +262,7 @@ class SegmentOffsets(BaseRecalibrator):
         labels: IntArray,
         weights: FloatArray | None,
         counts: FloatArray,
-    ) -> _Fit:
+    ) -> SegmentFit:
         """Fit the map of all rows; return the model of what it leaves."""
         base = RECALIBRATORS[key].make_with(input=self.input, floor=self.floor)
         base.rows_each = self.rows_each
@@ -306,11 +271,11 @@ class SegmentOffsets(BaseRecalibrator):
         for rows in row_blocks(scores.array):
             event, z[rows] = _event(base.transform(scores.array[rows].astype(np.float64)))
             hit[rows] = labels[rows] == event
-        return _Fit(z, hit, counts)
+        return SegmentFit(z, hit, counts)
 
     def _cut_columns(
         self, n: int, weights: FloatArray | None
-    ) -> tuple[tuple[Column, ...], list[IntArray]]:
+    ) -> tuple[tuple[SegmentedColumn, ...], list[IntArray]]:
         """Cut the columns, and find the segment of each row."""
         chosen = chosen_names(self.columns)
         missing = [name for name in chosen or () if name not in self._given]
@@ -329,7 +294,7 @@ class SegmentOffsets(BaseRecalibrator):
             if why:
                 without.append(f"'{shortened(name)}' ({why})")
                 continue
-            column = Column(name, cut)
+            column = SegmentedColumn(name, cut)
             columns.append(column)
             codes.append(column.codes(values))
         if without:
@@ -540,189 +505,10 @@ def _event(probs: FloatArray) -> tuple[IntArray, FloatArray]:
     return event, np.log(np.maximum(own, _LEAST)) - np.log(np.maximum(rest, _LEAST))
 
 
-# ---- Which segments differ, and by how much
-
-
-@dataclass(frozen=True, eq=False)
-class _Block:
-    """Offsets or slopes of the segments of a column, or offsets of two crossed."""
-
-    of: tuple[int, ...]
-    codes: IntArray
-    size: int
-    sloped: bool = False
-
-
-def _crossed(a: int, b: int, codes: list[IntArray], sizes: list[int]) -> _Block:
-    return _Block((a, b), codes[a] * sizes[b] + codes[b], sizes[a] * sizes[b])
-
-
-class _Fit:
-    """A logistic model of hits with offset z and normal effects of segments."""
-
-    def __init__(self, z: FloatArray, hit: FloatArray, counts: FloatArray) -> None:
-        self.z, self.hit, self.counts = z, hit, counts
-        self.margin = z.copy()
-        doubt = counts * _doubt(z)
-        self.center = float(doubt @ z / doubt.sum()) if doubt.sum() > 0 else 0.0
-        self.x = z - self.center
-        self.blocks: list[_Block] = []
-        self.variances = np.zeros(0)
-        #: An offset and a slope of all rows, then the effects of the blocks.
-        self.values = np.zeros(2)
-        self.left_out = 0
-
-    def needs_intercept(self) -> bool:
-        """Whether all rows need an offset, by the score test at 1 %, efficient for their slope."""
-        residual, doubt = self.counts * (self.hit - expit(self.z)), self.counts * _doubt(self.z)
-        part = float(doubt @ self.z) / max(float(doubt @ self.z**2), _LEAST)
-        own = float(doubt.sum() - part * (doubt @ self.z))
-        score = float(residual.sum() - part * (residual @ self.z))
-        return bool(own > 0 and chdtrc(1, score**2 / own) <= DIFFER)
-
-    def add(self, blocks: list[_Block]) -> None:
-        """Add those of the blocks whose segments differ, and fit all."""
-        if not blocks:
-            return
-        residual = self.counts * (self.hit - expit(self.margin))
-        doubt = self.counts * _doubt(self.margin)
-        tests = benjamini_hochberg([self._p_value(b, residual, doubt) for b in blocks])
-        found = [blocks[i] for i in np.argsort(tests, kind="stable") if tests[i] <= DIFFER]
-        room = MOST_EFFECTS - self._starts[-1]
-        for block in found:
-            if block.size <= room:
-                room -= block.size
-                self.blocks.append(block)
-            else:
-                self.left_out += 1
-        if found:
-            self._maximise()
-
-    def _p_value(self, block: _Block, residual: FloatArray, doubt: FloatArray) -> float:
-        """p-value of the hypothesis that the segments of a block do not differ (Lin 1997)."""
-        own = self.x if block.sloped else np.ones_like(self.x)
-
-        def sums(values: FloatArray) -> FloatArray:
-            return np.asarray(np.bincount(block.codes, values, minlength=block.size), np.float64)
-
-        fixed = np.stack([np.ones_like(self.x), self.x])
-        of_all = (fixed * doubt) @ fixed.T
-        crossed = np.stack([sums(doubt * own), sums(doubt * own * self.x)], axis=1)
-        part = crossed @ np.linalg.pinv(of_all, hermitian=True)
-        score = sums(residual * own) - part @ (fixed @ residual)
-        diagonal = sums(doubt * own * own)
-        # The covariance of the scores is diag(diagonal) - part @ crossed.T, of which only two traces are needed.
-        mean = diagonal.sum() - np.einsum("ij,ij->", part, crossed)
-        inner = crossed.T @ part
-        square = (
-            diagonal @ diagonal
-            - 2 * diagonal @ np.einsum("ij,ij->i", part, crossed)
-            + np.einsum("ij,ji->", inner, inner)
-        )
-        if not (mean > 0 and square > 0):
-            return 1.0
-        return float(chdtrc(mean**2 / square, mean * (score @ score) / square))
-
-    @property
-    def _starts(self) -> list[int]:
-        """First effect of each block, and the number of all."""
-        return [int(first) for first in np.cumsum([2, *(b.size for b in self.blocks)])]
-
-    def _design(self, rows: slice) -> csr_matrix:
-        x = self.x[rows]
-        one = np.ones_like(x)
-        places = [
-            b.codes[rows] + first for b, first in zip(self.blocks, self._starts, strict=False)
-        ]
-        at = np.stack([np.zeros(x.size, np.intp), np.ones(x.size, np.intp), *places], axis=1)
-        entries = np.stack([one, x, *(x if b.sloped else one for b in self.blocks)], axis=1)
-        ends = np.arange(0, entries.size + 1, entries.shape[1])
-        return csr_matrix((entries.ravel(), at.ravel(), ends), (x.size, self._starts[-1]))
-
-    def _sums(self) -> tuple[float, FloatArray, FloatArray]:
-        """Log-likelihood, gradient, shape (E,), and information, shape (E, E), at the values; the margin is set."""
-        size = self._starts[-1]
-        likelihood, gradient, information = 0.0, np.zeros(size), np.zeros((size, size))
-        for rows in row_blocks(self.x, block_bytes=1 << 20):
-            design, counts, hit = self._design(rows), self.counts[rows], self.hit[rows]
-            margin = self.margin[rows] = self.z[rows] + design @ self.values
-            likelihood += counts @ (hit * margin - np.logaddexp(0, margin))
-            gradient += design.T @ (counts * (hit - expit(margin)))
-            weighted = csr_matrix(design.multiply((counts * _doubt(margin))[:, None]))
-            information += (design.T @ weighted).toarray()
-        return float(likelihood), gradient, information
-
-    def _maximise(self) -> None:
-        """Fit effects and variances in turn: Newton's method with backtracking for effects, fixed points for variances."""
-        sizes = np.array([b.size for b in self.blocks])
-        self.variances = np.append(self.variances, np.full(sizes.size - self.variances.size, 0.1))
-        self.values = np.append(self.values, np.zeros(self._starts[-1] - self.values.size))
-        likelihood, gradient, information = self._sums()
-        for _ in range(50):
-            before = self.values
-            target = gradient + information @ before
-            after = self._shrunk(information, target, sizes)
-            penalty = self._precisions(sizes)
-            old = likelihood - penalty @ before**2 / 2
-            for length in 0.5 ** np.arange(20):
-                self.values = before + length * (after - before)
-                likelihood, gradient, information = self._sums()
-                if likelihood - penalty @ self.values**2 / 2 >= old - 1e-9 * abs(old):
-                    break
-            if np.abs(self.values - before).max() < _CLOSE:
-                break
-
-    def _precisions(self, sizes: IntArray) -> FloatArray:
-        """Inverse variance of each value, shape (E,); 0 for those of all rows."""
-        return np.append([0.0, 0.0], np.repeat(1 / np.maximum(self.variances, _NONE), sizes))
-
-    def _shrunk(self, information: FloatArray, target: FloatArray, sizes: IntArray) -> FloatArray:
-        """Find the variances of the model that is quadratic in the effects; return its effects."""
-        starts = np.array(self._starts[:-1])
-        for _ in range(200):
-            some = self.variances > _NONE
-            at = np.flatnonzero(np.append([True, True], np.repeat(some, sizes)))
-            values, spread = np.zeros(target.size), np.zeros(target.size)
-            precision = np.diag(self._precisions(sizes)[at])
-            inverse = np.linalg.pinv(information[np.ix_(at, at)] + precision, hermitian=True)
-            values[at], spread[at] = inverse @ target[at], np.diag(inverse)
-            # Number of effects of each block that the rows determine.
-            free = sizes - np.add.reduceat(spread, starts) / np.maximum(self.variances, _NONE)
-            found = np.add.reduceat(values**2, starts) / np.maximum(free, 1e-9)
-            found = np.where(some, np.minimum(found, MOST_VARIANCE), 0.0)
-            close = np.abs(found - self.variances) <= 1e-4 * np.maximum(self.variances, 1e-3)
-            self.variances = found
-            if close.all():
-                break
-        return values
-
-    def effects(self) -> tuple[Effects, ...]:
-        """Offsets and slopes by column, or pair of columns."""
-        merged: dict[tuple[int, ...], dict[bool, FloatArray]] = {}
-        for block, first in zip(self.blocks, self._starts, strict=False):
-            # Segments without rows have exactly none, not one of 1e-20.
-            with_rows = np.bincount(block.codes, minlength=block.size) > 0
-            values = np.where(with_rows, self.values[first : first + block.size], 0.0)
-            if values.any():
-                merged.setdefault(block.of, {})[block.sloped] = values
-        return tuple(
-            Effects(
-                of,
-                *(kinds.get(s, np.zeros_like(next(iter(kinds.values())))) for s in (False, True)),
-            )
-            for of, kinds in sorted(merged.items(), key=lambda item: (len(item[0]), item[0]))
-        )
-
-
-def _doubt(margin: FloatArray) -> FloatArray:
-    share = expit(margin)
-    return np.asarray(share * (1 - share))
-
-
 # ---- Saved maps and source
 
 
-def _read_column(key: str, record: Any) -> Column:
+def _read_column(key: str, record: Any) -> SegmentedColumn:
     if not isinstance(record, Mapping) or set(record) not in (
         {"name", "values"},
         {"name", "edges"},
@@ -733,16 +519,16 @@ def _read_column(key: str, record: Any) -> Column:
     if "edges" in record:
         edges = Numbers(("E",), ascending=True)
         read = read_fields({"edges": edges}, {"edges": record["edges"]}, key, {})
-        return Column(record["name"], Cut(tuple(read["edges"].tolist())))
+        return SegmentedColumn(record["name"], Cut(tuple(read["edges"].tolist())))
     values = record["values"]
     if not isinstance(values, list) or not all(isinstance(value, str) for value in values):
         raise damaged(key, "the values of a column must be a list of texts")
     if len(set(values)) < len(values):
         raise damaged(key, "the values of a column must differ")
-    return Column(record["name"], Cut(kept=tuple(values)))
+    return SegmentedColumn(record["name"], Cut(kept=tuple(values)))
 
 
-def _read_effects(key: str, record: Any, columns: tuple[Column, ...]) -> Effects:
+def _read_effects(key: str, record: Any, columns: tuple[SegmentedColumn, ...]) -> SegmentEffects:
     if not isinstance(record, Mapping) or set(record) != {"columns", "offsets", "slopes"}:
         raise damaged(key, "effects must have columns, offsets and slopes")
     of = record["columns"]
@@ -752,7 +538,7 @@ def _read_effects(key: str, record: Any, columns: tuple[Column, ...]) -> Effects
     numbers = Numbers((int(np.prod([columns[c].size for c in of])),))
     fields = dict.fromkeys(("offsets", "slopes"), numbers)
     read = read_fields(fields, {name: record[name] for name in fields}, key, {})
-    return Effects(tuple(of), read["offsets"], read["slopes"])
+    return SegmentEffects(tuple(of), read["offsets"], read["slopes"])
 
 
 _SOURCE = '''\

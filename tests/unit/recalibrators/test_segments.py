@@ -21,6 +21,7 @@ from calviz.core.errors import CalvizError, InputError, NotAvailable, OptionErro
 from calviz.core.predictions import Predictions
 from calviz.recalibrators import SegmentOffsets
 from calviz.recalibrators.base import load_map
+from calviz.recalibrators.segment_fits import EffectBlock, SegmentFit
 from tests.inputs.simulated import draw_labels, softmax
 
 SITES = np.array(["a", "b", "c", "d"])
@@ -90,28 +91,26 @@ def test_offsets_and_their_variance_are_those_of_the_laplace_approximation():
 
 
 def test_the_test_of_two_segments_is_that_of_statsmodels():
-    from calviz.recalibrators.segments import _Block, _Fit
-
     X, y, _ = rows(500, offsets=(0, 0, 0, 0))
     code = np.random.default_rng(3).integers(2, size=500)
     z = logit(RECALIBRATORS["affine"].make().fit(X, y).transform(X)[:, 1])
-    fit = _Fit(z, y.astype(float), np.ones(500))
-    p = fit._p_value(_Block((0,), code, 2), y - expit(z), expit(z) * expit(-z))
+    fit = SegmentFit(z, y.astype(float), np.ones(500))
+    p = fit.p_value(EffectBlock((0,), code, 2), y - expit(z), expit(z) * expit(-z))
     model = sm.GLM(y, sm.add_constant(z), family=sm.families.Binomial())
     peer = model.score_test(model.fit().params, exog_extra=code.astype(float))
     assert p == pytest.approx(float(np.squeeze(peer[1])), rel=1e-3)
 
 
 def test_the_p_values_of_many_segments_are_uniform_where_none_differ():
-    from calviz.recalibrators.segments import _Block, _Fit
-
     rng, small = np.random.default_rng(0), 0
     for _ in range(300):
         z = rng.normal(size=400)
         y = (rng.random(400) < expit(z)).astype(float)
-        fit = _Fit(z, y, np.ones(400))
-        block = _Block((0,), rng.choice(8, 400, p=[0.3, 0.2, 0.2, 0.1, 0.1, 0.05, 0.03, 0.02]), 8)
-        small += fit._p_value(block, y - expit(z), expit(z) * expit(-z)) <= 0.1
+        fit = SegmentFit(z, y, np.ones(400))
+        block = EffectBlock(
+            (0,), rng.choice(8, 400, p=[0.3, 0.2, 0.2, 0.1, 0.1, 0.05, 0.03, 0.02]), 8
+        )
+        small += fit.p_value(block, y - expit(z), expit(z) * expit(-z)) <= 0.1
     # 30 expected, standard deviation 5.2.
     assert 15 <= small <= 46
 
@@ -384,7 +383,7 @@ def test_it_is_suggested_where_a_file_has_columns():
     X, y, columns = rows(500)
     assert "segments" in suggest(Predictions(probs=X, labels=y, groups=columns), 300).methods
     alone = suggest(Predictions(probs=X, labels=y), 300)
-    assert "no column of groups" in alone.left_out["segments"]
+    assert "no column of groups" in alone.impossible["segments"]
     with pytest.raises(OptionError, match="'segments' is composition"):
         RECALIBRATORS["segments+isotonic"]
 
