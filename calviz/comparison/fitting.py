@@ -27,7 +27,7 @@ from calviz.data.loaded import (
     usual_split,
 )
 from calviz.recalibrators.base import check_two_classes, load_map
-from calviz.recalibrators.segments import chosen_names
+from calviz.recalibrators.segments import chosen_names, in_rows
 from calviz.sample.losses import negative_log_likelihood, squared_error
 from calviz.sample.sample import Sample
 from calviz.sample.slices import no_group_column, usual_columns
@@ -541,23 +541,19 @@ def columns_to_fit(
     for name in names:
         if name not in known:
             raise no_group_column(data, name)
-    return {"columns": {name: _in_rows(known[name], rows) for name in names}}
+    return {"columns": {n: known[n] if rows is None else in_rows(known[n], rows) for n in names}}
 
 
 def columns_to_apply(
     recalibrator: Any, data: Dataset, rows: IntArray | None = None
 ) -> dict[str, Any]:
     """Return the argument ``columns`` of `transform` for some of the rows; {} for maps that need none."""
-    known, names = data.to_slice(), getattr(recalibrator, "needed_columns", ())
-    columns = {name: _in_rows(known[name], rows) for name in names if name in known}
+    names = getattr(recalibrator, "needed_columns", ())
+    if not names:
+        return {}
     # The map refuses rows without one that it needs.
-    return {"columns": columns} if names else {}
-
-
-def _in_rows(column: Factor | FloatArray, rows: IntArray | None) -> Factor | FloatArray:
-    if rows is None:
-        return column
-    return column.take(rows) if isinstance(column, Factor) else column[rows]
+    known = {name: column for name, column in data.to_slice().items() if name in names}
+    return {"columns": {n: v if rows is None else in_rows(v, rows) for n, v in known.items()}}
 
 
 def _numbers_in(value: Any) -> int:

@@ -218,9 +218,8 @@ class SegmentOffsets(BaseRecalibrator):
                 # The base class drops these rows.
                 kept = np.flatnonzero(weights)
                 given = {
-                    name: v.take(kept) if isinstance(v, Factor) else np.asarray(v)[kept]
+                    name: in_rows(v, kept) if len(v) == weights.size else v
                     for name, v in given.items()
-                    if len(v) == weights.size
                 }
         self._given = given
         try:
@@ -472,6 +471,11 @@ def chosen_names(columns: Any) -> tuple[str, ...] | None:
     if not names or not all(names):
         raise OptionError(f"'columns' must be the names of columns, got {columns!r}.")
     return tuple(dict.fromkeys(names))
+
+
+def in_rows(column: Any, rows: IntArray) -> Factor | npt.NDArray[Any]:
+    """Return the values of a column in some rows."""
+    return column.take(rows) if isinstance(column, Factor) else np.asarray(column)[rows]
 
 
 def no_column(name: str, known: Iterable[str]) -> InputError:

@@ -15,6 +15,7 @@ from sklearn.linear_model import LogisticRegression
 import calviz
 from benchmarks.claims import SIMULATIONS, every_simulation, too_few, too_many
 from calviz.comparison.advice import suggest
+from calviz.comparison.arena_experiments import Rules
 from calviz.comparison.recalibrate_files import apply_to_files, recalibrate_files
 from calviz.core.entry_specs import RECALIBRATORS
 from calviz.core.errors import CalvizError, InputError, NotAvailable, OptionError
@@ -379,11 +380,13 @@ def test_profiles_with_groups_have_segments_too_and_others_are_refused():
 # ---- Suggested, and refused
 
 
-def test_it_is_suggested_where_a_file_has_columns():
+def test_it_is_suggested_where_a_file_has_columns_and_the_arena_of_all_methods_is_without_it():
     X, y, columns = rows(500)
     assert "segments" in suggest(Predictions(probs=X, labels=y, groups=columns), 300).methods
     alone = suggest(Predictions(probs=X, labels=y), 300)
     assert "no column of groups" in alone.impossible["segments"]
+    assert "segments" not in [spec.key for spec in Rules().specs]
+    assert "segments" in [spec.key for spec in Rules(methods=("segments",)).specs]
     with pytest.raises(OptionError, match="'segments' is composition"):
         RECALIBRATORS["segments+isotonic"]
 
