@@ -75,6 +75,10 @@ class SegmentedColumn:
         return {"name": self.name, "edges": list(self.cut.edges)}
 
 
+#: Texts of which other tools write the same value.
+_WRITTEN = dict.fromkeys(MISSING_TEXTS, NO_IDENTIFIER) | {"true": "True", "false": "False"}
+
+
 def _as_column(values: Any) -> Factor | FloatArray:
     """Texts whose levels are written alike, or numbers, in which dates are microseconds since 1970."""
     if isinstance(values, Factor):
@@ -89,9 +93,9 @@ def _as_column(values: Any) -> Factor | FloatArray:
 
 
 def _texts(factor: Factor) -> Factor:
-    """The same with whole numbers written without a fraction, and one level for all missing values."""
+    """The same with whole numbers written without a fraction, booleans as in Python, and one level for all missing values."""
     each = Factor(np.arange(len(factor.levels)), factor.levels)
-    texts = [NO_IDENTIFIER if t in MISSING_TEXTS else t for t in identifier_texts(each)]
+    texts = [_WRITTEN.get(text, text) for text in identifier_texts(each)]
     levels = tuple(dict.fromkeys(texts))
     at = {level: i for i, level in enumerate(levels)}
     return Factor(np.array([at[t] for t in texts], np.intp)[factor.codes], levels)
@@ -454,7 +458,7 @@ class SegmentOffsets(BaseRecalibrator):
             effects=effects,
             center=self.center_,
             shared=self.shared_.tolist(),
-            missing=MISSING_TEXTS,
+            written=_WRITTEN,
         )
         call = f"{name}({base.call}, columns)"
         return Program((*base.functions, source), call, "scores, columns")
@@ -559,7 +563,7 @@ def {name}_codes(values, cut):
     if not cut or not isinstance(cut[0], str):
         values = np.asarray(values, dtype=float)
         return np.where(np.isnan(values), len(cut) + 1, np.searchsorted(cut, values))
-    texts = ["" if str(v).strip() in {missing!r} else str(v).strip() for v in values]
+    texts = [{written!r}.get(str(v).strip(), str(v).strip()) for v in values]
     texts = [re.sub(r"^([+-]?\\d+)\\.0+$", r"\\1", t) for t in texts]
     return np.array([cut.index(t) if t in cut else len(cut) for t in texts], dtype=int)
 

@@ -16,6 +16,7 @@ import calviz
 from benchmarks.claims import SIMULATIONS, every_simulation, too_few, too_many
 from calviz.comparison.advice import suggest
 from calviz.comparison.arena_experiments import Rules
+from calviz.comparison.fitting import Division, calibrate
 from calviz.comparison.recalibrate_files import apply_to_files, recalibrate_files
 from calviz.core.entry_specs import RECALIBRATORS
 from calviz.core.errors import CalvizError, InputError, NotAvailable, OptionError
@@ -328,8 +329,24 @@ def test_files_of_any_size_get_the_columns_that_the_map_needs(tmp_path):
     (out,) = apply_to_files([tmp_path / "f.parquet"], record, tmp_path / "out")
     expected = own.transform(X, {name: frame[name].to_numpy() for name in columns})[:, 1]
     np.testing.assert_allclose(pd.read_parquet(out)["p"], expected, atol=1e-12)
-    frame.drop(columns="age").to_parquet(tmp_path / "g.parquet")
-    with pytest.raises(InputError, match=r"g\.parquet: there is no column 'age', whose segments"):
+    # Booleans and dates are written otherwise by other readers.
+    frame = frame.assign(
+        new=frame.pop("site") > "b",
+        day=pd.Timestamp("2024-01-01") + pd.to_timedelta(np.arange(3_000) % 300, "D"),
+    )
+    chance = expit(logit(X[:, 1]) + np.where(frame["new"], 0.8, -0.8) + (frame["day"].dt.month > 6))
+    frame["label"] = (np.random.default_rng(0).random(3_000) < chance).astype(int)
+    frame.drop(columns="age").to_parquet(tmp_path / "h.parquet")
+    data = calviz.load(tmp_path / "h.parquet")
+    by_both = {"columns": ["new", "day"], "fit_fraction": 0.5}
+    calibrated = calviz.recalibrate(data, "segments", **by_both).probs[:, 1]
+    record = calibrate(data, "segments", Division(fit_fraction=0.5), {"columns": "new,day"})
+    record = {**record.recalibrator.to_dict(), "class_names": ["0", "1"]}
+    assert len(record["fitted"]["effects"]) == 2
+    (out,) = apply_to_files([tmp_path / "h.parquet"], record, tmp_path / "out")
+    np.testing.assert_allclose(pd.read_parquet(out)["p"], calibrated, atol=1e-12)
+    frame.drop(columns=["age", "new"]).to_parquet(tmp_path / "g.parquet")
+    with pytest.raises(InputError, match=r"g\.parquet: there is no column 'new', whose segments"):
         apply_to_files([tmp_path / "g.parquet"], record, tmp_path / "out")
     with pytest.raises(NotAvailable, match="'segments' needs the columns of its rows"):
         recalibrate_files([tmp_path / "f.parquet"], "segments", tmp_path / "out")
