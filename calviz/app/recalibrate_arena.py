@@ -183,7 +183,9 @@ def choose_contest(entry: OpenFile) -> Contest | None:
 
 
 def _methods(data: list[Dataset]) -> tuple[str, ...]:
-    label_of = {spec.key: spec.label for spec in RECALIBRATORS.methods(confidence=False)}
+    specs = RECALIBRATORS.methods(confidence=False)
+    # Most data sets have no columns, and a method without a score beats nobody.
+    label_of = {spec.key: spec.label for spec in specs if not spec.takes_columns}
     which = session.choose_one(
         "Recalibrators",
         {name: name.capitalize() for name in ("suggested", "all", "choose")},

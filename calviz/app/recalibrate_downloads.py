@@ -74,8 +74,8 @@ def draw_downloads(outcome: ComparisonOutcome, advised: str, settings: Settings)
         st.session_state[_BUILT_FILES] = (file_key, files)
     elif not is_built:
         st.caption(
-            f"{_which_rows(outcome, settings)} calibrated. Labels, identifiers, splits, groups, clusters, weights, times and texts "
-            "stay; other columns are left out."
+            f"{_which_rows(outcome, settings)} calibrated. Labels, identifiers, splits, groups, clusters, weights, times, numbers and "
+            "texts stay; other columns are left out."
         )
         return method
     stem = f"{settings.file_stem}-{method.replace('+', '-')}"

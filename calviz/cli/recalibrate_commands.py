@@ -133,6 +133,8 @@ def recalibrate(
         say(f"{method}: {remark}")
     for sentence in result.warnings:
         say(f"{method}: {sentence}")
+    if getattr(result.recalibrator, "needed_columns", ()):
+        say(f"{method}: {result.recalibrator.reading()}")
     if (cost := trade_off(data, result.calibrated, fitting)) is not None:
         say(f"{method}: {cost}")
     fitted = result.recalibrator

@@ -13,6 +13,7 @@ from calviz.core.claims import claim
 from calviz.core.entry_specs import METRICS, RECALIBRATORS, UNCALIBRATED, FitFacts
 from calviz.core.predictions import Dataset, Predictions
 from calviz.core.words import counted, decimal, decimals_for
+from calviz.sample.slices import usual_columns
 from calviz.verdicts.joint_tests import MIN_ROWS
 
 #: Number of suggested methods that win most often on such data, in addition to the usual ones that keep every predicted class.
@@ -64,6 +65,8 @@ def suggest(data: Dataset, fit_rows: int) -> Suggestion:
             continue
         if confidence and not spec.confidence_only:
             impossible[spec.key] = "it needs the scores of all classes, and the file has one."
+        elif spec.takes_columns and not usual_columns(data):
+            impossible[spec.key] = "there is no column of groups or numbers to segment by."
         elif reason := spec.left_out(facts):
             left_out[spec.key] = reason
         else:

@@ -57,8 +57,9 @@ class Rules:
 
     @property
     def specs(self) -> list[RecalibratorSpec]:
-        """Specs of the methods, the uncalibrated model first."""
-        return RECALIBRATORS.chosen(self.methods, self.options)
+        """Specs of the methods, the uncalibrated model first; "all" leaves out those that take columns, which most data sets lack."""
+        specs = RECALIBRATORS.chosen(self.methods, self.options)
+        return [s for s in specs if self.methods != "all" or not s.takes_columns]
 
 
 def play_all(

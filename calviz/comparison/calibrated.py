@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -15,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d, has_fit_para
 
 from calviz.core.blocks import FloatArray, IntArray
 from calviz.core.entry_specs import RECALIBRATORS
-from calviz.core.errors import InputError, check_choice, check_whole, shortened
+from calviz.core.errors import InputError, OptionError, check_choice, check_whole, shortened
 from calviz.data.from_objects import name_of, responses
 
 
@@ -35,6 +36,8 @@ class Calibrated(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type: i
         Method of the classifier to call; the output of "decision_function" is used as logits.
     cv : int
         Number of stratified folds for an estimator that is not frozen.
+    columns : list of str or int, optional
+        Columns of X for a method that takes some (``segments``): names, or positions in an array.
 
     Attributes
     ----------
@@ -71,11 +74,13 @@ class Calibrated(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type: i
         method: str = "auto",
         response_method: Literal["predict_proba", "decision_function"] = "predict_proba",
         cv: int = 5,
+        columns: Sequence[str | int] | None = None,
     ) -> None:
         self.estimator = estimator
         self.method = method
         self.response_method = response_method
         self.cv = cv
+        self.columns = columns
 
     def fit(self, X: Any, y: Any, sample_weight: npt.ArrayLike | None = None) -> Self:
         """Fit the recalibrator and, unless it is frozen, the classifier.
@@ -133,8 +138,15 @@ class Calibrated(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type: i
         scores = self._scores(X) if frozen else self._held_out(X, y, sample_weight)
         self.classes_ = np.asarray(self.estimator_.classes_)
         kind = "probabilities" if self.response_method == "predict_proba" else "logits"
+        if spec.takes_columns != (self.columns is not None):
+            raise OptionError(
+                f"'columns' must name the columns of X that '{spec.key}' segments by."
+                if spec.takes_columns
+                else f"'{spec.key}' takes no columns: leave 'columns' out."
+            )
+        more = self._columns(X, self.columns or ()) if spec.takes_columns else {}
         self.recalibrator_ = spec.make(input=kind).fit(
-            scores, self._indices(y), sample_weight=sample_weight
+            scores, self._indices(y), sample_weight=sample_weight, **more
         )
         if hasattr(self.estimator_, "n_features_in_"):
             self.n_features_in_ = self.estimator_.n_features_in_
@@ -145,13 +157,31 @@ class Calibrated(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type: i
     def predict_proba(self, X: Any) -> FloatArray:
         """Return calibrated probabilities, shape (n, K), in the order of `classes_`."""
         check_is_fitted(self, "recalibrator_")
-        probs: FloatArray = self.recalibrator_.transform(self._scores(X))
+        needed = getattr(self.recalibrator_, "needed_columns", ())
+        # By the names in the map, which are texts.
+        names = [name for name in self.columns or () if str(name) in needed]
+        more = self._columns(X, names) if needed else {}
+        probs: FloatArray = self.recalibrator_.transform(self._scores(X), **more)
         return probs
 
     def predict(self, X: Any) -> npt.NDArray[Any]:
         """Return the class with the largest calibrated probability for each row, shape (n,)."""
         probs = self.predict_proba(X)
         return np.asarray(self.classes_[probs.argmax(axis=1)])
+
+    @staticmethod
+    def _columns(X: Any, names: Sequence[str | int]) -> dict[str, Any]:
+        """The argument ``columns`` of a recalibrator that takes columns."""
+        columns = {}
+        for name in names:
+            try:
+                columns[str(name)] = np.asarray(_safe_indexing(X, name, axis=1))
+            except (KeyError, ValueError, IndexError, TypeError):
+                raise InputError(
+                    f"X has no column {name!r:.60}, which the map segments by",
+                    remedy="give a data frame with this column, or an array and the positions of its columns",
+                ) from None
+        return {"columns": columns}
 
     def _scores(self, X: Any) -> FloatArray:
         return _one_column_per_class(

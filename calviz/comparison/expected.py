@@ -12,7 +12,13 @@ import numpy as np
 import numpy.typing as npt
 from scipy.stats import ks_2samp, norm
 
-from calviz.comparison.fitting import apply_map, check_fitting_rows, make, scores_of
+from calviz.comparison.fitting import (
+    apply_map,
+    check_fitting_rows,
+    columns_to_fit,
+    make,
+    scores_of,
+)
 from calviz.core.blocks import FloatArray, IntArray, checkpoint
 from calviz.core.claims import claim
 from calviz.core.entry_specs import METRICS, RECALIBRATORS
@@ -326,10 +332,12 @@ def _fitted(rows: Dataset, labelled: Dataset, method: str | None) -> tuple[Any, 
     spec = RECALIBRATORS[method or METHODS[rows.kind != "confidence" and rows.n_classes > 2]]
     scores, labels = scores_of(labelled)
     check_fitting_rows(make(spec, labelled, {}), labelled, labels)
-    present = np.unique(labels)
+    present, every = np.unique(labels), np.arange(labels.size)
 
     def fit(at: IntArray | slice) -> Dataset:
-        recalibrator = make(spec, labelled, {}).fit(scores[at], labels[at])
+        recalibrator = make(spec, labelled, {})
+        columns = columns_to_fit(recalibrator, labelled, every[at])
+        recalibrator.fit(scores[at], labels[at], **columns)
         return apply_map(rows, recalibrator.to_dict())
 
     def refit(rng: np.random.Generator) -> Dataset:

@@ -27,9 +27,10 @@ from calviz.data.loaded import (
     usual_split,
 )
 from calviz.recalibrators.base import check_two_classes, load_map
+from calviz.recalibrators.segments import chosen_names, in_rows
 from calviz.sample.losses import negative_log_likelihood, squared_error
 from calviz.sample.sample import Sample
-from calviz.sample.slices import no_group_column
+from calviz.sample.slices import no_group_column, usual_columns
 
 #: Smallest number of fitting rows: with fewer, a map or a threshold would follow single rows.
 LEAST_ROWS = 10
@@ -488,14 +489,15 @@ def fit_and_apply(
         check_fitting_rows(recalibrator, data, labels[fit])
         if data.cells is not None and data.weights is not None:
             recalibrator.rows_each = float(data.weights[fit].mean())
+        more = columns_to_fit(recalibrator, data, fit)
+        if data.weights is not None:
+            more["sample_weight"] = data.weights[fit]
         start = time.perf_counter()
-        if data.weights is None:
-            recalibrator.fit(_rows_of(scores, fit), labels[fit])
-        else:
-            recalibrator.fit(_rows_of(scores, fit), labels[fit], sample_weight=data.weights[fit])
+        recalibrator.fit(_rows_of(scores, fit), labels[fit], **more)
         fitted = time.perf_counter()
         judged_scores = _rows_of(scores, judged)
-        probs = recalibrator.transform(judged_scores)
+        more = columns_to_apply(recalibrator, data, judged)
+        probs = recalibrator.transform(judged_scores, **more)
         parts.append({"": probs, **interval_columns(recalibrator, data, judged_scores)})
         fit_seconds += fitted - start
         apply_seconds += time.perf_counter() - fitted
@@ -516,6 +518,42 @@ def fit_and_apply(
         judged_data if spec.key == UNCALIBRATED else with_probabilities(judged_data, probs, numbers)
     )
     return Fitted(calibrated, recalibrator, fit_seconds, apply_seconds, tuple(warnings), size)
+
+
+def columns_to_fit(
+    recalibrator: Any, data: Dataset, rows: IntArray | None = None
+) -> dict[str, Any]:
+    """Return the argument ``columns`` of `fit` for some of the rows, for methods that take columns; {} for others.
+
+    Raises
+    ------
+    NotAvailable, OptionError
+        If the rows have no columns, or not one that the recalibrator names.
+    """
+    if not getattr(recalibrator, "takes_columns", False):
+        return {}
+    known = data.to_slice()
+    names = chosen_names(recalibrator.columns) or usual_columns(data)
+    if not names:
+        raise NotAvailable(
+            f"'{recalibrator.key}' needs a column of groups or numbers to segment by, and these rows have none."
+        )
+    for name in names:
+        if name not in known:
+            raise no_group_column(data, name)
+    return {"columns": {n: known[n] if rows is None else in_rows(known[n], rows) for n in names}}
+
+
+def columns_to_apply(
+    recalibrator: Any, data: Dataset, rows: IntArray | None = None
+) -> dict[str, Any]:
+    """Return the argument ``columns`` of `transform` for some of the rows; {} for maps that need none."""
+    names = getattr(recalibrator, "needed_columns", ())
+    if not names:
+        return {}
+    # The map refuses rows without one that it needs.
+    known = {name: column for name, column in data.to_slice().items() if name in names}
+    return {"columns": {n: v if rows is None else in_rows(v, rows) for n, v in known.items()}}
 
 
 def _numbers_in(value: Any) -> int:
@@ -581,10 +619,9 @@ def calibrated_by(recalibrator: Any, data: Dataset, scores: FloatArray) -> Datas
     scores : ndarray, shape (n, K)
         Scores of these rows (see `scores_of`).
     """
-    # Intervals of another map are not those of this one.
-    kept = {k: column for k, column in data.numbers.items() if not k.startswith(INTERVAL)}
-    numbers = {**kept, **interval_columns(recalibrator, data, scores)}
-    return with_probabilities(data, recalibrator.transform(scores), numbers)
+    numbers = interval_columns(recalibrator, data, scores)
+    more = columns_to_apply(recalibrator, data)
+    return with_probabilities(data, recalibrator.transform(scores, **more), numbers)
 
 
 def with_probabilities(
@@ -592,9 +629,10 @@ def with_probabilities(
 ) -> Dataset:
     """Return the same rows with calibrated probabilities, without logits, and with the method's further numbers per row.
 
-    `Predictions.numbers` of the old probabilities are dropped.
+    The intervals of the old probabilities are dropped.
     """
-    new_numbers = dict(numbers or {})
+    kept = {k: column for k, column in data.numbers.items() if not k.startswith(INTERVAL)}
+    new_numbers = {**kept, **(numbers or {})}
     if isinstance(data, Predictions):
         cells = data.cells and cells_after_map(data.cells, probs, data.labels, data.weights)
         return replace(data, probs=probs, logits=None, cells=cells, numbers=new_numbers)

@@ -12,7 +12,14 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from calviz.comparison.fitting import apply_map, assign_parts, check_fitting_rows, make, scores_of
+from calviz.comparison.fitting import (
+    apply_map,
+    assign_parts,
+    check_fitting_rows,
+    columns_to_fit,
+    make,
+    scores_of,
+)
 from calviz.core.blocks import BoolArray, FloatArray, IntArray
 from calviz.core.claims import claim
 from calviz.core.entry_specs import RECALIBRATORS
@@ -388,7 +395,9 @@ class Judged(Displayed):
         total, own = np.zeros(self.rows), np.empty(looked.size)
         for fold in range(folds):
             scores, labels = scores_of(every.take(looked[part != fold]))
-            mapped = apply_map(every, make(spec, every, {}).fit(scores, labels).to_dict())
+            made = make(spec, every, {})
+            fitted = made.fit(scores, labels, **columns_to_fit(made, every))
+            mapped = apply_map(every, fitted.to_dict())
             assert isinstance(mapped, Predictions)
             score = np.asarray(mapped.probs)[:, 1]
             total += score / folds

@@ -20,10 +20,11 @@ from calviz.comparison.fitting import (
 )
 from calviz.core.blocks import checkpoint
 from calviz.core.entry_specs import RECALIBRATORS
-from calviz.core.errors import InputError, OptionError, needs, shortened
+from calviz.core.errors import InputError, NotAvailable, OptionError, needs, shortened
 from calviz.core.limits import DEFAULT_SAMPLE_ROWS, folder_for, real_path, replacing
 from calviz.core.predictions import Dataset, Predictions
 from calviz.core.profile import ProfileColumns
+from calviz.core.row_columns import Factor
 from calviz.core.words import counted
 from calviz.data.any_size.file_sources import (
     TableFiles,
@@ -46,6 +47,7 @@ from calviz.data.any_size.sampling import (
 )
 from calviz.data.loaded import ReadingOptions
 from calviz.data.reading import options_of
+from calviz.recalibrators.base import load_map
 
 
 @dataclass(frozen=True, eq=False)
@@ -126,6 +128,11 @@ def recalibrate_files(
         If a row cannot be used or files cannot be written there; the sentence names the file.
     """
     spec = RECALIBRATORS[method]
+    if spec.takes_columns:
+        raise NotAvailable(
+            f"'{spec.key}' needs the columns of its rows, and rows that are drawn have scores and labels only: fit it on a file that is "
+            "read whole, save the map, and apply that to these files."
+        )
     paths = [sources] if isinstance(sources, str | os.PathLike) else list(sources)
     target_names(paths, folder)
     if rows < LEAST_ROWS:
@@ -210,7 +217,7 @@ def apply_to_files(
     sources : sequence of str or PathLike
         Files, folders or patterns.
     record : mapping
-        A map from `to_dict`.
+        A map from `to_dict`; columns that it needs are read from the files.
     folder : str or PathLike
         Output folder; files keep their names, and each is written whole or not at all.
     model : str, optional
@@ -316,12 +323,12 @@ def _apply(
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    writer = None
+    writer, needed = None, load_map(record).needed_columns
     with replacing(out) as temporary_path:
         try:
             for block, predictions in _blocks(file, layout, careful):
                 checkpoint()
-                calibrated = apply_map(predictions, record)
+                calibrated = apply_map(_with_columns(predictions, block, needed), record)
                 rows_out = _with_scores(block, calibrated, layout)
                 if marks is not None:
                     chosen, columns = marks(block, layout)
@@ -388,6 +395,20 @@ def _blocks(
                 yield block, predictions_of(scores, labels, layout)
     except (InputError, pl.exceptions.PolarsError, RuntimeError) as error:
         raise _BlockRefused(error) from None
+
+
+def _with_columns(predictions: Dataset, block: Any, names: tuple[str, ...]) -> Dataset:
+    """Add those columns of the block that a map needs."""
+    import polars as pl
+
+    present = [block[name] for name in names if name in block.columns]
+    groups, numbers = {}, {}
+    for column in present:
+        if column.dtype.is_numeric():
+            numbers[column.name] = column.cast(pl.Float64).fill_null(np.nan).to_numpy()
+        else:
+            groups[column.name] = Factor.of_series(column)
+    return replace(predictions, groups=groups, numbers=numbers) if present else predictions
 
 
 def _with_scores(block: Any, calibrated: Dataset, layout: ProfileColumns) -> Any:

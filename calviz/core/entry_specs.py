@@ -558,6 +558,8 @@ class RecalibratorFacts:
         The source, with its equation.
     formula : str
         LaTeX.
+    takes_columns : bool
+        Whether its `fit`, and `transform` of the fitted map, take columns of the rows besides scores.
     confidence_only : bool
         Whether it is defined for a single score and a hit per row, which is all that
         confidence-only data have.
@@ -584,6 +586,7 @@ class RecalibratorFacts:
     formula: str
     accuracy_preserving: bool = False
     needs: Needs = "probabilities"
+    takes_columns: bool = False
     confidence_only: bool = False
     summary: str = ""
     preset: Mapping[str, Any] = field(default_factory=dict, hash=False)
@@ -595,10 +598,10 @@ class RecalibratorFacts:
     def __call__(self, cls: C) -> C:
         """Register the decorated class.
 
-        It gets the attributes `key`, `needs` and `accuracy_preserving`, unless its body sets them: of several decorators,
+        It gets the attributes `key`, `needs`, `takes_columns` and `accuracy_preserving`, unless its body sets them: of several decorators,
         those of the nearest one.
         """
-        for name in ("key", "needs", "accuracy_preserving"):
+        for name in ("key", "needs", "takes_columns", "accuracy_preserving"):
             if name not in vars(cls):
                 setattr(cls, name, getattr(self, name))
         summary = self.summary or first_paragraph(cls)

@@ -516,7 +516,7 @@ class RowColumns:
     def _all_cuts(self) -> dict[str, Cut]:
         """How each number, and each column of many values, is cut; those that are given stay."""
         cuts, counts = dict(self.cuts), None if self.cells is None else self.weights
-        for name, column in self._to_slice().items():
+        for name, column in self.to_slice().items():
             if name in cuts:
                 continue
             if not isinstance(column, Factor):
@@ -527,7 +527,7 @@ class RowColumns:
                 cuts[name] = cut_of_levels(column.levels, rows.astype(np.float64))
         return cuts
 
-    def _to_slice(self) -> dict[str, Any]:
+    def to_slice(self) -> dict[str, Any]:
         """Columns that may be sliced by, as factors or numbers, times in microseconds since 1970."""
         times: dict[str, Any] = {}
         if self.times is not None:
@@ -537,7 +537,7 @@ class RowColumns:
 
     def sliced(self, column: str) -> Factor:
         """Return a column as it is sliced: numbers, dates and texts of many values by `cuts`; raises KeyError if it does not exist."""
-        values = self._to_slice()[column]
+        values = self.to_slice()[column]
         cut = self.cuts.get(column)
         if cut is None:
             return values  # type: ignore[no-any-return]  # of few values

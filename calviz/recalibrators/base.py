@@ -97,6 +97,8 @@ class BaseRecalibrator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     _needs_two_classes: ClassVar[bool] = True
     #: Whether logits may be too large to fit on.
     _limits_logits: ClassVar[bool] = True
+    #: Whether `fit` takes columns of the rows besides scores (`RecalibratorSpec.takes_columns`).
+    takes_columns: ClassVar[bool] = False
     #: Number of observed rows that a row stands for on average, where weights are counts; only smoothed labels depend on it.
     rows_each: float = 1.0
 
@@ -219,7 +221,8 @@ class BaseRecalibrator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             A frame of pandas, polars, pyarrow or PySpark (by ``mapInArrow``, so executors need calviz), a DuckDB relation or an Ibis
             table.
         scores : str or sequence of str
-            One column per class, in class order; with two classes, the column of the second class is enough.
+            One column per class, in class order; with two classes, the column of the second class is enough. Columns of groups that
+            the map needs are taken by their names.
         names : sequence of str, optional
             Names of the new columns; ``NAME_calibrated`` by default.
 
@@ -235,6 +238,11 @@ class BaseRecalibrator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         """
         check_is_fitted(self, "classes_")
         return transform_frame(self, frame, scores, names)
+
+    @property
+    def needed_columns(self) -> tuple[str, ...]:
+        """Names of the columns of the rows that `transform` of the fitted map needs besides scores."""
+        return ()
 
     def predict_proba(self, X: npt.ArrayLike) -> FloatArray:
         """Same as `transform`, shape (n, K); lets a map at the end of a pipeline act as a model."""

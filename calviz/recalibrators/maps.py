@@ -5,7 +5,7 @@ Each method declares in `fitted` what the fields of its saved maps may hold; all
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, Protocol
@@ -466,10 +466,13 @@ class Program:
         The source of a function of the scores for each map, with distinct names.
     call : str
         Expression in ``scores`` that calls them.
+    arguments : str
+        Those of the function ``recalibrate``.
     """
 
     functions: tuple[str, ...]
     call: str
+    arguments: str = "scores"
 
     @classmethod
     def one(cls, name: str, needs: Needs, given: Input, floor: ZeroFloor, body: str) -> Program:
@@ -521,7 +524,7 @@ class Program:
                 "",
                 _SOFTMAX,
                 *(source + "\n" for source in self.functions),
-                "def recalibrate(scores):",
+                f"def recalibrate({self.arguments}):",
                 "    scores = np.asarray(scores, dtype=float)",
                 f"    return {self.call}",
                 "",
@@ -620,7 +623,7 @@ def transform_frame(
     if wrapped.implementation.is_pyspark() or wrapped.implementation.is_pyspark_connect():
         return _mapped_spark(fitted, frame, columns, new)
     if isinstance(wrapped, nw.DataFrame):
-        calibrated = _calibrated_columns(fitted, [wrapped[name].to_numpy() for name in columns])
+        calibrated = _calibrated_columns(fitted, columns, lambda name: wrapped[name].to_numpy())
         added = [
             nw.new_series(name, column, backend=wrapped.implementation)
             for name, column in zip(new, calibrated, strict=True)
@@ -631,7 +634,7 @@ def transform_frame(
 
 
 def _check_columns(fitted: Any, columns: list[str], new: list[str], existing: list[str]) -> None:
-    missing = [name for name in columns if name not in existing]
+    missing = [name for name in (*columns, *fitted.needed_columns) if name not in existing]
     if missing:
         raise InputError(f"there is no column '{shortened(missing[0])}'")
     classes = int(fitted.n_features_in_)
@@ -644,21 +647,28 @@ def _check_columns(fitted: Any, columns: list[str], new: list[str], existing: li
         raise OptionError("'names' must be one name for each column of scores, all different.")
 
 
-def _calibrated_columns(fitted: Any, columns: list[Any]) -> list[FloatArray]:
-    """Return the calibrated columns of columns of scores, shape (n,) each."""
+def _calibrated_columns(
+    fitted: Any, names: list[str], values: Callable[[str], Any]
+) -> list[FloatArray]:
+    """Return the calibrated columns of columns of scores, shape (n,) each; ``values(name)`` are those of a column."""
+    columns = [values(name) for name in names]
+    needed = {name: values(name) for name in fitted.needed_columns}
+    more = {"columns": needed} if needed else {}
     if len(columns) == 1:
         (p,) = columns
-        calibrated = fitted.transform(np.stack([1 - p, p], axis=1)) if len(p) else np.zeros((0, 2))
+        calibrated = (
+            fitted.transform(np.stack([1 - p, p], axis=1), **more) if len(p) else np.zeros((0, 2))
+        )
         return [calibrated[:, 1]]
     table = np.stack(columns, axis=1)
-    return list((fitted.transform(table) if len(table) else table).T)
+    return list((fitted.transform(table, **more) if len(table) else table).T)
 
 
 def _mapped_polars(fitted: Any, frame: Any, columns: list[str], new: list[str]) -> Any:
     import polars as pl
 
     def add_columns(batch: pl.DataFrame) -> pl.DataFrame:
-        calibrated = _calibrated_columns(fitted, [batch[name].to_numpy() for name in columns])
+        calibrated = _calibrated_columns(fitted, columns, lambda name: batch[name].to_numpy())
         return batch.with_columns(
             *(pl.Series(n, c, dtype=pl.Float64) for n, c in zip(new, calibrated, strict=True))
         )
@@ -700,9 +710,10 @@ def _mapped_reader(fitted: Any, reader: Any, columns: list[str], new: list[str])
 def _mapped_batch(fitted: Any, batch: Any, columns: list[str], new: list[str]) -> Any:
     import pyarrow as pa
 
-    calibrated = _calibrated_columns(
-        fitted, [batch.column(name).to_numpy(zero_copy_only=False) for name in columns]
-    )
+    def values(name: str) -> Any:
+        return batch.column(name).to_numpy(zero_copy_only=False)
+
+    calibrated = _calibrated_columns(fitted, columns, values)
     other_names = [name for name in batch.schema.names if name not in new]
     arrays = [batch.column(name) for name in other_names]
     added = [pa.array(column.astype(np.float64)) for column in calibrated]

@@ -342,15 +342,29 @@ def with_ties_zeros_and_ones(k, dtype):
     return p.astype(dtype), y
 
 
+def sites(codes):
+    """A site of each row, for a method that takes columns; rows of the two codes, such as classes, are not alike at the two."""
+    other = np.random.default_rng(9).random(codes.size) < 0.3
+    return np.array(["north", "south"])[(codes + other) % 2]
+
+
 @pytest.fixture(scope="module")
 def files(tmp_path_factory):
     folder = tmp_path_factory.mktemp("hostile")
     split = np.repeat(["calibration", "test"], ROWS // 2)
     p, y = with_ties_zeros_and_ones(3, np.float32)
-    np.savez(folder / "single.npz", probs=p, labels=y, split=split)
+    np.savez(
+        folder / "single.npz",
+        probs=p,
+        labels=y,
+        split=split,
+        group_site=sites((p.argmax(axis=1) == y).astype(int)),
+    )
     p, y = with_ties_zeros_and_ones(2, np.float64)
-    lines = [f"{label},{q:g},{s}" for label, q, s in zip(y, p[:, 1], split, strict=True)]
-    (folder / "column.csv").write_text("label,probability,split\n" + "\n".join(lines) + "\n")
+    columns = zip(y, p[:, 1], split, sites(y), strict=True)
+    lines = [f"{label},{q:g},{s},{site}" for label, q, s, site in columns]
+    header = "label,probability,split,site\n"
+    (folder / "column.csv").write_text(header + "\n".join(lines) + "\n")
     return folder
 
 
@@ -369,7 +383,8 @@ def test_map_and_snippet_do_what_the_fit_did(key, name, files, tmp_path):
     program = {}
     exec(compile(snippet.read_text(), "map.py", "exec"), program)
     given = calviz.load(source)
-    out = program["recalibrate"](given.probs)
+    columns = [{"site": given.groups["site"].values()}] if key == "segments" else []
+    out = program["recalibrate"](given.probs, *columns)
     np.testing.assert_allclose(out, fitted, rtol=0, atol=1e-6)
     assert np.isfinite(out).all()
     np.testing.assert_allclose(out.sum(axis=1), 1, atol=1e-6)

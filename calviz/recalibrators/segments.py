@@ -1,0 +1,596 @@
+"""Segments: one map for all rows, moved within the segments of chosen columns as far as their rows support it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from itertools import combinations, product
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import expit
+
+from calviz.core.blocks import FloatArray, IntArray, effective_number, row_blocks, row_weights
+from calviz.core.claims import claim
+from calviz.core.entry_specs import RECALIBRATORS, FloorChoice, Input, recalibrator
+from calviz.core.errors import InputError, OptionError, shortened
+from calviz.core.features import (
+    FEW_VALUES,
+    MISSING_TEXTS,
+    Cut,
+    as_values,
+    cut_of_levels,
+    cut_of_numbers,
+)
+from calviz.core.predictions import NO_IDENTIFIER, identifier_texts
+from calviz.core.probabilities import Scores, row_sums
+from calviz.core.row_columns import Factor
+from calviz.core.words import counted
+from calviz.recalibrators.base import BaseRecalibrator, check_part, is_whole
+from calviz.recalibrators.maps import Numbers, Program, damaged, read_fields
+from calviz.recalibrators.segment_fits import (
+    MOST_EFFECTS,
+    EffectBlock,
+    SegmentEffects,
+    SegmentFit,
+    crossed,
+)
+
+#: Pairs of columns times rows up to which pairs are tried.
+PAIRS_TIMES_ROWS = 20_000_000
+#: Smallest probability of the event or of its opposite whose log-odds are taken.
+_LEAST = 1e-300
+
+
+@dataclass(frozen=True, eq=False)
+class SegmentedColumn:
+    """A column, and how it is cut into segments: those of `Cut.labels`, the last for missing numbers, or for values that are not named."""
+
+    name: str
+    cut: Cut
+
+    def codes(self, values: Any) -> IntArray:
+        """Segment of each row, shape (n,); `values` are texts or numbers."""
+        column = _as_column(values)
+        if isinstance(column, Factor):
+            if self.cut.kept is None and as_values(column.levels) is None:
+                raise InputError(
+                    f"the column '{shortened(self.name)}' holds texts, and the map was fitted on numbers or dates"
+                )
+            return self.cut.of_levels(column.levels)[column.codes]
+        if self.cut.kept is None:
+            return self.cut.of_numbers(column)
+        return self.codes(_texts(Factor.of(column)))
+
+    @property
+    def size(self) -> int:
+        """Number of segments."""
+        return len(self.cut.labels)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values, for JSON."""
+        if self.cut.kept is not None:
+            return {"name": self.name, "values": list(self.cut.kept)}
+        return {"name": self.name, "edges": list(self.cut.edges)}
+
+
+#: Texts of which other tools write the same value.
+_WRITTEN = dict.fromkeys(MISSING_TEXTS, NO_IDENTIFIER) | {"true": "True", "false": "False"}
+
+
+def _as_column(values: Any) -> Factor | FloatArray:
+    """Texts whose levels are written alike, or numbers, in which dates are microseconds since 1970."""
+    if isinstance(values, Factor):
+        return _texts(values)
+    array = np.asarray(values)
+    if array.dtype.kind == "M":
+        times = array.astype("datetime64[us]")
+        return np.where(np.isnat(times), np.nan, times.astype(np.int64).astype(np.float64))
+    if array.dtype.kind in "iuf":
+        return array if array.dtype.kind == "f" else array.astype(np.float64)
+    return _texts(Factor.of(array))
+
+
+def _texts(factor: Factor) -> Factor:
+    """The same with whole numbers written without a fraction, booleans as in Python, and one level for all missing values."""
+    each = Factor(np.arange(len(factor.levels)), factor.levels)
+    texts = [_WRITTEN.get(text, text) for text in identifier_texts(each)]
+    levels = tuple(dict.fromkeys(texts))
+    at = {level: i for i, level in enumerate(levels)}
+    return Factor(np.array([at[t] for t in texts], np.intp)[factor.codes], levels)
+
+
+def _cut(values: Factor | FloatArray, weights: FloatArray | None) -> tuple[Cut, str]:
+    """How a column is cut, and why it has no segments; "" if it has."""
+    if not isinstance(values, Factor):
+        cut = cut_of_numbers(values, weights)
+        known = values[~np.isnan(values)]
+        one = not cut.edges and known.size in (0, values.size)
+        return cut, "it has one value" if one else ""
+    levels = values.levels
+    if len(levels) == 1:
+        return Cut(kept=levels), "it has one value"
+    if len(levels) <= FEW_VALUES:
+        return Cut(kept=levels), "it has a different value in each row" * (
+            len(levels) == len(values)
+        )
+    counts = np.bincount(values.codes, weights, minlength=len(levels))
+    cut = cut_of_levels(levels, counts.astype(np.float64))
+    if cut.kept is not None and len(levels) == len(values):
+        return cut, "it has a different value in each row"
+    return cut, ""
+
+
+@recalibrator(
+    key="segments",
+    label="Segments",
+    family="Composition",
+    confidence_only=True,
+    reference="Kass & Steffey 1989 (shrinkage); Lin 1997 (test)",
+    formula=r"\sigma\left(z + \textstyle\sum_c u_{c, s_c} + v_{c, s_c} (z - m)\right),\ u_c \sim N(0, \tau_c^2)",
+    takes_columns=True,
+)
+class SegmentOffsets(BaseRecalibrator):
+    """One map for all rows, then offsets and slopes of the log-odds for the segments of columns such as site or age, shrunk towards 0 as far as their rows are few.
+
+    A column has offsets or slopes only if a test finds that its segments differ, and so have pairs of columns; without any it is
+    the map of all rows, and so it is in segments that were not seen. With two classes the log-odds are those of class 1; with more, those
+    of the top label, and the other classes share the rest as before.
+
+    Parameters
+    ----------
+    columns : str or list of str, optional
+        The columns, a text with commas between them or a list; all that are given if left out. Numbers and dates are cut at their deciles,
+        of a text with more than 50 values the most frequent 20 are segments. Missing values are a segment of their own.
+    base : str, optional
+        Key of the parametric recalibrator for all rows; if left out temperature scaling or, where two classes need an intercept
+        (1 % level), Platt scaling.
+    pairs : bool
+        Whether pairs of columns are tried too, where their number times that of the rows is at most 20 million.
+    floor : float, "auto" or None
+        As in `TemperatureScaling`, for `base`.
+    input : {"probabilities", "logits"}
+        What X holds.
+
+    Attributes
+    ----------
+    base_ : transformer
+        The fitted map of all rows.
+    columns_ : tuple of SegmentedColumn
+    effects_ : tuple of SegmentEffects
+    center_ : float
+        m, the log-odds at which slopes change nothing.
+    shared_ : ndarray, shape (2,)
+        An offset and a slope that all segments share: within segments the map is steeper than over all rows.
+
+    Notes
+    -----
+    Offsets u (and slopes v) of a column are normal with variance tau^2, the maximum of the Laplace approximation of the
+    marginal likelihood (fixed points of MacKay 1992), and at the mode of their posterior. Which have any is decided first: the sum of squared
+    scores of the segments at tau = 0 (Lin 1997), efficient for the intercept and the slope of all rows, against a scaled chi-square, by
+    Benjamini and Hochberg at 1 %; then for pairs of columns in the same way, given the columns. Importance weights count as their
+    effective number.
+    """
+
+    columns: Any = None
+    base: Any = None
+    pairs: bool = True
+    floor: FloorChoice = "auto"
+    input: Input = "probabilities"
+    base_: Any
+    columns_: tuple[SegmentedColumn, ...]
+    effects_: tuple[SegmentEffects, ...]
+    center_: float
+    shared_: FloatArray
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        if self.base is not None and RECALIBRATORS[self.base].family != "Parametric":
+            raise OptionError(f"'base' must be a parametric recalibrator, '{self.base}' is not.")
+        chosen_names(self.columns)
+
+    def _takes_logarithms(self) -> bool:
+        return False
+
+    def fit(
+        self,
+        X: npt.ArrayLike,
+        y: npt.ArrayLike,
+        sample_weight: npt.ArrayLike | None = None,
+        columns: Mapping[str, Any] | None = None,
+    ) -> Self:
+        """Fit the map; see `BaseRecalibrator.fit`.
+
+        Parameters
+        ----------
+        X, y, sample_weight
+            As there.
+        columns : mapping of str to array_like, or data frame, optional
+            Values of each column in these rows, shape (n,): texts, numbers or dates. Without any, the map is that of all rows, and a
+            warning says so.
+
+        Raises
+        ------
+        InputError, OptionError
+            If a column of the parameter `columns` is missing, or has no segments.
+        """
+        given = _values(columns)
+        if sample_weight is not None:
+            weights = np.asarray(sample_weight)
+            if weights.ndim == 1 and not weights.all():
+                # The base class drops these rows.
+                kept = np.flatnonzero(weights)
+                given = {
+                    name: in_rows(v, kept) if len(v) == weights.size else v
+                    for name, v in given.items()
+                }
+        self._given = given
+        try:
+            return super().fit(X, y, sample_weight)
+        finally:
+            del self._given
+
+    def _fit_weighted(self, scores: Scores, labels: IntArray, weights: FloatArray | None) -> None:
+        n, k = scores.shape
+        counts = row_weights(weights, n) * self.rows_each
+        if weights is not None and self.rows_each == 1:
+            counts = counts * (effective_number(weights) / n)
+        fit = self._with_base(self.base or "temperature", scores, labels, weights, counts)
+        if self.base is None and k == 2 and fit.needs_intercept():
+            fit = self._with_base("platt", scores, labels, weights, counts)
+        self._warn_of_parts(self.base_)
+        self.columns_, codes = self._cut_columns(n, weights)
+        sizes = [column.size for column in self.columns_]
+        alone = [
+            EffectBlock((c,), codes[c], sizes[c], sloped)
+            for c in range(len(sizes))
+            for sloped in (False, True)
+        ]
+        fit.add(alone)
+        if self.pairs and len(sizes) * (len(sizes) - 1) / 2 * n <= PAIRS_TIMES_ROWS:
+            fit.add([crossed(a, b, codes, sizes) for a, b in combinations(range(len(sizes)), 2)])
+        self.center_, self.shared_, self.effects_ = fit.center, fit.values[:2], fit.effects()
+        if self.columns_ and not self.effects_:
+            self._warn(self.reading())
+        if fit.left_out:
+            self._warn(
+                f"{counted(fit.left_out, 'column')} or pairs are left out: there are more than {MOST_EFFECTS:,} segments."
+            )
+
+    def _with_base(
+        self,
+        key: str,
+        scores: Scores,
+        labels: IntArray,
+        weights: FloatArray | None,
+        counts: FloatArray,
+    ) -> SegmentFit:
+        """Fit the map of all rows; return the model of what it leaves."""
+        base = RECALIBRATORS[key].make_with(input=self.input, floor=self.floor)
+        base.rows_each = self.rows_each
+        self.base_ = base.fit(scores.array, labels, weights)
+        z, hit = np.empty(labels.size), np.empty(labels.size)
+        for rows in row_blocks(scores.array):
+            event, z[rows] = _event(base.transform(scores.array[rows].astype(np.float64)))
+            hit[rows] = labels[rows] == event
+        return SegmentFit(z, hit, counts)
+
+    def _cut_columns(
+        self, n: int, weights: FloatArray | None
+    ) -> tuple[tuple[SegmentedColumn, ...], list[IntArray]]:
+        """Cut the columns, and find the segment of each row."""
+        chosen = chosen_names(self.columns)
+        missing = [name for name in chosen or () if name not in self._given]
+        if missing:
+            raise no_column(missing[0], self._given)
+        columns, codes, without = [], [], []
+        for name in chosen or self._given:
+            values = _as_column(self._given[name])
+            if len(values) != n:
+                raise InputError(
+                    f"the column '{shortened(name)}' has {len(values):,} values for {n:,} rows of scores"
+                )
+            cut, why = _cut(values, weights)
+            if why and chosen:
+                raise InputError(f"the column '{shortened(name)}' has no segments: {why}")
+            if why:
+                without.append(f"'{shortened(name)}' ({why})")
+                continue
+            column = SegmentedColumn(name, cut)
+            columns.append(column)
+            codes.append(column.codes(values))
+        if without:
+            self._warn(f"without segments: {', '.join(without[:3])}{', …' * (len(without) > 3)}.")
+        if not columns:
+            self._warn("there are no columns with segments: it is the map of all rows.")
+        return tuple(columns), codes
+
+    @claim(
+        "segments",
+        says="the segments of site, age differ beyond chance.",
+        chosen="the columns, and pairs of columns, whose segments differ",
+        adjusted="Benjamini and Hochberg at 1 %, over the columns and over the pairs",
+    )
+    def reading(self) -> str:
+        """In which columns segments differ, in a sentence."""
+        names = [
+            " x ".join(shortened(self.columns_[c].name) for c in effects.of)
+            for effects in self.effects_
+        ]
+        if not names:
+            return f"in none of {counted(len(self.columns_), 'column')} segments differ beyond chance: it is the map of all rows."
+        return f"the segments of {', '.join(names)} differ beyond chance."
+
+    @property
+    def needed_columns(self) -> tuple[str, ...]:
+        """Names of the columns that `transform` needs: those whose segments differ."""
+        used = {c for effects in self.effects_ for c in effects.of}
+        return tuple(column.name for c, column in enumerate(self.columns_) if c in used)
+
+    def transform(self, X: npt.ArrayLike, columns: Mapping[str, Any] | None = None) -> FloatArray:
+        """Return calibrated probabilities in the dtype of X, shape (n, K); rows sum to 1.
+
+        Parameters
+        ----------
+        X : array_like of float, shape (n, K)
+        columns : mapping of str to array_like, or data frame, optional
+            As for `fit`; at least `needed_columns`. Segments that were not seen have the map of all rows.
+
+        Raises
+        ------
+        InputError
+            If a column is missing.
+        """
+        out = super().transform(X)
+        if not self.effects_:
+            return out
+        given, codes = _values(columns), {}
+        for c, column in enumerate(self.columns_):
+            if column.name not in self.needed_columns:
+                continue
+            if column.name not in given:
+                raise no_column(column.name, given)
+            codes[c] = column.codes(given[column.name])
+            if codes[c].size != len(out):
+                raise InputError(
+                    f"the column '{shortened(column.name)}' has {codes[c].size:,} values for {len(out):,} rows of scores"
+                )
+        offset, slope = np.zeros(len(out)), np.zeros(len(out))
+        for effects in self.effects_:
+            at = codes[effects.of[0]]
+            if len(effects.of) == 2:
+                at = at * self.columns_[effects.of[1]].size + codes[effects.of[1]]
+            offset += effects.offsets[at]
+            slope += effects.slopes[at]
+        for rows in row_blocks(out):
+            probs = out[rows].astype(np.float64)
+            event, z = _event(probs)
+            seen = (offset[rows] != 0) | (slope[rows] != 0)
+            offsets = np.where(seen, offset[rows] + self.shared_[0], 0.0)
+            slopes = np.where(seen, slope[rows] + self.shared_[1], 0.0)
+            share = expit(z + offsets + slopes * (z - self.center_))
+            own = np.take_along_axis(probs, event[:, None], axis=1)[:, 0]
+            np.put_along_axis(probs, event[:, None], 0.0, axis=1)
+            rest = row_sums(probs)
+            probs *= ((1 - share) / np.maximum(rest, _LEAST))[:, None]
+            np.put_along_axis(
+                probs, event[:, None], np.where(rest > 0, share, own)[:, None], axis=1
+            )
+            out[rows] = probs
+        return out
+
+    def predict_proba(
+        self, X: npt.ArrayLike, columns: Mapping[str, Any] | None = None
+    ) -> FloatArray:
+        """Same as `transform`, shape (n, K)."""
+        return self.transform(X, columns)
+
+    def _transform(self, scores: Scores, out: FloatArray) -> None:
+        out[:] = self.base_.transform(scores.array)
+
+    def _why_no_inverse(self) -> str:
+        if self.effects_:
+            return "the map depends on columns: it has no inverse of a score alone."
+        return str(self.base_._why_no_inverse())
+
+    def _saved(self) -> dict[str, Any]:
+        return {
+            "base": self.base_.to_dict(),
+            "center": self.center_,
+            "shared": self.shared_.tolist(),
+            "columns": [column.to_dict() for column in self.columns_],
+            "effects": [effects.to_dict() for effects in self.effects_],
+        }
+
+    def _read(self, saved: Any) -> None:
+        numbers = {"center": Numbers(), "shared": Numbers((2,))}
+        names = {"base", "columns", "effects", *numbers}
+        if not isinstance(saved, Mapping) or set(saved) != names:
+            raise damaged(self.key, f"its fields must be {', '.join(sorted(names))}")
+        read = read_fields(numbers, {name: saved[name] for name in numbers}, self.key, {})
+        self.center_, self.shared_ = read["center"], read["shared"]
+        record = saved["base"]
+        method = str(record.get("method")) if isinstance(record, Mapping) else ""
+        if method not in RECALIBRATORS or RECALIBRATORS[method].family != "Parametric":
+            raise damaged(self.key, "its base must be a parametric map")
+        self.base_ = type(RECALIBRATORS[method].make()).from_dict(record)
+        check_part(self, self.base_, self.input)
+        for name in ("columns", "effects"):
+            if not isinstance(saved[name], list):
+                raise damaged(self.key, f"its {name} must be a list")
+        self.columns_ = tuple(_read_column(self.key, record) for record in saved["columns"])
+        if len({column.name for column in self.columns_}) < len(self.columns_):
+            raise damaged(self.key, "two of its columns have one name")
+        self.effects_ = tuple(
+            _read_effects(self.key, record, self.columns_) for record in saved["effects"]
+        )
+
+    def _described(self) -> dict[str, Any]:
+        """Return the fitted parameters of the map of all rows, and the offsets and slopes by column and segment."""
+        described: dict[str, Any] = {str(self.base_.key): self.base_.describe()}
+        for effects in self.effects_:
+            of = [self.columns_[c] for c in effects.of]
+            labels = [", ".join(names) for names in product(*(column.cut.labels for column in of))]
+            described[" and ".join(column.name for column in of)] = {
+                label or "missing": [round(float(u), 4), round(float(v), 4)]
+                for label, u, v in zip(labels, effects.offsets, effects.slopes, strict=True)
+                if u or v
+            }
+        return described
+
+    def _program(self, name: str) -> Program:
+        base: Program = self.base_._program(f"{name}_base")
+        if not self.effects_:
+            return base
+        used = [self.columns_[c] for c in sorted({c for e in self.effects_ for c in e.of})]
+        cuts = {
+            column.name: list(column.cut.kept if column.cut.kept is not None else column.cut.edges)
+            for column in used
+        }
+        effects = [
+            ([self.columns_[c].name for c in e.of], e.offsets.tolist(), e.slopes.tolist())
+            for e in self.effects_
+        ]
+        source = _SOURCE.format(
+            name=name,
+            cuts=cuts,
+            effects=effects,
+            center=self.center_,
+            shared=self.shared_.tolist(),
+            written=_WRITTEN,
+        )
+        call = f"{name}({base.call}, columns)"
+        return Program((*base.functions, source), call, "scores, columns")
+
+
+def chosen_names(columns: Any) -> tuple[str, ...] | None:
+    """Names of the parameter `columns`, without doubles; None if it is left out."""
+    if columns is None:
+        return None
+    listed = columns.split(",") if isinstance(columns, str) else columns
+    if not isinstance(listed, Iterable) or isinstance(listed, Mapping):
+        listed = ()
+    names = [str(name).strip() for name in listed]
+    if not names or not all(names):
+        raise OptionError(f"'columns' must be the names of columns, got {columns!r}.")
+    return tuple(dict.fromkeys(names))
+
+
+def in_rows(column: Any, rows: IntArray) -> Factor | npt.NDArray[Any]:
+    """Return the values of a column in some rows."""
+    return column.take(rows) if isinstance(column, Factor) else np.asarray(column)[rows]
+
+
+def no_column(name: str, known: Iterable[str]) -> InputError:
+    """Return the error about rows without a column of the map."""
+    names = ", ".join(shortened(other) for other in list(known)[:10])
+    return InputError(
+        f"there is no column '{shortened(name)}', whose segments the map needs",
+        remedy=f"known: {names}" if names else "these rows have no columns",
+    )
+
+
+def _values(columns: Any) -> dict[str, Any]:
+    """Columns of a mapping or of a data frame by name."""
+    if columns is None:
+        return {}
+    try:
+        names = list(columns.keys()) if isinstance(columns, Mapping) else list(columns.columns)
+        return {str(name): columns[name] for name in names}
+    except AttributeError:
+        raise InputError(
+            f"'columns' is a {type(columns).__name__}, expected a mapping of names to columns",
+            remedy='such as {"site": sites}',
+        ) from None
+
+
+def _event(probs: FloatArray) -> tuple[IntArray, FloatArray]:
+    """The class whose probability is moved, class 1 of two or the top label, shape (n,), and its log-odds."""
+    event = np.ones(len(probs), np.intp) if probs.shape[1] == 2 else probs.argmax(axis=1)
+    own = np.take_along_axis(probs, event[:, None], axis=1)[:, 0]
+    rest = probs[:, 0] if probs.shape[1] == 2 else row_sums(probs) - own
+    return event, np.log(np.maximum(own, _LEAST)) - np.log(np.maximum(rest, _LEAST))
+
+
+# ---- Saved maps and source
+
+
+def _read_column(key: str, record: Any) -> SegmentedColumn:
+    if not isinstance(record, Mapping) or set(record) not in (
+        {"name", "values"},
+        {"name", "edges"},
+    ):
+        raise damaged(key, "a column must have a name, and values or edges")
+    if not isinstance(record["name"], str):
+        raise damaged(key, "the name of a column must be a text")
+    if "edges" in record:
+        edges = Numbers(("E",), ascending=True)
+        read = read_fields({"edges": edges}, {"edges": record["edges"]}, key, {})
+        return SegmentedColumn(record["name"], Cut(tuple(read["edges"].tolist())))
+    values = record["values"]
+    if not isinstance(values, list) or not all(isinstance(value, str) for value in values):
+        raise damaged(key, "the values of a column must be a list of texts")
+    if len(set(values)) < len(values):
+        raise damaged(key, "the values of a column must differ")
+    return SegmentedColumn(record["name"], Cut(kept=tuple(values)))
+
+
+def _read_effects(key: str, record: Any, columns: tuple[SegmentedColumn, ...]) -> SegmentEffects:
+    if not isinstance(record, Mapping) or set(record) != {"columns", "offsets", "slopes"}:
+        raise damaged(key, "effects must have columns, offsets and slopes")
+    of = record["columns"]
+    good = isinstance(of, list) and 1 <= len(of) <= 2 and len(set(map(repr, of))) == len(of)
+    if not good or not all(is_whole(c, 0) and c < len(columns) for c in of):
+        raise damaged(key, "effects must be of one or two of its columns")
+    numbers = Numbers((int(np.prod([columns[c].size for c in of])),))
+    fields = dict.fromkeys(("offsets", "slopes"), numbers)
+    read = read_fields(fields, {name: record[name] for name in fields}, key, {})
+    return SegmentEffects(tuple(of), read["offsets"], read["slopes"])
+
+
+_SOURCE = '''\
+import re
+
+#: Inner edges of the intervals of numbers (dates: microseconds since 1970), or values of texts, by column.
+{name}_cuts = {cuts!r}
+#: Columns, offsets and slopes of the log-odds.
+{name}_effects = {effects!r}
+
+
+def {name}_codes(values, cut):
+    """The segment of each row; numbers that are missing, and texts that were not seen, have the last."""
+    if not cut or not isinstance(cut[0], str):
+        values = np.asarray(values, dtype=float)
+        return np.where(np.isnan(values), len(cut) + 1, np.searchsorted(cut, values))
+    texts = [{written!r}.get(str(v).strip(), str(v).strip()) for v in values]
+    texts = [re.sub(r"^([+-]?\\d+)\\.0+$", r"\\1", t) for t in texts]
+    return np.array([cut.index(t) if t in cut else len(cut) for t in texts], dtype=int)
+
+
+def {name}(p, columns):
+    """Move the probability of class 1, or of the top label of more than two classes; columns: values by name."""
+    p = np.array(p, dtype=float)
+    codes = {{name: {name}_codes(columns[name], cut) for name, cut in {name}_cuts.items()}}
+    size = {{name: len(cut) + (1 if cut and isinstance(cut[0], str) else 2) for name, cut in {name}_cuts.items()}}
+    offset, slope = np.zeros(len(p)), np.zeros(len(p))
+    for names, offsets, slopes in {name}_effects:
+        at = codes[names[0]]
+        if len(names) == 2:
+            at = at * size[names[1]] + codes[names[1]]
+        offset += np.array(offsets)[at]
+        slope += np.array(slopes)[at]
+    rows = np.arange(len(p))
+    event = np.ones(len(p), dtype=int) if p.shape[1] == 2 else p.argmax(axis=1)
+    own = p[rows, event]
+    p[rows, event] = 0
+    rest = p.sum(axis=1)
+    z = np.log(np.maximum(own, 1e-300)) - np.log(np.maximum(rest, 1e-300))
+    seen = (offset != 0) | (slope != 0)
+    offset, slope = (np.where(seen, v + w, 0) for v, w in zip((offset, slope), {shared!r}))
+    margin = z + offset + slope * (z - {center!r})
+    share = np.where(margin > 0, 1 / (1 + np.exp(-np.abs(margin))), 1 - 1 / (1 + np.exp(-np.abs(margin))))
+    p *= ((1 - share) / np.maximum(rest, 1e-300))[:, None]
+    p[rows, event] = np.where(rest > 0, share, own)
+    return p
+'''

@@ -1,0 +1,485 @@
+"""Segments: offsets and slopes against other fits of the same model, what changes nothing, and what is refused."""
+
+import contextlib
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+import statsmodels.api as sm
+from scipy.optimize import minimize, minimize_scalar
+from scipy.special import expit, logit
+from sklearn.frozen import FrozenEstimator
+from sklearn.linear_model import LogisticRegression
+
+import calviz
+from benchmarks.claims import SIMULATIONS, every_simulation, too_few, too_many
+from calviz.comparison.advice import suggest
+from calviz.comparison.arena_experiments import Rules
+from calviz.comparison.fitting import Division, calibrate
+from calviz.comparison.recalibrate_files import apply_to_files, recalibrate_files
+from calviz.core.entry_specs import RECALIBRATORS
+from calviz.core.errors import CalvizError, InputError, NotAvailable, OptionError
+from calviz.core.predictions import Predictions
+from calviz.recalibrators import SegmentOffsets
+from calviz.recalibrators.base import load_map
+from calviz.recalibrators.segment_fits import EffectBlock, SegmentFit
+from tests.inputs.simulated import draw_labels, softmax
+
+SITES = np.array(["a", "b", "c", "d"])
+
+
+def two(z):
+    return np.stack([1 - expit(z), expit(z)], axis=1)
+
+
+def rows(n=3_000, offsets=(-0.8, 0, 0.3, 0.9), slopes=(0, 0, 0, 0), seed=0):
+    """Scores of two classes, labels and sites, whose true log-odds are 0.8 z + 0.2 plus those of the site."""
+    rng = np.random.default_rng(seed)
+    z, at = rng.normal(0, 1.5, n), rng.integers(4, size=n)
+    truth = (0.8 + np.array(slopes)[at]) * z + 0.2 + np.array(offsets)[at]
+    return two(z), (rng.random(n) < expit(truth)).astype(int), {"site": SITES[at]}
+
+
+def fitted(n=3_000, **given):
+    X, y, columns = rows(n, **given)
+    return SegmentOffsets(base="affine").fit(X, y, columns=columns), X, y, columns
+
+
+def penalised(z, y, design, precision):
+    """Mode of a logistic model with offset z, an intercept, a slope and normal effects, by a general minimiser."""
+    X = np.column_stack([np.ones_like(z), z - z.mean(), design])
+    penalty = np.append([0, 0], np.full(design.shape[1], precision))
+
+    def loss(b):
+        margin = z + X @ b
+        value = np.logaddexp(0, margin).sum() - y @ margin + penalty @ b**2 / 2
+        return value, X.T @ (expit(margin) - y) + penalty * b
+
+    found = minimize(loss, np.zeros(X.shape[1]), jac=True, method="BFGS", options={"gtol": 1e-7})
+    share = expit(z + X @ found.x)
+    information = (X * (share * (1 - share))[:, None]).T @ X + np.diag(penalty)
+    return found.x, z + X @ found.x, float(-found.fun), information
+
+
+# ---- Against other fits
+
+
+def test_with_many_rows_it_is_the_logistic_regression_with_an_intercept_for_each_site():
+    own, X, y, columns = fitted(60_000)
+    design = np.column_stack([logit(X[:, 1]), columns["site"][:, None] == SITES])
+    peer = LogisticRegression(C=np.inf, fit_intercept=False, tol=1e-8).fit(design, y)
+    expected = peer.predict_proba(design)
+    np.testing.assert_allclose(own.transform(X, columns), expected, atol=1e-3)
+
+
+@pytest.mark.slow
+def test_offsets_and_their_variance_are_those_of_the_laplace_approximation():
+    own, X, y, columns = fitted(800)
+    z, design = logit(own.base_.transform(X)[:, 1]), columns["site"][:, None] == SITES
+    design = design.astype(float)
+
+    def minus_evidence(log_variance):
+        precision = np.exp(-log_variance)
+        _, _, mode, information = penalised(z, y, design, precision)
+        return -mode + np.linalg.slogdet(information)[1] / 2 - 4 * np.log(precision) / 2
+
+    best = minimize_scalar(minus_evidence, bounds=(-6, 3), method="bounded")
+    _, margin, _, _ = penalised(z, y, design, np.exp(-best.x))
+    assert not own.effects_[0].slopes.any()
+    mapped = logit(own.transform(X, columns)[:, 1])
+    # The fixed point leaves out how the information moves with the variance.
+    np.testing.assert_allclose(mapped, margin, atol=0.03)
+
+
+def test_the_test_of_two_segments_is_that_of_statsmodels():
+    X, y, _ = rows(500, offsets=(0, 0, 0, 0))
+    code = np.random.default_rng(3).integers(2, size=500)
+    z = logit(RECALIBRATORS["affine"].make().fit(X, y).transform(X)[:, 1])
+    fit = SegmentFit(z, y.astype(float), np.ones(500))
+    p = fit.p_value(EffectBlock((0,), code, 2), y - expit(z), expit(z) * expit(-z))
+    model = sm.GLM(y, sm.add_constant(z), family=sm.families.Binomial())
+    peer = model.score_test(model.fit().params, exog_extra=code.astype(float))
+    assert p == pytest.approx(float(np.squeeze(peer[1])), rel=1e-3)
+
+
+def test_the_p_values_of_many_segments_are_uniform_where_none_differ():
+    rng, small = np.random.default_rng(0), 0
+    for _ in range(300):
+        z = rng.normal(size=400)
+        y = (rng.random(400) < expit(z)).astype(float)
+        fit = SegmentFit(z, y, np.ones(400))
+        block = EffectBlock(
+            (0,), rng.choice(8, 400, p=[0.3, 0.2, 0.2, 0.1, 0.1, 0.05, 0.03, 0.02]), 8
+        )
+        small += fit.p_value(block, y - expit(z), expit(z) * expit(-z)) <= 0.1
+    # 30 expected, standard deviation 5.2.
+    assert 15 <= small <= 46
+
+
+def test_slopes_are_found_and_the_map_is_then_right_on_new_rows():
+    own, *_ = fitted(8_000, offsets=(0, 0, 0, 0), slopes=(-0.4, 0, 0.2, 0.6))
+    assert own.effects_[0].slopes.any()
+    X, _, columns = rows(8_000, offsets=(0, 0, 0, 0), slopes=(-0.4, 0, 0.2, 0.6), seed=5)
+    at = np.searchsorted(SITES, columns["site"])
+    truth = expit((0.8 + np.array([-0.4, 0, 0.2, 0.6])[at]) * logit(X[:, 1]) + 0.2)
+    assert np.abs(own.transform(X, columns)[:, 1] - truth).mean() < 0.02
+    assert np.abs(own.base_.transform(X)[:, 1] - truth).mean() > 0.04
+
+
+def test_offsets_of_few_rows_are_shrunk_more():
+    X, y, columns = rows(3_000)
+    moved = []
+    for few in (3, 12, 48):
+        # Rows of a site of their own, all hits: without shrinkage, their offset would be infinite.
+        site, hits = columns["site"].astype("<U3"), y.copy()
+        site[:few], hits[:few] = "new", 1
+        own = SegmentOffsets().fit(X, hits, columns={"site": site})
+        offsets = dict(zip(own.columns_[0].cut.labels, own.effects_[0].offsets, strict=True))
+        moved.append(offsets["new"])
+    assert 0 < moved[0] < moved[1] - 0.3 < moved[2] - 0.6
+
+
+# ---- Where it is the map of all rows
+
+
+def test_where_no_segments_differ_it_is_the_map_of_all_rows():
+    own, X, _, columns = fitted(offsets=(0, 0, 0, 0))
+    assert own.effects_ == ()
+    assert own.needed_columns == ()
+    np.testing.assert_array_equal(own.transform(X), own.base_.transform(X))
+    np.testing.assert_array_equal(own.transform(X, columns), own.base_.transform(X))
+    assert "in none of 1 column segments differ" in own.warnings_[0]
+
+
+def test_segments_that_were_not_seen_have_the_map_of_all_rows():
+    own, X, *_ = fitted()
+    unseen = own.transform(X, {"site": np.full(len(X), "z")})
+    np.testing.assert_allclose(unseen, own.base_.transform(X), rtol=1e-12)
+
+
+def test_missing_values_are_a_segment_of_their_own():
+    X, y, columns = rows(4_000)
+    site = np.where(columns["site"] == "d", None, columns["site"])
+    age = np.where(columns["site"] == "d", np.nan, np.random.default_rng(0).normal(size=4_000))
+    for values in (site, age):
+        own = SegmentOffsets().fit(X, y, columns={"c": values})
+        mapped = own.transform(X[:1], {"c": values[columns["site"] == "d"][:1]})
+        assert mapped[0, 1] > own.base_.transform(X[:1])[0, 1] + 0.05
+    texts = np.array(["nan" if np.isnan(v) else repr(float(v)) for v in age])
+    as_texts = own.transform(X, {"c": texts})
+    np.testing.assert_allclose(as_texts, own.transform(X, {"c": age}), atol=1e-12)
+
+
+# ---- What changes nothing
+
+
+def test_the_order_of_rows_and_the_names_of_values_change_nothing():
+    own, X, y, columns = fitted()
+    before = own.transform(X, columns)
+    order = np.random.default_rng(1).permutation(len(X))
+    other = SegmentOffsets(base="affine").fit(
+        X[order], y[order], columns={"site": columns["site"][order]}
+    )
+    np.testing.assert_allclose(other.transform(X, columns), before, atol=1e-6)
+    renamed = {"site": np.char.add("hospital ", columns["site"])}
+    other = SegmentOffsets(base="affine").fit(X, y, columns=renamed)
+    np.testing.assert_allclose(other.transform(X, renamed), before, atol=1e-6)
+
+
+def test_a_count_is_the_row_so_often():
+    X, y, columns = rows(1_500)
+    counts = np.random.default_rng(2).integers(1, 4, 1_500)
+    many = np.repeat(np.arange(1_500), counts)
+    repeated = {"site": columns["site"][many]}
+    copied = SegmentOffsets(base="affine").fit(X[many], y[many], columns=repeated)
+    own = SegmentOffsets(base="affine")
+    own.rows_each = counts.mean()
+    own.fit(X, y, counts, columns)
+    np.testing.assert_allclose(own.transform(X, columns), copied.transform(X, columns), atol=1e-5)
+
+
+def test_rows_of_weight_0_are_not_there_and_the_scale_of_weights_is_nothing():
+    X, y, columns = rows(1_500)
+    weights = np.random.default_rng(2).uniform(0.5, 2, 1_500)
+    weights[::3] = 0
+    kept = weights > 0
+    own = SegmentOffsets().fit(X, y, weights, columns).transform(X, columns)
+    fewer = SegmentOffsets().fit(
+        X[kept], y[kept], 5 * weights[kept], {"site": columns["site"][kept]}
+    )
+    np.testing.assert_allclose(own, fewer.transform(X, columns), atol=1e-9)
+
+
+def test_numbers_are_cut_and_written_as_texts_too():
+    X, y, columns = rows(3_000)
+    number = np.searchsorted(SITES, columns["site"]).astype(float)
+    own = SegmentOffsets().fit(X, y, columns={"site": np.char.mod("%d", number)})
+    texts = own.transform(X, {"site": np.char.mod("%d", number)})
+    np.testing.assert_array_equal(own.transform(X, {"site": number}), texts)
+    cut = SegmentOffsets().fit(X, y, columns={"site": number})
+    assert cut.columns_[0].cut.edges == (0, 1, 2)
+    np.testing.assert_allclose(cut.transform(X, {"site": number}), texts, atol=1e-6)
+
+
+# ---- More classes
+
+
+def test_of_more_classes_the_odds_of_the_top_label_are_moved_and_the_others_share_the_rest():
+    rng = np.random.default_rng(0)
+    z, at = rng.normal(0, 1.5, (4_000, 4)), rng.integers(4, size=4_000)
+    truth, top = z.copy(), z.argmax(axis=1)
+    truth[np.arange(4_000), top] += np.array([-1, 0, 0.5, 1])[at]
+    p, y = softmax(z), draw_labels(softmax(truth), rng)
+    own = SegmentOffsets().fit(p, y, columns={"site": SITES[at]})
+    before, after = own.base_.transform(p), own.transform(p, {"site": SITES[at]})
+    np.testing.assert_allclose(after.sum(axis=1), 1)
+    each = np.arange(4_000), top
+    moved = logit(after[each]) - logit(before[each])
+    # A line of each site, of the same slope.
+    lines = [
+        np.polyfit(logit(before[each])[at == s], moved[at == s], 1, full=True) for s in range(4)
+    ]
+    np.testing.assert_allclose([line[1][0] for line in lines], 0, atol=1e-9)
+    assert np.ptp([line[0][0] for line in lines]) < 1e-9
+    others = np.ones_like(p, bool)
+    others[each] = False
+    rest = (before[others].reshape(-1, 3), after[others].reshape(-1, 3))
+    shares = [r / r.sum(axis=1, keepdims=True) for r in rest]
+    np.testing.assert_allclose(*shares, atol=1e-12)
+    assert np.abs(after[each] - softmax(truth)[each]).mean() < 0.02
+
+
+# ---- Saved, written and applied elsewhere
+
+
+def pair_of_columns(n=6_000):
+    rng = np.random.default_rng(4)
+    z, code, age = rng.normal(0, 1.5, n), rng.integers(4, size=n), rng.normal(50, 15, n)
+    truth = z + np.where((code > 1) == (age > 50), 0.9, -0.9)
+    return two(z), (rng.random(n) < expit(truth)).astype(int), {"site": SITES[code], "age": age}
+
+
+def test_json_and_numpy_source_give_the_same_map():
+    X, y, columns = pair_of_columns()
+    own = SegmentOffsets().fit(X, y, columns=columns)
+    assert any(len(effects.of) == 2 for effects in own.effects_)
+    loaded = load_map(json.loads(json.dumps(own.to_dict(), allow_nan=False)))
+    # Rows with a missing, and with an unseen value.
+    columns = {"site": columns["site"].astype(object), "age": columns["age"].copy()}
+    columns["site"][:3], columns["age"][2:5] = [None, "", "z"], np.nan
+    mapped = own.transform(X, columns)
+    np.testing.assert_array_equal(loaded.transform(X, columns), mapped)
+    program = {}
+    exec(own.snippet(), program)
+    np.testing.assert_allclose(program["recalibrate"](X, columns), mapped, atol=1e-9)
+    frame = pd.DataFrame({"p": X[:, 1], **columns})
+    np.testing.assert_allclose(own.transform_frame(frame, "p")["p_calibrated"], mapped[:, 1])
+    with pytest.raises(NotAvailable, match="the map depends on columns"):
+        own.inverse(0.5)
+
+
+def test_a_changed_map_is_refused_or_read():
+    from tests.unit.recalibrators.test_maps import changed, changes, places
+
+    own, X, _, columns = fitted(1_000)
+    record = json.loads(json.dumps(own.to_dict()))
+    refused = 0
+    for path in places(record["fitted"]):
+        before = record["fitted"]
+        for name in path:
+            before = before[name]
+        for value in changes(before):
+            other = {**record, "fitted": changed(record["fitted"], path, value)}
+            try:
+                loaded = load_map(other)
+            except CalvizError:
+                refused += 1
+                continue
+            with contextlib.suppress(InputError):  # of another column
+                assert np.isfinite(loaded.transform(X, columns)).all()
+    assert refused > 200
+
+
+def test_a_file_is_judged_on_rows_that_were_not_seen_and_its_segments_get_smaller_errors(tmp_path):
+    X, y, columns = pair_of_columns(4_000)
+    frame = pd.DataFrame({"p": X[:, 1], "label": y, **columns})
+    frame.to_csv(tmp_path / "f.csv", index=False)
+    data = calviz.load(tmp_path / "f.csv")
+    compared = calviz.compare(data, ["platt", "segments"], cross_fit=2, metrics=["nll"], ci=False)
+    platt, own = (compared[key] for key in ("platt", "segments"))
+    assert own.metrics["nll"].value < platt.metrics["nll"].value - 0.03
+    before, after = (calviz.multicalibration(r.calibrated).mce for r in (platt, own))
+    assert after < before / 2
+    # By hand: the two folds alone.
+    one = calviz.recalibrate(data, "segments", cross_fit=2)
+    np.testing.assert_array_equal(one.probs, own.calibrated.probs)
+    assert set(one.numbers) == {"age"}
+    record = calviz.recalibrate(data, "platt", fit_fraction=0.5)
+    assert set(record.numbers) == {"age"}
+
+
+def test_files_of_any_size_get_the_columns_that_the_map_needs(tmp_path):
+    X, y, columns = pair_of_columns(3_000)
+    own = SegmentOffsets().fit(X, y, columns=columns)
+    frame = pd.DataFrame({"p": X[:, 1], **columns})
+    frame.loc[3, "age"] = np.nan
+    frame.to_parquet(tmp_path / "f.parquet")
+    record = {**own.to_dict(), "class_names": ["0", "1"]}
+    (out,) = apply_to_files([tmp_path / "f.parquet"], record, tmp_path / "out")
+    expected = own.transform(X, {name: frame[name].to_numpy() for name in columns})[:, 1]
+    np.testing.assert_allclose(pd.read_parquet(out)["p"], expected, atol=1e-12)
+    # Booleans and dates are written otherwise by other readers.
+    frame = frame.assign(
+        new=frame.pop("site") > "b",
+        day=pd.Timestamp("2024-01-01") + pd.to_timedelta(np.arange(3_000) % 300, "D"),
+    )
+    chance = expit(logit(X[:, 1]) + np.where(frame["new"], 0.8, -0.8) + (frame["day"].dt.month > 6))
+    frame["label"] = (np.random.default_rng(0).random(3_000) < chance).astype(int)
+    frame.drop(columns="age").to_parquet(tmp_path / "h.parquet")
+    data = calviz.load(tmp_path / "h.parquet")
+    by_both = {"columns": ["new", "day"], "fit_fraction": 0.5}
+    calibrated = calviz.recalibrate(data, "segments", **by_both).probs[:, 1]
+    record = calibrate(data, "segments", Division(fit_fraction=0.5), {"columns": "new,day"})
+    record = {**record.recalibrator.to_dict(), "class_names": ["0", "1"]}
+    assert len(record["fitted"]["effects"]) == 2
+    (out,) = apply_to_files([tmp_path / "h.parquet"], record, tmp_path / "out")
+    np.testing.assert_allclose(pd.read_parquet(out)["p"], calibrated, atol=1e-12)
+    frame.drop(columns=["age", "new"]).to_parquet(tmp_path / "g.parquet")
+    with pytest.raises(InputError, match=r"g\.parquet: there is no column 'new', whose segments"):
+        apply_to_files([tmp_path / "g.parquet"], record, tmp_path / "out")
+    with pytest.raises(NotAvailable, match="'segments' needs the columns of its rows"):
+        recalibrate_files([tmp_path / "f.parquet"], "segments", tmp_path / "out")
+
+
+def test_behind_a_classifier():
+    X, y, columns = rows(3_000)
+    frame = pd.DataFrame({"z": logit(X[:, 1]), **columns})
+    model = LogisticRegression().fit(frame[["z"]].to_numpy(), y)
+
+    class OfZ(LogisticRegression):
+        def predict_proba(self, X):
+            return model.predict_proba(np.asarray(X)[:, :1].astype(float))
+
+    of_z = OfZ().fit(frame[["z"]].to_numpy(), y)
+    given = {"method": "segments", "columns": ["site"]}
+    own = calviz.Calibrated(FrozenEstimator(of_z), **given).fit(frame, y)
+    probs = model.predict_proba(frame[["z"]].to_numpy())
+    alone = SegmentOffsets().fit(probs, y, columns=columns)
+    np.testing.assert_array_equal(own.predict_proba(frame), alone.transform(probs, columns))
+    by_place = calviz.Calibrated(FrozenEstimator(of_z), method="segments", columns=[1])
+    by_place.fit(frame.to_numpy(), y)
+    np.testing.assert_array_equal(
+        by_place.predict_proba(frame.to_numpy()), own.predict_proba(frame)
+    )
+    with pytest.raises(InputError, match="X has no column 'site', which the map segments by"):
+        own.predict_proba(frame[["z"]])
+    for wrong in ({"method": "segments"}, {"method": "platt", "columns": ["site"]}):
+        with pytest.raises(OptionError, match="columns"):
+            calviz.Calibrated(FrozenEstimator(of_z), **wrong).fit(frame, y)
+
+
+def test_profiles_with_groups_have_segments_too_and_others_are_refused():
+    X, y, columns = rows(5_000)
+    X = np.round(X, 2)
+    frame = pd.DataFrame({"p": X[:, 1], "y": y, **columns})
+    profile = calviz.profile(frame, label="y", scores=["p"], by=["site"])
+    of_cells = calviz.compare(profile, ["segments"], in_sample=True, metrics=["nll"], ci=False)
+    data = Predictions(probs=X, labels=y, groups=columns)
+    of_rows = calviz.compare(data, ["segments"], in_sample=True, metrics=["nll"], ci=False)
+    values = [c["segments"].metrics["nll"].value for c in (of_cells, of_rows)]
+    assert values[0] == pytest.approx(values[1], abs=1e-6)
+    without = calviz.profile(frame, label="y", scores=["p"])
+    refused = calviz.compare(without, ["segments"], in_sample=True, metrics=["nll"], ci=False)
+    assert "these rows have none" in refused["segments"].reason
+
+
+# ---- Suggested, and refused
+
+
+def test_it_is_suggested_where_a_file_has_columns_and_the_arena_of_all_methods_is_without_it():
+    X, y, columns = rows(500)
+    assert "segments" in suggest(Predictions(probs=X, labels=y, groups=columns), 300).methods
+    alone = suggest(Predictions(probs=X, labels=y), 300)
+    assert "no column of groups" in alone.impossible["segments"]
+    assert "segments" not in [spec.key for spec in Rules().specs]
+    assert "segments" in [spec.key for spec in Rules(methods=("segments",)).specs]
+    with pytest.raises(OptionError, match="'segments' is composition"):
+        RECALIBRATORS["segments+isotonic"]
+
+
+@pytest.mark.parametrize(
+    ("columns", "named", "words"),
+    [
+        ({}, "site", "there is no column 'site', whose segments the map needs; these rows have"),
+        ({"age": np.arange(200.0)}, "site", "there is no column 'site'.*known: age"),
+        ({"site": np.full(200, "a")}, "site", "'site' has no segments: it has one value"),
+        ({"site": np.full(200, 3.5)}, "site", "'site' has no segments: it has one value"),
+        ({"site": [f"id{i}" for i in range(200)]}, "site", "a different value in each row"),
+        ({"site": np.full(3, "a")}, "site", "'site' has 3 values for 200 rows of scores"),
+        (3, "site", "'columns' is a int, expected a mapping of names to columns"),
+    ],
+)
+def test_columns_without_segments_are_one_sentence(columns, named, words):
+    X, y, _ = rows(200)
+    with pytest.raises(InputError, match=words):
+        SegmentOffsets(columns=named).fit(X, y, columns=columns)
+
+
+def test_columns_that_are_not_named_are_left_out_with_a_warning():
+    X, y, columns = rows(3_000)
+    more = {**columns, "id": np.arange(3_000).astype(str), "one": np.ones(3_000)}
+    more["id"] = np.char.add("id", more["id"])
+    own = SegmentOffsets().fit(X, y, columns=more)
+    assert (
+        "'id' (it has a different value in each row), 'one' (it has one value)" in own.warnings_[0]
+    )
+    assert own.needed_columns == ("site",)
+    assert SegmentOffsets().fit(X, y).effects_ == ()
+
+
+@pytest.mark.parametrize("columns", [3, [], "", {"site": 1}, [""]])
+def test_names_of_columns_are_names(columns):
+    with pytest.raises(OptionError, match="'columns' must be the names of columns"):
+        RECALIBRATORS["segments"].check({"columns": columns})
+
+
+def test_new_rows_without_the_column_are_refused():
+    own, X, _, columns = fitted()
+    with pytest.raises(InputError, match="there is no column 'site', whose segments the map needs"):
+        own.transform(X)
+    with pytest.raises(InputError, match="there is no column 'site'"):
+        own.predict_proba(X, {"age": np.ones(len(X))})
+    with pytest.raises(InputError, match="'site' has 2 values for 3,000 rows"):
+        own.transform(X, {"site": columns["site"][:2]})
+    data = Predictions(probs=X, labels=np.arange(len(X)) % 2)
+    with pytest.raises(NotAvailable, match="needs a column of groups or numbers"):
+        calviz.recalibrate(data, "segments")
+    with pytest.raises(OptionError, match="there is no group column 'town'"):
+        calviz.recalibrate(Predictions(probs=X, labels=np.arange(len(X)) % 2, groups=columns), "segments", columns="town")  # fmt: skip
+    numbers = SegmentOffsets().fit(*rows()[:2], columns={"site": np.searchsorted(SITES, columns["site"])})  # fmt: skip
+    with pytest.raises(InputError, match="'site' holds texts, and the map was fitted on numbers"):
+        numbers.transform(X, columns)
+
+
+# ---- Simulations
+
+
+CASES = {
+    "said where none differ, 6 columns, 1,000 rows": 40,
+    "NLL on new rows worse than of temperature, beyond noise, 6 columns, 1,000 rows": 40,
+    "said where some differ, offsets of one column, 1,000 rows": 15,
+    "NLL on new rows better than of temperature, beyond noise, offsets of one column, 1,000 rows": 15,
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("case", CASES)
+def test_it_helps_where_segments_differ_and_does_no_harm_where_not(case):
+    every_simulation()
+    one = SIMULATIONS[f"segments: {case}"]
+    rate = np.mean(one.outcomes(files := CASES[case], seed=1))
+    if one.at_most is not None:
+        assert rate <= too_many(one.at_most, files)
+    else:
+        assert rate >= too_few(one.at_least, files)
