@@ -174,15 +174,18 @@ class _TemperatureProblem:
         return Derivatives(*(total / self.total).tolist())
 
     def best_of_grid(self, low: float, high: float) -> float:
-        """Return the best of a few values of 1/T, to start the search near the global minimum."""
+        """Return the value of 1/T with the lowest squared error of a few, to start the search near the global minimum."""
         grid = np.geomspace(low, high, 41)
         # Valleys are wide: few rows, in their own dtype, are enough to tell them apart.
         step = max(1, 2 * self.scores.shape[0] // FIRST_ROWS)
-        thinned = _TemperatureProblem(
-            self.scores.every(step), self.labels[::step], self.loss, self.weights[::step]
-        )
-        thinned.dtype = self.scores.array.dtype.type
-        return float(grid[int(np.argmin([thinned.at(b).value for b in grid]))])
+        block, weights = self.scores.every(step).whole(), self.weights[::step]
+        places = np.arange(weights.size), self.labels[::step]
+
+        def loss(beta: float) -> float:
+            p = tempered(block.copy(), 1 / beta)
+            return float(weights @ (np.vecdot(p, p) - 2 * p[places]))
+
+        return float(grid[int(np.argmin([loss(b) for b in grid]))])
 
     def minimise(self, beta: float, low: float, high: float) -> tuple[float, Derivatives, int]:
         """Take Newton steps inside a bracket, which is narrowed by the sign of the slope."""

@@ -173,8 +173,11 @@ class AutomaticRecalibrator(BaseRecalibrator):
         for spec in [s for s in specs if s.key not in self._failed]:
             checkpoint(f"cross-validating {spec.label}")
             started = time.perf_counter()
+            part = self._make(spec)
             try:
-                probs[spec.key] = self._make(spec).fit(*fitting).transform(array)
+                scores, labels, weights = fitting
+                weights = part._check_weights(weights, scores)
+                probs[spec.key] = part._fit_checked(scores, labels, weights)._transform_checked(array)
             except CalvizError as error:
                 self._failed[spec.key] = str(error)
             self._seconds[spec.key] += time.perf_counter() - started
@@ -260,7 +263,7 @@ class AutomaticRecalibrator(BaseRecalibrator):
     def _transform(self, scores: Scores, out: FloatArray) -> None:
         out[:] = 0
         for weight, part in zip(self.weights_, self.parts_, strict=True):
-            mapped = part.transform(scores.array)
+            mapped = part._transform_checked(scores.array)
             mapped *= mapped.dtype.type(weight)
             out += mapped
 

@@ -158,8 +158,14 @@ class BaseRecalibrator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         if weights is not None and not weights.all():
             # Rows of weight 0 are dropped.
             rows = np.flatnonzero(weights)
-            array, weights = array[rows], with_mean_one(weights[rows])
-            labels = self._check_labels(labels[rows], array)
+            array, labels, weights = array[rows], labels[rows], with_mean_one(weights[rows])
+        return self._fit_checked(array, labels, weights)
+
+    def _fit_checked(
+        self, array: FloatArray, labels: IntArray, weights: FloatArray | None
+    ) -> Self:
+        """Fit the map to what `fit` has checked, or to rows of that; weights have a mean of 1, and None stands for equal ones."""
+        check_two_classes(self, labels)
         self.classes_ = np.arange(array.shape[1])
         self._notes: list[str] = []
         floor = self._find_floor(array, labels)
@@ -202,7 +208,10 @@ class BaseRecalibrator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     def transform(self, X: npt.ArrayLike) -> FloatArray:
         """Return calibrated probabilities in the dtype of X, shape (n, K); rows sum to 1."""
         check_is_fitted(self, "classes_")
-        array = self._check_scores(X, reset=False)
+        return self._transform_checked(self._check_scores(X, reset=False))
+
+    def _transform_checked(self, array: FloatArray) -> FloatArray:
+        """Apply the map to what `transform` has checked, or to rows of what `fit` has."""
         out = np.empty(array.shape, dtype=array.dtype)
         with one_blas_thread():
             self._transform(self._scores(array), out)
@@ -457,7 +466,6 @@ class BaseRecalibrator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             raise InputError(
                 f"label {labels[row]}, but X has {k} columns (0..{k - 1})", row=row + 1
             )
-        check_two_classes(self, labels)
         return labels
 
     def _find_floor(self, array: FloatArray, labels: IntArray) -> ZeroFloor:
