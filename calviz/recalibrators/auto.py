@@ -21,6 +21,7 @@ from calviz.core.entry_specs import (
 )
 from calviz.core.errors import CalvizError, OptionError
 from calviz.core.probabilities import LOG_FLOOR, Scores
+from calviz.core.temperature import automatic_floor
 from calviz.recalibrators.base import BaseRecalibrator, check_part, rebuilt
 from calviz.recalibrators.maps import (
     DamagedField,
@@ -151,33 +152,52 @@ class AutomaticRecalibrator(BaseRecalibrator):
         self._seconds = dict.fromkeys((s.key for s in specs), 0.0)
         self._failed: dict[str, str] = {}
         divisions = []
-        for _ in range(divisions_of(labels.size)):
+        behind: dict[str, FloatArray] = {}
+        for left in reversed(range(divisions_of(labels.size))):
             fold_of = shuffled_folds(labels, min(self.folds, labels.size), rng)
             folds = []
             for fold in range(fold_of.max() + 1):
                 held_out, others = np.flatnonzero(fold_of == fold), fold_of != fold
                 fitting = array[others], labels[others], weights[others]
-                folds.append((held_out, self._mapped(specs, fitting, array[held_out])))
+                in_race = [s for s in specs if s.key not in behind]
+                probs = self._mapped(in_race, fitting, array[held_out])
+                probs |= {key: of_method[held_out] for key, of_method in behind.items()}
+                folds.append((held_out, probs))
             divisions.append(folds)
+            if left and len(divisions) == 1:
+                behind = self._behind(specs, folds, labels, weights)
         tried = [s for s in specs if s.key not in self._failed]
-        return tried, [
-            HeldOut.of([(rows, [probs[s.key] for s in tried]) for rows, probs in folds], labels)
-            for folds in divisions
-        ]
+        return tried, [_held_out_of(tried, folds, labels) for folds in divisions]
+
+    def _behind(
+        self, specs: list[RecalibratorSpec], folds: Folds, labels: IntArray, weights: FloatArray
+    ) -> dict[str, FloatArray]:
+        """Return the held-out probabilities, shape (n, K), of the methods that are never best after one division into folds: they are not fitted to others."""
+        tried = [s for s in specs if s.key not in self._failed]
+        losses = _held_out_of(tried, folds, labels).losses * weights[:, None]
+        never = ~best_shares(losses, np.random.default_rng(SEED)).any(axis=0)
+        order = np.argsort(np.concatenate([rows for rows, _ in folds]))
+        return {
+            spec.key: np.concatenate([probs[spec.key] for _, probs in folds])[order]
+            for spec, out in zip(tried[1:], never[1:], strict=True)
+            if out
+        }
 
     def _mapped(
         self, specs: list[RecalibratorSpec], fitting: tuple[Any, ...], array: FloatArray
     ) -> dict[str, FloatArray]:
         """Return the probabilities of some rows by each method that has not failed, fitted to others: scores, labels and weights."""
         probs: dict[str, FloatArray] = {}
+        scores, labels, _ = fitting
+        floor = automatic_floor(scores, labels) if self.input == "probabilities" else None
         for spec in [s for s in specs if s.key not in self._failed]:
             checkpoint(f"cross-validating {spec.label}")
             started = time.perf_counter()
             part = self._make(spec)
             try:
-                scores, labels, weights = fitting
-                weights = part._check_weights(weights, scores)
-                probs[spec.key] = part._fit_checked(scores, labels, weights)._transform_checked(array)
+                weights = part._check_weights(fitting[2], scores)
+                part._fit_checked(scores, labels, weights, floor)
+                probs[spec.key] = part._transform_checked(array)
             except CalvizError as error:
                 self._failed[spec.key] = str(error)
             self._seconds[spec.key] += time.perf_counter() - started
@@ -470,6 +490,14 @@ class HeldOut:
         )
         of_mixture = np.stack([-np.log(np.maximum(mixed, LOG_FLOOR)), squares - 2 * mixed + 1])
         return np.asarray(self.losses[:, :, 0] - of_mixture)
+
+
+#: Rows of each fold, and their held-out probabilities by the key of the method.
+Folds = list[tuple[IntArray, dict[str, FloatArray]]]
+
+
+def _held_out_of(tried: Sequence[RecalibratorSpec], folds: Folds, labels: IntArray) -> HeldOut:
+    return HeldOut.of([(rows, [probs[s.key] for s in tried]) for rows, probs in folds], labels)
 
 
 #: Bayesian bootstrap resamples, and how many are drawn at once.

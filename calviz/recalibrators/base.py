@@ -162,13 +162,20 @@ class BaseRecalibrator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return self._fit_checked(array, labels, weights)
 
     def _fit_checked(
-        self, array: FloatArray, labels: IntArray, weights: FloatArray | None
+        self,
+        array: FloatArray,
+        labels: IntArray,
+        weights: FloatArray | None,
+        automatic: ZeroFloor | None = None,
     ) -> Self:
-        """Fit the map to what `fit` has checked, or to rows of that; weights have a mean of 1, and None stands for equal ones."""
+        """Fit the map to what `fit` has checked, or to rows of that.
+
+        Weights have a mean of 1, and None stands for equal ones; `automatic` is the automatic floor of these rows if it is known.
+        """
         check_two_classes(self, labels)
         self.classes_ = np.arange(array.shape[1])
         self._notes: list[str] = []
-        floor = self._find_floor(array, labels)
+        floor = self._find_floor(array, labels, automatic)
         self.floor_, self.floor_clips_ = floor.value, floor.clips
         self._warn_of_zeros(array, labels)
         with one_blas_thread():
@@ -468,12 +475,14 @@ class BaseRecalibrator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             )
         return labels
 
-    def _find_floor(self, array: FloatArray, labels: IntArray) -> ZeroFloor:
+    def _find_floor(
+        self, array: FloatArray, labels: IntArray, automatic: ZeroFloor | None
+    ) -> ZeroFloor:
         choice = getattr(self, "floor", None)
         if self.input == "logits" or not self._takes_logarithms():
             return NO_FLOOR
         if choice == "auto":
-            floor = automatic_floor(array, labels)
+            floor = automatic or automatic_floor(array, labels)
             return replace(floor, value=floor.least(array.dtype))
         return ZeroFloor(smallest_normal(array.dtype) if choice is None else float(choice))
 
