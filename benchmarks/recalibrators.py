@@ -25,6 +25,7 @@ from _harness import (
     ROOT,
     Comparison,
     another_run_words,
+    load_words,
     machine,
     markdown,
     peak_memory,
@@ -87,6 +88,7 @@ GOALS = {
     "spline": {"B": ">= 30x", "B5": ">= 30x"},
     "gp": {"W4": "< 5 s"},
     "logit-spline": {"B4": ">= 20x"},
+    "auto": {"S10": "< 0.6 s", "S2": "< 0.15 s", "W5": "< 20 s"},
 }
 #: Section of the results.
 SECTION = "Recalibrators"
@@ -319,7 +321,7 @@ def main() -> None:
     another = another_run_words(in_short(kept, rows))
     text = (
         f"`python benchmarks/recalibrators.py{' --large' if options.large else ''}`, fits only, the best of several turns{another}. "
-        f"{machine('torch', 'netcal', 'probmetrics', 'betacal', 'cir-model', 'splinecalib', 'venn-abers')}. W4 is {'real (WRN-16-4, CIFAR-100)' if REAL.exists() else 'simulated'}, all others are simulated."
+        f"{machine('torch', 'netcal', 'probmetrics', 'betacal', 'cir-model', 'splinecalib', 'venn-abers')}. W4 is {'real (WRN-16-4, CIFAR-100)' if REAL.exists() else 'simulated'}, S10 and S2 are sample data, all others are simulated. {load_words()}".rstrip()
     )
     if left_out:
         text += f" Not run for lack of time: {'; '.join(left_out)}."
