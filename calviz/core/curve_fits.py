@@ -168,7 +168,7 @@ def penalised_logistic(
     ndarray, shape (F, D)
     """
     z, columns, weights, targets = (np.ascontiguousarray(a.T) for a in (offset, x, weight, target))
-    hessian = np.empty((len(start), *2 * penalty.shape))
+    hessian, ridge = np.empty((len(start), *2 * penalty.shape)), np.diag(penalty)
 
     def loss(t: FloatArray) -> tuple[FloatArray, FloatArray]:
         margin = z + t @ columns
@@ -183,7 +183,7 @@ def penalised_logistic(
         # One subset at a time, which stays in the cache.
         for of_subset, bend in zip(hessian, weights * share * (1 - share), strict=True):
             np.matmul(columns * bend, x, out=of_subset)
-        hessian += np.diag(penalty)
+        hessian += ridge
         step = -np.linalg.solve(hessian, gradient[:, :, None])[:, :, 0]
         decrement = -np.vecdot(gradient, step)
         length = np.ones(len(t))

@@ -194,7 +194,9 @@ class _TemperatureProblem:
         away = block - block.max(axis=1, keepdims=True)
         places = np.arange(weights.size), self.labels[::step]
         losses: list[float] = []
-        for betas in np.array_split(grid, min(grid.size, 1 + grid.size * away.size // _GRID_ENTRIES)):
+        for betas in np.array_split(
+            grid, min(grid.size, 1 + grid.size * away.size // _GRID_ENTRIES)
+        ):
             p = softmax((away * betas[:, None, None].astype(away.dtype)).reshape(-1, away.shape[1]))
             p = p.reshape(betas.size, *away.shape)
             losses += ((np.vecdot(p, p) - 2 * p[:, *places]) @ weights).tolist()
