@@ -3,8 +3,8 @@
     python benchmarks/recalibrators.py [--only temperature,vector] [--large] [--sizes W2,W3] [--repeats 5] [--limit 60] [--minutes 12] [--write]
 
 W4 is 10,000 x 100: the WRN-16-4 predictions of CIFAR-100 if they are beside the checkout, else simulated logits. W2 is
-1,000,000 x 10, W3 50,000 x 1,000 (both simulated, with ``--large`` only), B, B5 and B4 binary scores of 1,000,000, 100,000
-and 10,000 rows. The peers among the development dependencies are scikit-learn, SciPy and betacal; netcal, probmetrics,
+1,000,000 x 10, W3 50,000 x 1,000 (both simulated, with ``--large`` only), W5 5,000 x 1,000 (simulated), B, B5 and B4 binary scores
+of 1,000,000, 100,000 and 10,000 rows; S10 and S2 are the calibration rows of the sample data. The peers among the development dependencies are scikit-learn, SciPy and betacal; netcal, probmetrics,
 cir-model, venn-abers and splinecalib are timed if they are installed (run with the Python of an environment that has them), and otherwise
 named as skipped.
 
@@ -25,6 +25,7 @@ from _harness import (
     ROOT,
     Comparison,
     another_run_words,
+    load_words,
     machine,
     markdown,
     peak_memory,
@@ -37,6 +38,7 @@ from scipy.optimize import isotonic_regression, minimize_scalar
 from sklearn.isotonic import IsotonicRegression
 from sklearn.linear_model import LogisticRegression
 
+import calviz
 from calviz.core.entry_specs import RECALIBRATORS
 
 SIZES = {
@@ -46,7 +48,12 @@ SIZES = {
     "B4": (10_000, 2),
     "W2": (1_000_000, 10),
     "W3": (50_000, 1_000),
+    "S10": (2_000, 10),
+    "S2": (284, 2),
+    "W5": (5_000, 1_000),
 }
+#: Files of sample data, with the model.
+SAMPLES = {"S10": ("digits", "MLP"), "S2": ("breast_cancer", "naive Bayes")}
 LARGE = ("W2", "W3")
 #: Workloads of peers that are not timed on all: on the others they fit a different model.
 ONLY = {
@@ -81,6 +88,7 @@ GOALS = {
     "spline": {"B": ">= 30x", "B5": ">= 30x"},
     "gp": {"W4": "< 5 s"},
     "logit-spline": {"B4": ">= 20x"},
+    "auto": {"S10": "< 0.6 s", "S2": "< 0.15 s", "W5": "< 20 s"},
 }
 #: Section of the results.
 SECTION = "Recalibrators"
@@ -94,6 +102,11 @@ def workload(n: int, k: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray, np.
         with np.load(REAL) as file:
             labels, p = (file[name].squeeze() for name in ("ground_truth", "predictions"))
         return np.log(p), p, labels.astype(np.intp)
+    for size, (name, model) in SAMPLES.items():
+        if SIZES[size] == (n, k):
+            rows = calviz.load(ROOT / "sample_data" / f"{name}.parquet", model=model)
+            rows = rows.split("calibration")
+            return np.log(np.maximum(rows.probs, 1e-12)), rows.probs, np.asarray(rows.labels)
     rng = np.random.default_rng(seed)
     labels = rng.integers(k, size=n)
     z = rng.standard_normal((n, k), dtype=np.float32)
@@ -169,6 +182,16 @@ def one_against_the_rest(p: np.ndarray, y: np.ndarray) -> Callable[[], object]:
     return run
 
 
+def of_ours(*keys: str) -> Callable[[np.ndarray, np.ndarray], Callable[[], object]]:
+    """Our own fits of these methods, or of all that the automatic mixture tries with this number of classes, once each."""
+
+    def make(p: np.ndarray, y: np.ndarray) -> Callable[[], object]:
+        tried = keys or [s.key for s in RECALIBRATORS if s.mixed_up_to >= p.shape[1]]
+        return lambda: [RECALIBRATORS[key].make().fit(p, y) for key in tried]
+
+    return make
+
+
 #: Method, scores, workloads, peers.
 PATHS = [
     ("temperature", "logits", ("W4", "W2", "W3"), {"NumPy + SciPy": plain_temperature}),
@@ -194,6 +217,7 @@ PATHS = [
     ("centered-isotonic", "probabilities", ("W4", "B", "B5", "B4"), {}),
     ("venn-abers", "probabilities", ("W4", "B", "B5", "B4"), {}),
     ("logit-spline", "probabilities", ("W4", "B", "B5", "B4"), {}),
+    ("auto", "probabilities", ("S10", "S2", "W5"), {"one fit of its methods": of_ours(), "sms": of_ours("sms")}),
 ]  # fmt: skip
 
 _SETUP = """
@@ -297,7 +321,7 @@ def main() -> None:
     another = another_run_words(in_short(kept, rows))
     text = (
         f"`python benchmarks/recalibrators.py{' --large' if options.large else ''}`, fits only, the best of several turns{another}. "
-        f"{machine('torch', 'netcal', 'probmetrics', 'betacal', 'cir-model', 'splinecalib', 'venn-abers')}. W4 is {'real (WRN-16-4, CIFAR-100)' if REAL.exists() else 'simulated'}, all others are simulated."
+        f"{machine('torch', 'netcal', 'probmetrics', 'betacal', 'cir-model', 'splinecalib', 'venn-abers')}. W4 is {'real (WRN-16-4, CIFAR-100)' if REAL.exists() else 'simulated'}, S10 and S2 are sample data, all others are simulated. {load_words()}".rstrip()
     )
     if left_out:
         text += f" Not run for lack of time: {'; '.join(left_out)}."

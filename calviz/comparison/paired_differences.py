@@ -564,6 +564,8 @@ class RareLosses:
         """
         if one not in self._sets or other not in self._sets:
             return 0.0
+        if other < one:  # the same variance
+            return self.variance(other, one, loss)
         p, q = self._probabilities(one), self._probabilities(other)
         rare = np.minimum(p, q) < 1 / self._effective
         row = np.nonzero(rare)[0]

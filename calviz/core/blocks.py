@@ -304,6 +304,12 @@ def _in_turns(work: Callable[[T], R], items: Sequence[T], threads: int) -> Itera
     has taken, and waits only for helpers that are at work: so `work` may itself call this function, and several callers can share
     the helpers.
     """
+    if min(threads, len(items)) == 1:
+        # Small fits call this thousands of times.
+        for item in items:
+            checkpoint()
+            yield work(item)
+        return
     remaining, done = deque(enumerate(items)), dict[int, R]()
 
     def take_turn() -> bool:

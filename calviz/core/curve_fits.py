@@ -8,7 +8,6 @@ from typing import NamedTuple, Self
 
 import numpy as np
 from scipy.optimize import isotonic_regression
-from scipy.special import expit
 
 from calviz.core.blocks import BoolArray, FloatArray, IntArray
 
@@ -134,6 +133,12 @@ def roughness(knots: FloatArray) -> FloatArray:
 _STEPS, _HALVINGS = 50, 30
 
 
+def softplus(margin: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return ``log(1 + exp(m))`` and its derivative, the sigmoid of m; several times as fast as ``logaddexp`` and ``expit``."""
+    e = np.exp(-np.abs(margin))
+    return np.maximum(margin, 0) + np.log1p(e), np.where(margin >= 0, 1, e) / (1 + e)
+
+
 def penalised_logistic(
     x: FloatArray,
     offset: FloatArray,
@@ -162,26 +167,29 @@ def penalised_logistic(
     -------
     ndarray, shape (F, D)
     """
-    z = offset[:, None]
+    z, columns, weights, targets = (np.ascontiguousarray(a.T) for a in (offset, x, weight, target))
+    hessian, ridge = np.empty((len(start), *2 * penalty.shape)), np.diag(penalty)
 
     def loss(t: FloatArray) -> tuple[FloatArray, FloatArray]:
-        margin = z + x @ t.T
-        value = (weight * np.logaddexp(0, margin) - target * margin).sum(axis=0)
-        return value + (t * t) @ penalty / 2, margin
+        margin = z + t @ columns
+        of_misses, share = softplus(margin)
+        value = np.vecdot(weights, of_misses) - np.vecdot(targets, margin)
+        return value + (t * t) @ penalty / 2, share
 
     t = start
-    value, margin = loss(t)
+    value, share = loss(t)
     for _ in range(_STEPS):
-        share = expit(margin)
-        gradient = (weight * share - target).T @ x + t * penalty
-        bend = weight * share * (1 - share)
-        hessian = (x.T * bend.T[:, None]) @ x + np.diag(penalty)
+        gradient = (weights * share - targets) @ x + t * penalty
+        # One subset at a time, which stays in the cache.
+        for of_subset, bend in zip(hessian, weights * share * (1 - share), strict=True):
+            np.matmul(columns * bend, x, out=of_subset)
+        hessian += ridge
         step = -np.linalg.solve(hessian, gradient[:, :, None])[:, :, 0]
         decrement = -np.vecdot(gradient, step)
         length = np.ones(len(t))
         for _ in range(_HALVINGS):
             trial = t + length[:, None] * step
-            new, moved = loss(trial)
+            new, new_share = loss(trial)
             # The rounding of a sum must not reject a step.
             slack = 1e-13 * np.abs(value)
             worse = new > value - 1e-4 * length * decrement + slack
@@ -190,7 +198,8 @@ def penalised_logistic(
             length[worse] /= 4
         better = new <= value + slack
         t = np.where(better[:, None], trial, t)
-        value, margin = np.where(better, new, value), np.where(better, moved, margin)
+        value = np.where(better, new, value)
+        share = np.where(better[:, None], new_share, share)
         # By now the quadratic model is accurate: the step that was taken squares the error.
         if decrement.max() < enough or not better.any():
             break

@@ -7,7 +7,7 @@ import math
 import typing
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache, partial
+from functools import cached_property, lru_cache, partial
 from typing import (
     TYPE_CHECKING,
     Any,
@@ -625,7 +625,7 @@ class RecalibratorSpec(RecalibratorFacts):
 
     make: Callable[..., Any] = field(repr=False)
 
-    @property
+    @cached_property
     def parameters(self) -> tuple[Parameter, ...]:
         """The parameters that a user may set."""
         plain, preset = _plain(self.make)

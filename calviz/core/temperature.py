@@ -39,6 +39,8 @@ FIRST_ROWS = 1_000
 #: Up to this many classes a block is transposed, so that inner loops are long.
 _FEW_CLASSES = 32
 _BLOCK_BYTES = 1 << 18
+#: Number of probabilities that are computed at once for several temperatures.
+_GRID_ENTRIES = 1 << 15
 _DENORMAL = -80.0
 
 
@@ -156,33 +158,49 @@ class _TemperatureProblem:
         self.dtype = np.float64 if scores.array.size <= 100_000 else scores.array.dtype.type
         #: Derivative of the curvature in 1/T, from the last two points, or from a search on fewer rows.
         self.bend = 0.0
+        #: The scores of the only block, in the form in which each pass takes them.
+        self.kept: FloatArray | None = None
         #: Share of each label that is divided between all classes.
         self.smoothing = 0.0
 
     def at(self, beta: float) -> Derivatives:
         """Return the mean loss and its derivatives, in one pass."""
-        few_classes = self.scores.shape[1] <= _FEW_CLASSES
+        axis = 0 if self.scores.shape[1] <= _FEW_CLASSES else 1
 
         def work(rows: slice) -> FloatArray:
-            block = self.scores.read_only_block(rows, self.dtype)
-            raw = np.ascontiguousarray(block.T) if few_classes else block
-            z = raw - raw.max(axis=0 if few_classes else 1, keepdims=True)
-            axis, own = 0 if few_classes else 1, self.weights[rows]
+            z, own = self._below_largest(rows, axis), self.weights[rows]
             return _sums(z, self.labels[rows], beta, self.loss, axis, own, self.smoothing)
 
         total = sum_over_blocks(self.scores.array, work, block_bytes=_BLOCK_BYTES)
         return Derivatives(*(total / self.total).tolist())
 
+    def _below_largest(self, rows: slice, axis: int) -> FloatArray:
+        """Return the scores of a block minus the largest of their row, with the classes along `axis`; of all rows, if these are few, once."""
+        if self.kept is not None:
+            return self.kept
+        block = self.scores.read_only_block(rows, self.dtype)
+        raw = np.ascontiguousarray(block.T) if axis == 0 else block
+        z = np.asarray(raw - raw.max(axis=axis, keepdims=True))
+        if rows == slice(0, self.labels.size):
+            self.kept = z
+        return z
+
     def best_of_grid(self, low: float, high: float) -> float:
-        """Return the best of a few values of 1/T, to start the search near the global minimum."""
+        """Return the value of 1/T with the lowest squared error of a few, to start the search near the global minimum."""
         grid = np.geomspace(low, high, 41)
         # Valleys are wide: few rows, in their own dtype, are enough to tell them apart.
         step = max(1, 2 * self.scores.shape[0] // FIRST_ROWS)
-        thinned = _TemperatureProblem(
-            self.scores.every(step), self.labels[::step], self.loss, self.weights[::step]
-        )
-        thinned.dtype = self.scores.array.dtype.type
-        return float(grid[int(np.argmin([thinned.at(b).value for b in grid]))])
+        block, weights = self.scores.every(step).whole(), self.weights[::step]
+        away = block - block.max(axis=1, keepdims=True)
+        places = np.arange(weights.size), self.labels[::step]
+        losses: list[float] = []
+        for betas in np.array_split(
+            grid, min(grid.size, 1 + grid.size * away.size // _GRID_ENTRIES)
+        ):
+            p = softmax((away * betas[:, None, None].astype(away.dtype)).reshape(-1, away.shape[1]))
+            p = p.reshape(betas.size, *away.shape)
+            losses += ((np.vecdot(p, p) - 2 * p[:, *places]) @ weights).tolist()
+        return float(grid[int(np.argmin(losses))])
 
     def minimise(self, beta: float, low: float, high: float) -> tuple[float, Derivatives, int]:
         """Take Newton steps inside a bracket, which is narrowed by the sign of the slope."""
@@ -258,7 +276,7 @@ def _sums(
     # p' = p (z - m) with m the mean of z under p; p'' = p ((z - m)^2 - v).
     e /= np.expand_dims(s0, axis).astype(e.dtype)
     m = _dot(e, z, axis)
-    z -= np.expand_dims(m, axis).astype(z.dtype)
+    z = z - np.expand_dims(m, axis).astype(z.dtype)
     label_scores -= m
     q0 = _dot(e, e, axis)
     ez = e * z

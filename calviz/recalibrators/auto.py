@@ -21,6 +21,7 @@ from calviz.core.entry_specs import (
 )
 from calviz.core.errors import CalvizError, OptionError
 from calviz.core.probabilities import LOG_FLOOR, Scores
+from calviz.core.temperature import automatic_floor
 from calviz.recalibrators.base import BaseRecalibrator, check_part, rebuilt
 from calviz.recalibrators.maps import (
     DamagedField,
@@ -44,6 +45,11 @@ FEW_ROWS, FOR_FEW_ROWS = 800, 1.2
 FEW_RESAMPLES = 200
 #: Methods that are best in a smaller share of the resamples are dropped; a smaller part of the mixture is not used.
 LEAST_SHARE = 0.01
+#: Standard errors of the difference from the best method, in both scores, from which a method is not fitted to other folds, and the
+#: number of held-out rows from which they are trusted.
+FAR_BEHIND, RACE_ROWS = 4.0, 300
+#: A loss that no mean of others reaches.
+_NEVER_BEST = 1e6
 #: With fewer rows the model is left as it is.
 LEAST_ROWS = 20
 #: Seed of folds and resamples; a share of 1,000 resamples varies by about one percentage point between seeds.
@@ -67,7 +73,8 @@ class AutomaticRecalibrator(BaseRecalibrator):
     much of the mixture replaces the uncalibrated probabilities depends on the smaller of its gains in the two scores: all of it from 0
     standard errors, none below -0.6, and a proportional part between; with fewer than 800 rows both limits are higher, by 0.4 with 500
     rows and by 1.2 with 200. The gain is measured on rows that neither the methods nor the weights were fitted to. Row weights enter
-    the fits, the losses and the gains.
+    the fits, the losses and the gains. A method that is 4 standard errors behind the best one in both scores, after 300 held-out rows
+    or more, is left out of the mixture, and not fitted to further folds.
 
     Parameters
     ----------
@@ -90,7 +97,8 @@ class AutomaticRecalibrator(BaseRecalibrator):
         The fitted maps.
     evidence_ : dict
         Results on held-out rows: losses, shares of resamples in which it is best and seconds of every method, the gain of the
-        mixture in both scores with standard errors, and how much of the mixture is used.
+        mixture in both scores with standard errors, and how much of the mixture is used. Losses of a method that was left behind
+        are estimated from its distance to the best one on the folds that it was fitted for.
 
     References
     ----------
@@ -150,31 +158,68 @@ class AutomaticRecalibrator(BaseRecalibrator):
         specs = self._candidates(array.shape[1])
         self._seconds = dict.fromkeys((s.key for s in specs), 0.0)
         self._failed: dict[str, str] = {}
+        self._behind: dict[str, tuple[list[str], FloatArray]] = {}
         divisions = []
         for _ in range(divisions_of(labels.size)):
             fold_of = shuffled_folds(labels, min(self.folds, labels.size), rng)
-            folds = []
+            folds: MappedFolds = []
             for fold in range(fold_of.max() + 1):
                 held_out, others = np.flatnonzero(fold_of == fold), fold_of != fold
                 fitting = array[others], labels[others], weights[others]
                 folds.append((held_out, self._mapped(specs, fitting, array[held_out])))
+                self._leave_behind(folds, labels, weights)
             divisions.append(folds)
         tried = [s for s in specs if s.key not in self._failed]
         return tried, [
-            HeldOut.of([(rows, [probs[s.key] for s in tried]) for rows, probs in folds], labels)
+            HeldOut.of(
+                [
+                    (rows, [probs.get(s.key, probs[UNCALIBRATED]) for s in tried])
+                    for rows, probs in folds
+                ],
+                labels,
+            )
             for folds in divisions
         ]
+
+    def _leave_behind(self, folds: MappedFolds, labels: IntArray, weights: FloatArray) -> None:
+        """Add the methods that are clearly worse than the best one on the folds of a division so far to `_behind`.
+
+        They are not fitted to other folds, where the uncalibrated model takes their place: in no resample will they be best. What is
+        kept of each are the best methods in both scores, and its mean losses minus theirs on the same rows.
+        """
+        rows = np.concatenate([rows for rows, _ in folds])
+        if rows.size < RACE_ROWS:
+            return
+        keys = [key for key in folds[-1][1] if key not in self._failed]
+        of_keys = [
+            np.concatenate([row_losses(probs[key], labels[at]) for at, probs in folds], axis=1)
+            for key in keys
+        ]
+        own = weights[rows] / weights[rows].mean()
+        losses = np.stack(of_keys, axis=-1) * own[:, None]
+        best = losses.mean(axis=1).argmin(axis=-1)
+        gaps = losses - np.take_along_axis(losses, best[:, None, None], axis=-1)
+        gap, error = gaps.mean(axis=1), gaps.std(axis=1) / np.sqrt(rows.size)
+        for at in np.flatnonzero((gap > FAR_BEHIND * error).all(axis=0)):
+            if keys[at] != UNCALIBRATED:
+                self._behind[keys[at]] = [keys[b] for b in best], gap[:, at]
 
     def _mapped(
         self, specs: list[RecalibratorSpec], fitting: tuple[Any, ...], array: FloatArray
     ) -> dict[str, FloatArray]:
-        """Return the probabilities of some rows by each method that has not failed, fitted to others: scores, labels and weights."""
+        """Return the probabilities of some rows by each method in the race, fitted to others: scores, labels and weights."""
         probs: dict[str, FloatArray] = {}
-        for spec in [s for s in specs if s.key not in self._failed]:
+        scores, labels, _ = fitting
+        is_chosen = self.floor == "auto" and self.input == "probabilities"
+        floor = automatic_floor(scores, labels) if is_chosen else None
+        for spec in [s for s in specs if s.key not in {*self._failed, *self._behind}]:
             checkpoint(f"cross-validating {spec.label}")
             started = time.perf_counter()
+            part = self._make(spec)
             try:
-                probs[spec.key] = self._make(spec).fit(*fitting).transform(array)
+                weights = part._check_weights(fitting[2], scores)
+                part._fit_checked(scores, labels, weights, floor)
+                probs[spec.key] = part._transform_checked(array)
             except CalvizError as error:
                 self._failed[spec.key] = str(error)
             self._seconds[spec.key] += time.perf_counter() - started
@@ -188,6 +233,13 @@ class AutomaticRecalibrator(BaseRecalibrator):
         losses = np.mean([division.losses for division in held_out], axis=0)
         # Weights have a mean of 1, so that plain means of weighted losses are weighted means.
         losses *= row_weights[:, None]
+        means, keys = losses.mean(axis=1), [spec.key for spec in tried]
+        # Those that were best may be left behind later.
+        for key, (best, gap) in reversed(self._behind.items()):
+            if key in keys:
+                losses[:, :, keys.index(key)] = _NEVER_BEST
+            if {key, *best} <= set(keys):
+                means[:, keys.index(key)] = means[[0, 1], [keys.index(b) for b in best]] + gap
         shares = best_shares(losses, rng)
         weights = self._weights(shares)
 
@@ -218,7 +270,7 @@ class AutomaticRecalibrator(BaseRecalibrator):
             },
             "methods": {
                 spec.key: {
-                    **{score: float(losses[at, :, i].mean()) for at, score in enumerate(_NAMES)},
+                    **{score: float(means[at, i]) for at, score in enumerate(_NAMES)},
                     **{f"best_{score}": float(shares[at, i]) for at, score in enumerate(_NAMES)},
                     "seconds": self._seconds[spec.key],
                 }
@@ -260,7 +312,7 @@ class AutomaticRecalibrator(BaseRecalibrator):
     def _transform(self, scores: Scores, out: FloatArray) -> None:
         out[:] = 0
         for weight, part in zip(self.weights_, self.parts_, strict=True):
-            mapped = part.transform(scores.array)
+            mapped = part._transform_checked(scores.array)
             mapped *= mapped.dtype.type(weight)
             out += mapped
 
@@ -448,9 +500,7 @@ class HeldOut:
     @property
     def losses(self) -> FloatArray:
         """Log loss and Brier score (summed over the classes) of every row and method, shape (2, n, M)."""
-        nll = -np.log(np.maximum(self.true_probs, LOG_FLOOR))
-        brier = np.einsum("nmm->nm", self.products) - 2 * self.true_probs + 1
-        return np.stack([nll, brier])
+        return _losses(self.true_probs, np.einsum("nmm->nm", self.products))
 
     def gains(self, weights: Sequence[FloatArray]) -> FloatArray:
         """Return the gain of mixtures over the first method in both losses, per row, shape (2, n).
@@ -465,8 +515,22 @@ class HeldOut:
         squares = np.einsum(
             "nij,ni,nj->n", self.products, weights_of_rows, weights_of_rows, optimize=True
         )
-        of_mixture = np.stack([-np.log(np.maximum(mixed, LOG_FLOOR)), squares - 2 * mixed + 1])
-        return np.asarray(self.losses[:, :, 0] - of_mixture)
+        return np.asarray(self.losses[:, :, 0] - _losses(mixed, squares))
+
+
+#: Rows of each fold, and their held-out probabilities by the key of the method.
+MappedFolds = list[tuple[IntArray, dict[str, FloatArray]]]
+
+
+def row_losses(probs: FloatArray, labels: IntArray) -> FloatArray:
+    """Return log loss and Brier score (summed over the classes) of every row, shape (2, n), from probabilities, shape (n, K)."""
+    true_probs = probs[np.arange(labels.size), labels].astype(np.float64)
+    squares = np.vecdot(probs, probs).astype(np.float64)
+    return _losses(true_probs, squares)
+
+
+def _losses(true_probs: FloatArray, squares: FloatArray) -> FloatArray:
+    return np.stack([-np.log(np.maximum(true_probs, LOG_FLOOR)), squares - 2 * true_probs + 1])
 
 
 #: Bayesian bootstrap resamples, and how many are drawn at once.

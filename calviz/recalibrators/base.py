@@ -158,11 +158,24 @@ class BaseRecalibrator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         if weights is not None and not weights.all():
             # Rows of weight 0 are dropped.
             rows = np.flatnonzero(weights)
-            array, weights = array[rows], with_mean_one(weights[rows])
-            labels = self._check_labels(labels[rows], array)
+            array, labels, weights = array[rows], labels[rows], with_mean_one(weights[rows])
+        return self._fit_checked(array, labels, weights)
+
+    def _fit_checked(
+        self,
+        array: FloatArray,
+        labels: IntArray,
+        weights: FloatArray | None,
+        automatic: ZeroFloor | None = None,
+    ) -> Self:
+        """Fit the map to what `fit` has checked, or to rows of that.
+
+        Weights have a mean of 1, and None stands for equal ones; `automatic` is the automatic floor of these rows if it is known.
+        """
+        check_two_classes(self, labels)
         self.classes_ = np.arange(array.shape[1])
         self._notes: list[str] = []
-        floor = self._find_floor(array, labels)
+        floor = self._find_floor(array, labels, automatic)
         self.floor_, self.floor_clips_ = floor.value, floor.clips
         self._warn_of_zeros(array, labels)
         with one_blas_thread():
@@ -202,7 +215,10 @@ class BaseRecalibrator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     def transform(self, X: npt.ArrayLike) -> FloatArray:
         """Return calibrated probabilities in the dtype of X, shape (n, K); rows sum to 1."""
         check_is_fitted(self, "classes_")
-        array = self._check_scores(X, reset=False)
+        return self._transform_checked(self._check_scores(X, reset=False))
+
+    def _transform_checked(self, array: FloatArray) -> FloatArray:
+        """Apply the map to what `transform` has checked, or to rows of what `fit` has."""
         out = np.empty(array.shape, dtype=array.dtype)
         with one_blas_thread():
             self._transform(self._scores(array), out)
@@ -457,15 +473,16 @@ class BaseRecalibrator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             raise InputError(
                 f"label {labels[row]}, but X has {k} columns (0..{k - 1})", row=row + 1
             )
-        check_two_classes(self, labels)
         return labels
 
-    def _find_floor(self, array: FloatArray, labels: IntArray) -> ZeroFloor:
+    def _find_floor(
+        self, array: FloatArray, labels: IntArray, automatic: ZeroFloor | None
+    ) -> ZeroFloor:
         choice = getattr(self, "floor", None)
         if self.input == "logits" or not self._takes_logarithms():
             return NO_FLOOR
         if choice == "auto":
-            floor = automatic_floor(array, labels)
+            floor = automatic or automatic_floor(array, labels)
             return replace(floor, value=floor.least(array.dtype))
         return ZeroFloor(smallest_normal(array.dtype) if choice is None else float(choice))
 

@@ -18,7 +18,7 @@ from calviz.core.blocks import (
     run_totals,
     runs,
 )
-from calviz.core.curve_fits import Basis, bends_of, natural_spline, penalised_logistic
+from calviz.core.curve_fits import Basis, bends_of, natural_spline, penalised_logistic, softplus
 from calviz.core.entry_specs import FloorChoice, Input, recalibrator
 from calviz.core.errors import OptionError
 from calviz.core.probabilities import Scores
@@ -349,8 +349,9 @@ class _SplineProblem:
             checkpoint()
             theta = self._fit(rows, hits, strength, theta, _ROUGH)
             margin = cells.z[:, None] + self.x @ theta.T
-            miss_loss.append(np.logaddexp(0, margin))
-            hit_loss.append(np.logaddexp(0, -margin))
+            of_misses, _ = softplus(margin)
+            miss_loss.append(of_misses)
+            hit_loss.append(of_misses - margin)
         hit, miss = cells.hits, cells.rows - cells.hits
         total = np.array(
             [np.vdot(hit, a) + np.vdot(miss, b) for a, b in zip(hit_loss, miss_loss, strict=True)]

@@ -721,14 +721,18 @@ def _fitted_or_held(
     They are separable if less than 1 nat of loss is left over all rows, or if parameters are far above those at the start. The
     second result is whether they are.
     """
-    minimum = fit_linear(problem, start, least=max(1e-3 * warm.loss, 1e-6))
     furthest = FURTHEST * max(1.0, float(np.abs(start).max()))
-    nats_left = problem.n * problem.likelihood(minimum.x)[0]
-    # What is added to all classes alike changes nothing, and may be anything.
-    size = minimum.x - minimum.x.mean(axis=0)
-    if isinstance(problem, VectorProblem):
-        size = np.stack([minimum.x[0], minimum.x[1] - minimum.x[1].mean()])
-    if nats_left >= 1 and np.abs(size).max() <= furthest:
+
+    def is_far(x: FloatArray) -> bool:
+        # What is added to all classes alike changes nothing, and may be anything.
+        size = x - x.mean(axis=0)
+        if isinstance(problem, VectorProblem):
+            size = np.stack([x[0], x[1] - x[1].mean()])
+        return bool(np.abs(size).max() > furthest)
+
+    least = max(1e-3 * warm.loss, 1e-6, 1 / problem.n)
+    minimum = fit_linear(problem, start, ended=lambda x, value: value < least or is_far(x))
+    if problem.n * problem.likelihood(minimum.x)[0] >= 1 and not is_far(minimum.x):
         return minimum, False
     problem.penalty = Penalty(strength, start)
     return fit_linear(problem, start), True

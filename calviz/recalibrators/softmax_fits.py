@@ -36,30 +36,39 @@ _MOST_PASSES = 300
 _WARM_ROWS = 8_000
 
 
-def fit_linear(problem: LinearProblem, start: FloatArray, *, least: float = -np.inf) -> Minimum:
+#: Whether a search ends, at a point with a value.
+Ended = Callable[[FloatArray, float], bool]
+
+
+def never(x: FloatArray, value: float) -> bool:
+    """Whether a search ends that goes on to the minimum."""
+    return False
+
+
+def fit_linear(problem: LinearProblem, start: FloatArray, *, ended: Ended = never) -> Minimum:
     """Minimise the loss of a problem; with many rows first on a part of them, and with the Hessian recomputed on the way.
 
     Parameters
     ----------
     problem, start
         As in `minimise`.
-    least : float
-        Mean loss below which the data count as separable, and the search ends.
+    ended : callable
+        Whether the search ends at a point with this mean loss, because the data count as separable.
     """
     tolerance = TOLERANCE if problem.dtype is np.float64 else TOLERANCE_SINGLE
-    warm = warm_start(problem, start, least)
+    warm = warm_start(problem, start, ended)
     tolerances = (*problem.phases, tolerance) if warm is start else (1e-4, tolerance)
-    return _in_phases(problem, warm, tolerances, _MOST_PASSES, least)
+    return _in_phases(problem, warm, tolerances, _MOST_PASSES, ended)
 
 
-def warm_start(problem: LinearProblem, start: FloatArray, least: float = -np.inf) -> FloatArray:
+def warm_start(problem: LinearProblem, start: FloatArray, ended: Ended = never) -> FloatArray:
     """Return the minimum over a part of the rows if there are many rows, else `start` itself."""
     rows = max(_WARM_ROWS, 100 * problem.k)
     if problem.n < 3 * rows:
         return start
     part = problem.every(problem.n // rows)
     # Only to within their own noise: their minimum is not that of all rows.
-    return _in_phases(part, start, (1e-3,), 30, least).x
+    return _in_phases(part, start, (1e-3,), 30, ended).x
 
 
 def _in_phases(
@@ -67,7 +76,7 @@ def _in_phases(
     start: FloatArray,
     tolerances: tuple[float, ...],
     max_passes: int,
-    least: float,
+    ended: Ended,
 ) -> Minimum:
     minimum = Minimum(start, np.inf, False, 0)
     exact, hard = problem.dtype, False
@@ -75,7 +84,7 @@ def _in_phases(
     def search(tolerance: float, passes: int) -> Minimum:
         # Nothing else keeps an inverse, which may be as large as the data.
         inverse = problem.inverse(minimum.x)
-        how: Any = {"least": least, "rounding": rounding_of(problem.dtype)}
+        how: Any = {"ended": ended, "rounding": rounding_of(problem.dtype)}
         found = minimise(
             problem.at, minimum.x, inverse, tolerance=tolerance, max_passes=passes, **how
         )
@@ -105,12 +114,13 @@ def _in_phases(
                 problem.hessian,
                 tolerance=max(tolerance, _NATS / problem.n),
                 max_passes=_HARD * max_passes - minimum.passes,
-                least=least,
+                ended=ended,
                 rounding=rounding_of(problem.dtype),
             )
             minimum = replace(found, passes=minimum.passes + found.passes)
-        if not minimum.converged or minimum.value < least:
+        if not minimum.converged or ended(minimum.x, minimum.value):
             break
+    problem.dtype = exact
     return minimum
 
 
@@ -166,10 +176,16 @@ def fit_penalised(problem: LinearProblem, start: FloatArray) -> Minimum:
     return Minimum(minimum.x, minimum.value, minimum.converged, passes)
 
 
+#: Multiplications per second that any machine can do; clocks of threads take a millisecond on some.
+_CERTAINLY = 1e7
+
+
 def refuse_if_slow(
     problem: LinearProblem, x: FloatArray, passes: int, most: float, alternative: str
 ) -> None:
     """Raise NotAvailable, which also names an alternative, if so many passes over all rows would take longer than `most` seconds."""
+    if problem.n * problem.k * (problem.k + 1) * passes < _CERTAINLY * most:
+        return
     rows = min(problem.n, 2_000)
     part = problem.every(max(1, problem.n // rows))
     # Thread time, because wall-clock time says little on a busy machine.
@@ -304,7 +320,7 @@ class Minimum:
     x : ndarray
     value : float
     converged : bool
-        Whether the predicted decrease fell below the tolerance (or below the rounding of the values), or the value fell below `least`.
+        Whether the predicted decrease fell below the tolerance (or below the rounding of the values), or the search was ended.
     passes : int
         Number of evaluations of the function.
     """
@@ -322,7 +338,7 @@ def minimise(
     *,
     tolerance: float,
     max_passes: int = 200,
-    least: float = -np.inf,
+    ended: Ended = never,
     rounding: float = 1e-14,
     pairs: CurvaturePairs | None = None,
     last_step: bool = False,
@@ -340,8 +356,8 @@ def minimise(
     tolerance : float
         The search ends when the quadratic model predicts a smaller decrease than this.
     max_passes : int
-    least : float
-        Value below which the search ends.
+    ended : callable
+        Whether the search ends at a point with a value.
     rounding : float
         Relative error of the values; a step with a smaller predicted decrease is not shortened any more.
     pairs : list, optional
@@ -370,7 +386,7 @@ def minimise(
             del pairs[:-_MEMORY]
 
     limits: Any = {"tolerance": tolerance, "max_passes": max_passes, "rounding": rounding}
-    return _search(function, start, direction, learn, least=least, last_step=last_step, **limits)
+    return _search(function, start, direction, learn, ended=ended, last_step=last_step, **limits)
 
 
 def _two_loops(gradient: FloatArray, pairs: CurvaturePairs, inverse: Inverse) -> FloatArray:
@@ -399,14 +415,14 @@ def truncated_newton(
     *,
     tolerance: float,
     max_passes: int = 200,
-    least: float = -np.inf,
+    ended: Ended = never,
     rounding: float = 1e-14,
 ) -> Minimum:
     """Minimise functions whose curvature changes too much on the way for L-BFGS, by conjugate gradients in each step.
 
     Parameters
     ----------
-    function, start, tolerance, least, rounding
+    function, start, tolerance, ended, rounding
         As in `minimise`.
     inverse, hessian : callable
         Return an approximate inverse Hessian at a point, and the Hessian there.
@@ -434,7 +450,7 @@ def truncated_newton(
         return step, products
 
     limits: Any = {"tolerance": tolerance, "max_passes": max_passes, "rounding": rounding}
-    return _search(function, start, direction, lambda *_: None, least=least, **limits)
+    return _search(function, start, direction, lambda *_: None, ended=ended, **limits)
 
 
 def _search(
@@ -445,7 +461,7 @@ def _search(
     *,
     tolerance: float,
     max_passes: int,
-    least: float,
+    ended: Ended,
     rounding: float,
     last_step: bool = False,
 ) -> Minimum:
@@ -458,7 +474,7 @@ def _search(
     passes = 1
     while passes < max_passes:
         checkpoint()
-        if value < least:
+        if ended(x, value):
             return Minimum(x, value, True, passes)
         step, spent = direction(x, gradient)
         passes += spent
@@ -487,4 +503,4 @@ def _search(
             return Minimum(x, value, passes < max_passes, passes)
         learn(trial - x, new_gradient - gradient)
         x, value, gradient = trial, new_value, new_gradient
-    return Minimum(x, value, value < least, passes)
+    return Minimum(x, value, ended(x, value), passes)

@@ -212,7 +212,11 @@ class VectorProblem(LinearProblem):
             Scores(z, "logits", "logits"), labels, penalty or no_penalty, weights=weights
         )
         self.classwise_hessian = self.k > TOGETHER
-        self.phases = () if self.classwise_hessian else (1e-3, 1e-5)
+
+    @property
+    def phases(self) -> tuple[float, ...]:  # type: ignore[override]
+        """Tolerances at which recomputing the Hessian is worthwhile."""
+        return () if self.classwise_hessian else (1e-3, 1e-5)
 
     def _sums(self, x: FloatArray, rows: slice) -> FloatArray:
         z, u = self._inputs_and_scores(x, rows)

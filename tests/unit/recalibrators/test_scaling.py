@@ -12,6 +12,7 @@ from calviz.core.entry_specs import RECALIBRATORS, UNCALIBRATED
 from calviz.core.errors import InputError, OptionError
 from calviz.core.probabilities import Scores, complement, raise_to
 from calviz.core.temperature import _TemperatureProblem, fit_temperature
+from calviz.recalibrators import auto
 from calviz.recalibrators.auto import (
     FEW_ROWS,
     MOST_ROWS,
@@ -460,6 +461,24 @@ def test_the_mixture_is_the_weighted_mean_of_its_parts():
         for w, part in zip(fitted.weights_, fitted.parts_, strict=True)
     )
     np.testing.assert_allclose(fitted.transform(p), by_hand, atol=1e-12)
+
+
+@pytest.mark.slow
+def test_methods_far_behind_are_not_fitted_to_all_folds_and_change_no_weight(monkeypatch):
+    p, labels = drawn(np.random.default_rng(8), 1_200)
+    p = p * [20, 1, 1]  # so that one temperature for all classes does not help
+    p /= p.sum(axis=1, keepdims=True)
+    fitted = AutomaticRecalibrator().fit(p, labels)
+    monkeypatch.setattr(auto, "FAR_BEHIND", 1e9)
+    whole = AutomaticRecalibrator().fit(p, labels)
+    assert [part.key for part in fitted.parts_] == [part.key for part in whole.parts_]
+    np.testing.assert_allclose(fitted.weights_, whole.weights_, atol=0.02)
+    told, measured = (f.evidence_["methods"] for f in (fitted, whole))
+    estimated = [key for key in told if told[key]["nll"] != measured[key]["nll"]]
+    assert estimated
+    for key in estimated:
+        assert told[key]["best_nll"] == told[key]["best_brier"] == 0
+        assert told[key]["brier"] == pytest.approx(measured[key]["brier"], abs=0.05)
 
 
 @pytest.mark.slow
