@@ -16,6 +16,7 @@ from calviz.cli.command_group import (
     CROSSED,
     FINE,
     WRONG,
+    as_given,
     check_output,
     say,
     sentence_on,
@@ -147,7 +148,7 @@ class Audit:
             except (CalvizError, OSError) as error:
                 reason = sentence_on(error, file)
                 say(reason, *ways_to_read(error))
-                gates.append(Gate(file, "", "audit", "error", reason))
+                gates.append(Gate(as_given(file), "", "audit", "error", reason))
         if self.junit is not None:
             write(to_junit(gates), self.junit)
         outcomes = {gate.outcome for gate in gates}
@@ -241,7 +242,9 @@ class Audit:
                 if promise is not None:
                     show()
                     show(repr(promise))
-            yield AuditedModel(file, name, loaded, sample, evaluation, others, counts, promise)
+            yield AuditedModel(
+                as_given(file), name, loaded, sample, evaluation, others, counts, promise
+            )
             if self._compares(len(names)):
                 # While what the verdict has drawn is still there.
                 rivals = METRICS.in_table("rivals")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from rich.text import Text
 
-from calviz.cli.command_group import cell, console, short_name, show, table_of
+from calviz.cli.command_group import as_given, cell, console, short_name, show, table_of
 from calviz.cli.options import Reduction
 from calviz.comparison.arena_results import (
     SCORES,
@@ -61,7 +61,7 @@ _SEVERITY_STYLES = {"info": "cyan", "warning": "yellow", "error": "bold red"}
 
 def print_recognition(file: str, loaded: Loaded) -> None:
     """Print what was recognised in a file: one line, then the notices and the repairs."""
-    line = Text(terminal_text(file), style="bold")
+    line = Text(terminal_text(as_given(file)), style="bold")
     line.append(f": {terminal_text(loaded.recognition.sentence())}", style="not bold")
     console().print(line, soft_wrap=True)
     for notice in loaded.notices:

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
+import math
 import re
-from collections.abc import Sequence
+import textwrap
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from decimal import ROUND_HALF_UP, Decimal
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     import pandas as pd
     import polars as pl
-import math
-import textwrap
-from collections.abc import Iterable
-from dataclasses import replace
-from decimal import ROUND_HALF_UP, Decimal
 
-from calviz.core.events import Reduction
+    from calviz.core.events import Reduction
 
 #: Control characters, and characters that are invisible or reverse the direction of text.
 _INVISIBLE = re.compile(
@@ -397,6 +396,7 @@ def range_ends(low: float, high: float, *, tolerance: float = 0.02) -> tuple[str
 def with_short_class(reduction: Reduction, limit: int = 24) -> Reduction:
     """Return a copy of a reduction with the name of its class shortened.
 
+    >>> from calviz.core.events import Reduction
     >>> with_short_class(Reduction("class", class_name="a very long name"), 7).class_name
     'a very…'
     """
@@ -406,6 +406,7 @@ def with_short_class(reduction: Reduction, limit: int = 24) -> Reduction:
 def too_high(reduction: Reduction) -> tuple[str, str]:
     """Return the words for scores above and below the observed frequency.
 
+    >>> from calviz.core.events import Reduction
     >>> too_high(Reduction()), too_high(Reduction("positive"))
     (('Overconfident', 'Underconfident'), ('Forecast too high', 'Forecast too low'))
     """
@@ -418,6 +419,7 @@ def too_high(reduction: Reduction) -> tuple[str, str]:
 def score_and_hit(reduction: Reduction) -> tuple[str, str]:
     """Return short names of the mean score and of the share of hits.
 
+    >>> from calviz.core.events import Reduction
     >>> score_and_hit(Reduction())
     ('mean confidence', 'accuracy')
     """
