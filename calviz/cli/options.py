@@ -599,10 +599,16 @@ SCHEMA = 1
 
 
 def _stamped(record: Mapping[str, Any]) -> dict[str, Any]:
-    head = {"schema": SCHEMA, "calviz": __version__}
-    head["command"] = click.get_current_context().info_name
-    named = {"file": as_given(record["file"])} if record.get("file") else {}
-    return head | dict(record) | named
+    context = click.get_current_context()
+    head = {"schema": SCHEMA, "calviz": __version__, "command": context.command.name}
+    argument = next((p for p in context.command.params if isinstance(p, click.Argument)), None)
+    given = context.params.get(argument.name or "") if argument else None
+    if isinstance(given, str):
+        head["file"] = given
+    elif given and "file" not in record:
+        head["files"] = [as_given(file) for file in given]
+    made = head | dict(record)
+    return made | ({"file": as_given(made["file"])} if "file" in made else {})
 
 
 @group

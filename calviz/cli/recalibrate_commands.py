@@ -13,7 +13,6 @@ import click
 
 from calviz.cli.command_group import (
     FINE,
-    as_given,
     cell,
     check_folder,
     check_output,
@@ -97,7 +96,7 @@ def recalibrate(
     RECALIBRATORS[method]  # an unknown key is refused before the file is read
     check_output("--save-map", save_map)
     check_output("--save-snippet", save_snippet)
-    about = {"file": file, "method": method, "out": out, "map": save_map, "snippet": save_snippet}
+    about = {"method": method, "out": out, "map": save_map, "snippet": save_snippet}
     if unlabelled is not None and (method != "prior" or "prior" in parameters):
         raise OptionError(
             "--unlabelled estimates the base rate of --method prior, without --option."
@@ -261,7 +260,7 @@ def apply(
             written = apply_to_files(sources, record, out, model=model, options=reading)
         if not json_only.quiet:
             click.echo(f"wrote {counted(len(written), 'file')} to {out}")
-        return _say_applied(json_only, sources, map, record, out, [str(path) for path in written])
+        return _say_applied(json_only, map, record, out, [str(path) for path in written])
     (file,) = sources
     check_target(out)
     check_output("--out", out)
@@ -278,19 +277,12 @@ def apply(
         say(f"the score columns are taken in the order of the classes of the map: {span(names)}.")
     labelled = bool(loaded.recognition.label_form)
     write_predictions(calibrated, out, labelled=labelled, types=loaded.types)
-    return _say_applied(json_only, sources, map, record, out, [out])
+    return _say_applied(json_only, map, record, out, [out])
 
 
-def _say_applied(
-    json_only: Outputs,
-    sources: tuple[str, ...],
-    map: str,
-    record: Any,
-    out: str,
-    written: list[str],
-) -> int:
-    about = {"files": [as_given(source) for source in sources], "map": map}
-    json_only.write_json(about | {"method": record["method"], "out": out, "written": written})
+def _say_applied(json_only: Outputs, map: str, record: Any, out: str, written: list[str]) -> int:
+    about = {"map": map, "method": record["method"], "out": out, "written": written}
+    json_only.write_json(about)
     return FINE
 
 
