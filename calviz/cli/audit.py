@@ -29,6 +29,7 @@ from calviz.cli.options import (
     RESAMPLES,
     BinCount,
     HowJudged,
+    MetricKeys,
     OutputPath,
     Outputs,
     Prevalence,
@@ -63,6 +64,12 @@ class Audit:
     Parameters
     ----------
     files : FILE...
+    metrics : A,B,C
+        Only these metrics (see 'calviz metrics') and the verdict, here and in the JSON, which otherwise holds all.
+    brief
+        Only the verdict, and at most five lines.
+    all
+        All metrics, and the findings in full.
     ci
         Add 95 % intervals, noise floors and p-values.
     conventions
@@ -104,6 +111,9 @@ class Audit:
     bins: BinCount = DEFAULT_BINS
     scheme: Scheme = "equal-width"
     prevalence: Prevalence = None
+    metrics: MetricKeys = None
+    brief: bool = False
+    all: bool = False
     ci: bool = False
     conventions: bool = False
     by: str | None = None
@@ -126,6 +136,10 @@ class Audit:
     def run(self) -> int:
         """Audit all files and return the exit code."""
         thresholds = [Threshold.of(text) for text in dict.fromkeys(self.fail_on)]
+        for key in self.metrics or ():
+            METRICS[key]  # an unknown key is refused before the file is read
+        if self.all + self.brief + (self.metrics is not None) > 1:
+            raise OptionError("give one of --all, --brief and --metrics.")
         check_output("--junit", self.junit)
         self._check_report()
         gates: list[Gate] = []
@@ -203,6 +217,7 @@ class Audit:
         from calviz.cli import result_texts
         from calviz.figures.slice_gaps import check_column, levels_of
         from calviz.sample.sample import Sample
+        from calviz.verdicts.analysis import first_metrics
 
         loaded = None
         if self.label_file is None:
@@ -221,16 +236,28 @@ class Audit:
                     check_column(sample.data, column)
             counts = self._counts(sample)
             at: dict[str, Any] = {} if self.cutoff is None else {"cutoff": self.cutoff}
-            evaluation = evaluate(sample, ci=self.ci, **at)
+            shown = self.metrics or first_metrics(sample)
+            gates = (Threshold.of(text).metric for text in self.fail_on)
+            every = self.all or (self.outputs.json is not None and self.metrics is None)
+            keys = None if every else [*shown, *gates]
+            evaluation = evaluate(sample, keys, ci=self.ci, classes=True, findings=True, **at)
             others = conventions(sample, noise=self.ci) if self.conventions else None
             promise = None
             if self.guarantee is not None:
                 rows, how = loaded.models[name], (self.risk, self.guarantee)
                 promise = calviz.threshold(rows, *how, by=self.by, seed=self.seed)
             if not self.outputs.quiet:
-                if number == 0:
+                if number == 0 and not self.brief:
                     result_texts.print_recognition(file, loaded)
-                result_texts.print_evaluation(evaluation, named=len(loaded.models) > 1)
+                named = len(loaded.models) > 1
+                if self.brief:
+                    file_of = as_given(file) if len(self.files) > 1 else ""
+                    result_texts.print_brief(evaluation.only(shown), file_of, named=named)
+                elif self.all:
+                    result_texts.print_evaluation(evaluation, named=named)
+                else:
+                    short = evaluation.only(shown)
+                    result_texts.print_screen(short, named=named, findings=self.metrics is None)
                 if counts is not None:
                     result_texts.print_decisions(counts)
                 if others is not None:

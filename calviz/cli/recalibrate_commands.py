@@ -148,7 +148,7 @@ def recalibrate(
         say(f"{method}: {sentence}")
     record = fitted and fitted.to_dict() | {"class_names": list(data.class_names)}
     with _saving(record, fitted, save_map, save_snippet):
-        write_predictions(result.calibrated, out, types=loaded.types)
+        write_predictions(loaded.named_as_labels(result.calibrated), out, types=loaded.types)
     named = {"name": data.name, "rows": data.rows}
     json_only.write_json(about | named | {"written": [out], "warnings": remarks})
     return FINE
@@ -276,7 +276,8 @@ def apply(
     if data.kind != "confidence" and names and names != data.class_names:
         say(f"the score columns are taken in the order of the classes of the map: {span(names)}.")
     labelled = bool(loaded.recognition.label_form)
-    write_predictions(calibrated, out, labelled=labelled, types=loaded.types)
+    named = loaded.named_as_labels(calibrated)
+    write_predictions(named, out, labelled=labelled, types=loaded.types)
     return _say_applied(json_only, map, record, out, [out])
 
 
@@ -287,11 +288,11 @@ def _say_applied(json_only: Outputs, map: str, record: Any, out: str, written: l
 
 
 def _checked_map(path: str) -> Any:
-    from calviz.recalibrators.base import load_map, read_record
+    from calviz.recalibrators.base import read_record, rebuilt
 
     record = read_record(path)
     with naming(path):
-        load_map(record)
+        rebuilt(record)
     return record
 
 

@@ -269,6 +269,14 @@ PURPOSES = {
     "zstandard": "logs of Inspect that are compressed by zstd need",
     "wandb": "logging to Weights & Biases needs",
 }
+#: The extra that installs an optional package, where it is not `report`; all of these hold `report`.
+_EXTRAS = {
+    "duckdb": "scale",
+    "mlflow": "mlflow",
+    "streamlit": "app",
+    "wandb": "wandb",
+    "zstandard": "llm",
+}
 #: All packages that a report needs.
 REPORT = ("pandas", "plotly", "jinja2", "latex2mathml")
 
@@ -278,10 +286,11 @@ class MissingPackage(CalvizError, ImportError):
 
     def __init__(self, *packages: str) -> None:
         *others, last = packages
+        extras = [_EXTRAS[package] for package in packages if package in _EXTRAS]
         named, verb = (f"{', '.join(others)} and {last}", "are") if others else (last, "is")
         super().__init__(
             f"{PURPOSES.get(packages[0], 'this needs')} {named}, which {verb} not installed; "
-            f"run: pip install {' '.join(packages)}."
+            f"run: pip install 'calviz[{','.join(extras or ['report'])}]'."
         )
 
 

@@ -580,6 +580,17 @@ def spreadsheet_text(text: str) -> str:
     return f"'{text}" if re.match(FORMULA, text) else text
 
 
+def unguarded(texts: pl.Series) -> pl.Series:
+    """Take off the apostrophes that `csv_bytes` puts before formula signs; shape (n,)."""
+    import polars as pl
+
+    if not texts.str.starts_with("'").any():
+        return texts
+    bare = texts.str.slice(1)
+    guarded = texts.str.starts_with("'") & bare.str.contains(FORMULA)
+    return pl.select(pl.when(guarded).then(bare).otherwise(texts)).to_series().alias(texts.name)
+
+
 def latex_text(text: str) -> str:
     r"""Escape text so that LaTeX prints it as written.
 
@@ -657,7 +668,9 @@ def _column(column: pd.Series[Any]) -> pl.Series:
     if pd.api.types.is_numeric_dtype(column.dtype):
         return pl.Series(column.to_numpy())
     texts = pl.Series([None if pd.isna(v) else str(v) for v in column], dtype=pl.String)
-    formula = texts.str.contains(FORMULA).fill_null(False)
+    # A signed number alone is no formula, and is a class or a group in many files.
+    formula = texts.str.contains(FORMULA) & ~texts.str.contains(r"^[+-]\d+(\.\d+)?$")
+    formula = formula.fill_null(False)
     return pl.select(pl.when(formula).then("'" + texts).otherwise(texts)).to_series()
 
 
