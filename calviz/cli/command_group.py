@@ -246,8 +246,10 @@ def standard_input() -> str:
 
         folder = context.with_resource(tempfile.TemporaryDirectory(prefix="calviz-"))
         path = Path(folder) / "stdin"
+        if sys.stdin is None:  # closed by the caller
+            raise OptionError("standard input is closed: pipe a file into it, or name one.")
         with path.open("wb") as stream:
-            shutil.copyfileobj(click.get_binary_stream("stdin"), stream)
+            shutil.copyfileobj(sys.stdin.buffer, stream)
         # Files of any size are known by their endings.
         with contextlib.suppress(CalvizError):
             path = path.rename(path.with_suffix(format_of(Source(path)).suffixes[0]))
