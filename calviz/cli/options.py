@@ -71,7 +71,7 @@ from calviz.core.events import DEFAULT_BINS as DEFAULT_BINS
 from calviz.core.events import Reduction as Reduction
 from calviz.core.events import Scheme as Scheme
 from calviz.core.limits import DEFAULT_SAMPLE_ROWS
-from calviz.sample.error_bars import RESAMPLES as RESAMPLES
+from calviz.core.limits import RESAMPLES as RESAMPLES
 
 if TYPE_CHECKING:
     # Handed on, as most commands take them.

@@ -2,7 +2,9 @@
 
 import copy
 import json
+import re
 from importlib.resources import files
+from pathlib import Path
 
 import jsonschema
 import numpy as np
@@ -130,3 +132,21 @@ def test_what_is_listed_is_what_there_is():
         }
     listed = json.loads(run_successfully("formats", "--json", "-"))
     assert [entry["key"] for entry in listed["formats"]] == [entry.key for entry in FORMATS]
+
+
+def test_the_page_has_an_example_for_every_command_with_keys_that_there_are():
+    page = (Path(__file__).parents[2] / "docs/how-to/command-line.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| (`.+?) \| `\{(.*)\}` \|$", page.partition("## JSON")[2], re.M)
+    shown = {}
+    for commands, example in rows:
+        # The first level: keys that follow no bracket that is still open.
+        depth, keys = 0, []
+        for token in re.findall(r'"\w+":|[\[\]{}]', example):
+            depth += {"[": 1, "{": 1, "]": -1, "}": -1}.get(token, 0)
+            keys += [token.strip('":')] if depth == 0 and token.endswith(":") else []
+        for command in re.findall(r"`([a-z-]+)", commands):
+            shown[command] = keys
+    assert sorted(shown) == sorted(LINES)
+    for command, keys in shown.items():
+        assert keys, command
+        assert set(keys) <= set(SHAPES[command]["properties"]), command
