@@ -600,7 +600,11 @@ SCHEMA = 1
 
 def _stamped(record: Mapping[str, Any]) -> dict[str, Any]:
     context = click.get_current_context()
-    head = {"schema": SCHEMA, "calviz": __version__, "command": context.command.name}
+    head: dict[str, Any] = {
+        "schema": SCHEMA,
+        "calviz": __version__,
+        "command": context.command.name,
+    }
     argument = next((p for p in context.command.params if isinstance(p, click.Argument)), None)
     given = context.params.get(argument.name or "") if argument else None
     if isinstance(given, str):

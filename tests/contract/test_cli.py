@@ -538,7 +538,7 @@ class TestApp:
 
     def test_without_streamlit_it_says_what_to_install(self, monkeypatch):
         monkeypatch.setattr("importlib.util.find_spec", lambda _: None)
-        assert_one_sentence(run("app"), "streamlit", "pip install streamlit")
+        assert_one_sentence(run("app"), "streamlit", "pip install 'calviz[app]'")
 
     def test_every_setting_is_one_that_streamlit_knows(self):
         config = pytest.importorskip("streamlit.config", reason="streamlit is not installed")
