@@ -736,7 +736,7 @@ def read_record(path: str | os.PathLike[str]) -> Any:
     except FileNotFoundError:
         raise InputError("there is no such file", file=os.fspath(path)) from None
     except IsADirectoryError:
-        raise InputError("this is a folder", file=name, remedy="name a file in it") from None
+        raise InputError("cannot be opened: it is a folder", file=name) from None
     except OSError as error:
         reason = error.strerror or str(error)
         raise InputError(f"cannot be opened ({reason})", file=name) from None
