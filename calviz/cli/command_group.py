@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import csv
-import difflib
 import importlib
 import io
 import os
@@ -30,6 +29,7 @@ from calviz.core.errors import (
     NotAvailable,
     OptionError,
     Reading,
+    nearest,
 )
 from calviz.core.limits import FULL, check_place, real_path, write_output
 from calviz.core.words import shorten, terminal_text
@@ -117,7 +117,8 @@ class CommandGroup(click.Group):
         """Find the command; an unknown one is answered with the nearest."""
         known = self.list_commands(ctx)
         if args[0] not in known and not args[0].startswith("-") and not ctx.resilient_parsing:
-            raise click.UsageError(f"No such command '{args[0]}'{_nearest(args[0], known)}", ctx)
+            near = nearest(args[0], known)
+            raise click.UsageError(f"No such command '{args[0]}'{near and f'; {near}'}", ctx)
         return super().resolve_command(ctx, args)
 
     def invoke(self, ctx: click.Context) -> Any:
@@ -173,11 +174,6 @@ class CommandGroup(click.Group):
         sys.exit(code)
 
 
-def _nearest(given: str, known: Sequence[str]) -> str:
-    near = difflib.get_close_matches(given, known, 1, 0.6)
-    return f"; did you mean '{near[0]}'?" if near else ""
-
-
 @click.group(
     "calviz",
     cls=CommandGroup,
@@ -223,7 +219,8 @@ def _usage(error: click.ClickException) -> str:
     text = error.format_message().rstrip(".")
     if isinstance(error, click.NoSuchOption) and context is not None:
         known = [name for option in context.command.params for name in option.opts]
-        text = f"No such option '{error.option_name}'{_nearest(error.option_name, known)}"
+        near = nearest(error.option_name, known)
+        text = f"No such option '{error.option_name}'{near and f'; {near}'}"
     return f"{text}{'' if text.endswith('?') else ';'} see '{where} --help'."
 
 

@@ -190,10 +190,8 @@ class _FileToRead(click.Path):
         return standard_input() if value == "-" else super().convert(value, param, ctx)
 
 
-class _Keys(click.ParamType[str]):
+class _Keys(click.types.StringParamType):
     """Keys of metrics or methods, of which shells complete the last one; each is checked when it is used."""
-
-    name = "text"
 
     def __init__(self, registry: str) -> None:
         self.registry = registry

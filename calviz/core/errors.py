@@ -219,8 +219,13 @@ def known_names(given: object, known: Iterable[str]) -> str:
     "did you mean 'ece'? known: ece, mce"
     """
     names = list(known)
-    near = difflib.get_close_matches(str(given), names, 1, 0.6)
-    return (f"did you mean '{near[0]}'? " if near else "") + f"known: {', '.join(names)}"
+    return f"{nearest(given, names)} known: {', '.join(names)}".lstrip()
+
+
+def nearest(given: object, known: Iterable[str]) -> str:
+    """The question whether the nearest known name was meant; empty if none is near."""
+    near = difflib.get_close_matches(str(given), list(known), 1, 0.6)
+    return f"did you mean '{near[0]}'?" if near else ""
 
 
 def check_choice(name: str, value: Any, choices: tuple[Any, ...]) -> None:
