@@ -673,7 +673,7 @@ def test_a_loop_of_links_is_no_file(tmp_path):
     loop.symlink_to("loop.csv")
     for command in (["audit"], ["recalibrate", "--method", "platt", "--out", tmp_path / "o.csv"]):
         code, _, wrong = outcome(command[0], loop, *command[1:])
-        assert (code, wrong) == (2, "calviz: loop.csv: there is no such file.\n")
+        assert (code, wrong) == (2, f"calviz: {loop}: there is no such file.\n")
     assert list(tmp_path.iterdir()) == [loop]
 
 
