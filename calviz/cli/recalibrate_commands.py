@@ -141,8 +141,8 @@ def recalibrate(
         result = calibrate(data, method, fitting, parameters.get(method, {}))
     fitted = result.recalibrator
     remarks = [zero_words(fitted.describe()) if fitted is not None else "", *result.warnings]
-    if fitted is not None and getattr(fitted, "needed_columns", ()):
-        remarks.append(fitted.reading())
+    if getattr(result.recalibrator, "needed_columns", ()):
+        remarks.append(result.recalibrator.reading())
     remarks = [text for text in (*remarks, trade_off(data, result.calibrated, fitting)) if text]
     for sentence in remarks:
         say(f"{method}: {sentence}")
