@@ -16,6 +16,7 @@ from calviz.cli.command_group import (
     CROSSED,
     FINE,
     WRONG,
+    as_given,
     check_output,
     say,
     sentence_on,
@@ -28,6 +29,7 @@ from calviz.cli.options import (
     RESAMPLES,
     BinCount,
     HowJudged,
+    MetricKeys,
     OutputPath,
     Outputs,
     Prevalence,
@@ -62,6 +64,12 @@ class Audit:
     Parameters
     ----------
     files : FILE...
+    metrics : A,B,C
+        Only these metrics (see 'calviz metrics') and the verdict, here and in the JSON, which otherwise holds all.
+    brief
+        Only the verdict, and at most five lines.
+    all
+        All metrics, and the findings in full.
     ci
         Add 95 % intervals, noise floors and p-values.
     conventions
@@ -103,6 +111,9 @@ class Audit:
     bins: BinCount = DEFAULT_BINS
     scheme: Scheme = "equal-width"
     prevalence: Prevalence = None
+    metrics: MetricKeys = None
+    brief: bool = False
+    all: bool = False
     ci: bool = False
     conventions: bool = False
     by: str | None = None
@@ -125,6 +136,10 @@ class Audit:
     def run(self) -> int:
         """Audit all files and return the exit code."""
         thresholds = [Threshold.of(text) for text in dict.fromkeys(self.fail_on)]
+        for key in self.metrics or ():
+            METRICS[key]  # an unknown key is refused before the file is read
+        if self.all + self.brief + (self.metrics is not None) > 1:
+            raise OptionError("give one of --all, --brief and --metrics.")
         check_output("--junit", self.junit)
         self._check_report()
         gates: list[Gate] = []
@@ -147,7 +162,7 @@ class Audit:
             except (CalvizError, OSError) as error:
                 reason = sentence_on(error, file)
                 say(reason, *ways_to_read(error))
-                gates.append(Gate(file, "", "audit", "error", reason))
+                gates.append(Gate(as_given(file), "", "audit", "error", reason))
         if self.junit is not None:
             write(to_junit(gates), self.junit)
         outcomes = {gate.outcome for gate in gates}
@@ -202,6 +217,7 @@ class Audit:
         from calviz.cli import result_texts
         from calviz.figures.slice_gaps import check_column, levels_of
         from calviz.sample.sample import Sample
+        from calviz.verdicts.analysis import first_metrics
 
         loaded = None
         if self.label_file is None:
@@ -220,16 +236,28 @@ class Audit:
                     check_column(sample.data, column)
             counts = self._counts(sample)
             at: dict[str, Any] = {} if self.cutoff is None else {"cutoff": self.cutoff}
-            evaluation = evaluate(sample, ci=self.ci, **at)
+            shown = self.metrics or first_metrics(sample)
+            gates = (Threshold.of(text).metric for text in self.fail_on)
+            every = self.all or (self.outputs.json is not None and self.metrics is None)
+            keys = None if every else [*shown, *gates]
+            evaluation = evaluate(sample, keys, ci=self.ci, classes=True, findings=True, **at)
             others = conventions(sample, noise=self.ci) if self.conventions else None
             promise = None
             if self.guarantee is not None:
                 rows, how = loaded.models[name], (self.risk, self.guarantee)
                 promise = calviz.threshold(rows, *how, by=self.by, seed=self.seed)
             if not self.outputs.quiet:
-                if number == 0:
+                if number == 0 and not self.brief:
                     result_texts.print_recognition(file, loaded)
-                result_texts.print_evaluation(evaluation, named=len(loaded.models) > 1)
+                named = len(loaded.models) > 1
+                if self.brief:
+                    file_of = as_given(file) if len(self.files) > 1 else ""
+                    result_texts.print_brief(evaluation.only(shown), file_of, named=named)
+                elif self.all:
+                    result_texts.print_evaluation(evaluation, named=named)
+                else:
+                    short = evaluation.only(shown)
+                    result_texts.print_screen(short, named=named, findings=self.metrics is None)
                 if counts is not None:
                     result_texts.print_decisions(counts)
                 if others is not None:
@@ -241,7 +269,9 @@ class Audit:
                 if promise is not None:
                     show()
                     show(repr(promise))
-            yield AuditedModel(file, name, loaded, sample, evaluation, others, counts, promise)
+            yield AuditedModel(
+                as_given(file), name, loaded, sample, evaluation, others, counts, promise
+            )
             if self._compares(len(names)):
                 # While what the verdict has drawn is still there.
                 rivals = METRICS.in_table("rivals")

@@ -8,17 +8,19 @@ import importlib
 import io
 import os
 import shlex
+import shutil
 import signal
 import sys
+import tempfile
 import threading
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, TextIO
 
 import click
+from click.shell_completion import CompletionItem
 
 from calviz.core import __version__
-from calviz.core.blocks import watching
 from calviz.core.errors import (
     PURPOSES,
     CalvizError,
@@ -27,6 +29,7 @@ from calviz.core.errors import (
     NotAvailable,
     OptionError,
     Reading,
+    nearest,
 )
 from calviz.core.limits import FULL, check_place, real_path, write_output
 from calviz.core.words import shorten, terminal_text
@@ -36,20 +39,46 @@ if TYPE_CHECKING:
     from rich.table import Table
     from rich.text import Text
 
-#: The commands by the module that holds them, each as a function of its name.
+#: The commands by the module that holds them, each as a function of its name, with a summary that fits beside it.
 _COMMANDS = {
-    "calviz.cli.audit": ("audit",),
-    "calviz.cli.compare_commands": (
-        *("arena", "compare", "compare-models", "folds"),
-        *("judge", "over-time", "sites", "slices", "watch"),
-    ),
-    "calviz.cli.recalibrate_commands": ("apply", "expected", "recalibrate", "sets", "threshold"),
-    "calviz.cli.service_commands": ("app", "formats", "merge", "methods", "metrics", "profile"),
+    "calviz.cli.audit": {
+        "audit": "Measure the calibration of FILE, and say what was found.",
+    },
+    "calviz.cli.compare_commands": {
+        "arena": "Compare methods on many files: a leaderboard.",
+        "compare": "Compare recalibrators of FILE on rows they did not see.",
+        "compare-models": "Compare the models in FILE... on their common rows.",
+        "folds": "Evaluate each fold of a cross-validation by itself.",
+        "judge": "Correct a judge, such as a language model, by people.",
+        "over-time": "Measure FILE from period to period.",
+        "sites": "Evaluate each site, and expect an interval for a new one.",
+        "slices": "Find the groups of rows whose scores are off.",
+        "watch": "Look at new rows, and alarm when calibration is lost.",
+    },
+    "calviz.cli.recalibrate_commands": {
+        "apply": "Apply a saved map to FILE, which needs no labels.",
+        "expected": "Estimate the performance of FILE before labels come.",
+        "recalibrate": "Fit a map on some rows of FILE, write all calibrated.",
+        "sets": "Choose the threshold of prediction sets.",
+        "threshold": "Choose a threshold whose risk is guaranteed.",
+    },
+    "calviz.cli.service_commands": {
+        "app": "Open the dashboard.",
+        "formats": "List the file formats that can be read, and the repairs.",
+        "merge": "Add profiles of different rows.",
+        "methods": "List the recalibrators.",
+        "metrics": "List the metrics.",
+        "profile": "Sum files of any size into a profile.",
+    },
 }
 #: Exit codes: success; a --fail-on threshold is crossed; wrong input or arguments.
 FINE, CROSSED, WRONG = 0, 1, 2
 #: Exit codes that a shell reports after Ctrl-C, after a closed pipe, and for a program that was asked to end.
 INTERRUPTED, PIPE_CLOSED, ENDED = 130, 141, 143
+EXIT_CODES = (
+    "Exit codes: 0 fine; 1 a --fail-on threshold is crossed, or watch alarms; 2 the file or the arguments are wrong; "
+    "130 stopped by Ctrl-C; 143 stopped by SIGTERM; 141 the reader of the output has closed it."
+)
 
 
 class CommandGroup(click.Group):
@@ -68,6 +97,29 @@ class CommandGroup(click.Group):
                 )
                 return command
         return None
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the commands with their summaries; none is imported."""
+        with formatter.section("Commands"):
+            formatter.write_dl(sorted(row for rows in _COMMANDS.values() for row in rows.items()))
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        """The commands that begin so, or options; no command is imported."""
+        rows = sorted(row for rows in _COMMANDS.values() for row in rows.items())
+        found = [
+            CompletionItem(name, help=text) for name, text in rows if name.startswith(incomplete)
+        ]
+        return found + click.Command.shell_complete(self, ctx, incomplete)
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Find the command; an unknown one is answered with the nearest."""
+        known = self.list_commands(ctx)
+        if args[0] not in known and not args[0].startswith("-") and not ctx.resilient_parsing:
+            near = nearest(args[0], known)
+            raise click.UsageError(f"No such command '{args[0]}'{near and f'; {near}'}", ctx)
+        return super().resolve_command(ctx, args)
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command; if the reader of its output has closed the pipe, return the exit code for that."""
@@ -122,14 +174,17 @@ class CommandGroup(click.Group):
         sys.exit(code)
 
 
-@click.group("calviz", cls=CommandGroup, invoke_without_command=True)
+@click.group(
+    "calviz",
+    cls=CommandGroup,
+    invoke_without_command=True,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    epilog=EXIT_CODES,
+)
 @click.version_option(__version__, prog_name="calviz", message="%(prog)s %(version)s")
 @click.pass_context
 def main(ctx: click.Context) -> None:
-    """Can I trust these probabilities? Calibration of any classifier, with its error bars.
-
-    Exit codes: 0 fine; 1 a --fail-on threshold is crossed; 2 the input or the arguments are wrong.
-    """
+    """Can I trust these probabilities? Calibration of any classifier, with its error bars."""
     if ctx.invoked_subcommand is None:
         click.echo(ctx.get_help())
 
@@ -159,16 +214,51 @@ def _nowhere() -> TextIO:
 
 
 def _usage(error: click.ClickException) -> str:
-    text = error.format_message().rstrip(".")
     context = getattr(error, "ctx", None)
     where = context.command_path if context is not None else "calviz"
-    return f"{text}; see '{where} --help'."
+    text = error.format_message().rstrip(".")
+    if isinstance(error, click.NoSuchOption) and context is not None:
+        known = [name for option in context.command.params for name in option.opts]
+        near = nearest(error.option_name, known)
+        text = f"No such option '{error.option_name}'{near and f'; {near}'}"
+    return f"{text}{'' if text.endswith('?') else ';'} see '{where} --help'."
 
 
 def _abandon_stdout() -> None:
     # Python flushes once more when it ends, and would complain about the closed pipe.
     with contextlib.suppress(OSError, ValueError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+# ---- Standard input
+
+_STDIN = "calviz.stdin"
+
+
+def standard_input() -> str:
+    """Path of a temporary file with all of standard input, until the command ends: formats are read from several places."""
+    context = click.get_current_context().find_root()
+    if _STDIN not in context.meta:
+        from calviz.data.format import Source, format_of
+
+        folder = context.with_resource(tempfile.TemporaryDirectory(prefix="calviz-"))
+        path = Path(folder) / "stdin"
+        if sys.stdin is None:  # closed by the caller
+            raise OptionError("standard input is closed: pipe a file into it, or name one.")
+        with path.open("wb") as stream:
+            shutil.copyfileobj(sys.stdin.buffer, stream)
+        # Files of any size are known by their endings.
+        with contextlib.suppress(CalvizError):
+            path = path.rename(path.with_suffix(format_of(Source(path)).suffixes[0]))
+        context.meta[_STDIN] = str(path)
+    return str(context.meta[_STDIN])
+
+
+def as_given(file: str) -> str:
+    """The path of a file as the user has given it; "stdin" for standard input."""
+    context = click.get_current_context(silent=True)
+    is_stdin = context is not None and context.find_root().meta.get(_STDIN) == file
+    return "stdin" if is_stdin else file
 
 
 # ---- Output files
@@ -308,7 +398,7 @@ def sentence_on(error: CalvizError | OSError, file: str) -> str:
     is_named = isinstance(error, OSError) or getattr(error, "file", None) is not None
     if is_named or str(error).startswith((file, Path(file).name)):
         return sentence(error)
-    return f"{file}: {sentence(error)}"
+    return f"{as_given(file)}: {sentence(error)}"
 
 
 @contextlib.contextmanager
@@ -394,6 +484,7 @@ def showing_progress() -> Iterator[None]:
     if not sys.stderr.isatty():
         yield
         return
+    from calviz.core.blocks import watching
 
     def show(doing: str) -> None:
         if doing:

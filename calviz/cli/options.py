@@ -34,7 +34,7 @@ import inspect
 import json
 import re
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import NoneType, SimpleNamespace, UnionType
@@ -51,22 +51,27 @@ from typing import (
 )
 
 import click
+from click.shell_completion import CompletionItem
 
 from calviz.cli.command_group import (
+    EXIT_CODES,
     OutputOption,
+    as_given,
     check_output,
     naming,
     say,
     showing_progress,
+    standard_input,
     write,
 )
+from calviz.core import __version__
 from calviz.core.errors import REPORT, OptionError, needs
 from calviz.core.events import CUBE_ROOT, BinNumber, check_bins
 from calviz.core.events import DEFAULT_BINS as DEFAULT_BINS
 from calviz.core.events import Reduction as Reduction
 from calviz.core.events import Scheme as Scheme
 from calviz.core.limits import DEFAULT_SAMPLE_ROWS
-from calviz.sample.error_bars import RESAMPLES as RESAMPLES
+from calviz.core.limits import RESAMPLES as RESAMPLES
 
 if TYPE_CHECKING:
     # Handed on, as most commands take them.
@@ -109,6 +114,7 @@ def command(function: Callable[..., Any]) -> click.Command:
         callback=run,
         params=list(_parameters(function)),
         help=inspect.cleandoc(function.__doc__ or "").partition(_SECTION)[0],
+        epilog=EXIT_CODES,
     )
 
 
@@ -136,6 +142,7 @@ def _parameters(function: Callable[..., Any]) -> Iterator[click.Parameter]:
         settings["required"] = p.default is p.empty
         if p.kind is not p.KEYWORD_ONLY:
             multiple = settings.pop("multiple", False)
+            settings["type"] = _FileToRead()
             yield click.Argument([p.name], nargs=-1 if multiple else 1, **settings)
             continue
         is_flag = isinstance(p.default, bool)
@@ -176,6 +183,32 @@ def split_names(
     return names
 
 
+class _FileToRead(click.Path):
+    """A file, folder or pattern, which shells complete; ``-`` is standard input."""
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> Any:
+        return standard_input() if value == "-" else super().convert(value, param, ctx)
+
+
+class _Keys(click.types.StringParamType):
+    """Keys of metrics or methods, of which shells complete the last one; each is checked when it is used."""
+
+    def __init__(self, registry: str) -> None:
+        self.registry = registry
+
+    def shell_complete(self, ctx: Any, param: Any, incomplete: str) -> list[CompletionItem]:
+        """The keys that begin with what stands after the last comma, or plus."""
+        from calviz.core import entry_specs
+
+        before = incomplete[: max(incomplete.rfind(","), incomplete.rfind("+")) + 1]
+        entries = getattr(entry_specs, self.registry)
+        return [
+            CompletionItem(before + e.key, help=e.label)
+            for e in entries
+            if e.key.startswith(incomplete[len(before) :])
+        ]
+
+
 class _BinNumber(click.IntRange):
     name = "integer or cube_root"
 
@@ -205,8 +238,11 @@ def _shares(_context: Any, _parameter: Any, text: str | None) -> tuple[float, ..
 
 #: Types of options.
 Names = Annotated[tuple[str, ...] | None, {"type": str, "callback": split_names}]
-OutputPath = Annotated[str | None, {"cls": OutputOption}]
-RequiredPath = Annotated[str, {"cls": OutputOption}]
+METHOD, METRIC = {"type": _Keys("RECALIBRATORS")}, {"type": _Keys("METRICS")}
+MetricKeys = Annotated[tuple[str, ...] | None, METRIC | {"callback": split_names}]
+InputPath = Annotated[str | None, {"type": click.Path()}]
+OutputPath = Annotated[str | None, {"type": click.Path(), "cls": OutputOption}]
+RequiredPath = Annotated[str, {"type": click.Path(), "cls": OutputOption}]
 #: None if not given: the default reduction of the data.
 HowJudged = Annotated[Reduction | None, {"type": str, "callback": _reduction}]
 BinCount = Annotated[BinNumber, {"type": _BinNumber(min=1)}]
@@ -312,7 +348,7 @@ def reading(
 
 
 @group
-def label_file(*, labels: str | None = None, on: str | None = None) -> LabelFile | None:
+def label_file(*, labels: InputPath = None, on: str | None = None) -> LabelFile | None:
     """Labels in another file.
 
     Parameters
@@ -364,7 +400,7 @@ def summed(source: str, reading: ReadingOptions, *, quiet: bool) -> Loaded | Non
     if not why:
         return None
     if not quiet:
-        say(f"{source}: {why}, so it is summed part by part and judged from its profile.")
+        say(f"{as_given(source)}: {why}, so it is summed part by part and judged from its profile.")
     options, time, every = options_and_time(reading)
     with showing_progress():
         made = profile([source], by=reading.groups or (), time=time, every=every, **options)
@@ -488,7 +524,7 @@ def draw_options(rows: int | None, reading: ReadingOptions, division: Division) 
 
 def say_drawn(source: str, why: str, which: str) -> None:
     """Write to standard error why rows were drawn, and which."""
-    say(f"{source}: {why}, so rows are drawn. {which}")
+    say(f"{as_given(source)}: {why}, so rows are drawn. {which}")
 
 
 # ---- Results
@@ -536,11 +572,13 @@ class Outputs:
             )
 
     def write_json(self, record: Any) -> None:
-        """Write a record, if JSON is asked for."""
+        """Write a record, or a list of them, if JSON is asked for; each says its form and its command (`cli/schema.json`)."""
         if self.json is not None:
             from calviz.report.json_results import to_json
 
-            write(to_json(record), self.json)
+            many = record if isinstance(record, list) else [record]
+            records = [_stamped(one) for one in many]
+            write(to_json(records if many is record else records[0]), self.json)
 
     def write(self, report: Report) -> None:
         """Write the reports that are asked for, with the same bytes on every system."""
@@ -552,6 +590,27 @@ class Outputs:
             write(to_pdf(report.dated().html()), self.pdf)
         if self.markdown is not None:
             write(report.markdown(), self.markdown)
+
+
+#: Version of the JSON of all commands: keys are added without a new one, never renamed or removed.
+SCHEMA = 1
+
+
+def _stamped(record: Mapping[str, Any]) -> dict[str, Any]:
+    context = click.get_current_context()
+    head: dict[str, Any] = {
+        "schema": SCHEMA,
+        "calviz": __version__,
+        "command": context.command.name,
+    }
+    argument = next((p for p in context.command.params if isinstance(p, click.Argument)), None)
+    given = context.params.get(argument.name or "") if argument else None
+    if isinstance(given, str):
+        head["file"] = given
+    elif given and "file" not in record:
+        head["files"] = [as_given(file) for file in given]
+    made = head | dict(record)
+    return made | ({"file": as_given(made["file"])} if "file" in made else {})
 
 
 @group

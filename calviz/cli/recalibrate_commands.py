@@ -7,7 +7,7 @@ import json
 from collections.abc import Iterator
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import click
 
@@ -25,8 +25,10 @@ from calviz.cli.command_group import (
     table_of,
 )
 from calviz.cli.options import (
+    METHOD,
     FittingRows,
     HowJudged,
+    InputPath,
     MethodParameters,
     OutputPath,
     Outputs,
@@ -54,15 +56,16 @@ if TYPE_CHECKING:
 def recalibrate(
     file: str,
     *,
-    method: str,
+    method: Annotated[str, METHOD],
     fitting: Division,
     option: tuple[str, ...] = (),
     model: str | None = None,
-    unlabelled: str | None = None,
+    unlabelled: InputPath = None,
     out: RequiredPath,
     sample: FittingRows = None,
     save_map: OutputPath = None,
     save_snippet: OutputPath = None,
+    json_only: Outputs,
     label_file: LabelFile | None,
     reading: ReadingOptions,
 ) -> int:
@@ -93,6 +96,7 @@ def recalibrate(
     RECALIBRATORS[method]  # an unknown key is refused before the file is read
     check_output("--save-map", save_map)
     check_output("--save-snippet", save_snippet)
+    about = {"method": method, "out": out, "map": save_map, "snippet": save_snippet}
     if unlabelled is not None and (method != "prior" or "prior" in parameters):
         raise OptionError(
             "--unlabelled estimates the base rate of --method prior, without --option."
@@ -101,13 +105,18 @@ def recalibrate(
         if unlabelled is not None:
             raise OptionError("--unlabelled needs all rows of FILE in memory.")
         recalibrated = _recalibrate_files(
-            file, method, why, out, sample, model, reading, fitting, parameters
+            file, method, why, out, sample, model, reading, fitting, parameters, json_only.quiet
         )
         try:
             with _saving(recalibrated.map, recalibrated.recalibrator, save_map, save_snippet):
                 pass
         except CalvizError as error:
             raise type(error)(f"{error} The files in {out} were written.") from None
+        judged = {"split_column": recalibrated.judge_column, "split": recalibrated.judge_split}
+        how = {"sample": recalibrated.sample.record(), "judge_on": judged}
+        warnings = recalibrated.recalibrator.warnings_
+        written = [str(path) for path in recalibrated.files]
+        json_only.write_json(about | how | {"written": written, "warnings": warnings})
         return FINE
     check_target(out)
     check_output("--out", out)
@@ -116,7 +125,8 @@ def recalibrate(
     loaded = read_file(file, reading, label_file)
     with naming(file):
         data = loaded.models[chosen_model(loaded, model)]
-    print_recognition(file, loaded)
+    if not json_only.quiet:
+        print_recognition(file, loaded)
     if unlabelled is not None:
         from calviz import base_rates
 
@@ -129,18 +139,18 @@ def recalibrate(
         parameters["prior"] = {"base_rate": list(rates.rates)}
     with naming(file, options=False):
         result = calibrate(data, method, fitting, parameters.get(method, {}))
-    if result.recalibrator is not None and (remark := zero_words(result.recalibrator.describe())):
-        say(f"{method}: {remark}")
-    for sentence in result.warnings:
-        say(f"{method}: {sentence}")
-    if getattr(result.recalibrator, "needed_columns", ()):
-        say(f"{method}: {result.recalibrator.reading()}")
-    if (cost := trade_off(data, result.calibrated, fitting)) is not None:
-        say(f"{method}: {cost}")
     fitted = result.recalibrator
+    remarks = [zero_words(fitted.describe()) if fitted is not None else "", *result.warnings]
+    if getattr(result.recalibrator, "needed_columns", ()):
+        remarks.append(result.recalibrator.reading())
+    remarks = [text for text in (*remarks, trade_off(data, result.calibrated, fitting)) if text]
+    for sentence in remarks:
+        say(f"{method}: {sentence}")
     record = fitted and fitted.to_dict() | {"class_names": list(data.class_names)}
     with _saving(record, fitted, save_map, save_snippet):
-        write_predictions(result.calibrated, out, types=loaded.types)
+        write_predictions(loaded.named_as_labels(result.calibrated), out, types=loaded.types)
+    named = {"name": data.name, "rows": data.rows}
+    json_only.write_json(about | named | {"written": [out], "warnings": remarks})
     return FINE
 
 
@@ -170,6 +180,7 @@ def _recalibrate_files(
     reading: ReadingOptions,
     division: Division,
     parameters: MethodParameters,
+    quiet: bool,
 ) -> RecalibratedFiles:
     from calviz.comparison.recalibrate_files import recalibrate_files
     from calviz.core.words import counted
@@ -192,6 +203,8 @@ def _recalibrate_files(
     say_drawn(source, why, recalibrated.sample.sentence())
     for sentence in recalibrated.recalibrator.warnings_:
         say(f"{method}: {sentence}")
+    if quiet:
+        return recalibrated
     click.echo(f"wrote {counted(len(recalibrated.files), 'file')} to {out}")
     if recalibrated.judge_column is not None:
         counting = ""
@@ -208,9 +221,10 @@ def _recalibrate_files(
 def apply(
     sources: tuple[str, ...],
     *,
-    map: str,
+    map: Annotated[str, {"type": click.Path()}],
     out: RequiredPath,
     model: str | None = None,
+    json_only: Outputs,
     reading: ReadingOptions,
 ) -> int:
     """Apply a saved recalibration map to the predictions in FILE, which need no labels.
@@ -228,6 +242,8 @@ def apply(
     """
     from calviz.cli.result_texts import print_recognition
     from calviz.comparison.fitting import apply_map, reading_for_map
+    from calviz.comparison.recalibrate_files import apply_to_files
+    from calviz.core.words import counted
     from calviz.data.loaded import span
     from calviz.data.writing import SUFFIXES, check_target, write_predictions
 
@@ -239,7 +255,12 @@ def apply(
         )
     if several or Path(out).is_dir() or not Path(out).suffix:
         check_folder("--out", out)
-        return _apply_to_files(sources, _checked_map(map), out, model, reading)
+        record = _checked_map(map)
+        with showing_progress():
+            written = apply_to_files(sources, record, out, model=model, options=reading)
+        if not json_only.quiet:
+            click.echo(f"wrote {counted(len(written), 'file')} to {out}")
+        return _say_applied(json_only, map, record, out, [str(path) for path in written])
     (file,) = sources
     check_target(out)
     check_output("--out", out)
@@ -247,35 +268,31 @@ def apply(
     loaded = read_file(file, reading_for_map(record, reading))
     with naming(file):
         data = loaded.models[chosen_model(loaded, model)]
-    print_recognition(file, loaded)
+    if not json_only.quiet:
+        print_recognition(file, loaded)
     with naming(file):
         calibrated = apply_map(data, record)
     names = tuple(record.get("class_names", ()))
     if data.kind != "confidence" and names and names != data.class_names:
         say(f"the score columns are taken in the order of the classes of the map: {span(names)}.")
     labelled = bool(loaded.recognition.label_form)
-    write_predictions(calibrated, out, labelled=labelled, types=loaded.types)
-    return FINE
+    named = loaded.named_as_labels(calibrated)
+    write_predictions(named, out, labelled=labelled, types=loaded.types)
+    return _say_applied(json_only, map, record, out, [out])
 
 
-def _apply_to_files(
-    sources: tuple[str, ...], record: Any, out: str, model: str | None, reading: ReadingOptions
-) -> int:
-    from calviz.comparison.recalibrate_files import apply_to_files
-    from calviz.core.words import counted
-
-    with showing_progress():
-        written = apply_to_files(sources, record, out, model=model, options=reading)
-    click.echo(f"wrote {counted(len(written), 'file')} to {out}")
+def _say_applied(json_only: Outputs, map: str, record: Any, out: str, written: list[str]) -> int:
+    about = {"map": map, "method": record["method"], "out": out, "written": written}
+    json_only.write_json(about)
     return FINE
 
 
 def _checked_map(path: str) -> Any:
-    from calviz.recalibrators.base import load_map, read_record
+    from calviz.recalibrators.base import read_record, rebuilt
 
     record = read_record(path)
     with naming(path):
-        load_map(record)
+        rebuilt(record)
     return record
 
 
@@ -286,9 +303,9 @@ def _checked_map(path: str) -> Any:
 def expected(
     file: str,
     *,
-    map: str | None = None,
+    map: InputPath = None,
     labelled_split: str | None = None,
-    method: str | None = None,
+    method: Annotated[str | None, METHOD] = None,
     confidence: float = 0.95,
     seed: int = 0,
     model: str | None = None,

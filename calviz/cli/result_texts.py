@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from rich.text import Text
 
-from calviz.cli.command_group import cell, console, short_name, show, table_of
+from calviz.cli.command_group import as_given, cell, console, short_name, show, table_of
 from calviz.cli.options import Reduction
 from calviz.comparison.arena_results import (
     SCORES,
@@ -30,6 +31,7 @@ from calviz.comparison.comparison_results import (
     refit_words,
 )
 from calviz.core.entry_specs import METRICS
+from calviz.core.errors import worst_first
 from calviz.core.words import (
     capitalised,
     counted,
@@ -50,18 +52,21 @@ if TYPE_CHECKING:
     from calviz.comparison.comparison_results import ModelComparison
     from calviz.comparison.over_time import OverTime
     from calviz.core.entry_specs import Conventions
+    from calviz.core.errors import Finding
     from calviz.figures.slice_gaps import Levels
     from calviz.sample.cutoff_and_grades import CutoffCounts
     from calviz.sample.slices import Slices
     from calviz.verdicts.watching import WatchState
 
 
+#: Number of findings on a screen.
+_ON_SCREEN = 4
 _SEVERITY_STYLES = {"info": "cyan", "warning": "yellow", "error": "bold red"}
 
 
 def print_recognition(file: str, loaded: Loaded) -> None:
     """Print what was recognised in a file: one line, then the notices and the repairs."""
-    line = Text(terminal_text(file), style="bold")
+    line = Text(terminal_text(as_given(file)), style="bold")
     line.append(f": {terminal_text(loaded.recognition.sentence())}", style="not bold")
     console().print(line, soft_wrap=True)
     for notice in loaded.notices:
@@ -74,6 +79,40 @@ def print_recognition(file: str, loaded: Loaded) -> None:
 
 def print_evaluation(evaluation: Evaluation, *, named: bool) -> None:
     """Print the verdict, the table of metrics and the findings; with `named`, also the name of the model."""
+    _print_metrics(evaluation, named)
+    for finding in evaluation.findings:
+        _finding(finding.severity, finding.code, finding.message)
+
+
+def print_screen(evaluation: Evaluation, *, named: bool, findings: bool) -> None:
+    """Print what fits a screen: the verdict, few metrics, and what is wrong in a line each; with `named`, also the name of the model."""
+    _print_metrics(evaluation, named)
+    if not findings:
+        return
+    left = len(evaluation.findings) - _print_worst(evaluation.findings)
+    more = f" and {counted(left, 'more finding')}" if left else ""
+    show(f"--all shows {len(METRICS)} metrics{more}, in full.", "dim")
+
+
+def print_brief(evaluation: Evaluation, file: str, *, named: bool) -> None:
+    """Print the verdict and at most five lines: the metrics, and the worst findings."""
+    names = [name for name in (file, short_name(evaluation.name) if named else "") if name]
+    verdict = "" if evaluation.verdict is None else evaluation.verdict.sentence
+    show(": ".join([*names, verdict]), "bold")
+    values = (f"{name_of(r)} {_number(r.value)}" for r in evaluation if r.available)
+    show(f"  {', '.join(values)}")
+    _print_worst(evaluation.findings)
+
+
+def _print_worst(findings: Sequence[Finding]) -> int:
+    """Print the worst findings, but for remarks, without their numbers; returns how many."""
+    wrong = [f for f in worst_first(findings) if f.severity != "info"][:_ON_SCREEN]
+    for f in wrong:
+        _finding(f.severity, f.code, f.short or re.split("[:;] ", f.message.rstrip("."))[0])
+    return len(wrong)
+
+
+def _print_metrics(evaluation: Evaluation, named: bool) -> None:
     show()
     if named:
         console().print(cell(short_name(evaluation.name), style="bold underline"))
@@ -90,8 +129,6 @@ def print_evaluation(evaluation: Evaluation, *, named: bool) -> None:
     show()
     for names, text in (*remarks(evaluation), *missing(evaluation)):
         show(f"{names}: {text}", "dim")
-    for finding in evaluation.findings:
-        _finding(finding.severity, finding.code, finding.message)
 
 
 def _rows_words(rows: int, split: str | None) -> str:

@@ -11,7 +11,7 @@ import sys
 import tomllib
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import click
 
@@ -25,7 +25,7 @@ from calviz.cli.command_group import (
     show,
     showing_progress,
 )
-from calviz.cli.options import Names, RequiredPath, command
+from calviz.cli.options import Names, Outputs, RequiredPath, command
 from calviz.core.errors import REPORT, InputError, OptionError, needs
 from calviz.core.limits import real_path
 from calviz.core.words import counted, listed
@@ -198,6 +198,7 @@ def profile(
     skip_broken: bool = False,
     true_class: bool = False,
     each_class: bool = False,
+    json_only: Outputs,
     reading: ReadingOptions,
 ) -> int:
     """Sum the predictions of SOURCE (files, folders, patterns, hive-partitioned tables) out of core into a profile.
@@ -249,8 +250,7 @@ def profile(
         )
     write_profile(summed, out)
     shutil.rmtree(parts, ignore_errors=True)
-    _print_profile(summed, out)
-    return FINE
+    return _say_profile(summed, out, json_only)
 
 
 def _check_apart(sources: tuple[str, ...], out: Path, parts: Path) -> None:
@@ -267,7 +267,7 @@ def _check_apart(sources: tuple[str, ...], out: Path, parts: Path) -> None:
 
 
 @command
-def merge(profiles: tuple[str, ...], *, out: RequiredPath) -> int:
+def merge(profiles: tuple[str, ...], *, out: RequiredPath, json_only: Outputs) -> int:
     """Add profiles of different rows, such as the days of a month or several sites.
 
     Rows that are in two profiles are counted twice; the same file twice is refused.
@@ -287,40 +287,59 @@ def merge(profiles: tuple[str, ...], *, out: RequiredPath) -> int:
         raise OptionError(f"{twice} is named twice: its rows would be counted twice.")
     merged = merge_files(profiles)
     write_profile(merged, out)
-    _print_profile(merged, out)
-    return FINE
+    return _say_profile(merged, out, json_only)
 
 
-def _print_profile(profile: Profile, path: str) -> None:
-    """Print what a profile holds, and which files were left out."""
+def _say_profile(profile: Profile, path: str, json_only: Outputs) -> int:
+    """Say what a profile holds, and which files were left out."""
+    facts = profile.facts
+    about = {name: getattr(facts, name) for name in ("name", "reduction", "groups", "every")}
+    rows = {"out": path, "rows": profile.n, "cells": profile.cells.height}
+    classes = {"classes": len(facts.class_names), "class_names": facts.class_names}
+    json_only.write_json({**rows, **about, **classes, "skipped": facts.skipped})
+    if json_only.quiet:
+        return FINE
     show(f"{short_name(path)}: {profile.sentence()}")
-    if skipped := profile.facts.skipped:
-        names = listed([short_name(name) for name in skipped])
-        text = f"  left out {counted(len(skipped), 'file')} that cannot be read: {names}"
+    if facts.skipped:
+        names = listed([short_name(name) for name in facts.skipped])
+        text = f"  left out {counted(len(facts.skipped), 'file')} that cannot be read: {names}"
         show(text, "yellow")
+    return FINE
 
 
 # ---- Lists
 
 
 @command
-def formats() -> None:
+def formats(*, json_only: Outputs) -> None:
     """List the file formats that can be read, and the repairs that can be requested."""
     from calviz.data import FORMATS, REPAIRS
 
+    read = [
+        {"key": f.key, "name": f.label, "suffixes": f.suffixes, "holds": f.summary} for f in FORMATS
+    ]
+    repairs = [{"key": repair.key, "does": repair.label} for repair in REPAIRS.values()]
+    json_only.write_json({"formats": read, "repairs": repairs})
+    if json_only.quiet:
+        return
     _list(
         ("format", "files", "holds"), ((f.label, " ".join(f.suffixes), f.summary) for f in FORMATS)
     )
     show()
-    repairs = ((f"--repair {repair.key}", repair.label) for repair in REPAIRS.values())
-    _list(("repair (only if asked for)", "does"), repairs)
+    offered = ((f"--repair {repair.key}", repair.label) for repair in REPAIRS.values())
+    _list(("repair (only if asked for)", "does"), offered)
 
 
 @command
-def methods() -> None:
+def methods(*, json_only: Outputs) -> None:
     """List the recalibrators, with their parameters and references."""
     from calviz.core.entry_specs import RECALIBRATORS
 
+    json_only.write_json(
+        {"methods": [_entry(r, keeps_predictions=r.accuracy_preserving) for r in RECALIBRATORS]}
+    )
+    if json_only.quiet:
+        return
     titles = ("key", "name", "family", "keeps predictions", "parameters", "reference")
     rows = (
         (r.key, r.label, r.family, "yes" if r.accuracy_preserving else "no", _named(r), r.reference)
@@ -331,15 +350,26 @@ def methods() -> None:
 
 
 @command
-def metrics() -> None:
+def metrics(*, json_only: Outputs) -> None:
     """List the metrics, with their parameters and references."""
     from calviz.core.entry_specs import DIRECTION_WORDS, METRICS
 
+    json_only.write_json(
+        {"metrics": [_entry(m, better=DIRECTION_WORDS[m.direction]) for m in METRICS]}
+    )
+    if json_only.quiet:
+        return
     rows = (
         (m.key, m.label, m.family, DIRECTION_WORDS[m.direction], _named(m), m.reference)
         for m in METRICS
     )
     _list(("key", "name", "family", "better", "parameters", "reference"), rows)
+
+
+def _entry(spec: Metric | RecalibratorSpec, **more: Any) -> dict[str, Any]:
+    parameters = {p.name: p.default for p in spec.parameters}
+    about = {"key": spec.key, "name": spec.label, "family": spec.family, **more}
+    return about | {"parameters": parameters, "reference": spec.reference}
 
 
 def _named(spec: Metric | RecalibratorSpec) -> str:

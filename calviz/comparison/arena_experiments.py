@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import multiprocessing
+import os
 import signal
 import threading
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
@@ -361,10 +362,18 @@ _FINISHED: frozenset[Key] = frozenset()
 
 
 def _begin(rules: Rules, finished: frozenset[Key]) -> None:
-    """Set up a worker process; Ctrl+C is handled by its parent."""
+    """Set up a worker process; Ctrl+C is handled by its parent, with which it ends, however that ends."""
     global _RULES, _FINISHED
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    threading.Thread(target=_end_with_parent, daemon=True).start()
     _RULES, _FINISHED = rules, finished
+
+
+def _end_with_parent() -> None:
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)
 
 
 def _play(source: Playable) -> SourceOutcome:

@@ -635,7 +635,7 @@ def _lines(source: Source) -> Iterator[tuple[Experiment, list[MethodScore], list
     for number, line in enumerate(lines, start=2):
         try:
             entry = json.loads(line)
-        except (json.JSONDecodeError, RecursionError):
+        except (ValueError, RecursionError):
             if number == len(lines) + 1 and not whole:
                 return  # incomplete because of an interruption
             raise InputError("the line is damaged", line=number, remedy="remove it") from None
@@ -648,7 +648,7 @@ def _document(source: Source) -> tuple[list[tuple[Experiment, list[MethodScore]]
     try:
         table = json.loads(_content(source))["arena"]
         entries, baseline = table["experiments"], table["baseline"]
-    except (json.JSONDecodeError, RecursionError, KeyError, TypeError):
+    except (ValueError, RecursionError, KeyError, TypeError):
         entries, baseline = None, None
     if not isinstance(entries, list) or not (baseline is None or isinstance(baseline, str)):
         raise InputError(

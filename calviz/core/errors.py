@@ -219,8 +219,13 @@ def known_names(given: object, known: Iterable[str]) -> str:
     "did you mean 'ece'? known: ece, mce"
     """
     names = list(known)
-    near = difflib.get_close_matches(str(given), names, 1, 0.6)
-    return (f"did you mean '{near[0]}'? " if near else "") + f"known: {', '.join(names)}"
+    return f"{nearest(given, names)} known: {', '.join(names)}".lstrip()
+
+
+def nearest(given: object, known: Iterable[str]) -> str:
+    """The question whether the nearest known name was meant; empty if none is near."""
+    near = difflib.get_close_matches(str(given), list(known), 1, 0.6)
+    return f"did you mean '{near[0]}'?" if near else ""
 
 
 def check_choice(name: str, value: Any, choices: tuple[Any, ...]) -> None:
@@ -269,6 +274,14 @@ PURPOSES = {
     "zstandard": "logs of Inspect that are compressed by zstd need",
     "wandb": "logging to Weights & Biases needs",
 }
+#: The extra that installs an optional package, where it is not `report`; all of these hold `report`.
+_EXTRAS = {
+    "duckdb": "scale",
+    "mlflow": "mlflow",
+    "streamlit": "app",
+    "wandb": "wandb",
+    "zstandard": "llm",
+}
 #: All packages that a report needs.
 REPORT = ("pandas", "plotly", "jinja2", "latex2mathml")
 
@@ -278,10 +291,11 @@ class MissingPackage(CalvizError, ImportError):
 
     def __init__(self, *packages: str) -> None:
         *others, last = packages
+        extras = [_EXTRAS[package] for package in packages if package in _EXTRAS]
         named, verb = (f"{', '.join(others)} and {last}", "are") if others else (last, "is")
         super().__init__(
             f"{PURPOSES.get(packages[0], 'this needs')} {named}, which {verb} not installed; "
-            f"run: pip install {' '.join(packages)}."
+            f"run: pip install 'calviz[{','.join(extras or ['report'])}]'."
         )
 
 

@@ -134,6 +134,8 @@ def check_expansion(what: str, unpacked: int, packed: int) -> None:
 
 #: Default number of rows that `calviz.sample_rows` draws for fitting.
 DEFAULT_SAMPLE_ROWS = 100_000
+#: Default number of resamples for intervals and noise floors; here, where help texts find it without the import of scipy.
+RESAMPLES = 1_000
 
 
 # ---- Files written whole or not at all

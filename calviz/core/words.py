@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
+import math
 import re
-from collections.abc import Sequence
+import textwrap
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from decimal import ROUND_HALF_UP, Decimal
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     import pandas as pd
     import polars as pl
-import math
-import textwrap
-from collections.abc import Iterable
-from dataclasses import replace
-from decimal import ROUND_HALF_UP, Decimal
 
-from calviz.core.events import Reduction
+    from calviz.core.events import Reduction
 
 #: Control characters, and characters that are invisible or reverse the direction of text.
 _INVISIBLE = re.compile(
@@ -397,6 +396,7 @@ def range_ends(low: float, high: float, *, tolerance: float = 0.02) -> tuple[str
 def with_short_class(reduction: Reduction, limit: int = 24) -> Reduction:
     """Return a copy of a reduction with the name of its class shortened.
 
+    >>> from calviz.core.events import Reduction
     >>> with_short_class(Reduction("class", class_name="a very long name"), 7).class_name
     'a very…'
     """
@@ -406,6 +406,7 @@ def with_short_class(reduction: Reduction, limit: int = 24) -> Reduction:
 def too_high(reduction: Reduction) -> tuple[str, str]:
     """Return the words for scores above and below the observed frequency.
 
+    >>> from calviz.core.events import Reduction
     >>> too_high(Reduction()), too_high(Reduction("positive"))
     (('Overconfident', 'Underconfident'), ('Forecast too high', 'Forecast too low'))
     """
@@ -418,6 +419,7 @@ def too_high(reduction: Reduction) -> tuple[str, str]:
 def score_and_hit(reduction: Reduction) -> tuple[str, str]:
     """Return short names of the mean score and of the share of hits.
 
+    >>> from calviz.core.events import Reduction
     >>> score_and_hit(Reduction())
     ('mean confidence', 'accuracy')
     """
@@ -578,6 +580,17 @@ def spreadsheet_text(text: str) -> str:
     return f"'{text}" if re.match(FORMULA, text) else text
 
 
+def unguarded(texts: pl.Series) -> pl.Series:
+    """Take off the apostrophes that `csv_bytes` puts before formula signs; shape (n,)."""
+    import polars as pl
+
+    if not texts.str.starts_with("'").any():
+        return texts
+    bare = texts.str.slice(1)
+    guarded = texts.str.starts_with("'") & bare.str.contains(FORMULA)
+    return pl.select(pl.when(guarded).then(bare).otherwise(texts)).to_series().alias(texts.name)
+
+
 def latex_text(text: str) -> str:
     r"""Escape text so that LaTeX prints it as written.
 
@@ -655,7 +668,9 @@ def _column(column: pd.Series[Any]) -> pl.Series:
     if pd.api.types.is_numeric_dtype(column.dtype):
         return pl.Series(column.to_numpy())
     texts = pl.Series([None if pd.isna(v) else str(v) for v in column], dtype=pl.String)
-    formula = texts.str.contains(FORMULA).fill_null(False)
+    # A signed number alone is no formula, and is a class or a group in many files.
+    formula = texts.str.contains(FORMULA) & ~texts.str.contains(r"^[+-]\d+(\.\d+)?$")
+    formula = formula.fill_null(False)
     return pl.select(pl.when(formula).then("'" + texts).otherwise(texts)).to_series()
 
 

@@ -16,6 +16,7 @@ import numpy.typing as npt
 from calviz.core.errors import Finding, InputError
 from calviz.core.limits import MAX_ARRAY, MAX_CLASSES, MAX_DOUBLE_CELLS, MAX_LINE, MAX_ROWS
 from calviz.core.row_columns import Factor
+from calviz.core.words import FORMULA, unguarded
 from calviz.data.column_names import LABELS, MISSING_LABELS, count_scores, plain
 from calviz.data.csv_dialect import (
     MISSING_WORDS,
@@ -102,7 +103,7 @@ class BlockParser:
             frame = self._careful(block)
         rows = frame.height
         # Taking the other columns out leaves the numbers without a copy; selecting them takes longer.
-        texts = {j: frame.drop_in_place(f"t{j}").str.strip_chars() for j in self.texts}
+        texts = {j: unguarded(frame.drop_in_place(f"t{j}").str.strip_chars()) for j in self.texts}
         if frame.width > len(self.numbers):  # the last column of the file, which nobody asked for
             frame.drop_in_place(frame.columns[-1])
         if self.numbers:
@@ -456,6 +457,11 @@ def _float(cell: str, decimal_comma: bool) -> float | None:
     return float(cell.replace(",", ".") if decimal_comma else cell)
 
 
+def _bare(cell: str) -> str:
+    """A cell of the first rows without the guard that `unguarded` takes off."""
+    return cell[1:] if cell[:1] == "'" and re.match(FORMULA, cell[1:]) else cell
+
+
 def open_csv(source: Source) -> CsvTable:
     """Look at the beginning of a text file; see `Format.open`."""
     head, whole = _head(source)
@@ -488,7 +494,7 @@ def open_csv(source: Source) -> CsvTable:
         for name in dialect.names
         if (match := _NAMES_MISSING.fullmatch(name))
     )
-    cells = [[row[j] if j < len(row) else "" for row in rows] for j in range(k)]
+    cells = [[_bare(row[j]) if j < len(row) else "" for row in rows] for j in range(k)]
     columns = tuple(
         _column(name, column, dialect.decimal_comma, classes)
         for name, column in zip(dialect.names, cells, strict=True)

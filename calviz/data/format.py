@@ -116,7 +116,7 @@ class Source:
             if path.is_dir():
                 raise InputError("this is a folder", file=self.name, remedy="name a file in it")
             if not path.exists():
-                raise InputError("there is no such file", file=self.name)
+                raise InputError("there is no such file", file=str(path))
             if not path.is_file():
                 raise InputError("this is not a regular file", file=self.name)
             with path.open("rb"):

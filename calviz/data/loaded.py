@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum, unique
 from functools import cached_property
 from typing import Any, Literal
@@ -495,6 +495,18 @@ class Loaded:
     def digest(self) -> str:
         """BLAKE2b hash of the bytes of the file in hexadecimal; waits until it is computed."""
         return self.hash()
+
+    def named_as_labels(self, data: Dataset) -> Dataset:
+        """Rename classes that are only counted to the labels of the file: -1 and 1, or 1, 2, ..."""
+        counted = [str(j) for j in range(data.n_classes)]
+        own = {
+            "-1 and +1": ["-1", "1"],
+            "class index, counted from 1": [*counted[1:], str(len(counted))],
+        }
+        names = own.get(self.recognition.label_form)
+        if names is None or list(data.class_names) != counted:
+            return data
+        return replace(data, class_names=tuple(names))
 
     @property
     def first(self) -> Dataset:

@@ -732,16 +732,36 @@ def read_record(path: str | os.PathLike[str]) -> Any:
     """Read the JSON of a saved map from a file; raises InputError if there is none, or if it is not JSON."""
     name = Path(path).name or str(path)
     try:
-        return json.loads(Path(path).read_text(encoding="utf-8"))
+        return json.loads(Path(path).read_text(encoding="utf-8-sig"))
     except FileNotFoundError:
-        raise InputError("there is no such file", file=name) from None
+        raise InputError("there is no such file", file=os.fspath(path)) from None
+    except IsADirectoryError:
+        raise InputError("cannot be opened: it is a folder", file=name) from None
     except OSError as error:
         reason = error.strerror or str(error)
         raise InputError(f"cannot be opened ({reason})", file=name) from None
-    except (UnicodeDecodeError, json.JSONDecodeError, RecursionError) as error:
-        raise InputError(
-            f"this is not JSON ({error})", file=name, remedy="give a map from --save-map"
-        ) from None
+    except (ValueError, RecursionError) as error:
+        remedy = "give a map from --save-map"
+        raise InputError(_why_no_json(error), file=name, remedy=remedy) from None
+
+
+def _why_no_json(error: Exception) -> str:
+    """Why a file is not JSON, in words that need no knowledge of Python's reader."""
+    if isinstance(error, RecursionError):
+        return "it is nested too deeply to be a map"
+    if isinstance(error, UnicodeDecodeError):
+        return f"this is not JSON: byte {error.start + 1:,} is not text in UTF-8"
+    if not isinstance(error, json.JSONDecodeError):
+        return "it holds a number of too many digits"
+    if not error.doc.strip():
+        return "the file is empty"
+    read = error.doc[: error.pos].strip()
+    if read and (error.msg.startswith("Unterminated") or not error.doc[error.pos :].strip()):
+        return f"it breaks off after {len(error.doc):,} characters"
+    place = f"at line {error.lineno}, column {error.colno}"
+    if error.msg == "Extra data":
+        return f"more follows {place}, where the map has ended"
+    return f"this is not JSON {place}"
 
 
 def check_part(whole: BaseRecalibrator, part: BaseRecalibrator, given: Input) -> None:

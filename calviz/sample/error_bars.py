@@ -16,13 +16,13 @@ from scipy.special import ndtri, stdtrit
 
 from calviz.core.blocks import FloatArray, IntArray
 from calviz.core.entry_specs import Draw, IntervalMethod, Tail
+from calviz.core.limits import RESAMPLES as RESAMPLES
 from calviz.sample.caches import DRAWN_BY, latest
 
 V = TypeVar("V", bound=Any)
 E = TypeVar("E", float, FloatArray)
-#: Default level of intervals, and default number of resamples for intervals and noise floors.
+#: Default level of intervals.
 LEVEL = 0.95
-RESAMPLES = 1_000
 #: Slices, grades and classes with fewer clusters are not tested: their variance is hardly known.
 FEWEST_CLUSTERS = 8
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 from calviz.core.claims import claim
@@ -306,6 +306,10 @@ class Evaluation(Displayed):
         except KeyError:
             keys = ", ".join(self.metrics)
             raise OptionError(f"'{key}' was not measured; there are {keys}.") from None
+
+    def only(self, keys: Iterable[str]) -> Evaluation:
+        """Return the evaluation with these metrics alone, in this order."""
+        return replace(self, metrics={key: self[key] for key in keys})
 
     def summary(self) -> Summary:
         """Summarise the result: the verdict, the metrics with their error bars, and the findings."""

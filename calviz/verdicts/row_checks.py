@@ -146,8 +146,11 @@ def _candidates(sample: Sample) -> Iterator[tuple[str, IntArray, float]]:
     if data.n < LEVELS:
         return
     if data.ids is not None:
-        codes = _codes(np.asarray(data.ids))
-        if codes.max() + 1 < data.n:
+        ids = np.asarray(data.ids)
+        # Mostly all differ, which a set tells without the import of pandas.
+        few = ids.size <= 100_000 and ids.dtype.kind != "f"
+        codes = None if few and len(set(ids.tolist())) == ids.size else _codes(ids)
+        if codes is not None and codes.max() + 1 < data.n:
             yield "with the same id", codes, 0.0
     for name, column in data.groups.items():
         rows = np.bincount(column.codes, minlength=1)

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import calviz
-from calviz.core.errors import PURPOSES
+from calviz.core.errors import PURPOSES, MissingPackage
 
 # ---- What may stand in the files of the project
 
@@ -200,3 +200,15 @@ def test_a_space_finds_the_container():
     assert {space["colorFrom"], space["colorTo"]} <= colours
     assert len(space["short_description"]) <= 60
     assert rest.startswith("\n# calviz\n")
+
+
+def test_the_extra_that_an_error_names_installs_what_is_missing():
+    """Each extra, with those that it holds, against the packages of `MissingPackage`; distributions have other names than modules."""
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"][
+        "optional-dependencies"
+    ]
+    for module in PURPOSES:
+        [named] = re.findall(r"pip install 'calviz\[(\w+)\]'", str(MissingPackage(module)))
+        lines = [*extras[named], *(extras["report"] if "calviz[report]" in extras[named] else [])]
+        names = [re.split(r"[^\w-]", line)[0] for line in lines]
+        assert {"mlflow": "mlflow-skinny"}.get(module, module) in names, module

@@ -264,12 +264,16 @@ def file(tmp_path):
     return tmp_path / "rows.csv"
 
 
+#: What the command line adds to the record of a result.
+HEAD = ("calviz", "command", "file")
 KEYS = ["schema", "of", "target", "confidence", "threshold", "bound", "kept", "observed", "rows"]
 
 
 def test_the_record_is_that_of_python(file):
     out = run_successfully("threshold", file, "--risk", ".1", "--json", "-")
     record = json.loads(out)
+    head = [record.pop(key) for key in HEAD]
+    assert head == [calviz.__version__, "threshold", str(file)]
     assert list(record) == [*KEYS, "groups"]
     assert record == calviz.threshold(calviz.load(file), risk=0.1).to_dict()
     two = json.loads(
@@ -280,6 +284,7 @@ def test_the_record_is_that_of_python(file):
     )
     data = calviz.load(file)
     python = calviz.threshold(data, risk=(0.3, 0.3), of=("precision", "recall"), by="site")
+    assert [two.pop(key) for key in HEAD] == head
     assert two == json.loads(json.dumps(python.to_dict()))
     text = run_successfully("threshold", file, "--risk", ".1", "--by", "site")
     assert "2 of 2 groups" in text or "1 of 2 groups" in text
@@ -312,6 +317,7 @@ def test_audit_at_a_prevalence(file):
     choice = json.loads(
         run_successfully("threshold", file, "--prevalence", ".05", "--of", "recall", "--json", "-")
     )
+    assert [choice.pop(key) for key in HEAD][1:] == ["threshold", str(file)]
     assert choice == calviz.threshold(data, of="recall").to_dict()
 
 

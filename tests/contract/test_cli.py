@@ -1,21 +1,24 @@
 """The command line."""
 
 import errno
+import gzip
 import inspect
 import json
 import os
+import re
 import resource
 import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 
 import click
 import numpy as np
 import pytest
-from click.testing import Result
+from click.testing import CliRunner, Result
 
 import calviz
 from calviz.cli import main
@@ -64,6 +67,54 @@ class TestCommands:
         assert result.exit_code == 0
         for name in ("audit", "metrics", "formats", "app"):
             assert f"\n  {name} " in result.stdout
+
+    def test_every_command_has_a_summary_that_fits(self):
+        text = run("-h").stdout
+        assert text == run("--help").stdout
+        assert max(map(len, text.splitlines())) <= 80
+        listed = text.split("Commands:\n")[1].split("\n\n")[0].splitlines()
+        assert [line.split()[0] for line in listed] == main.list_commands(None)
+        assert all(
+            line.endswith(".") and "..." not in line.replace("FILE...", "") for line in listed
+        )
+
+    @pytest.mark.slow
+    def test_the_help_imports_no_numpy(self):
+        code = "import sys; from calviz.cli import main\ntry: main(['--help'])\nexcept SystemExit: print('numpy' in sys.modules)"
+        done = subprocess.run(
+            [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False
+        )
+        assert done.stdout.splitlines()[-1] == "False"
+
+    @pytest.mark.parametrize("arguments", [["-h"], ["audit", "-h"], ["watch", "-h"]])
+    def test_the_help_names_the_exit_codes_of_the_manual(self, arguments):
+        text = " ".join(run(*arguments).stdout.split())
+        codes = re.findall(r"(\d+) ", text.partition("Exit codes: ")[2])
+        page = (ROOT / "docs/how-to/command-line.md").read_text(encoding="utf-8")
+        [line] = re.findall(r"Exit codes: [^.]*\.", " ".join(page.split()))
+        assert codes == ["0", "1", "2", "130", "143", "141"]
+        assert re.findall(r"(\d+) ", line) == codes
+
+    @pytest.mark.parametrize(
+        ("line", "expected"),
+        [
+            ("calviz aud", ["plain,audit"]),
+            ("calviz metr", ["plain,metrics"]),
+            ("calviz recalibrate --method isot", ["plain,isotonic"]),
+            ("calviz compare --methods platt,isot", ["plain,platt,isotonic"]),
+            ("calviz audit --metrics ece,nagel", ["plain,ece,nagelkerke_r2"]),
+            ("calviz audit rows", ["file,rows"]),
+            ("calviz apply --map map", ["file,map"]),
+        ],
+    )
+    def test_shells_complete_commands_keys_and_files(self, line, expected, monkeypatch, capsys):
+        words = line.split()
+        monkeypatch.setenv("_CALVIZ_COMPLETE", "bash_complete")
+        monkeypatch.setenv("COMP_WORDS", line)
+        monkeypatch.setenv("COMP_CWORD", str(len(words) - 1))
+        with pytest.raises(SystemExit):
+            main([])
+        assert capsys.readouterr().out.split() == expected
 
     def test_only_what_is_finished_is_listed(self):
         assert sorted(main.list_commands(None)) == sorted(
@@ -126,11 +177,80 @@ class TestCommands:
         assert (result.returncode, result.stdout) == (0, f"calviz {calviz.__version__}\n")
 
 
+class TestStandardInput:
+    @pytest.fixture
+    def given(self, plain, monkeypatch):
+        """Runs a command whose standard input has these bytes."""
+
+        def run_with(content: bytes, *arguments: object) -> Result:
+            return CliRunner().invoke(main, [str(a) for a in arguments], input=content)
+
+        return run_with
+
+    def test_it_is_read_as_the_file(self, given, plain):
+        named = run("audit", plain, "--json", "-")
+        piped = given(plain.read_bytes(), "audit", "-", "--json", "-")
+        assert (piped.exit_code, piped.stderr) == (0, "")
+        one, other = json.loads(named.stdout), json.loads(piped.stdout)
+        assert (other.pop("file"), other.pop("name")) == ("stdin", "stdin")
+        del one["file"], one["name"]
+        assert one == other
+
+    @pytest.mark.parametrize("suffix", [".csv.gz", ".npz", ".parquet", ".jsonl"])
+    def test_any_format_is_known_by_its_content(self, given, plain, tmp_path, suffix):
+        path = tmp_path / f"rows{suffix}"
+        data = calviz.load(plain)
+        if suffix == ".csv.gz":
+            path.write_bytes(gzip.compress(plain.read_bytes()))
+        elif suffix == ".jsonl":
+            lines = [
+                {"label": int(y), "p": float(p[1])}
+                for y, p in zip(data.labels, data.probs, strict=True)
+            ]
+            path.write_text("\n".join(map(json.dumps, lines)))
+        else:
+            write_predictions(data, path)
+        done = given(path.read_bytes(), "audit", "-", "--brief")
+        assert (done.exit_code, done.stderr) == (0, "")
+
+    @pytest.mark.parametrize(
+        ("content", "words"),
+        [
+            (b"", "stdin: the file is empty."),
+            (b"\x80\x04\x95abcdef", "stdin: pickle files are not read"),
+            (b"a,b\n", "stdin.csv: there is a header but no rows of data"),
+        ],
+    )
+    def test_what_is_wrong_names_it(self, given, content, words):
+        done = given(content, "audit", "-")
+        assert_one_sentence(done, words)
+
+    @pytest.mark.slow
+    def test_every_command_that_reads_a_file_takes_it(self, given, plain, tmp_path):
+        content = plain.read_bytes()
+        for arguments in (
+            ("profile", "-", "--out", tmp_path / "profile.parquet"),
+            ("expected", "-"),
+            ("compare-models", "-", plain),
+        ):
+            done = given(content, *arguments)
+            assert done.exit_code == 0, done.output
+            assert "calviz-" not in done.output  # the temporary folder is nobody's business
+        assert not list(Path(tempfile.gettempdir()).glob("calviz-*/stdin*"))
+
+
 class TestWrongArguments:
     @pytest.mark.parametrize(
         ("arguments", "words"),
         [
-            (["nonsense"], ["No such command 'nonsense'", "calviz --help"]),
+            (["nonsense"], ["No such command 'nonsense'; see 'calviz --help'."]),
+            (["audti"], ["No such command 'audti'; did you mean 'audit'? see 'calviz --help'."]),
+            (["compare-model", "x"], ["did you mean 'compare-models'?"]),
+            (
+                ["audit", "{file}", "--fail", "x"],
+                ["No such option '--fail'", "'calviz audit --help'"],
+            ),
+            (["audit", "{file}", "--jsn", "x"], ["No such option '--jsn'; did you mean '--json'?"]),
             (["audit"], ["Missing argument 'FILE...'", "calviz audit --help"]),
             (["audit", "--nonsense", "x"], ["No such option", "--nonsense"]),
             (["audit", "{file}", "--bins", "many"], ["--bins", "many"]),
@@ -418,7 +538,7 @@ class TestApp:
 
     def test_without_streamlit_it_says_what_to_install(self, monkeypatch):
         monkeypatch.setattr("importlib.util.find_spec", lambda _: None)
-        assert_one_sentence(run("app"), "streamlit", "pip install streamlit")
+        assert_one_sentence(run("app"), "streamlit", "pip install 'calviz[app]'")
 
     def test_every_setting_is_one_that_streamlit_knows(self):
         config = pytest.importorskip("streamlit.config", reason="streamlit is not installed")
@@ -553,7 +673,7 @@ def test_a_loop_of_links_is_no_file(tmp_path):
     loop.symlink_to("loop.csv")
     for command in (["audit"], ["recalibrate", "--method", "platt", "--out", tmp_path / "o.csv"]):
         code, _, wrong = outcome(command[0], loop, *command[1:])
-        assert (code, wrong) == (2, "calviz: loop.csv: there is no such file.\n")
+        assert (code, wrong) == (2, f"calviz: {loop}: there is no such file.\n")
     assert list(tmp_path.iterdir()) == [loop]
 
 

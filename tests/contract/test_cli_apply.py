@@ -1,5 +1,7 @@
 """`calviz apply`."""
 
+import gzip
+import json
 from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
 from pathlib import Path
@@ -412,3 +414,142 @@ def test_a_decimal_that_double_precision_does_not_hold_keeps_no_decimal_type(tmp
     schema = pq.read_schema(out)
     assert str(schema.field("small").type) == "decimal128(10, 2)"
     assert "decimal" not in str(schema.field("large").type)
+
+
+# ---- A map that was damaged is refused in words that need no knowledge of Python
+
+
+GOOD = (
+    b'{"calviz_map": 1, "method": "temperature", "classes": 3, "parameters": {"loss": "nll", "floor": null, '
+    b'"input": "probabilities"}, "floor": 0.0, "floor_clips": true, "fitted": {"temperature_": 1.5}, "warnings": [], '
+    b'"class_names": ["a", "b", "c"]}\n'
+)
+
+
+def changed(old: str, new: str) -> bytes:
+    assert GOOD.count(old.encode())
+    return GOOD.replace(old.encode(), new.encode("utf-8", "surrogatepass"), 1)
+
+
+#: What the file holds, and what is said.
+DAMAGES = {
+    "nothing": (b"", "the file is empty"),
+    "blanks": (b" \n\n", "the file is empty"),
+    "one byte less": (GOOD[:-2], f"it breaks off after {len(GOOD) - 2} characters"),
+    "half": (GOOD[:100], "it breaks off after 100 characters"),
+    "in the middle of a text": (GOOD[:28], "it breaks off after 28 characters"),
+    "in the middle of a name": (GOOD[:5], "it breaks off after 5 characters"),
+    "twice": (GOOD + GOOD, "more follows at line 2, column 1, where the map has ended"),
+    "more behind it": (GOOD.strip() + b" x", f"more follows at line 1, column {len(GOOD) + 1}"),
+    "a comment": (b"// map\n" + GOOD, "not JSON at line 1, column 1"),
+    "single quotes": (GOOD.replace(b'"', b"'"), "not JSON at line 1, column 2"),
+    "no comma": (changed(", ", " "), "not JSON at line 1, column 18"),
+    "a comma too many": (changed("1.5}", "1.5,}"), "not JSON at line 1"),
+    "a wrong escape": (changed("temperature", "t\\q"), "not JSON at line 1"),
+    "a control character": (changed("temperature", "t\x01"), "not JSON at line 1"),
+    "NUL": (bytes(200), "not JSON at line 1, column 1"),
+    "words": (b"calviz_map: 1\nmethod: temperature\n", "not JSON at line 1, column 1"),
+    "CSV": (b"label,p\n1,0.5\n", "not JSON at line 1, column 1"),
+    "Latin-1": (
+        GOOD.replace(b"temp", b"t\xe9mp"),
+        f"byte {GOOD.index(b'temp') + 2} is not text in UTF-8",
+    ),
+    "UTF-16": (GOOD.decode().encode("utf-16"), "byte 1 is not text in UTF-8"),
+    "gzip": (gzip.compress(GOOD), "byte 2 is not text in UTF-8"),
+    "a pickle": (b"\x80\x04\x95" + bytes(20), "byte 1 is not text in UTF-8"),
+    "lists in lists": (b"[" * 100_000, "it is nested too deeply"),
+    "closed lists in lists": (b"[" * 100_000 + b"]" * 100_000, "it is nested too deeply"),
+    "lists in a field": (changed("[]", "[" * 50_000 + "]" * 50_000), "it is nested too deeply"),
+    "objects in objects": (b'{"a":' * 100_000, "it is nested too deeply"),
+    "too many digits": (changed("3,", "3" * 5_000 + ","), "a number of too many digits"),
+    "a list": (b"[1, 2]", "not the map of a recalibrator that calviz wrote"),
+    "a number": (b"3", "not the map of a recalibrator that calviz wrote"),
+    "a text": (b'"map.json"', "not the map of a recalibrator that calviz wrote"),
+    "null": (b"null", "not the map of a recalibrator that calviz wrote"),
+    "an empty object": (b"{}", "not the map of a recalibrator that calviz wrote"),
+    "NaN": (changed("1.5", "NaN"), "'temperature_' must be finite, got nan"),
+    "infinity": (changed("1.5", "1e999"), "'temperature_' must be finite, got inf"),
+    "a text for a number": (changed("1.5", '"1.5"'), "'temperature_' must hold numbers only"),
+    "a list for a number": (changed("1.5", "[1.5]"), "'temperature_' must be a number, got 1"),
+    "no field": (changed('"temperature_": 1.5', ""), "its fields must be temperature_"),
+    "another version": (changed('map": 1', 'map": 2'), "has version 2, this calviz reads 1"),
+    "another method": (changed("temperature", "temparature"), "did you mean 'temperature'?"),
+    "classes as text": (changed("3,", '"3",'), "'classes' must hold numbers only"),
+}
+#: Words of Python and its libraries.
+FOREIGN = (
+    "Traceback recursion codec Expecting delimiter Unterminated control object NoneType".split()
+)
+
+
+def test_the_map_that_is_damaged_below_can_be_used(tmp_path: Path):
+    (tmp_path / "map.json").write_bytes(b"\xef\xbb\xbf" + GOOD)  # as some editors save it
+    path = write(tmp_path, ".csv", probabilities())
+    done = run("apply", path, "--map", tmp_path / "map.json", "--out", tmp_path / "out.csv")
+    assert done[0] == 0
+    assert calviz.load_map(json.loads(GOOD)).temperature_ == 1.5
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_a_damaged_map_is_refused_in_plain_words(tmp_path: Path, damage: str):
+    content, words = DAMAGES[damage]
+    (tmp_path / "map.json").write_bytes(content)
+    path = write(tmp_path, ".csv", probabilities())
+    for command in (("apply", path, "--out", tmp_path / "out.csv"), ("expected", path)):
+        code, out, wrong = run(*command, "--map", tmp_path / "map.json")
+        assert (code, out, wrong.count("\n")) == (2, "", 1)
+        assert wrong.startswith("calviz: map.json: ")
+        assert words in wrong
+        assert not [word for word in FOREIGN if word in wrong]
+    assert not (tmp_path / "out.csv").exists()
+    with pytest.raises(InputError, match=r"^map\.json: "):
+        calviz.load_map(tmp_path / "map.json")
+
+
+# ---- What a spreadsheet would run is guarded in CSV, and comes back as it was
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".parquet", ".npz"])
+@pytest.mark.parametrize(
+    ("labels", "options", "written"),
+    [
+        (["-1", "+1"], (), ["-1", "1"]),
+        (["-1.0", "1.0"], (), ["-1", "1"]),
+        (["1", "2"], ("--label-base", "1"), ["1", "2"]),
+        (["no", "yes"], (), ["no", "yes"]),
+        (["=no", "@yes"], ("--class-names", "=no,@yes"), ["=no", "@yes"]),
+    ],
+)
+def test_labels_and_groups_come_back_under_their_own_names(
+    tmp_path: Path, labels, options, written, suffix
+):
+    rng = np.random.default_rng(0)
+    score = rng.uniform(0.05, 0.95, 80)
+    hit = rng.uniform(size=80) < score
+    groups = ["=1+1", "-x", "+3", "'quoted"]
+    rows = [f"{labels[int(hit[i])]},{score[i]:.4f},{groups[i % 4]}\n" for i in range(80)]
+    (tmp_path / "rows.csv").write_text("label,p,group\n" + "".join(rows))
+    out = tmp_path / f"out{suffix}"
+    how = ("--method", "platt", "--fit-fraction", "0.5", *options)
+    assert run("recalibrate", tmp_path / "rows.csv", *how, "--out", out)[0] == 0
+    data = calviz.load(out)
+    assert list(data.class_names) == written
+    assert data.labels.tolist() == hit.astype(int).tolist()
+    assert sorted(data.groups["group"].levels) == sorted(groups)
+    if suffix == ".csv":
+        text = out.read_text()
+        assert "'=1+1" in text
+        assert ",'-x," in text
+        assert ",+3," in text
+        assert "'-1" not in text
+
+
+def test_three_labels_with_signs_are_read_again(tmp_path: Path):
+    scores = np.random.default_rng(0).dirichlet([1, 1, 1], 60)
+    rows = [f"{('-1', '0', '+1')[i % 3]},{p[0]},{p[1]},{p[2]}\n" for i, p in enumerate(scores)]
+    (tmp_path / "rows.csv").write_text("label,p_-1,p_0,p_+1\n" + "".join(rows))
+    how = ("--method", "temperature", "--fit-fraction", "0.5", "--out", tmp_path / "out.csv")
+    assert run("recalibrate", tmp_path / "rows.csv", *how)[0] == 0
+    data = calviz.load(tmp_path / "out.csv")
+    assert data.class_names == ("-1", "0", "+1")
+    assert data.labels.tolist() == [i % 3 for i in range(60)]

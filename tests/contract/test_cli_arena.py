@@ -153,3 +153,49 @@ def test_ctrl_c_ends_it_and_what_is_done_is_kept(folder, tmp_path):
     assert 1 <= held < 204
     again = run("arena", state, "--resamples", 0)
     assert again.exit_code == 0
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not Path("/proc").is_dir(), reason="processes are found in /proc")
+def test_workers_end_with_a_parent_that_is_killed(folder, tmp_path):
+    state = tmp_path / "state.jsonl"
+    for at in range(100):
+        (folder / f"more{at}").mkdir()
+        (folder / f"more{at}" / "a.npz").write_bytes((folder / "one" / "a.npz").read_bytes())
+    command = [sys.executable, "-m", "calviz", "arena", folder, "--state", state, "--jobs", "2",
+               "--methods", "ets,isotonic"]  # fmt: skip
+    process = subprocess.Popen(
+        [str(part) for part in command],
+        env=os.environ | {"PYTHONPATH": str(ROOT)},
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    )
+
+    def alive() -> set[int]:
+        """Processes of its session that have not ended."""
+        found = set()
+        for stat in Path("/proc").glob("[0-9]*/stat"):
+            try:
+                words = stat.read_text().rpartition(")")[2].split()
+            except OSError:  # it has ended meanwhile
+                continue
+            if int(words[3]) == process.pid and words[0] != "Z":
+                found.add(int(stat.parent.name))
+        return found
+
+    for _ in range(6_000):
+        if state.exists() and len(state.read_text().splitlines()) > 2:
+            break
+        time.sleep(0.02)
+    assert len(alive()) >= 3  # this one and its two workers
+    process.kill()
+    process.wait()
+    for _ in range(1_000):
+        if not alive():
+            break
+        time.sleep(0.02)
+    left = alive()
+    for worker in left:
+        os.kill(worker, signal.SIGKILL)
+    assert not left

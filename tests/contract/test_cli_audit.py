@@ -3,6 +3,7 @@
 import json
 import math
 from pathlib import Path
+from textwrap import wrap
 
 import calibration
 import numpy as np
@@ -108,6 +109,18 @@ def file(table, tmp_path_factory) -> Path:
 def confidence_file(tmp_path_factory) -> Path:
     path = tmp_path_factory.mktemp("files") / "top.csv"
     path.write_text("confidence,correct\n0.9,1\n0.8,1\n0.7,0\n0.6,1\n")
+    return path
+
+
+@pytest.fixture(scope="module")
+def off(tmp_path_factory) -> Path:
+    """Two classes, and probabilities that are too high."""
+    rng = np.random.default_rng(3)
+    score = rng.uniform(0.05, 0.95, 400)
+    label = rng.uniform(size=400) < score**1.6
+    path = tmp_path_factory.mktemp("files") / "off.csv"
+    rows = [f"{int(y)},{p:.4f}" for y, p in zip(label, score, strict=True)]
+    path.write_text("\n".join(["label,p", *rows]) + "\n")
     return path
 
 
@@ -317,7 +330,7 @@ class TestReadingOptions:
 
 class TestText:
     def test_it_says_what_was_recognised_then_the_verdict_then_the_numbers(self, file):
-        lines = run("audit", file).stdout.splitlines()
+        lines = run("audit", file, "--all").stdout.splitlines()
         assert lines[0].startswith(f"{file}: CSV")
         assert "200 rows" in lines[0]
         text = "\n".join(lines)
@@ -332,12 +345,61 @@ class TestText:
         assert header.split() == "metric value 95 % interval if calibrated (95 %) p".split()
 
     def test_what_is_not_available_says_why(self, confidence_file):
-        text = run("audit", confidence_file).stdout
+        text = run("audit", confidence_file, "--all").stdout
         reason = ": not available for confidence-only data"
         [line] = [line for line in text.splitlines() if reason in line]
         labels = line.split(reason)[0].split("; ")
         assert {"NLL", "Brier score", "SKCE"} <= set(labels)
         assert "ECE" not in labels
+
+    def test_by_default_it_fits_a_screen(self, off):
+        """24 lines of 80 characters, with error bars too; what is left out is said."""
+        for options in ((), ("--ci", "--resamples", 50)):
+            text = run("audit", off, *options).stdout
+            lines = [part for line in text.splitlines() for part in wrap(line, 80) or [""]]
+            assert len(lines) <= 24, text
+            assert audit(off)["verdict"] in text
+            for label in ("Accuracy", "ECE", "MCS", "NLL", "Brier score"):
+                assert f"\n{label} " in text
+            assert "warning CAL001 " in text
+            assert f"--all shows {len(METRICS)} metrics" in lines[-1]
+        assert len(run("audit", off, "--all").stdout.splitlines()) > 80
+
+    def test_in_brief_it_is_the_verdict_and_five_lines_at_most(self, off):
+        text = run("audit", off, "--brief").stdout
+        verdict, *lines = text.splitlines()
+        assert verdict == audit(off)["verdict"]
+        assert 1 <= len(lines) <= 5
+        assert lines[0].startswith("  Accuracy ")
+        both = run("audit", off, off, "--brief").stdout
+        assert both.count(f"{off}: {verdict}") == 2
+
+    def test_only_the_metrics_that_are_asked_for(self, off):
+        text = run("audit", off, "--metrics", "nll,ece").stdout
+        table = text[text.index("metric ") :].split("\n\n")[0].splitlines()
+        assert [line.split()[0] for line in table] == ["metric", "NLL", "ECE"]
+        assert audit(off)["verdict"] in text
+        whole, some = audit(off), audit(off, "--metrics", "nll,ece")
+        assert some.pop("metrics") == {key: whole["metrics"][key] for key in ("nll", "ece")}
+        del whole["metrics"]
+        assert some == whole
+        gated = audit(off, "--metrics", "nll", "--fail-on", "ece>1")["metrics"]
+        assert list(gated) == ["nll", "ece"]
+
+    @pytest.mark.parametrize(
+        ("options", "words"),
+        [
+            (["--metrics", "acuracy"], "there is no metric 'acuracy'; did you mean 'accuracy'?"),
+            (["--metrics", "ece,,nll"], "empty name"),
+            (["--brief", "--all"], "give one of --all, --brief and --metrics."),
+            (["--metrics", "ece", "--all"], "give one of --all, --brief and --metrics."),
+        ],
+    )
+    def test_what_contradicts_itself_is_refused_before_the_file_is_read(self, options, words):
+        result = run("audit", "nowhere.csv", *options)
+        assert (result.exit_code, result.stdout) == (2, "")
+        assert words in result.stderr
+        assert result.stderr.count("\n") == 1
 
 
 class TestThreshold:

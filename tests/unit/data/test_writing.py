@@ -299,8 +299,8 @@ def test_a_column_of_texts_is_in_the_calibrated_file(tmp_path, ending):
     path = tmp_path / f"calibrated{ending}"
     write_predictions(recalibrate(data, "temperature", fit_fraction=0.5), path)
     again = read(path).first
-    first, *others = again.texts["tale"].values()
-    assert first == ("'" if ending == ".csv" else "") + tales[0]
-    assert others == tales[1:]
+    if ending == ".csv":  # guarded in the file, and as it was when it is read again
+        assert b"'=1+1 is a tale" in path.read_bytes()
+    assert list(again.texts["tale"].values()) == tales
     assert list(again.groups) == ["site"]
     assert are_pictures(["x.jpeg"])

@@ -179,7 +179,7 @@ def test_only_classifiers_are_evaluated():
 @pytest.mark.filterwarnings("ignore")
 def test_without_mlflow_it_says_what_to_install(monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "mlflow", None)
-    with pytest.raises(MissingPackage, match="run: pip install mlflow"):
+    with pytest.raises(MissingPackage, match=r"run: pip install 'calviz\[mlflow\]'"):
         log(calviz.Predictions.from_arrays([0, 1], [0.1, 0.9]))
 
 
@@ -274,5 +274,5 @@ def test_what_is_wrong_is_one_sentence_of_wandb(wandb, monkeypatch):
     with pytest.raises(OptionError, match="has no figure 'heatmap'; it has"):
         log_of_wandb(predictions(), run=Run(), figures=["heatmap"])
     monkeypatch.setitem(sys.modules, "wandb", None)
-    with pytest.raises(MissingPackage, match="run: pip install wandb"):
+    with pytest.raises(MissingPackage, match=r"run: pip install 'calviz\[wandb\]'"):
         log_of_wandb(predictions())
