@@ -147,10 +147,11 @@ def is_described(folder: Path) -> str:
 
 
 def environment(folder: Path, name: str, *requirements: object) -> Path:
-    """Install into a fresh environment, and return its folder of commands."""
+    """Install into a fresh environment, which has pip, and return its folder of commands."""
     uv, home = folder / "tools/bin/uv", folder / name
     run(uv, "venv", "--quiet", "--seed", "--python", sys.executable, home, folder=folder)
-    run(uv, "pip", "install", "--quiet", "--python", home, *requirements, folder=folder)
+    if requirements:
+        run(uv, "pip", "install", "--quiet", "--python", home, *requirements, folder=folder)
     return home / "bin"
 
 
@@ -170,7 +171,7 @@ def core_audits(folder: Path) -> str:
 def image_is_installed(folder: Path) -> str:
     """Install what the image holds: the lock by pip with its hashes, then calviz."""
     programs = environment(folder, "image")
-    pip = (programs / "python", "-m", "pip", "install", "--quiet", "--no-cache-dir")
+    pip = (programs / "python", "-m", "pip", "install", "--quiet")
     run(*pip, "--only-binary", ":all:", "--require-hashes", "-r", ROOT / "requirements.lock", folder=folder)  # fmt: skip
     # By its name, as the path of a wheel would stand in the SBOM.
     found = ("--no-deps", "--no-index", "--find-links", DIST, f"calviz=={version()}")

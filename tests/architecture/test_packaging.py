@@ -74,6 +74,50 @@ def test_the_documents_name_paths_that_exist(page):
     assert not missing
 
 
+# ---- Links in the documents, which GitHub and the site both show
+
+
+def anchors(document: Path) -> set[str]:
+    """What a link may name after #: the headings of a page, as GitHub and the site write them both."""
+    text = re.sub(r"^```.*?^```$", "", document.read_text(encoding="utf-8"), flags=re.M | re.S)
+    headings = re.findall(r"^#+ (.+)$", text, re.M)
+    words = [re.sub(r"[^\w\s-]", "", heading.lower()).strip() for heading in headings]
+    return {re.sub(r"\s", "-", w) for w in words} & {re.sub(r"[\s-]+", "-", w) for w in words}
+
+
+def broken_links(document: Path, root: Path = ROOT) -> list[str]:
+    """Links to a file or a heading that is not in the repository."""
+    broken = []
+    text = document.read_text(encoding="utf-8")
+    for link in re.findall(r"\]\(([^)\s]+)\)", text):
+        name, _, anchor = link.partition("#")
+        target = (document.parent / name).resolve() if name else document
+        if "://" not in link and not (
+            target.is_relative_to(root)
+            and target.exists()
+            and (not anchor or anchor in anchors(target))
+        ):
+            broken.append(link)
+    return broken
+
+
+def test_links_in_the_documents_lead_somewhere():
+    documents = [path for path in project_files() if path.suffix == ".md"]
+    assert len(documents) > 30
+    broken = {path.name: links for path in documents if (links := broken_links(path))}
+    assert not broken
+
+
+def test_a_link_that_leads_nowhere_is_seen(tmp_path):
+    page = tmp_path / "page.md"
+    page.write_text(
+        "# One two\n## `a`, b & c\n```sh\n# No heading\n```\n[a](#one-two) [b](page.md#one-two) [c](https://example.com/#x) "
+        "[d](none.md) [e](#no-heading) [f](page.md#three) [g](../page.md) [h](#a-b--c)",
+    )
+    broken = ["none.md", "#no-heading", "page.md#three", "../page.md", "#a-b--c"]
+    assert broken_links(page, tmp_path) == broken
+
+
 # ---- What is installed is what is in the repository, with the app inside
 
 
