@@ -147,9 +147,9 @@ def is_described(folder: Path) -> str:
 
 
 def environment(folder: Path, name: str, *requirements: object) -> Path:
-    """Install into a fresh environment, which has pip, and return its folder of commands."""
+    """Install into a fresh environment, and return its folder of commands."""
     uv, home = folder / "tools/bin/uv", folder / name
-    run(uv, "venv", "--quiet", "--seed", "--python", sys.executable, home, folder=folder)
+    run(uv, "venv", "--quiet", "--python", sys.executable, home, folder=folder)
     if requirements:
         run(uv, "pip", "install", "--quiet", "--python", home, *requirements, folder=folder)
     return home / "bin"
@@ -170,13 +170,13 @@ def core_audits(folder: Path) -> str:
 
 def image_is_installed(folder: Path) -> str:
     """Install what the image holds: the lock by pip with its hashes, then calviz."""
-    programs = environment(folder, "image")
-    pip = (programs / "python", "-m", "pip", "install", "--quiet")
-    run(*pip, "--only-binary", ":all:", "--require-hashes", "-r", ROOT / "requirements.lock", folder=folder)  # fmt: skip
+    pip = (folder / "tools/bin/pip", "--python", environment(folder, "image") / "python")
+    install = (*pip, "install", "--quiet", "--only-binary", ":all:")
+    run(*install, "--require-hashes", "-r", ROOT / "requirements.lock", folder=folder)
     # By its name, as the path of a wheel would stand in the SBOM.
     found = ("--no-deps", "--no-index", "--find-links", DIST, f"calviz=={version()}")
-    run(*pip, *found, folder=folder)
-    return run(programs / "python", "-m", "pip", "check", folder=folder).strip()
+    run(*install, *found, folder=folder)
+    return run(*pip, "check", folder=folder).strip()
 
 
 def a_file_is_audited(folder: Path) -> str:
@@ -227,11 +227,13 @@ def contents_are_listed(folder: Path) -> str:
         "--output-format", "JSON", "--output-reproducible", "--validate", "--output-file", target, folder=folder,
     )  # fmt: skip
     listed = json.loads(target.read_text(encoding="utf-8"))
-    found = {(part["name"].lower(), part["version"]) for part in listed["components"]}
+    # pyproject.toml, from which the rest of the component is, reads it from the code.
+    listed["metadata"]["component"]["version"] = version()
+    target.write_text(json.dumps(listed, indent=2) + "\n", encoding="utf-8")
+    found = {f"{p['name'].lower().replace('_', '-')}=={p['version']}" for p in listed["components"]}
     # Pins without a condition: those hold on any platform.
-    pins = re.findall(r"^(\S+)==(\S+) \\$", (ROOT / "requirements.lock").read_text(), re.M)
-    missing = [f"{name} {pin}" for name, pin in pins if (name, pin) not in found]
-    if missing:
+    pins = re.findall(r"^(\S+==\S+) \\$", (ROOT / "requirements.lock").read_text(), re.M)
+    if missing := [pin for pin in pins if pin not in found]:
         raise Failed(f"{target.name} lacks {', '.join(missing)}")
     return f"{target.name}, {len(found)} packages"
 
