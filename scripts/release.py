@@ -268,7 +268,7 @@ def check(folder: Path) -> int:
     for what, step, is_needed in STEPS:
         try:
             print(f"ok      {what}: {step(folder)}", flush=True)
-        except (Failed, OSError) as error:
+        except (Failed, OSError, subprocess.TimeoutExpired) as error:
             print(f"FAILED  {what}: {error}", flush=True)
             code = 1
             if is_needed:
