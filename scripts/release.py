@@ -64,22 +64,23 @@ class Failed(Exception):
 
 
 def run(*command: object, folder: Path, given: str | None = None) -> str:
-    """Return what a command prints in a folder; raises Failed with the last line of what it says."""
+    """Return what a command prints in a folder; raises Failed with its error, or the last line of what it says."""
     outside = {k: v for k, v in os.environ.items() if k not in {"PYTHONPATH", "VIRTUAL_ENV"}}
     done = subprocess.run(
         list(map(str, command)), cwd=folder, env=outside, input=given, capture_output=True, text=True, check=False,
     )  # fmt: skip
     if done.returncode:
-        lines = (done.stderr.strip() or done.stdout.strip()).splitlines()
-        raise Failed(" ".join([f"{Path(str(command[0])).name}:", *lines[-1:]]))
+        said = done.stderr.strip() or done.stdout.strip()
+        error = re.search(r"^error\b.*", said, re.M | re.S | re.I)
+        text = " ".join(error[0].split()) if error else said.rpartition("\n")[2]
+        raise Failed(f"{Path(str(command[0])).name}: {text[:500]}")
     return done.stdout
 
 
 def tools(folder: Path, *packages: str) -> Path:
     """Install packages into an environment for tools, and return its folder of commands."""
     programs = folder / "tools" / "bin"
-    if not programs.exists():
-        run(sys.executable, "-m", "venv", folder / "tools", folder=folder)
+    run(sys.executable, "-m", "venv", folder / "tools", folder=folder)
     run(programs / "pip", "install", "--quiet", *packages, folder=folder)
     return programs
 
