@@ -1,18 +1,20 @@
 # The dashboard for a shared server:  docker build -t calviz . && docker run --rm -p 127.0.0.1:8501:8501 calviz
-FROM python:3.11-slim
+# The newest digest:  docker buildx imagetools inspect python:3.11-slim-trixie
+FROM python:3.11.16-slim-trixie@sha256:be1575ed968de893bd54f4c56315ff7c4736ce522c1bca08fd521731aafc0d76
 
 # No special rights are needed, and only the home folder is written to. Hugging Face Spaces run a container as user 1000.
 RUN useradd --create-home --uid 1000 calviz
 
 WORKDIR /opt/calviz
-COPY requirements.txt ./
-RUN pip install --no-cache-dir --disable-pip-version-check -r requirements.txt
+COPY requirements.lock ./
+RUN pip install --no-cache-dir --disable-pip-version-check --only-binary :all: --require-hashes -r requirements.lock
 COPY pyproject.toml README.md LICENSE app.py ./
 COPY .streamlit .streamlit
 COPY pages pages
 COPY sample_data sample_data
 COPY calviz calviz
-RUN pip install --no-cache-dir --disable-pip-version-check --no-deps .
+# Built by the backend of the lock.
+RUN pip install --no-cache-dir --disable-pip-version-check --no-build-isolation --no-deps .
 
 USER calviz
 WORKDIR /srv

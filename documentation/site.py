@@ -72,12 +72,13 @@ def on_files(files: Any, config: Any) -> Any:
 
 
 def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
-    """Replace links to files outside the site by their paths; called by mkdocs."""
+    """Lead links to notebooks to their pages, and replace links to other files outside the site by their paths; called by mkdocs."""
+    folder = posixpath.dirname(page.file.src_uri)
 
-    def named(match: re.Match[str]) -> str:
-        target = posixpath.normpath(
-            posixpath.join(posixpath.dirname(page.file.src_uri), match[2].split("#")[0])
-        )
+    def inside(match: re.Match[str]) -> str:
+        target = posixpath.normpath(posixpath.join(folder, match[2].split("#")[0]))
+        if notebook := re.fullmatch(r"\.\./examples/(\w+)\.ipynb", target):
+            return f"[{match[1]}]({posixpath.relpath(f'tutorials/{notebook[1]}.md', folder)})"
         return f"{match[1]} (`{target.lstrip('./')}`)" if target.startswith("..") else match[0]
 
-    return _OUT.sub(named, markdown)
+    return _OUT.sub(inside, markdown)

@@ -5,12 +5,16 @@ import re
 import subprocess
 import tomllib
 import zipfile
+from collections import defaultdict
 from pathlib import Path
 
 import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 
 import calviz
 from calviz.core.errors import PURPOSES, MissingPackage
+from scripts.release import EXTRAS, LOCKS, Failed, versions_agree
 
 # ---- What may stand in the files of the project
 
@@ -28,7 +32,7 @@ FORBIDDEN = {
         r"allow_pickle\s*=\s*Tr" + r"ue|pickle\.lo" + r"ads?\("
     ),
 }
-TEXT = {".py", ".md", ".toml", ".txt", ".yml", ".yaml", ".cfg", ".json", ".sh", ""}
+TEXT = {".py", ".md", ".toml", ".txt", ".yml", ".yaml", ".cff", ".cfg", ".json", ".lock", ".sh", ""}
 
 
 def project_files() -> list[Path]:
@@ -70,6 +74,50 @@ def test_the_documents_name_paths_that_exist(page):
     assert not missing
 
 
+# ---- Links in the documents, which GitHub and the site both show
+
+
+def anchors(document: Path) -> set[str]:
+    """What a link may name after #: the headings of a page, as GitHub and the site write them both."""
+    text = re.sub(r"^```.*?^```$", "", document.read_text(encoding="utf-8"), flags=re.M | re.S)
+    headings = re.findall(r"^#+ (.+)$", text, re.M)
+    words = [re.sub(r"[^\w\s-]", "", heading.lower()).strip() for heading in headings]
+    return {re.sub(r"\s", "-", w) for w in words} & {re.sub(r"[\s-]+", "-", w) for w in words}
+
+
+def broken_links(document: Path, root: Path = ROOT) -> list[str]:
+    """Links to a file or a heading that is not in the repository."""
+    broken = []
+    text = document.read_text(encoding="utf-8")
+    for link in re.findall(r"\]\(([^)\s]+)\)", text):
+        name, _, anchor = link.partition("#")
+        target = (document.parent / name).resolve() if name else document
+        if "://" not in link and not (
+            target.is_relative_to(root)
+            and target.exists()
+            and (not anchor or anchor in anchors(target))
+        ):
+            broken.append(link)
+    return broken
+
+
+def test_links_in_the_documents_lead_somewhere():
+    documents = [path for path in project_files() if path.suffix == ".md"]
+    assert len(documents) > 30
+    broken = {path.name: links for path in documents if (links := broken_links(path))}
+    assert not broken
+
+
+def test_a_link_that_leads_nowhere_is_seen(tmp_path):
+    page = tmp_path / "page.md"
+    page.write_text(
+        "# One two\n## `a`, b & c\n```sh\n# No heading\n```\n[a](#one-two) [b](page.md#one-two) [c](https://example.com/#x) "
+        "[d](none.md) [e](#no-heading) [f](page.md#three) [g](../page.md) [h](#a-b--c)",
+    )
+    broken = ["none.md", "#no-heading", "page.md#three", "../page.md", "#a-b--c"]
+    assert broken_links(page, tmp_path) == broken
+
+
 # ---- What is installed is what is in the repository, with the app inside
 
 
@@ -108,6 +156,10 @@ def test_what_is_named_as_missing_is_an_extra(package):
     assert any(re.match(rf"{package}\b", line) for line in extras)
 
 
+def test_each_extra_is_tried_before_a_release():
+    assert EXTRAS.keys() == PROJECT["project"]["optional-dependencies"].keys()
+
+
 def test_the_entry_points_lead_somewhere():
     for group, entries in PROJECT["project"]["entry-points"].items():
         for target in entries.values():
@@ -120,6 +172,32 @@ def test_the_development_requirements_start_from_them():
     assert "-r requirements.txt" in requirements("requirements-dev.txt")
 
 
+@pytest.mark.parametrize("name", LOCKS)
+def test_a_lock_pins_what_is_required_by_hashes(name):
+    """`python scripts/release.py lock` makes it; a range that was changed asks for a new one."""
+    text = (ROOT / name).read_text(encoding="utf-8")
+    lines = re.sub(r" \\\n +", " ", text).splitlines()
+    pins = defaultdict(list)
+    for line in lines:
+        if not line.startswith("#"):
+            pinned, *hashes = line.split(" --hash=sha256:")
+            requirement = Requirement(pinned)
+            (version,) = requirement.specifier
+            assert version.operator == "=="
+            assert hashes
+            assert all(re.fullmatch(r"[0-9a-f]{64}", digest) for digest in hashes)
+            pins[canonicalize_name(requirement.name)].append(version.version)
+    needed = PROJECT["build-system"]["requires"] if "-" in LOCKS[name] else []
+    for source in {*LOCKS[name], "requirements.txt"} - {"-"}:
+        needed = [*needed, *(line for line in requirements(source) if not line.startswith("-r "))]
+    assert len(needed) >= 14
+    for line in needed:
+        requirement = Requirement(line)
+        versions = pins[canonicalize_name(requirement.name)]
+        assert versions, line
+        assert all(map(requirement.specifier.contains, versions)), f"{line}: {versions}"
+
+
 def test_what_travels_in_the_wheel_is_there():
     wheel = PROJECT["tool"]["hatch"]["build"]["targets"]["wheel"]
     for source, target in wheel["force-include"].items():
@@ -130,6 +208,36 @@ def test_what_travels_in_the_wheel_is_there():
 def test_the_version_is_the_version():
     assert re.fullmatch(r"\d+\.\d+\.\d+", calviz.__version__)
     assert PROJECT["tool"]["hatch"]["version"]["path"] == "calviz/core/__init__.py"
+    assert f"\nversion: {calviz.__version__}\n" in (ROOT / "CITATION.cff").read_text(
+        encoding="utf-8"
+    )
+
+
+CHANGES = "# Changelog\n\n## [Unreleased]\n{}\n## [1.2.3] - 2030-12-31\n\n- One.\n"
+CITED = "version: 1.2.3\ndate-released: 2030-12-31\n"
+
+
+@pytest.mark.parametrize(
+    ("changes", "cited", "said"),
+    [
+        (CHANGES.format(""), CITED, None),
+        (CHANGES.format("\n- Two.\n"), CITED, r"under \[Unreleased\]"),
+        (CHANGES.format("").replace("1.2.3", "1.2.4"), CITED, "CHANGELOG.md says 1.2.4 of"),
+        (CHANGES.format("").replace("- 2030", "2030"), CITED, "no section such as"),
+        (CHANGES.format("").split("## [1")[0], CITED, "no section such as"),
+        (CHANGES.format(""), "version: 1.2.3\n", "1.2.3 of None"),
+    ],
+)
+def test_a_release_has_one_version_and_one_date(tmp_path, changes, cited, said):
+    (tmp_path / "calviz" / "core").mkdir(parents=True)
+    (tmp_path / "calviz" / "core" / "__init__.py").write_text('__version__ = "1.2.3"\n')
+    (tmp_path / "CHANGELOG.md").write_text(changes)
+    (tmp_path / "CITATION.cff").write_text(cited)
+    if said is None:
+        assert versions_agree(tmp_path, tmp_path) == "1.2.3 of 2030-12-31"
+    else:
+        with pytest.raises(Failed, match=said):
+            versions_agree(tmp_path, tmp_path)
 
 
 def test_a_wheel_holds_the_app(tmp_path, monkeypatch):
@@ -166,7 +274,7 @@ def test_what_the_wheel_is_built_from_is_copied_and_not_ignored():
         Path(name).parts[0]
         for name in project["tool"]["hatch"]["build"]["targets"]["wheel"]["force-include"]
     }
-    needed |= {"calviz", "pyproject.toml", "requirements.txt", project["project"]["readme"]}
+    needed |= {"calviz", "pyproject.toml", "requirements.lock", project["project"]["readme"]}
     assert needed <= COPIED
     assert not COPIED & set(IGNORED)
 
@@ -174,6 +282,18 @@ def test_what_the_wheel_is_built_from_is_copied_and_not_ignored():
 @pytest.mark.parametrize("name", sorted(COPIED))
 def test_what_is_copied_is_there(name):
     assert (ROOT / name).exists()
+
+
+def test_what_it_installs_is_fixed():
+    base, installs = (
+        re.findall(r"^FROM (.+)$", DOCKERFILE, re.M),
+        re.findall(r"^RUN pip (.+)$", DOCKERFILE, re.M),
+    )
+    assert all(re.fullmatch(r"python:[\w.-]+@sha256:[0-9a-f]{64}", image) for image in base)
+    assert [
+        "--require-hashes" in line or {"--no-deps", "--no-build-isolation"} <= set(line.split())
+        for line in installs
+    ] == [True, True]
 
 
 def test_it_does_not_run_as_root_and_is_watched():

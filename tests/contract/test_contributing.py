@@ -433,18 +433,6 @@ def test_the_command_lines_of_the_pages_run(
         assert record.get("reduction") == "class:dog" or set(record["groups"]) == {"a", "b"}
 
 
-def test_links_in_the_documents_lead_somewhere() -> None:
-    pages = (*PAGES, "ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md", "sample_data/README.md")
-    documents = [ROOT / page for page in pages]
-    for document in documents:
-        text = document.read_text(encoding="utf-8")
-        for target in re.findall(r"\]\(([^)#\s]+)", text):
-            if "://" not in target:
-                notebook = ROOT / "examples" / f"{Path(target).stem}.ipynb"
-                shown = target.startswith("tutorials/") and notebook.exists()  # a page of the site
-                assert shown or (document.parent / target).exists(), f"{document.name}: {target}"
-
-
 #: A row or two for every layout in the table of docs/how-to/files.md: header, rows, models, kind, splits, groups.
 LAYOUTS = {
     "label,p_cat,p_dog,p_fox": ("dog,0.1,0.8,0.1\ncat,0.7,0.2,0.1", 1, "probabilities"),

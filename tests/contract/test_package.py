@@ -8,6 +8,7 @@ import sys
 import xml.etree.ElementTree as Xml
 from functools import cache
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -20,7 +21,7 @@ from calviz.figures.figure import Figure
 from documentation.docstrings import MODULES, command_pages, markdown, python_pages
 from documentation.notebooks import ROOT as ROOT_OF_NOTEBOOK
 from documentation.notebooks import run_notebook
-from documentation.site import notebook_page
+from documentation.site import notebook_page, on_page_markdown
 from tests.inputs.command_line import run
 
 # ---- The library: what a script or a notebook may rely on
@@ -501,6 +502,13 @@ def test_every_page_of_the_site_is_there_or_made():
         for path in (ROOT_OF_NOTEBOOK / "docs").rglob("*.md")
     }
     assert pages == names | written | {"python.md", "commands.md"}
+
+
+def test_a_notebook_is_a_page_of_the_site():
+    page = SimpleNamespace(file=SimpleNamespace(src_uri="how-to/files.md"))
+    text = "[a](../../examples/audit.ipynb), [b](../../README.md#x), [c](../scale.md)"
+    shown = on_page_markdown(text, page)
+    assert shown == "[a](../tutorials/audit.md), b (`README.md`), [c](../scale.md)"
 
 
 def test_every_public_name_and_command_is_written_down():

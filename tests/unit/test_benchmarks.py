@@ -1,6 +1,7 @@
 """Benchmarks and simulations."""
 
 import importlib
+import re
 import sys
 from pathlib import Path
 
@@ -43,6 +44,18 @@ def benchmarks(monkeypatch):
 @pytest.fixture
 def recalibrators(benchmarks):
     return benchmarks("recalibrators")
+
+
+def test_the_page_in_short_has_the_numbers_of_the_tables():
+    page = (ROOT / "benchmarks" / "RESULTS.md").read_text(encoding="utf-8")
+    lines = re.findall(r"^\| \[.+\]\((.+)\).* \| (.+) \| (.+) \| (.+) \|$", page, re.M)
+    assert len(lines) > 15
+    for file, ours, others, measured in lines:
+        table = (ROOT / "benchmarks" / file).read_text(encoding="utf-8")
+        stated = set(re.findall(r"(?<![-.\w])\d[\d.,]*\d", f"{ours} {others}"))
+        assert stated
+        assert stated <= set(re.findall(r"\d[\d.,]*\d", table)), file
+        assert re.fullmatch(r"\d{4}-\d\d-\d\d, [0-9a-f]{8}", measured)
 
 
 def test_lines_of_another_run_stay_and_are_named(recalibrators, monkeypatch, tmp_path):
