@@ -1,6 +1,6 @@
-"""Pin what the image and CI install, and check what is released.
+"""Pin what the image installs, and check what is released.
 
-    python scripts/release.py lock     # requirements.lock and requirements-dev.lock: the newest versions, with hashes
+    python scripts/release.py lock     # requirements.lock: the newest versions, with hashes
     python scripts/release.py check    # one line per step; exit code 1 if a step fails
 
 Tools (uv, build, twine, cyclonedx-bom) and calviz itself are installed into environments of a temporary folder. What is released is
@@ -27,11 +27,6 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 DIST = ROOT / "dist"
-#: What each lock pins. The image builds calviz without isolation, so that its lock holds the build backend too.
-LOCKS = {
-    "requirements.lock": ("requirements.txt", "-"),
-    "requirements-dev.lock": ("requirements-dev.txt", "requirements-spark.txt"),
-}
 #: What can be imported with each extra.
 EXTRAS = {
     "report": ("pandas", "plotly", "jinja2", "latex2mathml", "pyarrow"),
@@ -86,15 +81,16 @@ def tools(folder: Path, *packages: str) -> Path:
 
 
 def lock(folder: Path) -> None:
-    """Write the locks: for any platform and Python from 3.11 on, without the address of an index."""
+    """Write the lock: for any platform and Python from 3.11 on, without the address of an index.
+
+    The image builds calviz without isolation, so that the lock holds the build backend too.
+    """
     uv = tools(folder, "uv") / "uv"
-    backend = "\n".join(project()["build-system"]["requires"])
-    for name, sources in LOCKS.items():
-        run(
-            uv, "pip", "compile", *sources, "--universal", "--python-version", "3.11", "--generate-hashes", "--upgrade",
-            "--no-annotate", "--custom-compile-command", "python scripts/release.py lock", "--output-file", name,
-            folder=ROOT, given=backend,
-        )  # fmt: skip
+    run(
+        uv, "pip", "compile", "requirements.txt", "-", "--universal", "--python-version", "3.11", "--generate-hashes", "--upgrade",
+        "--no-annotate", "--custom-compile-command", "python scripts/release.py lock", "--output-file", "requirements.lock",
+        folder=ROOT, given="\n".join(project()["build-system"]["requires"]),
+    )  # fmt: skip
 
 
 def project() -> dict[str, dict[str, dict[str, list[str]]]]:

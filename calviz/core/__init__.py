@@ -4,4 +4,4 @@ Not here: reading, resampling, anything that only one room uses. `errors` and `r
 (`import calviz` stays cheap).
 """
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"

@@ -219,7 +219,7 @@ class Signals:
 
 
 @dataclass
-class _Rows:
+class _Answered:
     """The columns of a table that are read, and what was found in them."""
 
     table: Table
@@ -340,7 +340,7 @@ def by_question(table: Table, options: ReadingOptions) -> Signals:
     """
     rule = TextRules.of(options).answer
     assert rule is not None
-    rows = _Rows(table, options, rule)
+    rows = _Answered(table, options, rule)
     answers, (question_name, question) = rows.answers(), rows.question()
     # The reader of a log has found the answers in the texts.
     raw = table.cluster is None
@@ -415,7 +415,7 @@ def _text(column: Any, row: int) -> str:
 
 
 def _constant(
-    rows: _Rows, unit: IntArray, keep: BoolArray, first: IntArray, question_name: str
+    rows: _Answered, unit: IntArray, keep: BoolArray, first: IntArray, question_name: str
 ) -> dict[str, Any]:
     """Other columns that are the same for all answers to a question, one value each; says which are not."""
     rest, varying = {}, []
@@ -433,7 +433,7 @@ def _constant(
     return rest
 
 
-def _kept(columns: dict[str, FloatArray], rows: _Rows) -> tuple[list[str], BoolArray]:
+def _kept(columns: dict[str, FloatArray], rows: _Answered) -> tuple[list[str], BoolArray]:
     """The signals that most questions have, and the questions that have all of these, shape (q,)."""
     known = {name: ~np.isnan(values) for name, values in columns.items()}
     kept = [name for name, has in known.items() if has.mean() >= LEAST_SHARE]
@@ -445,7 +445,7 @@ def _kept(columns: dict[str, FloatArray], rows: _Rows) -> tuple[list[str], BoolA
     return kept, np.logical_and.reduce([known[name] for name in kept])
 
 
-def _say(rows: _Rows, sums: Agreement, complete: BoolArray) -> None:
+def _say(rows: _Answered, sums: Agreement, complete: BoolArray) -> None:
     low, high = int(sums.answers.min()), int(sums.answers.max())
     each = f"{low:,}" if low == high else f"{low:,} to {high:,}"
     text = (

@@ -14,7 +14,7 @@ from packaging.utils import canonicalize_name
 
 import calviz
 from calviz.core.errors import PURPOSES, MissingPackage
-from scripts.release import EXTRAS, LOCKS, Failed, versions_agree
+from scripts.release import EXTRAS, Failed, versions_agree
 
 # ---- What may stand in the files of the project
 
@@ -172,10 +172,9 @@ def test_the_development_requirements_start_from_them():
     assert "-r requirements.txt" in requirements("requirements-dev.txt")
 
 
-@pytest.mark.parametrize("name", LOCKS)
-def test_a_lock_pins_what_is_required_by_hashes(name):
+def test_the_lock_pins_what_is_required_by_hashes():
     """`python scripts/release.py lock` makes it; a range that was changed asks for a new one."""
-    text = (ROOT / name).read_text(encoding="utf-8")
+    text = (ROOT / "requirements.lock").read_text(encoding="utf-8")
     lines = re.sub(r" \\\n +", " ", text).splitlines()
     pins = defaultdict(list)
     for line in lines:
@@ -187,9 +186,7 @@ def test_a_lock_pins_what_is_required_by_hashes(name):
             assert hashes
             assert all(re.fullmatch(r"[0-9a-f]{64}", digest) for digest in hashes)
             pins[canonicalize_name(requirement.name)].append(version.version)
-    needed = PROJECT["build-system"]["requires"] if "-" in LOCKS[name] else []
-    for source in {*LOCKS[name], "requirements.txt"} - {"-"}:
-        needed = [*needed, *(line for line in requirements(source) if not line.startswith("-r "))]
+    needed = [*PROJECT["build-system"]["requires"], *requirements("requirements.txt")]
     assert len(needed) >= 14
     for line in needed:
         requirement = Requirement(line)
