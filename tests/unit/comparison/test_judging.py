@@ -526,7 +526,7 @@ CLAIMED = [key for key in (every_simulation() and SIMULATIONS) if key.startswith
 @pytest.mark.parametrize("key", CLAIMED)
 def test_sentences_hold(key):
     one = SIMULATIONS[key]
-    outcomes = one.outcomes(60, seed=1)
+    outcomes = one.outcomes(30, seed=1)
     rate = np.mean(outcomes)
     if one.at_most is not None:
         assert rate <= too_many(one.at_most, len(outcomes))

@@ -119,7 +119,7 @@ def test_one_judged_period_is_singular():
 
 
 def test_rows_without_labels_are_expected_as_by_the_rows_with_labels():
-    data = drifting(4_000, from_month=0)
+    data = drifting(2_000, from_month=0)
     month = data.times.astype("datetime64[M]").astype(str)
     labelled, waiting = (data.take(np.flatnonzero(w)) for w in (month < "2021-08", month >= "2021-08"))  # fmt: skip
     series = over_time(labelled, "nll", every="month", method=None, waiting=waiting)

@@ -321,6 +321,7 @@ def test_a_map_is_taken_to_be_true():
     assert "calibrated on these rows" in e.assumption
 
 
+@pytest.mark.slow
 def test_intervals_hold_what_the_labels_give():
     """Also where the scores have moved; labels follow them as before."""
     metrics = ["accuracy", "brier"]

@@ -201,7 +201,7 @@ def outcome(record):
 
 
 @pytest.mark.usefixtures("few_candidates")
-@pytest.mark.parametrize("k", [2, 3])
+@pytest.mark.parametrize("k", [2, pytest.param(3, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("key", KEYS)
 def test_a_changed_map_is_refused_or_is_what_it_says(key, k):
     record = saved(key, k)
