@@ -237,7 +237,7 @@ def _whole(key: tuple[object, ...], _settings: Settings) -> Dataset:
     data = _settings.entry.loaded.models[_settings.model]
     if _settings.prevalence is not None:
         data = at_prevalence(data, _settings.prevalence)
-    return cut_columns(data, edges_of(open_files.split_parts(_settings.cuts)))
+    return cut_columns(data, edges_of(filter(None, open_files.split_parts(_settings.cuts))))
 
 
 @cached_results(3)

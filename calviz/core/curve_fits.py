@@ -134,7 +134,12 @@ _STEPS, _HALVINGS = 50, 30
 
 
 def softplus(margin: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return ``log(1 + exp(m))`` and its derivative, the sigmoid of m; several times as fast as ``logaddexp`` and ``expit``."""
+    """Return ``log(1 + exp(m))`` and its derivative, the sigmoid of m; several times as fast as ``logaddexp`` and ``expit``.
+
+    Parameters
+    ----------
+    margin : ndarray, any shape
+    """
     e = np.exp(-np.abs(margin))
     return np.maximum(margin, 0) + np.log1p(e), np.where(margin >= 0, 1, e) / (1 + e)
 
@@ -184,7 +189,12 @@ def penalised_logistic(
         for of_subset, bend in zip(hessian, weights * share * (1 - share), strict=True):
             np.matmul(columns * bend, x, out=of_subset)
         hessian += ridge
-        step = -np.linalg.solve(hessian, gradient[:, :, None])[:, :, 0]
+        try:
+            step = -np.linalg.solve(hessian, gradient[:, :, None])[:, :, 0]
+        except (
+            np.linalg.LinAlgError
+        ):  # nothing is uncertain any more: separable rows without a penalty
+            step = -np.vecdot(np.linalg.pinv(hessian, hermitian=True), gradient[:, None, :])
         decrement = -np.vecdot(gradient, step)
         length = np.ones(len(t))
         for _ in range(_HALVINGS):

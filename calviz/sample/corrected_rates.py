@@ -193,7 +193,7 @@ class LabelledRows:
 
     @cached_property
     def influence(self) -> FloatArray:
-        """`by_question` of PPI++."""
+        """`by_question` of PPI++, shape (Q,)."""
         y, f = (v - float(self.w @ v) / self.n for v in (self.y, self.f))
         factor, more = self._factor(y, f, self.w), self.rows - self.n
         if self.weighted and more:
@@ -233,7 +233,7 @@ class LabelledRows:
         return RateEstimate(value, Interval(*wilson(value, number, level)), error)
 
     def thinned(self, level: float) -> tuple[dict[str, RateEstimate], FloatArray]:
-        """`agreement`, and the cells that give sensitivity and specificity their width: fewer rows where those of a question are alike."""
+        """`agreement`, and the cells that give sensitivity and specificity their width, shape (2, 2): fewer rows where those of a question are alike."""
         found, at = agreement(self.cells, level), self.depend
         if at is None:
             return found, self.cells

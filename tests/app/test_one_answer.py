@@ -47,7 +47,7 @@ def answers(request, tmp_path_factory):
     file = str(ROOT / "sample_data" / f"{name}.parquet")
     asked = ["audit", file, "--split", "test", "--model", MODELS[name], "--ci"]
     cutoff = ["--cutoff", "0.3"] if name == "breast_cancer" else []
-    printed = run_successfully(*asked, *cutoff, "--markdown", page, "--sections", SECTIONS)
+    printed = run_successfully(*asked, "--all", *cutoff, "--markdown", page, "--sections", SECTIONS)
     record = json.loads(run_successfully(*asked, "--json", "-"))
     report = page.read_text(encoding="utf-8")
     rows = {}
@@ -289,7 +289,7 @@ def three(tmp_path_factory):
 @pytest.mark.parametrize("options", [(), ("--ci", "--bins", "7", "--conventions")])
 def test_an_audit_with_its_report_measures_once(measured, three, tmp_path, options):
     html = tmp_path / "report.html"
-    done = run("audit", three, "--html", html, *options)
+    done = run("audit", three, "--html", html, "--all", *options)
     assert done.exit_code == 0, done.output
     assert html.stat().st_size > 100_000
     assert {key for key, _ in measured.values} == {m.key for m in METRICS}

@@ -26,7 +26,7 @@ from calviz.comparison.kept_comparisons import KeptComparisons
 from calviz.comparison.learning_curves import learning_curve
 from calviz.comparison.paired_differences import best_shares
 from calviz.core.blocks import Stopped, checkpoint
-from calviz.core.entry_specs import RECALIBRATORS, RecalibratorSpec
+from calviz.core.entry_specs import RECALIBRATORS
 from calviz.core.errors import NotAvailable, OptionError
 from calviz.core.predictions import ConfidencePredictions, Predictions
 from calviz.data.joining import named_models
@@ -134,14 +134,14 @@ def test_all_methods_run_and_a_failing_one_is_a_row(data, monkeypatch):
 
     spec = RECALIBRATORS["beta"]
     entries = dict(RECALIBRATORS._entries)
-    entries["beta"] = RecalibratorSpec(**{**vars(spec), "make": broken})
+    entries["beta"] = replace(spec, make=broken)
     monkeypatch.setattr(RECALIBRATORS, "_entries", entries)
     seen = []
     comparison = compare(
         data, metrics=METRICS, resamples=100, progress=lambda r, i, n: seen.append((r.key, n))
     )
     assert set(comparison.methods) == set(RECALIBRATORS.keys()) == {key for key, _ in seen}
-    assert [m.key for m in comparison if not m.ok] == ["beta"]
+    assert [m.key for m in comparison if not m.ok] == ["beta", "segments"]  # there is no column
     assert comparison["beta"].reason == "not today."
     assert comparison["beta"].metrics == {}
     frame = comparison.frame()
@@ -162,10 +162,7 @@ def test_a_method_that_dies_of_anything_is_a_row_and_the_others_finish(data, mon
     def broken(**options):
         raise error
 
-    broken_ones = {
-        key: RecalibratorSpec(**{**vars(RECALIBRATORS[key]), "make": broken})
-        for key in ("beta", "ets")
-    }
+    broken_ones = {key: replace(RECALIBRATORS[key], make=broken) for key in ("beta", "ets")}
     entries = RECALIBRATORS._entries | broken_ones
     monkeypatch.setattr(RECALIBRATORS, "_entries", entries)
     comparison = compare(data, ["beta", "temperature", "ets"], metrics=["nll"], ci=False, jobs=2)
@@ -190,7 +187,7 @@ def test_an_interruption_ends_the_fits_of_the_other_threads(data, monkeypatch):
             ended.set()
             raise
 
-    spec = RecalibratorSpec(**{**vars(RECALIBRATORS["beta"]), "make": forever})
+    spec = replace(RECALIBRATORS["beta"], make=forever)
     entries = RECALIBRATORS._entries | {"beta": spec}
     monkeypatch.setattr(RECALIBRATORS, "_entries", entries)
     # A shell starts what runs in the background without the interrupt.
@@ -253,7 +250,7 @@ def test_confidence_only_data_have_what_has_a_meaning_for_them():
     data = ConfidencePredictions(confidence=p.max(axis=1), correct=p.argmax(axis=1) == y)
     comparison = compare(data, metrics=["ece", "nll"], resamples=100)
     keys = {m.key for m in comparison if m.ok}
-    assert keys == {s.key for s in RECALIBRATORS if s.confidence_only}
+    assert keys == {s.key for s in RECALIBRATORS if s.confidence_only and not s.takes_columns}
     assert "confidence-only" in comparison["temperature"].reason
     assert comparison["isotonic"].metrics["ece"].value < comparison["identity"].metrics["ece"].value
     assert isinstance(comparison["platt"].calibrated, ConfidencePredictions)
