@@ -501,10 +501,12 @@ def test_a_second_file_joins_the_comparison(view, tmp_path):
     tab.expect("By NLL, 'honest' is best")
     tab.expect("The identifiers of all 400 rows are the same.")
     assert page.locator("[data-testid=stTable] strong").first.inner_text()
+    page.get_by_text("Differences in the other metrics").click()
+    tab.expect("Difference in Brier score")
+    assert page.locator(".js-plotly-plot").count() >= 7
     page.get_by_role("tab", name="Each model after recalibration").click()
     page.get_by_role("button", name="Fit them").click()
     tab.expect("Bold: best of its row")
-    assert page.locator(".js-plotly-plot").count() >= 7
 
 
 # ---- Choose a method, compare, and take the calibrated file home
