@@ -10,9 +10,11 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import asdict, dataclass, field, fields, replace
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, get_args
+from typing import Any, NamedTuple, get_args
 
+import narwhals as nw
 import numpy as np
+import polars as pl
 
 from calviz.core.blocks import BoolArray, FloatArray, IntArray, checkpoint
 from calviz.core.errors import (
@@ -63,10 +65,6 @@ from calviz.data.any_size.sums import (
 )
 from calviz.data.loaded import ReadingOptions
 from calviz.data.reading import options_of, read_profile
-
-if TYPE_CHECKING:
-    import narwhals as nw
-    import polars as pl
 
 #: From `WIDE` columns on, polars streams chunks of about `ENTRIES` entries: 1,000 columns take 0.65 instead of 1.07 GB, 100 columns
 #: of logits 0.45 instead of 0.89 GB.
@@ -184,8 +182,6 @@ def _is_paths(source: Any) -> bool:
 
 
 def _of_frame(source: Any, reading: ReadingOptions, settings: dict[str, Any], name: str) -> Profile:
-    import narwhals as nw
-
     if type(source).__module__.startswith("pyspark"):
         source, reading = _without_vectors(source, reading)
     try:
@@ -286,8 +282,6 @@ def _grouped(frame: Any, layout: ProfileColumns) -> Any:
 
 def _streamed(frame: Any, layout: ProfileColumns) -> Any:
     """Do the same with polars, which counts rows quickly; wide frames are streamed in smaller chunks."""
-    import narwhals as nw
-    import polars as pl
 
     def table(*, by_score: bool) -> pl.DataFrame:
         cells = cells_of(frame, layout, by_score=by_score).collect("polars", engine="streaming")
@@ -366,8 +360,6 @@ class _Run:
         return _with_skipped(whole, skipped)
 
     def _layout(self, files: TableFiles) -> ProfileColumns:
-        import narwhals as nw
-
         for path in files.paths:
             file = TableFiles((path,), files.kind, files.hive)
             try:
@@ -384,8 +376,6 @@ class _Run:
     def _frame(
         self, part: TableFiles, layout: ProfileColumns, engine: Engine, *, careful: bool = False
     ) -> Any:
-        import narwhals as nw
-
         source = scan(part, engine, self.memory, floats=layout.numbers, careful=careful)
         return with_probabilities(nw.from_native(source).lazy(), layout)
 
@@ -561,8 +551,6 @@ def _blocks_by_group(
         if len(groups) > MOST_GROUPS:
             raise _LeftToEngine
         return [(group, _misses_and_hits(part, single, losses)) for group, part in groups.items()]
-
-    import polars as pl
 
     workers = min(pl.thread_pool_size(), 4)
     batches = table.collect_batches(chunk_size=BLOCK_ROWS, maintain_order=False, engine="streaming")
@@ -770,8 +758,6 @@ def _merged(one: _Distinct, other: _Distinct) -> _Distinct:
 def _as_table(
     sums: dict[tuple[Any, ...], _GroupSums], keys: list[str], table: pl.LazyFrame
 ) -> pl.DataFrame | None:
-    import polars as pl
-
     if not sums:
         return None
     schema = table.collect_schema()

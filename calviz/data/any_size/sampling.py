@@ -9,6 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+import narwhals as nw
 import numpy as np
 import numpy.typing as npt
 
@@ -40,7 +41,6 @@ from calviz.data.refusals import Problem
 from calviz.data.roles import ScoreColumns
 
 if TYPE_CHECKING:
-    import narwhals as nw
     import polars as pl
 
 
@@ -210,8 +210,6 @@ class RowSource:
         InputError, OptionError
             If the source does not exist, or its columns cannot be recognised.
         """
-        import narwhals as nw
-
         if isinstance(source, str | os.PathLike):
             source = [source]
         if isinstance(source, list | tuple):
@@ -313,7 +311,6 @@ def predictions_of(
 
 def _tables(native: Any, columns: list[str], rows: int) -> Iterator[pl.DataFrame]:
     """Yield blocks of the columns as polars frames."""
-    import narwhals as nw
     import polars as pl
 
     frame: nw.LazyFrame[Any] | nw.DataFrame[Any] = nw.from_native(native)
@@ -380,8 +377,6 @@ def _read_whole(path: Path, layout: ProfileColumns, error: InputError) -> InputE
 
 
 def _summed(file: TableFiles, layout: ProfileColumns) -> InputError | None:
-    import narwhals as nw
-
     # Labels and weights are not used, so only scores can be wrong.
     layout = replace(layout, label=layout.label or "label", count=None, weight=None)
     frame = nw.from_native(scan(file, "polars", floats=layout.columns)).lazy()
@@ -391,16 +386,12 @@ def _summed(file: TableFiles, layout: ProfileColumns) -> InputError | None:
 
 def _faults(frame: Any, layout: ProfileColumns) -> tuple[nw.LazyFrame[Any], dict[int, int]]:
     """A lazy frame with probabilities, and the number of its rows by fault."""
-    import narwhals as nw
-
     lazy = with_probabilities(nw.from_native(frame).lazy(), layout)
     return lazy, faults_of(lazy, layout)
 
 
 def _refused(frame: Any, layout: ProfileColumns, *, place: bool) -> InputError:
     """Return the error about the unusable rows of a frame; it names the place of the first one, where polars counts rows in order."""
-    import narwhals as nw
-
     lazy, faults = _faults(frame, layout)
     total = int(lazy.select(rows=nw.len()).collect("polars")["rows"][0])
     where = ""
