@@ -172,7 +172,7 @@ class _Builder:
         count = len(self.layout.scores)
         arrays, logits_beside = fetched.scores[:count], fetched.scores[count:]
         keep = self._rows_to_keep(list(arrays), decoded.missing | self._unknown(fetched))
-        columns, groups = self._columns(fetched)
+        columns = self._columns(fetched)
         names = self._class_names(first, k, decoded)
         models: dict[str, Dataset] = {}
         for scores, array in zip(self.layout.scores, arrays, strict=True):
@@ -186,7 +186,7 @@ class _Builder:
             )  # fmt: skip
             models[model] = make(keep)
             self._add_waiting(model, make)
-        return self._built(models, decoded.form, names, groups)
+        return self._built(models, decoded.form)
 
     def _has_several_labels(self, fetched: Fetched, first: ScoreColumns) -> bool:
         """Whether rows of a 2-D label of 0 and 1 have none or several classes, and the scores of a row do not sum to 1."""
@@ -217,7 +217,7 @@ class _Builder:
         ]
         self._check_lengths(fetched, len(block), shown[0])
         keep = self._rows_to_keep([scores], np.any(np.array(decoded) < 0, axis=0, keepdims=False))
-        columns, groups = self._columns(fetched)
+        columns = self._columns(fetched)
         text = (
             f"multi-label: rows have none or several of the {len(names):,} labels, so each label is a model of its own "
             "with two classes"
@@ -230,7 +230,7 @@ class _Builder:
             models[name] = self._model(
                 one, scores[:, [j]], decoded[j], ("0", "1"), name, columns, keep
             )
-        return self._built(models, "0 or 1 for each label", ("0", "1"), groups)
+        return self._built(models, "0 or 1 for each label")
 
     def _model(
         self,
@@ -514,12 +514,12 @@ class _Builder:
         self.kept, self.unlabelled = keep, no_label & ~incomplete
         return keep
 
-    def _columns(self, fetched: Fetched) -> tuple[dict[str, Any], tuple[str, ...]]:
+    def _columns(self, fetched: Fetched) -> dict[str, Any]:
         others = OtherColumns(self.table, self.layout, self.options, self.notices)
         columns = others.build(fetched)
         columns["texts"] |= self.label_texts
         self.counts = others.counts
-        return columns, tuple(columns["groups"])
+        return columns
 
     # Confidence-only data
 
@@ -529,12 +529,12 @@ class _Builder:
             right = self._right_if_any(fetched, layout)
         else:
             right = self._right(fetched, layout)
-        columns, groups = self._columns(fetched)
+        columns = self._columns(fetched)
         keep = self._rows_to_keep([fetched.scores[0]], right.missing)
         make = partial(self._of_confidences, score, layout, right, columns)
         data = make(keep)
         self._add_waiting(self.name, make)
-        return self._built({self.name: data}, right.form, right.class_names, groups)
+        return self._built({self.name: data}, right.form)
 
     def _of_confidences(
         self,
@@ -621,9 +621,7 @@ class _Builder:
         none = np.zeros(len(fetched.scores[0]), dtype=bool)
         return _Right(none, none, "")
 
-    def _built(
-        self, models: dict[str, Dataset], form: str, names: tuple[str, ...], groups: tuple[str, ...]
-    ) -> Loaded:
+    def _built(self, models: dict[str, Dataset], form: str) -> Loaded:
         column = self.layout.weight
         if self.counts is not None and column is not None:
             counts = self.counts if self.kept is None else self.counts[self.kept]
@@ -645,10 +643,8 @@ class _Builder:
         renamed = {"id": self.layout.id, "split": self.layout.split}
         return Loaded(
             file=self.name,
-            size=0,
             models=models,
-            recognition=self._recognition(first, tuple(models), form, names, groups),
-            hash=lambda: "",
+            recognition=self._recognition(first, tuple(models), form),
             notices=(*self.table.notices, *self.layout.notices, *self.notices, *made),
             repairs_offered=tuple(self.offered),
             repairs_made=tuple(self.repairs),
@@ -656,14 +652,7 @@ class _Builder:
             types=types | {new: types[name] for new, name in renamed.items() if name in types},
         )
 
-    def _recognition(
-        self,
-        data: Dataset,
-        models: tuple[str, ...],
-        form: str,
-        names: tuple[str, ...],
-        groups: tuple[str, ...],
-    ) -> Recognition:
+    def _recognition(self, data: Dataset, models: tuple[str, ...], form: str) -> Recognition:
         table, layout = self.table, self.layout
         scores = layout.scores[0].columns if layout.scores else ()
         if layout.confidence is not None:
@@ -675,9 +664,9 @@ class _Builder:
             label_form=form,
             scores=scores,
             split_column=layout.split,
-            groups=groups,
+            groups=tuple(data.groups),
             id_column=layout.id,
-            class_names=names,
+            class_names=data.class_names,
             models=models,
             columns=table.names,
             rows=data.n,

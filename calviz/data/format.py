@@ -587,6 +587,19 @@ class Format:
 
 FORMATS: Registry[Format] = Registry("format")
 
+
+def reads(
+    *, suffixes: tuple[str, ...] = (), **facts: Any
+) -> Callable[[Callable[[Source], Table]], Callable[[Source], Table]]:
+    """Register the decorated function, which opens a file, as a `Format` with these attributes."""
+
+    def register(opens: Callable[[Source], Table]) -> Callable[[Source], Table]:
+        FORMATS.register(Format(suffixes=suffixes, open=opens, **facts))
+        return opens
+
+    return register
+
+
 _ARCHIVE = "unpack it and open the file of predictions inside"
 _PICKLE = (
     "pickle files are not read, because opening one can run any program",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, BinaryIO, Literal
 
 import numpy as np
@@ -14,7 +14,7 @@ from calviz.core.errors import Finding, InputError, OptionError
 from calviz.core.limits import MAX_JSON, MAX_LINE, MAX_ROWS
 from calviz.core.probabilities import ROW_SUM_TOLERANCE
 from calviz.data.column_names import LABELS, LOGITS, PROBABILITIES, plain
-from calviz.data.format import Source, Table, without_bom
+from calviz.data.format import Source, Table, reads, without_bom
 from calviz.data.loaded import Notice, ReadingOptions
 from calviz.data.rows_in_memory import arrow_rows
 from calviz.data.sampled_answers import (
@@ -443,13 +443,26 @@ def lines(stream: BinaryIO) -> Iterator[tuple[int, bytes]]:
         yield number + 1, rest
 
 
-def open_log(
-    answers_of: Callable[[Source], tuple[list[Answer], list[Finding]]], tool: str, source: Source
-) -> Table:
+AnswersOf = Callable[[Source], tuple[list[Answer], list[Finding]]]
+
+
+def open_log(answers_of: AnswersOf, tool: str, source: Source) -> Table:
     """Read the answers of a log as a table; see `Format.open`."""
     answers, findings = answers_of(source)
     answers, more = with_confidences(answers)
     return as_table(answers, tool, [*findings, *more])
+
+
+def log_format(*, label: str, tool: str = "", **facts: Any) -> Callable[[AnswersOf], AnswersOf]:
+    """Register the decorated function, which returns the answers in a log and findings about them, as a `Format`."""
+
+    def register(answers_of: AnswersOf) -> AnswersOf:
+        opens = partial(open_log, answers_of, tool or label.split(" (")[0])
+        more: dict[str, Any] = {"answers": answers_of, "text": True, "special": True}
+        reads(label=label, package="pyarrow", **more, **facts)(opens)
+        return answers_of
+
+    return register
 
 
 def as_table(answers: Sequence[Answer], tool: str, notices: Sequence[Finding] = ()) -> Table:

@@ -98,11 +98,7 @@ class VectorScaling(BaseRecalibrator):
         return softmax(block)
 
     def _source(self, name: str) -> str:
-        return (
-            f"{name}_w = {array_source(self.weights_)}\n"
-            f"{name}_b = {array_source(self.intercepts_)}\n\n\n"
-            f"def {name}_of(z):\n    return softmax({name}_w * z + {name}_b)\n"
-        )
+        return _affine_source(name, "w", self.weights_, self.intercepts_, f"{name}_w * z")
 
 
 # ---- Matrix scaling and Dirichlet calibration
@@ -266,11 +262,7 @@ class LinearMaps(BaseRecalibrator):
         return {"strengths": self.strengths_.tolist(), **unit, **described}
 
     def _source(self, name: str) -> str:
-        return (
-            f"{name}_W = {array_source(self.weights_)}\n"
-            f"{name}_b = {array_source(self.intercepts_)}\n\n\n"
-            f"def {name}_of(z):\n    return softmax(z @ {name}_W.T + {name}_b)\n"
-        )
+        return _affine_source(name, "W", self.weights_, self.intercepts_, f"z @ {name}_W.T")
 
 
 @recalibrator(
@@ -378,8 +370,6 @@ class StructuredMaps(BaseRecalibrator):
     """
 
     strength: Strength = 1.0
-    floor: FloorChoice = "auto"
-    input: Input = "probabilities"
     temperature_: float = learned(Numbers(above=0))
     rows_: int = learned(Numbers(least=1, whole=True))
     weights_: FloatArray = learned(Numbers(("K",)))
@@ -512,11 +502,7 @@ class StructuredMaps(BaseRecalibrator):
         n = self.rows_
         mixed = f"np.log({n / (n + 1)!r} * softmax(z / {self.temperature_!r}) + {1 / (n + 1)!r} / z.shape[1])"
         product = self._product.format(w=f"{name}_w", logs=mixed)
-        return (
-            f"{name}_w = {array_source(self.weights_)}\n"
-            f"{name}_b = {array_source(self.intercepts_)}\n\n\n"
-            f"def {name}_of(z):\n    return softmax({product} + {name}_b)\n"
-        )
+        return _affine_source(name, "w", self.weights_, self.intercepts_, product)
 
 
 #: The same for a few passes with a full matrix, of structured scaling.
@@ -573,6 +559,9 @@ class StructuredVectorScaling(StructuredMaps):
     v and c minimise the mean negative log-likelihood plus ``strength * K / n * (sum v^2 + sum c^2)``. Logits and their
     log-probabilities give the same map.
     """
+
+    floor: FloorChoice = "auto"
+    input: Input = "probabilities"
 
     _product = "{w} * {logs}"
 
@@ -644,17 +633,9 @@ class StructuredMatrixScaling(StructuredMaps):
     """
 
     weights_: FloatArray = learned(Numbers(("K", "K")))
-
-    def __init__(
-        self,
-        *,
-        strength: Strength = 1.0,
-        max_seconds: float = 60.0,
-        floor: FloorChoice = "auto",
-        input: Input = "probabilities",
-    ) -> None:
-        super().__init__(strength=strength, floor=floor, input=input)
-        self.max_seconds = max_seconds
+    max_seconds: float = 60.0
+    floor: FloorChoice = "auto"
+    input: Input = "probabilities"
 
     _product = "{logs} @ {w}.T"
 
@@ -736,6 +717,17 @@ def _fitted_or_held(
         return minimum, False
     problem.penalty = Penalty(strength, start)
     return fit_linear(problem, start), True
+
+
+def _affine_source(
+    name: str, letter: str, weights: FloatArray, intercepts: FloatArray, product: str
+) -> str:
+    """NumPy source of the softmax of `product`, which names the weights, plus the intercepts."""
+    return (
+        f"{name}_{letter} = {array_source(weights)}\n"
+        f"{name}_b = {array_source(intercepts)}\n\n\n"
+        f"def {name}_of(z):\n    return softmax({product} + {name}_b)\n"
+    )
 
 
 def _matrix_described(weights: FloatArray, intercepts: FloatArray) -> dict[str, Any]:

@@ -96,9 +96,8 @@ def _texts(factor: Factor) -> Factor:
     """The same with whole numbers written without a fraction, booleans as in Python, and one level for all missing values."""
     each = Factor(np.arange(len(factor.levels)), factor.levels)
     texts = [_WRITTEN.get(text, text) for text in identifier_texts(each)]
-    levels = tuple(dict.fromkeys(texts))
-    at = {level: i for i, level in enumerate(levels)}
-    return Factor(np.array([at[t] for t in texts], np.intp)[factor.codes], levels)
+    merged = Factor.of(np.array(texts, dtype=object))
+    return Factor(merged.codes[factor.codes], merged.levels)
 
 
 def _cut(values: Factor | FloatArray, weights: FloatArray | None) -> tuple[Cut, str]:
@@ -109,17 +108,12 @@ def _cut(values: Factor | FloatArray, weights: FloatArray | None) -> tuple[Cut, 
         one = not cut.edges and known.size in (0, values.size)
         return cut, "it has one value" if one else ""
     levels = values.levels
-    if len(levels) == 1:
-        return Cut(kept=levels), "it has one value"
+    why = "it has a different value in each row" * (len(levels) == len(values))
     if len(levels) <= FEW_VALUES:
-        return Cut(kept=levels), "it has a different value in each row" * (
-            len(levels) == len(values)
-        )
+        return Cut(kept=levels), "it has one value" if len(levels) == 1 else why
     counts = np.bincount(values.codes, weights, minlength=len(levels))
     cut = cut_of_levels(levels, counts.astype(np.float64))
-    if cut.kept is not None and len(levels) == len(values):
-        return cut, "it has a different value in each row"
-    return cut, ""
+    return cut, why if cut.kept is not None else ""
 
 
 @recalibrator(
@@ -370,13 +364,11 @@ class SegmentOffsets(BaseRecalibrator):
             offsets = np.where(seen, offset[rows] + self.shared_[0], 0.0)
             slopes = np.where(seen, slope[rows] + self.shared_[1], 0.0)
             share = expit(z + offsets + slopes * (z - self.center_))
-            own = np.take_along_axis(probs, event[:, None], axis=1)[:, 0]
-            np.put_along_axis(probs, event[:, None], 0.0, axis=1)
+            at = np.arange(len(probs)), event
+            own, probs[at] = probs[at], 0.0
             rest = row_sums(probs)
             probs *= ((1 - share) / np.maximum(rest, _LEAST))[:, None]
-            np.put_along_axis(
-                probs, event[:, None], np.where(rest > 0, share, own)[:, None], axis=1
-            )
+            probs[at] = np.where(rest > 0, share, own)
             out[rows] = probs
         return out
 
@@ -508,7 +500,7 @@ def _values(columns: Any) -> dict[str, Any]:
 def _event(probs: FloatArray) -> tuple[IntArray, FloatArray]:
     """The class whose probability is moved, class 1 of two or the top label, shape (n,), and its log-odds."""
     event = np.ones(len(probs), np.intp) if probs.shape[1] == 2 else probs.argmax(axis=1)
-    own = np.take_along_axis(probs, event[:, None], axis=1)[:, 0]
+    own = probs[np.arange(len(probs)), event]
     rest = probs[:, 0] if probs.shape[1] == 2 else row_sums(probs) - own
     return event, np.log(np.maximum(own, _LEAST)) - np.log(np.maximum(rest, _LEAST))
 

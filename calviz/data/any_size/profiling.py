@@ -142,8 +142,9 @@ def profile(
         "model": model,
     }
     settings |= {"true_class": true_class, "each_class": each_class}
-    if isinstance(source, str | os.PathLike) or _is_paths(source):
-        files = find([source] if isinstance(source, str | os.PathLike) else source)
+    paths = source if isinstance(source, list | tuple) else [source]
+    if all(isinstance(path, str | os.PathLike) for path in paths):
+        files = find(paths)
         run = _Run(engine, memory, reading, settings, name or files.name, skip_broken)
         return run.of_files(files, None if parts is None else Path(parts))
     return _of_frame(source, reading, settings, name or "profile")
@@ -173,12 +174,6 @@ def options_and_time(reading: ReadingOptions) -> tuple[dict[str, Any], str | Non
     separate = ("time_column", "groups", "repair", "cluster_column")
     options = {name: v for name, v in values.items() if name not in separate and v is not None}
     return options, column or None, every
-
-
-def _is_paths(source: Any) -> bool:
-    return isinstance(source, list | tuple) and all(
-        isinstance(s, str | os.PathLike) for s in source
-    )
 
 
 def _of_frame(source: Any, reading: ReadingOptions, settings: dict[str, Any], name: str) -> Profile:
@@ -594,25 +589,25 @@ def _misses_and_hits(batch: pl.DataFrame, single: bool, losses: bool) -> tuple[_
 
 
 def _block(score: FloatArray, hit: bool, single: bool, losses: bool) -> _Block:
+    # NaN is sorted to the end.
+    if score.size and not (score[0] >= -SCORE_SLACK and score[-1] <= 1 + SCORE_SLACK):
+        raise _LeftToEngine
+    steps, count = score[1:] != score[:-1], None
+    if score.size and np.count_nonzero(steps) < FEW_SCORES:
+        ends = np.append(np.flatnonzero(steps), score.size - 1)
+        score, count = score[ends], np.diff(ends, prepend=-1)
+    return _of_scores(score, count, hit, single, losses)
+
+
+def _of_scores(
+    score: FloatArray, count: IntArray | None, hit: bool, single: bool, losses: bool
+) -> _Block:
+    """Sum ascending scores, which are distinct and occur `count` times each if it is given."""
     if not score.size:
         return _Block(score, np.zeros(0, np.intp), np.zeros(0, np.intp), (score,) * 7)
-    # NaN is sorted to the end.
-    if not (score[0] >= -SCORE_SLACK and score[-1] <= 1 + SCORE_SLACK):
-        raise _LeftToEngine
-    steps = score[1:] != score[:-1]
-    if np.count_nonzero(steps) < FEW_SCORES:
-        ends = np.append(np.flatnonzero(steps), score.size - 1)
-        distinct, count = score[ends], np.diff(ends, prepend=-1)
-        cell, starts = _nonempty_cells(distinct, single)
-        columns = _columns_of_sums(distinct.astype(np.float64), count, hit, single, losses, starts)
-        return _Block(distinct, count, cell, columns)
     cell, starts = _nonempty_cells(score, single)
-    return _Block(
-        None,
-        None,
-        cell,
-        _columns_of_sums(score.astype(np.float64), None, hit, single, losses, starts),
-    )
+    columns = _columns_of_sums(score.astype(np.float64), count, hit, single, losses, starts)
+    return _Block(None if count is None else score, count, cell, columns)
 
 
 @cache
@@ -691,23 +686,11 @@ class _GroupSums:
                 return
         else:
             self._add(blocks)
-        self._add((self._block(False, self.distinct[0]), self._block(True, self.distinct[1])))
+        kinds = zip(self.distinct, (False, True), strict=True)
+        self._add([_of_scores(*pair, hit, self.single, self.losses) for pair, hit in kinds])
         self.distinct = None
 
-    def _block(self, hit: bool, distinct: _Distinct) -> _Block:
-        score, count = distinct
-        if not score.size:
-            return _block(score, hit, self.single, self.losses)
-        cell, starts = _nonempty_cells(score, self.single)
-        doubles = score.astype(np.float64)
-        return _Block(
-            None,
-            None,
-            cell,
-            _columns_of_sums(doubles, count, hit, self.single, self.losses, starts),
-        )
-
-    def _add(self, blocks: tuple[_Block, _Block]) -> None:
+    def _add(self, blocks: Sequence[_Block]) -> None:
         if self.cells is None:
             self.cells = np.zeros((2, 7, _CELLS))
             self.cells[:, 5], self.cells[:, 6] = np.inf, -np.inf

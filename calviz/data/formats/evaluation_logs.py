@@ -7,23 +7,22 @@ import json
 import math
 import re
 from collections.abc import Callable, Iterator, Mapping
-from functools import partial
 from typing import Any
 
 import numpy as np
 
 from calviz.core.errors import Finding, InputError, shortened
 from calviz.core.limits import MAX_JSON
-from calviz.data.format import FORMATS, Format, Source, without_bom
+from calviz.data.format import Source, without_bom
 from calviz.data.formats.table_formats import check_room, parsed_json, parsed_object
 from calviz.data.loaded import Notice
 from calviz.data.questions import (
     CONFIDENCE_KEYS,
     Answer,
     lines,
+    log_format,
     number_in,
     of_text,
-    open_log,
     short_texts,
 )
 from calviz.data.sampled_answers import TextRules
@@ -33,24 +32,10 @@ Answers = tuple[list[Answer], list[Finding]]
 _STEM = re.compile(r"(?:\.(?:jsonl?|gz))+$", re.IGNORECASE)
 
 
-def _register(
-    key: str, label: str, head: bytes, answers: Callable[[Source], Answers], summary: str
-) -> None:
+def _begins(head: bytes) -> Callable[[bytes], bool]:
+    """Whether the first bytes are of this form, after a mark of their order and white space."""
     begins = re.compile(rb"\s*" + head, re.DOTALL)
-    FORMATS.register(
-        Format(
-            key=key,
-            label=label,
-            suffixes=(),
-            matches=lambda head: begins.match(without_bom(head)) is not None,
-            open=partial(open_log, answers, label.split(" (")[0]),
-            answers=answers,
-            text=True,
-            special=True,
-            summary=summary,
-            package="pyarrow",
-        )
-    )
+    return lambda text: begins.match(without_bom(text)) is not None
 
 
 def _whole(source: Source) -> Any:
@@ -99,6 +84,16 @@ def _left_out(count: int, of: int, why: str) -> list[Finding]:
 # ``confidence``: 0 to 100, and 100 where the response states none). Source: ``hle_eval/run_judge_results.py``.
 
 
+@log_format(
+    key="hle",
+    label="Humanity's Last Exam (judged_*.json)",
+    matches=_begins(
+        # The response may be longer than what is looked at; otherwise the judge's verdict is among it.
+        rb'\{\s*"[^"]{1,200}"\s*:\s*\{\s*"model"\s*:\s*"[^"]*"\s*,\s*"response"\s*:\s*'
+        rb'(?=.*"judge_response"\s*:|"(?:[^"\\]|\\.)*\\?\Z)'
+    ),
+    summary="The judge's verdict and the confidence that it read in each response.",
+)
 def answers_of_hle(source: Source) -> Answers:
     """Return the answers of a judged file, and findings about them."""
     rows = _whole(source)
@@ -138,17 +133,6 @@ def answers_of_hle(source: Source) -> Answers:
     return answers, findings
 
 
-_register(
-    "hle",
-    "Humanity's Last Exam (judged_*.json)",
-    # The response may be longer than what is looked at; otherwise the judge's verdict is among it.
-    rb'\{\s*"[^"]{1,200}"\s*:\s*\{\s*"model"\s*:\s*"[^"]*"\s*,\s*"response"\s*:\s*'
-    rb'(?=.*"judge_response"\s*:|"(?:[^"\\]|\\.)*\\?\Z)',
-    answers_of_hle,
-    "The judge's verdict and the confidence that it read in each response.",
-)
-
-
 # ---- simple-evals
 
 # Files ``<task>_<model>_<date>_allresults.json``: ``score``, ``metrics``, ``convos`` (a list of messages per question, the last one the
@@ -160,6 +144,12 @@ _SCORE = re.compile(r"<p>Score: ([^<]{1,40})</p>")
 _SCORES = {"True": True, "1.0": True, "1": True, "False": False, "0.0": False, "0": False}
 
 
+@log_format(
+    key="simple-evals",
+    label="simple-evals (SimpleQA and others, *_allresults.json)",
+    matches=_begins(rb'\{\s*"score"\s*:\s*[^,{}\[\]]{1,40},\s*"metrics"\s*:\s*(?:\{|null)'),
+    summary="The score of each question, and the confidence that its answer states.",
+)
 def answers_of_simple_evals(source: Source) -> Answers:
     """Return the answers of a result with all conversations, and findings about them."""
     log = _whole(source)
@@ -186,15 +176,6 @@ def answers_of_simple_evals(source: Source) -> Answers:
     return answers, []
 
 
-_register(
-    "simple-evals",
-    "simple-evals (SimpleQA and others, *_allresults.json)",
-    rb'\{\s*"score"\s*:\s*[^,{}\[\]]{1,40},\s*"metrics"\s*:\s*(?:\{|null)',
-    answers_of_simple_evals,
-    "The score of each question, and the confidence that its answer states.",
-)
-
-
 # ---- HELM
 
 # Files ``per_instance_stats.json`` in a folder of the run's name: a list of ``instance_id``, ``perturbation``, ``train_trial_index`` and
@@ -206,6 +187,14 @@ _register(
 _RUN = re.compile(r"(?P<before>.*?)[:,]model=(?P<model>[^,]+)(?P<after>.*)")
 
 
+@log_format(
+    key="helm",
+    label="HELM (per_instance_stats.json)",
+    matches=_begins(
+        rb'\[\s*\{\s*"instance_id"\s*:\s*"[^"]*"\s*,\s*(?:"perturbation"\s*:\s*\{[^{}]*\}\s*,\s*)?"train_trial_index"\s*:'
+    ),
+    summary="Exact match of each instance, and the probability of its answer (max_prob, or logprob).",
+)
 def answers_of_helm(source: Source) -> Answers:
     """Return the answers of a run, and findings about them."""
     run = _RUN.fullmatch(source.path.resolve().parent.name) if source.path else None
@@ -246,21 +235,18 @@ def answers_of_helm(source: Source) -> Answers:
     return answers, []
 
 
-_register(
-    "helm",
-    "HELM (per_instance_stats.json)",
-    rb'\[\s*\{\s*"instance_id"\s*:\s*"[^"]*"\s*,\s*(?:"perturbation"\s*:\s*\{[^{}]*\}\s*,\s*)?"train_trial_index"\s*:',
-    answers_of_helm,
-    "Exact match of each instance, and the probability of its answer (max_prob, or logprob).",
-)
-
-
 # ---- OpenAI evals
 
 # JSON Lines: ``spec`` first, then events with ``sample_id``, ``type`` and ``data``: "sampling" holds the text, "match" whether it is right,
 # "metrics" the score of a graded one; then ``final_report``. Source: ``evals/record.py``.
 
 
+@log_format(
+    key="openai-evals",
+    label="OpenAI evals (JSON Lines)",
+    matches=_begins(rb'\{\s*"spec"\s*:\s*\{\s*"completion_fns"\s*:'),
+    summary="Matches, or scores of a grader, and the confidence that the sampled text states.",
+)
 def answers_of_openai_evals(source: Source) -> Answers:
     """Return the answers of a log of events, and findings about them."""
     columns: dict[str, str] = {}
@@ -309,15 +295,6 @@ def answers_of_openai_evals(source: Source) -> Answers:
     return answers, []
 
 
-_register(
-    "openai-evals",
-    "OpenAI evals (JSON Lines)",
-    rb'\{\s*"spec"\s*:\s*\{\s*"completion_fns"\s*:',
-    answers_of_openai_evals,
-    "Matches, or scores of a grader, and the confidence that the sampled text states.",
-)
-
-
 # ---- promptfoo
 
 # ``promptfoo eval --output results.json``: ``evalId`` and ``results``, whose ``results`` hold a row per test, prompt and provider with
@@ -338,6 +315,16 @@ def _promptfoo_rows(source: Source) -> Iterator[tuple[int, Mapping[str, Any]]]:
     yield from _objects(results.get("results") if isinstance(results, Mapping) else None, "results")
 
 
+@log_format(
+    key="promptfoo",
+    label="promptfoo (results.json, results.jsonl)",
+    matches=_begins(
+        rb'(?:\{\s*"evalId"\s*:\s*(?:null|"[^"]*")\s*,\s*"results"\s*:\s*\{|'
+        + _PROMPTFOO_LINE
+        + rb")"
+    ),
+    summary="Success of each test, and the confidence that the output states, or a named score 'confidence'.",
+)
 def answers_of_promptfoo(source: Source) -> Answers:
     """Return the answers of a run, and findings about them; rows that ended in an error are left out."""
     answers, failed = [], 0
@@ -380,20 +367,17 @@ def _of_output(output: Any, rules: TextRules | None, own: float | None) -> dict[
     return fields if inside is None else fields | {"without_unit": True}
 
 
-_register(
-    "promptfoo",
-    "promptfoo (results.json, results.jsonl)",
-    rb'(?:\{\s*"evalId"\s*:\s*(?:null|"[^"]*")\s*,\s*"results"\s*:\s*\{|' + _PROMPTFOO_LINE + rb")",
-    answers_of_promptfoo,
-    "Success of each test, and the confidence that the output states, or a named score 'confidence'.",
-)
-
-
 # ---- DeepEval
 
 # Files ``test_run_*.json``: ``testCases`` with ``success``, ``actualOutput``, ``metadata``. Source: ``deepeval/test_run/api.py``.
 
 
+@log_format(
+    key="deepeval",
+    label="DeepEval (test_run_*.json)",
+    matches=_begins(rb'\{\s*(?:"testFile"\s*:\s*"[^"]*"\s*,\s*)?"testCases"\s*:\s*\['),
+    summary="Success of each test case, and the confidence that its output states, or that its metadata hold.",
+)
 def answers_of_deepeval(source: Source) -> Answers:
     """Return the answers of a test run, and findings about them; cases that were not evaluated are left out."""
     log, answers, open_cases = _whole(source), [], 0
@@ -420,12 +404,3 @@ def answers_of_deepeval(source: Source) -> Answers:
     if not answers:
         raise InputError("no test case was evaluated", remedy="run its metrics")
     return answers, _left_out(open_cases, open_cases + len(answers), "were not evaluated")
-
-
-_register(
-    "deepeval",
-    "DeepEval (test_run_*.json)",
-    rb'\{\s*(?:"testFile"\s*:\s*"[^"]*"\s*,\s*)?"testCases"\s*:\s*\[',
-    answers_of_deepeval,
-    "Success of each test case, and the confidence that its output states, or that its metadata hold.",
-)

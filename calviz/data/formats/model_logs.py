@@ -9,7 +9,6 @@ import zipfile
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -18,7 +17,7 @@ from calviz.core.blocks import checkpoint
 from calviz.core.errors import Finding, InputError, needs, shortened
 from calviz.core.limits import MAX_JSON, check_expansion
 from calviz.data.building import PERCENT_WORDS, are_percentages
-from calviz.data.format import FORMATS, ZIP_DAMAGE, Format, Source, open_zip, undamaged, without_bom
+from calviz.data.format import ZIP_DAMAGE, Source, open_zip, undamaged, without_bom
 from calviz.data.formats.table_formats import (
     check_room,
     first_character,
@@ -30,9 +29,9 @@ from calviz.data.questions import (
     CONFIDENCE_KEYS,
     Answer,
     lines,
+    log_format,
     number_in,
     of_text,
-    open_log,
     short_texts,
 )
 from calviz.data.sampled_answers import TextRules
@@ -52,11 +51,20 @@ _LM_EVAL_HEAD = re.compile(rb'\s*\{\s*"doc_id"\s*:[^,{}\[\]]{1,60},\s*"doc"\s*:'
 _FILE = re.compile(r"samples_(?P<task>.+?)(?:_\d{4}-\d\d-\d\dT[\d.-]+)?\.jsonl", re.IGNORECASE)
 #: Keys under which a document names the part of the task it belongs to.
 _PARTS = ("subject", "category", "subcategory", "topic", "task", "subset", "language", "difficulty", "level")  # fmt: skip
-_LM_EVAL_TOOL = "lm-evaluation-harness samples"
 #: Metrics that say whether a generated answer is right, in order of preference.
 _RIGHT_IF = ("exact_match", "em", "pass@1", "prompt_level_strict_acc")
 
 
+@log_format(
+    key="lm-eval",
+    label="lm-evaluation-harness (samples_*.jsonl)",
+    tool="lm-evaluation-harness samples",
+    matches=lambda head: (
+        _LM_EVAL_HEAD.match(without_bom(head)) is not None
+        or (first_character(head) == b"{" and b'"filtered_resps"' in head)
+    ),
+    summary="What --log_samples writes: log-likelihoods of choices become probabilities by their softmax, or the confidence that a generated answer states; task and subject are groups.",
+)
 def answers_of_lm_eval(source: Source) -> tuple[list[Answer], list[Finding]]:
     """Return the answers of a log, and findings about them; raise InputError, naming the line, if a row holds none."""
     task = _FILE.fullmatch(source.name.removesuffix(".gz"))
@@ -264,29 +272,6 @@ def _misses(row: Mapping[str, Any], label: int | None) -> bool:
     return bool(scores.count(best) == 1 and (scores.index(best) == label) != (accuracy == 1.0))
 
 
-def is_lm_eval(head: bytes) -> bool:
-    """Whether the first bytes are those of a log of lm-evaluation-harness."""
-    if _LM_EVAL_HEAD.match(without_bom(head)) is not None:
-        return True
-    return first_character(head) == b"{" and b'"filtered_resps"' in head
-
-
-FORMATS.register(
-    Format(
-        key="lm-eval",
-        label="lm-evaluation-harness (samples_*.jsonl)",
-        suffixes=(),
-        matches=is_lm_eval,
-        open=partial(open_log, answers_of_lm_eval, _LM_EVAL_TOOL),
-        text=True,
-        special=True,
-        answers=answers_of_lm_eval,
-        summary="What --log_samples writes: log-likelihoods of choices become probabilities by their softmax, or the confidence that a generated answer states; task and subject are groups.",
-        package="pyarrow",
-    )
-)
-
-
 # ---- Inspect
 
 # Files ``.eval``, a zip of JSON, or one JSON object (``log_format="json"``, ``inspect log convert --to json``).
@@ -299,7 +284,6 @@ _INSPECT_HEAD = re.compile(
     rb'\s*\{\s*"version"\s*:\s*\d+\s*,\s*"status"\s*:\s*"\w+"\s*,\s*"eval"\s*:'
 )
 _EVAL_HEAD = re.compile(rb"PK\x03\x04.{22,26}(?:_journal/|header\.json|samples/)", re.DOTALL)
-_INSPECT_TOOL = "Inspect log"
 _INSPECT_VERSION = 2
 #: The method of compression in a zip file that is zstd.
 _ZSTD = 93
@@ -309,6 +293,15 @@ _LETTER = re.compile(r"[^A-Za-z]*([A-Za-z])[^A-Za-z]*")
 _ABOVE_ZERO = 1e-6
 
 
+@log_format(
+    key="inspect",
+    label="Inspect (log, .eval or JSON)",
+    tool="Inspect log",
+    matches=lambda head: (
+        _INSPECT_HEAD.match(without_bom(head)) is not None or _EVAL_HEAD.match(head) is not None
+    ),
+    summary="Log-probabilities of the letters of choices, or a confidence in a score's metadata; task, model and metadata are groups.",
+)
 def answers_of_inspect(source: Source) -> tuple[list[Answer], list[Finding]]:
     """Return the answers of a log, and findings about them; raise InputError, naming the sample, if one has no confidence."""
     zipped = source.head(2) == b"PK"
@@ -590,21 +583,3 @@ def _target(target: Any, letters: Sequence[str]) -> int | None:
     if isinstance(target, list):
         target = target[0] if len(target) == 1 else None
     return letters.index(target) if target in letters else None
-
-
-FORMATS.register(
-    Format(
-        key="inspect",
-        label="Inspect (log, .eval or JSON)",
-        suffixes=(),
-        matches=lambda head: (
-            _INSPECT_HEAD.match(without_bom(head)) is not None or _EVAL_HEAD.match(head) is not None
-        ),
-        open=partial(open_log, answers_of_inspect, _INSPECT_TOOL),
-        answers=answers_of_inspect,
-        text=True,
-        special=True,
-        summary="Log-probabilities of the letters of choices, or a confidence in a score's metadata; task, model and metadata are groups.",
-        package="pyarrow",
-    )
-)

@@ -32,17 +32,16 @@ from calviz.core.probabilities import RowsInRange
 from calviz.core.row_columns import Factor
 from calviz.data.column_names import LABELS, LOGITS, PROBABILITIES, SPLIT_WORDS, plain
 from calviz.data.format import (
-    FORMATS,
     SAMPLE_ROWS,
     ZIP_DAMAGE,
     Column,
     ElementType,
     Fetched,
-    Format,
     Source,
     Table,
     allocate,
     open_zip,
+    reads,
     undamaged,
 )
 from calviz.data.loaded import Notice, damaged, short, stored_in_half_precision
@@ -466,6 +465,13 @@ def _look(in_range: Sequence[RowsInRange], start: int, rows: slice) -> None:
         found.add(slice(start + rows.start, start + rows.stop))
 
 
+@reads(
+    key="npy",
+    label="NPY (one NumPy array)",
+    suffixes=(".npy",),
+    matches=lambda head: head.startswith(MAGIC),
+    summary="One 2-D array: the scores, and the label in the last or the first column.",
+)
 def open_npy(source: Source) -> Table:
     """Look at the header and the first rows; see `Format.open`."""
     with source.open() as stream:
@@ -549,18 +555,6 @@ def _in_memory(name: str, values: npt.NDArray[Any]) -> StoredArray:
     return StoredArray(name, Header(values.shape, values.dtype, False, 0), opened)
 
 
-FORMATS.register(
-    Format(
-        key="npy",
-        label="NPY (one NumPy array)",
-        suffixes=(".npy",),
-        matches=lambda head: head.startswith(MAGIC),
-        open=open_npy,
-        summary="One 2-D array: the scores, and the label in the last or the first column.",
-    )
-)
-
-
 # ---- NPZ
 
 
@@ -578,6 +572,13 @@ def _matches(head: bytes) -> bool:
     return head[_LOCAL_HEADER : _LOCAL_HEADER + length].endswith(b".npy")
 
 
+@reads(
+    key="npz",
+    label="NPZ (NumPy arrays)",
+    suffixes=(".npz",),
+    matches=_matches,
+    summary="Arrays 'probs' (or 'logits') and 'labels'; val_probs, val_labels, ... are splits.",
+)
 def open_npz(source: Source) -> Table:
     """Look at the headers of all arrays; see `Format.open`."""
     with undamaged(*ZIP_DAMAGE):
@@ -773,15 +774,3 @@ def _rows(roles: dict[str, StoredArray], scores: set[str]) -> int:
             remedy="save both for the same rows",
         )
     return score.rows
-
-
-FORMATS.register(
-    Format(
-        key="npz",
-        label="NPZ (NumPy arrays)",
-        suffixes=(".npz",),
-        matches=_matches,
-        open=open_npz,
-        summary="Arrays 'probs' (or 'logits') and 'labels'; val_probs, val_labels, ... are splits.",
-    )
-)
