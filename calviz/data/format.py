@@ -167,10 +167,8 @@ class Source:
             current = path.stat()
             if (current.st_mtime_ns, current.st_size) != (opened.st_mtime_ns, opened.st_size):
                 raise InputError("the file has changed since it was read", file=name)
-            digester = hashlib.blake2b(digest_size=32)
-            with path.open("rb", buffering=0) as stream:
-                while block := stream.read(_HASH_BLOCK):
-                    digester.update(block)
+            with path.open("rb") as stream:
+                digester = hashlib.file_digest(stream, lambda: hashlib.blake2b(digest_size=32))
             return digester.hexdigest()
 
         return digest

@@ -364,11 +364,11 @@ class SegmentOffsets(BaseRecalibrator):
             offsets = np.where(seen, offset[rows] + self.shared_[0], 0.0)
             slopes = np.where(seen, slope[rows] + self.shared_[1], 0.0)
             share = expit(z + offsets + slopes * (z - self.center_))
-            at = np.arange(len(probs)), event
-            own, probs[at] = probs[at], 0.0
+            places = np.arange(len(probs)), event
+            own, probs[places] = probs[places], 0.0
             rest = row_sums(probs)
             probs *= ((1 - share) / np.maximum(rest, _LEAST))[:, None]
-            probs[at] = np.where(rest > 0, share, own)
+            probs[places] = np.where(rest > 0, share, own)
             out[rows] = probs
         return out
 

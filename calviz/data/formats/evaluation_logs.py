@@ -12,9 +12,8 @@ from typing import Any
 import numpy as np
 
 from calviz.core.errors import Finding, InputError, shortened
-from calviz.core.limits import MAX_JSON
 from calviz.data.format import Source, without_bom
-from calviz.data.formats.table_formats import check_room, parsed_json, parsed_object
+from calviz.data.formats.table_formats import parsed_object, whole_json
 from calviz.data.loaded import Notice
 from calviz.data.questions import (
     CONFIDENCE_KEYS,
@@ -36,13 +35,6 @@ def _begins(head: bytes) -> Callable[[bytes], bool]:
     """Whether the first bytes are of this form, after a mark of their order and white space."""
     begins = re.compile(rb"\s*" + head, re.DOTALL)
     return lambda text: begins.match(without_bom(text)) is not None
-
-
-def _whole(source: Source) -> Any:
-    with source.open() as stream:
-        data = stream.read(MAX_JSON.value + 1)
-    check_room(data)
-    return parsed_json(data)
 
 
 def _task(source: Source) -> dict[str, str]:
@@ -96,7 +88,7 @@ def _left_out(count: int, of: int, why: str) -> list[Finding]:
 )
 def answers_of_hle(source: Source) -> Answers:
     """Return the answers of a judged file, and findings about them."""
-    rows = _whole(source)
+    rows = whole_json(source)
     task, answers, unstated = _task(source), [], 0
     for row, (id, one) in enumerate(rows.items(), start=1):
         judged = one.get("judge_response") if isinstance(one, Mapping) else None
@@ -152,7 +144,7 @@ _SCORES = {"True": True, "1.0": True, "1": True, "False": False, "0.0": False, "
 )
 def answers_of_simple_evals(source: Source) -> Answers:
     """Return the answers of a result with all conversations, and findings about them."""
-    log = _whole(source)
+    log = whole_json(source)
     pages, talks = log.get("htmls"), log.get("convos")
     if not isinstance(pages, list) or not isinstance(talks, list) or len(pages) != len(talks):
         raise InputError(
@@ -200,7 +192,7 @@ def answers_of_helm(source: Source) -> Answers:
     run = _RUN.fullmatch(source.path.resolve().parent.name) if source.path else None
     columns = {"task": run["before"] + run["after"], "model": run["model"]} if run else {}
     answers, missing, nonzero = [], 0, False
-    for row, one in _objects(_whole(source), "instances"):
+    for row, one in _objects(whole_json(source), "instances"):
         stats: dict[str, float] = {}
         listed = one.get("stats")
         for stat in listed if isinstance(listed, list) else ():
@@ -311,7 +303,7 @@ def _promptfoo_rows(source: Source) -> Iterator[tuple[int, Mapping[str, Any]]]:
             for number, line in lines(stream):
                 yield number, parsed_object(line, number)
         return
-    results = _whole(source).get("results")
+    results = whole_json(source).get("results")
     yield from _objects(results.get("results") if isinstance(results, Mapping) else None, "results")
 
 
@@ -380,7 +372,7 @@ def _of_output(output: Any, rules: TextRules | None, own: float | None) -> dict[
 )
 def answers_of_deepeval(source: Source) -> Answers:
     """Return the answers of a test run, and findings about them; cases that were not evaluated are left out."""
-    log, answers, open_cases = _whole(source), [], 0
+    log, answers, open_cases = whole_json(source), [], 0
     cases: Any = log.get("testCases")
     if not cases and log.get("conversationalTestCases"):
         raise InputError(

@@ -7,7 +7,7 @@ import math
 import re
 import zipfile
 import zlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -15,7 +15,7 @@ import numpy as np
 
 from calviz.core.blocks import checkpoint
 from calviz.core.errors import Finding, InputError, needs, shortened
-from calviz.core.limits import MAX_JSON, check_expansion
+from calviz.core.limits import check_expansion
 from calviz.data.building import PERCENT_WORDS, are_percentages
 from calviz.data.format import ZIP_DAMAGE, Source, open_zip, undamaged, without_bom
 from calviz.data.formats.table_formats import (
@@ -23,6 +23,7 @@ from calviz.data.formats.table_formats import (
     first_character,
     parsed_json,
     parsed_object,
+    whole_json,
 )
 from calviz.data.loaded import Notice, damaged
 from calviz.data.questions import (
@@ -70,7 +71,7 @@ def answers_of_lm_eval(source: Source) -> tuple[list[Answer], list[Finding]]:
     task = _FILE.fullmatch(source.name.removesuffix(".gz"))
     task_column = {"task": task["task"]} if task else {}
     with source.open() as stream:
-        rows = list(_rows(lines(stream), source.rules))
+        rows = list(_rows(lines(stream), source.rules, task_column))
     filters = dict.fromkeys(row.get("filter") for _, row in rows)
     findings = []
     if len(filters) > 1:
@@ -80,18 +81,23 @@ def answers_of_lm_eval(source: Source) -> tuple[list[Answer], list[Finding]]:
         text = f"the log holds the answers of {len(filters)} filters; only those of '{shortened(str(first))}' are read"
         findings.append(Notice.LOGS_AND_HINTS.finding("info", text))
     if all(row["scores"] == [] for _, row in rows):
-        return [_generated(number, row, task_column) for number, row in rows], findings
-    targets = _Targets(rows)
-    answers = [targets.answer(number, row, task_column) for number, row in rows]
-    return answers, findings + targets.findings(answers)
+        return [_generated(number, row) for number, row in rows], findings
+    read, missed = _reading(rows)
+    if missed:
+        text = (
+            f"in {missed:,} of {len(rows):,} rows the top choice is right and the log's own 'acc' says wrong, or the reverse: "
+            "check how the targets are written"
+        )
+        findings.append(Notice.LOGS_AND_HINTS.finding("warning", text))
+    return [_chosen(number, row, read(row)) for number, row in rows], findings
 
 
 def _rows(
-    numbered_lines: Iterator[tuple[int, bytes]], rules: TextRules | None
+    numbered_lines: Iterator[tuple[int, bytes]], rules: TextRules | None, task: Mapping[str, str]
 ) -> Iterator[tuple[int, dict[str, Any]]]:
     for number, line in numbered_lines:
         row = parsed_object(line, number)
-        needed = {key: row.get(key) for key in ("doc_id", "target", "filter", "metrics", "acc")}
+        needed = {key: row.get(key) for key in ("target", "filter", "metrics", "acc")}
         needed["filter"] = str(needed["filter"])
         generated = _answer_text(row)
         if generated is not None and (mark := next((m for m in _RIGHT_IF if m in row), None)):
@@ -102,10 +108,12 @@ def _rows(
             needed["scores"] = _scores(row, number)
         needed["choices"] = _choices(row.get("arguments"))
         doc = row.get("doc")
-        needed["parts"] = {
-            part: shortened(doc[part])
-            for part in _PARTS
-            if isinstance(doc, Mapping) and isinstance(doc.get(part), str)
+        doc = doc if isinstance(doc, Mapping) else {}
+        parts = {part: shortened(doc[part]) for part in _PARTS if isinstance(doc.get(part), str)}
+        parts |= task
+        needed["where"] = {
+            "id": f"{parts.get('task', '')}/{row.get('doc_id')}".lstrip("/"),
+            "columns": {key: parts[key] for key in ("task", *parts) if key in parts},
         }
         yield number, needed
 
@@ -119,7 +127,7 @@ def _answer_text(row: Mapping[str, Any]) -> str | None:
     return whole if isinstance(whole, str) else found
 
 
-def _generated(number: int, row: Mapping[str, Any], task_column: Mapping[str, str]) -> Answer:
+def _generated(number: int, row: Mapping[str, Any]) -> Answer:
     """The answer of a row without log-likelihoods."""
     if row["mark"] not in (0, 1):
         raise InputError(
@@ -127,13 +135,7 @@ def _generated(number: int, row: Mapping[str, Any], task_column: Mapping[str, st
             line=number,
             remedy="score answers as right or wrong",
         )
-    columns = dict(row["parts"]) | dict(task_column)
-    return Answer(
-        id=f"{columns.get('task', '')}/{row['doc_id']}".lstrip("/"),
-        correct=row["mark"] == 1,
-        columns={key: columns[key] for key in ("task", *columns) if key in columns},
-        **row["text"],
-    )
+    return Answer(correct=row["mark"] == 1, **row["where"], **row["text"])
 
 
 def _scores(row: Mapping[str, Any], number: int) -> list[float]:
@@ -196,53 +198,36 @@ def _choices(arguments: Any) -> tuple[str, ...]:
     return texts if len(texts) == len(requests) else ()
 
 
-class _Targets:
-    """Decides whether the targets of a log are indices or texts; if both are possible, by agreement with the log's own accuracy."""
+_Reading = Callable[[Mapping[str, Any]], int | None]
 
-    def __init__(self, rows: Sequence[tuple[int, Mapping[str, Any]]]) -> None:
-        readings = (_by_index, _by_text)
-        labels = [[read(row) for _, row in rows] for read in readings]
-        possible = [
-            read
-            for read, labels_read in zip(readings, labels, strict=True)
-            if None not in labels_read
-        ]
-        self.read = readings[0]
-        if len(possible) == 1:
-            self.read = possible[0]
-        elif len(possible) == 2:
-            misses = [sum(_misses(row, read(row)) for _, row in rows) for read in possible]
-            self.read = possible[misses.index(min(misses))]
-        self.missed = sum(_misses(row, self.read(row)) for _, row in rows)
 
-    def answer(self, number: int, row: Mapping[str, Any], task_column: Mapping[str, str]) -> Answer:
-        label = self.read(row)
-        if label is None:
-            raise InputError(
-                f"the target {row['target']!r:.60} is none of the {len(row['scores'])} choices",
-                line=number,
-                remedy="give the index or the text of the one right choice",
-            )
-        texts = tuple(text.strip() for text in row["choices"][: len(row["scores"])])
-        lengths = tuple(len(text.encode()) for text in texts)
-        columns = dict(row["parts"]) | dict(task_column)
-        return Answer(
-            id=f"{columns.get('task', '')}/{row['doc_id']}".lstrip("/"),
-            scores=tuple(row["scores"]),
-            lengths=lengths,
-            label=label,
-            choices=texts,
-            columns={key: columns[key] for key in ("task", *columns) if key in columns},
+def _reading(rows: Sequence[tuple[int, Mapping[str, Any]]]) -> tuple[_Reading, int]:
+    """Whether the targets of a log are indices or texts, by agreement with the log's own accuracy if both are possible; how often it differs."""
+    readings = (_by_index, _by_text)
+    possible = [read for read in readings if all(read(row) is not None for _, row in rows)]
+    misses = {
+        read: sum(_misses(row, read(row)) for _, row in rows) for read in possible or readings[:1]
+    }
+    best = min(misses, key=lambda read: misses[read])
+    return best, misses[best]
+
+
+def _chosen(number: int, row: Mapping[str, Any], label: int | None) -> Answer:
+    """The answer of a row with log-likelihoods."""
+    if label is None:
+        raise InputError(
+            f"the target {row['target']!r:.60} is none of the {len(row['scores'])} choices",
+            line=number,
+            remedy="give the index or the text of the one right choice",
         )
-
-    def findings(self, answers: Sequence[Answer]) -> list[Finding]:
-        if not self.missed:
-            return []
-        text = (
-            f"in {self.missed:,} of {len(answers):,} rows the top choice is right and the log's own 'acc' says wrong, or the reverse: "
-            "check how the targets are written"
-        )
-        return [Notice.LOGS_AND_HINTS.finding("warning", text)]
+    texts = tuple(text.strip() for text in row["choices"][: len(row["scores"])])
+    return Answer(
+        scores=tuple(row["scores"]),
+        lengths=tuple(len(text.encode()) for text in texts),
+        label=label,
+        choices=texts,
+        **row["where"],
+    )
 
 
 def _by_index(row: Mapping[str, Any]) -> int | None:
@@ -366,12 +351,8 @@ Samples = Iterator[Any]
 
 
 def _json_log(source: Source) -> tuple[Mapping[str, Any], Samples]:
-    with source.open() as stream:
-        data = stream.read(MAX_JSON.value + 1)
-    check_room(data)
-    log = parsed_json(data)
-    if not isinstance(log, Mapping):
-        log = {}
+    log = whole_json(source)
+    log = log if isinstance(log, Mapping) else {}
     samples = log.get("samples")
     return log, iter(samples if isinstance(samples, list) else ())
 
@@ -505,13 +486,8 @@ def _stated(sample: Mapping[str, Any], scores: Mapping[str, Mapping[str, Any]]) 
     places = [s.get("metadata") for s in scores.values()]
     places += [{name: s.get("value") for name, s in scores.items()}]
     places += [sample.get("metadata"), sample.get("store")]
-    for place in places:
-        if not isinstance(place, Mapping):
-            continue
-        value = number_in(place, CONFIDENCE_KEYS)
-        if value is not None:
-            return value
-    return None
+    found = (number_in(place, CONFIDENCE_KEYS) for place in places)
+    return next((value for value in found if value is not None), None)
 
 
 def _completion(sample: Mapping[str, Any]) -> Any:

@@ -104,6 +104,14 @@ def check_room(data: bytes, more: int = 0) -> None:
     )
 
 
+def whole_json(source: Source) -> Any:
+    """Return the value that a file holds; raise InputError if it is too large or no JSON."""
+    with source.open() as stream:
+        data = stream.read(MAX_JSON.value + 1)
+    check_room(data)
+    return parsed_json(data)
+
+
 def _loads(text: bytes) -> Any:
     # Given bytes, Python's parser would guess the encoding, and accept lone surrogates.
     value = json.loads(text.decode())
