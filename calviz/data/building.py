@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from calviz.core.blocks import BLOCK_BYTES, BoolArray, FloatArray, IntArray
+from calviz.core.blocks import BoolArray, FloatArray, IntArray, row_blocks
 from calviz.core.errors import Finding, InputError, Repair
 from calviz.core.predictions import ConfidencePredictions, Dataset, Predictions, repeated
 from calviz.core.probabilities import RENORMALISE, RowsInRange
@@ -57,12 +57,11 @@ def disagreement(probs: FloatArray, logits: FloatArray) -> str:
     if logits.shape != probs.shape:
         return f"which have {logits.shape[0]:,} rows, not {probs.shape[0]:,}"
     largest = 0.0
-    step = max(1, BLOCK_BYTES // max(1, logits[:1].nbytes))
-    for start in range(0, logits.shape[0], step):
-        block = logits[start : start + step]
+    for rows in row_blocks(logits):
+        block = logits[rows]
         if not np.isfinite(block).all():
             return "which are not all finite"
-        difference = softmax(block) - probs[start : start + step]
+        difference = softmax(block) - probs[rows]
         largest = max(largest, float(np.abs(difference).max()))
     return "" if largest <= TOLERANCE else f"whose softmax differs from them by up to {largest:.2g}"
 
@@ -497,7 +496,7 @@ class _Builder:
             return None
         incomplete = np.zeros_like(no_label)
         for array in arrays:
-            incomplete |= refusals.rows_with_nan(array)
+            incomplete |= np.isnan(array).any(axis=1)
         missing = no_label | incomplete
         if not missing.any():
             return None

@@ -43,6 +43,7 @@ from calviz.core.row_columns import FEW_SCORES, FINE_CELLS
 from calviz.data.any_size.file_sources import (
     Engine,
     TableFiles,
+    error_of_file,
     error_of_whole,
     find,
     no_panic,
@@ -362,7 +363,7 @@ class _Run:
                     frame = nw.from_native(scan(file, self.engine))
                     return profile_layout(frame, self.reading, summed=True, **self.settings)
             except CalvizError as error:
-                raise _in_file(error, path) from None
+                raise error_of_file(error, path.name) from None
             except Exception as error:
                 if not self.skip_broken:
                     raise self._broken(path, error) from None
@@ -407,7 +408,7 @@ class _Run:
                     frame = self._frame(part, layout, self.engine, careful=True)
                     sums = _summed(frame, layout, self.name, self.engine)
         except CalvizError as error:
-            raise _in_file(error, part.paths[0]) from None
+            raise error_of_file(error, part.paths[0].name) from None
         except Exception as error:
             if len(part.paths) > 1:
                 return self._one_by_one(part, layout)
@@ -481,10 +482,6 @@ def _with_skipped(result: Profile, skipped: Sequence[str]) -> Profile:
     """Return the profile with the names of skipped files added."""
     facts = replace(result.facts, skipped=(*result.facts.skipped, *skipped))
     return replace(result, facts=facts)
-
-
-def _in_file(error: CalvizError, path: Path) -> CalvizError:
-    return error.in_file(path.name) if isinstance(error, InputError) else error
 
 
 def _out_of_memory(error: Exception) -> bool:
