@@ -23,12 +23,7 @@ from calviz.data.recognition import (
     with_array_names,
     with_other_roles,
 )
-from calviz.data.roles import (
-    ColumnRoles,
-    Confidence,
-    ScoreColumns,
-    TableView,
-)
+from calviz.data.roles import ColumnRoles, Confidence, ScoreColumns, TableView
 from calviz.data.score_columns import find_scores
 
 #: What a column may be; "score" is of a class or the event, "model" the score of a model of its own.
