@@ -314,6 +314,11 @@ class Column:
     fields: tuple[str, ...] = ()
     note: str = ""
 
+    @classmethod
+    def unusable(cls, name: str, note: str) -> Column:
+        """Return a column that can hold neither scores nor labels; `note` says why."""
+        return cls(name, "other", np.empty(0), note=note)
+
     @cached_property
     def head(self) -> npt.NDArray[Any]:
         """The first rows: text as objects, missing numbers as nan, missing text as ""."""

@@ -115,9 +115,8 @@ class BaseRecalibrator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         if "__annotations__" not in vars(cls):  # nothing is declared
             return
         for name in cls.__annotations__:
-            if name.endswith("_") and name not in vars(
-                cls
-            ):  # by scikit-learn's convention, `fit` sets it
+            # By scikit-learn's convention, `fit` sets it.
+            if name.endswith("_") and name not in vars(cls):
                 setattr(cls, name, learned())
         # A constructor that the class defines itself is kept.
         dataclass(kw_only=True, eq=False, repr=False, match_args=False)(cls)

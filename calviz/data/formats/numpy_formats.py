@@ -101,9 +101,8 @@ def read_header(stream: Readable, name: str) -> Header:
         shape, fortran, dtype = _parse(raw.decode("utf-8" if magic[6] >= 3 else "latin-1"))
     except InputError:
         raise
-    except (
-        Exception
-    ):  # the parsers of Python and NumPy raise many kinds of exceptions, even MemoryError
+    except Exception:
+        # The parsers of Python and NumPy raise many kinds of exceptions, even MemoryError.
         raise InputError(
             "is damaged or incomplete: its NPY header cannot be read", column=name
         ) from None
@@ -362,12 +361,10 @@ def column_of(members: list[StoredArray], name: str | None = None) -> Column:
     shape = header.shape
     empty = np.empty(0)
     if kind == "other" or header.dtype.names:
-        return Column(
-            name, "other", empty, note=f"it holds {header.dtype}, expected numbers or text"
-        )
+        return Column.unusable(name, f"it holds {header.dtype}, expected numbers or text")
     if len(shape) not in (1, 2):
         hint = " (one prediction per row: reshape it)" if len(shape) > 2 else ""
-        return Column(name, "other", empty, note=f"it has shape {shape}, expected 2-D{hint}")
+        return Column.unusable(name, f"it has shape {shape}, expected 2-D{hint}")
     MAX_ROWS.check(shape[0], f"'{short(name)}' has {shape[0]:,} rows")
     if member.width is not None:
         if header.dtype.kind == "f":

@@ -162,12 +162,10 @@ def _whole_table(data: bytes) -> Any:
         return None
     values = list(value.values())
     rows, names, schema = value.get("data"), value.get("columns"), value.get("schema")
-    if isinstance(rows, list) and isinstance(
-        names, list
-    ):  # W&B's tables, and pandas' orient "split"
-        return _with_index(
-            table_of_cells([_name(name) for name in names], rows), value.get("index")
-        )
+    # W&B's tables, and pandas' orient "split"
+    if isinstance(rows, list) and isinstance(names, list):
+        table = table_of_cells([_name(name) for name in names], rows)
+        return _with_index(table, value.get("index"))
     if isinstance(rows, list) and isinstance(schema, dict) and "fields" in schema:  # orient "table"
         return _without_range(_of_rows(rows)[0], schema.get("primaryKey"))
     if len(values) > 1 and all(isinstance(v, list) for v in values):
