@@ -355,7 +355,7 @@ class Answer:
 CONFIDENCE_KEYS = ("confidence", "stated_confidence", "probability", "prob")
 
 
-def number_in(place: Any, keys: Sequence[str]) -> float | None:
+def number_in(place: Any, keys: Sequence[str] = CONFIDENCE_KEYS) -> float | None:
     """Return the first finite number under one of the keys; None if there is none, or `place` is not an object."""
     for key in keys if isinstance(place, Mapping) else ():
         if _is_number(place.get(key)):

@@ -10,16 +10,7 @@ import numpy as np
 
 from calviz.core.errors import InputError, OptionError, Reading
 from calviz.data import column_names
-from calviz.data.column_names import (
-    EVENT_WORDS,
-    class_key,
-    event_of,
-    is_of_first_class,
-    no_event_of,
-    number_of,
-    plain,
-    whole,
-)
+from calviz.data.column_names import class_key, event_of, number_of, plain, whole
 from calviz.data.format import Column, Table
 from calviz.data.label_columns import (
     ask_if_predicted,
@@ -295,7 +286,7 @@ def of_named_class(view: TableView, score: ScoreColumns, label: str | None) -> S
     if len(named) == 1 and len(spelled) == 2:
         key = class_key(named[0])
         return replace(score, class_names=(named[0] if whole(key) is None else key,))
-    if score.class_names and is_of_first_class(score.class_names[0], ("0", "1")):
+    if score.class_names and column_names.is_of_first_class(score.class_names[0], ("0", "1")):
         return score
     if not view.options.scores:
         _ask_if_of_the_other(view, view.table[name], truth)
@@ -327,7 +318,7 @@ def _ask_if_of_the_other(view: TableView, score: Column, truth: Column) -> None:
 
 def _ask_if_opposite(score: Column, truth: Column, classes: Mapping[str, str]) -> None:
     """Ask if a score is called like the opposite of the event that the label records, such as survival beside died."""
-    happened, other = event_of(classes), no_event_of(classes)
+    happened, other = event_of(classes), column_names.no_event_of(classes)
     if happened is None or other is None:
         return
     of_label = 1 if whole(happened) is None else _polarity(truth.name)
@@ -351,7 +342,7 @@ def _polarity(name: str) -> int:
     words = {*column_names.words(name)}
     if words & (column_names.NO_EVENT_WORDS | column_names.NEGATIONS) or name.startswith("1-"):
         return -1
-    return int(bool(words & (EVENT_WORDS | {*column_names.EVENTS, "mortality"})))
+    return int(bool(words & (column_names.EVENT_WORDS | {*column_names.EVENTS, "mortality"})))
 
 
 def _confidence(view: TableView, taken: set[str], label: str | None) -> Confidence | None:

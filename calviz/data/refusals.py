@@ -10,16 +10,7 @@ from calviz.core.blocks import FloatArray
 from calviz.core.errors import InputError, Repair
 from calviz.core.probabilities import RENORMALISE
 from calviz.data.format import Table
-from calviz.data.loaded import (
-    DROP_MISSING,
-    NAMED,
-    PERCENT,
-    SIGMOID,
-    SOFTMAX,
-    join_places,
-    place,
-    short,
-)
+from calviz.data.loaded import DROP_MISSING, NAMED, PERCENT, SIGMOID, SOFTMAX, place, short
 from calviz.data.roles import ScoreColumns
 
 
@@ -87,7 +78,7 @@ class Problem:
         what = "missing values" if nan_rows == rows else "values that are not finite"
         counted = f"{rows:,} row{'s' if rows != 1 else ''} of {self.array.shape[0]:,}"
         more = rows - len({r for r, _ in places})
-        listing = join_places(shown, len(shown)) + (", …" if more > 0 else "")
+        listing = ", ".join(shown) + (", …" if more > 0 else "")
         return InputError(
             f"{what}: {listing} ({counted})",
             row=self.original(row) + 1,

@@ -38,14 +38,7 @@ from calviz.core.entry_specs import (
     recalibrator,
 )
 from calviz.core.errors import CalvizError, InputError, NotAvailable, OptionError, shortened
-from calviz.core.probabilities import (
-    NO_FLOOR,
-    Scores,
-    ZeroFloor,
-    check_floor,
-    row_sums,
-    smallest_normal,
-)
+from calviz.core.probabilities import Scores, ZeroFloor, check_floor, row_sums, smallest_normal
 from calviz.core.row_columns import checked_weights
 from calviz.core.temperature import automatic_floor, true_zeros
 from calviz.recalibrators.maps import (
@@ -479,7 +472,7 @@ class BaseRecalibrator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     ) -> ZeroFloor:
         choice = getattr(self, "floor", None)
         if self.input == "logits" or not self._takes_logarithms():
-            return NO_FLOOR
+            return ZeroFloor()
         if choice == "auto":
             floor = automatic or automatic_floor(array, labels)
             return replace(floor, value=floor.least(array.dtype))

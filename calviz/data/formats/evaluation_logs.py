@@ -15,15 +15,7 @@ from calviz.core.errors import Finding, InputError, shortened
 from calviz.data.format import Source, without_bom
 from calviz.data.formats.table_formats import parsed_object, whole_json
 from calviz.data.loaded import Notice
-from calviz.data.questions import (
-    CONFIDENCE_KEYS,
-    Answer,
-    lines,
-    log_format,
-    number_in,
-    of_text,
-    short_texts,
-)
+from calviz.data.questions import Answer, lines, log_format, number_in, of_text, short_texts
 from calviz.data.sampled_answers import TextRules
 from calviz.data.stated_confidence import no_confidence, stated
 
@@ -259,7 +251,7 @@ def answers_of_openai_evals(source: Source) -> Answers:
                 text = sampled[0] if isinstance(sampled, list) and sampled else sampled
                 texts[id] = of_text(text, source.rules)
             if (type := event.get("type")) in ("match", "metrics"):
-                own = number_in(data, CONFIDENCE_KEYS)
+                own = number_in(data)
                 marks = {"correct": data.get("correct"), "score": data.get("score"), "own": own}
                 events[type].append((number, id, marks))
     kind, mark = ("match", "correct") if events["match"] else ("metrics", "score")
@@ -330,7 +322,7 @@ def answers_of_promptfoo(source: Source) -> Answers:
         prompt = one.get("promptIdx")
         asked = one.get("vars") or test.get("vars") or one.get("testIdx")
         asked = json.dumps(asked, sort_keys=True, default=str)
-        own = number_in(one.get("namedScores"), CONFIDENCE_KEYS)
+        own = number_in(one.get("namedScores"))
         output = response.get("output") if isinstance(response, Mapping) else response
         answers.append(
             Answer(
@@ -352,7 +344,7 @@ def answers_of_promptfoo(source: Source) -> Answers:
 
 def _of_output(output: Any, rules: TextRules | None, own: float | None) -> dict[str, Any]:
     """The confidence of an output, unless it has its own: the output is an object if the model was asked for JSON."""
-    inside = number_in(output, CONFIDENCE_KEYS) if own is None else None
+    inside = number_in(output) if own is None else None
     answer = output.get("answer") if isinstance(output, Mapping) else None
     text = output if isinstance(output, str) else json.dumps(output)
     fields = of_text(text, rules, inside if own is None else own, answer)
@@ -383,7 +375,7 @@ def answers_of_deepeval(source: Source) -> Answers:
         if case.get("success") is None:
             open_cases += 1
             continue
-        own = number_in(case.get("metadata"), CONFIDENCE_KEYS)
+        own = number_in(case.get("metadata"))
         output = case.get("actualOutput")
         answers.append(
             Answer(

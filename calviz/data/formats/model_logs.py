@@ -26,15 +26,7 @@ from calviz.data.formats.table_formats import (
     whole_json,
 )
 from calviz.data.loaded import Notice, damaged
-from calviz.data.questions import (
-    CONFIDENCE_KEYS,
-    Answer,
-    lines,
-    log_format,
-    number_in,
-    of_text,
-    short_texts,
-)
+from calviz.data.questions import Answer, lines, log_format, number_in, of_text, short_texts
 from calviz.data.sampled_answers import TextRules
 from calviz.data.stated_confidence import share_right
 
@@ -102,7 +94,7 @@ def _rows(
         generated = _answer_text(row)
         if generated is not None and (mark := next((m for m in _RIGHT_IF if m in row), None)):
             needed |= {"scores": [], "mark": row[mark], "metric": mark}
-            own, answer = number_in(row, CONFIDENCE_KEYS), _first(row.get("filtered_resps"))
+            own, answer = number_in(row), _first(row.get("filtered_resps"))
             needed["text"] = of_text(generated, rules, own, answer)
         else:
             needed["scores"] = _scores(row, number)
@@ -486,7 +478,7 @@ def _stated(sample: Mapping[str, Any], scores: Mapping[str, Mapping[str, Any]]) 
     places = [s.get("metadata") for s in scores.values()]
     places += [{name: s.get("value") for name, s in scores.items()}]
     places += [sample.get("metadata"), sample.get("store")]
-    found = (number_in(place, CONFIDENCE_KEYS) for place in places)
+    found = (number_in(place) for place in places)
     return next((value for value in found if value is not None), None)
 
 
