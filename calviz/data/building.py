@@ -16,22 +16,12 @@ from calviz.core.predictions import ConfidencePredictions, Dataset, Predictions,
 from calviz.core.probabilities import RENORMALISE, RowsInRange
 from calviz.core.probabilities import softmax_probabilities as softmax
 from calviz.core.row_columns import Factor
-from calviz.data import labels, refusals
+from calviz.data import labels, loaded, refusals
 from calviz.data.column_names import is_missing
 from calviz.data.format import Fetched, Table
 from calviz.data.label_columns import are_several
 from calviz.data.labels import as_numbers, joint_classes, one_dimensional
-from calviz.data.loaded import (
-    DROP_MISSING,
-    Loaded,
-    Notice,
-    ReadingForMap,
-    ReadingOptions,
-    Recognition,
-    no_rows,
-    short,
-    span,
-)
+from calviz.data.loaded import Loaded, Notice, ReadingForMap, ReadingOptions, Recognition, short
 from calviz.data.other_columns import OtherColumns, in_column, rows_taken
 from calviz.data.roles import SUM_SLACK, ColumnRoles, Confidence, ScoreColumns
 
@@ -276,7 +266,7 @@ class _Builder:
         self, scores: ScoreColumns, array: FloatArray, logits: FloatArray
     ) -> dict[str, FloatArray]:
         """Return the logits that the file holds beside the probabilities, if the two agree."""
-        probs, others = span(scores.columns), span(scores.logits)
+        probs, others = loaded.span(scores.columns), loaded.span(scores.logits)
         problem, text = "", f"'{probs}' holds the scores, read as logits; not used: {others}"
         if scores.kind != "logits":
             problem = disagreement(array, logits)
@@ -345,7 +335,7 @@ class _Builder:
         """Class 0 for all rows, in no form, unless all have a label that can be read; other labels are kept as they are."""
         n = fetched.scores[0].shape[0]
         if not n:
-            raise no_rows()
+            raise loaded.no_rows()
         given = options.class_names or self.table.class_names
         self._check_class_names(given, k)
         # Columns without names are named by their numbers.
@@ -440,7 +430,7 @@ class _Builder:
     def _check_lengths(self, fetched: Fetched, rows: int, name: str) -> None:
         n = fetched.scores[0].shape[0]
         if not n:
-            raise no_rows()
+            raise loaded.no_rows()
         if rows != n:
             scores = self.layout.scores[0].columns[0]
             raise InputError(
@@ -491,7 +481,7 @@ class _Builder:
                     line=self.table.line(row),
                     column=self.layout.label or self.layout.correct,
                     remedy="fill in the labels, or ask to leave out the rows",
-                    repairs=(DROP_MISSING,),
+                    repairs=(loaded.DROP_MISSING,),
                 )
             return None
         incomplete = np.zeros_like(no_label)

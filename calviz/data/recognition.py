@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from calviz.core.errors import InputError, OptionError, Reading
-from calviz.data import column_names
+from calviz.data import column_names, other_columns
 from calviz.data.column_names import class_key, event_of, number_of, plain, whole
 from calviz.data.format import Column, Table
 from calviz.data.label_columns import (
@@ -26,15 +26,7 @@ from calviz.data.label_columns import (
     with_one_hot,
 )
 from calviz.data.loaded import Notice, ReadingForMap, ReadingOptions, known_columns, short
-from calviz.data.other_columns import (
-    cluster_and_weight_hints,
-    group_columns,
-    identifier_column,
-    number_columns,
-    others,
-    split_column,
-    time_column,
-)
+from calviz.data.other_columns import identifier_column, others, split_column, time_column
 from calviz.data.roles import (
     BELOW_CHANCE,
     CLEAR,
@@ -81,21 +73,21 @@ def with_other_roles(view: TableView, found: ColumnRoles, taken: set[str]) -> Co
     """Add the roles of all columns but scores and labels."""
     options, cluster = view.options, view.options.cluster_column or None
     identifier, used = identifier_column(view), taken | found.used
-    numbers = number_columns(view, used | set(options.groups or ()))
+    numbers = other_columns.number_columns(view, used | set(options.groups or ()))
     # For a map, other columns are copied as they are.
     for_map = isinstance(options, ReadingForMap)
     time = options.time_column or None if for_map else time_column(view, used)
     used |= {time} if time else set()
     # The cluster column may also be sliced by, if it has few values.
     cluster_only = {cluster} if cluster else set[str]()
-    groups, features = group_columns(view, (used | set(numbers)) - cluster_only)
+    groups, features = other_columns.group_columns(view, (used | set(numbers)) - cluster_only)
     if options.groups is not None:
         groups, features = options.groups, ()
     kept: tuple[str, ...] = ()
     if for_map:
         features, kept = (), others(view, {*used, *numbers, *groups})
     else:
-        view.notices.extend(cluster_and_weight_hints(view, used | cluster_only))
+        view.notices.extend(other_columns.cluster_and_weight_hints(view, used | cluster_only))
     return replace(
         found,
         split=split_column(view),

@@ -41,21 +41,8 @@ from calviz.core.errors import CalvizError, InputError, NotAvailable, OptionErro
 from calviz.core.probabilities import Scores, ZeroFloor, check_floor, row_sums, smallest_normal
 from calviz.core.row_columns import checked_weights
 from calviz.core.temperature import automatic_floor, true_zeros
-from calviz.recalibrators.maps import (
-    MAP_VERSION,
-    Field,
-    Program,
-    Sizes,
-    check_map,
-    damaged,
-    inverse_grid,
-    inverse_source,
-    learned,
-    plain,
-    read_fields,
-    saved_parameters,
-    transform_frame,
-)
+from calviz.recalibrators import maps
+from calviz.recalibrators.maps import Field, Program, Sizes, check_map, damaged, learned, plain
 
 
 @dataclass_transform(kw_only_default=True, field_specifiers=(learned,))
@@ -245,7 +232,7 @@ class BaseRecalibrator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             If columns are missing, if there is not one per class, or if a row is not a distribution.
         """
         check_is_fitted(self, "classes_")
-        return transform_frame(self, frame, scores, names)
+        return maps.transform_frame(self, frame, scores, names)
 
     @property
     def needed_columns(self) -> tuple[str, ...]:
@@ -327,7 +314,7 @@ class BaseRecalibrator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     def _along(self) -> tuple[FloatArray, FloatArray]:
         """Raw scores of class 1 from end to end, and their calibrated probabilities."""
-        grid = inverse_grid(self.input)
+        grid = maps.inverse_grid(self.input)
         return grid, self._of_class_1(grid)
 
     def _of_class_1(self, score: FloatArray) -> FloatArray:
@@ -512,7 +499,7 @@ class BaseRecalibrator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         """Return the fitted map as plain values, ready for JSON; `from_dict` reads it back."""
         check_is_fitted(self, "classes_")
         return {
-            "calviz_map": MAP_VERSION,
+            "calviz_map": maps.MAP_VERSION,
             "method": self.key,
             "classes": int(self.classes_.size),
             "parameters": {k: plain(v) for k, v in self.get_params(deep=False).items()},
@@ -542,7 +529,7 @@ class BaseRecalibrator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     @classmethod
     def _restore(cls, record: Mapping[str, Any]) -> Self:
-        self = cls(**saved_parameters(cls, record))
+        self = cls(**maps.saved_parameters(cls, record))
         self._check_parameters()
         self.n_features_in_ = int(record["classes"])
         self.classes_ = np.arange(self.n_features_in_)
@@ -554,7 +541,7 @@ class BaseRecalibrator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     def _read(self, saved: Any) -> None:
         """Set the fitted attributes, from the output of `_saved`, check how they fit together, and rebuild what is derived from them."""
-        for name, value in read_fields(self.fitted, saved, self.key, self._sizes()).items():
+        for name, value in maps.read_fields(self.fitted, saved, self.key, self._sizes()).items():
             setattr(self, name, value)
 
     def _sizes(self) -> Sizes:
@@ -570,7 +557,7 @@ class BaseRecalibrator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         """
         check_is_fitted(self, "classes_")
         text = self._program("mapped").text(self.key, self.input)
-        return text if self._why_no_inverse() else text + inverse_source(self.input)
+        return text if self._why_no_inverse() else text + maps.inverse_source(self.input)
 
     def _program(self, name: str) -> Program:
         """Return the functions that `snippet` writes; their names begin with `name`."""

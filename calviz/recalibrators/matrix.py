@@ -12,17 +12,10 @@ from calviz.core.entry_specs import ANY_CLASSES, FitFacts, FloorChoice, Input, L
 from calviz.core.errors import OptionError
 from calviz.core.probabilities import Scores, softmax
 from calviz.core.temperature import Temperature, fit_temperature, tempered
+from calviz.recalibrators import softmax_fits
 from calviz.recalibrators.base import BaseRecalibrator, follows_noise, is_number
 from calviz.recalibrators.maps import Numbers, array_source, learned
-from calviz.recalibrators.softmax_fits import (
-    GRID,
-    SHORT_PASSES,
-    Minimum,
-    StrengthSearch,
-    fit_linear,
-    fit_penalised,
-    refuse_if_slow,
-)
+from calviz.recalibrators.softmax_fits import GRID, Minimum, StrengthSearch, fit_linear
 from calviz.recalibrators.softmax_losses import (
     LinearProblem,
     MatrixProblem,
@@ -246,9 +239,9 @@ class LinearMaps(BaseRecalibrator):
         passes, alternative = _PASSES, ""
         searched = (self.off_diagonal is None) + (self.intercept is None)
         if self.regularisation == "odir" and searched:
-            passes += searched * len(GRID) * (self.folds - 1) * SHORT_PASSES // 2
+            passes += searched * len(GRID) * (self.folds - 1) * softmax_fits.SHORT_PASSES // 2
             alternative = ", or give 'off_diagonal' and 'intercept' to skip their search"
-        refuse_if_slow(problem, start, passes, self.max_seconds, alternative)
+        softmax_fits.refuse_if_slow(problem, start, passes, self.max_seconds, alternative)
 
     def _apply(self, block: FloatArray) -> FloatArray:
         out = block @ self.weights_.T.astype(block.dtype)
@@ -444,7 +437,7 @@ class StructuredMaps(BaseRecalibrator):
             self.strength_, self.searched_ = float(self.strength), np.zeros((0, 2))
         problem.penalty = penalty(problem, self.strength_)
         checkpoint("fitting the map")
-        minimum = fit_penalised(problem, start)
+        minimum = softmax_fits.fit_penalised(problem, start)
         self._set_map(minimum.x, present, classes)
         self._warn_absent(counts, "they keep the common temperature and no offset")
         if not minimum.converged:
@@ -662,7 +655,7 @@ class StructuredMatrixScaling(StructuredMaps):
         if self.strength == "cv":
             passes += len(MULTIPLES) * (FOLDS - 1) * _STRUCTURED_SHORT
         alternative = ", or give a number as 'strength'" if self.strength == "cv" else ""
-        refuse_if_slow(problem, start, passes, self.max_seconds, alternative)
+        softmax_fits.refuse_if_slow(problem, start, passes, self.max_seconds, alternative)
 
     def _linear(self, block: FloatArray) -> FloatArray:
         return block @ self.weights_.T.astype(block.dtype)

@@ -29,13 +29,7 @@ from calviz.core.row_columns import Factor
 from calviz.core.words import counted
 from calviz.recalibrators.base import BaseRecalibrator, check_part, is_whole
 from calviz.recalibrators.maps import Numbers, Program, damaged, read_fields
-from calviz.recalibrators.segment_fits import (
-    MOST_EFFECTS,
-    EffectBlock,
-    SegmentEffects,
-    SegmentFit,
-    crossed,
-)
+from calviz.recalibrators.segment_fits import MOST_EFFECTS, EffectBlock, SegmentEffects, SegmentFit
 
 #: Pairs of columns times rows up to which pairs are tried.
 PAIRS_TIMES_ROWS = 20_000_000
@@ -243,7 +237,13 @@ class SegmentOffsets(BaseRecalibrator):
         ]
         fit.add(alone)
         if self.pairs and len(sizes) * (len(sizes) - 1) / 2 * n <= PAIRS_TIMES_ROWS:
-            fit.add([crossed(a, b, codes, sizes) for a, b in combinations(range(len(sizes)), 2)])
+            pairs = combinations(range(len(sizes)), 2)
+            fit.add(
+                [
+                    EffectBlock((a, b), codes[a] * sizes[b] + codes[b], sizes[a] * sizes[b])
+                    for a, b in pairs
+                ]
+            )
         self.center_, self.shared_, self.effects_ = fit.center, fit.values[:2], fit.effects()
         if self.columns_ and not self.effects_:
             self._warn(self.reading())

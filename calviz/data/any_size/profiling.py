@@ -40,16 +40,8 @@ from calviz.core.profile import (
     write_profile,
 )
 from calviz.core.row_columns import FEW_SCORES, FINE_CELLS
-from calviz.data.any_size.file_sources import (
-    Engine,
-    TableFiles,
-    error_of_file,
-    error_of_whole,
-    find,
-    no_panic,
-    profile_layout,
-    scan,
-)
+from calviz.data.any_size import file_sources
+from calviz.data.any_size.file_sources import Engine, TableFiles, error_of_file, no_panic, scan
 from calviz.data.any_size.sums import (
     FAULTS,
     cells_from_sums,
@@ -145,7 +137,7 @@ def profile(
     settings |= {"true_class": true_class, "each_class": each_class}
     paths = source if isinstance(source, list | tuple) else [source]
     if all(isinstance(path, str | os.PathLike) for path in paths):
-        files = find(paths)
+        files = file_sources.find(paths)
         run = _Run(engine, memory, reading, settings, name or files.name, skip_broken)
         return run.of_files(files, None if parts is None else Path(parts))
     return _of_frame(source, reading, settings, name or "profile")
@@ -186,7 +178,7 @@ def _of_frame(source: Any, reading: ReadingOptions, settings: dict[str, Any], na
         raise InputError(
             f"got {type(source).__name__}, expected a path, a list of paths or a data frame",
         ) from None
-    layout = profile_layout(frame, reading, summed=True, **settings)
+    layout = file_sources.profile_layout(frame, reading, summed=True, **settings)
     frame = with_probabilities(frame, layout)
     sums = _summed(frame, layout, name)
     if not sums.usable:
@@ -361,7 +353,9 @@ class _Run:
             try:
                 with no_panic():
                     frame = nw.from_native(scan(file, self.engine))
-                    return profile_layout(frame, self.reading, summed=True, **self.settings)
+                    return file_sources.profile_layout(
+                        frame, self.reading, summed=True, **self.settings
+                    )
             except CalvizError as error:
                 raise error_of_file(error, path.name) from None
             except Exception as error:
@@ -469,7 +463,7 @@ class _Run:
                 remedy="write all as YYYY-MM-DD or YYYY-MM-DD HH:MM:SS",
             )
         without = "leave out what is broken (--skip-broken, skip_broken=True)"
-        if (of_whole := error_of_whole(error, path, self.reading)) is not None:
+        if (of_whole := file_sources.error_of_whole(error, path, self.reading)) is not None:
             return of_whole.but(remedy=f"{of_whole.remedy}, or {without}", repairs=())
         return InputError(
             f"the file cannot be read ({shortened(text)})",

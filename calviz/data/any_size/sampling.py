@@ -19,19 +19,8 @@ from calviz.core.limits import DEFAULT_SAMPLE_ROWS, record_batches
 from calviz.core.predictions import ConfidencePredictions, Dataset, Predictions
 from calviz.core.profile import ProfileColumns
 from calviz.core.row_columns import Factor
-from calviz.data.any_size.file_sources import (
-    Engine,
-    TableFiles,
-    check_columns,
-    error_of_file,
-    error_of_path,
-    find,
-    no_panic,
-    profile_layout,
-    scan,
-    unreadable,
-    why_out_of_core,
-)
+from calviz.data.any_size import file_sources
+from calviz.data.any_size.file_sources import Engine, TableFiles, no_panic, profile_layout, scan
 from calviz.data.any_size.sums import FAULTS, faults_of, first_fault, unusable, with_probabilities
 from calviz.data.building import two_logits
 from calviz.data.format import Source, format_of
@@ -214,7 +203,7 @@ class RowSource:
             source = [source]
         if isinstance(source, list | tuple):
             needs("pyarrow")
-            files = find(source)
+            files = file_sources.find(source)
 
             def opened(path: Path, floats: Sequence[str] = ()) -> Any:
                 return scan(
@@ -228,7 +217,7 @@ class RowSource:
                         nw.from_native(opened(first)).lazy(), reading, model=model
                     )
             except Exception as error:
-                raise error_of_path(error, first, reading) from None
+                raise file_sources.error_of_path(error, first, reading) from None
             numbers = layout.numbers
             frames = tuple((path.name, partial(opened, path, numbers)) for path in files.paths)
             return cls(name or files.name, layout, frames)
@@ -276,7 +265,7 @@ class RowSource:
                     done += table.height
                     yield block
             except Exception as error:
-                raise error_of_file(error, name) from None
+                raise file_sources.error_of_file(error, name) from None
 
     @property
     def _columns(self) -> list[str]:
@@ -314,7 +303,7 @@ def _tables(native: Any, columns: list[str], rows: int) -> Iterator[pl.DataFrame
     import polars as pl
 
     frame: nw.LazyFrame[Any] | nw.DataFrame[Any] = nw.from_native(native)
-    check_columns(frame.collect_schema().names(), columns, None)
+    file_sources.check_columns(frame.collect_schema().names(), columns, None)
     selected: Any = frame.select(*columns)
     if isinstance(frame, nw.DataFrame):
         yield from selected.to_polars().iter_slices(rows)
@@ -346,10 +335,10 @@ def why_refused(file: TableFiles, layout: ProfileColumns, error: Exception) -> I
         Why a block was refused or could not be read; returned as a sentence if the file as a whole shows no reason.
     """
     (path,) = file.paths
-    known = error if isinstance(error, InputError) else unreadable(error, path.name)
+    known = error if isinstance(error, InputError) else file_sources.unreadable(error, path.name)
     try:
         with no_panic():
-            if why_out_of_core(str(path)):
+            if file_sources.why_out_of_core(str(path)):
                 return _summed(file, layout) or known
             return _read_whole(path, layout, known)
     except InputError as reason:
