@@ -19,8 +19,6 @@ from __future__ import annotations
 
 import importlib
 import sys
-import warnings
-from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from calviz.core import __version__
@@ -122,39 +120,6 @@ _PUBLIC = {
     "calviz.verdicts.watching": "Watch",
 }
 _HOMES = {name: module for module, names in _PUBLIC.items() for name in names.split()}
-
-
-# Modules that plugins import and that have moved, with their new names; they work for one more version.
-_MOVED = {
-    "calviz.core.arrays": "calviz.core.blocks",
-    "calviz.core.factor": "calviz.core.row_columns",
-    "calviz.core.reduction": "calviz.core.events",
-    "calviz.data.file_bytes": "calviz.data.format",
-    "calviz.data.table": "calviz.data.format",
-    "calviz.figures.base": "calviz.figures.figure",
-    "calviz.figures.drawing.sheet": "calviz.figures.marks",
-    "calviz.figures.drawing.style": "calviz.figures.style",
-    "calviz.numerics.scores": "calviz.core.probabilities",
-    "calviz.recalibrators.maps.fields": "calviz.recalibrators.maps",
-    "calviz.specs.figure": "calviz.core.entry_specs",
-    "calviz.specs.metric": "calviz.core.entry_specs",
-    "calviz.specs.recalibrator": "calviz.core.entry_specs",
-    "calviz.text.escape": "calviz.core.words",
-}
-_MOVED_PACKAGES = ("calviz.figures.drawing", "calviz.numerics", "calviz.specs", "calviz.text")
-
-
-class _Moved(ModuleType):
-    def __getattr__(self, name: str) -> Any:
-        new = _MOVED.get(self.__name__)
-        if new is None or name.startswith("__"):  # asked for by tools that look at every module
-            raise AttributeError(name)
-        text = f"{self.__name__} has moved: import '{name}' from {new}; the old name will go with the next version."
-        warnings.warn(text, DeprecationWarning, stacklevel=2)
-        return getattr(importlib.import_module(new), name)
-
-
-sys.modules.update({name: _Moved(name) for name in (*_MOVED, *_MOVED_PACKAGES)})
 
 
 # Package of each registry; its modules, which register their entries, are imported on first access to the registry.

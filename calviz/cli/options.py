@@ -395,12 +395,12 @@ def check_models(names: Iterable[str], known: Iterable[str]) -> None:
 def summed(source: str, reading: ReadingOptions, *, quiet: bool) -> Loaded | None:
     """Load several files, or a file that does not fit into memory, as a profile; None for any other source."""
     from calviz.data.any_size.file_sources import why_out_of_core
-    from calviz.data.any_size.profiling import options_and_time, profile
     from calviz.data.reading import loaded_profile
 
-    why = why_out_of_core(source)
-    if not why:
+    if not (why := why_out_of_core(source)):
         return None
+    from calviz.data.any_size.profiling import options_and_time, profile
+
     if not quiet:
         say(f"{as_given(source)}: {why}, so it is summed part by part and judged from its profile.")
     options, time, every = options_and_time(reading)

@@ -126,13 +126,7 @@ def runs(start: int, stop: int, length: int = RUN) -> Iterator[slice]:
 def ends_of_ties(ordered: FloatArray) -> IntArray:
     """Return the ranks, from 1 to n, at which groups of equal scores (n,) end, shape (G,); all ranks if no two are equal."""
     changed = np.append(ordered[1:] != ordered[:-1], True)
-    ends = np.empty(int(np.count_nonzero(changed)), dtype=np.int32)
-    done = 0
-    for rows in runs(0, ordered.size):
-        run_ends = np.flatnonzero(changed[rows])
-        ends[done : done + run_ends.size] = run_ends + rows.start + 1
-        done += run_ends.size
-    return ends
+    return np.flatnonzero(changed).astype(np.int32) + np.int32(1)
 
 
 def run_totals(values: FloatArray, starts: IntArray) -> FloatArray:
@@ -453,23 +447,11 @@ def for_columns(
 
 def rows_by_class(labels: IntArray, count: int) -> list[IntArray]:
     """Return the rows of each of `count` classes, ascending, from labels (n,); one array of shape (rows,) per class."""
-    ends = np.cumsum(np.bincount(labels, minlength=count))
-    # int32 takes half the memory of the result of argsort.
-    order: IntArray = np.empty(
-        labels.size, dtype=np.int32 if labels.size <= np.iinfo(np.int32).max else np.intp
-    )
-    free = np.append(0, ends[:-1])
-    small = np.min_scalar_type(count)  # short integers are radix-sorted
-    for rows in runs(0, labels.size):
-        part = labels[rows].astype(small)
-        order_in_run = np.argsort(part, kind="stable")
-        counts = np.bincount(part, minlength=count)
-        # Each class continues where its rows of earlier runs ended.
-        place = np.repeat(free - (np.cumsum(counts) - counts), counts)
-        place += np.arange(part.size)
-        order[place] = order_in_run + rows.start
-        free += counts
-    return np.split(order, ends[:-1])
+    small = labels.astype(np.min_scalar_type(count))  # short integers are radix-sorted
+    order = np.argsort(small, kind="stable")
+    if labels.size <= np.iinfo(np.int32).max:  # half the memory
+        order = order.astype(np.int32)
+    return np.split(order, np.cumsum(np.bincount(labels, minlength=count))[:-1])
 
 
 # ---- Threads of the linear algebra library

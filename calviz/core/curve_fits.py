@@ -191,9 +191,8 @@ def penalised_logistic(
         hessian += ridge
         try:
             step = -np.linalg.solve(hessian, gradient[:, :, None])[:, :, 0]
-        except (
-            np.linalg.LinAlgError
-        ):  # nothing is uncertain any more: separable rows without a penalty
+        except np.linalg.LinAlgError:
+            # Nothing is uncertain any more: separable rows without a penalty.
             step = -np.vecdot(np.linalg.pinv(hessian, hermitian=True), gradient[:, None, :])
         decrement = -np.vecdot(gradient, step)
         length = np.ones(len(t))

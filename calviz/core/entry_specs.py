@@ -8,17 +8,7 @@ import typing
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache, partial
-from typing import (
-    TYPE_CHECKING,
-    Any,
-    Generic,
-    Literal,
-    Protocol,
-    Self,
-    TypeAlias,
-    TypeVar,
-    get_args,
-)
+from typing import TYPE_CHECKING, Any, Generic, Literal, Protocol, Self, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -465,7 +455,7 @@ Needs = Literal["probabilities", "logits", "log-probabilities"]
 FloorChoice: TypeAlias = float | Literal["auto"] | None
 #: The headings that recalibrators are listed under, in display order.
 Family = Literal["Uncalibrated", "Automatic", "Parametric", "Non-parametric", "Composition"]
-RECALIBRATOR_FAMILIES: tuple[Family, ...] = get_args(Family)
+RECALIBRATOR_FAMILIES: tuple[Family, ...] = typing.get_args(Family)
 
 #: The key of the unchanged scores, the first entry of every comparison.
 UNCALIBRATED = "identity"

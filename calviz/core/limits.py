@@ -209,7 +209,7 @@ def check_place(path: str | os.PathLike[str], name: str) -> Path:
         raise OptionError(f"{name} is a directory; give the name of a file.")
     if not target.absolute().parent.is_dir():
         raise OptionError(f"{name}: there is no such directory.")
-    if not _is_written_directly(target) and not os.access(_written_in(target), os.W_OK):
+    if not _is_written_directly(target) and not os.access(real_path(target).parent, os.W_OK):
         raise OptionError(f"{name}: its directory cannot be written to; give another.")
     return target
 
@@ -250,11 +250,6 @@ def _mode(path: str | os.PathLike[str]) -> int | None:
 def _is_written_directly(path: str | os.PathLike[str]) -> bool:
     mode = _mode(path)
     return (mode is not None and not stat.S_ISREG(mode)) or _is_device(path)
-
-
-def _written_in(path: Path) -> Path:
-    """The directory of the file itself, if the path is a link to it."""
-    return real_path(path).parent
 
 
 def _is_device(path: str | os.PathLike[str]) -> bool:

@@ -4,16 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import (
-    betainc,
-    betaincinv,
-    gammainc,
-    gammaincc,
-    gammaincinv,
-    gammaln,
-    ndtr,
-    ndtri,
-)
+from scipy import special
 
 from calviz.core.blocks import BoolArray, FloatArray, IntArray
 
@@ -72,7 +63,9 @@ def fisher_below(hits: int, rows: int, other_hits: int, other_rows: int) -> floa
 
     def log_choose(n: npt.ArrayLike, k: npt.ArrayLike) -> FloatArray:
         n, k = np.asarray(n, np.float64), np.asarray(k, np.float64)
-        return np.asarray(gammaln(n + 1) - gammaln(k + 1) - gammaln(n - k + 1))
+        return np.asarray(
+            special.gammaln(n + 1) - special.gammaln(k + 1) - special.gammaln(n - k + 1)
+        )
 
     log_p = log_choose(rows, x) + log_choose(other_rows, total - x) - log_choose(every, total)
     return float(min(np.exp(log_p[x <= hits]).sum(), 1.0))
@@ -202,8 +195,8 @@ def clopper_pearson(
     tail = (1 - level) / 2
     low, high = np.zeros(k.shape), np.ones(k.shape)
     some, not_all = k > 0, k < n
-    low[some] = betaincinv(k[some], (n - k)[some] + 1, tail)
-    high[not_all] = betaincinv(k[not_all] + 1, (n - k)[not_all], 1 - tail)
+    low[some] = special.betaincinv(k[some], (n - k)[some] + 1, tail)
+    high[not_all] = special.betaincinv(k[not_all] + 1, (n - k)[not_all], 1 - tail)
     return low, high
 
 
@@ -223,7 +216,7 @@ def wilson(
     ----------
     Wilson 1927; Franco et al. 2019 for effective numbers.
     """
-    t = t or float(ndtri((1 + level) / 2))
+    t = t or float(special.ndtri((1 + level) / 2))
     middle = (share + t**2 / (2 * number)) / (1 + t**2 / number)
     half = t / (1 + t**2 / number) * (share * (1 - share) / number + (t / number / 2) ** 2) ** 0.5
     return max(min(middle - half, share), 0.0), min(max(middle + half, share), 1.0)
@@ -236,7 +229,9 @@ def at_most(hits: npt.ArrayLike, rows: npt.ArrayLike, chance: npt.ArrayLike) -> 
     """
     k, n = np.asarray(hits, np.float64), np.asarray(rows, np.float64)
     return np.asarray(
-        np.where(k < n, betainc(np.maximum(n - k, 1e-9), k + 1, 1 - np.asarray(chance)), 1.0)
+        np.where(
+            k < n, special.betainc(np.maximum(n - k, 1e-9), k + 1, 1 - np.asarray(chance)), 1.0
+        )
     )
 
 
@@ -263,9 +258,9 @@ def quantile(q: float, mean: FloatArray, variance: FloatArray, third: FloatArray
     """Quantile `q`: the value that is not exceeded with this probability; all arrays have the same shape."""
     sd, skewness, shape = _shape(variance, third)
     tail = np.where(skewness < 0, 1 - q, q)
-    gamma = (gammaincinv(shape, tail) - shape) / np.sqrt(shape)
+    gamma = (special.gammaincinv(shape, tail) - shape) / np.sqrt(shape)
     flat = np.abs(skewness) < _FLAT
-    return np.asarray(mean + sd * np.where(flat, ndtri(q), np.sign(skewness) * gamma))
+    return np.asarray(mean + sd * np.where(flat, special.ndtri(q), np.sign(skewness) * gamma))
 
 
 def middle(
@@ -294,8 +289,8 @@ def above(
     z = np.divide(distance, sd, out=np.zeros(distance.shape), where=sd > 0)
     # The gamma variable is z standard deviations from its mean; with negative skewness it is mirrored.
     place = np.maximum(shape + np.sign(skewness) * z * np.sqrt(shape), 0)
-    skewed = np.where(skewness < 0, gammainc(shape, place), gammaincc(shape, place))
-    out = np.where(np.abs(skewness) < _FLAT, ndtr(-z), skewed)
+    skewed = np.where(skewness < 0, special.gammainc(shape, place), special.gammaincc(shape, place))
+    out = np.where(np.abs(skewness) < _FLAT, special.ndtr(-z), skewed)
     return np.asarray(np.where(sd > 0, out, distance <= 0))
 
 

@@ -11,17 +11,10 @@ from typing import Any, Self, TypeAlias, TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from calviz.core import probabilities
 from calviz.core.blocks import BoolArray, FloatArray, IntArray, element_type, read_only
 from calviz.core.errors import InputError, NotAvailable, OptionError, shortened
-from calviz.core.probabilities import (
-    RowsInRange,
-    RowSumDeviation,
-    as_float,
-    check_finite,
-    check_unit_interval,
-    checked_row_sums,
-    softmax_probabilities,
-)
+from calviz.core.probabilities import RowsInRange, RowSumDeviation, as_float, check_finite
 from calviz.core.registry import Constructors
 from calviz.core.row_columns import (
     ClassCells,
@@ -106,7 +99,7 @@ class Predictions(Constructors, RowColumns):
             check_finite(logits, "logits")
         if self.probs is None:
             assert logits is not None
-            probs = softmax_probabilities(logits)
+            probs = probabilities.softmax_probabilities(logits)
         else:
             probs = as_float(self.probs, "probs")
             if probs.ndim == 1:
@@ -125,7 +118,7 @@ class Predictions(Constructors, RowColumns):
         self._check_columns(n)
         vars(self).update(
             _kind="logits" if self.probs is None else "probabilities",
-            _row_sums=checked_row_sums(probs, filled),
+            _row_sums=probabilities.checked_row_sums(probs, filled),
             probs=read_only(probs),
             logits=None if logits is None else read_only(logits),
             labels=read_only(checked_labels(self.labels, n, k)),
@@ -208,7 +201,7 @@ class ConfidencePredictions(RowColumns):
                 f"got shapes {confidence.shape} and {correct.shape}"
             )
         self._check_columns(confidence.shape[0])
-        check_unit_interval(confidence[:, None], "confidence")
+        probabilities.check_unit_interval(confidence[:, None], "confidence")
         vars(self).update(confidence=read_only(confidence), correct=read_only(correct))
         for key in ("labels", "predicted"):
             column = getattr(self, key)

@@ -312,7 +312,7 @@ class Cells:
     def take(self, rows: npt.NDArray[Any]) -> Cells:
         """Return the cells of the selected rows (a boolean mask or indices)."""
         columns = {name: getattr(self, name)[rows] for name in self._columns()}
-        return Cells(**columns, single=self.single, summed=self.summed)
+        return replace(self, **columns)
 
 
 def cells_after_map(
@@ -408,11 +408,9 @@ class ClassCells:
         if (selected != size)[selected > 0].any():
             return None
         mask = selected[self.block] > 0
-        columns = {name: getattr(self, name) for name in self._columns()}
-        columns = {name: column[mask] for name, column in columns.items() if name != "block_of_row"}
-        return ClassCells(
-            **columns, block_of_row=blocks, n_classes=self.n_classes, single=self.single
-        )
+        columns = {name: getattr(self, name) for name in self._columns() if name != "block_of_row"}
+        columns = {name: column[mask] for name, column in columns.items()}
+        return replace(self, **columns, block_of_row=blocks)
 
     def of_class(self, k: int) -> dict[str, Any]:
         """Hit, number of rows, and mean, smallest and largest score of each cell of class k, summed over blocks; shape (c,) each."""
@@ -440,18 +438,9 @@ class ClassCells:
 Kind = Literal["probabilities", "logits", "confidence"]
 
 #: Columns on which no metric depends.
-_DESCRIPTIVE = {
-    "name",
-    "splits",
-    "groups",
-    "ids",
-    "numbers",
-    "texts",
-    "times",
-    "column_names",
-    "cuts",
-    "prevalence",
-}
+_DESCRIPTIVE = frozenset(
+    "name splits groups ids numbers texts times column_names cuts prevalence".split()
+)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)

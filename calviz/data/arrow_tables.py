@@ -136,36 +136,30 @@ def describe(name: str, kind: Any, head: Callable[[], Any]) -> Column:
 
         element = _element(kind.value_type)
         if element not in ("number", "integer", "boolean"):
-            return Column(
-                name, "other", empty, note=f"it holds lists of {shortened(str(kind.value_type))}"
-            )
+            return Column.unusable(name, f"it holds lists of {shortened(str(kind.value_type))}")
         lengths = pc.list_value_length(head()).to_pylist()
         widths = list(dict.fromkeys(w for w in lengths if w is not None))
         if len(widths) > 1:
             first, second = (lengths.index(w) + 1 for w in widths[:2])
             note = f"row {first} holds {widths[0]} values, but row {second} holds {widths[1]}"
-            return Column(name, "other", empty, note=note)
+            return Column.unusable(name, note)
         if not widths:
-            return Column(name, "other", empty, note="it holds no values")
+            return Column.unusable(name, "it holds no values")
         return _of_width(Column(name, element, empty, width=widths[0]))
     if pa.types.is_struct(kind):
         fields = [kind.field(j) for j in range(kind.num_fields)]
         if fields and all(_element(f.type) in ("number", "integer") for f in fields):
             names = tuple(f.name for f in fields)
             return _of_width(Column(name, "number", empty, width=len(fields), fields=names))
-        return Column(name, "other", empty, note=f"it holds {shortened(str(kind))}")
+        return Column.unusable(name, f"it holds {shortened(str(kind))}")
     element = _element(kind)
     if pa.types.is_timestamp(kind) and not _is_written(kind):
-        return Column(
-            name, "other", empty, note=f"its time zone '{shortened(kind.tz)}' is not known"
-        )
+        return Column.unusable(name, f"its time zone '{shortened(kind.tz)}' is not known")
     if pa.types.is_temporal(kind) or element == "text":
         # Dates are useful as groups, in their written form.
         return Column(name, "text", lambda: _factor(head()).values())
     if element == "other":
-        return Column(
-            name, "other", empty, note=f"it holds {shortened(str(kind))}, expected numbers"
-        )
+        return Column.unusable(name, f"it holds {shortened(str(kind))}, expected numbers")
     return Column(name, element, lambda: numbers(head(), np.dtype(np.float64)))
 
 

@@ -10,28 +10,18 @@ from typing import Any
 
 import numpy as np
 
-from calviz.core.blocks import BLOCK_BYTES, BoolArray, FloatArray, IntArray
+from calviz.core.blocks import BoolArray, FloatArray, IntArray, row_blocks
 from calviz.core.errors import Finding, InputError, Repair
 from calviz.core.predictions import ConfidencePredictions, Dataset, Predictions, repeated
 from calviz.core.probabilities import RENORMALISE, RowsInRange
 from calviz.core.probabilities import softmax_probabilities as softmax
 from calviz.core.row_columns import Factor
-from calviz.data import labels, refusals
+from calviz.data import labels, loaded, refusals
 from calviz.data.column_names import is_missing
 from calviz.data.format import Fetched, Table
 from calviz.data.label_columns import are_several
 from calviz.data.labels import as_numbers, joint_classes, one_dimensional
-from calviz.data.loaded import (
-    DROP_MISSING,
-    Loaded,
-    Notice,
-    ReadingForMap,
-    ReadingOptions,
-    Recognition,
-    no_rows,
-    short,
-    span,
-)
+from calviz.data.loaded import Loaded, Notice, ReadingForMap, ReadingOptions, Recognition, short
 from calviz.data.other_columns import OtherColumns, in_column, rows_taken
 from calviz.data.roles import SUM_SLACK, ColumnRoles, Confidence, ScoreColumns
 
@@ -57,12 +47,11 @@ def disagreement(probs: FloatArray, logits: FloatArray) -> str:
     if logits.shape != probs.shape:
         return f"which have {logits.shape[0]:,} rows, not {probs.shape[0]:,}"
     largest = 0.0
-    step = max(1, BLOCK_BYTES // max(1, logits[:1].nbytes))
-    for start in range(0, logits.shape[0], step):
-        block = logits[start : start + step]
+    for rows in row_blocks(logits):
+        block = logits[rows]
         if not np.isfinite(block).all():
             return "which are not all finite"
-        difference = softmax(block) - probs[start : start + step]
+        difference = softmax(block) - probs[rows]
         largest = max(largest, float(np.abs(difference).max()))
     return "" if largest <= TOLERANCE else f"whose softmax differs from them by up to {largest:.2g}"
 
@@ -172,7 +161,7 @@ class _Builder:
         count = len(self.layout.scores)
         arrays, logits_beside = fetched.scores[:count], fetched.scores[count:]
         keep = self._rows_to_keep(list(arrays), decoded.missing | self._unknown(fetched))
-        columns, groups = self._columns(fetched)
+        columns = self._columns(fetched)
         names = self._class_names(first, k, decoded)
         models: dict[str, Dataset] = {}
         for scores, array in zip(self.layout.scores, arrays, strict=True):
@@ -186,7 +175,7 @@ class _Builder:
             )  # fmt: skip
             models[model] = make(keep)
             self._add_waiting(model, make)
-        return self._built(models, decoded.form, names, groups)
+        return self._built(models, decoded.form)
 
     def _has_several_labels(self, fetched: Fetched, first: ScoreColumns) -> bool:
         """Whether rows of a 2-D label of 0 and 1 have none or several classes, and the scores of a row do not sum to 1."""
@@ -217,7 +206,7 @@ class _Builder:
         ]
         self._check_lengths(fetched, len(block), shown[0])
         keep = self._rows_to_keep([scores], np.any(np.array(decoded) < 0, axis=0, keepdims=False))
-        columns, groups = self._columns(fetched)
+        columns = self._columns(fetched)
         text = (
             f"multi-label: rows have none or several of the {len(names):,} labels, so each label is a model of its own "
             "with two classes"
@@ -230,7 +219,7 @@ class _Builder:
             models[name] = self._model(
                 one, scores[:, [j]], decoded[j], ("0", "1"), name, columns, keep
             )
-        return self._built(models, "0 or 1 for each label", ("0", "1"), groups)
+        return self._built(models, "0 or 1 for each label")
 
     def _model(
         self,
@@ -277,7 +266,7 @@ class _Builder:
         self, scores: ScoreColumns, array: FloatArray, logits: FloatArray
     ) -> dict[str, FloatArray]:
         """Return the logits that the file holds beside the probabilities, if the two agree."""
-        probs, others = span(scores.columns), span(scores.logits)
+        probs, others = loaded.span(scores.columns), loaded.span(scores.logits)
         problem, text = "", f"'{probs}' holds the scores, read as logits; not used: {others}"
         if scores.kind != "logits":
             problem = disagreement(array, logits)
@@ -346,7 +335,7 @@ class _Builder:
         """Class 0 for all rows, in no form, unless all have a label that can be read; other labels are kept as they are."""
         n = fetched.scores[0].shape[0]
         if not n:
-            raise no_rows()
+            raise loaded.no_rows()
         given = options.class_names or self.table.class_names
         self._check_class_names(given, k)
         # Columns without names are named by their numbers.
@@ -441,7 +430,7 @@ class _Builder:
     def _check_lengths(self, fetched: Fetched, rows: int, name: str) -> None:
         n = fetched.scores[0].shape[0]
         if not n:
-            raise no_rows()
+            raise loaded.no_rows()
         if rows != n:
             scores = self.layout.scores[0].columns[0]
             raise InputError(
@@ -492,12 +481,12 @@ class _Builder:
                     line=self.table.line(row),
                     column=self.layout.label or self.layout.correct,
                     remedy="fill in the labels, or ask to leave out the rows",
-                    repairs=(DROP_MISSING,),
+                    repairs=(loaded.DROP_MISSING,),
                 )
             return None
         incomplete = np.zeros_like(no_label)
         for array in arrays:
-            incomplete |= refusals.rows_with_nan(array)
+            incomplete |= np.isnan(array).any(axis=1)
         missing = no_label | incomplete
         if not missing.any():
             return None
@@ -514,12 +503,12 @@ class _Builder:
         self.kept, self.unlabelled = keep, no_label & ~incomplete
         return keep
 
-    def _columns(self, fetched: Fetched) -> tuple[dict[str, Any], tuple[str, ...]]:
+    def _columns(self, fetched: Fetched) -> dict[str, Any]:
         others = OtherColumns(self.table, self.layout, self.options, self.notices)
         columns = others.build(fetched)
         columns["texts"] |= self.label_texts
         self.counts = others.counts
-        return columns, tuple(columns["groups"])
+        return columns
 
     # Confidence-only data
 
@@ -529,12 +518,12 @@ class _Builder:
             right = self._right_if_any(fetched, layout)
         else:
             right = self._right(fetched, layout)
-        columns, groups = self._columns(fetched)
+        columns = self._columns(fetched)
         keep = self._rows_to_keep([fetched.scores[0]], right.missing)
         make = partial(self._of_confidences, score, layout, right, columns)
         data = make(keep)
         self._add_waiting(self.name, make)
-        return self._built({self.name: data}, right.form, right.class_names, groups)
+        return self._built({self.name: data}, right.form)
 
     def _of_confidences(
         self,
@@ -621,9 +610,7 @@ class _Builder:
         none = np.zeros(len(fetched.scores[0]), dtype=bool)
         return _Right(none, none, "")
 
-    def _built(
-        self, models: dict[str, Dataset], form: str, names: tuple[str, ...], groups: tuple[str, ...]
-    ) -> Loaded:
+    def _built(self, models: dict[str, Dataset], form: str) -> Loaded:
         column = self.layout.weight
         if self.counts is not None and column is not None:
             counts = self.counts if self.kept is None else self.counts[self.kept]
@@ -645,10 +632,8 @@ class _Builder:
         renamed = {"id": self.layout.id, "split": self.layout.split}
         return Loaded(
             file=self.name,
-            size=0,
             models=models,
-            recognition=self._recognition(first, tuple(models), form, names, groups),
-            hash=lambda: "",
+            recognition=self._recognition(first, tuple(models), form),
             notices=(*self.table.notices, *self.layout.notices, *self.notices, *made),
             repairs_offered=tuple(self.offered),
             repairs_made=tuple(self.repairs),
@@ -656,14 +641,7 @@ class _Builder:
             types=types | {new: types[name] for new, name in renamed.items() if name in types},
         )
 
-    def _recognition(
-        self,
-        data: Dataset,
-        models: tuple[str, ...],
-        form: str,
-        names: tuple[str, ...],
-        groups: tuple[str, ...],
-    ) -> Recognition:
+    def _recognition(self, data: Dataset, models: tuple[str, ...], form: str) -> Recognition:
         table, layout = self.table, self.layout
         scores = layout.scores[0].columns if layout.scores else ()
         if layout.confidence is not None:
@@ -675,9 +653,9 @@ class _Builder:
             label_form=form,
             scores=scores,
             split_column=layout.split,
-            groups=groups,
+            groups=tuple(data.groups),
             id_column=layout.id,
-            class_names=names,
+            class_names=data.class_names,
             models=models,
             columns=table.names,
             rows=data.n,

@@ -10,6 +10,7 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Any, Literal, TypeVar, cast
 
 import numpy as np
@@ -28,20 +29,8 @@ SEPARATORS = ("\t", ";", "|", ",", "\x01", "^", "~", " ", ":")
 NAMES = {"\t": "tabs", " ": "spaces", "\x01": "control-A"}
 #: Cells that mean a missing number.
 MISSING_WORDS = (
-    "",
-    "NA",
-    "N/A",
-    "n/a",
-    "na",
-    "null",
-    "NULL",
-    "None",
-    "none",
-    "-",
-    "?",
-    ".",
-    "#N/A",
-)
+    "", "NA", "N/A", "n/a", "na", "null", "NULL", "None", "none", "-", "?", ".", "#N/A",
+)  # fmt: skip
 
 _NUMBER = re.compile(
     r"[+-]?(\d+(?:\.\d*)?|\.\d+)([eE][+-]?\d+)?|[+-]?(nan|inf|infinity)", re.I | re.A
@@ -138,13 +127,18 @@ def decode(data: bytes, encoding: str) -> str:
 
 def records(text: str, separator: str) -> Iterator[list[str]]:
     """Yield the records of a text, without blank lines."""
+    return (record for _, record in numbered_records(text, separator))
+
+
+def numbered_records(text: str, separator: str) -> Iterator[tuple[int, list[str]]]:
+    """Yield the line at which each record ends, from 1, and the record."""
     lines = io.StringIO(text, newline="")
     reader = csv.reader(lines, delimiter=separator, skipinitialspace=separator == " ")
     csv.field_size_limit(1 << 30)
     try:
         for record in reader:
             if record and (len(record) > 1 or record[0].strip()):
-                yield record
+                yield reader.line_num, record
     except csv.Error as error:
         raise InputError(
             f"the text cannot be split into cells ({error})", line=reader.line_num
@@ -199,7 +193,7 @@ def sniff(text: str, encoding: str, whole: bool) -> tuple[Dialect, list[list[str
     header = _is_header(rows, decimal_comma)
     if header:
         names = tuple(cell or f"Unnamed: {j}" for j, cell in enumerate(first))
-        skip += _lines_of_first_record(body, separator)
+        skip += next(numbered_records(body, separator))[0]
         rows = rows[1:]
         if rows and all(len(row) == len(first) + 1 and row[-1] for row in rows):
             # R's write.table gives the row names no name.
@@ -300,14 +294,6 @@ def _has_decimal_comma(rows: list[list[str]]) -> bool:
             elif "." in cell and is_number(cell):
                 points += 1
     return commas > 0 and points == 0
-
-
-def _lines_of_first_record(body: str, separator: str) -> int:
-    reader = csv.reader(io.StringIO(body, newline=""), delimiter=separator)
-    for record in reader:
-        if record and (len(record) > 1 or record[0].strip()):
-            break
-    return reader.line_num
 
 
 # ---- Bad cells and lines
@@ -539,16 +525,10 @@ def _is_ascii_without_nul(block: bytes) -> bool:
 
 def line_in(block: bytes, row: int, separator: str) -> int:
     """Return the 1-based line at which 0-based row `row` of a block begins."""
-    lines = io.StringIO(block.decode(errors="replace"), newline="")
-    reader = csv.reader(lines, delimiter=separator)
-    current = -1
-    for record in reader:
-        if record and (len(record) > 1 or record[0].strip()):
-            current += 1
-        if current == row:
-            break
+    rows = numbered_records(block.decode(errors="replace"), separator)
+    line, record = next(islice(rows, row, None))
     # For a record that spans several lines, the first one.
-    return reader.line_num - sum(cell.count("\n") for cell in record)
+    return line - sum(cell.count("\n") for cell in record)
 
 
 def end_of_records(block: bytes, quotes: int = 0) -> int:

@@ -11,24 +11,13 @@ from typing import Any, BinaryIO, Literal, get_args
 import numpy as np
 
 from calviz.core.errors import CalvizError, InputError
+from calviz.data import recognition
 from calviz.data.format import Column, Source, Table, format_of
 from calviz.data.label_columns import label_by_word, named_label
 from calviz.data.loaded import ReadingOptions, no_rows, short
 from calviz.data.questions import by_choices
 from calviz.data.reading import facts_in
-from calviz.data.recognition import (
-    columns_of_rows,
-    correct_column,
-    recognise,
-    with_array_names,
-    with_other_roles,
-)
-from calviz.data.roles import (
-    ColumnRoles,
-    Confidence,
-    ScoreColumns,
-    TableView,
-)
+from calviz.data.roles import ColumnRoles, Confidence, ScoreColumns, TableView
 from calviz.data.score_columns import find_scores
 
 #: What a column may be; "score" is of a class or the event, "model" the score of a model of its own.
@@ -192,7 +181,9 @@ def first_rows(
                 raise InputError("a profile holds sums, no rows")
             if options.answers is not None:
                 raise InputError("a row is made of all answers to a question")
-            roles, classes, asked, read_with = _roles(table, with_array_names(table, used))
+            roles, classes, asked, read_with = _roles(
+                table, recognition.with_array_names(table, used)
+            )
         except InputError as error:
             raise error.in_file(opened.name) from None
         known = max(len(c.head) for c in table.columns)
@@ -254,7 +245,7 @@ def _roles(
     These are None if the roles are only guessed. Of several ways to read the file, the first one counts.
     """
     try:
-        return *_named(table, recognise(table, options), options), frozenset(), {}
+        return *_named(table, recognition.recognise(table, options), options), frozenset(), {}
     except InputError as error:
         readings = error.readings
     except CalvizError:
@@ -263,7 +254,9 @@ def _roles(
     for reading in readings:
         with suppress(CalvizError):
             chosen = replace(options, **reading.options)
-            ways.append((*_named(table, recognise(table, chosen), chosen), reading.options))
+            ways.append(
+                (*_named(table, recognition.recognise(table, chosen), chosen), reading.options)
+            )
     if not ways:
         guess = _guessed(TableView(table, options))
         return *_named(table, guess, options), frozenset(), None
@@ -318,10 +311,10 @@ def _repeats(column: Column) -> bool:
 
 def _guessed(view: TableView) -> ColumnRoles:
     """Guess as much as can be said of a table whose columns fit no reading."""
-    taken = columns_of_rows(view)
+    taken = recognition.columns_of_rows(view)
     label = named_label(view, taken) or label_by_word(view, taken)
     used = {*taken, label or ""}
-    correct = correct_column(view, used)
+    correct = recognition.correct_column(view, used)
     predicted = view.predicted({*used, correct or ""})
     used |= {correct or "", predicted or ""}
     confidence: Confidence | None = None
@@ -339,7 +332,7 @@ def _guessed(view: TableView) -> ColumnRoles:
         used |= found.used
         free = [c.name for c in view.table.columns if c.name not in used and c.is_label_like]
         found = replace(found, label=free[0] if len(free) == 1 else None)
-    return with_other_roles(view, found, {*taken, predicted or ""})
+    return recognition.with_other_roles(view, found, {*taken, predicted or ""})
 
 
 def _fractions(view: TableView, taken: set[str]) -> tuple[str, ...]:

@@ -167,10 +167,8 @@ class Source:
             current = path.stat()
             if (current.st_mtime_ns, current.st_size) != (opened.st_mtime_ns, opened.st_size):
                 raise InputError("the file has changed since it was read", file=name)
-            digester = hashlib.blake2b(digest_size=32)
-            with path.open("rb", buffering=0) as stream:
-                while block := stream.read(_HASH_BLOCK):
-                    digester.update(block)
+            with path.open("rb") as stream:
+                digester = hashlib.file_digest(stream, lambda: hashlib.blake2b(digest_size=32))
             return digester.hexdigest()
 
         return digest
@@ -315,6 +313,11 @@ class Column:
     width: int | None = None
     fields: tuple[str, ...] = ()
     note: str = ""
+
+    @classmethod
+    def unusable(cls, name: str, note: str) -> Column:
+        """Return a column that can hold neither scores nor labels; `note` says why."""
+        return cls(name, "other", np.empty(0), note=note)
 
     @cached_property
     def head(self) -> npt.NDArray[Any]:
@@ -586,6 +589,19 @@ class Format:
 
 
 FORMATS: Registry[Format] = Registry("format")
+
+
+def reads(
+    *, suffixes: tuple[str, ...] = (), **facts: Any
+) -> Callable[[Callable[[Source], Table]], Callable[[Source], Table]]:
+    """Register the decorated function, which opens a file, as a `Format` with these attributes."""
+
+    def register(opens: Callable[[Source], Table]) -> Callable[[Source], Table]:
+        FORMATS.register(Format(suffixes=suffixes, open=opens, **facts))
+        return opens
+
+    return register
+
 
 _ARCHIVE = "unpack it and open the file of predictions inside"
 _PICKLE = (

@@ -18,14 +18,7 @@ from calviz.core.errors import (
     shortened,
 )
 from calviz.core.predictions import Dataset, Predictions
-from calviz.data.column_names import (
-    by_prefix,
-    class_key,
-    event_of,
-    is_event_first,
-    no_event_of,
-    without_common_words,
-)
+from calviz.data import column_names
 from calviz.data.format import check_distinct
 from calviz.data.reading import of_table, one_model, options_of
 from calviz.data.rows_in_memory import arrow_rows, flattened, reshaped
@@ -61,8 +54,8 @@ def from_arrays(
     else:
         names = _column_names(y_prob, scores)
         if names is not None and pos_label is None:
-            differing = without_common_words([str(name) for name in names])
-            if is_event_first(differing):
+            differing = column_names.without_common_words([str(name) for name in names])
+            if column_names.is_event_first(differing):
                 scores, names = scores[:, ::-1], names[::-1]
     k = max(2, scores.shape[1]) if scores.ndim == 2 else 2
     labels = _Labels.of(y_true)
@@ -186,7 +179,7 @@ def _column_names(y_prob: Any, scores: FloatArray) -> tuple[Any, ...] | None:
     columns = tuple(columns)
     if columns == tuple(range(len(columns))):
         return None
-    stripped = tuple(by_prefix(c)[0] if isinstance(c, str) else c for c in columns)
+    stripped = tuple(column_names.by_prefix(c)[0] if isinstance(c, str) else c for c in columns)
     return (
         stripped
         if all(s != "" for s in stripped) and len(set(stripped)) == len(stripped)
@@ -312,8 +305,8 @@ def _two(labels: _Labels) -> tuple[Any, ...]:
             if all(isinstance(v, float) and 0 <= v <= 1 for v in values)
             else "give one column per class",
         )
-    text = {class_key(str(v)): v for v in labels.values}
-    happened, other = event_of(text), no_event_of(text)
+    text = {column_names.class_key(str(v)): v for v in labels.values}
+    happened, other = column_names.event_of(text), column_names.no_event_of(text)
     if happened is not None and other is not None:
         return text.get(other, other), text.get(happened, happened)
     # Sorted, as the advice must not depend on the order of the rows.

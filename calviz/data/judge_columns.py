@@ -186,7 +186,6 @@ def loaded_judge(table: Table, name: str) -> Loaded | None:
     text = f"{int(at.sum()):,} of {at.size:,} rows have both '{short(judge)}' and '{short(human)}', and only these are judged here; all count on the tab Judge, and for calviz judge"  # fmt: skip
     return Loaded(
         file=name,
-        size=0,
         models={name: data},
         recognition=Recognition(
             format=table.format,
@@ -194,15 +193,12 @@ def loaded_judge(table: Table, name: str) -> Loaded | None:
             label=human,
             label_form="class index",
             scores=(judge,),
-            split_column=None,
             groups=tuple(groups),
-            id_column=None,
             class_names=data.class_names,
             models=(name,),
             columns=table.names,
             rows=data.n,
         ),
-        hash=lambda: "",
         notices=(*table.notices, Notice.LEFT_OUT.finding("info", text)),
     )
 

@@ -11,32 +11,11 @@ import numpy as np
 import numpy.typing as npt
 
 from calviz.core.errors import InputError, Reading
-from calviz.data import column_names
-from calviz.data.column_names import (
-    blocks_named_by,
-    class_key,
-    event_of,
-    is_event_first,
-    no_event_of,
-    plain,
-    whole,
-    without_common_words,
-)
+from calviz.data import column_names, roles
+from calviz.data.column_names import class_key, event_of, is_event_first, plain, whole
 from calviz.data.format import Column
 from calviz.data.loaded import Notice, ReadingForMap, short, span
-from calviz.data.roles import (
-    CLEAR,
-    FEWEST_ROWS,
-    ColumnRoles,
-    ScoreColumns,
-    TableView,
-    agree,
-    clearer,
-    follows,
-    of_true,
-    share_equal,
-    sum_to_one,
-)
+from calviz.data.roles import CLEAR, FEWEST_ROWS, ColumnRoles, ScoreColumns, TableView, share_equal
 from calviz.data.score_columns import by_known_words, is_named_after_another, named_by_labels
 
 #: With more columns than this that may be the label, the header is not searched for the values of each.
@@ -131,7 +110,7 @@ def _may_be_true_class(view: TableView, column: Column, scores: ScoreColumns) ->
         return True
     if len(truth) < FEWEST_ROWS:
         return column.type == "text" or None
-    return agree(best, truth) or _is_followed(view, column, scores) or None
+    return roles.agree(best, truth) or _is_followed(view, column, scores) or None
 
 
 def ask_if_predicted(view: TableView, found: ColumnRoles, taken: set[str]) -> None:
@@ -284,7 +263,7 @@ def _is_followed(view: TableView, column: Column, scores: ScoreColumns) -> bool:
         return True
     hits = [np.array(column.keys == value, dtype=bool) for value in column.classes]
     return any(
-        abs(follows(head.astype(np.float64), hit)) > CLEAR
+        abs(roles.follows(head.astype(np.float64), hit)) > CLEAR
         for head in heads
         for hit in hits[:_MOST_CANDIDATES]
     )
@@ -319,7 +298,7 @@ def with_one_hot(view: TableView, found: ColumnRoles, taken: set[str]) -> Column
         return replace(found, label=None, one_hot=(outcome,))
     columns = _outcomes_of(first, names)
     if not columns:
-        for block in blocks_named_by(first.class_names, names)[:1]:
+        for block in column_names.blocks_named_by(first.class_names, names)[:1]:
             place = dict(zip(block.labels, block.columns, strict=True))
             columns = tuple(place[name] for name in first.class_names)
     if len(columns) != first.width:
@@ -346,7 +325,7 @@ def _with_columns_of_labels(
     """Take columns of 0 and 1 as one-hot labels, or as labels of their own if rows have none or several."""
     first = found.scores[0]
     labels = np.stack([view.table[c].head.astype(float) for c in columns], axis=1)
-    is_distribution = first.kind == "probabilities" and sum_to_one(view.columns(first))
+    is_distribution = first.kind == "probabilities" and roles.sum_to_one(view.columns(first))
     several = are_several(labels) and not is_distribution
     return replace(found, label=None, one_hot=columns, multilabel=several)
 
@@ -357,8 +336,9 @@ def with_labels_of_their_own(view: TableView, taken: set[str]) -> ColumnRoles | 
         return None
     zero_one = _zero_one(view, taken)
     numbers = [c for c in view.numeric({*taken, *zero_one}) if c.type == "number" and c.in_unit]
-    for names in (zero_one, without_common_words(zero_one) if len(zero_one) > 1 else ()):
-        for block in blocks_named_by(names, [c.name for c in numbers]):
+    without = column_names.without_common_words(zero_one) if len(zero_one) > 1 else ()
+    for names in (zero_one, without):
+        for block in column_names.blocks_named_by(names, [c.name for c in numbers]):
             place = dict(zip(names, zero_one, strict=True))
             kind = view.options.kind_of_scores or "probabilities"
             scores = ScoreColumns(block.columns, block.labels, kind, len(block.columns))
@@ -476,7 +456,7 @@ class _Matching:
 
     def by_words(self, values: frozenset[str]) -> ScoreColumns:
         """Match two words of the label with two other words of the header: the event with the event, else the second column."""
-        happened, other = event_of(values), no_event_of(values)
+        happened, other = event_of(values), column_names.no_event_of(values)
         if self.scores.width != 2 or happened is None or other is None:
             return replace(self.scores, labels=())
         called, order = event_of(self.names), [other, happened]
@@ -519,7 +499,7 @@ class _Matching:
         if len(self.label.head) < FEWEST_ROWS:
             if event_of(self.names) is not None:
                 return orders[-1]
-            means = [np.nanmean(of_true(self.columns, self.label.keys, o)) for o in orders]
+            means = [np.nanmean(roles.of_true(self.columns, self.label.keys, o)) for o in orders]
             if max(means) > means[0]:
                 raise self._question(orders)
             return orders[0]
@@ -543,7 +523,7 @@ class _Matching:
         """How much more clearly the labels follow one order than another, in standard errors."""
         if self.columns[0].head.shape != self.label.head.shape:
             return 0.0
-        return clearer(self.columns, self.label.keys, one, two)
+        return roles.clearer(self.columns, self.label.keys, one, two)
 
     def _matched(self, order: list[str]) -> list[str]:
         """The order in which every column is of the label that it ranks highest; the given one where the labels hardly tell another."""
@@ -552,7 +532,9 @@ class _Matching:
         hits = [np.array(self.label.keys == number, dtype=bool) for number in order]
         if len(order) > _MOST_CLASSES or min(hit.sum() for hit in hits) < 5:
             return order
-        z = np.array([[follows(c.head.astype(float), hit) for hit in hits] for c in self.columns])
+        z = np.array(
+            [[roles.follows(c.head.astype(float), hit) for hit in hits] for c in self.columns]
+        )
         _, best = linear_sum_assignment(-z)
         gain = float((z[range(len(order)), best] - z.diagonal()).sum())
         return [order[j] for j in best] if gain > 2 * CLEAR else order

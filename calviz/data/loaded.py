@@ -325,7 +325,7 @@ def fit_split_for(data: Dataset, eval_split: str | None) -> str | None:
     return next(iter(others), None)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Recognition:
     """What was recognised in a file; every item can be overridden by `ReadingOptions`.
 
@@ -358,12 +358,12 @@ class Recognition:
 
     format: str
     kind: Kind
-    label: str | None
-    label_form: str
-    scores: tuple[str, ...]
-    split_column: str | None
-    groups: tuple[str, ...]
-    id_column: str | None
+    label: str | None = None
+    label_form: str = ""
+    scores: tuple[str, ...] = ()
+    split_column: str | None = None
+    groups: tuple[str, ...] = ()
+    id_column: str | None = None
     class_names: tuple[str, ...]
     models: tuple[str, ...]
     columns: tuple[str, ...]
@@ -454,7 +454,7 @@ def span(names: tuple[str, ...]) -> str:
     return f"{short(names[0])} … {short(names[-1])}"
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Loaded:
     """A file that was read.
 
@@ -481,10 +481,10 @@ class Loaded:
     """
 
     file: str
-    size: int
+    size: int = 0
     models: Mapping[str, Dataset]
     recognition: Recognition
-    hash: Callable[[], str]
+    hash: Callable[[], str] = lambda: ""
     notices: tuple[Finding, ...] = ()
     repairs_offered: tuple[Repair, ...] = ()
     repairs_made: tuple[str, ...] = ()

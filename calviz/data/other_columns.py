@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -103,6 +104,7 @@ GROUP_LEVELS = 1_000
 MOST_FEATURES = 100
 
 
+@dataclass(eq=False)
 class OtherColumns:
     """Makes the columns of a layout beside scores and labels.
 
@@ -112,15 +114,11 @@ class OtherColumns:
         Frequency weights of aggregated rows, once the columns are built.
     """
 
-    def __init__(
-        self,
-        table: Table,
-        layout: ColumnRoles,
-        options: ReadingOptions,
-        notices: list[Finding],
-    ) -> None:
-        self.table, self.layout, self.options, self.notices = table, layout, options, notices
-        self.counts: FloatArray | None = None
+    table: Table
+    layout: ColumnRoles
+    options: ReadingOptions
+    notices: list[Finding]
+    counts: FloatArray | None = None
 
     def build(self, fetched: Fetched) -> dict[str, Any]:
         """Return the columns as arguments of `Predictions`, by name."""

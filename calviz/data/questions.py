@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, BinaryIO, Literal
 
 import numpy as np
@@ -13,18 +13,12 @@ from calviz.core.blocks import BoolArray, FloatArray, IntArray
 from calviz.core.errors import Finding, InputError, OptionError
 from calviz.core.limits import MAX_JSON, MAX_LINE, MAX_ROWS
 from calviz.core.probabilities import ROW_SUM_TOLERANCE
+from calviz.data import sampled_answers
 from calviz.data.column_names import LABELS, LOGITS, PROBABILITIES, plain
-from calviz.data.format import Source, Table, without_bom
+from calviz.data.format import Source, Table, reads, without_bom
 from calviz.data.loaded import Notice, ReadingOptions
 from calviz.data.rows_in_memory import arrow_rows
-from calviz.data.sampled_answers import (
-    ANSWER,
-    CORRECT,
-    LOG_PROBABILITY,
-    QUESTION,
-    STATED,
-    TextRules,
-)
+from calviz.data.sampled_answers import QUESTION, TextRules
 from calviz.data.stated_confidence import ending, no_confidence, said, settled, stated
 
 
@@ -128,8 +122,6 @@ def rows_of_others(table: Any, rows: IntArray) -> Any:
 #: How many distinct numbers of choices are listed in a message.
 _NAMED = 4
 _RIGHT = ("wrong", "right")
-#: Name of the cluster column if each choice is a row.
-_QUESTION = QUESTION
 #: Name of the column with the number of choices of the row's question.
 _CHOICES = "choices"
 
@@ -185,7 +177,7 @@ def by_choices(table: Table, options: ReadingOptions) -> tuple[Table, ReadingOpt
     if choice == "each":
         cluster = options.cluster_column
         result = _choice_rows(questions, table.format, notices, name)
-        return result, replace(options, cluster_column=_QUESTION if cluster is None else cluster)
+        return result, replace(options, cluster_column=QUESTION if cluster is None else cluster)
     if choice in (None, "top"):
         return _top_choice_rows(questions, table.format, notices, name), options
     rows = np.flatnonzero(questions.counts == int(choice))
@@ -247,12 +239,12 @@ def _choice_rows(questions: Questions, tool: str, notices: Sequence[Finding], na
     )
     question_ids = np.array([str(one) for one in ids], dtype=object)[rows]
     clusters = question_ids
-    if _QUESTION in others.column_names and isinstance(ids, list):
-        clusters = np.array(others.column(_QUESTION).to_pylist(), dtype=object)[rows]
+    if QUESTION in others.column_names and isinstance(ids, list):
+        clusters = np.array(others.column(QUESTION).to_pylist(), dtype=object)[rows]
     columns: dict[str, Any] = {
         "probability": pa.array(np.minimum(p, 1.0)),
         "label": pa.array((place == questions.right[rows]).astype(np.int8)),
-        _QUESTION: pa.array(clusters).dictionary_encode(),
+        QUESTION: pa.array(clusters).dictionary_encode(),
         "id": pa.array(
             [f"{one}#{j + 1}" for one, j in zip(question_ids, place.tolist(), strict=True)]
         ),
@@ -355,7 +347,7 @@ class Answer:
 CONFIDENCE_KEYS = ("confidence", "stated_confidence", "probability", "prob")
 
 
-def number_in(place: Any, keys: Sequence[str]) -> float | None:
+def number_in(place: Any, keys: Sequence[str] = CONFIDENCE_KEYS) -> float | None:
     """Return the first finite number under one of the keys; None if there is none, or `place` is not an object."""
     for key in keys if isinstance(place, Mapping) else ():
         if _is_number(place.get(key)):
@@ -443,13 +435,26 @@ def lines(stream: BinaryIO) -> Iterator[tuple[int, bytes]]:
         yield number + 1, rest
 
 
-def open_log(
-    answers_of: Callable[[Source], tuple[list[Answer], list[Finding]]], tool: str, source: Source
-) -> Table:
+AnswersOf = Callable[[Source], tuple[list[Answer], list[Finding]]]
+
+
+def open_log(answers_of: AnswersOf, tool: str, source: Source) -> Table:
     """Read the answers of a log as a table; see `Format.open`."""
     answers, findings = answers_of(source)
     answers, more = with_confidences(answers)
     return as_table(answers, tool, [*findings, *more])
+
+
+def log_format(*, label: str, tool: str = "", **facts: Any) -> Callable[[AnswersOf], AnswersOf]:
+    """Register the decorated function, which returns the answers in a log and findings about them, as a `Format`."""
+
+    def register(answers_of: AnswersOf) -> AnswersOf:
+        opens = partial(open_log, answers_of, tool or label.split(" (")[0])
+        more: dict[str, Any] = {"answers": answers_of, "text": True, "special": True}
+        reads(label=label, package="pyarrow", **more, **facts)(opens)
+        return answers_of
+
+    return register
 
 
 def as_table(answers: Sequence[Answer], tool: str, notices: Sequence[Finding] = ()) -> Table:
@@ -487,7 +492,7 @@ def as_table(answers: Sequence[Answer], tool: str, notices: Sequence[Finding] = 
     if len({*questions} - {""}) < len(questions) - questions.count(""):
         # The answers to a question that was asked again are a cluster.
         own = [a.question or a.id for a in answers]
-        columns[_QUESTION] = pa.array(own).dictionary_encode()
+        columns[QUESTION] = pa.array(own).dictionary_encode()
         text = f"{len(answers):,} answers to {len(set(own)):,} questions: the answers to the same question are a cluster"
         notices = [*notices, Notice.LOGS_AND_HINTS.finding("info", text)]
     counts = np.array([len(a.scores) for a in answers])
@@ -511,18 +516,18 @@ def _sampled(
     import pyarrow as pa
 
     judged: dict[str, Any] = {
-        ANSWER: pa.array([a.answer or "" for a in answers]).dictionary_encode(),
-        CORRECT: pa.array([a.correct for a in answers]),
+        sampled_answers.ANSWER: pa.array([a.answer or "" for a in answers]).dictionary_encode(),
+        sampled_answers.CORRECT: pa.array([a.correct for a in answers]),
         QUESTION: pa.array([a.question or a.id for a in answers]).dictionary_encode(),
-        STATED: pa.array([a.confidence for a in answers]),
-        LOG_PROBABILITY: pa.array([a.logprob for a in answers]),
+        sampled_answers.STATED: pa.array([a.confidence for a in answers]),
+        sampled_answers.LOG_PROBABILITY: pa.array([a.logprob for a in answers]),
     }
     others = {key: c for key, c in columns.items() if key not in judged and key != "id"}
     return _log_rows(pa.table(judged | others), tool, notices)
 
 
 def _log_rows(data: Any, tool: str, notices: Sequence[Finding], **more: Any) -> Table:
-    cluster = _QUESTION if _QUESTION in data.column_names else None
+    cluster = QUESTION if QUESTION in data.column_names else None
     return arrow_rows(
         data, "the log has", format=tool, notices=list(notices), cluster=cluster, **more
     )

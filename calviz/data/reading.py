@@ -223,8 +223,7 @@ def of_table_profile_files(table: Table, text: bytes) -> Profile:
 
 
 def _texts(column: Any) -> Any:
-    factor = Factor.of(column)
-    return np.array(factor.levels, dtype=object)[factor.codes].tolist()
+    return Factor.of(column).values().tolist()
 
 
 def _numbers(column: Any, name: str) -> Any:
@@ -259,8 +258,6 @@ def read_profile(source: str | os.PathLike[str], *, name: str | None = None) -> 
         If the file is not a profile, has another version, or is damaged.
     """
     needs("pyarrow")
-    from calviz.data.format import format_of
-
     with Source(source, name) as opened:
         try:
             table = format_of(opened).open(opened)
@@ -297,17 +294,12 @@ def loaded_profile(profile: Profile, name: str) -> Loaded:
     facts = profile.facts
     return Loaded(
         file=name,
-        size=0,
         models={data.name: data},
         recognition=Recognition(
             format=f"calviz profile ({profile.cells.height:,} cells)",
             kind=data.kind,
-            label=None,
-            label_form="",
-            scores=(),
             split_column="split" if facts.split else None,
             groups=facts.groups,
-            id_column=None,
             class_names=data.class_names,
             models=(data.name,),
             columns=tuple(profile.cells.columns),
@@ -315,7 +307,6 @@ def loaded_profile(profile: Profile, name: str) -> Loaded:
             time_column="time" if facts.every else None,
             split_counts=counts,
         ),
-        hash=lambda: "",
     )
 
 

@@ -9,17 +9,8 @@ from typing import Any
 import numpy as np
 
 from calviz.core.errors import InputError, OptionError, Reading
-from calviz.data import column_names
-from calviz.data.column_names import (
-    EVENT_WORDS,
-    class_key,
-    event_of,
-    is_of_first_class,
-    no_event_of,
-    number_of,
-    plain,
-    whole,
-)
+from calviz.data import column_names, other_columns
+from calviz.data.column_names import class_key, event_of, number_of, plain, whole
 from calviz.data.format import Column, Table
 from calviz.data.label_columns import (
     ask_if_predicted,
@@ -35,15 +26,7 @@ from calviz.data.label_columns import (
     with_one_hot,
 )
 from calviz.data.loaded import Notice, ReadingForMap, ReadingOptions, known_columns, short
-from calviz.data.other_columns import (
-    cluster_and_weight_hints,
-    group_columns,
-    identifier_column,
-    number_columns,
-    others,
-    split_column,
-    time_column,
-)
+from calviz.data.other_columns import identifier_column, others, split_column, time_column
 from calviz.data.roles import (
     BELOW_CHANCE,
     CLEAR,
@@ -90,21 +73,21 @@ def with_other_roles(view: TableView, found: ColumnRoles, taken: set[str]) -> Co
     """Add the roles of all columns but scores and labels."""
     options, cluster = view.options, view.options.cluster_column or None
     identifier, used = identifier_column(view), taken | found.used
-    numbers = number_columns(view, used | set(options.groups or ()))
+    numbers = other_columns.number_columns(view, used | set(options.groups or ()))
     # For a map, other columns are copied as they are.
     for_map = isinstance(options, ReadingForMap)
     time = options.time_column or None if for_map else time_column(view, used)
     used |= {time} if time else set()
     # The cluster column may also be sliced by, if it has few values.
     cluster_only = {cluster} if cluster else set[str]()
-    groups, features = group_columns(view, (used | set(numbers)) - cluster_only)
+    groups, features = other_columns.group_columns(view, (used | set(numbers)) - cluster_only)
     if options.groups is not None:
         groups, features = options.groups, ()
     kept: tuple[str, ...] = ()
     if for_map:
         features, kept = (), others(view, {*used, *numbers, *groups})
     else:
-        view.notices.extend(cluster_and_weight_hints(view, used | cluster_only))
+        view.notices.extend(other_columns.cluster_and_weight_hints(view, used | cluster_only))
     return replace(
         found,
         split=split_column(view),
@@ -295,7 +278,7 @@ def of_named_class(view: TableView, score: ScoreColumns, label: str | None) -> S
     if len(named) == 1 and len(spelled) == 2:
         key = class_key(named[0])
         return replace(score, class_names=(named[0] if whole(key) is None else key,))
-    if score.class_names and is_of_first_class(score.class_names[0], ("0", "1")):
+    if score.class_names and column_names.is_of_first_class(score.class_names[0], ("0", "1")):
         return score
     if not view.options.scores:
         _ask_if_of_the_other(view, view.table[name], truth)
@@ -327,7 +310,7 @@ def _ask_if_of_the_other(view: TableView, score: Column, truth: Column) -> None:
 
 def _ask_if_opposite(score: Column, truth: Column, classes: Mapping[str, str]) -> None:
     """Ask if a score is called like the opposite of the event that the label records, such as survival beside died."""
-    happened, other = event_of(classes), no_event_of(classes)
+    happened, other = event_of(classes), column_names.no_event_of(classes)
     if happened is None or other is None:
         return
     of_label = 1 if whole(happened) is None else _polarity(truth.name)
@@ -351,7 +334,7 @@ def _polarity(name: str) -> int:
     words = {*column_names.words(name)}
     if words & (column_names.NO_EVENT_WORDS | column_names.NEGATIONS) or name.startswith("1-"):
         return -1
-    return int(bool(words & (EVENT_WORDS | {*column_names.EVENTS, "mortality"})))
+    return int(bool(words & (column_names.EVENT_WORDS | {*column_names.EVENTS, "mortality"})))
 
 
 def _confidence(view: TableView, taken: set[str], label: str | None) -> Confidence | None:

@@ -6,32 +6,12 @@ from collections.abc import Callable
 
 import numpy as np
 
-from calviz.core.blocks import BoolArray, FloatArray
+from calviz.core.blocks import FloatArray
 from calviz.core.errors import InputError, Repair
 from calviz.core.probabilities import RENORMALISE
 from calviz.data.format import Table
-from calviz.data.loaded import (
-    DROP_MISSING,
-    NAMED,
-    PERCENT,
-    SIGMOID,
-    SOFTMAX,
-    join_places,
-    place,
-    short,
-)
+from calviz.data.loaded import DROP_MISSING, NAMED, PERCENT, SIGMOID, SOFTMAX, place, short
 from calviz.data.roles import ScoreColumns
-
-_BLOCK_ROWS = 4_096
-
-
-def rows_with_nan(array: FloatArray) -> BoolArray:
-    """Mask of the rows that hold a NaN, shape (n,); needs no temporary of the size of the array."""
-    out = np.empty(array.shape[0], dtype=np.bool_)
-    for start in range(0, array.shape[0], _BLOCK_ROWS):
-        rows = slice(start, start + _BLOCK_ROWS)
-        out[rows] = np.isnan(array[rows]).any(axis=1)
-    return out
 
 
 class Problem:
@@ -78,21 +58,15 @@ class Problem:
         return f"{self.scores.columns[0]}[{inner}]"
 
     def _not_finite(self) -> InputError | None:
-        places: list[tuple[int, int, str]] = []
-        rows = nan_rows = 0
-        for start in range(0, self.array.shape[0], _BLOCK_ROWS):
-            block = self.array[start : start + _BLOCK_ROWS]
-            bad = ~np.isfinite(block)
-            if not bad.any():
-                continue
-            rows += int(bad.any(axis=1).sum())
-            nan_rows += int(np.isnan(block).any(axis=1).sum())
-            for row, column in np.argwhere(bad)[: NAMED - len(places)]:
-                places.append((start + int(row), int(column), ""))
-        if not places:
+        bad = ~np.isfinite(self.array)
+        bad_rows = np.flatnonzero(bad.any(axis=1))
+        if not bad_rows.size:
             return None
+        rows, nan_rows = bad_rows.size, int(np.isnan(self.array[bad_rows]).any(axis=1).sum())
+        first = bad_rows[:NAMED]
+        places = [(int(first[r]), int(c)) for r, c in np.argwhere(bad[first])[:NAMED]]
         shown = []
-        for row, column, _ in places:
+        for row, column in places:
             at, name = self.original(row), self._name(column)
             value = self.array[row, column]
             if np.isinf(value):
@@ -100,11 +74,11 @@ class Problem:
             else:
                 state = "is empty" if self.table.is_empty(at, name) else "is NaN"
             shown.append(f"{place(at, self.table.line)} '{short(name)}' {state}")
-        row, column, _ = places[0]
+        row, column = places[0]
         what = "missing values" if nan_rows == rows else "values that are not finite"
         counted = f"{rows:,} row{'s' if rows != 1 else ''} of {self.array.shape[0]:,}"
-        more = rows - len({r for r, _, _ in places})
-        listing = join_places(shown, len(shown)) + (", …" if more > 0 else "")
+        more = rows - len({r for r, _ in places})
+        listing = ", ".join(shown) + (", …" if more > 0 else "")
         return InputError(
             f"{what}: {listing} ({counted})",
             row=self.original(row) + 1,

@@ -15,14 +15,8 @@ from calviz.core.blocks import BoolArray, FloatArray, IntArray
 from calviz.core.errors import Finding, InputError
 from calviz.core.row_columns import Factor
 from calviz.core.words import counted
-from calviz.data.column_names import (
-    CONFIDENCES,
-    CORRECTS,
-    LABELS,
-    LOG_CONFIDENCES,
-    is_missing,
-    plain,
-)
+from calviz.data import column_names
+from calviz.data.column_names import is_missing, plain
 from calviz.data.format import Table
 from calviz.data.judge_columns import yes_or_score
 from calviz.data.loaded import Notice, ReadingOptions, known_columns, short
@@ -269,7 +263,7 @@ class _Answered:
 
     def correct(self, key: IntArray, keys: list[str]) -> BoolArray:
         """Whether each answer is right: as a column says, or as it is the same as the right one."""
-        name = self.named(self.options.correct_column, CORRECTS)
+        name = self.named(self.options.correct_column, column_names.CORRECTS)
         if name is not None:
             said = yes_or_score(self.columns[name], name).values
             wrong = ~np.isin(said, (0, 1))
@@ -283,7 +277,7 @@ class _Answered:
                     remedy="write 1 or 0",
                 )
             return np.asarray(said == 1)
-        name = self.named(self.options.label, LABELS)
+        name = self.named(self.options.label, column_names.LABELS)
         if name is None:
             raise InputError(
                 "nothing says whether an answer is right",
@@ -303,7 +297,7 @@ class _Answered:
     def confidences(self, answers: Factor) -> dict[str, FloatArray]:
         """The confidence that each row states, and the probability of its answer by its log-probability, nan where there is none."""
         scores = self.options.scores[0] if self.options.scores else None
-        name = self.named(scores, (STATED, *CONFIDENCES))
+        name = self.named(scores, (STATED, *column_names.CONFIDENCES))
         found: dict[str, FloatArray] = {}
         read = None if name is None else self.numbers(name)
         if read is None:
@@ -317,7 +311,7 @@ class _Answered:
             values, findings = settled(values, bare)
             self.findings += findings
             found[STATED] = values
-        name = self.named(None, (plain(LOG_PROBABILITY), *LOG_CONFIDENCES))
+        name = self.named(None, (plain(LOG_PROBABILITY), *column_names.LOG_CONFIDENCES))
         logs = None if name is None else self.numbers(name)
         if logs is not None:
             found[LOG_PROBABILITY] = np.where(logs <= 0, np.exp(np.minimum(logs, 0)), np.nan)

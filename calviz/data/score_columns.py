@@ -10,16 +10,7 @@ import numpy as np
 
 from calviz.core.errors import InputError, OptionError, Reading
 from calviz.data import column_names
-from calviz.data.column_names import (
-    ClassBlock,
-    blocks_named_by,
-    class_key,
-    event_of,
-    further_classes,
-    is_missing,
-    plain,
-    without_common_words,
-)
+from calviz.data.column_names import ClassBlock, class_key, event_of, plain, without_common_words
 from calviz.data.format import Column
 from calviz.data.loaded import Notice, known_columns, span
 from calviz.data.roles import (
@@ -182,8 +173,9 @@ def named_by_labels(
     numeric = view.numeric({*taken, label})
     names, values = [c.name for c in numeric], view.table[label].levels
     # A word for missing labels may be a class.
-    known = {v for v in values if not is_missing(v.strip())}
-    blocks = blocks_named_by(values, names) or blocks_named_by(known, names)
+    known = {v for v in values if not column_names.is_missing(v.strip())}
+    blocks = column_names.blocks_named_by(values, names)
+    blocks = blocks or column_names.blocks_named_by(known, names)
     fit = [c.name for c in numeric if not is_outcome(view, c)] if blocks else []
     usable = [scores for block in blocks if (scores := _usable(view, block, numeric, fit))]
     if not usable:
@@ -270,7 +262,7 @@ def _wider(block: ClassBlock, numeric: Sequence[Column], fit: Sequence[str]) -> 
     if any(block.around):
         allowed = {*block.columns, *fit}
         names = [c.name for c in numeric if c.name in allowed]
-        wider = further_classes(block, names)
+        wider = column_names.further_classes(block, names)
         return wider if len(wider.columns) > len(block.columns) else None
     columns = summing(numeric) or ()
     if not {*block.columns} < {*columns}:

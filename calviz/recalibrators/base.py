@@ -38,31 +38,11 @@ from calviz.core.entry_specs import (
     recalibrator,
 )
 from calviz.core.errors import CalvizError, InputError, NotAvailable, OptionError, shortened
-from calviz.core.probabilities import (
-    NO_FLOOR,
-    Scores,
-    ZeroFloor,
-    check_floor,
-    row_sums,
-    smallest_normal,
-)
+from calviz.core.probabilities import Scores, ZeroFloor, check_floor, row_sums, smallest_normal
 from calviz.core.row_columns import checked_weights
 from calviz.core.temperature import automatic_floor, true_zeros
-from calviz.recalibrators.maps import (
-    MAP_VERSION,
-    Field,
-    Program,
-    Sizes,
-    check_map,
-    damaged,
-    inverse_grid,
-    inverse_source,
-    learned,
-    plain,
-    read_fields,
-    saved_parameters,
-    transform_frame,
-)
+from calviz.recalibrators import maps
+from calviz.recalibrators.maps import Field, Program, Sizes, check_map, damaged, learned, plain
 
 
 @dataclass_transform(kw_only_default=True, field_specifiers=(learned,))
@@ -115,9 +95,8 @@ class BaseRecalibrator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         if "__annotations__" not in vars(cls):  # nothing is declared
             return
         for name in cls.__annotations__:
-            if name.endswith("_") and name not in vars(
-                cls
-            ):  # by scikit-learn's convention, `fit` sets it
+            # By scikit-learn's convention, `fit` sets it.
+            if name.endswith("_") and name not in vars(cls):
                 setattr(cls, name, learned())
         # A constructor that the class defines itself is kept.
         dataclass(kw_only=True, eq=False, repr=False, match_args=False)(cls)
@@ -253,7 +232,7 @@ class BaseRecalibrator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             If columns are missing, if there is not one per class, or if a row is not a distribution.
         """
         check_is_fitted(self, "classes_")
-        return transform_frame(self, frame, scores, names)
+        return maps.transform_frame(self, frame, scores, names)
 
     @property
     def needed_columns(self) -> tuple[str, ...]:
@@ -335,7 +314,7 @@ class BaseRecalibrator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     def _along(self) -> tuple[FloatArray, FloatArray]:
         """Raw scores of class 1 from end to end, and their calibrated probabilities."""
-        grid = inverse_grid(self.input)
+        grid = maps.inverse_grid(self.input)
         return grid, self._of_class_1(grid)
 
     def _of_class_1(self, score: FloatArray) -> FloatArray:
@@ -480,7 +459,7 @@ class BaseRecalibrator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     ) -> ZeroFloor:
         choice = getattr(self, "floor", None)
         if self.input == "logits" or not self._takes_logarithms():
-            return NO_FLOOR
+            return ZeroFloor()
         if choice == "auto":
             floor = automatic or automatic_floor(array, labels)
             return replace(floor, value=floor.least(array.dtype))
@@ -520,7 +499,7 @@ class BaseRecalibrator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         """Return the fitted map as plain values, ready for JSON; `from_dict` reads it back."""
         check_is_fitted(self, "classes_")
         return {
-            "calviz_map": MAP_VERSION,
+            "calviz_map": maps.MAP_VERSION,
             "method": self.key,
             "classes": int(self.classes_.size),
             "parameters": {k: plain(v) for k, v in self.get_params(deep=False).items()},
@@ -550,7 +529,7 @@ class BaseRecalibrator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     @classmethod
     def _restore(cls, record: Mapping[str, Any]) -> Self:
-        self = cls(**saved_parameters(cls, record))
+        self = cls(**maps.saved_parameters(cls, record))
         self._check_parameters()
         self.n_features_in_ = int(record["classes"])
         self.classes_ = np.arange(self.n_features_in_)
@@ -562,7 +541,7 @@ class BaseRecalibrator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     def _read(self, saved: Any) -> None:
         """Set the fitted attributes, from the output of `_saved`, check how they fit together, and rebuild what is derived from them."""
-        for name, value in read_fields(self.fitted, saved, self.key, self._sizes()).items():
+        for name, value in maps.read_fields(self.fitted, saved, self.key, self._sizes()).items():
             setattr(self, name, value)
 
     def _sizes(self) -> Sizes:
@@ -578,7 +557,7 @@ class BaseRecalibrator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         """
         check_is_fitted(self, "classes_")
         text = self._program("mapped").text(self.key, self.input)
-        return text if self._why_no_inverse() else text + inverse_source(self.input)
+        return text if self._why_no_inverse() else text + maps.inverse_source(self.input)
 
     def _program(self, name: str) -> Program:
         """Return the functions that `snippet` writes; their names begin with `name`."""

@@ -29,12 +29,7 @@ from calviz.recalibrators.base import (
 )
 from calviz.recalibrators.histogram import BinMeans
 from calviz.recalibrators.isotonic import IsotonicRecalibrator, MulticlassIsotonic
-from calviz.recalibrators.maps import (
-    Program,
-    check_map,
-    damaged,
-    earlier_values,
-)
+from calviz.recalibrators.maps import Program, check_map, damaged, earlier_values
 from calviz.recalibrators.temperature_scaling import EnsembleTemperatureScaling, TemperatureScaling
 
 #: Size of a block: large, because each block goes through the input checks of both parts.

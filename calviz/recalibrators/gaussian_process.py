@@ -169,11 +169,9 @@ class LatentProblem:
             # Slightly inside, so that the right neighbour is on the grid too.
             at = (warp(x[rows]) - low) * ((GRID - 1) / -low)
             self.place[rows] = np.clip(at, 0, GRID - 1.001)
-        self.label_counts = self._count_labels()
+        of_labels = self.place[np.arange(labels.size), labels]
+        self.label_counts = _on_grid(of_labels, self.weights)
         self.passes = 0
-
-    def _count_labels(self) -> FloatArray:
-        return _on_grid(self.place[np.arange(self.labels.size), self.labels], self.weights)
 
     def responsibilities(self, raised: FloatArray) -> tuple[float, FloatArray]:
         """Return the sum over the rows of log sum exp(x + raised), and the probabilities added up on the grid."""

@@ -17,11 +17,7 @@ from calviz.core.blocks import (
     sum_over_blocks,
 )
 from calviz.core.entry_specs import FitFacts, Input, recalibrator
-from calviz.core.events import (
-    equal_mass_edges,
-    equal_width_edges,
-    weighted_mass_edges,
-)
+from calviz.core.events import equal_mass_edges, equal_width_edges, weighted_mass_edges
 from calviz.core.probabilities import Scores
 from calviz.recalibrators.base import always
 from calviz.recalibrators.maps import (

@@ -9,18 +9,8 @@ from typing import Any, Self
 import numpy as np
 from scipy.optimize import isotonic_regression
 
-from calviz.core.blocks import (
-    BoolArray,
-    FloatArray,
-    IntArray,
-    checkpoint,
-    ends_of_ties,
-    for_row_blocks,
-    row_blocks,
-    row_weights,
-    run_totals,
-    runs,
-)
+from calviz.core import blocks
+from calviz.core.blocks import BoolArray, FloatArray, IntArray, row_blocks, run_totals, runs
 from calviz.core.entry_specs import Input, recalibrator
 from calviz.core.errors import OptionError
 from calviz.core.events import ROUNDING, Ordered, tied_scores
@@ -523,7 +513,7 @@ class VennAbers(OneVsRest):
                 out[rows, at, 0] = lower(block[:, start + at])
                 out[rows, at, 1] = upper(block[:, start + at])
 
-        for_row_blocks(scores.array, work)
+        blocks.for_row_blocks(scores.array, work)
         return out
 
     def _described(self) -> dict[str, Any]:
@@ -628,8 +618,8 @@ def venn_abers(ordered: Ordered, weights: FloatArray | None = None) -> Pair:
         weights = np.rint(weights / unit) * unit
         kept = np.flatnonzero(weights)
         score, hit, weights = score[kept], hit[kept], weights[kept]
-    ends = ends_of_ties(score)
-    own = row_weights(weights, score.size)
+    ends = blocks.ends_of_ties(score)
+    own = blocks.row_weights(weights, score.size)
     rows, hits = (np.append(0.0, np.cumsum(v)[ends - 1]) for v in (own, own * hit))
     misses = rows - hits
     upper, p1 = with_a_hit(rows, hits)
@@ -677,7 +667,7 @@ def with_a_hit(rows: FloatArray, hits: FloatArray) -> tuple[IntArray, FloatArray
     dw, dh = np.diff(cw, append=0), np.diff(ch, append=0)
     first, value, least = [], [], -1.0
     for part in runs(0, rows.size):
-        checkpoint()
+        blocks.checkpoint()
         x, y = rows[part], hits[part]
         # Find, for every point, the first corner to which the slope is at most that of the edge after it: slopes fall until there.
         low = np.searchsorted(corner, np.arange(part.start, part.stop), side="right")

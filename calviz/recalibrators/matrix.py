@@ -12,17 +12,10 @@ from calviz.core.entry_specs import ANY_CLASSES, FitFacts, FloorChoice, Input, L
 from calviz.core.errors import OptionError
 from calviz.core.probabilities import Scores, softmax
 from calviz.core.temperature import Temperature, fit_temperature, tempered
+from calviz.recalibrators import softmax_fits
 from calviz.recalibrators.base import BaseRecalibrator, follows_noise, is_number
 from calviz.recalibrators.maps import Numbers, array_source, learned
-from calviz.recalibrators.softmax_fits import (
-    GRID,
-    SHORT_PASSES,
-    Minimum,
-    StrengthSearch,
-    fit_linear,
-    fit_penalised,
-    refuse_if_slow,
-)
+from calviz.recalibrators.softmax_fits import GRID, Minimum, StrengthSearch, fit_linear
 from calviz.recalibrators.softmax_losses import (
     LinearProblem,
     MatrixProblem,
@@ -98,11 +91,7 @@ class VectorScaling(BaseRecalibrator):
         return softmax(block)
 
     def _source(self, name: str) -> str:
-        return (
-            f"{name}_w = {array_source(self.weights_)}\n"
-            f"{name}_b = {array_source(self.intercepts_)}\n\n\n"
-            f"def {name}_of(z):\n    return softmax({name}_w * z + {name}_b)\n"
-        )
+        return _affine_source(name, "w", self.weights_, self.intercepts_, f"{name}_w * z")
 
 
 # ---- Matrix scaling and Dirichlet calibration
@@ -250,9 +239,9 @@ class LinearMaps(BaseRecalibrator):
         passes, alternative = _PASSES, ""
         searched = (self.off_diagonal is None) + (self.intercept is None)
         if self.regularisation == "odir" and searched:
-            passes += searched * len(GRID) * (self.folds - 1) * SHORT_PASSES // 2
+            passes += searched * len(GRID) * (self.folds - 1) * softmax_fits.SHORT_PASSES // 2
             alternative = ", or give 'off_diagonal' and 'intercept' to skip their search"
-        refuse_if_slow(problem, start, passes, self.max_seconds, alternative)
+        softmax_fits.refuse_if_slow(problem, start, passes, self.max_seconds, alternative)
 
     def _apply(self, block: FloatArray) -> FloatArray:
         out = block @ self.weights_.T.astype(block.dtype)
@@ -266,11 +255,7 @@ class LinearMaps(BaseRecalibrator):
         return {"strengths": self.strengths_.tolist(), **unit, **described}
 
     def _source(self, name: str) -> str:
-        return (
-            f"{name}_W = {array_source(self.weights_)}\n"
-            f"{name}_b = {array_source(self.intercepts_)}\n\n\n"
-            f"def {name}_of(z):\n    return softmax(z @ {name}_W.T + {name}_b)\n"
-        )
+        return _affine_source(name, "W", self.weights_, self.intercepts_, f"z @ {name}_W.T")
 
 
 @recalibrator(
@@ -378,8 +363,6 @@ class StructuredMaps(BaseRecalibrator):
     """
 
     strength: Strength = 1.0
-    floor: FloorChoice = "auto"
-    input: Input = "probabilities"
     temperature_: float = learned(Numbers(above=0))
     rows_: int = learned(Numbers(least=1, whole=True))
     weights_: FloatArray = learned(Numbers(("K",)))
@@ -454,7 +437,7 @@ class StructuredMaps(BaseRecalibrator):
             self.strength_, self.searched_ = float(self.strength), np.zeros((0, 2))
         problem.penalty = penalty(problem, self.strength_)
         checkpoint("fitting the map")
-        minimum = fit_penalised(problem, start)
+        minimum = softmax_fits.fit_penalised(problem, start)
         self._set_map(minimum.x, present, classes)
         self._warn_absent(counts, "they keep the common temperature and no offset")
         if not minimum.converged:
@@ -512,11 +495,7 @@ class StructuredMaps(BaseRecalibrator):
         n = self.rows_
         mixed = f"np.log({n / (n + 1)!r} * softmax(z / {self.temperature_!r}) + {1 / (n + 1)!r} / z.shape[1])"
         product = self._product.format(w=f"{name}_w", logs=mixed)
-        return (
-            f"{name}_w = {array_source(self.weights_)}\n"
-            f"{name}_b = {array_source(self.intercepts_)}\n\n\n"
-            f"def {name}_of(z):\n    return softmax({product} + {name}_b)\n"
-        )
+        return _affine_source(name, "w", self.weights_, self.intercepts_, product)
 
 
 #: The same for a few passes with a full matrix, of structured scaling.
@@ -573,6 +552,9 @@ class StructuredVectorScaling(StructuredMaps):
     v and c minimise the mean negative log-likelihood plus ``strength * K / n * (sum v^2 + sum c^2)``. Logits and their
     log-probabilities give the same map.
     """
+
+    floor: FloorChoice = "auto"
+    input: Input = "probabilities"
 
     _product = "{w} * {logs}"
 
@@ -644,17 +626,9 @@ class StructuredMatrixScaling(StructuredMaps):
     """
 
     weights_: FloatArray = learned(Numbers(("K", "K")))
-
-    def __init__(
-        self,
-        *,
-        strength: Strength = 1.0,
-        max_seconds: float = 60.0,
-        floor: FloorChoice = "auto",
-        input: Input = "probabilities",
-    ) -> None:
-        super().__init__(strength=strength, floor=floor, input=input)
-        self.max_seconds = max_seconds
+    max_seconds: float = 60.0
+    floor: FloorChoice = "auto"
+    input: Input = "probabilities"
 
     _product = "{logs} @ {w}.T"
 
@@ -681,7 +655,7 @@ class StructuredMatrixScaling(StructuredMaps):
         if self.strength == "cv":
             passes += len(MULTIPLES) * (FOLDS - 1) * _STRUCTURED_SHORT
         alternative = ", or give a number as 'strength'" if self.strength == "cv" else ""
-        refuse_if_slow(problem, start, passes, self.max_seconds, alternative)
+        softmax_fits.refuse_if_slow(problem, start, passes, self.max_seconds, alternative)
 
     def _linear(self, block: FloatArray) -> FloatArray:
         return block @ self.weights_.T.astype(block.dtype)
@@ -736,6 +710,17 @@ def _fitted_or_held(
         return minimum, False
     problem.penalty = Penalty(strength, start)
     return fit_linear(problem, start), True
+
+
+def _affine_source(
+    name: str, letter: str, weights: FloatArray, intercepts: FloatArray, product: str
+) -> str:
+    """NumPy source of the softmax of `product`, which names the weights, plus the intercepts."""
+    return (
+        f"{name}_{letter} = {array_source(weights)}\n"
+        f"{name}_b = {array_source(intercepts)}\n\n\n"
+        f"def {name}_of(z):\n    return softmax({product} + {name}_b)\n"
+    )
 
 
 def _matrix_described(weights: FloatArray, intercepts: FloatArray) -> dict[str, Any]:

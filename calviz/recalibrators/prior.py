@@ -12,13 +12,7 @@ from scipy.optimize import brentq
 from scipy.special import logsumexp
 from scipy.stats import chi2
 
-from calviz.core.blocks import (
-    FloatArray,
-    IntArray,
-    effective_number,
-    row_blocks,
-    row_weights,
-)
+from calviz.core.blocks import FloatArray, IntArray, effective_number, row_blocks, row_weights
 from calviz.core.claims import claim
 from calviz.core.entry_specs import FloorChoice, Input, recalibrator
 from calviz.core.errors import InputError, NotAvailable, OptionError, shortened

@@ -68,11 +68,6 @@ class EffectBlock:
     sloped: bool = False
 
 
-def crossed(a: int, b: int, codes: list[IntArray], sizes: list[int]) -> EffectBlock:
-    """Offsets of two columns crossed; `codes`, shape (n,) each, and `sizes` are those of all columns."""
-    return EffectBlock((a, b), codes[a] * sizes[b] + codes[b], sizes[a] * sizes[b])
-
-
 class SegmentFit:
     """A logistic model of hits with offset z and normal effects of segments.
 

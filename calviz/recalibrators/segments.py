@@ -29,13 +29,7 @@ from calviz.core.row_columns import Factor
 from calviz.core.words import counted
 from calviz.recalibrators.base import BaseRecalibrator, check_part, is_whole
 from calviz.recalibrators.maps import Numbers, Program, damaged, read_fields
-from calviz.recalibrators.segment_fits import (
-    MOST_EFFECTS,
-    EffectBlock,
-    SegmentEffects,
-    SegmentFit,
-    crossed,
-)
+from calviz.recalibrators.segment_fits import MOST_EFFECTS, EffectBlock, SegmentEffects, SegmentFit
 
 #: Pairs of columns times rows up to which pairs are tried.
 PAIRS_TIMES_ROWS = 20_000_000
@@ -96,9 +90,8 @@ def _texts(factor: Factor) -> Factor:
     """The same with whole numbers written without a fraction, booleans as in Python, and one level for all missing values."""
     each = Factor(np.arange(len(factor.levels)), factor.levels)
     texts = [_WRITTEN.get(text, text) for text in identifier_texts(each)]
-    levels = tuple(dict.fromkeys(texts))
-    at = {level: i for i, level in enumerate(levels)}
-    return Factor(np.array([at[t] for t in texts], np.intp)[factor.codes], levels)
+    merged = Factor.of(np.array(texts, dtype=object))
+    return Factor(merged.codes[factor.codes], merged.levels)
 
 
 def _cut(values: Factor | FloatArray, weights: FloatArray | None) -> tuple[Cut, str]:
@@ -109,17 +102,12 @@ def _cut(values: Factor | FloatArray, weights: FloatArray | None) -> tuple[Cut, 
         one = not cut.edges and known.size in (0, values.size)
         return cut, "it has one value" if one else ""
     levels = values.levels
-    if len(levels) == 1:
-        return Cut(kept=levels), "it has one value"
+    why = "it has a different value in each row" * (len(levels) == len(values))
     if len(levels) <= FEW_VALUES:
-        return Cut(kept=levels), "it has a different value in each row" * (
-            len(levels) == len(values)
-        )
+        return Cut(kept=levels), "it has one value" if len(levels) == 1 else why
     counts = np.bincount(values.codes, weights, minlength=len(levels))
     cut = cut_of_levels(levels, counts.astype(np.float64))
-    if cut.kept is not None and len(levels) == len(values):
-        return cut, "it has a different value in each row"
-    return cut, ""
+    return cut, why if cut.kept is not None else ""
 
 
 @recalibrator(
@@ -249,7 +237,13 @@ class SegmentOffsets(BaseRecalibrator):
         ]
         fit.add(alone)
         if self.pairs and len(sizes) * (len(sizes) - 1) / 2 * n <= PAIRS_TIMES_ROWS:
-            fit.add([crossed(a, b, codes, sizes) for a, b in combinations(range(len(sizes)), 2)])
+            pairs = combinations(range(len(sizes)), 2)
+            fit.add(
+                [
+                    EffectBlock((a, b), codes[a] * sizes[b] + codes[b], sizes[a] * sizes[b])
+                    for a, b in pairs
+                ]
+            )
         self.center_, self.shared_, self.effects_ = fit.center, fit.values[:2], fit.effects()
         if self.columns_ and not self.effects_:
             self._warn(self.reading())
@@ -370,13 +364,11 @@ class SegmentOffsets(BaseRecalibrator):
             offsets = np.where(seen, offset[rows] + self.shared_[0], 0.0)
             slopes = np.where(seen, slope[rows] + self.shared_[1], 0.0)
             share = expit(z + offsets + slopes * (z - self.center_))
-            own = np.take_along_axis(probs, event[:, None], axis=1)[:, 0]
-            np.put_along_axis(probs, event[:, None], 0.0, axis=1)
+            places = np.arange(len(probs)), event
+            own, probs[places] = probs[places], 0.0
             rest = row_sums(probs)
             probs *= ((1 - share) / np.maximum(rest, _LEAST))[:, None]
-            np.put_along_axis(
-                probs, event[:, None], np.where(rest > 0, share, own)[:, None], axis=1
-            )
+            probs[places] = np.where(rest > 0, share, own)
             out[rows] = probs
         return out
 
@@ -508,7 +500,7 @@ def _values(columns: Any) -> dict[str, Any]:
 def _event(probs: FloatArray) -> tuple[IntArray, FloatArray]:
     """The class whose probability is moved, class 1 of two or the top label, shape (n,), and its log-odds."""
     event = np.ones(len(probs), np.intp) if probs.shape[1] == 2 else probs.argmax(axis=1)
-    own = np.take_along_axis(probs, event[:, None], axis=1)[:, 0]
+    own = probs[np.arange(len(probs)), event]
     rest = probs[:, 0] if probs.shape[1] == 2 else row_sums(probs) - own
     return event, np.log(np.maximum(own, _LEAST)) - np.log(np.maximum(rest, _LEAST))
 

@@ -9,17 +9,8 @@ from typing import Literal
 import numpy as np
 from scipy.optimize import minimize_scalar
 
-from calviz.core.blocks import (
-    FloatArray,
-    IntArray,
-    checkpoint,
-    for_row_blocks,
-    quotient,
-    row_blocks,
-    row_weights,
-    sum_over_blocks,
-    weighted_sum,
-)
+from calviz.core import blocks
+from calviz.core.blocks import FloatArray, IntArray, quotient, row_weights, sum_over_blocks
 from calviz.core.entry_specs import ANY_CLASSES, FloorChoice, Input, recalibrator
 from calviz.core.errors import OptionError
 from calviz.core.probabilities import Scores, softmax
@@ -223,7 +214,7 @@ def _by_squared_error(
             warm[true_class],
             plain[true_class],
         )
-        return np.array([weighted_sum(weights[rows], values) for values in per_row])
+        return np.array([blocks.weighted_sum(weights[rows], values) for values in per_row])
 
     a, b, c, d, e = (sum_over_blocks(scores.array, work) / n).tolist()
     u = 1 / k
@@ -238,7 +229,7 @@ def _by_likelihood(
     """Return the best weights of the components at a temperature, and the negative log-likelihood."""
     true_probs = np.empty((scores.shape[0], 3))
     true_probs[:, 2] = 1 / scores.shape[1]
-    for rows in row_blocks(scores.array):
+    for rows in blocks.row_blocks(scores.array):
         warm, plain = _tempered_and_plain(scores, rows, temperature)
         true_class = np.arange(warm.shape[0]), labels[rows]
         true_probs[rows, 0], true_probs[rows, 1] = warm[true_class], plain[true_class]
@@ -408,7 +399,7 @@ class ClasswiseTemperature(Tempered):
             winner = block.argmax(axis=1)
             gap[rows] = block[np.arange(winner.size), winner] - (winner == labels[rows])
 
-        for_row_blocks(scores.array, work)
+        blocks.for_row_blocks(scores.array, work)
         size = scores.shape[1]
         total, rows = (np.bincount(labels, v, size) for v in (weights * gap, weights))
         return quotient(total, rows, otherwise=0.0)
@@ -488,7 +479,7 @@ def ece_of_temperatures(
         a = np.empty_like(z)
         places = np.arange(z.shape[0])
         for g in range(inverse.shape[0]):
-            checkpoint()
+            blocks.checkpoint()
             np.multiply(z, inverse[g], out=a)
             winner = a.argmax(axis=1)
             a -= a[places, winner][:, None]

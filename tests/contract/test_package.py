@@ -159,42 +159,6 @@ import a_module_that_is_not_there
     ]
 
 
-MOVED = """
-from calviz.core.arrays import FloatArray
-from calviz.core.factor import Factor
-from calviz.core.reduction import Reduction
-from calviz.data.file_bytes import Source
-from calviz.data.table import SAMPLE_ROWS, Column, Fetched, Table
-from calviz.figures.base import Figure, score_lines
-from calviz.figures.drawing.sheet import Picture, Sheet
-from calviz.figures.drawing import style
-style.axis
-from calviz.numerics.scores import Scores
-from calviz.recalibrators.maps.fields import Numbers, fields
-from calviz.specs.figure import figure
-import calviz.specs.metric as specs
-specs.metric
-from calviz.specs.recalibrator import Input, recalibrator
-from calviz.text.escape import plotly_text
-import calviz.recalibrators.maps
-assert calviz.recalibrators.maps.fields is fields
-"""
-
-
-@pytest.mark.slow
-def test_modules_under_their_names_before_the_move_work_with_a_warning():
-    result = subprocess.run(
-        [sys.executable, "-W", "always", "-c", MOVED],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    warned = [line for line in result.stderr.splitlines() if "DeprecationWarning" in line]
-    assert {line.split()[2] for line in warned} == set(calviz._MOVED)
-    assert "import 'metric' from calviz.core.entry_specs; the old name will go" in result.stderr
-
-
 # ---- Library and command line, where only the light core is installed
 
 

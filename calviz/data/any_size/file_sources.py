@@ -26,7 +26,6 @@ from calviz.core.errors import (
 )
 from calviz.core.profile import ProfileColumns, TimeUnit
 from calviz.core.row_columns import Factor
-from calviz.data.any_size.sums import probability_columns
 from calviz.data.column_names import class_key, is_score_name, whole
 from calviz.data.csv_table import CsvTable, open_csv
 from calviz.data.format import SAMPLE_ROWS, Source
@@ -487,7 +486,9 @@ def _of_scores(
     if scores.kind == "logits":
         head = table.fetch([columns], []).scores[0]
         Problem(table, scores, head, lambda row: row).check_logits()
-        common, columns = common | {"logits": columns}, probability_columns(k)
+        common = common | {"logits": columns}
+        # Names of the probabilities computed from them, which do not clash with columns of a file.
+        columns = tuple(f"calviz:logits p {j}" for j in range(k))
     return ProfileColumns(label=label, scores=columns, classes=classes, class_names=names, **common)
 
 

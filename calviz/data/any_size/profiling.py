@@ -10,9 +10,11 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import asdict, dataclass, field, fields, replace
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, get_args
+from typing import Any, NamedTuple, get_args
 
+import narwhals as nw
 import numpy as np
+import polars as pl
 
 from calviz.core.blocks import BoolArray, FloatArray, IntArray, checkpoint
 from calviz.core.errors import (
@@ -38,15 +40,8 @@ from calviz.core.profile import (
     write_profile,
 )
 from calviz.core.row_columns import FEW_SCORES, FINE_CELLS
-from calviz.data.any_size.file_sources import (
-    Engine,
-    TableFiles,
-    error_of_whole,
-    find,
-    no_panic,
-    profile_layout,
-    scan,
-)
+from calviz.data.any_size import file_sources
+from calviz.data.any_size.file_sources import Engine, TableFiles, error_of_file, no_panic, scan
 from calviz.data.any_size.sums import (
     FAULTS,
     cells_from_sums,
@@ -63,10 +58,6 @@ from calviz.data.any_size.sums import (
 )
 from calviz.data.loaded import ReadingOptions
 from calviz.data.reading import options_of, read_profile
-
-if TYPE_CHECKING:
-    import narwhals as nw
-    import polars as pl
 
 #: From `WIDE` columns on, polars streams chunks of about `ENTRIES` entries: 1,000 columns take 0.65 instead of 1.07 GB, 100 columns
 #: of logits 0.45 instead of 0.89 GB.
@@ -144,8 +135,9 @@ def profile(
         "model": model,
     }
     settings |= {"true_class": true_class, "each_class": each_class}
-    if isinstance(source, str | os.PathLike) or _is_paths(source):
-        files = find([source] if isinstance(source, str | os.PathLike) else source)
+    paths = source if isinstance(source, list | tuple) else [source]
+    if all(isinstance(path, str | os.PathLike) for path in paths):
+        files = file_sources.find(paths)
         run = _Run(engine, memory, reading, settings, name or files.name, skip_broken)
         return run.of_files(files, None if parts is None else Path(parts))
     return _of_frame(source, reading, settings, name or "profile")
@@ -177,15 +169,7 @@ def options_and_time(reading: ReadingOptions) -> tuple[dict[str, Any], str | Non
     return options, column or None, every
 
 
-def _is_paths(source: Any) -> bool:
-    return isinstance(source, list | tuple) and all(
-        isinstance(s, str | os.PathLike) for s in source
-    )
-
-
 def _of_frame(source: Any, reading: ReadingOptions, settings: dict[str, Any], name: str) -> Profile:
-    import narwhals as nw
-
     if type(source).__module__.startswith("pyspark"):
         source, reading = _without_vectors(source, reading)
     try:
@@ -194,7 +178,7 @@ def _of_frame(source: Any, reading: ReadingOptions, settings: dict[str, Any], na
         raise InputError(
             f"got {type(source).__name__}, expected a path, a list of paths or a data frame",
         ) from None
-    layout = profile_layout(frame, reading, summed=True, **settings)
+    layout = file_sources.profile_layout(frame, reading, summed=True, **settings)
     frame = with_probabilities(frame, layout)
     sums = _summed(frame, layout, name)
     if not sums.usable:
@@ -286,8 +270,6 @@ def _grouped(frame: Any, layout: ProfileColumns) -> Any:
 
 def _streamed(frame: Any, layout: ProfileColumns) -> Any:
     """Do the same with polars, which counts rows quickly; wide frames are streamed in smaller chunks."""
-    import narwhals as nw
-    import polars as pl
 
     def table(*, by_score: bool) -> pl.DataFrame:
         cells = cells_of(frame, layout, by_score=by_score).collect("polars", engine="streaming")
@@ -366,16 +348,16 @@ class _Run:
         return _with_skipped(whole, skipped)
 
     def _layout(self, files: TableFiles) -> ProfileColumns:
-        import narwhals as nw
-
         for path in files.paths:
             file = TableFiles((path,), files.kind, files.hive)
             try:
                 with no_panic():
                     frame = nw.from_native(scan(file, self.engine))
-                    return profile_layout(frame, self.reading, summed=True, **self.settings)
+                    return file_sources.profile_layout(
+                        frame, self.reading, summed=True, **self.settings
+                    )
             except CalvizError as error:
-                raise _in_file(error, path) from None
+                raise error_of_file(error, path.name) from None
             except Exception as error:
                 if not self.skip_broken:
                     raise self._broken(path, error) from None
@@ -384,8 +366,6 @@ class _Run:
     def _frame(
         self, part: TableFiles, layout: ProfileColumns, engine: Engine, *, careful: bool = False
     ) -> Any:
-        import narwhals as nw
-
         source = scan(part, engine, self.memory, floats=layout.numbers, careful=careful)
         return with_probabilities(nw.from_native(source).lazy(), layout)
 
@@ -422,7 +402,7 @@ class _Run:
                     frame = self._frame(part, layout, self.engine, careful=True)
                     sums = _summed(frame, layout, self.name, self.engine)
         except CalvizError as error:
-            raise _in_file(error, part.paths[0]) from None
+            raise error_of_file(error, part.paths[0].name) from None
         except Exception as error:
             if len(part.paths) > 1:
                 return self._one_by_one(part, layout)
@@ -483,7 +463,7 @@ class _Run:
                 remedy="write all as YYYY-MM-DD or YYYY-MM-DD HH:MM:SS",
             )
         without = "leave out what is broken (--skip-broken, skip_broken=True)"
-        if (of_whole := error_of_whole(error, path, self.reading)) is not None:
+        if (of_whole := file_sources.error_of_whole(error, path, self.reading)) is not None:
             return of_whole.but(remedy=f"{of_whole.remedy}, or {without}", repairs=())
         return InputError(
             f"the file cannot be read ({shortened(text)})",
@@ -496,10 +476,6 @@ def _with_skipped(result: Profile, skipped: Sequence[str]) -> Profile:
     """Return the profile with the names of skipped files added."""
     facts = replace(result.facts, skipped=(*result.facts.skipped, *skipped))
     return replace(result, facts=facts)
-
-
-def _in_file(error: CalvizError, path: Path) -> CalvizError:
-    return error.in_file(path.name) if isinstance(error, InputError) else error
 
 
 def _out_of_memory(error: Exception) -> bool:
@@ -562,8 +538,6 @@ def _blocks_by_group(
             raise _LeftToEngine
         return [(group, _misses_and_hits(part, single, losses)) for group, part in groups.items()]
 
-    import polars as pl
-
     workers = min(pl.thread_pool_size(), 4)
     batches = table.collect_batches(chunk_size=BLOCK_ROWS, maintain_order=False, engine="streaming")
     with ThreadPoolExecutor(workers) as pool:
@@ -606,25 +580,25 @@ def _misses_and_hits(batch: pl.DataFrame, single: bool, losses: bool) -> tuple[_
 
 
 def _block(score: FloatArray, hit: bool, single: bool, losses: bool) -> _Block:
+    # NaN is sorted to the end.
+    if score.size and not (score[0] >= -SCORE_SLACK and score[-1] <= 1 + SCORE_SLACK):
+        raise _LeftToEngine
+    steps, count = score[1:] != score[:-1], None
+    if score.size and np.count_nonzero(steps) < FEW_SCORES:
+        ends = np.append(np.flatnonzero(steps), score.size - 1)
+        score, count = score[ends], np.diff(ends, prepend=-1)
+    return _of_scores(score, count, hit, single, losses)
+
+
+def _of_scores(
+    score: FloatArray, count: IntArray | None, hit: bool, single: bool, losses: bool
+) -> _Block:
+    """Sum ascending scores, which are distinct and occur `count` times each if it is given."""
     if not score.size:
         return _Block(score, np.zeros(0, np.intp), np.zeros(0, np.intp), (score,) * 7)
-    # NaN is sorted to the end.
-    if not (score[0] >= -SCORE_SLACK and score[-1] <= 1 + SCORE_SLACK):
-        raise _LeftToEngine
-    steps = score[1:] != score[:-1]
-    if np.count_nonzero(steps) < FEW_SCORES:
-        ends = np.append(np.flatnonzero(steps), score.size - 1)
-        distinct, count = score[ends], np.diff(ends, prepend=-1)
-        cell, starts = _nonempty_cells(distinct, single)
-        columns = _columns_of_sums(distinct.astype(np.float64), count, hit, single, losses, starts)
-        return _Block(distinct, count, cell, columns)
     cell, starts = _nonempty_cells(score, single)
-    return _Block(
-        None,
-        None,
-        cell,
-        _columns_of_sums(score.astype(np.float64), None, hit, single, losses, starts),
-    )
+    columns = _columns_of_sums(score.astype(np.float64), count, hit, single, losses, starts)
+    return _Block(None if count is None else score, count, cell, columns)
 
 
 @cache
@@ -703,23 +677,11 @@ class _GroupSums:
                 return
         else:
             self._add(blocks)
-        self._add((self._block(False, self.distinct[0]), self._block(True, self.distinct[1])))
+        kinds = zip(self.distinct, (False, True), strict=True)
+        self._add([_of_scores(*pair, hit, self.single, self.losses) for pair, hit in kinds])
         self.distinct = None
 
-    def _block(self, hit: bool, distinct: _Distinct) -> _Block:
-        score, count = distinct
-        if not score.size:
-            return _block(score, hit, self.single, self.losses)
-        cell, starts = _nonempty_cells(score, self.single)
-        doubles = score.astype(np.float64)
-        return _Block(
-            None,
-            None,
-            cell,
-            _columns_of_sums(doubles, count, hit, self.single, self.losses, starts),
-        )
-
-    def _add(self, blocks: tuple[_Block, _Block]) -> None:
+    def _add(self, blocks: Sequence[_Block]) -> None:
         if self.cells is None:
             self.cells = np.zeros((2, 7, _CELLS))
             self.cells[:, 5], self.cells[:, 6] = np.inf, -np.inf
@@ -770,8 +732,6 @@ def _merged(one: _Distinct, other: _Distinct) -> _Distinct:
 def _as_table(
     sums: dict[tuple[Any, ...], _GroupSums], keys: list[str], table: pl.LazyFrame
 ) -> pl.DataFrame | None:
-    import polars as pl
-
     if not sums:
         return None
     schema = table.collect_schema()

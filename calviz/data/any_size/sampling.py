@@ -9,6 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+import narwhals as nw
 import numpy as np
 import numpy.typing as npt
 
@@ -18,19 +19,8 @@ from calviz.core.limits import DEFAULT_SAMPLE_ROWS, record_batches
 from calviz.core.predictions import ConfidencePredictions, Dataset, Predictions
 from calviz.core.profile import ProfileColumns
 from calviz.core.row_columns import Factor
-from calviz.data.any_size.file_sources import (
-    Engine,
-    TableFiles,
-    check_columns,
-    error_of_file,
-    error_of_path,
-    find,
-    no_panic,
-    profile_layout,
-    scan,
-    unreadable,
-    why_out_of_core,
-)
+from calviz.data.any_size import file_sources
+from calviz.data.any_size.file_sources import Engine, TableFiles, no_panic, profile_layout, scan
 from calviz.data.any_size.sums import FAULTS, faults_of, first_fault, unusable, with_probabilities
 from calviz.data.building import two_logits
 from calviz.data.format import Source, format_of
@@ -40,7 +30,6 @@ from calviz.data.refusals import Problem
 from calviz.data.roles import ScoreColumns
 
 if TYPE_CHECKING:
-    import narwhals as nw
     import polars as pl
 
 
@@ -210,13 +199,11 @@ class RowSource:
         InputError, OptionError
             If the source does not exist, or its columns cannot be recognised.
         """
-        import narwhals as nw
-
         if isinstance(source, str | os.PathLike):
             source = [source]
         if isinstance(source, list | tuple):
             needs("pyarrow")
-            files = find(source)
+            files = file_sources.find(source)
 
             def opened(path: Path, floats: Sequence[str] = ()) -> Any:
                 return scan(
@@ -230,7 +217,7 @@ class RowSource:
                         nw.from_native(opened(first)).lazy(), reading, model=model
                     )
             except Exception as error:
-                raise error_of_path(error, first, reading) from None
+                raise file_sources.error_of_path(error, first, reading) from None
             numbers = layout.numbers
             frames = tuple((path.name, partial(opened, path, numbers)) for path in files.paths)
             return cls(name or files.name, layout, frames)
@@ -278,7 +265,7 @@ class RowSource:
                     done += table.height
                     yield block
             except Exception as error:
-                raise error_of_file(error, name) from None
+                raise file_sources.error_of_file(error, name) from None
 
     @property
     def _columns(self) -> list[str]:
@@ -313,11 +300,10 @@ def predictions_of(
 
 def _tables(native: Any, columns: list[str], rows: int) -> Iterator[pl.DataFrame]:
     """Yield blocks of the columns as polars frames."""
-    import narwhals as nw
     import polars as pl
 
     frame: nw.LazyFrame[Any] | nw.DataFrame[Any] = nw.from_native(native)
-    check_columns(frame.collect_schema().names(), columns, None)
+    file_sources.check_columns(frame.collect_schema().names(), columns, None)
     selected: Any = frame.select(*columns)
     if isinstance(frame, nw.DataFrame):
         yield from selected.to_polars().iter_slices(rows)
@@ -349,10 +335,10 @@ def why_refused(file: TableFiles, layout: ProfileColumns, error: Exception) -> I
         Why a block was refused or could not be read; returned as a sentence if the file as a whole shows no reason.
     """
     (path,) = file.paths
-    known = error if isinstance(error, InputError) else unreadable(error, path.name)
+    known = error if isinstance(error, InputError) else file_sources.unreadable(error, path.name)
     try:
         with no_panic():
-            if why_out_of_core(str(path)):
+            if file_sources.why_out_of_core(str(path)):
                 return _summed(file, layout) or known
             return _read_whole(path, layout, known)
     except InputError as reason:
@@ -380,8 +366,6 @@ def _read_whole(path: Path, layout: ProfileColumns, error: InputError) -> InputE
 
 
 def _summed(file: TableFiles, layout: ProfileColumns) -> InputError | None:
-    import narwhals as nw
-
     # Labels and weights are not used, so only scores can be wrong.
     layout = replace(layout, label=layout.label or "label", count=None, weight=None)
     frame = nw.from_native(scan(file, "polars", floats=layout.columns)).lazy()
@@ -391,16 +375,12 @@ def _summed(file: TableFiles, layout: ProfileColumns) -> InputError | None:
 
 def _faults(frame: Any, layout: ProfileColumns) -> tuple[nw.LazyFrame[Any], dict[int, int]]:
     """A lazy frame with probabilities, and the number of its rows by fault."""
-    import narwhals as nw
-
     lazy = with_probabilities(nw.from_native(frame).lazy(), layout)
     return lazy, faults_of(lazy, layout)
 
 
 def _refused(frame: Any, layout: ProfileColumns, *, place: bool) -> InputError:
     """Return the error about the unusable rows of a frame; it names the place of the first one, where polars counts rows in order."""
-    import narwhals as nw
-
     lazy, faults = _faults(frame, layout)
     total = int(lazy.select(rows=nw.len()).collect("polars")["rows"][0])
     where = ""

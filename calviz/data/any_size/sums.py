@@ -8,6 +8,7 @@ from functools import reduce
 from operator import add
 from typing import TYPE_CHECKING, Any
 
+import narwhals as nw
 import numpy as np
 
 from calviz.core.blocks import checkpoint
@@ -17,7 +18,6 @@ from calviz.core.profile import CLASS_SUMS, GROUP, SUMS, UNITS, ProfileColumns, 
 from calviz.core.row_columns import FEW_SCORES, FINE_CELLS
 
 if TYPE_CHECKING:
-    import narwhals as nw
     import polars as pl
 
 
@@ -109,8 +109,6 @@ def cells_of(frame: nw.LazyFrame[Any], layout: ProfileColumns, *, by_score: bool
     A cell is one of `FINE_CELLS` intervals of equal width, or one of the edges between them. Scores rounded to few digits lie on
     edges of their own, so that nothing is lost.
     """
-    import narwhals as nw
-
     single = is_single(frame, layout)
     rows = _rows(layout, single)
     keys = keys_of_rows(layout, frame)
@@ -149,8 +147,6 @@ def cells_of(frame: nw.LazyFrame[Any], layout: ProfileColumns, *, by_score: bool
 
 def _losses(rows: _RowExpressions, hit: Any, single: bool) -> dict[str, Any]:
     """Columns to be summed for the log loss, the squared error and the clipped logarithms, as far as the rows have them."""
-    import narwhals as nw
-
     losses: dict[str, Any] = {}
     if rows.true is not None:
         true = nw.col(f"{_PREFIX}true")
@@ -169,8 +165,6 @@ def _losses(rows: _RowExpressions, hit: Any, single: bool) -> dict[str, Any]:
 
 def has_few_scores(frame: nw.LazyFrame[Any], layout: ProfileColumns) -> bool:
     """Whether there are few enough distinct scores to keep each separate; checks the first rows, then all if necessary."""
-    import narwhals as nw
-
     rows = _rows(layout, is_single(frame, layout))
     table = _with_helpers(frame, rows).select(score=rows.score)
 
@@ -183,8 +177,6 @@ def has_few_scores(frame: nw.LazyFrame[Any], layout: ProfileColumns) -> bool:
 
 def row_columns(layout: ProfileColumns, single: bool) -> dict[str, Any]:
     """Expressions for score, hit, and whether the label is one of the classes, for a single score column."""
-    import narwhals as nw
-
     score = nw.col(layout.scores[-1])
     hit, known = _hit_and_known(layout)
     return {"score": score if single else score.cast(nw.Float64), "hit": hit, "known": known}
@@ -192,8 +184,6 @@ def row_columns(layout: ProfileColumns, single: bool) -> dict[str, Any]:
 
 def _hit_and_known(layout: ProfileColumns) -> tuple[Any, Any]:
     """Expressions for whether the label is the second of two classes, and whether it is one of them."""
-    import narwhals as nw
-
     label = nw.col(layout.label)
     hit = label == layout.classes[1]
     return hit, hit | (label == layout.classes[0])
@@ -231,8 +221,6 @@ def cells_from_sums(table: pl.DataFrame, layout: ProfileColumns) -> tuple[pl.Dat
 
 def faults_of(frame: nw.LazyFrame[Any], layout: ProfileColumns) -> dict[int, int]:
     """Count the rows by fault; a row with several faults counts for the first one."""
-    import narwhals as nw
-
     rows = _rows(layout, is_single(frame, layout))
     codes = _with_helpers(frame, rows).select(fault=_fault(rows))
     # Usable rows are counted too: for a filter, Spark would repeat the whole expression at each use.
@@ -243,8 +231,6 @@ def faults_of(frame: nw.LazyFrame[Any], layout: ProfileColumns) -> dict[int, int
 
 def first_fault(frame: nw.LazyFrame[Any], layout: ProfileColumns) -> tuple[int, int]:
     """Return the 0-based number of the first unusable row of a lazy polars frame, and its fault code."""
-    import narwhals as nw
-
     rows = _rows(layout, is_single(frame, layout))
     codes = _with_helpers(frame, rows).select(fault=_fault(rows)).collect().with_row_index("row")
     row = codes.filter(nw.col("fault") < 0).head(1).row(0)
@@ -277,8 +263,6 @@ def _with_helpers(frame: nw.LazyFrame[Any], rows: _RowExpressions) -> nw.LazyFra
 
 def _fault(rows: _RowExpressions) -> Any:
     """Expression for the code of the first fault of a row; 0 if it has none."""
-    import narwhals as nw
-
     code = nw.lit(0)
     for wrong, fault in reversed(rows.faults):
         code = nw.when(wrong).then(nw.lit(fault)).otherwise(code)
@@ -287,16 +271,12 @@ def _fault(rows: _RowExpressions) -> Any:
 
 def is_single(frame: nw.LazyFrame[Any], layout: ProfileColumns) -> bool:
     """Whether all scores are in single precision."""
-    import narwhals as nw
-
     schema = frame.collect_schema()
     return all(schema[name] == nw.Float32 for name in layout.scores)
 
 
 def keys_of_rows(layout: ProfileColumns, frame: nw.LazyFrame[Any]) -> dict[str, Any]:
     """Expressions for split, groups, true class and time of each row, as far as the layout has them."""
-    import narwhals as nw
-
     keys: dict[str, Any] = {}
     if layout.split is not None:
         keys["split"] = nw.col(layout.split).cast(nw.String)
@@ -320,8 +300,6 @@ def cell_of(score: Any, single: bool, intervals: int) -> Any:
     Edges have cells of their own, so that bins closed on either side are sums of cells. Edges are rounded to the type of the
     scores, as in `calviz.core.events.equal_width_edges`.
     """
-    import narwhals as nw
-
     nearest = (score * intervals).round(0)
     edge = nearest / intervals
     if single:
@@ -353,14 +331,10 @@ def _with_fault(rows: _RowExpressions, wrong: Any, usable: Any, code: int) -> _R
 
 def counts_of(layout: ProfileColumns) -> Any:
     """Expression for the frequency or importance weight of each row."""
-    import narwhals as nw
-
     return nw.col(layout.count or layout.weight or "").cast(nw.Float64)
 
 
 def _confidences(layout: ProfileColumns) -> _RowExpressions:
-    import narwhals as nw
-
     label, score = nw.col(layout.label), nw.col(layout.scores[0]).cast(nw.Float64)
     hit, known = _hit_and_known(layout)
     faults = ((label.is_null(), -1), (~known, -2), (missing(score), -3), (~inside(score), -4))
@@ -369,8 +343,6 @@ def _confidences(layout: ProfileColumns) -> _RowExpressions:
 
 def _two_classes(layout: ProfileColumns, single: bool) -> _RowExpressions:
     """Rows by the score of the positive class; the other class has 1 minus the score, unless it has a column of its own."""
-    import narwhals as nw
-
     label = nw.col(layout.label)
     hit, known = _hit_and_known(layout)
     column = nw.col(layout.scores[-1])
@@ -396,8 +368,6 @@ def _two_classes(layout: ProfileColumns, single: bool) -> _RowExpressions:
 
 def _top_label(layout: ProfileColumns) -> _RowExpressions:
     """Rows by the score of the class with the largest probability; ties go to the first class."""
-    import narwhals as nw
-
     label = nw.col(layout.label)
     columns = [nw.col(name) for name in layout.scores]
     wide = [c.cast(nw.Float64) for c in columns]
@@ -440,8 +410,6 @@ def _top_label(layout: ProfileColumns) -> _RowExpressions:
 
 def _index(layout: ProfileColumns) -> tuple[Any, Any]:
     """Expressions for the index of the true class, and for whether the label is one of the classes."""
-    import narwhals as nw
-
     label = nw.col(layout.label)
     if all(isinstance(value, int) for value in layout.classes):
         base, last = layout.classes[0], layout.classes[-1]
@@ -467,7 +435,6 @@ def class_cells_of(frame: nw.LazyFrame[Any], layout: ProfileColumns) -> pl.DataF
     Each class is grouped separately, reading only its own column: for 1,000,000 x 100 this takes a third of the time of one grouping
     of the 100,000,000 probabilities.
     """
-    import narwhals as nw
     import polars as pl
 
     tables = []
@@ -490,8 +457,6 @@ def class_cells_of(frame: nw.LazyFrame[Any], layout: ProfileColumns) -> pl.DataF
 
 def _sums_of_class(frame: nw.LazyFrame[Any], layout: ProfileColumns, k: int) -> nw.LazyFrame[Any]:
     """Return the sums of one class, still lazy."""
-    import narwhals as nw
-
     intervals = intervals_of(len(layout.classes))
     single = is_single(frame, layout)
     score = nw.col("score")
@@ -534,11 +499,6 @@ _LOGITS_PREFIX = "calviz:logits "
 LARGEST_LOSS = 1e100
 
 
-def probability_columns(classes: int) -> tuple[str, ...]:
-    """Names of the columns of probabilities computed from logits; they do not clash with columns of a file."""
-    return tuple(f"{_LOGITS_PREFIX}p {k}" for k in range(classes))
-
-
 def with_probabilities(frame: nw.LazyFrame[Any], layout: ProfileColumns) -> nw.LazyFrame[Any]:
     """Add the softmax of the logits in ``layout.scores`` and its logarithm in ``layout.logs`` to a frame, still lazy.
 
@@ -548,8 +508,6 @@ def with_probabilities(frame: nw.LazyFrame[Any], layout: ProfileColumns) -> nw.L
     """
     if not layout.logits:
         return frame
-    import narwhals as nw
-
     schema = frame.collect_schema()
     single = all(schema[name] == nw.Float32 for name in layout.logits)
     columns = [nw.col(name).cast(nw.Float64) for name in layout.logits]

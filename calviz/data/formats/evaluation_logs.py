@@ -7,25 +7,15 @@ import json
 import math
 import re
 from collections.abc import Callable, Iterator, Mapping
-from functools import partial
 from typing import Any
 
 import numpy as np
 
 from calviz.core.errors import Finding, InputError, shortened
-from calviz.core.limits import MAX_JSON
-from calviz.data.format import FORMATS, Format, Source, without_bom
-from calviz.data.formats.table_formats import check_room, parsed_json, parsed_object
+from calviz.data.format import Source, without_bom
+from calviz.data.formats.table_formats import parsed_object, whole_json
 from calviz.data.loaded import Notice
-from calviz.data.questions import (
-    CONFIDENCE_KEYS,
-    Answer,
-    lines,
-    number_in,
-    of_text,
-    open_log,
-    short_texts,
-)
+from calviz.data.questions import Answer, lines, log_format, number_in, of_text, short_texts
 from calviz.data.sampled_answers import TextRules
 from calviz.data.stated_confidence import no_confidence, stated
 
@@ -33,31 +23,10 @@ Answers = tuple[list[Answer], list[Finding]]
 _STEM = re.compile(r"(?:\.(?:jsonl?|gz))+$", re.IGNORECASE)
 
 
-def _register(
-    key: str, label: str, head: bytes, answers: Callable[[Source], Answers], summary: str
-) -> None:
+def _begins(head: bytes) -> Callable[[bytes], bool]:
+    """Whether the first bytes are of this form, after a mark of their order and white space."""
     begins = re.compile(rb"\s*" + head, re.DOTALL)
-    FORMATS.register(
-        Format(
-            key=key,
-            label=label,
-            suffixes=(),
-            matches=lambda head: begins.match(without_bom(head)) is not None,
-            open=partial(open_log, answers, label.split(" (")[0]),
-            answers=answers,
-            text=True,
-            special=True,
-            summary=summary,
-            package="pyarrow",
-        )
-    )
-
-
-def _whole(source: Source) -> Any:
-    with source.open() as stream:
-        data = stream.read(MAX_JSON.value + 1)
-    check_room(data)
-    return parsed_json(data)
+    return lambda text: begins.match(without_bom(text)) is not None
 
 
 def _task(source: Source) -> dict[str, str]:
@@ -99,9 +68,19 @@ def _left_out(count: int, of: int, why: str) -> list[Finding]:
 # ``confidence``: 0 to 100, and 100 where the response states none). Source: ``hle_eval/run_judge_results.py``.
 
 
+@log_format(
+    key="hle",
+    label="Humanity's Last Exam (judged_*.json)",
+    matches=_begins(
+        # The response may be longer than what is looked at; otherwise the judge's verdict is among it.
+        rb'\{\s*"[^"]{1,200}"\s*:\s*\{\s*"model"\s*:\s*"[^"]*"\s*,\s*"response"\s*:\s*'
+        rb'(?=.*"judge_response"\s*:|"(?:[^"\\]|\\.)*\\?\Z)'
+    ),
+    summary="The judge's verdict and the confidence that it read in each response.",
+)
 def answers_of_hle(source: Source) -> Answers:
     """Return the answers of a judged file, and findings about them."""
-    rows = _whole(source)
+    rows = whole_json(source)
     task, answers, unstated = _task(source), [], 0
     for row, (id, one) in enumerate(rows.items(), start=1):
         judged = one.get("judge_response") if isinstance(one, Mapping) else None
@@ -138,17 +117,6 @@ def answers_of_hle(source: Source) -> Answers:
     return answers, findings
 
 
-_register(
-    "hle",
-    "Humanity's Last Exam (judged_*.json)",
-    # The response may be longer than what is looked at; otherwise the judge's verdict is among it.
-    rb'\{\s*"[^"]{1,200}"\s*:\s*\{\s*"model"\s*:\s*"[^"]*"\s*,\s*"response"\s*:\s*'
-    rb'(?=.*"judge_response"\s*:|"(?:[^"\\]|\\.)*\\?\Z)',
-    answers_of_hle,
-    "The judge's verdict and the confidence that it read in each response.",
-)
-
-
 # ---- simple-evals
 
 # Files ``<task>_<model>_<date>_allresults.json``: ``score``, ``metrics``, ``convos`` (a list of messages per question, the last one the
@@ -160,9 +128,15 @@ _SCORE = re.compile(r"<p>Score: ([^<]{1,40})</p>")
 _SCORES = {"True": True, "1.0": True, "1": True, "False": False, "0.0": False, "0": False}
 
 
+@log_format(
+    key="simple-evals",
+    label="simple-evals (SimpleQA and others, *_allresults.json)",
+    matches=_begins(rb'\{\s*"score"\s*:\s*[^,{}\[\]]{1,40},\s*"metrics"\s*:\s*(?:\{|null)'),
+    summary="The score of each question, and the confidence that its answer states.",
+)
 def answers_of_simple_evals(source: Source) -> Answers:
     """Return the answers of a result with all conversations, and findings about them."""
-    log = _whole(source)
+    log = whole_json(source)
     pages, talks = log.get("htmls"), log.get("convos")
     if not isinstance(pages, list) or not isinstance(talks, list) or len(pages) != len(talks):
         raise InputError(
@@ -186,15 +160,6 @@ def answers_of_simple_evals(source: Source) -> Answers:
     return answers, []
 
 
-_register(
-    "simple-evals",
-    "simple-evals (SimpleQA and others, *_allresults.json)",
-    rb'\{\s*"score"\s*:\s*[^,{}\[\]]{1,40},\s*"metrics"\s*:\s*(?:\{|null)',
-    answers_of_simple_evals,
-    "The score of each question, and the confidence that its answer states.",
-)
-
-
 # ---- HELM
 
 # Files ``per_instance_stats.json`` in a folder of the run's name: a list of ``instance_id``, ``perturbation``, ``train_trial_index`` and
@@ -206,12 +171,20 @@ _register(
 _RUN = re.compile(r"(?P<before>.*?)[:,]model=(?P<model>[^,]+)(?P<after>.*)")
 
 
+@log_format(
+    key="helm",
+    label="HELM (per_instance_stats.json)",
+    matches=_begins(
+        rb'\[\s*\{\s*"instance_id"\s*:\s*"[^"]*"\s*,\s*(?:"perturbation"\s*:\s*\{[^{}]*\}\s*,\s*)?"train_trial_index"\s*:'
+    ),
+    summary="Exact match of each instance, and the probability of its answer (max_prob, or logprob).",
+)
 def answers_of_helm(source: Source) -> Answers:
     """Return the answers of a run, and findings about them."""
     run = _RUN.fullmatch(source.path.resolve().parent.name) if source.path else None
     columns = {"task": run["before"] + run["after"], "model": run["model"]} if run else {}
     answers, missing, nonzero = [], 0, False
-    for row, one in _objects(_whole(source), "instances"):
+    for row, one in _objects(whole_json(source), "instances"):
         stats: dict[str, float] = {}
         listed = one.get("stats")
         for stat in listed if isinstance(listed, list) else ():
@@ -246,21 +219,18 @@ def answers_of_helm(source: Source) -> Answers:
     return answers, []
 
 
-_register(
-    "helm",
-    "HELM (per_instance_stats.json)",
-    rb'\[\s*\{\s*"instance_id"\s*:\s*"[^"]*"\s*,\s*(?:"perturbation"\s*:\s*\{[^{}]*\}\s*,\s*)?"train_trial_index"\s*:',
-    answers_of_helm,
-    "Exact match of each instance, and the probability of its answer (max_prob, or logprob).",
-)
-
-
 # ---- OpenAI evals
 
 # JSON Lines: ``spec`` first, then events with ``sample_id``, ``type`` and ``data``: "sampling" holds the text, "match" whether it is right,
 # "metrics" the score of a graded one; then ``final_report``. Source: ``evals/record.py``.
 
 
+@log_format(
+    key="openai-evals",
+    label="OpenAI evals (JSON Lines)",
+    matches=_begins(rb'\{\s*"spec"\s*:\s*\{\s*"completion_fns"\s*:'),
+    summary="Matches, or scores of a grader, and the confidence that the sampled text states.",
+)
 def answers_of_openai_evals(source: Source) -> Answers:
     """Return the answers of a log of events, and findings about them."""
     columns: dict[str, str] = {}
@@ -281,7 +251,7 @@ def answers_of_openai_evals(source: Source) -> Answers:
                 text = sampled[0] if isinstance(sampled, list) and sampled else sampled
                 texts[id] = of_text(text, source.rules)
             if (type := event.get("type")) in ("match", "metrics"):
-                own = number_in(data, CONFIDENCE_KEYS)
+                own = number_in(data)
                 marks = {"correct": data.get("correct"), "score": data.get("score"), "own": own}
                 events[type].append((number, id, marks))
     kind, mark = ("match", "correct") if events["match"] else ("metrics", "score")
@@ -309,15 +279,6 @@ def answers_of_openai_evals(source: Source) -> Answers:
     return answers, []
 
 
-_register(
-    "openai-evals",
-    "OpenAI evals (JSON Lines)",
-    rb'\{\s*"spec"\s*:\s*\{\s*"completion_fns"\s*:',
-    answers_of_openai_evals,
-    "Matches, or scores of a grader, and the confidence that the sampled text states.",
-)
-
-
 # ---- promptfoo
 
 # ``promptfoo eval --output results.json``: ``evalId`` and ``results``, whose ``results`` hold a row per test, prompt and provider with
@@ -334,10 +295,20 @@ def _promptfoo_rows(source: Source) -> Iterator[tuple[int, Mapping[str, Any]]]:
             for number, line in lines(stream):
                 yield number, parsed_object(line, number)
         return
-    results = _whole(source).get("results")
+    results = whole_json(source).get("results")
     yield from _objects(results.get("results") if isinstance(results, Mapping) else None, "results")
 
 
+@log_format(
+    key="promptfoo",
+    label="promptfoo (results.json, results.jsonl)",
+    matches=_begins(
+        rb'(?:\{\s*"evalId"\s*:\s*(?:null|"[^"]*")\s*,\s*"results"\s*:\s*\{|'
+        + _PROMPTFOO_LINE
+        + rb")"
+    ),
+    summary="Success of each test, and the confidence that the output states, or a named score 'confidence'.",
+)
 def answers_of_promptfoo(source: Source) -> Answers:
     """Return the answers of a run, and findings about them; rows that ended in an error are left out."""
     answers, failed = [], 0
@@ -351,7 +322,7 @@ def answers_of_promptfoo(source: Source) -> Answers:
         prompt = one.get("promptIdx")
         asked = one.get("vars") or test.get("vars") or one.get("testIdx")
         asked = json.dumps(asked, sort_keys=True, default=str)
-        own = number_in(one.get("namedScores"), CONFIDENCE_KEYS)
+        own = number_in(one.get("namedScores"))
         output = response.get("output") if isinstance(response, Mapping) else response
         answers.append(
             Answer(
@@ -373,20 +344,11 @@ def answers_of_promptfoo(source: Source) -> Answers:
 
 def _of_output(output: Any, rules: TextRules | None, own: float | None) -> dict[str, Any]:
     """The confidence of an output, unless it has its own: the output is an object if the model was asked for JSON."""
-    inside = number_in(output, CONFIDENCE_KEYS) if own is None else None
+    inside = number_in(output) if own is None else None
     answer = output.get("answer") if isinstance(output, Mapping) else None
     text = output if isinstance(output, str) else json.dumps(output)
     fields = of_text(text, rules, inside if own is None else own, answer)
     return fields if inside is None else fields | {"without_unit": True}
-
-
-_register(
-    "promptfoo",
-    "promptfoo (results.json, results.jsonl)",
-    rb'(?:\{\s*"evalId"\s*:\s*(?:null|"[^"]*")\s*,\s*"results"\s*:\s*\{|' + _PROMPTFOO_LINE + rb")",
-    answers_of_promptfoo,
-    "Success of each test, and the confidence that the output states, or a named score 'confidence'.",
-)
 
 
 # ---- DeepEval
@@ -394,9 +356,15 @@ _register(
 # Files ``test_run_*.json``: ``testCases`` with ``success``, ``actualOutput``, ``metadata``. Source: ``deepeval/test_run/api.py``.
 
 
+@log_format(
+    key="deepeval",
+    label="DeepEval (test_run_*.json)",
+    matches=_begins(rb'\{\s*(?:"testFile"\s*:\s*"[^"]*"\s*,\s*)?"testCases"\s*:\s*\['),
+    summary="Success of each test case, and the confidence that its output states, or that its metadata hold.",
+)
 def answers_of_deepeval(source: Source) -> Answers:
     """Return the answers of a test run, and findings about them; cases that were not evaluated are left out."""
-    log, answers, open_cases = _whole(source), [], 0
+    log, answers, open_cases = whole_json(source), [], 0
     cases: Any = log.get("testCases")
     if not cases and log.get("conversationalTestCases"):
         raise InputError(
@@ -407,7 +375,7 @@ def answers_of_deepeval(source: Source) -> Answers:
         if case.get("success") is None:
             open_cases += 1
             continue
-        own = number_in(case.get("metadata"), CONFIDENCE_KEYS)
+        own = number_in(case.get("metadata"))
         output = case.get("actualOutput")
         answers.append(
             Answer(
@@ -420,12 +388,3 @@ def answers_of_deepeval(source: Source) -> Answers:
     if not answers:
         raise InputError("no test case was evaluated", remedy="run its metrics")
     return answers, _left_out(open_cases, open_cases + len(answers), "were not evaluated")
-
-
-_register(
-    "deepeval",
-    "DeepEval (test_run_*.json)",
-    rb'\{\s*(?:"testFile"\s*:\s*"[^"]*"\s*,\s*)?"testCases"\s*:\s*\[',
-    answers_of_deepeval,
-    "Success of each test case, and the confidence that its output states, or that its metadata hold.",
-)

@@ -7,34 +7,26 @@ import math
 import re
 import zipfile
 import zlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
 from typing import Any
 
 import numpy as np
 
 from calviz.core.blocks import checkpoint
 from calviz.core.errors import Finding, InputError, needs, shortened
-from calviz.core.limits import MAX_JSON, check_expansion
+from calviz.core.limits import check_expansion
 from calviz.data.building import PERCENT_WORDS, are_percentages
-from calviz.data.format import FORMATS, ZIP_DAMAGE, Format, Source, open_zip, undamaged, without_bom
+from calviz.data.format import ZIP_DAMAGE, Source, open_zip, undamaged, without_bom
 from calviz.data.formats.table_formats import (
     check_room,
     first_character,
     parsed_json,
     parsed_object,
+    whole_json,
 )
 from calviz.data.loaded import Notice, damaged
-from calviz.data.questions import (
-    CONFIDENCE_KEYS,
-    Answer,
-    lines,
-    number_in,
-    of_text,
-    open_log,
-    short_texts,
-)
+from calviz.data.questions import Answer, lines, log_format, number_in, of_text, short_texts
 from calviz.data.sampled_answers import TextRules
 from calviz.data.stated_confidence import share_right
 
@@ -52,17 +44,26 @@ _LM_EVAL_HEAD = re.compile(rb'\s*\{\s*"doc_id"\s*:[^,{}\[\]]{1,60},\s*"doc"\s*:'
 _FILE = re.compile(r"samples_(?P<task>.+?)(?:_\d{4}-\d\d-\d\dT[\d.-]+)?\.jsonl", re.IGNORECASE)
 #: Keys under which a document names the part of the task it belongs to.
 _PARTS = ("subject", "category", "subcategory", "topic", "task", "subset", "language", "difficulty", "level")  # fmt: skip
-_LM_EVAL_TOOL = "lm-evaluation-harness samples"
 #: Metrics that say whether a generated answer is right, in order of preference.
 _RIGHT_IF = ("exact_match", "em", "pass@1", "prompt_level_strict_acc")
 
 
+@log_format(
+    key="lm-eval",
+    label="lm-evaluation-harness (samples_*.jsonl)",
+    tool="lm-evaluation-harness samples",
+    matches=lambda head: (
+        _LM_EVAL_HEAD.match(without_bom(head)) is not None
+        or (first_character(head) == b"{" and b'"filtered_resps"' in head)
+    ),
+    summary="What --log_samples writes: log-likelihoods of choices become probabilities by their softmax, or the confidence that a generated answer states; task and subject are groups.",
+)
 def answers_of_lm_eval(source: Source) -> tuple[list[Answer], list[Finding]]:
     """Return the answers of a log, and findings about them; raise InputError, naming the line, if a row holds none."""
     task = _FILE.fullmatch(source.name.removesuffix(".gz"))
     task_column = {"task": task["task"]} if task else {}
     with source.open() as stream:
-        rows = list(_rows(lines(stream), source.rules))
+        rows = list(_rows(lines(stream), source.rules, task_column))
     filters = dict.fromkeys(row.get("filter") for _, row in rows)
     findings = []
     if len(filters) > 1:
@@ -72,32 +73,39 @@ def answers_of_lm_eval(source: Source) -> tuple[list[Answer], list[Finding]]:
         text = f"the log holds the answers of {len(filters)} filters; only those of '{shortened(str(first))}' are read"
         findings.append(Notice.LOGS_AND_HINTS.finding("info", text))
     if all(row["scores"] == [] for _, row in rows):
-        return [_generated(number, row, task_column) for number, row in rows], findings
-    targets = _Targets(rows)
-    answers = [targets.answer(number, row, task_column) for number, row in rows]
-    return answers, findings + targets.findings(answers)
+        return [_generated(number, row) for number, row in rows], findings
+    read, missed = _reading(rows)
+    if missed:
+        text = (
+            f"in {missed:,} of {len(rows):,} rows the top choice is right and the log's own 'acc' says wrong, or the reverse: "
+            "check how the targets are written"
+        )
+        findings.append(Notice.LOGS_AND_HINTS.finding("warning", text))
+    return [_chosen(number, row, read(row)) for number, row in rows], findings
 
 
 def _rows(
-    numbered_lines: Iterator[tuple[int, bytes]], rules: TextRules | None
+    numbered_lines: Iterator[tuple[int, bytes]], rules: TextRules | None, task: Mapping[str, str]
 ) -> Iterator[tuple[int, dict[str, Any]]]:
     for number, line in numbered_lines:
         row = parsed_object(line, number)
-        needed = {key: row.get(key) for key in ("doc_id", "target", "filter", "metrics", "acc")}
+        needed = {key: row.get(key) for key in ("target", "filter", "metrics", "acc")}
         needed["filter"] = str(needed["filter"])
         generated = _answer_text(row)
         if generated is not None and (mark := next((m for m in _RIGHT_IF if m in row), None)):
             needed |= {"scores": [], "mark": row[mark], "metric": mark}
-            own, answer = number_in(row, CONFIDENCE_KEYS), _first(row.get("filtered_resps"))
+            own, answer = number_in(row), _first(row.get("filtered_resps"))
             needed["text"] = of_text(generated, rules, own, answer)
         else:
             needed["scores"] = _scores(row, number)
         needed["choices"] = _choices(row.get("arguments"))
         doc = row.get("doc")
-        needed["parts"] = {
-            part: shortened(doc[part])
-            for part in _PARTS
-            if isinstance(doc, Mapping) and isinstance(doc.get(part), str)
+        doc = doc if isinstance(doc, Mapping) else {}
+        parts = {part: shortened(doc[part]) for part in _PARTS if isinstance(doc.get(part), str)}
+        parts |= task
+        needed["where"] = {
+            "id": f"{parts.get('task', '')}/{row.get('doc_id')}".lstrip("/"),
+            "columns": {key: parts[key] for key in ("task", *parts) if key in parts},
         }
         yield number, needed
 
@@ -111,7 +119,7 @@ def _answer_text(row: Mapping[str, Any]) -> str | None:
     return whole if isinstance(whole, str) else found
 
 
-def _generated(number: int, row: Mapping[str, Any], task_column: Mapping[str, str]) -> Answer:
+def _generated(number: int, row: Mapping[str, Any]) -> Answer:
     """The answer of a row without log-likelihoods."""
     if row["mark"] not in (0, 1):
         raise InputError(
@@ -119,13 +127,7 @@ def _generated(number: int, row: Mapping[str, Any], task_column: Mapping[str, st
             line=number,
             remedy="score answers as right or wrong",
         )
-    columns = dict(row["parts"]) | dict(task_column)
-    return Answer(
-        id=f"{columns.get('task', '')}/{row['doc_id']}".lstrip("/"),
-        correct=row["mark"] == 1,
-        columns={key: columns[key] for key in ("task", *columns) if key in columns},
-        **row["text"],
-    )
+    return Answer(correct=row["mark"] == 1, **row["where"], **row["text"])
 
 
 def _scores(row: Mapping[str, Any], number: int) -> list[float]:
@@ -188,53 +190,36 @@ def _choices(arguments: Any) -> tuple[str, ...]:
     return texts if len(texts) == len(requests) else ()
 
 
-class _Targets:
-    """Decides whether the targets of a log are indices or texts; if both are possible, by agreement with the log's own accuracy."""
+_Reading = Callable[[Mapping[str, Any]], int | None]
 
-    def __init__(self, rows: Sequence[tuple[int, Mapping[str, Any]]]) -> None:
-        readings = (_by_index, _by_text)
-        labels = [[read(row) for _, row in rows] for read in readings]
-        possible = [
-            read
-            for read, labels_read in zip(readings, labels, strict=True)
-            if None not in labels_read
-        ]
-        self.read = readings[0]
-        if len(possible) == 1:
-            self.read = possible[0]
-        elif len(possible) == 2:
-            misses = [sum(_misses(row, read(row)) for _, row in rows) for read in possible]
-            self.read = possible[misses.index(min(misses))]
-        self.missed = sum(_misses(row, self.read(row)) for _, row in rows)
 
-    def answer(self, number: int, row: Mapping[str, Any], task_column: Mapping[str, str]) -> Answer:
-        label = self.read(row)
-        if label is None:
-            raise InputError(
-                f"the target {row['target']!r:.60} is none of the {len(row['scores'])} choices",
-                line=number,
-                remedy="give the index or the text of the one right choice",
-            )
-        texts = tuple(text.strip() for text in row["choices"][: len(row["scores"])])
-        lengths = tuple(len(text.encode()) for text in texts)
-        columns = dict(row["parts"]) | dict(task_column)
-        return Answer(
-            id=f"{columns.get('task', '')}/{row['doc_id']}".lstrip("/"),
-            scores=tuple(row["scores"]),
-            lengths=lengths,
-            label=label,
-            choices=texts,
-            columns={key: columns[key] for key in ("task", *columns) if key in columns},
+def _reading(rows: Sequence[tuple[int, Mapping[str, Any]]]) -> tuple[_Reading, int]:
+    """Whether the targets of a log are indices or texts, by agreement with the log's own accuracy if both are possible; how often it differs."""
+    readings = (_by_index, _by_text)
+    possible = [read for read in readings if all(read(row) is not None for _, row in rows)]
+    misses = {
+        read: sum(_misses(row, read(row)) for _, row in rows) for read in possible or readings[:1]
+    }
+    best = min(misses, key=lambda read: misses[read])
+    return best, misses[best]
+
+
+def _chosen(number: int, row: Mapping[str, Any], label: int | None) -> Answer:
+    """The answer of a row with log-likelihoods."""
+    if label is None:
+        raise InputError(
+            f"the target {row['target']!r:.60} is none of the {len(row['scores'])} choices",
+            line=number,
+            remedy="give the index or the text of the one right choice",
         )
-
-    def findings(self, answers: Sequence[Answer]) -> list[Finding]:
-        if not self.missed:
-            return []
-        text = (
-            f"in {self.missed:,} of {len(answers):,} rows the top choice is right and the log's own 'acc' says wrong, or the reverse: "
-            "check how the targets are written"
-        )
-        return [Notice.LOGS_AND_HINTS.finding("warning", text)]
+    texts = tuple(text.strip() for text in row["choices"][: len(row["scores"])])
+    return Answer(
+        scores=tuple(row["scores"]),
+        lengths=tuple(len(text.encode()) for text in texts),
+        label=label,
+        choices=texts,
+        **row["where"],
+    )
 
 
 def _by_index(row: Mapping[str, Any]) -> int | None:
@@ -264,29 +249,6 @@ def _misses(row: Mapping[str, Any], label: int | None) -> bool:
     return bool(scores.count(best) == 1 and (scores.index(best) == label) != (accuracy == 1.0))
 
 
-def is_lm_eval(head: bytes) -> bool:
-    """Whether the first bytes are those of a log of lm-evaluation-harness."""
-    if _LM_EVAL_HEAD.match(without_bom(head)) is not None:
-        return True
-    return first_character(head) == b"{" and b'"filtered_resps"' in head
-
-
-FORMATS.register(
-    Format(
-        key="lm-eval",
-        label="lm-evaluation-harness (samples_*.jsonl)",
-        suffixes=(),
-        matches=is_lm_eval,
-        open=partial(open_log, answers_of_lm_eval, _LM_EVAL_TOOL),
-        text=True,
-        special=True,
-        answers=answers_of_lm_eval,
-        summary="What --log_samples writes: log-likelihoods of choices become probabilities by their softmax, or the confidence that a generated answer states; task and subject are groups.",
-        package="pyarrow",
-    )
-)
-
-
 # ---- Inspect
 
 # Files ``.eval``, a zip of JSON, or one JSON object (``log_format="json"``, ``inspect log convert --to json``).
@@ -299,7 +261,6 @@ _INSPECT_HEAD = re.compile(
     rb'\s*\{\s*"version"\s*:\s*\d+\s*,\s*"status"\s*:\s*"\w+"\s*,\s*"eval"\s*:'
 )
 _EVAL_HEAD = re.compile(rb"PK\x03\x04.{22,26}(?:_journal/|header\.json|samples/)", re.DOTALL)
-_INSPECT_TOOL = "Inspect log"
 _INSPECT_VERSION = 2
 #: The method of compression in a zip file that is zstd.
 _ZSTD = 93
@@ -309,6 +270,15 @@ _LETTER = re.compile(r"[^A-Za-z]*([A-Za-z])[^A-Za-z]*")
 _ABOVE_ZERO = 1e-6
 
 
+@log_format(
+    key="inspect",
+    label="Inspect (log, .eval or JSON)",
+    tool="Inspect log",
+    matches=lambda head: (
+        _INSPECT_HEAD.match(without_bom(head)) is not None or _EVAL_HEAD.match(head) is not None
+    ),
+    summary="Log-probabilities of the letters of choices, or a confidence in a score's metadata; task, model and metadata are groups.",
+)
 def answers_of_inspect(source: Source) -> tuple[list[Answer], list[Finding]]:
     """Return the answers of a log, and findings about them; raise InputError, naming the sample, if one has no confidence."""
     zipped = source.head(2) == b"PK"
@@ -373,12 +343,8 @@ Samples = Iterator[Any]
 
 
 def _json_log(source: Source) -> tuple[Mapping[str, Any], Samples]:
-    with source.open() as stream:
-        data = stream.read(MAX_JSON.value + 1)
-    check_room(data)
-    log = parsed_json(data)
-    if not isinstance(log, Mapping):
-        log = {}
+    log = whole_json(source)
+    log = log if isinstance(log, Mapping) else {}
     samples = log.get("samples")
     return log, iter(samples if isinstance(samples, list) else ())
 
@@ -512,13 +478,8 @@ def _stated(sample: Mapping[str, Any], scores: Mapping[str, Mapping[str, Any]]) 
     places = [s.get("metadata") for s in scores.values()]
     places += [{name: s.get("value") for name, s in scores.items()}]
     places += [sample.get("metadata"), sample.get("store")]
-    for place in places:
-        if not isinstance(place, Mapping):
-            continue
-        value = number_in(place, CONFIDENCE_KEYS)
-        if value is not None:
-            return value
-    return None
+    found = (number_in(place) for place in places)
+    return next((value for value in found if value is not None), None)
 
 
 def _completion(sample: Mapping[str, Any]) -> Any:
@@ -590,21 +551,3 @@ def _target(target: Any, letters: Sequence[str]) -> int | None:
     if isinstance(target, list):
         target = target[0] if len(target) == 1 else None
     return letters.index(target) if target in letters else None
-
-
-FORMATS.register(
-    Format(
-        key="inspect",
-        label="Inspect (log, .eval or JSON)",
-        suffixes=(),
-        matches=lambda head: (
-            _INSPECT_HEAD.match(without_bom(head)) is not None or _EVAL_HEAD.match(head) is not None
-        ),
-        open=partial(open_log, answers_of_inspect, _INSPECT_TOOL),
-        answers=answers_of_inspect,
-        text=True,
-        special=True,
-        summary="Log-probabilities of the letters of choices, or a confidence in a score's metadata; task, model and metadata are groups.",
-        package="pyarrow",
-    )
-)

@@ -32,17 +32,16 @@ from calviz.core.probabilities import RowsInRange
 from calviz.core.row_columns import Factor
 from calviz.data.column_names import LABELS, LOGITS, PROBABILITIES, SPLIT_WORDS, plain
 from calviz.data.format import (
-    FORMATS,
     SAMPLE_ROWS,
     ZIP_DAMAGE,
     Column,
     ElementType,
     Fetched,
-    Format,
     Source,
     Table,
     allocate,
     open_zip,
+    reads,
     undamaged,
 )
 from calviz.data.loaded import Notice, damaged, short, stored_in_half_precision
@@ -102,9 +101,8 @@ def read_header(stream: Readable, name: str) -> Header:
         shape, fortran, dtype = _parse(raw.decode("utf-8" if magic[6] >= 3 else "latin-1"))
     except InputError:
         raise
-    except (
-        Exception
-    ):  # the parsers of Python and NumPy raise many kinds of exceptions, even MemoryError
+    except Exception:
+        # The parsers of Python and NumPy raise many kinds of exceptions, even MemoryError.
         raise InputError(
             "is damaged or incomplete: its NPY header cannot be read", column=name
         ) from None
@@ -363,12 +361,10 @@ def column_of(members: list[StoredArray], name: str | None = None) -> Column:
     shape = header.shape
     empty = np.empty(0)
     if kind == "other" or header.dtype.names:
-        return Column(
-            name, "other", empty, note=f"it holds {header.dtype}, expected numbers or text"
-        )
+        return Column.unusable(name, f"it holds {header.dtype}, expected numbers or text")
     if len(shape) not in (1, 2):
         hint = " (one prediction per row: reshape it)" if len(shape) > 2 else ""
-        return Column(name, "other", empty, note=f"it has shape {shape}, expected 2-D{hint}")
+        return Column.unusable(name, f"it has shape {shape}, expected 2-D{hint}")
     MAX_ROWS.check(shape[0], f"'{short(name)}' has {shape[0]:,} rows")
     if member.width is not None:
         if header.dtype.kind == "f":
@@ -466,6 +462,13 @@ def _look(in_range: Sequence[RowsInRange], start: int, rows: slice) -> None:
         found.add(slice(start + rows.start, start + rows.stop))
 
 
+@reads(
+    key="npy",
+    label="NPY (one NumPy array)",
+    suffixes=(".npy",),
+    matches=lambda head: head.startswith(MAGIC),
+    summary="One 2-D array: the scores, and the label in the last or the first column.",
+)
 def open_npy(source: Source) -> Table:
     """Look at the header and the first rows; see `Format.open`."""
     with source.open() as stream:
@@ -549,18 +552,6 @@ def _in_memory(name: str, values: npt.NDArray[Any]) -> StoredArray:
     return StoredArray(name, Header(values.shape, values.dtype, False, 0), opened)
 
 
-FORMATS.register(
-    Format(
-        key="npy",
-        label="NPY (one NumPy array)",
-        suffixes=(".npy",),
-        matches=lambda head: head.startswith(MAGIC),
-        open=open_npy,
-        summary="One 2-D array: the scores, and the label in the last or the first column.",
-    )
-)
-
-
 # ---- NPZ
 
 
@@ -578,6 +569,13 @@ def _matches(head: bytes) -> bool:
     return head[_LOCAL_HEADER : _LOCAL_HEADER + length].endswith(b".npy")
 
 
+@reads(
+    key="npz",
+    label="NPZ (NumPy arrays)",
+    suffixes=(".npz",),
+    matches=_matches,
+    summary="Arrays 'probs' (or 'logits') and 'labels'; val_probs, val_labels, ... are splits.",
+)
 def open_npz(source: Source) -> Table:
     """Look at the headers of all arrays; see `Format.open`."""
     with undamaged(*ZIP_DAMAGE):
@@ -773,15 +771,3 @@ def _rows(roles: dict[str, StoredArray], scores: set[str]) -> int:
             remedy="save both for the same rows",
         )
     return score.rows
-
-
-FORMATS.register(
-    Format(
-        key="npz",
-        label="NPZ (NumPy arrays)",
-        suffixes=(".npz",),
-        matches=_matches,
-        open=open_npz,
-        summary="Arrays 'probs' (or 'logits') and 'labels'; val_probs, val_labels, ... are splits.",
-    )
-)

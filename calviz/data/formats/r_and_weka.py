@@ -17,7 +17,7 @@ import numpy.typing as npt
 from calviz.core.errors import InputError
 from calviz.core.limits import MAX_ARRAY, MAX_COLUMNS, MAX_JSON, MAX_ROWS
 from calviz.data.csv_dialect import decode, encoding_of, is_integer
-from calviz.data.format import FORMATS, Format, Source, Table, undamaged, without_bom
+from calviz.data.format import Source, Table, reads, undamaged, without_bom
 from calviz.data.loaded import no_rows, short
 from calviz.data.rows_in_memory import ArrowRows, arrow_rows, reshaped
 
@@ -28,6 +28,15 @@ _DAMAGE = (ValueError, TypeError, LookupError, AttributeError, RecursionError, O
 _REMEDY = "save a data frame: saveRDS(frame, file), or write it as CSV"
 
 
+@reads(
+    key="rds",
+    label="R (rds)",
+    suffixes=(".rds",),
+    matches=lambda head: re.match(rb"X\n\0\0\0[\2\3]", head) is not None,
+    text=True,  # it is compressed by gzip, as a rule
+    summary="What saveRDS writes of a data frame; a factor is text, a matrix in a column is several scores.",
+    package="pyarrow",
+)
 def open_rds(source: Source) -> Table:
     """Read the object; see `Format.open`."""
     import pyarrow as pa
@@ -320,20 +329,6 @@ def _is_missing(value: float) -> bool:
     return value in (None, _NA) or value != value
 
 
-FORMATS.register(
-    Format(
-        key="rds",
-        label="R (rds)",
-        suffixes=(".rds",),
-        matches=lambda head: re.match(rb"X\n\0\0\0[\2\3]", head) is not None,
-        open=open_rds,
-        text=True,  # it is compressed by gzip, as a rule
-        summary="What saveRDS writes of a data frame; a factor is text, a matrix in a column is several scores.",
-        package="pyarrow",
-    )
-)
-
-
 # ---- Weka: lines
 
 #: Python's objects for the cells need this many times the size of the text.
@@ -407,6 +402,17 @@ _NUMERIC = ("numeric", "real", "integer")
 _QUOTES = frozenset("'\"\\")
 
 
+@reads(
+    key="arff",
+    label="ARFF (Weka, OpenML)",
+    suffixes=(".arff", ".arff.gz"),
+    matches=lambda head: (
+        re.match(rb"(?:\s*%[^\n]*\n|\s)*@relation\b", without_bom(head), re.IGNORECASE) is not None
+    ),
+    text=True,
+    summary="Dense rows after @data; nominal attributes are text, '?' is missing.",
+    package="pyarrow",
+)
 def open_arff(source: Source) -> Table:
     """Read the header and the rows; see `Format.open`."""
     lines = _numbered_lines(source)
@@ -480,23 +486,6 @@ def _unescaped(text: str) -> str:
     return re.sub(r"\\(.)", r"\1", text) if "\\" in text else text
 
 
-FORMATS.register(
-    Format(
-        key="arff",
-        label="ARFF (Weka, OpenML)",
-        suffixes=(".arff", ".arff.gz"),
-        matches=lambda head: (
-            re.match(rb"(?:\s*%[^\n]*\n|\s)*@relation\b", without_bom(head), re.IGNORECASE)
-            is not None
-        ),
-        open=open_arff,
-        text=True,
-        summary="Dense rows after @data; nominal attributes are text, '?' is missing.",
-        package="pyarrow",
-    )
-)
-
-
 # ---- Weka: predictions
 #
 # Weka prints the actual and the predicted class as ``2:pos``, ``+`` for an error, and the confidence of the prediction, or the
@@ -511,6 +500,15 @@ _PLAIN = re.compile(
 )
 
 
+@reads(
+    key="weka",
+    label="Weka (list of predictions)",
+    matches=lambda head: _HEAD.match(without_bom(head)) is not None,
+    text=True,
+    special=True,
+    summary="What Weka prints as CSV or plain text: the confidence of the prediction, or the distribution over all classes.",
+    package="pyarrow",
+)
 def open_predictions(source: Source) -> Table:
     """Read the list; see `Format.open`."""
     lines = _numbered_lines(source)
@@ -590,18 +588,3 @@ def _distribution(values: list[Any], classes: dict[int, str]) -> Any:
     known = all(j in classes for j in numbers)
     names = [classes[j] if known else str(j) for j in numbers]
     return pa.StructArray.from_arrays([v.cast(pa.float64()) for v in values], names=names)
-
-
-FORMATS.register(
-    Format(
-        key="weka",
-        label="Weka (list of predictions)",
-        suffixes=(),
-        matches=lambda head: _HEAD.match(without_bom(head)) is not None,
-        open=open_predictions,
-        text=True,
-        special=True,
-        summary="What Weka prints as CSV or plain text: the confidence of the prediction, or the distribution over all classes.",
-        package="pyarrow",
-    )
-)

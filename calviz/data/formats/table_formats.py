@@ -19,13 +19,12 @@ from calviz.core.errors import InputError, OptionError, Reading
 from calviz.core.limits import MAX_COLUMNS, MAX_JSON, MAX_ROWS, check_expansion
 from calviz.data.csv_table import open_csv
 from calviz.data.format import (
-    FORMATS,
     ZIP_DAMAGE,
-    Format,
     Source,
     Table,
     check_distinct,
     open_zip,
+    reads,
     undamaged,
     without_bom,
 )
@@ -41,6 +40,15 @@ _ODD_ESCAPE = re.compile(rb"\\u(?:0000|[dD][89a-fA-F])")
 _ROOM = 8
 
 
+@reads(
+    key="jsonl",
+    label="JSON Lines",
+    suffixes=(".jsonl", ".ndjson", ".json", ".jsonl.gz", ".ndjson.gz"),
+    matches=lambda head: first_character(head) in (b"{", b"["),
+    text=True,
+    summary='One object per line: {"label": "cat", "probs": {"cat": 0.9, "dog": 0.1}}; or a frame as pandas writes it, a table of Weights & Biases.',
+    package="pyarrow",
+)
 def open_json(source: Source) -> Table:
     """Parse the objects; see `Format.open`."""
     is_list = first_character(source.head(8192)) == b"["
@@ -96,6 +104,14 @@ def check_room(data: bytes, more: int = 0) -> None:
     )
 
 
+def whole_json(source: Source) -> Any:
+    """Return the value that a file holds; raise InputError if it is too large or no JSON."""
+    with source.open() as stream:
+        data = stream.read(MAX_JSON.value + 1)
+    check_room(data)
+    return parsed_json(data)
+
+
 def _loads(text: bytes) -> Any:
     # Given bytes, Python's parser would guess the encoding, and accept lone surrogates.
     value = json.loads(text.decode())
@@ -146,12 +162,10 @@ def _whole_table(data: bytes) -> Any:
         return None
     values = list(value.values())
     rows, names, schema = value.get("data"), value.get("columns"), value.get("schema")
-    if isinstance(rows, list) and isinstance(
-        names, list
-    ):  # W&B's tables, and pandas' orient "split"
-        return _with_index(
-            table_of_cells([_name(name) for name in names], rows), value.get("index")
-        )
+    # W&B's tables, and pandas' orient "split"
+    if isinstance(rows, list) and isinstance(names, list):
+        table = table_of_cells([_name(name) for name in names], rows)
+        return _with_index(table, value.get("index"))
     if isinstance(rows, list) and isinstance(schema, dict) and "fields" in schema:  # orient "table"
         return _without_range(_of_rows(rows)[0], schema.get("primaryKey"))
     if len(values) > 1 and all(isinstance(v, list) for v in values):
@@ -290,20 +304,6 @@ def _name_odd_row(name: str, values: list[Any]) -> None:
                 )
 
 
-FORMATS.register(
-    Format(
-        key="jsonl",
-        label="JSON Lines",
-        suffixes=(".jsonl", ".ndjson", ".json", ".jsonl.gz", ".ndjson.gz"),
-        matches=lambda head: first_character(head) in (b"{", b"["),
-        open=open_json,
-        text=True,
-        summary='One object per line: {"label": "cat", "probs": {"cat": 0.9, "dog": 0.1}}; or a frame as pandas writes it, a table of Weights & Biases.',
-        package="pyarrow",
-    )
-)
-
-
 # ---- Excel: the only sheet that holds a table of numbers, or the one that is named
 #
 # A reader of our own, because those in Rust (fastexcel, python-calamine) reserve the grid that the place of one cell declares: a file of
@@ -319,6 +319,14 @@ _PLACE = 8
 _Row = dict[int, Any]
 
 
+@reads(
+    key="xlsx",
+    label="Excel",
+    suffixes=(".xlsx", ".xlsm"),
+    matches=lambda head: _HEAD.match(head) is not None,
+    summary="One sheet: columns as in CSV, below a row of their names.",
+    package="pyarrow",
+)
 def open_workbook(source: Source) -> Table:
     """Read the sheet that `Source.sheet` names, or the only one that holds a table; see `Format.open`.
 
@@ -533,22 +541,18 @@ def _column(place: str) -> int:
     return column - 1
 
 
-FORMATS.register(
-    Format(
-        key="xlsx",
-        label="Excel",
-        suffixes=(".xlsx", ".xlsm"),
-        matches=lambda head: _HEAD.match(head) is not None,
-        open=open_workbook,
-        summary="One sheet: columns as in CSV, below a row of their names.",
-        package="pyarrow",
-    )
-)
-
-
 # ---- CSV, Arrow, Parquet
 
 
+@reads(
+    key="arrow",
+    label="Arrow and Feather",
+    suffixes=(".arrow", ".feather", ".ipc", ".arrows"),
+    # A file begins with the magic bytes, a stream with the marker of a message.
+    matches=lambda head: head.startswith((b"ARROW1", b"\xff\xff\xff\xff")),
+    summary="Columns as in CSV, or one column 'probs' of lists.",
+    package="pyarrow",
+)
 def _open_arrow(source: Source) -> Table:
     # Imported on first use, so that reading NPZ files does not load pyarrow.
     from calviz.data.arrow_tables import open_arrow
@@ -556,45 +560,25 @@ def _open_arrow(source: Source) -> Table:
     return reshaped(flat(open_arrow(source)))
 
 
+@reads(
+    key="parquet",
+    label="Parquet",
+    suffixes=(".parquet", ".pq"),
+    matches=lambda head: head.startswith(b"PAR1"),
+    summary="Columns as in CSV, or one column 'probs' of lists.",
+    package="pyarrow",
+)
 def _open_parquet(source: Source) -> Table:
     from calviz.data.parquet_tables import open_parquet
 
     return reshaped(flat(open_parquet(source)))
 
 
-FORMATS.register(
-    Format(
-        key="arrow",
-        label="Arrow and Feather",
-        suffixes=(".arrow", ".feather", ".ipc", ".arrows"),
-        # A file begins with the magic bytes, a stream with the marker of a message.
-        matches=lambda head: head.startswith((b"ARROW1", b"\xff\xff\xff\xff")),
-        open=_open_arrow,
-        summary="Columns as in CSV, or one column 'probs' of lists.",
-        package="pyarrow",
-    )
-)
-
-FORMATS.register(
-    Format(
-        key="csv",
-        label="CSV, TSV and other separated text",
-        suffixes=(".csv", ".tsv", ".tab", ".txt", ".csv.gz", ".tsv.gz", ".txt.gz"),
-        matches=lambda head: False,  # the fallback if no other format matches
-        open=lambda source: reshaped(open_csv(source)),
-        text=True,
-        summary="One row per line; the separator, the header and the encoding are recognised.",
-    )
-)
-
-FORMATS.register(
-    Format(
-        key="parquet",
-        label="Parquet",
-        suffixes=(".parquet", ".pq"),
-        matches=lambda head: head.startswith(b"PAR1"),
-        open=_open_parquet,
-        summary="Columns as in CSV, or one column 'probs' of lists.",
-        package="pyarrow",
-    )
-)
+reads(
+    key="csv",
+    label="CSV, TSV and other separated text",
+    suffixes=(".csv", ".tsv", ".tab", ".txt", ".csv.gz", ".tsv.gz", ".txt.gz"),
+    matches=lambda head: False,  # the fallback if no other format matches
+    text=True,
+    summary="One row per line; the separator, the header and the encoding are recognised.",
+)(lambda source: reshaped(open_csv(source)))
