@@ -64,6 +64,7 @@ def compare(
     file: str,
     *,
     methods: Annotated[str, METHOD] = "all",
+    metrics: MetricKeys = None,
     division: Division,
     sample: FittingRows = None,
     judge_sample: JudgingRows = None,
@@ -87,6 +88,8 @@ def compare(
     file : FILE
     methods : A,B,C
         Keys of recalibrators (see 'calviz methods'), or all; first+second is a composition.
+    metrics : A,B,C
+        Only these metrics (see 'calviz metrics'), or all, which takes a while; by default those of the table, and in JSON all.
     refits : N
         Refit each method N times on resampled rows, so that differences include the variation of the fit (such as 20).
     """
@@ -98,6 +101,9 @@ def compare(
     parameters = parse_parameters(option, keys)
     for key in keys:
         RECALIBRATORS[key]  # an unknown key is refused before the file is read
+    measured = "all" if metrics == ("all",) or (outputs.json and not metrics) else metrics
+    if measured is not None and measured != "all":
+        measured = tuple(METRICS[key].key for key in measured)
     rows, loaded = None, None
     if why := why_drawn(file, sample, label_file):
         if outputs.reports:
@@ -122,7 +128,7 @@ def compare(
         comparison = calviz.compare(
             data,
             "all" if every else keys,
-            metrics="all",
+            metrics=measured,
             reduction=reduction,
             bins=bins,
             scheme=scheme,
@@ -134,7 +140,7 @@ def compare(
             **division.given,
         )
     if not outputs.quiet:
-        print_comparison(comparison)
+        print_comparison(comparison, metrics)
     if outputs.json is not None:
         from calviz.report.json_results import comparison_record
 

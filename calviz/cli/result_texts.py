@@ -338,9 +338,11 @@ def print_remarks(remarks: Iterable[Remark]) -> None:
         show(text, "yellow" if remark.kind == "failed" else "dim")
 
 
-def print_comparison(comparison: Comparison) -> None:
+def print_comparison(comparison: Comparison, metrics: tuple[str, ...] | None = None) -> None:
     """Print the advice, the table (best and ties bold, the best of the others italic), failures and warnings of the fits."""
-    shown = METRICS.in_table("methods")
+    shown = (
+        [m.key for m in METRICS] if metrics == ("all",) else metrics or METRICS.in_table("methods")
+    )
     show()
     show(comparison.rows_words())
     show(f"binned metrics: {comparison.bins_words}", "dim")
