@@ -18,8 +18,7 @@ from calviz.app import (
 )
 from calviz.app.selection import Bins, bounds
 from calviz.app.session import Settings, md
-from calviz.figures.curve_estimates import CurveKind
-from calviz.figures.reliability import Reliability
+from calviz.figures.reliability import CurveKind, Reliability
 
 #: Pixels of the diagram on a page of usual width: its square is as large as its height allows, and the table has the rest.
 WIDTH = 460

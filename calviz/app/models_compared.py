@@ -46,7 +46,7 @@ from calviz.core.words import counted, distinct, full_sentence, listed
 from calviz.data.sampled_answers import column_of_answers
 from calviz.figures.corp import MiscalibrationPlane, PlaneScore
 from calviz.figures.hundred_squares import Bullet
-from calviz.figures.model_differences import ModelDifferences
+from calviz.figures.learning_curve import ModelDifferences
 from calviz.figures.reliability import Reliability
 from calviz.sample.metric_results import MetricResult
 from calviz.verdicts.evaluation import Written

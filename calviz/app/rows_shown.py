@@ -34,7 +34,7 @@ from calviz.core.words import (
     shorten,
 )
 from calviz.data.writing import are_pictures, checked_folder, read_picture
-from calviz.sample.chosen_rows import PartNumbers, Why, notable_rows, part_numbers
+from calviz.sample.losses import PartNumbers, Why, notable_rows, part_numbers
 from calviz.sample.sample import predicted_classes
 
 NO_TEST_NOTE = (

@@ -28,9 +28,8 @@ from calviz.figures.class_bars import ClassBars, Mode
 from calviz.figures.confusion import Confusion
 from calviz.figures.corp import CorpDiagram
 from calviz.figures.cumulative_plot import Cumulative, Estimate
-from calviz.figures.curve_estimates import CurveKind
 from calviz.figures.net_benefit import DecisionLoss
-from calviz.figures.reliability import Reliability
+from calviz.figures.reliability import CurveKind, Reliability
 from calviz.figures.risk_coverage import RankedBy, RiskCoverage
 from calviz.figures.slice_gaps import Levels, levels_of
 from calviz.sample.logistic_curves import FlexibleKind

@@ -33,8 +33,15 @@ from calviz.core.events import (
     make_edges,
 )
 from calviz.core.p_values import clopper_pearson
-from calviz.sample.caches import latest, once_per_view
-from calviz.sample.draws import HitSums, RowSums, RowWeights, resample_cells, resample_rows
+from calviz.sample.draws import (
+    HitSums,
+    RowSums,
+    RowWeights,
+    latest,
+    once_per_view,
+    resample_cells,
+    resample_rows,
+)
 from calviz.sample.error_bars import LEVEL, Interval, sums_by_cluster
 
 #: Up to this many rows, resampling draws single rows and is exact.

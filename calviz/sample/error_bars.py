@@ -17,7 +17,7 @@ from scipy.special import ndtri, stdtrit
 from calviz.core.blocks import FloatArray, IntArray
 from calviz.core.entry_specs import Draw, IntervalMethod, Tail
 from calviz.core.limits import RESAMPLES as RESAMPLES
-from calviz.sample.caches import DRAWN_BY, latest
+from calviz.sample.draws import DRAWN_BY, latest
 
 V = TypeVar("V", bound=Any)
 E = TypeVar("E", float, FloatArray)

@@ -178,7 +178,7 @@ class Verdict(JudgedNumbers):
     tells_apart : bool
         False if the probabilities hardly discriminate between the classes (`calviz.verdicts.row_checks`).
     in_reverse : bool
-        True if the scores rank in reverse beyond chance (`calviz.verdicts.reverse_checks`).
+        True if the scores rank in reverse beyond chance (`calviz.verdicts.joint_tests`).
     other_view : str or None
         What the reduction of two-class data that `sentence` is not about shows, if it differs.
     """

@@ -35,8 +35,13 @@ from calviz.verdicts.evaluation import (
     VerdictDirection,
     mcs_decimals,
 )
-from calviz.verdicts.joint_tests import MIN_ROWS, Evidence, collect_evidence, evidence_of_views
-from calviz.verdicts.reverse_checks import reverse_words
+from calviz.verdicts.joint_tests import (
+    MIN_ROWS,
+    Evidence,
+    collect_evidence,
+    evidence_of_views,
+    reverse_words,
+)
 from calviz.verdicts.row_checks import LabelErrors, hardly_telling, label_errors_found
 
 #: If the upper bound of the ECE is this or more, finding no error means little: the verdict is undecided.

@@ -32,9 +32,8 @@ from calviz.core.words import decimal, decimals_for, p_number, percent, shorten,
 from calviz.figures.corp import PARTS, MiscalibrationPlane
 from calviz.figures.curves_by_level import CurvesByLevel
 from calviz.figures.hundred_squares import MARKS_WORDS, Bullet
-from calviz.figures.learning_curve import LearningCurves
+from calviz.figures.learning_curve import LearningCurves, ModelDifferences
 from calviz.figures.metric_over_time import OverTimeLine
-from calviz.figures.model_differences import ModelDifferences
 from calviz.figures.reliability import Reliability
 from calviz.report.content import (
     Block,
