@@ -17,9 +17,8 @@ from calviz.core.blocks import FloatArray, IntArray
 from calviz.core.entry_specs import METRICS, RANKED_BY, RECALIBRATORS
 from calviz.core.predictions import Dataset
 from calviz.core.words import counted, shorten
-from calviz.figures.curves_by_level import CurvesByLevel
 from calviz.figures.marks import Overlay
-from calviz.figures.metric_over_time import OverTimeLine, WatchLine
+from calviz.figures.metric_over_time import CurvesByLevel, OverTimeLine, WatchLine
 from calviz.sample.sample import Sample
 from calviz.verdicts.watching import WatchState, watched
 

@@ -30,15 +30,9 @@ from calviz.core.words import (
     shorten,
     signed_points,
 )
-from calviz.figures.convention_bars import EceByLibrary
+from calviz.figures.bin_sensitivity import EceByLibrary
 from calviz.figures.hundred_squares import Bullet
-from calviz.report.content import (
-    OF_ROWS,
-    families,
-    metric_numbers,
-    metric_texts,
-    written_columns,
-)
+from calviz.report.content import OF_ROWS, families, metric_numbers, metric_texts, written_columns
 from calviz.sample.metric_results import MetricResult
 from calviz.verdicts import analysis
 from calviz.verdicts.evaluation import Written, missing, name_of, remarks

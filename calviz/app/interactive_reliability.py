@@ -7,15 +7,7 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from calviz.app import (
-    navigation,
-    pinning,
-    rows_shown,
-    screen,
-    selection,
-    session,
-    tables_and_cards,
-)
+from calviz.app import navigation, pinning, rows_shown, screen, selection, session, tables_and_cards
 from calviz.app.selection import Bins, bounds
 from calviz.app.session import Settings, md
 from calviz.figures.reliability import CurveKind, Reliability

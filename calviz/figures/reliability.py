@@ -15,7 +15,7 @@ from scipy.optimize import isotonic_regression
 from calviz.core.blocks import FloatArray, IntArray, checkpoint
 from calviz.core.curve_fits import isotonic_fits
 from calviz.core.entry_specs import Theme, figure
-from calviz.core.errors import OptionError, check_choice, check_level, needs
+from calviz.core.errors import OptionError, check_choice, check_level, data_frame
 from calviz.core.events import BinaryEvents, BinNumber, Reduction, Scheme
 from calviz.core.p_values import clopper_pearson
 from calviz.core.profile import dataset_of
@@ -313,13 +313,10 @@ class Reliability(ScoreFigure):
 
     def curves_frame(self) -> pd.DataFrame:
         """Return the points of the curves as a table, one row each; empty without curves."""
-        needs("pandas")
-        import pandas as pd
-
         names = [kind for kind, curve in self.curves.items() for _ in curve.score]
         columns = [np.concatenate([[], *part]) for part in zip(*self.curves.values(), strict=True)]
         score, probability, rows = columns or (np.zeros(0),) * 3
-        return pd.DataFrame(
+        return data_frame(
             {"curve": names, "score": score, "probability": probability, "rows": rows}
         )
 

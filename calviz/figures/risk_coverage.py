@@ -42,13 +42,7 @@ from calviz.figures.marks import (
     packed,
     vertical_mark,
 )
-from calviz.sample.error_bars import (
-    Interval,
-    Redrawing,
-    drawn_by,
-    interval,
-    resampled,
-)
+from calviz.sample.error_bars import Interval, Redrawing, drawn_by, interval, resampled
 from calviz.sample.risk_tests import CONFIDENCE, RiskTests, lowest_scores
 from calviz.sample.sample import Sample, event_sums, full_predictions, top_label_sums
 from calviz.sample.step_views import (

@@ -20,16 +20,7 @@ from calviz.comparison.comparison_results import Mark
 from calviz.core.entry_specs import METRICS
 from calviz.core.words import decimal, percent, points, seconds_text, shorten
 from calviz.figures.arena_ranks import CriticalRanks, Winrates
-from calviz.report.content import (
-    Block,
-    CellFormat,
-    Chart,
-    Note,
-    Section,
-    TableBlock,
-    Text,
-    chart,
-)
+from calviz.report.content import Block, CellFormat, Chart, Note, Section, TableBlock, Text, chart
 from calviz.report.document import Part, Report, WrittenSection, bind
 from calviz.report.json_results import picked, stamped
 

@@ -10,12 +10,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from scipy.special import betainc, betaincc, betaincinv
 
-from calviz.core.blocks import (
-    BoolArray,
-    FloatArray,
-    IntArray,
-    proportional,
-)
+from calviz.core.blocks import BoolArray, FloatArray, IntArray, proportional
 from calviz.core.claims import claim
 from calviz.core.entry_specs import Redrawn, Reweighted, reweighted_by, takes_weights
 from calviz.core.errors import NotAvailable, OptionError, checked_cutoff, shortened

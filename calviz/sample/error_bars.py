@@ -4,12 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import (
-    Any,
-    NamedTuple,
-    TypedDict,
-    TypeVar,
-)
+from typing import Any, NamedTuple, TypedDict, TypeVar
 
 import numpy as np
 from scipy.special import ndtri, stdtrit

@@ -12,7 +12,7 @@ from scipy.special import ndtr, ndtri
 from calviz.core.blocks import FloatArray, IntArray, quotient
 from calviz.core.claims import claim
 from calviz.core.entry_specs import takes_weights
-from calviz.core.errors import NotAvailable, OptionError, check_level, needs
+from calviz.core.errors import NotAvailable, OptionError, check_level, data_frame
 from calviz.core.events import BinaryEvents, Reduction
 from calviz.core.p_values import above
 from calviz.core.predictions import Dataset
@@ -184,10 +184,7 @@ class Multicalibration(Displayed):
 
     def frame(self) -> pd.DataFrame:
         """Return a table with one row per segment, the largest error first."""
-        needs("pandas")
-        import pandas as pd
-
-        return pd.DataFrame(
+        return data_frame(
             {
                 "segment": s.name,
                 "rows": s.rows,

@@ -12,7 +12,7 @@ from scipy.special import ndtri
 
 from calviz.core.claims import claim
 from calviz.core.entry_specs import takes_weights
-from calviz.core.errors import NotAvailable, OptionError, needs, shortened
+from calviz.core.errors import NotAvailable, OptionError, data_frame, shortened
 from calviz.core.events import BinNumber, Reduction, assign, equal_width_edges
 from calviz.core.features import MISSING, Cut, as_values, cut_at, cut_of_levels
 from calviz.core.p_values import benjamini_hochberg
@@ -151,10 +151,7 @@ class Slices(Displayed):
 
     def frame(self) -> pd.DataFrame:
         """Return a table with one row per slice."""
-        needs("pandas")
-        import pandas as pd
-
-        return pd.DataFrame(
+        return data_frame(
             {
                 "slice": s.name,
                 "rows": s.rows,

@@ -30,10 +30,9 @@ from calviz.core.errors import CalvizError
 from calviz.core.events import Reduction
 from calviz.core.words import decimal, decimals_for, p_number, percent, shorten, whole
 from calviz.figures.corp import PARTS, MiscalibrationPlane
-from calviz.figures.curves_by_level import CurvesByLevel
 from calviz.figures.hundred_squares import MARKS_WORDS, Bullet
 from calviz.figures.learning_curve import LearningCurves, ModelDifferences
-from calviz.figures.metric_over_time import OverTimeLine
+from calviz.figures.metric_over_time import CurvesByLevel, OverTimeLine
 from calviz.figures.reliability import Reliability
 from calviz.report.content import (
     Block,
