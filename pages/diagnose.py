@@ -146,12 +146,7 @@ def _curve_instead_of_bins(chosen: Settings) -> None:
 def _choice_of_bins(chosen: Settings) -> None:
     strip = session.bin_sensitivity(chosen)
     st.markdown(md(keep_units_together(strip.reading()), 1_000))
-    screen.chart(
-        strip,
-        screen.as_wide_as_the_page(screen.plotted(strip)),
-        key="reliability.strip",
-        filename="ece-by-bins",
-    )
+    screen.chart(strip, key="reliability.strip", filename="ece-by-bins", wide=True)
     tables_and_cards.draw_figure_table(
         strip.frame,
         f"{chosen.file_stem}-ece-by-bins.csv",

@@ -177,14 +177,7 @@ def _clickable(figure: RiskCoverage, ranking: RankedBy, **options: Any) -> None:
         if percent is not None:
             selection.choose(Covered("kept", ranking, percent), by=_CURVE)
 
-    drawing = screen.plotted(figure, **options)
-    screen.chart(
-        figure,
-        screen.as_wide_as_the_page(drawing),
-        key=key,
-        filename="risk-coverage",
-        on_select=clicked,
-    )
+    screen.chart(figure, key=key, filename="risk-coverage", on_select=clicked, wide=True, **options)
 
 
 def _select(ranking: RankedBy, choice: ReferralChoice) -> None:

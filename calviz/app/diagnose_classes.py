@@ -145,15 +145,10 @@ def draw_bars(
         if index is not None:
             selection.choose(_rule(figure.mode, index, settings), by=by)
 
-    screen.chart(
-        figure,
-        screen.plotted(
-            figure, order=order, selected=selected, beside=() if pinned is None else (pinned,)
-        ),
-        key=key,
-        filename=f"classes-{figure.mode}",
-        on_select=clicked if can_select else "ignore",
-    )
+    beside = () if pinned is None else (pinned,)
+    drawing = screen.plotted(figure, order=order, selected=selected, beside=beside)
+    name, react = f"classes-{figure.mode}", clicked if can_select else "ignore"
+    screen.chart(figure, drawing, key=key, filename=name, on_select=react)
 
 
 def selected_class(settings: Settings) -> int | None:

@@ -89,13 +89,8 @@ def _matrix(figure: Confusion, classes: list[int], colour_by: By) -> None:
             true, taken = (figure.class_names[int(k)] for k in points[0]["customdata"])
             selection.choose(CellRule(true, taken), by=_MATRIX)
 
-    screen.chart(
-        figure,
-        screen.plotted(figure, by=colour_by, classes=classes, selected=_selected(figure)),
-        key=key,
-        filename="confusion",
-        on_select=clicked,
-    )
+    drawing = screen.plotted(figure, by=colour_by, classes=classes, selected=_selected(figure))
+    screen.chart(figure, drawing, key=key, filename="confusion", on_select=clicked)
 
 
 def _selected(figure: Confusion) -> tuple[int, int] | None:

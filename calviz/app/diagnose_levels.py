@@ -64,12 +64,7 @@ def _explore_levels(settings: Settings) -> None:
     st.markdown(md(summary.verdict, 500))
     by = chosen if is_of_sites else own
     figure = CurvesByLevel.compute(settings.sample, by, panels=is_of_sites)
-    screen.chart(
-        figure,
-        screen.as_wide_as_the_page(screen.plotted(figure)),
-        key="calviz.levels",
-        filename="by-level",
-    )
+    screen.chart(figure, key="calviz.levels", filename="by-level", wide=True)
     table = pd.DataFrame(list(summary.rows), columns=list(summary.header))
     st.dataframe(table, hide_index=True, alt=summary.title)
     st.caption(md(" ".join(summary.notes), 1_000))
@@ -167,12 +162,7 @@ def explore_over_time(settings: Settings, say: Callable[[str], object]) -> None:
 def _draw_watch(state: WatchState, settings: Settings) -> None:
     """Draw the e-value of a watch over the days of the rows."""
     figure = WatchLine.compute(state, name=settings.sample.data.name)
-    screen.chart(
-        figure,
-        screen.as_wide_as_the_page(screen.plotted(figure)),
-        key="calviz.watch",
-        filename="watch",
-    )
+    screen.chart(figure, key="calviz.watch", filename="watch", wide=True)
     st.caption(
         "The wealth of bets against calibration, from 1 at the start; it reaches the line by chance for at most 5 % of calibrated scores.",
         help="Bets are on shifts and stretches of the logits, of all rows and of parts, from any day on. "
@@ -209,12 +199,8 @@ def _draw_periods(result: OverTime, settings: Settings) -> str:
     for text in filter(None, (figure.past(), figure.before_labels())):
         st.markdown(md(text, 1_000))
     subsets = tuple(_metric_of_selected(result, settings))
-    screen.chart(
-        figure,
-        screen.as_wide_as_the_page(screen.plotted(figure, beside=subsets)),
-        key=f"over_time.{result.metric}",
-        filename=f"over-time-{result.metric}",
-    )
+    name = f"over-time-{result.metric}"
+    screen.chart(figure, key=f"over_time.{result.metric}", filename=name, wide=True, beside=subsets)
     small = (
         f" {counted(result.small, 'period')} with too few rows are left out."
         if result.small
@@ -259,15 +245,9 @@ def _metric_of_selected(result: OverTime, settings: Settings) -> Iterator[Overla
     """Yield the metric of the selected rows, period by period."""
     chosen = selection.current(settings)
     if chosen is not None and chosen.rows.size:
-        key = (
-            *settings.key,
-            chosen.rule.link(),
-            result.metric,
-            result.every,
-        )
-        yield Overlay(
-            "Selected rows", "selected", _kept_metric_of_rows(key, chosen.rows, result, settings)
-        )
+        key = (*settings.key, chosen.rule.link(), result.metric, result.every)
+        values = _kept_metric_of_rows(key, chosen.rows, result, settings)
+        yield Overlay("Selected rows", "selected", values)
 
 
 @cached_results(6)

@@ -356,11 +356,7 @@ def explore_conventions(settings: Settings, stem: str, *, at_once: bool) -> None
         conventions = session.conventions(settings)
         st.markdown(conventions_sentence(conventions))
         figure = EceByLibrary.of(conventions)
-        screen.chart(
-            figure,
-            key="conventions",
-            filename="ece-by-library",
-        )
+        screen.chart(figure, key="conventions", filename="ece-by-library")
         navigation.draw_folded(
             "What each of them computes, and why it differs",
             lambda: _draw_conventions(conventions),

@@ -575,37 +575,27 @@ def _written(data: Dataset, suffix: str) -> bytes:
 
 
 def _offer(files: MethodFiles, stem: str, suffix: str) -> None:
+    table = f"Calibrated file ({suffix[1:].upper()}, {file_size(len(files.table))})"
+    of_map = f"Map as JSON ({file_size(len(files.map or b''))})"
+    mime = "application/octet-stream" if suffix != ".csv" else "text/csv"
+    offered = (
+        ("file", table, files.table, suffix, mime),
+        ("map", of_map, files.map, "-map.json", "application/json"),
+        ("snippet", "NumPy snippet", files.snippet, "-map.py", "text/x-python"),
+    )
     with st.container(horizontal=True, gap="small"):
-        st.download_button(
-            f"Calibrated file ({suffix[1:].upper()}, {file_size(len(files.table))})",
-            files.table,
-            f"{stem}{suffix}",
-            "application/octet-stream" if suffix != ".csv" else "text/csv",
-            icon=":material/download:",
-            type="primary",
-            on_click="ignore",
-            key="calviz.take-home.file",
-        )
-        if files.map is not None:
-            st.download_button(
-                f"Map as JSON ({file_size(len(files.map))})",
-                files.map,
-                f"{stem}-map.json",
-                "application/json",
-                icon=":material/download:",
-                on_click="ignore",
-                key="calviz.take-home.map",
-            )
-        if files.snippet is not None:
-            st.download_button(
-                "NumPy snippet",
-                files.snippet,
-                f"{stem}-map.py",
-                "text/x-python",
-                icon=":material/download:",
-                on_click="ignore",
-                key="calviz.take-home.snippet",
-            )
+        for key, label, content, end, mime in offered:
+            if content is not None:
+                st.download_button(
+                    label,
+                    content,
+                    f"{stem}{end}",
+                    mime,
+                    icon=":material/download:",
+                    type="primary" if key == "file" else "secondary",
+                    on_click="ignore",
+                    key=f"calviz.take-home.{key}",
+                )
     for reason in dict.fromkeys((files.no_map, files.no_snippet)):
         if reason:
             st.caption(md(capitalised(reason), 500))

@@ -145,15 +145,13 @@ def _standing(
     scored = table.entered[:, j]
     for values in table.scores.values():
         scored = scored & ~np.isnan(values[:, j])
-    seconds = table.seconds[scored, j]
-    seconds = seconds[~np.isnan(seconds)]
     method = table.methods[j]
     return Standing(
         method=method,
         experiments=int(table.entered[:, j].sum()),
         failed=int(table.entered[:, j].sum() - scored.sum()),
         rank={s: c.ranks[method] for s, c in critical.items()},
-        seconds=float(np.median(seconds)) if seconds.size else float("nan"),
+        seconds=_median(table.seconds[scored, j]),
         **numbers,
     )
 
@@ -201,14 +199,14 @@ def _columns(
         compared = entered & ~np.isnan(values) & ~np.isnan(before)
         worse = np.where(compared, values > before, np.nan)
         columns["gain"] = averages.mean(gain).tolist()
-        columns["median_gain"] = [
-            float(np.median(column[~np.isnan(column)]))
-            if (~np.isnan(column)).any()
-            else float("nan")
-            for column in gain.T
-        ]
+        columns["median_gain"] = list(map(_median, gain.T))
         columns["worse_than_none"] = averages.mean(worse).tolist()
     return columns
+
+
+def _median(values: FloatArray) -> float:
+    values = values[~np.isnan(values)]
+    return float(np.median(values)) if values.size else math.nan
 
 
 def kind_of(experiments: Sequence[Experiment]) -> str:
@@ -413,9 +411,8 @@ class Averages:
             weight = drawn[:, group.rows]
             size = weight @ has_value[group.rows].astype(np.float64)
             summed = np.where(has_value[group.rows], values[group.rows], 0.0)
-            with np.errstate(
-                invalid="ignore"
-            ):  # 0 times infinity: an infinite loss that was not drawn
+            # 0 times infinity: an infinite loss that was not drawn.
+            with np.errstate(invalid="ignore"):
                 part = weight @ summed
             counted = size > 0
             total += np.where(counted, part / np.where(counted, size, 1.0), 0.0)
@@ -618,9 +615,8 @@ def elo(wins: FloatArray, start: FloatArray | None = None) -> FloatArray:
     if start is not None:
         theta += (np.asarray(start).reshape(-1, k) - MEAN) * math.log(10) / SCALE
     games = flat + flat.transpose(0, 2, 1)
-    gauge = (
-        games.sum(axis=(1, 2), keepdims=True) / k**3
-    )  # makes the Hessian regular, with the mean fixed
+    # Makes the Hessian regular, with the mean fixed.
+    gauge = games.sum(axis=(1, 2), keepdims=True) / k**3
     for _ in range(_STEPS):
         p = 1 / (1 + np.exp(theta[:, None, :] - theta[:, :, None]))
         gradient = (flat - games * p).sum(axis=2)

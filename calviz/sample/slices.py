@@ -330,14 +330,10 @@ def cut_columns(data: D, edges: Mapping[str, Iterable[object]]) -> D:
             else cut_of_levels(factor.levels, np.ones(len(factor.levels)))
         )
         cut = cut_at(given, name)
-        if own is None or own.kept is not None or own.dates != cut.dates:
-            kind = (
-                "texts"
-                if own is None or own.kept is not None
-                else "dates"
-                if own.dates
-                else "numbers"
-            )
+        kind = "texts"
+        if own is not None and own.kept is None:
+            kind = "dates" if own.dates else "numbers"
+        if kind != ("dates" if cut.dates else "numbers"):
             raise OptionError(
                 f"'{shortened(name)}' holds {kind} and cannot be cut at {cut.labels[0]}."
             )
