@@ -49,11 +49,9 @@ def explore_confusion(settings: Settings) -> None:
         with picture:
             _matrix(figure, chosen, colour_by)
             # On a phone, cells have room for one number.
-            in_cell = (
-                "Rows, and below them the mean confidence"
-                if screen.page_width() is None
-                else "Numbers of rows"
-            )
+            in_cell = "Numbers of rows"
+            if screen.page_width() is None:
+                in_cell = "Rows, and below them the mean confidence"
             st.caption(
                 f"{in_cell}. Blue: right; orange: wrong, stronger where the share is larger. A click "
                 "selects the rows of a cell."

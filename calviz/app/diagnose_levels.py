@@ -201,32 +201,28 @@ def _draw_periods(result: OverTime, settings: Settings) -> str:
     subsets = tuple(_metric_of_selected(result, settings))
     name = f"over-time-{result.metric}"
     screen.chart(figure, key=f"over_time.{result.metric}", filename=name, wide=True, beside=subsets)
-    small = (
-        f" {counted(result.small, 'period')} with too few rows are left out."
-        if result.small
-        else ""
-    )
+    small = ""
+    if result.small:
+        small = f" {counted(result.small, 'period')} with too few rows are left out."
     both = len(result.tested) > 1
-    tested = (
-        f" A period differs beyond chance where rows dealt out to the periods at random ({result.resamples:,} times) "
-        f"rarely make one as unusual, all periods{' and both metrics' if both else ''} taken together (Westfall and Young); that may "
-        "be a change of the model, of the labels or of the rows that come."
-        + (
-            " The MCS, mean score minus share of hits, is tested too: a shift of the scores shows in it first."
-            if both
-            else ""
+    tested = ""
+    if result.resamples:
+        tested = (
+            f" A period differs beyond chance where rows dealt out to the periods at random ({result.resamples:,} times) "
+            f"rarely make one as unusual, all periods{' and both metrics' if both else ''} taken together (Westfall and Young); that may "
+            "be a change of the model, of the labels or of the rows that come."
+            + (
+                " The MCS, mean score minus share of hits, is tested too: a shift of the scores shows in it first."
+                if both
+                else ""
+            )
         )
-        if result.resamples
-        else ""
-    )
     for other in subsets:
         missing = int(np.count_nonzero(np.isnan(other.content)))
         periods = f" in {missing} of {counted(other.content.size, 'period')}" if missing else ""
-        few = (
-            f"; there is no value{periods}, which hold fewer than {MIN_ROWS} of these rows"
-            if missing
-            else ""
-        )
+        few = ""
+        if missing:
+            few = f"; there is no value{periods}, which hold fewer than {MIN_ROWS} of these rows"
         st.caption(f"{other.name}: their own value, on which no test is run{few}.")
     st.caption(
         f"By {result.every}, each period with its own interval and noise floor.{small}",

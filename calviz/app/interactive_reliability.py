@@ -131,11 +131,9 @@ def _table(figure: Reliability, settings: Settings) -> None:
     key = selection.widget_key(by)
     frame = figure.frame()
     chosen = _bins()
-    ticked = (
-        []
-        if chosen is None
-        else [i for i, b in enumerate(figure.bin) if chosen.first <= b <= chosen.last]
-    )
+    ticked: list[int] = []
+    if chosen is not None:
+        ticked = [i for i, b in enumerate(figure.bin) if chosen.first <= b <= chosen.last]
 
     def picked() -> None:
         at = st.session_state[key].selection.rows

@@ -389,11 +389,9 @@ async def serving(app: object) -> AsyncIterator[None]:
     """What lasts as long as the server: its temporary folder, and the thread that imports; opens a browser if that is wanted."""
     with own_folder(Path(tempfile.gettempdir())) as folder:
         tempfile.tempdir = str(folder)
-        threads = (
-            [_import_when_idle]
-            if st.get_option("server.headless")
-            else [_import_when_idle, _open_browser]
-        )
+        threads = [_import_when_idle]
+        if not st.get_option("server.headless"):
+            threads.append(_open_browser)
         for work in threads:
             threading.Thread(target=work, daemon=True).start()
         yield

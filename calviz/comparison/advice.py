@@ -145,11 +145,9 @@ def advise(comparison: Comparison, data: Dataset, *, keep_classes: bool = False)
     if not near or not (comparison.found or proven):
         return Advice(UNCALIBRATED, (_left(comparison, name, first, keep_classes), *rest))
     chosen = min(near, key=lambda key: _simplicity(comparison[key], rule))
-    why = (
-        "The verdict finds miscalibration"
-        if comparison.found
-        else f"The verdict finds no miscalibration, but {_label(first)} is better than the uncalibrated model beyond noise"
-    )
+    why = "The verdict finds miscalibration"
+    if not comparison.found:
+        why = f"The verdict finds no miscalibration, but {_label(first)} is better than the uncalibrated model beyond noise"
     among = f"has the best {name}, by more than one standard error"
     if len(near) > 1:
         among = (

@@ -504,11 +504,9 @@ def interval_words(board: Leaderboard) -> str:
 def rated_words(board: Leaderboard) -> str:
     """Explain the columns of a leaderboard."""
     benchmarks = len({e.benchmark for e in board.table.experiments})
-    means = (
-        "means over experiments, then over benchmarks"
-        if benchmarks > 1
-        else "means over experiments"
-    )
+    means = "means over experiments"
+    if benchmarks > 1:
+        means = "means over experiments, then over benchmarks"
     text = f"{WINRATE_WORDS}; {means}; {interval_words(board)}. Elo: 400 points are a factor of ten in the odds"
     if board.baseline is not None:
         text += (

@@ -153,11 +153,9 @@ class ThresholdChoice:
             )
             for values in (self.bound, self.observed)
         )
-        kept = (
-            ""
-            if self.kept is None
-            else f", keeps {percent(self.kept)} of {counted(self.rows, 'row')}"
-        )
+        kept = ""
+        if self.kept is not None:
+            kept = f", keeps {percent(self.kept)} of {counted(self.rows, 'row')}"
         return f"  {shorten(name, 40)}: from {decimal(self.threshold, 4)} on, guaranteed {bounds}, observed {seen}{kept}"
 
 

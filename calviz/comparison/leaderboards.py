@@ -169,29 +169,24 @@ def _columns(
     won = winrates(values, entered)
     mean = averages.mean(won)
     none = [None] * len(table.methods)
-    columns: dict[str, Sequence[object]] = {
-        "winrate": mean.tolist(),
-        "interval": none
-        if counts is None
-        else averages.intervals(mean, averages.mean(won, counts), ~np.isnan(won), share=True),
-    }
+    columns: dict[str, Sequence[object]] = {"winrate": mean.tolist(), "interval": none}
+    if counts is not None:
+        drawn = averages.mean(won, counts)
+        columns["interval"] = averages.intervals(mean, drawn, ~np.isnan(won), share=True)
     if rated:
         duels = count_duels(values, entered)
         flat = duels.reshape(len(table), -1)
         k = len(table.methods)
         rating = elo((averages.weights() @ flat).reshape(k, k))
         columns["elo"] = rating.tolist()
-        if counts is None:
-            columns["elo_interval"] = none
-        else:
+        columns["elo_interval"] = none
+        if counts is not None:
             checkpoint()
             duels_left = (averages.weights(counts) @ flat).reshape(-1, k, k)
             # Without a chain of wins between all methods no strength has a largest likelihood, and so no standard error.
-            columns["elo_interval"] = (
-                averages.intervals(rating, elo(duels_left, start=rating), entered)
-                if _connected(duels_left).all()
-                else none
-            )
+            if _connected(duels_left).all():
+                duels_elo = elo(duels_left, start=rating)
+                columns["elo_interval"] = averages.intervals(rating, duels_elo, entered)
     if table.baseline is not None:
         before = values[:, [table.methods.index(table.baseline)]]
         with np.errstate(invalid="ignore"):

@@ -177,11 +177,11 @@ class LearningCurves(Figure):
 
     def _judges(self) -> str:
         several = len(self.curve.methods) > 1
-        adjusted = (
-            f", adjusted for {len(self.sizes)} sizes and {len(self.curve.methods)} methods"
-            if several
-            else ""
-        )
+        adjusted = ""
+        if several:
+            adjusted = (
+                f", adjusted for {len(self.sizes)} sizes and {len(self.curve.methods)} methods"
+            )
         return f", beyond the noise of the draws and of the {counted(self.curve.evaluation.rows, 'evaluation row')}{adjusted}"
 
     def _at_most(self, largest: int) -> str:

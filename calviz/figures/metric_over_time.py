@@ -142,11 +142,9 @@ class OverTimeLine(Figure):
         before, after = (value_text(r.metric, v.value) for v in (r.before, r.after))
         # The first periods, on which it is fitted, are in the value of all rows but not in these two.
         judged = sum(p.recalibrated is not None for p in r.periods)
-        where = (
-            f" on the {counted(judged, 'period')} with enough rows before {'it' if judged == 1 else 'them'}"
-            if judged < len(r.periods)
-            else ""
-        )
+        where = ""
+        if judged < len(r.periods):
+            where = f" on the {counted(judged, 'period')} with enough rows before {'it' if judged == 1 else 'them'}"
         return (
             f"{name}, fitted before each period on all rows until then, would have made the {self.label} {after} "
             f"instead of {before}{where}{outcome}."

@@ -113,15 +113,13 @@ class CutoffCounts:
         """Say which costs the cutoff implies, and what decisions at it then cost."""
         at = float(self.params["cutoff"])
         odds = (1 - at) / at
-        weigh = (
-            "a missed hit is as bad as a false alarm"
-            if at == 0.5
-            else (
+        weigh = "a missed hit is as bad as a false alarm"
+        if at != 0.5:
+            weigh = (
                 f"a missed hit is as bad as {odds:.3g} false alarms"
                 if odds >= 1
                 else f"a false alarm is as bad as {1 / odds:.3g} missed hits"
             )
-        )
         n, hits = float(self.n), float(self.tp + self.fn)
         costs = [
             1000 * (float(missed) + float(alarms) / odds) / n
@@ -589,11 +587,9 @@ def grade_factor(data: Dataset, column: str) -> Factor:
 
 def tests_words(data: Dataset) -> str:
     """Describe the tests of `grades` and the colours of its lights, for a note below a table."""
-    independent = (
-        ""
-        if data.clusters is not None
-        else "; rows are taken as independent, which defaults in one year are not"
-    )
+    independent = "; rows are taken as independent, which defaults in one year are not"
+    if data.clusters is not None:
+        independent = ""
     return (
         "One-sided tests of each grade by itself, with small p-values if there are more hits than its mean score predicts: Jeffreys (the "
         f"posterior with a Jeffreys prior) and binomial (exact). Lights by the binomial test, yellow below {YELLOW:g}, red below {RED:g}; "

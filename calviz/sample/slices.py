@@ -324,11 +324,9 @@ def cut_columns(data: D, edges: Mapping[str, Iterable[object]]) -> D:
         if name not in sliceable_columns(data):
             raise no_group_column(data, name)
         factor = data.groups.get(name, data.texts.get(name))
-        own = (
-            cuts.get(name)
-            if factor is None
-            else cut_of_levels(factor.levels, np.ones(len(factor.levels)))
-        )
+        own = cuts.get(name)
+        if factor is not None:
+            own = cut_of_levels(factor.levels, np.ones(len(factor.levels)))
         cut = cut_at(given, name)
         kind = "texts"
         if own is not None and own.kept is None:

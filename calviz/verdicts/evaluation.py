@@ -318,11 +318,9 @@ class Evaluation(Displayed):
             if not r.available:
                 continue
             w = Written(r, self.verdict)
-            interval = (
-                f"{w.of(r.interval.low, unit=False)} to {w.of(r.interval.high)}"
-                if r.interval
-                else ""
-            )
+            interval = ""
+            if r.interval:
+                interval = f"{w.of(r.interval.low, unit=False)} to {w.of(r.interval.high)}"
             floor = f"{w.of(r.noise_floor.mean)}" if r.noise_floor else ""
             unit = f" ({w.unit_words})" if w.unit_words else ""
             rows.append((name_of(r) + unit, w.value, interval, floor))

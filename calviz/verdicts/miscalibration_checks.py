@@ -56,11 +56,9 @@ def miscalibration(sample: Sample) -> Iterator[Told]:
         evidence.direction,
         "Off in places" if evidence.shows_itself else "Probabilities of all classes off",
     )
-    about = (
-        ""
-        if evidence.reduction == sample.reduction
-        else f" (seen from the {evidence.reduction.label})"
-    )
+    about = ""
+    if evidence.reduction != sample.reduction:
+        about = f" (seen from the {evidence.reduction.label})"
     more = "" if evidence.shows("mcs") or evidence.shows("ece") else f"; {strongest(evidence)}"
     slight = max(abs(evidence.mcs), evidence.ece) < SLIGHT
     yield (
@@ -112,11 +110,9 @@ def _mean_hides(evidence: Evidence) -> Iterator[Told]:
     ):
         score, hit = score_and_hit(evidence.reduction)
         # The reason is given only if both directions are shown.
-        why = (
-            ", because scores that are too high and too low cancel in the mean"
-            if all(evidence.sides)
-            else ""
-        )
+        why = ""
+        if all(evidence.sides):
+            why = ", because scores that are too high and too low cancel in the mean"
         yield (
             "warning" if evidence.ece >= SLIGHT else "info",
             f"MCS and ECE disagree: {score} and {hit} agree (MCS {points(evidence.mcs, points_decimals(evidence.mcs, evidence.ece))} points) where the ECE is "

@@ -536,11 +536,9 @@ class _Sentences:
                 "them."
             )
         if self.labels is not None:
-            well = (
-                "and no correction of the probabilities does"
-                if self.labels.shown
-                else "as well as a fault of the model would"
-            )
+            well = "as well as a fault of the model would"
+            if self.labels.shown:
+                well = "and no correction of the probabilities does"
             return (
                 f"First look at the labels that it finds least likely: wrong ones explain this, {well}; only if they are right, correct the "
                 "probabilities with rows whose outcome is known."

@@ -15,6 +15,7 @@ from calviz.comparison.comparison_results import (
     Comparison,
     ComparisonColumn,
     ModelComparison,
+    Remark,
     caution,
     gain_words,
     headline,
@@ -99,10 +100,8 @@ def make_comparison(subject: Subject) -> Iterator[Block]:
     for remark in comparison.remarks(columns):
         # Labels may contain commas.
         names = "; ".join(labels[key] for key in remark.of)
-        if remark.metric is not None:
-            yield Note(f"{METRICS[remark.metric].label} of {names}: {remark.text}")
-        elif remark.kind == "differences":
-            yield Note(remark.text)
+        if note := _note(remark, names):
+            yield note
         else:
             warnings.append((names, shorten(remark.text, 300)))
     tied = [
@@ -117,6 +116,13 @@ def make_comparison(subject: Subject) -> Iterator[Block]:
         yield Heading("Warnings of the fits")
         yield Facts(tuple(warnings))
     yield from _diagrams(subject, comparison)
+
+
+def _note(remark: Remark, names: str) -> Note | None:
+    """A remark about values or differences in small print; None for one about single methods or models."""
+    if remark.metric is not None:
+        return Note(f"{METRICS[remark.metric].label} of {names}: {remark.text}")
+    return Note(remark.text) if remark.kind == "differences" else None
 
 
 def _method_table(comparison: Comparison, metrics: Sequence[ComparisonColumn]) -> TableBlock:
@@ -200,12 +206,7 @@ def make_models(subject: Subject) -> Iterator[Block]:
         )
     for remark in comparison.remarks(columns):
         name = ", ".join(shorten(model, 60) for model in remark.of)
-        if remark.metric is not None:
-            yield Note(f"{METRICS[remark.metric].label} of {name}: {remark.text}")
-        elif remark.kind == "differences":
-            yield Note(remark.text)
-        else:
-            yield Text(f"{name}: {shorten(remark.text, 300)}")
+        yield _note(remark, name) or Text(f"{name}: {shorten(remark.text, 300)}")
     drawn = [key for key in keys if key in METRICS.in_table("drawn")] or list(keys[:1])
     best = comparison.ranking(keys[0])[0] if keys else ""
     if drawn:
