@@ -370,9 +370,7 @@ _VALUE_COLUMNS = {
         help="Mean probability of the class minus its frequency, over all rows, in points.",
     ),
     "true-class": st.column_config.NumberColumn(
-        "MCS",
-        width=62,
-        help="Mean confidence minus accuracy on the rows of the class, in points.",
+        "MCS", width=62, help="Mean confidence minus accuracy on the rows of the class, in points."
     ),
 }
 #: Columns in the order shown, which fits a page of usual width.

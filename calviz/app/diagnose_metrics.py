@@ -67,10 +67,7 @@ def explore_table(settings: Settings, family: str, *, error_bars: bool) -> Resul
     keys = keys_of(family, settings)
     with (
         progress,
-        st.spinner(
-            f"Computing {len(keys)} metrics of {settings.row_count} …",
-            show_time=True,
-        ),
+        st.spinner(f"Computing {len(keys)} metrics of {settings.row_count} …", show_time=True),
     ):
         results: Results = dict(session.metrics(settings, keys, error_bars=False).metrics)
         others = _other_values(settings, keys)

@@ -384,12 +384,7 @@ class _Judging:
         rng = np.random.default_rng([self.plan.division.seed, 2])
         keys = [k for k in results[UNCALIBRATED].metrics if all(_has(results[m], k) for m in sets)]
         paired = pair(
-            sets,
-            keys,
-            resamples=self.plan.resamples,
-            rng=rng,
-            stop_early=stop,
-            **self.settings,
+            sets, keys, resamples=self.plan.resamples, rng=rng, stop_early=stop, **self.settings
         )
         refits = {
             key: {name: of_set[key] for name, of_set in self.refits.items() if key in of_set}

@@ -562,10 +562,7 @@ def _reordered(model: Dataset, classes: tuple[str, ...]) -> Dataset:
 
     if not isinstance(model, Predictions):
         return replace(
-            model,
-            labels=relabelled(model.labels),
-            predicted=relabelled(model.predicted),
-            **named,
+            model, labels=relabelled(model.labels), predicted=relabelled(model.predicted), **named
         )
     scores = _original_scores(model)
     reordered = {key: array[:, columns] for key, array in scores.items() if array is not None}

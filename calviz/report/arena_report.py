@@ -152,12 +152,7 @@ def _winrates(board: Leaderboard) -> Chart:
             f"{score}_low": (f"{label}, from", written),
             f"{score}_high": (f"{label}, to", written),
         }
-    return chart(
-        figure,
-        key="winrates",
-        title="Winrates",
-        formats=formats,
-    )
+    return chart(figure, key="winrates", title="Winrates", formats=formats)
 
 
 def _ranks(board: Leaderboard, score: str) -> Chart:

@@ -564,11 +564,7 @@ def affordable(resamples: int, cost: float, *, start: float = 0.0, size: int = 0
     NotAvailable
         If the budget allows fewer than `FEWEST_RESAMPLES`, and fewer than are wanted.
     """
-    allowed = min(
-        resamples,
-        int(max(BUDGET - start, 0) / max(cost, 1.0)),
-        ROOM // max(size, 1),
-    )
+    allowed = min(resamples, int(max(BUDGET - start, 0) / max(cost, 1.0)), ROOM // max(size, 1))
     if allowed < min(FEWEST_RESAMPLES, resamples):
         raise NotAvailable("these data are too large to resample this metric.")
     return allowed

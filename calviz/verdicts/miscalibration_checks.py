@@ -42,10 +42,7 @@ def miscalibration(sample: Sample) -> Iterator[Told]:
     if evidence.rows < MIN_ROWS:
         return
     if not evidence.beyond_noise:
-        yield (
-            "info",
-            f"{nothing_found(evidence, sample)}; {_numbers(evidence)}.",
-        )
+        yield ("info", f"{nothing_found(evidence, sample)}; {_numbers(evidence)}.")
         return
     high, low = too_high(evidence.reduction)
     way = {

@@ -223,10 +223,7 @@ def _plane(comparison: ModelComparison) -> Chart:
         **{part: (part, _four) for part in (*PARTS, "score")},
     }
     return chart(
-        figure,
-        key="models-plane",
-        title="Miscalibration against discrimination",
-        formats=formats,
+        figure, key="models-plane", title="Miscalibration against discrimination", formats=formats
     )
 
 
