@@ -401,12 +401,9 @@ def _row(s: Standing) -> dict[str, Any]:
             f"winrate_{key}": s.winrate[key],
             f"winrate_{key}_low": low,
             f"winrate_{key}_high": high,
-            f"elo_{key}": s.elo.get(key, math.nan),
-            f"rank_{key}": s.rank.get(key, math.nan),
-            f"gain_{key}": s.gain.get(key, math.nan),
-            f"median_gain_{key}": s.median_gain.get(key, math.nan),
-            f"worse_than_none_{key}": s.worse_than_none.get(key, math.nan),
         }
+        for name in ("elo", "rank", "gain", "median_gain", "worse_than_none"):
+            row[f"{name}_{key}"] = getattr(s, name).get(key, math.nan)
     return row | {"seconds": s.seconds, "experiments": s.experiments, "failed": s.failed}
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -246,16 +246,7 @@ def _joined(
     for board in some:
         columns = [table.methods.index(m) for m in board.table.methods]
         on_board[np.ix_(parts[board.key], columns)] = True
-    masked = ResultTable(
-        table.experiments,
-        table.methods,
-        table.scores,
-        table.seconds,
-        table.entered & on_board,
-        table.baseline,
-        table.reasons,
-    )
-    return masked.take(rows)
+    return replace(table, entered=table.entered & on_board).take(rows)
 
 
 def _strata(board: Leaderboard, *, resamples: int) -> Iterator[Leaderboard]:

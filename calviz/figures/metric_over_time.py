@@ -191,10 +191,8 @@ class OverTimeLine(Figure):
         traces = [*_traces(self, sheet), *_before_labels(self, sheet)]
         # Values of other rows, joined where neighbouring periods have values.
         for one in beside:
-            x, hover = (
-                np.arange(one.content.size, dtype=float),
-                f"%{{y:.4~g}}<extra>{plotly_text(one.name, 44)}</extra>",
-            )
+            x = np.arange(one.content.size, dtype=float)
+            hover = f"%{{y:.4~g}}<extra>{plotly_text(one.name, 44)}</extra>"
             traces.append(one.curve(x, scale * one.content, sheet.palette, hover=hover, size=9))
         ticks: Trace = {"tickmode": "array", "tickvals": at, "ticktext": names}
         picture = sheet.picture(
@@ -323,13 +321,7 @@ def _before_labels(figure: OverTimeLine, sheet: Sheet) -> Iterator[Trace]:
             size=9,
             symbol="diamond-open",
             name="Without labels: expected, with 95 % interval",
-            error_y=whiskers(
-                [e[1] - v for e, v in zip(ends, value, strict=True)],
-                [v - e[0] for e, v in zip(ends, value, strict=True)],
-                sheet.palette.neutral,
-                thickness=1.3,
-                width=4,
-            ),
+            error_y=_whiskers(value, ends, sheet.palette.neutral),
             customdata=[[plotly_text(w.name, 40), w.rows] for w in r.waiting],
             hover="%{customdata[0]}: %{y:.4~g} expected<br>%{customdata[1]:,} rows without labels",
         )
@@ -366,7 +358,7 @@ def _traces(figure: OverTimeLine, sheet: Sheet) -> Iterator[Trace]:
         changes = [r.periods[i] for i in some]
         results = [p.result for p in changes]
         value = [scale * f.value for f in results]
-        ends = [f.interval or (f.value, f.value) for f in results]
+        ends = [[scale * end for end in f.interval or (f.value, f.value)] for f in results]
         colour = palette.vermillion if changed else palette.blue
         name = "Differs from the others beyond chance" if changed else "Each period, with 95 % CI"
         yield markers(
@@ -376,16 +368,16 @@ def _traces(figure: OverTimeLine, sheet: Sheet) -> Iterator[Trace]:
             size=9,
             symbol="diamond" if changed else "circle",
             name=name,
-            error_y=whiskers(
-                [scale * e[1] - v for e, v in zip(ends, value, strict=True)],
-                [v - scale * e[0] for e, v in zip(ends, value, strict=True)],
-                colour,
-                thickness=1.3,
-                width=4,
-            ),
+            error_y=_whiskers(value, ends, colour),
             customdata=[[plotly_text(p.name, 40), p.rows, _by_gap(r, p)] for p in changes],
             hover="%{customdata[0]}: %{y:.4~g}<br>%{customdata[1]:,} rows%{customdata[2]}",
         )
+
+
+def _whiskers(value: list[float], ends: list[list[float]], colour: str) -> Trace:
+    above = [e[1] - v for e, v in zip(ends, value, strict=True)]
+    below = [v - e[0] for e, v in zip(ends, value, strict=True)]
+    return whiskers(above, below, colour, thickness=1.3, width=4)
 
 
 def _by_gap(r: OverTime, one: Period) -> str:

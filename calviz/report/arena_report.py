@@ -140,17 +140,13 @@ def ranges_table(parts: Sequence[Leaderboard]) -> TableBlock:
 
 def _winrates(board: Leaderboard) -> Chart:
     figure = Winrates.compute(board)
-
-    def written(value: float) -> str:
-        return decimal(value, 3)
-
     formats: dict[str, tuple[str, CellFormat]] = {"method": ("method", shorten)}
     for score in SCORES:
         label = METRICS[score].label
         formats |= {
-            score: (label, written),
-            f"{score}_low": (f"{label}, from", written),
-            f"{score}_high": (f"{label}, to", written),
+            score: (label, decimal),
+            f"{score}_low": (f"{label}, from", decimal),
+            f"{score}_high": (f"{label}, to", decimal),
         }
     return chart(figure, key="winrates", title="Winrates", formats=formats)
 

@@ -150,13 +150,9 @@ class CutoffCounts:
             rows = float(right + wrong)
             share = float(right) / rows if rows else float("nan")
             alike = rows if self.alike or not rows else self._counts_as(name, share)
-            low, high = clopper_pearson([share * alike if rows else 0.0], [alike], level=level)
-            known = not np.isnan(alike)
-            out[name] = (
-                share,
-                float(low[0]) if known else float("nan"),
-                float(high[0]) if known else float("nan"),
-            )
+            ends = clopper_pearson([share * alike if rows else 0.0], [alike], level=level)
+            low, high = (float(end[0]) if alike == alike else float("nan") for end in ends)
+            out[name] = share, low, high
         return out
 
     @property

@@ -220,15 +220,11 @@ def _plane(comparison: ModelComparison) -> Chart:
     figure = MiscalibrationPlane.compute(comparison)
     formats: Formats = {
         "model": ("model", lambda name: shorten(name, 60)),
-        **{part: (part, _four) for part in (*PARTS, "score")},
+        **{part: (part, partial(decimal, decimals=4)) for part in (*PARTS, "score")},
     }
     return chart(
         figure, key="models-plane", title="Miscalibration against discrimination", formats=formats
     )
-
-
-def _four(value: float) -> str:
-    return decimal(value, 4)
 
 
 def _model_table(comparison: ModelComparison, metrics: Sequence[ComparisonColumn]) -> TableBlock:
@@ -299,10 +295,7 @@ def make_learning_curve(subject: Subject) -> Iterator[Block]:
 
 
 def _learning_chart(figure: LearningCurves, curve: LearningCurve) -> Chart:
-    def written(value: float) -> str:
-        return value_text(figure.metric, value)
-
-    label = METRICS[figure.metric].label
+    written, label = partial(value_text, figure.metric), METRICS[figure.metric].label
     return chart(
         figure,
         key=f"learning-curve-{figure.metric}",
@@ -393,9 +386,7 @@ def make_over_time(subject: Subject) -> Iterator[Block]:
     if figure.past():
         yield Text(figure.past())
 
-    def written(value: float) -> str:
-        return value_text(result.metric, value)
-
+    written = partial(value_text, result.metric)
     yield chart(
         figure,
         key="over-time",
