@@ -314,11 +314,7 @@ def explore_prediction_sets(settings: Settings, say: Callable[[str], object]) ->
 
 @st.cache_resource(scope="session", max_entries=8, show_spinner=False)
 def _kept_sets(
-    key: tuple[str, ...],
-    method: SetMethod,
-    coverage: float,
-    per_class: bool,
-    _settings: Settings,
+    key: tuple[str, ...], method: SetMethod, coverage: float, per_class: bool, _settings: Settings
 ) -> PredictionSets:
     return sets_of(
         _settings.sample, _settings.whole, method=method, coverage=coverage, per_class=per_class

@@ -280,10 +280,7 @@ def compare_methods(
 
 
 def same_rows(
-    models: Models | Alignment,
-    *,
-    split: str | None = None,
-    where: Where = (),
+    models: Models | Alignment, *, split: str | None = None, where: Where = ()
 ) -> Alignment:
     """Return the models on their common rows that count (see `align` and `compare_models`)."""
     if isinstance(models, Alignment):

@@ -157,12 +157,7 @@ def _standing(
 
 
 def _columns(
-    table: ResultTable,
-    score: str,
-    averages: Averages,
-    counts: FloatArray | None,
-    *,
-    rated: bool,
+    table: ResultTable, score: str, averages: Averages, counts: FloatArray | None, *, rated: bool
 ) -> dict[str, Sequence[object]]:
     """Compute winrates, Elo and gains of all methods at once; keys are attributes of `Standing`."""
     values, entered = table.scores[score], table.entered

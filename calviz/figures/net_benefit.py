@@ -528,10 +528,7 @@ class DecisionLoss(ResampledFigure):
 
 
 def decision_loss(
-    score: FloatArray,
-    count: FloatArray,
-    hits: FloatArray,
-    cutoffs: FloatArray = LOSS_CUTOFFS,
+    score: FloatArray, count: FloatArray, hits: FloatArray, cutoffs: FloatArray = LOSS_CUTOFFS
 ) -> FloatArray:
     """``mean |q - mu| 1{mu between p and q} / max(mu, 1 - mu)`` at the cutoffs mu, with isotonic q; shape (..., P).
 

@@ -196,10 +196,7 @@ def _tables_of(written: Iterable[WrittenSection]) -> Iterator[TableBlock]:
 
 
 def compose(
-    subjects: Subject | Iterable[Subject],
-    *,
-    sections: Iterable[str] | None = None,
-    **words: Any,
+    subjects: Subject | Iterable[Subject], *, sections: Iterable[str] | None = None, **words: Any
 ) -> Report:
     """Compute a report.
 

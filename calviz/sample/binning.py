@@ -481,10 +481,7 @@ def bin_of_rows(events: BinaryEvents, edges: FloatArray) -> IntArray:
 
 
 def effective_rows(
-    events: BinaryEvents,
-    edges: FloatArray,
-    cluster: IntArray | None,
-    weights: FloatArray | None,
+    events: BinaryEvents, edges: FloatArray, cluster: IntArray | None, weights: FloatArray | None
 ) -> FloatArray:
     """Effective sample size of the share of hits of each bin, shape (M,).
 

@@ -318,9 +318,7 @@ FoldSplit = Callable[[Steps, FloatArray], Iterable[tuple[FloatArray, FloatArray]
 
 
 def make_cross_fitted(
-    view: Steps,
-    split: FoldSplit | None = None,
-    cells: list[IntArray] | None = None,
+    view: Steps, split: FoldSplit | None = None, cells: list[IntArray] | None = None
 ) -> CrossFitted:
     """Sum the steps of a sample over cells and folds.
 

@@ -261,10 +261,7 @@ def counts_as(sums: SliceSums) -> FloatArray:
 
 
 def p_against_calibrated(
-    sums: SliceSums,
-    events: BinaryEvents,
-    codes: IntArray,
-    weights: FloatArray | None = None,
+    sums: SliceSums, events: BinaryEvents, codes: IntArray, weights: FloatArray | None = None
 ) -> FloatArray:
     """Two-sided p-values of the gaps if the model were calibrated, shape (S,): twice the smaller of `tails_if_calibrated`.
 

@@ -268,10 +268,7 @@ def explain(data: Dataset | Sample | Profile, **options: Unpack[SampleOptions]) 
 
 @_shown
 def conventions(
-    data: Dataset | Sample,
-    *,
-    noise: bool = True,
-    **options: Unpack[SampleOptions],
+    data: Dataset | Sample, *, noise: bool = True, **options: Unpack[SampleOptions]
 ) -> Conventions:
     """Compute the "ECE" of the same predictions as other libraries define it by default.
 
