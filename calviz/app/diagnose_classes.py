@@ -292,16 +292,12 @@ def _of_view(frame: pd.DataFrame, mode: Mode) -> pd.DataFrame:
 def _pictures(shown: pd.DataFrame) -> list[str | None]:
     """Return pictures of each class's error, interval and range, all on one scale."""
     names = ["value", "low", "high", "from", "to"]
-    bullets = [
-        None
-        if np.isnan(value)
-        else Bullet(
-            value,
-            None if np.isnan(low) else (low, high),
-            None if np.isnan(start) else (start, end),
-        )
-        for value, low, high, start, end in shown[names].to_numpy(float).tolist()
-    ]
+
+    def pair(low: float, high: float) -> tuple[float, float] | None:
+        return None if np.isnan(low) else (low, high)
+
+    rows = shown[names].to_numpy(float).tolist()
+    bullets = [None if np.isnan(v[0]) else Bullet(v[0], pair(*v[1:3]), pair(*v[3:])) for v in rows]
     return screen.picture_column(bullets, width=_PICTURE)
 
 
@@ -469,10 +465,7 @@ def _sentence(row: pd.Series[Any]) -> str:
     predicted_rows = row.get("predicted_rows", 0)
     text = ""
     if predicted_rows:
-        low, high = (
-            _fixed(100 * row["predicted_band_low"]),
-            _fixed(100 * row["predicted_band_high"]),
-        )
+        low, high = (_fixed(100 * row[f"predicted_band_{end}"]) for end in ("low", "high"))
         text = (
             f"Where it is predicted ({counted(int(predicted_rows), 'row')}): mean confidence minus accuracy is "
             f"{_fixed(100 * row['predicted_value'])} points. {_judged(low, high, row['predicted_beyond'])} "

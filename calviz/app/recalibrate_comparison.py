@@ -236,13 +236,8 @@ def starts_at_once(choice: PlanChoice) -> bool:
 
 def _without_rows(comparison: Comparison) -> Comparison:
     """Return the comparison without the calibrated rows."""
-    return replace(
-        comparison,
-        methods={
-            m.key: replace(m, calibrated=None) if m.recalibrator is not None else m
-            for m in comparison
-        },
-    )
+    bare = (replace(m, calibrated=None) if m.recalibrator is not None else m for m in comparison)
+    return replace(comparison, methods={m.key: m for m in bare})
 
 
 def _bytes(result: MethodResult) -> int:
@@ -406,9 +401,8 @@ def figures_of_all(
             for name, kind in KINDS.items():
                 if not kind.at_once or (kind.of_map and m.key == UNCALIBRATED):
                     continue
-                computed[m.key, name, _settings_key(name, settings)] = kind.compute(
-                    outcome, m.key, settings
-                )
+                key = m.key, name, _settings_key(name, settings)
+                computed[key] = kind.compute(outcome, m.key, settings)
     return computed
 
 

@@ -210,11 +210,9 @@ class Verdict(JudgedNumbers):
             return f"No miscalibration found on {rows}"
         top = self.reduction == "top-label"
         score, observed = (percent(v, self.share_decimals) for v in (self.score, self.observed))
-        means = (
-            f"sure of {score}, right in {observed}"
-            if top
-            else f"mean score {score}, observed {observed}"
-        )
+        means = f"mean score {score}, observed {observed}"
+        if top:
+            means = f"sure of {score}, right in {observed}"
         if self.direction not in ("over", "under"):
             return f"Off in places: {means}"
         size = points(abs(self.mcs), self.mcs_decimals)
@@ -546,9 +544,8 @@ def remarks(results: Iterable[MetricResult]) -> tuple[tuple[str, str], ...]:
 def missing(results: Iterable[MetricResult]) -> tuple[tuple[str, str], ...]:
     """Return each reason for missing values once, after the names of the metrics concerned."""
     all_results = list(results)
-    return _each_once(
-        ((r, r.reason or "undefined.") for r in all_results if not r.available), len(all_results)
-    )
+    without = ((r, r.reason or "undefined.") for r in all_results if not r.available)
+    return _each_once(without, len(all_results))
 
 
 def _each_once(
@@ -558,13 +555,8 @@ def _each_once(
     for result, text in remarks_by_result:
         names.setdefault(text, []).append(METRICS[result.key].label)
     return tuple(
-        (
-            "; ".join(concerned)
-            if len(concerned) <= MOST_NAMED
-            else f"{len(concerned)} of {total} metrics",
-            text,
-        )
-        for text, concerned in names.items()
+        ("; ".join(of) if len(of) <= MOST_NAMED else f"{len(of)} of {total} metrics", text)
+        for text, of in names.items()
     )
 
 
