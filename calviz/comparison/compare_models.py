@@ -150,14 +150,8 @@ def _with_differences(comparison: ModelComparison, settings: Mapping[str, Any]) 
         return comparison
     rng = np.random.default_rng([comparison.seed, 3])
     checkpoint("resampling all models together")
-    keys = [
-        key
-        for key in comparison.directions
-        if all(
-            key in comparison[name].metrics and comparison[name].metrics[key].available
-            for name in sets
-        )
-    ]
+    of = [comparison[name].metrics for name in sets]
+    keys = [k for k in comparison.directions if all(k in m and m[k].available for m in of)]
     paired = pair(sets, keys, rng=rng, **settings)
     shares = {key: metric.best_share() for key, metric in paired.metrics.items()}
     return replace(

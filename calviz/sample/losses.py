@@ -471,13 +471,8 @@ def losses_of(score: FloatArray) -> StepLosses:
 def observed(view: LogSteps) -> StepLosses:
     """Mean losses of the hits and misses of the merged steps of a sample; the expected ones for steps without any."""
     hits, misses = _merged(view, lambda part: (part.hits, part.count - part.hits))
-    usual = expected(view)
-    return StepLosses(
-        *(
-            quotient(total, rows, otherwise=mean)
-            for (rows, total), mean in zip((hits, misses), usual, strict=True)
-        )
-    )
+    pairs = zip((hits, misses), expected(view), strict=True)
+    return StepLosses(*(quotient(total, rows, otherwise=mean) for (rows, total), mean in pairs))
 
 
 @once_per_view

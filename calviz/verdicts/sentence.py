@@ -69,12 +69,8 @@ def judged(sample: Sample) -> Verdict:
     alike = sample.data.alike and each_row
     by_group = usual_slices(sample) if evidence.rows >= MIN_ROWS else None
     reverse = reverse_words(sample)
-    tells_apart = (
-        bool(reverse)
-        or evidence.rows < MIN_ROWS
-        or not alike
-        or sample.once(hardly_telling) is None
-    )
+    tells_apart = bool(reverse) or evidence.rows < MIN_ROWS or not alike
+    tells_apart = tells_apart or sample.once(hardly_telling) is None
     quiet = evidence.rows >= MIN_ROWS and evidence.direction == "none"
     # Ranges of the classes assume independent, equally weighted rows.
     classes = classes_off(sample) if quiet and sample.data.alike else ()
@@ -219,10 +215,8 @@ def against(test: CalibrationTest) -> str:
 
 def _ece_against(evidence: Evidence) -> str:
     decimals = points_decimals(evidence.ece)
-    value, mean, q95 = (
-        points(v, decimals)
-        for v in (evidence.ece, evidence.noise_floor.mean, evidence.noise_floor.q95)
-    )
+    numbers = (evidence.ece, evidence.noise_floor.mean, evidence.noise_floor.q95)
+    value, mean, q95 = (points(v, decimals) for v in numbers)
     return (
         f"{value} points where a calibrated model would show {mean} on average (95 % below {q95})"
     )
@@ -351,7 +345,7 @@ def explained(sample: Sample, verdict: Verdict) -> tuple[str, ...]:
     reduction = Reduction.of(verdict.reduction)
     groups = usual_slices(sample) if verdict.direction == "off" and verdict.slices_off else None
     off = groups.off if groups else ()
-    sentences = _Sentences(
+    s = _Sentences(
         verdict,
         reduction,
         _class_words(sample, reduction),
@@ -359,13 +353,7 @@ def explained(sample: Sample, verdict: Verdict) -> tuple[str, ...]:
         label_errors_found(sample) if verdict.beyond_noise else None,
         _expected(sample, verdict),
     )
-    return (
-        sentences.seen(rows_words(sample)),
-        sentences.follows(),
-        sentences.where(),
-        sentences.example(),
-        sentences.to_do(),
-    )
+    return (s.seen(rows_words(sample)), s.follows(), s.where(), s.example(), s.to_do())
 
 
 def _expected(sample: Sample, verdict: Verdict) -> tuple[float, Interval] | None:
@@ -461,10 +449,8 @@ class _Sentences:
         if v.direction == "off":
             off = list(v.classes_off)
             if v.slices_off:
-                one = v.slices_off == 1
-                off.append(
-                    f"{v.slices_off:,} of {counted(v.slices, 'group')} of rows {'is' if one else 'are'} off"
-                )
+                are = "is" if v.slices_off == 1 else "are"
+                off.append(f"{v.slices_off:,} of {counted(v.slices, 'group')} of rows {are} off")
             if v.in_reverse:
                 off.append("they rank the rows in reverse")
             return f"As a whole its probabilities hold, but {' and '.join(off)}."
@@ -478,9 +464,7 @@ class _Sentences:
         v, worst = self.verdict, self.verdict.worst
         gap = _points(abs(v.mcs), v.mcs_decimals)
         if worst is not None:
-            low, high = (
-                _ends_percent(end) for end in range_ends(worst.low, worst.high, tolerance=0.06)
-            )
+            low, high = map(_ends_percent, range_ends(worst.low, worst.high, tolerance=0.06))
             return (
                 f"It is worst where it says between {low} and {high} percent: on these {counted(worst.rows, 'row')} it said "
                 f"{_share(worst.mean_score, worst.share_decimals)} on average, and {_share(worst.observed, worst.share_decimals)} came true."
