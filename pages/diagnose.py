@@ -200,26 +200,19 @@ def _panels(panels: Sequence[CumulativePanel], figure: Cumulative, chosen: Setti
         chosen,
         lambda s: s.view(Cumulative.compute, estimate=figure.estimate, band=False, seed=s.seed),
     )
-    others = (
-        *selection.cumulative_overlay(chosen, figure.estimate),
-        *([] if pinned is None else [pinned]),
-    )
+    own = selection.cumulative_overlay(chosen, figure.estimate)
+    others = own if pinned is None else (*own, pinned)
     if len(panels) == 2:
         places = st.columns(2, gap="medium")
     else:
         row = st.container(horizontal=True, gap="medium")
         places = [row.container(width=THIRD) for _ in panels]
+    width, ends = screen.page_width() or PANEL, selection.score_range(chosen)
     for place, panel in zip(places, panels, strict=True):
         with place:
             screen.chart(
                 figure,
-                screen.plotted(
-                    figure,
-                    panels=[panel],
-                    width=screen.page_width() or PANEL,
-                    selected=selection.score_range(chosen),
-                    beside=others,
-                ),
+                screen.plotted(figure, panels=[panel], width=width, selected=ends, beside=others),
                 key=f"cumulative.{panel}",
                 filename=f"cumulative-{panel}",
                 alt=f"{PANELS[panel]}. {figure.describe()}",

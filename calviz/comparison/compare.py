@@ -402,12 +402,10 @@ class _Judging:
         if judged_rows.rows < MIN_ROWS:
             return None
         used = np.unique(np.concatenate([rows for pair in self.rows.pairs for rows in pair]))
+        seed = self.plan.division.seed
         for data in (judged_rows, self.data.take(used).that_count()):
-            verdict = judged(
-                Sample(
-                    data, self.reduction, resamples=VERDICT_RESAMPLES, seed=self.plan.division.seed
-                )
-            )
+            sample = Sample(data, self.reduction, resamples=VERDICT_RESAMPLES, seed=seed)
+            verdict = judged(sample)
             if verdict.direction not in ("calibrated", "undecided"):
                 return verdict.sentence
             if judged_rows.n == used.size:

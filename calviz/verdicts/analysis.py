@@ -305,12 +305,8 @@ def findings_of(sample: Sample) -> tuple[Finding, ...]:
     checks = sorted(CHECKS, key=lambda check: (check.before or check.key, not check.before))
     if sample.data.cells is not None:
         return tuple(_of_profile(checks, sample))
-    return tuple(
-        finding
-        for check in checks
-        if check.takes(sample.data)
-        for finding in check.findings(sample)
-    )
+    own = [check for check in checks if check.takes(sample.data)]
+    return tuple(finding for check in own for finding in check.findings(sample))
 
 
 def _of_profile(checks: Iterable[Check], sample: Sample) -> Iterator[Finding]:

@@ -28,7 +28,7 @@ from calviz.core.words import (
 from calviz.sample.error_bars import FILE
 from calviz.sample.sample import Sample, where_words
 from calviz.sample.slices import usual_slices
-from calviz.verdicts.class_checks import one_vs_rest
+from calviz.verdicts.data_checks import one_vs_rest
 from calviz.verdicts.evaluation import mcs_decimals
 from calviz.verdicts.joint_tests import MIN_ROWS, Evidence, collect_evidence
 from calviz.verdicts.sentence import nothing_found, strongest

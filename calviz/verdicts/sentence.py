@@ -27,7 +27,7 @@ from calviz.sample.binning import expected_share
 from calviz.sample.error_bars import Interval
 from calviz.sample.sample import Sample, event_sums
 from calviz.sample.slices import Slice, Slices, usual_slices
-from calviz.verdicts.class_checks import classes_off, classes_unseen, of_the_top_label
+from calviz.verdicts.data_checks import classes_off, classes_unseen, of_the_top_label
 from calviz.verdicts.evaluation import (
     CalibrationTest,
     JudgedNumbers,
