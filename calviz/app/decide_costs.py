@@ -238,12 +238,9 @@ def _costs_table(figures: tuple[Decision, ...], settings: Settings) -> None:
             ("Download the rules as CSV", frame, "rules"),
             ("Download the curve as CSV", figures[0].frame, "costs"),
         ):
+            file = f"{settings.file_stem}-{name}.csv"
             tables_and_cards.download_button(
-                label,
-                content,
-                f"{settings.file_stem}-{name}.csv",
-                key=f"calviz.decision.{name}",
-                quiet=True,
+                label, content, file, key=f"calviz.decision.{name}", quiet=True
             )
 
 

@@ -288,12 +288,9 @@ def draw_coverage_table(
             "interval after": st.column_config.TextColumn("after: 95 % interval"),
         },
     )
+    file = f"{settings.file_stem}-risk-coverage.csv"
     tables_and_cards.download_button(
-        "Download the curve as CSV",
-        figure.frame,
-        f"{settings.file_stem}-risk-coverage.csv",
-        key="calviz.risk.download",
-        quiet=True,
+        "Download the curve as CSV", figure.frame, file, key="calviz.risk.download", quiet=True
     )
 
 

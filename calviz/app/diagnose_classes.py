@@ -255,12 +255,9 @@ def draw_table(
         alt="All classes",
         column_config=_COLUMNS | {"class": name, "value": _VALUE_COLUMNS[mode]},
     )
+    file = f"{settings.file_stem}-classes.csv"
     tables_and_cards.download_button(
-        "Download the classes as CSV",
-        frame,
-        f"{settings.file_stem}-classes.csv",
-        key="calviz.classes.download",
-        quiet=True,
+        "Download the classes as CSV", frame, file, key="calviz.classes.download", quiet=True
     )
 
 

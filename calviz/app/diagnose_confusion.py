@@ -149,10 +149,7 @@ def _pairs(figure: Confusion, classes: list[int], settings: Settings) -> None:
             ),
         },
     )
+    file = f"{settings.file_stem}-confusion.csv"
     tables_and_cards.download_button(
-        "Download all pairs as CSV",
-        figure.frame,
-        f"{settings.file_stem}-confusion.csv",
-        key="calviz.confusion.download",
-        quiet=True,
+        "Download all pairs as CSV", figure.frame, file, key="calviz.confusion.download", quiet=True
     )

@@ -384,13 +384,9 @@ def _panels(
             figures[m.label] = figure
             with st.container(width=width, gap="xsmall"):
                 st.markdown(f"**{md(m.label)}**{words(figure)}")
-                screen.chart(
-                    figure,
-                    draw(figure, height),
-                    key=f"recalibrate.{kind}.{m.key}",
-                    filename=f"{kind}-{m.key}",
-                    alt=f"{m.label}: {figure.describe()}",
-                )
+                key, file = f"recalibrate.{kind}.{m.key}", f"{kind}-{m.key}"
+                drawing, alt = draw(figure, height), f"{m.label}: {figure.describe()}"
+                screen.chart(figure, drawing, key=key, filename=file, alt=alt)
     if figures:
         tables_and_cards.draw_figure_table(
             lambda: pd.concat(

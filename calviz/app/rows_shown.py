@@ -346,12 +346,9 @@ def explore_notable_rows(settings: Settings) -> None:
             alt=f"Rows: {_WHY[why][0]}",
         )
         explore_row_cards(settings, rows)
+        file = f"{settings.file_stem}-{why}.csv"
         tables_and_cards.download_button(
-            "Download these as CSV",
-            table,
-            f"{settings.file_stem}-{why}.csv",
-            key="calviz.notable.download",
-            quiet=True,
+            "Download these as CSV", table, file, key="calviz.notable.download", quiet=True
         )
 
 
