@@ -146,17 +146,10 @@ def _curve_instead_of_bins(chosen: Settings) -> None:
 def _choice_of_bins(chosen: Settings) -> None:
     strip = session.bin_sensitivity(chosen)
     st.markdown(md(keep_units_together(strip.reading()), 1_000))
-    screen.chart(
-        strip,
-        screen.as_wide_as_the_page(screen.plotted(strip)),
-        key="reliability.strip",
-        filename="ece-by-bins",
-    )
+    screen.chart(strip, key="reliability.strip", filename="ece-by-bins", wide=True)
+    file = f"{chosen.file_stem}-ece-by-bins.csv"
     tables_and_cards.draw_figure_table(
-        strip.frame,
-        f"{chosen.file_stem}-ece-by-bins.csv",
-        key="calviz.strip.download",
-        alt="ECE by number of bins",
+        strip.frame, file, key="calviz.strip.download", alt="ECE by number of bins"
     )
 
 
@@ -205,26 +198,19 @@ def _panels(panels: Sequence[CumulativePanel], figure: Cumulative, chosen: Setti
         chosen,
         lambda s: s.view(Cumulative.compute, estimate=figure.estimate, band=False, seed=s.seed),
     )
-    others = (
-        *selection.cumulative_overlay(chosen, figure.estimate),
-        *([] if pinned is None else [pinned]),
-    )
+    own = selection.cumulative_overlay(chosen, figure.estimate)
+    others = own if pinned is None else (*own, pinned)
     if len(panels) == 2:
         places = st.columns(2, gap="medium")
     else:
         row = st.container(horizontal=True, gap="medium")
         places = [row.container(width=THIRD) for _ in panels]
+    width, ends = screen.page_width() or PANEL, selection.score_range(chosen)
     for place, panel in zip(places, panels, strict=True):
         with place:
             screen.chart(
                 figure,
-                screen.plotted(
-                    figure,
-                    panels=[panel],
-                    width=screen.page_width() or PANEL,
-                    selected=selection.score_range(chosen),
-                    beside=others,
-                ),
+                screen.plotted(figure, panels=[panel], width=width, selected=ends, beside=others),
                 key=f"cumulative.{panel}",
                 filename=f"cumulative-{panel}",
                 alt=f"{PANELS[panel]}. {figure.describe()}",
@@ -245,11 +231,9 @@ def _more_panels(chosen: Settings) -> None:
     )
     figure = session.cumulative(chosen, estimate)
     _panels(("b", "c", "d"), figure, chosen)
+    file = f"{chosen.file_stem}-cumulative.csv"
     tables_and_cards.draw_figure_table(
-        figure.frame,
-        f"{chosen.file_stem}-cumulative.csv",
-        key="calviz.cumulative.download",
-        alt="The points of the panels",
+        figure.frame, file, key="calviz.cumulative.download", alt="The points of the panels"
     )
 
 

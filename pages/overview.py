@@ -24,7 +24,7 @@ from calviz.core.words import keep_units_together
 from calviz.data.loaded import fit_split_for
 from calviz.figures.hundred_squares import HundredSquares
 from calviz.verdicts import analysis
-from calviz.verdicts.class_checks import to_act_on
+from calviz.verdicts.data_checks import to_act_on
 from calviz.verdicts.joint_tests import MIN_ROWS
 from calviz.verdicts.miscalibration_checks import miscalibration
 

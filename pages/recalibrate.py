@@ -11,7 +11,6 @@ from calviz.app import (
     navigation,
     recalibrate_arena,
     recalibrate_comparison,
-    recalibrate_downloads,
     recalibrate_learning_curve,
     recalibrate_results,
     rows_shown,
@@ -84,7 +83,7 @@ def _draw_results(
                 st.markdown("\n".join(f"- {reason}" for reason in others))
         say(advice.headline.rstrip("."))
         st.markdown(decided)
-        method = recalibrate_downloads.draw_downloads(outcome, advice.method, chosen)
+        method = recalibrate_comparison.draw_downloads(outcome, advice.method, chosen)
     recalibrate_results.draw_table(outcome)
     recalibrate_results.draw_selected_rows(outcome, method, chosen)
     navigation.draw_sections(

@@ -119,13 +119,9 @@ def explore_decision_costs(settings: Settings, method: str, say: Callable[[str],
         _of_selected(settings, figure, costs)
         where, how = _rows_words(costs, fit_words, judged_words)
         st.caption(md(where, 1_000), help=md(how, 1_000))
-        screen.chart(
-            figure,
-            screen.as_wide_as_the_page(screen.plotted(figure, others=others)),
-            key="decision",
-            filename="cost-of-decisions",
-            alt=" ".join(one.describe() for one in figures),
-        )
+        drawing, name = screen.plotted(figure, others=others), "cost-of-decisions"
+        alt = " ".join(one.describe() for one in figures)
+        screen.chart(figure, drawing, key="decision", filename=name, alt=alt, wide=True)
         _costs_table(figures, settings)
 
 
@@ -207,11 +203,8 @@ def _rows_words(costs: Costs, fit_words: str, judged_words: str) -> tuple[str, s
         face += "always with these costs."
     else:
         face += f"from a confidence of {costs.face_value:.4g} on."
-    if fit_words:
-        where = (
-            f"The best threshold is chosen on {fit_words}; all costs are counted on {judged_words}."
-        )
-    else:
+    where = f"The best threshold is chosen on {fit_words}; all costs are counted on {judged_words}."
+    if not fit_words:
         where = (
             f"The best threshold is chosen on the same {judged_words} that costs are counted on, as there is no other split: its own cost "
             "is a little too low; the interval of the difference allows for the choice."
@@ -245,12 +238,9 @@ def _costs_table(figures: tuple[Decision, ...], settings: Settings) -> None:
             ("Download the rules as CSV", frame, "rules"),
             ("Download the curve as CSV", figures[0].frame, "costs"),
         ):
+            file = f"{settings.file_stem}-{name}.csv"
             tables_and_cards.download_button(
-                label,
-                content,
-                f"{settings.file_stem}-{name}.csv",
-                key=f"calviz.decision.{name}",
-                quiet=True,
+                label, content, file, key=f"calviz.decision.{name}", quiet=True
             )
 
 
@@ -314,11 +304,7 @@ def explore_prediction_sets(settings: Settings, say: Callable[[str], object]) ->
 
 @st.cache_resource(scope="session", max_entries=8, show_spinner=False)
 def _kept_sets(
-    key: tuple[str, ...],
-    method: SetMethod,
-    coverage: float,
-    per_class: bool,
-    _settings: Settings,
+    key: tuple[str, ...], method: SetMethod, coverage: float, per_class: bool, _settings: Settings
 ) -> PredictionSets:
     return sets_of(
         _settings.sample, _settings.whole, method=method, coverage=coverage, per_class=per_class

@@ -177,14 +177,7 @@ def _clickable(figure: RiskCoverage, ranking: RankedBy, **options: Any) -> None:
         if percent is not None:
             selection.choose(Covered("kept", ranking, percent), by=_CURVE)
 
-    drawing = screen.plotted(figure, **options)
-    screen.chart(
-        figure,
-        screen.as_wide_as_the_page(drawing),
-        key=key,
-        filename="risk-coverage",
-        on_select=clicked,
-    )
+    screen.chart(figure, key=key, filename="risk-coverage", on_select=clicked, wide=True, **options)
 
 
 def _select(ranking: RankedBy, choice: ReferralChoice) -> None:
@@ -295,12 +288,9 @@ def draw_coverage_table(
             "interval after": st.column_config.TextColumn("after: 95 % interval"),
         },
     )
+    file = f"{settings.file_stem}-risk-coverage.csv"
     tables_and_cards.download_button(
-        "Download the curve as CSV",
-        figure.frame,
-        f"{settings.file_stem}-risk-coverage.csv",
-        key="calviz.risk.download",
-        quiet=True,
+        "Download the curve as CSV", figure.frame, file, key="calviz.risk.download", quiet=True
     )
 
 

@@ -76,9 +76,8 @@ def explore_cutoff(settings: Settings, method: str, say: Callable[[str], object]
     """
     with navigation.boundary():
         deciding_samples = deciding(settings, method)
-        name = deciding_samples.before.data.class_names[
-            deciding_samples.before.reduction.class_index(deciding_samples.before.data)
-        ]
+        before, data = deciding_samples.before, deciding_samples.before.data
+        name = data.class_names[before.reduction.class_index(data)]
         _say_bad_link()
         cutoff = st.slider(
             f"Act where the probability of '{md(shorten(name, 40))}' is at least",
@@ -204,13 +203,9 @@ def _tables(samples: dict[str, Sample], cells: list[CutoffCounts]) -> None:
         confusion[f"no hits{head}"] = [whole(rows["fp"]), whole(rows["tn"])]
         net = net_benefit_of(c.tp, c.fp, c.n, c.params["cutoff"])
         shares[f"value{head}"] = [*(_share(v[0]) for v in c.shares().values()), decimal(float(net))]
-        shares[f"95 % interval{head}"] = [
-            *(
-                "–" if low != low else percent_range(low, high)
-                for _, low, high in c.shares().values()
-            ),
-            _interval(sample, c),
-        ]
+        ends = [(low, high) for _, low, high in c.shares().values()]
+        ranges = ["–" if low != low else percent_range(low, high) for low, high in ends]
+        shares[f"95 % interval{head}"] = [*ranges, _interval(sample, c)]
     # On a small page, the numbers would be cut beside the confusion matrix.
     side_by_side = len(cells) == 1 and screen.width_class() in ("wide", "usual")
     with st.container(horizontal=side_by_side, gap="medium"):
@@ -236,9 +231,9 @@ def _share(value: float) -> str:
 
 
 def _interval(sample: Sample, c: CutoffCounts) -> str:
-    interval = evaluate(
-        sample, ["net_benefit"], ci=True, noise_floor=False, cutoff=c.params["cutoff"]
-    )["net_benefit"].interval
+    cutoff = c.params["cutoff"]
+    measured = evaluate(sample, ["net_benefit"], ci=True, noise_floor=False, cutoff=cutoff)
+    interval = measured["net_benefit"].interval
     return "" if interval is None else f"{decimal(interval.low)} to {decimal(interval.high)}"
 
 
@@ -271,22 +266,13 @@ def _net_benefit(
         name = other.name
         st.markdown(md(keep_units_together(f"{capitalised(name)}: {other.reading()}"), 1_000))
     drawing = screen.plotted(figure, shown=shown, at=cutoff, others=others)
-    screen.chart(
-        figure,
-        drawing,
-        key="decisions.benefit",
-        filename="net-benefit",
-        alt=" ".join(f.describe() for f in (figure, *others)),
-    )
-    frame = pd.concat(
-        [f.frame().assign(model=f.name) for f in (figure, *others)], ignore_index=True
-    )
+    every = (figure, *others)
+    alt = " ".join(f.describe() for f in every)
+    screen.chart(figure, drawing, key="decisions.benefit", filename="net-benefit", alt=alt)
+    frame = pd.concat([f.frame().assign(model=f.name) for f in every], ignore_index=True)
+    file = f"{settings.file_stem}-net-benefit.csv"
     tables_and_cards.download_button(
-        "Download the curve as CSV",
-        frame,
-        f"{settings.file_stem}-net-benefit.csv",
-        key="calviz.decisions.download",
-        quiet=True,
+        "Download the curve as CSV", frame, file, key="calviz.decisions.download", quiet=True
     )
 
 

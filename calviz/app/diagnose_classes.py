@@ -145,15 +145,10 @@ def draw_bars(
         if index is not None:
             selection.choose(_rule(figure.mode, index, settings), by=by)
 
-    screen.chart(
-        figure,
-        screen.plotted(
-            figure, order=order, selected=selected, beside=() if pinned is None else (pinned,)
-        ),
-        key=key,
-        filename=f"classes-{figure.mode}",
-        on_select=clicked if can_select else "ignore",
-    )
+    beside = () if pinned is None else (pinned,)
+    drawing = screen.plotted(figure, order=order, selected=selected, beside=beside)
+    name, react = f"classes-{figure.mode}", clicked if can_select else "ignore"
+    screen.chart(figure, drawing, key=key, filename=name, on_select=react)
 
 
 def selected_class(settings: Settings) -> int | None:
@@ -260,12 +255,9 @@ def draw_table(
         alt="All classes",
         column_config=_COLUMNS | {"class": name, "value": _VALUE_COLUMNS[mode]},
     )
+    file = f"{settings.file_stem}-classes.csv"
     tables_and_cards.download_button(
-        "Download the classes as CSV",
-        frame,
-        f"{settings.file_stem}-classes.csv",
-        key="calviz.classes.download",
-        quiet=True,
+        "Download the classes as CSV", frame, file, key="calviz.classes.download", quiet=True
     )
 
 
@@ -297,16 +289,12 @@ def _of_view(frame: pd.DataFrame, mode: Mode) -> pd.DataFrame:
 def _pictures(shown: pd.DataFrame) -> list[str | None]:
     """Return pictures of each class's error, interval and range, all on one scale."""
     names = ["value", "low", "high", "from", "to"]
-    bullets = [
-        None
-        if np.isnan(value)
-        else Bullet(
-            value,
-            None if np.isnan(low) else (low, high),
-            None if np.isnan(start) else (start, end),
-        )
-        for value, low, high, start, end in shown[names].to_numpy(float).tolist()
-    ]
+
+    def pair(low: float, high: float) -> tuple[float, float] | None:
+        return None if np.isnan(low) else (low, high)
+
+    rows = shown[names].to_numpy(float).tolist()
+    bullets = [None if np.isnan(v[0]) else Bullet(v[0], pair(*v[1:3]), pair(*v[3:])) for v in rows]
     return screen.picture_column(bullets, width=_PICTURE)
 
 
@@ -375,9 +363,7 @@ _VALUE_COLUMNS = {
         help="Mean probability of the class minus its frequency, over all rows, in points.",
     ),
     "true-class": st.column_config.NumberColumn(
-        "MCS",
-        width=62,
-        help="Mean confidence minus accuracy on the rows of the class, in points.",
+        "MCS", width=62, help="Mean confidence minus accuracy on the rows of the class, in points."
     ),
 }
 #: Columns in the order shown, which fits a page of usual width.
@@ -476,10 +462,7 @@ def _sentence(row: pd.Series[Any]) -> str:
     predicted_rows = row.get("predicted_rows", 0)
     text = ""
     if predicted_rows:
-        low, high = (
-            _fixed(100 * row["predicted_band_low"]),
-            _fixed(100 * row["predicted_band_high"]),
-        )
+        low, high = (_fixed(100 * row[f"predicted_band_{end}"]) for end in ("low", "high"))
         text = (
             f"Where it is predicted ({counted(int(predicted_rows), 'row')}): mean confidence minus accuracy is "
             f"{_fixed(100 * row['predicted_value'])} points. {_judged(low, high, row['predicted_beyond'])} "

@@ -49,11 +49,9 @@ def explore_confusion(settings: Settings) -> None:
         with picture:
             _matrix(figure, chosen, colour_by)
             # On a phone, cells have room for one number.
-            in_cell = (
-                "Rows, and below them the mean confidence"
-                if screen.page_width() is None
-                else "Numbers of rows"
-            )
+            in_cell = "Numbers of rows"
+            if screen.page_width() is None:
+                in_cell = "Rows, and below them the mean confidence"
             st.caption(
                 f"{in_cell}. Blue: right; orange: wrong, stronger where the share is larger. A click "
                 "selects the rows of a cell."
@@ -89,13 +87,8 @@ def _matrix(figure: Confusion, classes: list[int], colour_by: By) -> None:
             true, taken = (figure.class_names[int(k)] for k in points[0]["customdata"])
             selection.choose(CellRule(true, taken), by=_MATRIX)
 
-    screen.chart(
-        figure,
-        screen.plotted(figure, by=colour_by, classes=classes, selected=_selected(figure)),
-        key=key,
-        filename="confusion",
-        on_select=clicked,
-    )
+    drawing = screen.plotted(figure, by=colour_by, classes=classes, selected=_selected(figure))
+    screen.chart(figure, drawing, key=key, filename="confusion", on_select=clicked)
 
 
 def _selected(figure: Confusion) -> tuple[int, int] | None:
@@ -156,10 +149,7 @@ def _pairs(figure: Confusion, classes: list[int], settings: Settings) -> None:
             ),
         },
     )
+    file = f"{settings.file_stem}-confusion.csv"
     tables_and_cards.download_button(
-        "Download all pairs as CSV",
-        figure.frame,
-        f"{settings.file_stem}-confusion.csv",
-        key="calviz.confusion.download",
-        quiet=True,
+        "Download all pairs as CSV", figure.frame, file, key="calviz.confusion.download", quiet=True
     )

@@ -228,38 +228,22 @@ def draw_answer(
             selection.choose(SliceRule(figure.shown[at].where), by=_MARKS)
 
     if tested.slices:
+        size = len(figure.shown)
+        beside = () if pinned is None else (replace(pinned, content=pinned.content[:size]),)
         screen.chart(
-            figure,
-            screen.as_wide_as_the_page(
-                screen.plotted(
-                    figure,
-                    beside=()
-                    if pinned is None
-                    else (replace(pinned, content=pinned.content[: len(figure.shown)]),),
-                )
-            ),
-            key=key,
-            filename="slices",
-            on_select=clicked,
+            figure, key=key, filename="slices", on_select=clicked, wide=True, beside=beside
         )
-        is_part = len(figure.shown) < len(tested.slices)
-        order_words = (
-            f"The {len(figure.shown)} slices that are most surely off, of {len(tested.slices):,}."
-            if is_part
-            else "The most surely off first."
-        )
+        order_words = "The most surely off first."
+        if size < len(tested.slices):
+            order_words = f"The {size} slices that are most surely off, of {len(tested.slices):,}."
         st.caption(
             f"{order_words} Lines: 95 % intervals. Filled: off beyond chance, all slices looked at together. Dashed: all rows "
             f"({points(tested.gap)} points).",
             help=f"Each interval is for itself.{_why_off_despite_interval(tested)}",
         )
-    notes = (
-        [
-            f"Not measured, with fewer than {tested.min_rows:,} rows: {counted(tested.small, 'slice')}"
-        ]
-        if tested.small
-        else []
-    )
+    notes = []
+    if small := counted(tested.small, "slice") if tested.small else "":
+        notes.append(f"Not measured, with fewer than {tested.min_rows:,} rows: {small}")
     if len(tested.slices) > MOST:
         notes.append(f"the table shows the first {MOST:,} slices, the file all of them")
     notes += [f"left out: {reason}" for reason in tested.skipped]
@@ -315,12 +299,7 @@ def _draw_along(tested: Slices, settings: Settings) -> None:
     if column not in drawn:
         return
     along = FeatureGap.compute(tested, column)
-    screen.chart(
-        along,
-        screen.as_wide_as_the_page(screen.plotted(along)),
-        key="slices.along",
-        filename="slices-along",
-    )
+    screen.chart(along, key="slices.along", filename="slices-along", wide=True)
 
 
 def _why_off_despite_interval(tested: Slices) -> str:
@@ -329,11 +308,8 @@ def _why_off_despite_interval(tested: Slices) -> str:
     if not around_zero or tested.against != "calibrated":
         return ""
     one = len(around_zero) == 1
-    which = (
-        "1 slice that is off contains"
-        if one
-        else f"{len(around_zero):,} slices that are off contain"
-    )
+    are = "is off contains" if one else "are off contain"
+    which = f"{counted(len(around_zero), 'slice')} that {are}"
     return (
         f" The {'interval' if one else 'intervals'} of {which} 0: an interval says how precisely these rows measure the gap, the "
         "test whether a calibrated model would show it. Where scores are near 0 or 1, a few surprises rule that out, although "
@@ -369,11 +345,9 @@ def draw_slices_table(
     )
     with st.container(horizontal=True, vertical_alignment="center"):
         _button_to_look(None if at is None else shown[at], settings)
+        file = f"{settings.file_stem}-slices.csv"
         tables_and_cards.download_button(
-            "All slices as CSV",
-            tested.frame,
-            f"{settings.file_stem}-slices.csv",
-            key="calviz.slices.download",
+            "All slices as CSV", tested.frame, file, key="calviz.slices.download"
         )
 
 

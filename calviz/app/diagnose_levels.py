@@ -17,9 +17,8 @@ from calviz.core.blocks import FloatArray, IntArray
 from calviz.core.entry_specs import METRICS, RANKED_BY, RECALIBRATORS
 from calviz.core.predictions import Dataset
 from calviz.core.words import counted, shorten
-from calviz.figures.curves_by_level import CurvesByLevel
 from calviz.figures.marks import Overlay
-from calviz.figures.metric_over_time import OverTimeLine, WatchLine
+from calviz.figures.metric_over_time import CurvesByLevel, OverTimeLine, WatchLine
 from calviz.sample.sample import Sample
 from calviz.verdicts.watching import WatchState, watched
 
@@ -65,20 +64,13 @@ def _explore_levels(settings: Settings) -> None:
     st.markdown(md(summary.verdict, 500))
     by = chosen if is_of_sites else own
     figure = CurvesByLevel.compute(settings.sample, by, panels=is_of_sites)
-    screen.chart(
-        figure,
-        screen.as_wide_as_the_page(screen.plotted(figure)),
-        key="calviz.levels",
-        filename="by-level",
-    )
+    screen.chart(figure, key="calviz.levels", filename="by-level", wide=True)
     table = pd.DataFrame(list(summary.rows), columns=list(summary.header))
     st.dataframe(table, hide_index=True, alt=summary.title)
     st.caption(md(" ".join(summary.notes), 1_000))
+    file = f"{settings.file_stem}-levels.csv"
     tables_and_cards.download_button(
-        "Each as CSV",
-        result.frame,
-        f"{settings.file_stem}-levels.csv",
-        key="calviz.levels.download",
+        "Each as CSV", result.frame, file, key="calviz.levels.download"
     )
 
 
@@ -168,12 +160,7 @@ def explore_over_time(settings: Settings, say: Callable[[str], object]) -> None:
 def _draw_watch(state: WatchState, settings: Settings) -> None:
     """Draw the e-value of a watch over the days of the rows."""
     figure = WatchLine.compute(state, name=settings.sample.data.name)
-    screen.chart(
-        figure,
-        screen.as_wide_as_the_page(screen.plotted(figure)),
-        key="calviz.watch",
-        filename="watch",
-    )
+    screen.chart(figure, key="calviz.watch", filename="watch", wide=True)
     st.caption(
         "The wealth of bets against calibration, from 1 at the start; it reaches the line by chance for at most 5 % of calibrated scores.",
         help="Bets are on shifts and stretches of the logits, of all rows and of parts, from any day on. "
@@ -210,48 +197,38 @@ def _draw_periods(result: OverTime, settings: Settings) -> str:
     for text in filter(None, (figure.past(), figure.before_labels())):
         st.markdown(md(text, 1_000))
     subsets = tuple(_metric_of_selected(result, settings))
-    screen.chart(
-        figure,
-        screen.as_wide_as_the_page(screen.plotted(figure, beside=subsets)),
-        key=f"over_time.{result.metric}",
-        filename=f"over-time-{result.metric}",
-    )
-    small = (
-        f" {counted(result.small, 'period')} with too few rows are left out."
-        if result.small
-        else ""
-    )
+    name = f"over-time-{result.metric}"
+    screen.chart(figure, key=f"over_time.{result.metric}", filename=name, wide=True, beside=subsets)
+    small = ""
+    if result.small:
+        small = f" {counted(result.small, 'period')} with too few rows are left out."
     both = len(result.tested) > 1
-    tested = (
-        f" A period differs beyond chance where rows dealt out to the periods at random ({result.resamples:,} times) "
-        f"rarely make one as unusual, all periods{' and both metrics' if both else ''} taken together (Westfall and Young); that may "
-        "be a change of the model, of the labels or of the rows that come."
-        + (
-            " The MCS, mean score minus share of hits, is tested too: a shift of the scores shows in it first."
-            if both
-            else ""
+    tested = ""
+    if result.resamples:
+        tested = (
+            f" A period differs beyond chance where rows dealt out to the periods at random ({result.resamples:,} times) "
+            f"rarely make one as unusual, all periods{' and both metrics' if both else ''} taken together (Westfall and Young); that may "
+            "be a change of the model, of the labels or of the rows that come."
+            + (
+                " The MCS, mean score minus share of hits, is tested too: a shift of the scores shows in it first."
+                if both
+                else ""
+            )
         )
-        if result.resamples
-        else ""
-    )
     for other in subsets:
         missing = int(np.count_nonzero(np.isnan(other.content)))
         periods = f" in {missing} of {counted(other.content.size, 'period')}" if missing else ""
-        few = (
-            f"; there is no value{periods}, which hold fewer than {MIN_ROWS} of these rows"
-            if missing
-            else ""
-        )
+        few = ""
+        if missing:
+            few = f"; there is no value{periods}, which hold fewer than {MIN_ROWS} of these rows"
         st.caption(f"{other.name}: their own value, on which no test is run{few}.")
     st.caption(
         f"By {result.every}, each period with its own interval and noise floor.{small}",
         help=f"Recalibration on the past sees no row of the period that it is judged on.{tested}",
     )
+    file = f"{settings.file_stem}-over-time.csv"
     tables_and_cards.draw_figure_table(
-        result.frame,
-        f"{settings.file_stem}-over-time.csv",
-        key="calviz.over_time.download",
-        alt=f"{figure.label} by {result.every}",
+        result.frame, file, key="calviz.over_time.download", alt=f"{figure.label} by {result.every}"
     )
     return figure.headline
 
@@ -260,15 +237,9 @@ def _metric_of_selected(result: OverTime, settings: Settings) -> Iterator[Overla
     """Yield the metric of the selected rows, period by period."""
     chosen = selection.current(settings)
     if chosen is not None and chosen.rows.size:
-        key = (
-            *settings.key,
-            chosen.rule.link(),
-            result.metric,
-            result.every,
-        )
-        yield Overlay(
-            "Selected rows", "selected", _kept_metric_of_rows(key, chosen.rows, result, settings)
-        )
+        key = (*settings.key, chosen.rule.link(), result.metric, result.every)
+        values = _kept_metric_of_rows(key, chosen.rows, result, settings)
+        yield Overlay("Selected rows", "selected", values)
 
 
 @cached_results(6)

@@ -30,15 +30,9 @@ from calviz.core.words import (
     shorten,
     signed_points,
 )
-from calviz.figures.convention_bars import EceByLibrary
+from calviz.figures.bin_sensitivity import EceByLibrary
 from calviz.figures.hundred_squares import Bullet
-from calviz.report.content import (
-    OF_ROWS,
-    families,
-    metric_numbers,
-    metric_texts,
-    written_columns,
-)
+from calviz.report.content import OF_ROWS, families, metric_numbers, metric_texts, written_columns
 from calviz.sample.metric_results import MetricResult
 from calviz.verdicts import analysis
 from calviz.verdicts.evaluation import Written, missing, name_of, remarks
@@ -73,10 +67,7 @@ def explore_table(settings: Settings, family: str, *, error_bars: bool) -> Resul
     keys = keys_of(family, settings)
     with (
         progress,
-        st.spinner(
-            f"Computing {len(keys)} metrics of {settings.row_count} …",
-            show_time=True,
-        ),
+        st.spinner(f"Computing {len(keys)} metrics of {settings.row_count} …", show_time=True),
     ):
         results: Results = dict(session.metrics(settings, keys, error_bars=False).metrics)
         others = _other_values(settings, keys)
@@ -362,11 +353,7 @@ def explore_conventions(settings: Settings, stem: str, *, at_once: bool) -> None
         conventions = session.conventions(settings)
         st.markdown(conventions_sentence(conventions))
         figure = EceByLibrary.of(conventions)
-        screen.chart(
-            figure,
-            key="conventions",
-            filename="ece-by-library",
-        )
+        screen.chart(figure, key="conventions", filename="ece-by-library")
         navigation.draw_folded(
             "What each of them computes, and why it differs",
             lambda: _draw_conventions(conventions),

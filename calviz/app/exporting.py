@@ -334,16 +334,11 @@ def _downloads(report: Report, settings: Settings) -> None:
     with st.spinner("Writing …"):
         html = report.html()
         on_paper = html if report.date else report.dated().html()
+        tables_words = "All tables as CSV, Markdown and LaTeX."
         files = (
             ("HTML", html, f"{stem}-report.html", "text/html", "One file that opens anywhere."),
             ("Markdown", report.markdown(), f"{stem}-report.md", "text/markdown", "A model card."),
-            (
-                "Tables",
-                report.archive(),
-                f"{stem}-tables.zip",
-                "application/zip",
-                "All tables as CSV, Markdown and LaTeX.",
-            ),
+            ("Tables", report.archive(), f"{stem}-tables.zip", "application/zip", tables_words),
         )
     with st.container(horizontal=True, vertical_alignment="center"):
         for label, content, name, mime, help in files:

@@ -261,11 +261,7 @@ def _methods(
     with line:
         for label, keys in (("Suggested", preselected), ("All", tuple(possible))):
             st.button(
-                label,
-                type="tertiary",
-                key=f"calviz.methods.{label}",
-                on_click=_set,
-                args=(keys,),
+                label, type="tertiary", key=f"calviz.methods.{label}", on_click=_set, args=(keys,)
             )
         with st.popover("Why these?", type="tertiary"):
             _reasons(suggestion, preselected)
@@ -367,11 +363,7 @@ def choose_cap(methods: Iterable[str], options: Mapping[str, Mapping[str, Any]])
 
 
 #: What an exact zero can be replaced by.
-ZERO_WAYS = {
-    "auto": "automatic",
-    "least": "smallest number",
-    "own": "a number",
-}
+ZERO_WAYS = {"auto": "automatic", "least": "smallest number", "own": "a number"}
 #: Smallest floor that can be entered; a smaller one is as good as none.
 SMALLEST = 1e-12
 

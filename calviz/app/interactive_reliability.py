@@ -7,19 +7,10 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from calviz.app import (
-    navigation,
-    pinning,
-    rows_shown,
-    screen,
-    selection,
-    session,
-    tables_and_cards,
-)
+from calviz.app import navigation, pinning, rows_shown, screen, selection, session, tables_and_cards
 from calviz.app.selection import Bins, bounds
 from calviz.app.session import Settings, md
-from calviz.figures.curve_estimates import CurveKind
-from calviz.figures.reliability import Reliability
+from calviz.figures.reliability import CurveKind, Reliability
 
 #: Pixels of the diagram on a page of usual width: its square is as large as its height allows, and the table has the rest.
 WIDTH = 460
@@ -140,11 +131,9 @@ def _table(figure: Reliability, settings: Settings) -> None:
     key = selection.widget_key(by)
     frame = figure.frame()
     chosen = _bins()
-    ticked = (
-        []
-        if chosen is None
-        else [i for i, b in enumerate(figure.bin) if chosen.first <= b <= chosen.last]
-    )
+    ticked: list[int] = []
+    if chosen is not None:
+        ticked = [i for i, b in enumerate(figure.bin) if chosen.first <= b <= chosen.last]
 
     def picked() -> None:
         at = st.session_state[key].selection.rows

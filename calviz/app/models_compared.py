@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, get_args
+from typing import get_args
 
 import pandas as pd
 import streamlit as st
@@ -20,7 +20,7 @@ from calviz.app import (
     tables_and_cards,
     upload,
 )
-from calviz.app.jobs import Button, Job, LongWork, StateWords
+from calviz.app.jobs import Button, Job, LongWork, StateWords, Work
 from calviz.app.open_files import OpenFile, OpenModel, all_models
 from calviz.app.session import Settings, md
 from calviz.app.tables_and_cards import comparison_cell, marked_table
@@ -46,7 +46,7 @@ from calviz.core.words import counted, distinct, full_sentence, listed
 from calviz.data.sampled_answers import column_of_answers
 from calviz.figures.corp import MiscalibrationPlane, PlaneScore
 from calviz.figures.hundred_squares import Bullet
-from calviz.figures.model_differences import ModelDifferences
+from calviz.figures.learning_curve import ModelDifferences
 from calviz.figures.reliability import Reliability
 from calviz.sample.metric_results import MetricResult
 from calviz.verdicts.evaluation import Written
@@ -198,10 +198,7 @@ def find_comparison(chosen: ChosenModels, settings: Settings) -> ModelComparison
 
 def job_key(chosen: ChosenModels, settings: Settings) -> tuple[str, ...]:
     """Identify a comparison, for jobs."""
-    return (
-        *chosen.key,
-        *settings.key,
-    )
+    return (*chosen.key, *settings.key)
 
 
 def compare(job: Job, aligned: Alignment, settings: Settings) -> ModelComparison:
@@ -377,12 +374,8 @@ def draw_planes(comparison: ModelComparison, key: tuple[str, ...], settings: Set
         for score in get_args(PlaneScore):
             figure = _plane((*key, *settings.key), score, comparison)
             with st.container(width=470):
-                screen.chart(
-                    figure,
-                    screen.plotted(figure, caption=True),
-                    key=f"models.plane.{score}",
-                    filename=f"models-plane-{score}",
-                )
+                file = f"models-plane-{score}"
+                screen.chart(figure, key=f"models.plane.{score}", filename=file, caption=True)
     st.caption(
         "A score is miscalibration − discrimination + uncertainty (CORP): recalibration takes off the first and leaves the second. Dotted: "
         "equal scores, where all models have the same hits. Up and to the left is better."
@@ -406,12 +399,8 @@ def draw_diagrams(comparison: ModelComparison, key: tuple[str, ...], settings: S
             figure = _reliability(figure_key, name, comparison, settings)
             with st.container(width=SMALL):
                 st.markdown(f"**{md(shown[name])}**")
-                screen.chart(
-                    figure,
-                    screen.plotted(figure, width=SMALL),
-                    key=f"models.reliability.{at}",
-                    filename=f"reliability-{at + 1}",
-                )
+                file = f"reliability-{at + 1}"
+                screen.chart(figure, key=f"models.reliability.{at}", filename=file, width=SMALL)
     st.caption(
         "All diagrams share their axes; the shares of rows below them have scales of their own."
     )
@@ -441,18 +430,27 @@ def explore_methods(chosen: ChosenModels, settings: Settings) -> None:
         return
     names, options = choice.methods, choice.options
     key = (*chosen.key, *rows.key, *settings.reduction_and_bins_key, *choice.key)
+
+    def make_work() -> Work:
+        aligned = alignment(chosen, rows.settings.split)
+        return lambda job: compare_methods(
+            same_rows(aligned, where=settings.where),
+            names,
+            metrics=METRICS.in_table("fits"),
+            reduction=settings.reduction,
+            bins=settings.bins,
+            scheme=settings.scheme,
+            options=options,
+            progress=lambda words, done, total: job.progress(done, total, words),
+            stop=job.stopping,
+            **rows.division.given,
+        )
+
     work = LongWork(
         METHODS_PLACE,
         key,
         f"Fitting {counted(len(names), 'method')} to {len(chosen.models)} models",
-        lambda: partial(
-            _compare_methods,
-            aligned=alignment(chosen, rows.settings.split),
-            settings=settings,
-            rows=rows,
-            methods=names,
-            options=options,
-        ),
+        make_work,
     )
     status = jobs.draw_long_work(
         work,
@@ -463,28 +461,6 @@ def explore_methods(chosen: ChosenModels, settings: Settings) -> None:
     )
     if status.result is not None:
         _draw_methods(status.result)
-
-
-def _compare_methods(
-    job: Job,
-    aligned: Alignment,
-    settings: Settings,
-    rows: fitting_choices.FitRows,
-    methods: tuple[str, ...],
-    options: dict[str, dict[str, Any]],
-) -> ModelsByMethods:
-    return compare_methods(
-        same_rows(aligned, where=settings.where),
-        methods,
-        metrics=METRICS.in_table("fits"),
-        reduction=settings.reduction,
-        bins=settings.bins,
-        scheme=settings.scheme,
-        options=options,
-        progress=lambda words, done, total: job.progress(done, total, words),
-        stop=job.stopping,
-        **rows.division.given,
-    )
 
 
 @st.fragment

@@ -75,12 +75,7 @@ class Room:
 
 #: In the order of the navigation; entries and tabs carry the terms of the field.
 ROOMS = (
-    Room(
-        "overview",
-        "Overview",
-        ":material/speed:",
-        (PageSpec("overview", "Overview", "o"),),
-    ),
+    Room("overview", "Overview", ":material/speed:", (PageSpec("overview", "Overview", "o"),)),
     Room(
         "diagnose",
         "Diagnose",
@@ -126,17 +121,11 @@ ROOMS = (
         "report",
         "Report",
         ":material/ios_share:",
-        (
-            PageSpec("report", "Report", "h"),
-            PageSpec("figures", "Figures for print", "p"),
-        ),
+        (PageSpec("report", "Report", "h"), PageSpec("figures", "Figures for print", "p")),
     ),
 )
 #: Panels that belong to no room: behind the file's name, and behind the help.
-PANELS = (
-    PageSpec("data", "Data", "d"),
-    PageSpec("learn", "Learn", "l"),
-)
+PANELS = (PageSpec("data", "Data", "d"), PageSpec("learn", "Learn", "l"))
 PAGES = (*(tab for room in ROOMS for tab in room.tabs), *PANELS)
 PAGES_BY_KEY = {page.key: page for page in PAGES}
 #: Pages of earlier versions, with the page and the settings that show the same.
@@ -389,11 +378,9 @@ async def serving(app: object) -> AsyncIterator[None]:
     """What lasts as long as the server: its temporary folder, and the thread that imports; opens a browser if that is wanted."""
     with own_folder(Path(tempfile.gettempdir())) as folder:
         tempfile.tempdir = str(folder)
-        threads = (
-            [_import_when_idle]
-            if st.get_option("server.headless")
-            else [_import_when_idle, _open_browser]
-        )
+        threads = [_import_when_idle]
+        if not st.get_option("server.headless"):
+            threads.append(_open_browser)
         for work in threads:
             threading.Thread(target=work, daemon=True).start()
         yield

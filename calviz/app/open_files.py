@@ -168,11 +168,7 @@ def open_file(
 
 
 def first_rows_of(
-    name: str | None,
-    source: FileSource | None,
-    options: ReadingOptions,
-    *,
-    also: int | None = None,
+    name: str | None, source: FileSource | None, options: ReadingOptions, *, also: int | None = None
 ) -> FirstRows:
     """Return the first rows of a file, `also` the row with this number, and what its columns are taken for.
 

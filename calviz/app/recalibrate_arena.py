@@ -468,17 +468,13 @@ def _pictures(board: Leaderboard) -> None:
         (f"Mean ranks, {METRICS[s].label}", f"ranks-{s}", CriticalRanks.compute(board, score=s))
         for s in board.critical
     ]
+    width = screen.page_width() or WIDTH
     with st.container(horizontal=True, gap="medium"):
         for title, name, figure in figures:
             with st.container(width=WIDTH):
                 st.markdown(f"**{title}**")
-                screen.chart(
-                    figure,
-                    screen.plotted(figure, width=screen.page_width() or WIDTH),
-                    key=f"arena.{name}",
-                    filename=f"arena-{name}",
-                    own_caption=True,
-                )
+                drawing, file = screen.plotted(figure, width=width), f"arena-{name}"
+                screen.chart(figure, drawing, key=f"arena.{name}", filename=file, own_caption=True)
     if board.critical:
         st.caption(
             "A bar joins methods whose mean ranks differ by less than the critical difference (Nemenyi, 5 %): they are not told "

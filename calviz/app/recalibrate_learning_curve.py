@@ -138,12 +138,9 @@ def _show(curve: LearningCurve, settings: Settings, say: Callable[[str], object]
         for one in shown:
             with st.container(width=WIDTH):
                 st.markdown(f"**{METRICS[one.metric].label}**")
-                screen.chart(
-                    one,
-                    screen.plotted(one, width=screen.page_width() or WIDTH),
-                    key=f"learning.{one.metric}",
-                    filename=f"learning-curve-{one.metric}",
-                )
+                drawing = screen.plotted(one, width=screen.page_width() or WIDTH)
+                name = f"learning-curve-{one.metric}"
+                screen.chart(one, drawing, key=f"learning.{one.metric}", filename=name)
     st.caption(
         f"Binned metrics: {curve.bins_words}.",
         help=f"{curve.rows_words(lambda how: md(how, 100))} It does not include the noise of "

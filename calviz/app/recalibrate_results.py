@@ -40,7 +40,7 @@ from calviz.core.entry_specs import METRICS, RECALIBRATORS, UNCALIBRATED
 from calviz.core.errors import CalvizError
 from calviz.core.words import counted, csv_bytes, decimal, decimals_for, percent, seconds_text
 from calviz.figures.hundred_squares import Bullet, words
-from calviz.sample.chosen_rows import part_numbers
+from calviz.sample.losses import part_numbers
 from calviz.sample.metric_results import MetricResult
 from calviz.sample.sample import Sample, reduce
 from calviz.verdicts.evaluation import Written
@@ -384,13 +384,9 @@ def _panels(
             figures[m.label] = figure
             with st.container(width=width, gap="xsmall"):
                 st.markdown(f"**{md(m.label)}**{words(figure)}")
-                screen.chart(
-                    figure,
-                    draw(figure, height),
-                    key=f"recalibrate.{kind}.{m.key}",
-                    filename=f"{kind}-{m.key}",
-                    alt=f"{m.label}: {figure.describe()}",
-                )
+                key, file = f"recalibrate.{kind}.{m.key}", f"{kind}-{m.key}"
+                drawing, alt = draw(figure, height), f"{m.label}: {figure.describe()}"
+                screen.chart(figure, drawing, key=key, filename=file, alt=alt)
     if figures:
         tables_and_cards.draw_figure_table(
             lambda: pd.concat(
@@ -413,14 +409,11 @@ def draw_before_and_after(outcome: ComparisonOutcome, method: str, settings: Set
             for key in (UNCALIBRATED, method)
         )
         judged = outcome.rows.evaluation
-        st.caption(
-            f"Both are of the {counted(judged.rows, 'evaluation row')} ({md(judged.how)})"
-            + (
-                ", on which the maps were fitted: they look better than they are."
-                if outcome.rows.in_sample
-                else ", on which no map was fitted."
-            )
-        )
+        fitted = "no map was fitted."
+        if outcome.rows.in_sample:
+            fitted = "the maps were fitted: they look better than they are."
+        rows = f"{counted(judged.rows, 'evaluation row')} ({md(judged.how)})"
+        st.caption(f"Both are of the {rows}, on which {fitted}")
         before_after.draw_before_and_after(before, then, key="recalibrate.before-after", name=label)
         return
     with st.container(horizontal=True, gap="medium"):
@@ -464,12 +457,9 @@ def draw_selected_rows(outcome: ComparisonOutcome, method: str, settings: Settin
     if not rows.size:
         return
     st.markdown(f"**Selected: {md(name, 200)}, {counted(rows.size, 'evaluation row')}**")
-    parts = {
-        "before": part_numbers(before, rows),
-        name_after(outcome.comparison[method].label): part_numbers(
-            before.with_data(outcome.calibrated(method)), rows
-        ),
-    }
+    after, label = outcome.calibrated(method), name_after(outcome.comparison[method].label)
+    samples = {"before": before, label: before.with_data(after)}
+    parts = {name: part_numbers(sample, rows) for name, sample in samples.items()}
     rows_shown.draw_parts(settings, parts, rule)
 
 
@@ -487,11 +477,8 @@ def draw_calibrated_rows(outcome: ComparisonOutcome, method: str) -> None:
     frame = tables_and_cards.rows_table(after, rows, outcome.reduction, None)
     # The row numbers of a part are not those of the file.
     frame = frame.drop(columns="row")
-    frame.insert(
-        list(frame.columns).index("score"),
-        "score before",
-        reduce(before.take(rows), outcome.reduction).score,
-    )
+    score = reduce(before.take(rows), outcome.reduction).score
+    frame.insert(list(frame.columns).index("score"), "score before", score)
     numbers = ["score before", "score", *after.numbers]
     first = f"the first {ROWS_SHOWN} of " if after.n > ROWS_SHOWN else ""
     st.caption(

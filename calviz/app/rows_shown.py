@@ -34,7 +34,7 @@ from calviz.core.words import (
     shorten,
 )
 from calviz.data.writing import are_pictures, checked_folder, read_picture
-from calviz.sample.chosen_rows import PartNumbers, Why, notable_rows, part_numbers
+from calviz.sample.losses import PartNumbers, Why, notable_rows, part_numbers
 from calviz.sample.sample import predicted_classes
 
 NO_TEST_NOTE = (
@@ -171,11 +171,9 @@ def _download(settings: Settings, chosen: Selected) -> None:
 
     def table() -> pd.DataFrame:
         data = weak_data()
-        return (
-            pd.DataFrame()
-            if data is None
-            else tables_and_cards.rows_table(data, rows, reduction, None)
-        )
+        if data is None:
+            return pd.DataFrame()
+        return tables_and_cards.rows_table(data, rows, reduction, None)
 
     tables_and_cards.download_button(
         f"Download {counted(chosen.rows.size, 'row')} as CSV",
@@ -272,13 +270,9 @@ def spread(
     count = np.bincount(level_of_row, minlength=size)
     everywhere = np.bincount(codes[codes >= 0], minlength=size)
     present = np.flatnonzero(count)
-    score, observed = (
-        np.bincount(level_of_row, np.asarray(values, dtype=float)[selected], minlength=size)[
-            present
-        ]
-        / count[present]
-        for values in (events.score, events.hit)
-    )
+    own = (np.asarray(values, dtype=float)[selected] for values in (events.score, events.hit))
+    sums = (np.bincount(level_of_row, values, minlength=size) for values in own)
+    score, observed = (total[present] / count[present] for total in sums)
     frame = pd.DataFrame(
         {
             "value": np.asarray(levels, dtype=object)[present],
@@ -352,12 +346,9 @@ def explore_notable_rows(settings: Settings) -> None:
             alt=f"Rows: {_WHY[why][0]}",
         )
         explore_row_cards(settings, rows)
+        file = f"{settings.file_stem}-{why}.csv"
         tables_and_cards.download_button(
-            "Download these as CSV",
-            table,
-            f"{settings.file_stem}-{why}.csv",
-            key="calviz.notable.download",
-            quiet=True,
+            "Download these as CSV", table, file, key="calviz.notable.download", quiet=True
         )
 
 

@@ -80,14 +80,17 @@ def chart(
     on_select: Any = "ignore",
     selection_mode: SelectionMode = "points",
     own_caption: bool = False,
+    wide: bool = False,
+    **options: Any,
 ) -> Any:
     """Show any figure on the page, as wide as its container, with its alternative text.
 
-    `drawing` is what `plotted` returns, by default without options.
+    `drawing` is what `plotted` returns, by default with these options; `wide` applies `as_wide_as_the_page`.
     With `own_caption`, the caption is that of the figure itself, which is not about the current data set.
     """
+    drawing = plotted(figure, **options) if drawing is None else drawing
     return st.plotly_chart(
-        _finished(plotted(figure) if drawing is None else drawing, figure, own_caption),
+        _finished(as_wide_as_the_page(drawing) if wide else drawing, figure, own_caption),
         key=widget_key(key),
         theme=None,
         config=plot_config(

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import wraps
+from functools import partial, wraps
 from threading import RLock
 from typing import NamedTuple, ParamSpec, TypeVar, cast, get_args
 from weakref import WeakSet
@@ -28,9 +28,8 @@ from calviz.figures.class_bars import ClassBars, Mode
 from calviz.figures.confusion import Confusion
 from calviz.figures.corp import CorpDiagram
 from calviz.figures.cumulative_plot import Cumulative, Estimate
-from calviz.figures.curve_estimates import CurveKind
 from calviz.figures.net_benefit import DecisionLoss
-from calviz.figures.reliability import Reliability
+from calviz.figures.reliability import CurveKind, Reliability
 from calviz.figures.risk_coverage import RankedBy, RiskCoverage
 from calviz.figures.slice_gaps import Levels, levels_of
 from calviz.sample.logistic_curves import FlexibleKind
@@ -58,18 +57,16 @@ def cached_results(entries: int) -> Callable[[Callable[P, R]], Callable[P, R]]:
     """
 
     def decorate(compute: Callable[P, R]) -> Callable[P, R]:
-        of_session = st.cache_resource(scope="session", max_entries=entries, show_spinner=False)(
-            compute
-        )
-        of_all_sessions = st.cache_resource(max_entries=VISITORS * entries, show_spinner=False)(
-            compute
-        )
+        kept = partial(st.cache_resource, show_spinner=False)
+        of_session = kept(scope="session", max_entries=entries)(compute)
+        of_all_sessions = kept(max_entries=VISITORS * entries)(compute)
 
         @wraps(compute)
         def cached(*args: P.args, **kwargs: P.kwargs) -> R:
             settings = cast(Settings, args[-1])
             compute_once = of_session if settings.entry.sample is None else of_all_sessions
-            return compute_once(*args, **kwargs)
+            result: R = compute_once(*args, **kwargs)
+            return result
 
         return cached
 
@@ -267,22 +264,16 @@ def set_current(chosen: Settings) -> None:
 
 def _free_memory(previous: Settings | None, chosen: Settings) -> None:
     """If rows or reduction have changed, forget what takes much memory; results stay."""
-    if previous is None or (previous.rows_key, previous.reduction) == (
-        chosen.rows_key,
-        chosen.reduction,
-    ):
-        return
-    for sample in st.session_state.pop(_IN_USE, ()):
+    before, now = ((s.rows_key, s.reduction) for s in (previous or chosen, chosen))
+    for sample in () if before == now else st.session_state.pop(_IN_USE, ()):
         sample.let_go()
 
 
 def look_at_class(data: Dataset, index: int) -> None:
     """Reduce to one class from the next drawing of the bar on; for callbacks."""
     name = distinct(data.class_names)[data.class_names[index]]
-    two = {"reduction": "positive"}
-    open_files.request_settings(
-        two if data.n_classes == 2 else {"reduction": "class", "class": name}
-    )
+    of_many = {"reduction": "class", "class": name}
+    open_files.request_settings({"reduction": "positive"} if data.n_classes == 2 else of_many)
 
 
 def look_at_default(data: Dataset) -> None:
@@ -489,9 +480,8 @@ def model_name(settings: Settings) -> str:
     return settings.model if len(settings.entry.loaded.models) > 1 else settings.entry.title
 
 
-_JOINER = (
-    "\u2060"  # word joiner: invisible, it only keeps two characters from being parsed together
-)
+# Word joiner: invisible, it only keeps two characters from being parsed together.
+_JOINER = "\u2060"
 _SPECIAL = re.compile(r"[!-/;-@\[-`{-~]")
 _AUTOLINK = re.compile(r"\b(www)(?=\.)", re.IGNORECASE)
 

@@ -94,10 +94,7 @@ def _listed(shown: Sequence[Finding], codes: bool) -> None:
 
 
 def draw_tiles(
-    evaluation: Evaluation,
-    keys: Sequence[str],
-    *,
-    pinned: Mapping[str, MetricResult] | None = None,
+    evaluation: Evaluation, keys: Sequence[str], *, pinned: Mapping[str, MetricResult] | None = None
 ) -> None:
     """Draw metrics beside each other: name and value, and below them interval or noise floor, and the `pinned` value."""
     for place, key in zip(st.columns(len(keys), gap="small"), keys, strict=True):
@@ -143,11 +140,7 @@ def draw_metric_lines(
 
 
 def _line(
-    result: MetricResult,
-    rows: int,
-    note: str,
-    verdict: Verdict | None,
-    pinned: MetricResult | None,
+    result: MetricResult, rows: int, note: str, verdict: Verdict | None, pinned: MetricResult | None
 ) -> None:
     metric = METRICS[result.key]
     written = Written(result, verdict)

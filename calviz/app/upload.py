@@ -110,11 +110,9 @@ def draw_numbers(chosen: Settings) -> None:
         words = f"sure of **{score:.1f} %**, right in **{hit:.1f} %**"
     else:
         positive = chosen.reduction.kind == "positive"
-        event = (
-            md(f"'{shorten(chosen.whole.class_names[1], 40)}'")
-            if positive
-            else chosen.reduction_words
-        )
+        event = chosen.reduction_words
+        if positive:
+            event = md(f"'{shorten(chosen.whole.class_names[1], 40)}'")
         words = f"{event} is expected in **{score:.1f} %**, and true in **{hit:.1f} %**"
     st.markdown(f"**Read like this:** {rows}; {words}.")
 

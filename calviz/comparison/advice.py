@@ -145,11 +145,9 @@ def advise(comparison: Comparison, data: Dataset, *, keep_classes: bool = False)
     if not near or not (comparison.found or proven):
         return Advice(UNCALIBRATED, (_left(comparison, name, first, keep_classes), *rest))
     chosen = min(near, key=lambda key: _simplicity(comparison[key], rule))
-    why = (
-        "The verdict finds miscalibration"
-        if comparison.found
-        else f"The verdict finds no miscalibration, but {_label(first)} is better than the uncalibrated model beyond noise"
-    )
+    why = "The verdict finds miscalibration"
+    if not comparison.found:
+        why = f"The verdict finds no miscalibration, but {_label(first)} is better than the uncalibrated model beyond noise"
     among = f"has the best {name}, by more than one standard error"
     if len(near) > 1:
         among = (
@@ -186,14 +184,10 @@ def _why_none(comparison: Comparison) -> str:
 
 def _named_beforehand(comparison: Comparison, rule: Guideline, keep_classes: bool) -> str:
     """Return the method that is compared with the uncalibrated model: `auto`, or the one that wins most often on such data."""
-    allowed = [
-        m.key
-        for m in comparison.ready
-        if m.key != UNCALIBRATED and not (keep_classes and m.predictions_changed)
-    ]
-    return next(
-        (key for key in ("auto", *rule.ranking) if key in allowed), (*allowed, UNCALIBRATED)[0]
-    )
+    ready = [m for m in comparison.ready if m.key != UNCALIBRATED]
+    allowed = [m.key for m in ready if not (keep_classes and m.predictions_changed)]
+    ranked = [key for key in ("auto", *rule.ranking) if key in allowed]
+    return (*ranked, *allowed, UNCALIBRATED)[0]
 
 
 def _better(comparison: Comparison, key: str) -> bool:
@@ -256,16 +250,12 @@ def guideline(data: Dataset, fit_rows: int, *, keep_classes: bool = False) -> Gu
     ]
     first = next(iter(allowed), None)
     where = f"{group.experiments:,} experiments ({group.source}; {group.like})"
-    sentence = (
-        f"In {where} {_label(first)} wins most often{' of those that keep every predicted class' if keep_classes else ''}: "
-        f"{group.record_words(first)}."
-        if first is not None
-        else f"No method of {where} keeps every predicted class."
-    )
+    sentence = short = f"No method of {where} keeps every predicted class."
+    if first is not None:
+        of = " of those that keep every predicted class" if keep_classes else ""
+        sentence = f"In {where} {_label(first)} wins most often{of}: {group.record_words(first)}."
+        short = f"On data like these, {_label(first)} wins most often."
     other = "" if confidence else f" {_zhang(data.n_classes, fit_rows, keep_classes)}"
-    short = (
-        f"On data like these, {_label(first)} wins most often." if first is not None else sentence
-    )
     return Guideline(tuple(allowed), sentence + other, short)
 
 
@@ -392,13 +382,9 @@ class ExperimentGroup:
         """Return the winrates of a method, and how often it does harm, in words."""
         record = self.records[key]
         share = round(100 * record.worse_brier)
-        often = (
-            f"in {share} %"
-            if share
-            else "in none of them"
-            if not record.worse_brier
-            else "in less than 1 %"
-        )
+        often = f"in {share} %" if share else "in less than 1 %"
+        if not record.worse_brier:
+            often = "in none of them"
         return (
             f"winrate {record.brier:.2f} by Brier score and {record.nll:.2f} by log loss, Brier score worse than without "
             f"calibration {often}"
@@ -424,14 +410,10 @@ def _groups() -> tuple[ExperimentGroup, ...]:
         ExperimentGroup(
             source=group["source"],
             experiments=group["experiments"],
-            classes=(group["classes"][0], group["classes"][1]),
-            rows=(group["rows"][0], group["rows"][1]),
+            classes=tuple(group["classes"]),
+            rows=tuple(group["rows"]),
             like=group["like"],
-            records={
-                key: Record(**values)
-                for key, values in group["methods"].items()
-                if key in RECALIBRATORS
-            },
+            records={k: Record(**v) for k, v in group["methods"].items() if k in RECALIBRATORS},
         )
         for group in record["groups"]
     )

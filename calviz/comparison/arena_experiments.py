@@ -173,14 +173,9 @@ def _experiment(
     if not rules.division.given and not rules.drawn:
         _check_splits(data, model)
     rows = rules.division.rows(data)
-    experiment = Experiment(
-        source.benchmark,
-        source.dataset,
-        model,
-        rows.fit.rows,
-        rows.evaluation.rows,
-        2 if data.kind == "confidence" else data.n_classes,
-    )
+    classes = 2 if data.kind == "confidence" else data.n_classes
+    sizes = (rows.fit.rows, rows.evaluation.rows, classes)
+    experiment = Experiment(source.benchmark, source.dataset, model, *sizes)
     digest = experiment_digest(data, rules.division)
     scores: dict[Key, MethodScore] = {}
     for spec in rules.specs:

@@ -401,12 +401,9 @@ def _row(s: Standing) -> dict[str, Any]:
             f"winrate_{key}": s.winrate[key],
             f"winrate_{key}_low": low,
             f"winrate_{key}_high": high,
-            f"elo_{key}": s.elo.get(key, math.nan),
-            f"rank_{key}": s.rank.get(key, math.nan),
-            f"gain_{key}": s.gain.get(key, math.nan),
-            f"median_gain_{key}": s.median_gain.get(key, math.nan),
-            f"worse_than_none_{key}": s.worse_than_none.get(key, math.nan),
         }
+        for name in ("elo", "rank", "gain", "median_gain", "worse_than_none"):
+            row[f"{name}_{key}"] = getattr(s, name).get(key, math.nan)
     return row | {"seconds": s.seconds, "experiments": s.experiments, "failed": s.failed}
 
 
@@ -504,11 +501,9 @@ def interval_words(board: Leaderboard) -> str:
 def rated_words(board: Leaderboard) -> str:
     """Explain the columns of a leaderboard."""
     benchmarks = len({e.benchmark for e in board.table.experiments})
-    means = (
-        "means over experiments, then over benchmarks"
-        if benchmarks > 1
-        else "means over experiments"
-    )
+    means = "means over experiments"
+    if benchmarks > 1:
+        means = "means over experiments, then over benchmarks"
     text = f"{WINRATE_WORDS}; {means}; {interval_words(board)}. Elo: 400 points are a factor of ten in the odds"
     if board.baseline is not None:
         text += (

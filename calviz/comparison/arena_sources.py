@@ -536,9 +536,7 @@ class ArenaState:
                 with target.open("r+b") as stream:
                     stream.truncate(end)
         except OSError as error:
-            raise OutputError(
-                f"{target.name}: cannot be written ({(error.strerror or str(error)).lower()})."
-            ) from None
+            raise _unwritable(target, error) from None
         state = cls(target)
         try:
             for _, scores, keys in _lines(Source(target)):
@@ -565,9 +563,12 @@ class ArenaState:
                 head = b"" if stream.tell() else _HEAD
                 stream.write(head + line.encode() + b"\n")
         except OSError as error:
-            raise OutputError(
-                f"{self.path.name}: cannot be written ({(error.strerror or str(error)).lower()})."
-            ) from None
+            raise _unwritable(self.path, error) from None
+
+
+def _unwritable(path: Path, error: OSError) -> OutputError:
+    reason = (error.strerror or str(error)).lower()
+    return OutputError(f"{path.name}: cannot be written ({reason}).")
 
 
 def _experiment_record(experiment: Experiment) -> dict[str, Any]:

@@ -150,14 +150,8 @@ def _with_differences(comparison: ModelComparison, settings: Mapping[str, Any]) 
         return comparison
     rng = np.random.default_rng([comparison.seed, 3])
     checkpoint("resampling all models together")
-    keys = [
-        key
-        for key in comparison.directions
-        if all(
-            key in comparison[name].metrics and comparison[name].metrics[key].available
-            for name in sets
-        )
-    ]
+    of = [comparison[name].metrics for name in sets]
+    keys = [k for k in comparison.directions if all(k in m and m[k].available for m in of)]
     paired = pair(sets, keys, rng=rng, **settings)
     shares = {key: metric.best_share() for key, metric in paired.metrics.items()}
     return replace(
@@ -280,10 +274,7 @@ def compare_methods(
 
 
 def same_rows(
-    models: Models | Alignment,
-    *,
-    split: str | None = None,
-    where: Where = (),
+    models: Models | Alignment, *, split: str | None = None, where: Where = ()
 ) -> Alignment:
     """Return the models on their common rows that count (see `align` and `compare_models`)."""
     if isinstance(models, Alignment):
@@ -562,10 +553,7 @@ def _reordered(model: Dataset, classes: tuple[str, ...]) -> Dataset:
 
     if not isinstance(model, Predictions):
         return replace(
-            model,
-            labels=relabelled(model.labels),
-            predicted=relabelled(model.predicted),
-            **named,
+            model, labels=relabelled(model.labels), predicted=relabelled(model.predicted), **named
         )
     scores = _original_scores(model)
     reordered = {key: array[:, columns] for key, array in scores.items() if array is not None}

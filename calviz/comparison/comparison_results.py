@@ -631,13 +631,9 @@ def ranked_by(comparison: ModelComparison) -> tuple[str, ...]:
     Of confidences in the same predictions, the accuracy, which is the same for all, is the last one.
     """
     keys = [key for key in comparison.pairs if key != "error"]
-    last = (
-        {"accuracy"}
-        if comparison.alignment.of_confidences
-        and all(d.interval == (0, 0) for d in comparison.pairs.get("accuracy", {}).values())
-        else set()
-    )
-    return tuple(sorted(keys, key=lambda key: (key != RANKED_BY, key in last)))
+    accuracy = comparison.pairs.get("accuracy", {}).values()
+    same = comparison.alignment.of_confidences and all(d.interval == (0, 0) for d in accuracy)
+    return tuple(sorted(keys, key=lambda key: (key != RANKED_BY, same and key == "accuracy")))
 
 
 @claim(

@@ -12,13 +12,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.stats import ks_2samp, norm
 
-from calviz.comparison.fitting import (
-    apply_map,
-    check_fitting_rows,
-    columns_to_fit,
-    make,
-    scores_of,
-)
+from calviz.comparison.fitting import apply_map, check_fitting_rows, columns_to_fit, make, scores_of
 from calviz.core.blocks import FloatArray, IntArray, checkpoint
 from calviz.core.claims import claim
 from calviz.core.entry_specs import METRICS, RECALIBRATORS

@@ -649,12 +649,11 @@ def interval_columns(
         return {}
     pairs = recalibrator.intervals(scores)
     # With two classes there is one map, and column names need no class.
-    classes = data.class_names if pairs.shape[1] > 1 else ("",)
+    endings = [f"_{name}" if name else "" for name in data.class_names]
+    endings = endings if pairs.shape[1] > 1 else [""]
     return {
-        f"{INTERVAL}{name}_{class_name}"
-        if class_name
-        else f"{INTERVAL}{name}": np.ascontiguousarray(pairs[:, k, end])
-        for k, class_name in enumerate(classes)
+        f"{INTERVAL}{name}{end_of_name}": np.ascontiguousarray(pairs[:, k, end])
+        for k, end_of_name in enumerate(endings)
         for end, name in enumerate(names)
     }
 

@@ -20,13 +20,7 @@ from calviz.core.predictions import Dataset
 from calviz.core.profile import Profile, dataset_of
 from calviz.core.words import counted, decimal, level_text, percent, shorten
 from calviz.sample.cutoff_and_grades import decidable
-from calviz.sample.risk_tests import (
-    CONFIDENCE,
-    Risk,
-    RiskName,
-    RiskTests,
-    lowest_scores,
-)
+from calviz.sample.risk_tests import CONFIDENCE, Risk, RiskName, RiskTests, lowest_scores
 from calviz.sample.sample import Sample
 from calviz.sample.slices import no_group_column
 from calviz.sample.step_views import steps, top_label_steps
@@ -159,11 +153,9 @@ class ThresholdChoice:
             )
             for values in (self.bound, self.observed)
         )
-        kept = (
-            ""
-            if self.kept is None
-            else f", keeps {percent(self.kept)} of {counted(self.rows, 'row')}"
-        )
+        kept = ""
+        if self.kept is not None:
+            kept = f", keeps {percent(self.kept)} of {counted(self.rows, 'row')}"
         return f"  {shorten(name, 40)}: from {decimal(self.threshold, 4)} on, guaranteed {bounds}, observed {seen}{kept}"
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import combinations
@@ -268,7 +268,7 @@ class Judged(Displayed):
     @cached_property
     def groups(self) -> dict[str, JudgedGroup]:
         """By value of `by`: the same for the rows of each group, by their own labels."""
-        found = dict(self._of_groups())
+        found = {name: self._of_group(name, at) for name, at in self._rows_of.items()}
         tested = [name for name, group in found.items() if not math.isnan(group.p_value)]
         adjusted = benjamini_hochberg([found[name].p_value for name in tested])
         for name, value in zip(tested, adjusted.tolist(), strict=True):
@@ -289,27 +289,23 @@ class Judged(Displayed):
     def _sums_of(self) -> dict[str, LabelledRows]:
         return {name: self._sums_at(at) for name, at in self._rows_of.items()}
 
-    def _of_groups(self) -> Iterator[tuple[str, JudgedGroup]]:
-        for name, at in self._rows_of.items():
-            sums = self._sums_of[name]
-            (tp, fn), (fp, tn) = sums.cells
-            enough = sums.n > 0 and (sums.depend is None or sums.depend.number > 1)
-            told = sums.thinned(self.confidence)[0] if enough else {}
-            cluster = None if self.cluster is None else self.cluster[at]
-            yield (
-                name,
-                JudgedGroup(
-                    rows=at.size,
-                    labelled=sums.n,
-                    naive=naive_rate(self.score[at], self.confidence, cluster),
-                    corrected=sums.tuned(self.confidence) if enough else None,
-                    sensitivity=told["sensitivity"] if enough and tp + fn else None,
-                    specificity=told["specificity"] if enough and fp + tn else None,
-                    bias=sums.bias,
-                    p_value=sums.p_of_bias if enough else math.nan,
-                    adjusted=math.nan,
-                ),
-            )
+    def _of_group(self, name: str, at: IntArray) -> JudgedGroup:
+        sums = self._sums_of[name]
+        (tp, fn), (fp, tn) = sums.cells
+        enough = sums.n > 0 and (sums.depend is None or sums.depend.number > 1)
+        told = sums.thinned(self.confidence)[0] if enough else {}
+        cluster = None if self.cluster is None else self.cluster[at]
+        return JudgedGroup(
+            rows=at.size,
+            labelled=sums.n,
+            naive=naive_rate(self.score[at], self.confidence, cluster),
+            corrected=sums.tuned(self.confidence) if enough else None,
+            sensitivity=told["sensitivity"] if enough and tp + fn else None,
+            specificity=told["specificity"] if enough and fp + tn else None,
+            bias=sums.bias,
+            p_value=sums.p_of_bias if enough else math.nan,
+            adjusted=math.nan,
+        )
 
     @cached_property
     def differ(self) -> float:
@@ -587,20 +583,14 @@ class Judged(Displayed):
         """Summarise the rates and what the judge is worth."""
         names = {"rogan-gladen": "Rogan-Gladen", "ppi": "PPI++", "human": "labels alone"}
         rates = {"judge alone": self.naive} | {names[k]: e for k, e in self.corrected.items()}
-        rates |= {"sensitivity": self.sensitivity, "specificity": self.specificity}
+        rates |= {key: self._agreement[key] for key in ("sensitivity", "specificity", "agreement")}
         rows = [(name, percent(e.value), _range(e, 100)) for name, e in rates.items()]
-        rows += [("agreement", percent(self.agreement.value), _range(self.agreement, 100))]
         rows += [("kappa", f"{self.kappa.value:.2f}", _range(self.kappa, 1))]
-        rows += [
-            (
-                shorten(name)
-                if len(self.by) > 1
-                else f"{shorten(next(iter(self.by)))} = {shorten(name)}",
-                "-" if g.corrected is None else percent(g.corrected.value),
-                "" if g.corrected is None else _range(g.corrected, 100),
-            )
-            for name, g in list(self.groups.items())[:20]
-        ]
+        column = f"{shorten(next(iter(self.by)))} = " if len(self.by) == 1 else ""
+        for name, group in list(self.groups.items())[:20]:
+            e = group.corrected
+            told = ("-", "") if e is None else (percent(e.value), _range(e, 100))
+            rows.append((column + shorten(name), *told))
         return Summary(
             title=f"by {counted(self.labelled, 'human label')} of {counted(self.rows, 'row')}",
             verdict=self.sentence(),

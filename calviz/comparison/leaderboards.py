@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -145,55 +145,43 @@ def _standing(
     scored = table.entered[:, j]
     for values in table.scores.values():
         scored = scored & ~np.isnan(values[:, j])
-    seconds = table.seconds[scored, j]
-    seconds = seconds[~np.isnan(seconds)]
     method = table.methods[j]
     return Standing(
         method=method,
         experiments=int(table.entered[:, j].sum()),
         failed=int(table.entered[:, j].sum() - scored.sum()),
         rank={s: c.ranks[method] for s, c in critical.items()},
-        seconds=float(np.median(seconds)) if seconds.size else float("nan"),
+        seconds=_median(table.seconds[scored, j]),
         **numbers,
     )
 
 
 def _columns(
-    table: ResultTable,
-    score: str,
-    averages: Averages,
-    counts: FloatArray | None,
-    *,
-    rated: bool,
+    table: ResultTable, score: str, averages: Averages, counts: FloatArray | None, *, rated: bool
 ) -> dict[str, Sequence[object]]:
     """Compute winrates, Elo and gains of all methods at once; keys are attributes of `Standing`."""
     values, entered = table.scores[score], table.entered
     won = winrates(values, entered)
     mean = averages.mean(won)
     none = [None] * len(table.methods)
-    columns: dict[str, Sequence[object]] = {
-        "winrate": mean.tolist(),
-        "interval": none
-        if counts is None
-        else averages.intervals(mean, averages.mean(won, counts), ~np.isnan(won), share=True),
-    }
+    columns: dict[str, Sequence[object]] = {"winrate": mean.tolist(), "interval": none}
+    if counts is not None:
+        drawn = averages.mean(won, counts)
+        columns["interval"] = averages.intervals(mean, drawn, ~np.isnan(won), share=True)
     if rated:
         duels = count_duels(values, entered)
         flat = duels.reshape(len(table), -1)
         k = len(table.methods)
         rating = elo((averages.weights() @ flat).reshape(k, k))
         columns["elo"] = rating.tolist()
-        if counts is None:
-            columns["elo_interval"] = none
-        else:
+        columns["elo_interval"] = none
+        if counts is not None:
             checkpoint()
             duels_left = (averages.weights(counts) @ flat).reshape(-1, k, k)
             # Without a chain of wins between all methods no strength has a largest likelihood, and so no standard error.
-            columns["elo_interval"] = (
-                averages.intervals(rating, elo(duels_left, start=rating), entered)
-                if _connected(duels_left).all()
-                else none
-            )
+            if _connected(duels_left).all():
+                duels_elo = elo(duels_left, start=rating)
+                columns["elo_interval"] = averages.intervals(rating, duels_elo, entered)
     if table.baseline is not None:
         before = values[:, [table.methods.index(table.baseline)]]
         with np.errstate(invalid="ignore"):
@@ -201,14 +189,14 @@ def _columns(
         compared = entered & ~np.isnan(values) & ~np.isnan(before)
         worse = np.where(compared, values > before, np.nan)
         columns["gain"] = averages.mean(gain).tolist()
-        columns["median_gain"] = [
-            float(np.median(column[~np.isnan(column)]))
-            if (~np.isnan(column)).any()
-            else float("nan")
-            for column in gain.T
-        ]
+        columns["median_gain"] = list(map(_median, gain.T))
         columns["worse_than_none"] = averages.mean(worse).tolist()
     return columns
+
+
+def _median(values: FloatArray) -> float:
+    values = values[~np.isnan(values)]
+    return float(np.median(values)) if values.size else math.nan
 
 
 def kind_of(experiments: Sequence[Experiment]) -> str:
@@ -253,16 +241,7 @@ def _joined(
     for board in some:
         columns = [table.methods.index(m) for m in board.table.methods]
         on_board[np.ix_(parts[board.key], columns)] = True
-    masked = ResultTable(
-        table.experiments,
-        table.methods,
-        table.scores,
-        table.seconds,
-        table.entered & on_board,
-        table.baseline,
-        table.reasons,
-    )
-    return masked.take(rows)
+    return replace(table, entered=table.entered & on_board).take(rows)
 
 
 def _strata(board: Leaderboard, *, resamples: int) -> Iterator[Leaderboard]:
@@ -413,9 +392,8 @@ class Averages:
             weight = drawn[:, group.rows]
             size = weight @ has_value[group.rows].astype(np.float64)
             summed = np.where(has_value[group.rows], values[group.rows], 0.0)
-            with np.errstate(
-                invalid="ignore"
-            ):  # 0 times infinity: an infinite loss that was not drawn
+            # 0 times infinity: an infinite loss that was not drawn.
+            with np.errstate(invalid="ignore"):
                 part = weight @ summed
             counted = size > 0
             total += np.where(counted, part / np.where(counted, size, 1.0), 0.0)
@@ -618,9 +596,8 @@ def elo(wins: FloatArray, start: FloatArray | None = None) -> FloatArray:
     if start is not None:
         theta += (np.asarray(start).reshape(-1, k) - MEAN) * math.log(10) / SCALE
     games = flat + flat.transpose(0, 2, 1)
-    gauge = (
-        games.sum(axis=(1, 2), keepdims=True) / k**3
-    )  # makes the Hessian regular, with the mean fixed
+    # Makes the Hessian regular, with the mean fixed.
+    gauge = games.sum(axis=(1, 2), keepdims=True) / k**3
     for _ in range(_STEPS):
         p = 1 / (1 + np.exp(theta[:, None, :] - theta[:, :, None]))
         gradient = (flat - games * p).sum(axis=2)

@@ -145,12 +145,7 @@ class _Measured:
     failures: dict[str, str] = field(default_factory=dict)
 
     def add(
-        self,
-        spec: RecalibratorSpec,
-        fit: IntArray,
-        options: Mapping[str, Any],
-        *,
-        compared: bool,
+        self, spec: RecalibratorSpec, fit: IntArray, options: Mapping[str, Any], *, compared: bool
     ) -> None:
         """Fit a method on some rows and measure it; any error but `Stopped` becomes its reason."""
         try:

@@ -608,12 +608,12 @@ def _with_expected(
     """Add what the metric is expected to be: of rows without labels, and of the last periods from the rows before each."""
     data, metric, reduction = sample.data, result.metric, sample.reduction
     if metric not in EXPECTED or waiting.times is None:
-        why = (
-            "rows without labels have no times"
-            if metric in EXPECTED
-            else f"the {METRICS[metric].label} is not expected before labels come: choose "
-            f"{', '.join(METRICS[key].label for key in EXPECTED)}"
-        )
+        why = "rows without labels have no times"
+        if metric not in EXPECTED:
+            why = (
+                f"the {METRICS[metric].label} is not expected before labels come: choose "
+                f"{', '.join(METRICS[key].label for key in EXPECTED)}"
+            )
         return replace(result, unexpected=f"{why}.")
     split = periods(waiting.times, None if divided.every == "equal counts" else divided.every)
     names, code = split.names, split.code
@@ -666,9 +666,8 @@ def without_logits(data: Dataset) -> Dataset:
 
 
 def _evaluated(sample: Sample, data: Dataset, metric: str) -> MetricResult:
-    return evaluate(sample.with_data(data), [metric], ci=True, findings=False, classes=False)[
-        metric
-    ]
+    part = sample.with_data(data)
+    return evaluate(part, [metric], ci=True, findings=False, classes=False)[metric]
 
 
 def _difference(sample: Sample, before: Dataset, after: Dataset, metric: str) -> Difference | None:

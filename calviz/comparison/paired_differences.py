@@ -34,8 +34,7 @@ from calviz.core.entry_specs import METRICS, ClosedForm, RowLoss, badness
 from calviz.core.events import BinNumber, Reduction, Scheme
 from calviz.core.predictions import Dataset, Predictions
 from calviz.core.probabilities import LOG_FLOOR
-from calviz.sample.caches import once_per_view
-from calviz.sample.draws import GroupWeights, RowDraws, RowWeights
+from calviz.sample.draws import GroupWeights, RowDraws, RowWeights, once_per_view
 from calviz.sample.error_bars import LEVEL, Interval, evened, widening_of
 from calviz.sample.sample import Sample, metric_view
 

@@ -1,4 +1,4 @@
-"""One file per figure: computed, described and drawn; `marks` and `style` are shared.
+"""Figures: computed, described and drawn; `marks` and `style` are shared.
 
 The only room that draws with plotly. Not here: a computation that a metric needs.
 """

@@ -91,11 +91,9 @@ class CriticalRanks(Figure):
         first, *others = self.methods
         ranks = self.critical.ranks
         alike = [m for m in others if ranks[m] - ranks[first] < self.critical.difference]
-        near = (
-            f"not told apart from it: {listed(alike, most=6)}"
-            if alike
-            else "all others are told apart from it"
-        )
+        near = "all others are told apart from it"
+        if alike:
+            near = f"not told apart from it: {listed(alike, most=6)}"
         return (
             f"By {METRICS[self.score].label} {listed([first])} has the smallest mean rank, {ranks[first]:.2f}, over "
             f"{counted(self.critical.blocks, 'data set')}; ranks closer than {self.critical.difference:.2f} are not told apart; {near}."

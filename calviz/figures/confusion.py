@@ -119,10 +119,8 @@ class Confusion(SampleFigure):
         """All classes, shape (K,), sorted by the mistakes they are part of (as true or as predicted class), most first."""
         off = self.true != self.predicted
         k = len(self.class_names)
-        mistakes = sum(
-            np.bincount(side[off], self.rows[off], minlength=k)
-            for side in (self.true, self.predicted)
-        )
+        sides = (self.true[off], self.predicted[off])
+        mistakes = sum(np.bincount(side, self.rows[off], minlength=k) for side in sides)
         return np.argsort(-np.asarray(mistakes), kind="stable")
 
     @property
@@ -227,10 +225,7 @@ class Confusion(SampleFigure):
         names, short = (
             told_apart((self.class_names[k] for k in shown), limit) for limit in (_NAME, _BELOW)
         )
-        below: Trace = {
-            "tickvals": list(range(shown.size)),
-            "ticktext": [plotly_text(n) for n in short],
-        }
+        below = {"tickvals": list(range(shown.size)), "ticktext": list(map(plotly_text, short))}
         picture = sheet.picture(
             _traces(self, sheet, by, shown),
             inner=_ROW * max(shown.size, 3),

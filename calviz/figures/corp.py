@@ -23,7 +23,6 @@ from calviz.core.words import (
     shorten,
     with_short_class,
 )
-from calviz.figures.curve_estimates import isotonic_at, isotonic_band, isotonic_curve
 from calviz.figures.figure import Figure, ResampledFigure, end_columns, facts
 from calviz.figures.marks import (
     BUCKETS,
@@ -37,6 +36,7 @@ from calviz.figures.marks import (
     markers,
     short_line,
 )
+from calviz.figures.reliability import isotonic_at, isotonic_band, isotonic_curve
 from calviz.sample.error_bars import resampled
 from calviz.sample.losses import unlike_nll
 from calviz.sample.metric_results import measured

@@ -24,7 +24,6 @@ from calviz.core.words import (
     points_text,
     with_short_class,
 )
-from calviz.figures.curve_estimates import fractiles, isotonic_curve, smoothed_gap
 from calviz.figures.figure import Data, ScoreFigure, end_columns, metric_interval, pointwise
 from calviz.figures.marks import (
     BUCKETS,
@@ -43,6 +42,7 @@ from calviz.figures.marks import (
     short_line,
     vertical_mark,
 )
+from calviz.figures.reliability import fractiles, isotonic_curve, smoothed_gap
 from calviz.sample.error_bars import Interval, Redrawing, resampled
 from calviz.sample.sample import Sample
 from calviz.sample.step_views import steps

@@ -13,15 +13,9 @@ from scipy.optimize import isotonic_regression
 from calviz.core.blocks import FloatArray
 from calviz.core.claims import claim
 from calviz.core.entry_specs import figure, takes_weights
-from calviz.core.errors import OptionError, check_level, needs
+from calviz.core.errors import OptionError, check_level, data_frame
 from calviz.core.profile import dataset_of
-from calviz.core.words import (
-    decimal,
-    decimals_for,
-    level_text,
-    percent,
-    plotly_text,
-)
+from calviz.core.words import decimal, decimals_for, level_text, percent, plotly_text
 from calviz.data.loaded import fit_split_for
 from calviz.figures.figure import Data, SampleFigure, end_columns, pointwise
 from calviz.figures.marks import (
@@ -38,14 +32,7 @@ from calviz.figures.marks import (
     packed,
     vertical_mark,
 )
-from calviz.sample.error_bars import (
-    Interval,
-    Redrawing,
-    drawn_by,
-    interval,
-    resampled,
-    stream,
-)
+from calviz.sample.error_bars import Interval, Redrawing, drawn_by, interval, resampled, stream
 from calviz.sample.sample import Sample
 from calviz.sample.step_views import ranked, top_label_steps
 from calviz.sample.steps import Steps
@@ -390,12 +377,9 @@ class Decision(SampleFigure):
 
     def table(self) -> pd.DataFrame:
         """Return the rules as a table, one row each, with costs per prediction."""
-        needs("pandas")
-        import pandas as pd
-
         rules = self.rules.values()
         shares = ("threshold", "kept", "referred", "accuracy", "cost")
-        return pd.DataFrame(
+        return data_frame(
             {
                 "rule": list(self.rules),
                 **{name: [getattr(rule, name) for rule in rules] for name in shares},

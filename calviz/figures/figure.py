@@ -13,7 +13,7 @@ import numpy as np
 
 from calviz.core.blocks import FloatArray, IntArray
 from calviz.core.entry_specs import METRICS
-from calviz.core.errors import OptionError, check_level, known_names, needs, visible
+from calviz.core.errors import OptionError, check_level, data_frame, known_names, visible
 from calviz.core.events import BinNumber, Reduction
 from calviz.core.predictions import Dataset, Predictions
 from calviz.core.words import counted, shorten, with_short_class
@@ -170,10 +170,7 @@ class Figure(ABC):
 
     def frame(self, *args: Any, **options: Any) -> pd.DataFrame:
         """Return exactly the drawn values as a table; arguments are those of `columns`."""
-        needs("pandas")
-        import pandas as pd
-
-        return pd.DataFrame(dict(self.columns(*args, **options)))
+        return data_frame(dict(self.columns(*args, **options)))
 
     def plot(self, **page: Unpack[Page]) -> Drawing:
         """Draw the figure.

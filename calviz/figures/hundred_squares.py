@@ -352,11 +352,7 @@ def address(drawing: str) -> str:
 
 
 def column(
-    bullets: Sequence[Bullet | None],
-    palette: Palette,
-    *,
-    shared: bool = True,
-    wide: int = CELL[0],
+    bullets: Sequence[Bullet | None], palette: Palette, *, shared: bool = True, wide: int = CELL[0]
 ) -> list[str | None]:
     """Return the drawings of a column as data URLs, on one scale or each on its own.
 

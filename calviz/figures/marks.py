@@ -34,15 +34,9 @@ LINE = 19
 #: Characters of a caption line that fit on a phone.
 CAPTION_LINE = 46
 #: Turns off plotly's fading of unselected points; the drawing itself marks a selection.
-UNFADED: Trace = {
-    "selected": {"marker": {"opacity": 1}},
-    "unselected": {"marker": {"opacity": 1}},
-}
+UNFADED: Trace = {"selected": {"marker": {"opacity": 1}}, "unselected": {"marker": {"opacity": 1}}}
 #: Keeps invisible points invisible.
-UNSEEN: Trace = {
-    "selected": {"marker": {"opacity": 0}},
-    "unselected": {"marker": {"opacity": 0}},
-}
+UNSEEN: Trace = {"selected": {"marker": {"opacity": 0}}, "unselected": {"marker": {"opacity": 0}}}
 
 
 def packed(values: npt.NDArray[Any]) -> FloatArray:

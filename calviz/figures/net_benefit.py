@@ -17,13 +17,7 @@ from calviz.core.entry_specs import figure
 from calviz.core.errors import check_choice, check_level
 from calviz.core.events import Reduction
 from calviz.core.p_values import at_most
-from calviz.core.words import (
-    SINGLE_ROW,
-    decimal,
-    level_text,
-    percent,
-    plotly_text,
-)
+from calviz.core.words import SINGLE_ROW, decimal, level_text, percent, plotly_text
 from calviz.figures.decision_cost import kept_and_wrong, resampled_between
 from calviz.figures.figure import Data, ResampledFigure, ScoreFigure, end_columns
 from calviz.figures.marks import (
@@ -534,10 +528,7 @@ class DecisionLoss(ResampledFigure):
 
 
 def decision_loss(
-    score: FloatArray,
-    count: FloatArray,
-    hits: FloatArray,
-    cutoffs: FloatArray = LOSS_CUTOFFS,
+    score: FloatArray, count: FloatArray, hits: FloatArray, cutoffs: FloatArray = LOSS_CUTOFFS
 ) -> FloatArray:
     """``mean |q - mu| 1{mu between p and q} / max(mu, 1 - mu)`` at the cutoffs mu, with isotonic q; shape (..., P).
 

@@ -509,12 +509,7 @@ class Diagram:
             yanchor=anchor[1],
             align=anchor[0],
             bgcolor=p.glaze(p.paper, 0.8),
-        ) | {
-            "showarrow": True,
-            "arrowhead": 0,
-            "arrowwidth": 1,
-            "arrowcolor": p.muted,
-        }
+        ) | {"showarrow": True, "arrowhead": 0, "arrowwidth": 1, "arrowcolor": p.muted}
 
     def _covered(self, left: bool) -> int:
         """Number of bins whose point, interval or gap the label would cover in the upper left, or else the lower right, corner."""
@@ -564,11 +559,7 @@ class Diagram:
         axes["xaxis"] |= {"anchor": "y2"}
         # Vertical space that the square does not need, as on a narrow page, is split evenly above and below.
         axes["yaxis"] |= {"constraintoward": "middle", "domain": [_HISTOGRAM + _STRIP, 1]}
-        place: Trace = {
-            "domain": [0, _HISTOGRAM],
-            "anchor": "x",
-            "range": [0, self._histogram_top],
-        }
+        place: Trace = {"domain": [0, _HISTOGRAM], "anchor": "x", "range": [0, self._histogram_top]}
         return axes | {"yaxis2": self.sheet.axis("Rows", **place, ticksuffix=" %", nticks=4)}
 
 

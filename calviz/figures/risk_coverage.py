@@ -42,13 +42,7 @@ from calviz.figures.marks import (
     packed,
     vertical_mark,
 )
-from calviz.sample.error_bars import (
-    Interval,
-    Redrawing,
-    drawn_by,
-    interval,
-    resampled,
-)
+from calviz.sample.error_bars import Interval, Redrawing, drawn_by, interval, resampled
 from calviz.sample.risk_tests import CONFIDENCE, RiskTests, lowest_scores
 from calviz.sample.sample import Sample, event_sums, full_predictions, top_label_sums
 from calviz.sample.step_views import (
@@ -323,11 +317,9 @@ class RiskCoverage(SampleFigure):
         if not safe.size:
             more = tests.rows_missing(risk, confidence)
             none = replace(self._nothing(""), more_rows=more)
-            needed = (
-                f"{capitalised(none.more_words)} more rows like these would be needed."
-                if more
-                else "How many more rows would be needed cannot be told: those ranked highest are wrong too often."
-            )
+            needed = "How many more rows would be needed cannot be told: those ranked highest are wrong too often."
+            if more:
+                needed = f"{capitalised(none.more_words)} more rows like these would be needed."
             words = (
                 f"No threshold can be shown to keep predictions of which at most {percent(risk)} are wrong, {sure}: every row goes to an "
                 f"expert. {needed}{observed}"

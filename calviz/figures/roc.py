@@ -13,14 +13,7 @@ from calviz.core.blocks import FloatArray, quotient
 from calviz.core.entry_specs import figure
 from calviz.core.errors import check_choice
 from calviz.core.events import Reduction
-from calviz.core.words import (
-    counted,
-    decimal,
-    level_text,
-    percent,
-    plotly_text,
-    with_short_class,
-)
+from calviz.core.words import counted, decimal, level_text, percent, plotly_text, with_short_class
 from calviz.figures.figure import Data, ResampledFigure, SampleFigure, named
 from calviz.figures.marks import (
     LINE,

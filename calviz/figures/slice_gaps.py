@@ -6,6 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Self, Unpack
 
+import numpy as np
+
 from calviz.core.blocks import FloatArray
 from calviz.core.claims import claim
 from calviz.core.entry_specs import takes_weights
@@ -34,8 +36,10 @@ from calviz.figures.marks import (
     Picture,
     Sheet,
     Trace,
+    area,
     drawn,
     label,
+    line,
     markers,
     name_room,
     vertical_shape,
@@ -229,18 +233,18 @@ def _traces(figure: SliceGaps, sheet: Sheet) -> Iterator[Trace]:
                 edge=colour,
                 edge_width=1.5,
                 name=name,
-                error_x=whiskers(
-                    [100 * (s.interval.high - s.gap) for s in some],
-                    [100 * (s.gap - s.interval.low) for s in some],
-                    palette.ink if off else palette.muted,
-                    thickness=1.3,
-                    width=4,
-                ),
+                error_x=_whiskers(some, palette.ink if off else palette.muted, 1.3, 4),
                 customdata=[[i, *_facts(figure.shown[i])] for i in at],
                 hover="%{customdata[1]}<br>%{customdata[2]}",
                 unselected=UNFADED["unselected"],
                 selected={"marker": {"opacity": 1, "size": _CLICKED}},
             )
+
+
+def _whiskers(some: Sequence[Slice], colour: str, thickness: float, width: int) -> Trace:
+    above = [100 * (s.interval.high - s.gap) for s in some]
+    below = [100 * (s.gap - s.interval.low) for s in some]
+    return whiskers(above, below, colour, thickness=thickness, width=width)
 
 
 def _facts(s: Slice) -> list[str]:
@@ -314,28 +318,12 @@ class FeatureGap(Figure):
         """Draw the gap with its band; what is off is filled."""
         palette = sheet.palette
         known = [i for i, s in enumerate(self.shown) if s.where[0][1] != MISSING]
-        low, high = ([100 * self.shown[i].interval[end] for i in known] for end in (0, 1))
-        traces: list[Trace] = [
-            {
-                "type": "scatter",
-                "mode": "lines",
-                "x": [*known, *known[::-1]],
-                "y": [*high, *low[::-1]],
-                "fill": "toself",
-                "fillcolor": palette.glaze(palette.blue, 0.18),
-                "line": {"width": 0},
-                "hoverinfo": "skip",
-                "name": "95 % interval",
-            },
-            {
-                "type": "scatter",
-                "mode": "lines",
-                "x": known,
-                "y": [100 * self.shown[i].gap for i in known],
-                "line": {"color": palette.blue, "width": 1.6},
-                "hoverinfo": "skip",
-                "showlegend": False,
-            },
+        x, of = np.array(known, dtype=np.float64), [self.shown[i] for i in known]
+        gap, low, high = 100 * np.array([(s.gap, *s.interval) for s in of]).reshape(-1, 3).T
+        fill = palette.glaze(palette.blue, 0.18)
+        traces = [
+            area(x, low, high, fill, name="95 % interval"),
+            line(x, gap, palette.blue, width=1.6, showlegend=False),
         ]
         for off, name in ((True, "Off beyond chance"), (False, "May be chance")):
             at = [i for i, s in enumerate(self.shown) if (s in self.result.off) == off]
@@ -351,13 +339,7 @@ class FeatureGap(Figure):
                         edge=palette.blue,
                         edge_width=1.5,
                         name=name,
-                        error_y=whiskers(
-                            [100 * (s.interval.high - s.gap) for s in some],
-                            [100 * (s.gap - s.interval.low) for s in some],
-                            palette.muted,
-                            thickness=1,
-                            width=0,
-                        ),
+                        error_y=_whiskers(some, palette.muted, 1, 0),
                         customdata=[_facts(s) for s in some],
                         hover="%{customdata[0]}<br>%{customdata[1]}",
                     )

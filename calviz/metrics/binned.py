@@ -15,7 +15,7 @@ from calviz.core.entry_specs import metric
 from calviz.core.events import MAX_BINS, ends_of_bins
 from calviz.sample import cell_bounds_of_bins
 from calviz.sample.binning import BinSums, bin_intervals
-from calviz.sample.caches import latest, once_per_view
+from calviz.sample.draws import latest, once_per_view
 from calviz.sample.sample import Sample, bin_sums, event_sums
 from calviz.sample.step_views import StepsWithParams, over_steps, steps
 from calviz.sample.steps import MAX_STEPS, Steps

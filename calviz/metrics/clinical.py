@@ -16,7 +16,7 @@ from calviz.core.events import assign, equal_width_edges
 from calviz.core.probabilities import EPSILON
 from calviz.sample import cell_bounds, cell_bounds_of_bins, logistic_curves
 from calviz.sample.binning import BinSums
-from calviz.sample.caches import once_per_view
+from calviz.sample.draws import once_per_view
 from calviz.sample.logistic_curves import FlexibleKind, fitted_curve
 from calviz.sample.sample import Sample, bin_sums, binned, event_sums
 from calviz.sample.step_views import StepsWithParams, over_steps, steps

@@ -12,7 +12,7 @@ import numpy as np
 from calviz.core.blocks import FloatArray, IntArray
 from calviz.core.entry_specs import metric
 from calviz.sample import cell_bounds
-from calviz.sample.caches import once_per_view
+from calviz.sample.draws import once_per_view
 from calviz.sample.step_views import steps
 from calviz.sample.steps import Steps
 

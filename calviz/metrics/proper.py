@@ -15,9 +15,9 @@ from calviz.core.curve_fits import isotonic_fits
 from calviz.core.entry_specs import metric
 from calviz.sample import cell_bounds
 from calviz.sample.binning import BinSums
-from calviz.sample.caches import once_per_view
 from calviz.sample.cross_fitted import CrossFitted, cross_fitted
 from calviz.sample.cross_fitted_classes import CrossFittedScore, HeldOutLoss, LossPart, held_out
+from calviz.sample.draws import once_per_view
 from calviz.sample.losses import (
     LogSteps,
     MeanLoss,

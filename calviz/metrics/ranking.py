@@ -12,8 +12,8 @@ from calviz.core.blocks import FloatArray, quotient
 from calviz.core.entry_specs import metric
 from calviz.core.errors import OptionError
 from calviz.sample import cell_bounds, step_views
-from calviz.sample.caches import once_per_view
 from calviz.sample.cutoff_and_grades import CutoffCounts, at_cutoff, net_benefit_of
+from calviz.sample.draws import once_per_view
 from calviz.sample.sample import Sample
 from calviz.sample.step_views import (
     StepsWithParams,

@@ -14,8 +14,7 @@ from calviz.core.blocks import FloatArray, IntArray
 from calviz.core.entry_specs import Redrawn, Reweighted, metric, needs_rows, reweighted_by
 from calviz.core.errors import OptionError
 from calviz.sample import cell_bounds
-from calviz.sample.caches import once_per_view
-from calviz.sample.draws import RowWeights, row_counts, rows_of
+from calviz.sample.draws import RowWeights, once_per_view, row_counts, rows_of
 from calviz.sample.sample import Sample, full_predictions
 from calviz.sample.step_views import (
     NARROWEST,

@@ -20,16 +20,7 @@ from calviz.comparison.comparison_results import Mark
 from calviz.core.entry_specs import METRICS
 from calviz.core.words import decimal, percent, points, seconds_text, shorten
 from calviz.figures.arena_ranks import CriticalRanks, Winrates
-from calviz.report.content import (
-    Block,
-    CellFormat,
-    Chart,
-    Note,
-    Section,
-    TableBlock,
-    Text,
-    chart,
-)
+from calviz.report.content import Block, CellFormat, Chart, Note, Section, TableBlock, Text, chart
 from calviz.report.document import Part, Report, WrittenSection, bind
 from calviz.report.json_results import picked, stamped
 
@@ -149,24 +140,15 @@ def ranges_table(parts: Sequence[Leaderboard]) -> TableBlock:
 
 def _winrates(board: Leaderboard) -> Chart:
     figure = Winrates.compute(board)
-
-    def written(value: float) -> str:
-        return decimal(value, 3)
-
     formats: dict[str, tuple[str, CellFormat]] = {"method": ("method", shorten)}
     for score in SCORES:
         label = METRICS[score].label
         formats |= {
-            score: (label, written),
-            f"{score}_low": (f"{label}, from", written),
-            f"{score}_high": (f"{label}, to", written),
+            score: (label, decimal),
+            f"{score}_low": (f"{label}, from", decimal),
+            f"{score}_high": (f"{label}, to", decimal),
         }
-    return chart(
-        figure,
-        key="winrates",
-        title="Winrates",
-        formats=formats,
-    )
+    return chart(figure, key="winrates", title="Winrates", formats=formats)
 
 
 def _ranks(board: Leaderboard, score: str) -> Chart:

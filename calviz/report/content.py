@@ -570,11 +570,9 @@ def check_grades(data: Dataset, column: str | None) -> None:
         grade_factor(data, column)
     elif not grade_columns(data):
         others = ", ".join(shortened(name) for name in data.groups)
-        rest = (
-            f"if one of its group columns ({others}) holds grades, name it with --grades, or in the app under Decide, Grades"
-            if others
-            else "add one, such as 'grade'"
-        )
+        rest = "add one, such as 'grade'"
+        if others:
+            rest = f"if one of its group columns ({others}) holds grades, name it with --grades, or in the app under Decide, Grades"
         raise OptionError(
             f"the preset credit needs a column of rating grades, and none of this file looks like one: {rest}."
         )

@@ -196,10 +196,7 @@ def _tables_of(written: Iterable[WrittenSection]) -> Iterator[TableBlock]:
 
 
 def compose(
-    subjects: Subject | Iterable[Subject],
-    *,
-    sections: Iterable[str] | None = None,
-    **words: Any,
+    subjects: Subject | Iterable[Subject], *, sections: Iterable[str] | None = None, **words: Any
 ) -> Report:
     """Compute a report.
 
@@ -696,11 +693,9 @@ def why_no_pdf() -> str:
     if _browser() is not None:
         return ""
     named = os.environ.get(BROWSER_VARIABLE)
-    reason = (
-        f"{BROWSER_VARIABLE} names '{named}', which is not a program"
-        if named
-        else "there is none here"
-    )
+    reason = "there is none here"
+    if named:
+        reason = f"{BROWSER_VARIABLE} names '{named}', which is not a program"
     return (
         f"a PDF needs Chromium, Chrome or Edge, and {reason}; install one, or open the HTML file in "
         "any browser and print it."

@@ -63,11 +63,7 @@ def picked(value: Any, names: str) -> JsonRecord:
 
 
 def audit_record(
-    evaluation: Evaluation,
-    *,
-    file: str,
-    notices: Iterable[Finding] = (),
-    **extra: Any,
+    evaluation: Evaluation, *, file: str, notices: Iterable[Finding] = (), **extra: Any
 ) -> JsonRecord:
     """Convert one evaluation to plain values, ready for JSON.
 

@@ -33,8 +33,15 @@ from calviz.core.events import (
     make_edges,
 )
 from calviz.core.p_values import clopper_pearson
-from calviz.sample.caches import latest, once_per_view
-from calviz.sample.draws import HitSums, RowSums, RowWeights, resample_cells, resample_rows
+from calviz.sample.draws import (
+    HitSums,
+    RowSums,
+    RowWeights,
+    latest,
+    once_per_view,
+    resample_cells,
+    resample_rows,
+)
 from calviz.sample.error_bars import LEVEL, Interval, sums_by_cluster
 
 #: Up to this many rows, resampling draws single rows and is exact.
@@ -255,10 +262,8 @@ class BinSums:
         low = np.floor(trials)
         take = low + (rng.random((resamples, trials.size)) < trials - low)
         take = np.clip(take, np.ceil(total), count)  # so that the mean can be reached
-        probability = np.clip(
-            quotient(np.broadcast_to(total, take.shape), take, otherwise=0.0), 0, 1
-        )
-        return rng.binomial(take.astype(np.int64), probability).astype(np.float64)
+        share = quotient(np.broadcast_to(total, take.shape), take, otherwise=0.0)
+        return rng.binomial(take.astype(np.int64), np.clip(share, 0, 1)).astype(np.float64)
 
 
 def bin_events(
@@ -474,10 +479,7 @@ def bin_of_rows(events: BinaryEvents, edges: FloatArray) -> IntArray:
 
 
 def effective_rows(
-    events: BinaryEvents,
-    edges: FloatArray,
-    cluster: IntArray | None,
-    weights: FloatArray | None,
+    events: BinaryEvents, edges: FloatArray, cluster: IntArray | None, weights: FloatArray | None
 ) -> FloatArray:
     """Effective sample size of the share of hits of each bin, shape (M,).
 
@@ -544,11 +546,9 @@ def bins_off(sums: BinSums) -> tuple[int | None, int | None]:
     The numbers are positions among the bins of `bin_intervals`.
     """
     _, score, low, high = bin_intervals(sums)
-    furthest_outside: list[int | None] = []
-    for distance in (score - high, low - score):
-        furthest = int(np.argmax(distance))
-        furthest_outside.append(furthest if distance[furthest] > 0 else None)
-    return furthest_outside[0], furthest_outside[1]
+    above, below = score - high, low - score
+    first, second = int(np.argmax(above)), int(np.argmax(below))
+    return first if above[first] > 0 else None, second if below[second] > 0 else None
 
 
 #: With fewer hits or misses in all bins there is no curve.

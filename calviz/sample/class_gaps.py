@@ -226,11 +226,7 @@ class ClassGaps:
 
 
 def _range_of_gap(
-    level: float,
-    n: FloatArray | int,
-    score: FloatArray,
-    variance: FloatArray,
-    third: FloatArray,
+    level: float, n: FloatArray | int, score: FloatArray, variance: FloatArray, third: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
     """Range of a gap whose hits are redrawn, shape (K,) each, from sums of scores and cumulants of the hits over n rows."""
     low, high = middle(level, np.zeros(score.shape), variance / n**2, -third / n**3)

@@ -17,8 +17,7 @@ from calviz.core.entry_specs import Redrawn, Reweighted, makes_steps, needs_rows
 from calviz.core.errors import NotAvailable
 from calviz.core.events import BinaryEvents, tied_scores
 from calviz.core.row_columns import Factor
-from calviz.sample.caches import kept_draw, once_per_view
-from calviz.sample.draws import HitSums, RowSums, RowWeights
+from calviz.sample.draws import HitSums, RowSums, RowWeights, kept_draw, once_per_view
 from calviz.sample.losses import losses_of
 from calviz.sample.sample import Sample
 from calviz.sample.step_views import steps
@@ -319,9 +318,7 @@ FoldSplit = Callable[[Steps, FloatArray], Iterable[tuple[FloatArray, FloatArray]
 
 
 def make_cross_fitted(
-    view: Steps,
-    split: FoldSplit | None = None,
-    cells: list[IntArray] | None = None,
+    view: Steps, split: FoldSplit | None = None, cells: list[IntArray] | None = None
 ) -> CrossFitted:
     """Sum the steps of a sample over cells and folds.
 

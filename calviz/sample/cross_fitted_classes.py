@@ -24,9 +24,8 @@ from calviz.core.errors import NotAvailable
 from calviz.core.predictions import Predictions
 from calviz.core.probabilities import Scores, softmax
 from calviz.core.temperature import automatic_floor, fit_temperature
-from calviz.sample.caches import kept_draw
 from calviz.sample.cross_fitted import FEWEST_ROWS, FOLDS, fold_of_rows
-from calviz.sample.draws import RowDraws, RowSums, redrawn_labels
+from calviz.sample.draws import RowDraws, RowSums, kept_draw, redrawn_labels
 from calviz.sample.losses import (
     EXACT_LOSS_ROWS,
     MeanLoss,

@@ -10,12 +10,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from scipy.special import betainc, betaincc, betaincinv
 
-from calviz.core.blocks import (
-    BoolArray,
-    FloatArray,
-    IntArray,
-    proportional,
-)
+from calviz.core.blocks import BoolArray, FloatArray, IntArray, proportional
 from calviz.core.claims import claim
 from calviz.core.entry_specs import Redrawn, Reweighted, reweighted_by, takes_weights
 from calviz.core.errors import NotAvailable, OptionError, checked_cutoff, shortened
@@ -118,15 +113,13 @@ class CutoffCounts:
         """Say which costs the cutoff implies, and what decisions at it then cost."""
         at = float(self.params["cutoff"])
         odds = (1 - at) / at
-        weigh = (
-            "a missed hit is as bad as a false alarm"
-            if at == 0.5
-            else (
+        weigh = "a missed hit is as bad as a false alarm"
+        if at != 0.5:
+            weigh = (
                 f"a missed hit is as bad as {odds:.3g} false alarms"
                 if odds >= 1
                 else f"a false alarm is as bad as {1 / odds:.3g} missed hits"
             )
-        )
         n, hits = float(self.n), float(self.tp + self.fn)
         costs = [
             1000 * (float(missed) + float(alarms) / odds) / n
@@ -157,13 +150,9 @@ class CutoffCounts:
             rows = float(right + wrong)
             share = float(right) / rows if rows else float("nan")
             alike = rows if self.alike or not rows else self._counts_as(name, share)
-            low, high = clopper_pearson([share * alike if rows else 0.0], [alike], level=level)
-            known = not np.isnan(alike)
-            out[name] = (
-                share,
-                float(low[0]) if known else float("nan"),
-                float(high[0]) if known else float("nan"),
-            )
+            ends = clopper_pearson([share * alike if rows else 0.0], [alike], level=level)
+            low, high = (float(end[0]) if alike == alike else float("nan") for end in ends)
+            out[name] = share, low, high
         return out
 
     @property
@@ -594,11 +583,9 @@ def grade_factor(data: Dataset, column: str) -> Factor:
 
 def tests_words(data: Dataset) -> str:
     """Describe the tests of `grades` and the colours of its lights, for a note below a table."""
-    independent = (
-        ""
-        if data.clusters is not None
-        else "; rows are taken as independent, which defaults in one year are not"
-    )
+    independent = "; rows are taken as independent, which defaults in one year are not"
+    if data.clusters is not None:
+        independent = ""
     return (
         "One-sided tests of each grade by itself, with small p-values if there are more hits than its mean score predicts: Jeffreys (the "
         f"posterior with a Jeffreys prior) and binomial (exact). Lights by the binomial test, yellow below {YELLOW:g}, red below {RED:g}; "

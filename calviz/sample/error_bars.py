@@ -4,12 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import (
-    Any,
-    NamedTuple,
-    TypedDict,
-    TypeVar,
-)
+from typing import Any, NamedTuple, TypedDict, TypeVar
 
 import numpy as np
 from scipy.special import ndtri, stdtrit
@@ -17,7 +12,7 @@ from scipy.special import ndtri, stdtrit
 from calviz.core.blocks import FloatArray, IntArray
 from calviz.core.entry_specs import Draw, IntervalMethod, Tail
 from calviz.core.limits import RESAMPLES as RESAMPLES
-from calviz.sample.caches import DRAWN_BY, latest
+from calviz.sample.draws import DRAWN_BY, latest
 
 V = TypeVar("V", bound=Any)
 E = TypeVar("E", float, FloatArray)

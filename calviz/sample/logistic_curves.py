@@ -14,7 +14,7 @@ from calviz.core.blocks import BoolArray, FloatArray, IntArray
 from calviz.core.curve_fits import Basis, penalised_logistic
 from calviz.core.probabilities import EPSILON
 from calviz.core.temperature import ENTRIES, MOST, UNDERFLOW, chosen_floor
-from calviz.sample.caches import once_per_view
+from calviz.sample.draws import once_per_view
 from calviz.sample.steps import MAX_STEPS, Steps, distance_from_ends
 
 #: Newton steps are taken until one is shorter than this, relative to the parameters: the remaining error is about its

@@ -25,8 +25,8 @@ from calviz.core.entry_specs import (
 from calviz.core.errors import NotAvailable, check_level, visible
 from calviz.core.row_columns import html_block
 from calviz.sample import error_bars
-from calviz.sample.caches import held_bytes
 from calviz.sample.cell_bounds import Precision, precision
+from calviz.sample.draws import held_bytes
 from calviz.sample.sample import Sample, metric_options
 from calviz.sample.steps import Steps
 

@@ -12,7 +12,7 @@ from scipy.special import ndtr, ndtri
 from calviz.core.blocks import FloatArray, IntArray, quotient
 from calviz.core.claims import claim
 from calviz.core.entry_specs import takes_weights
-from calviz.core.errors import NotAvailable, OptionError, check_level, needs
+from calviz.core.errors import NotAvailable, OptionError, check_level, data_frame
 from calviz.core.events import BinaryEvents, Reduction
 from calviz.core.p_values import above
 from calviz.core.predictions import Dataset
@@ -184,10 +184,7 @@ class Multicalibration(Displayed):
 
     def frame(self) -> pd.DataFrame:
         """Return a table with one row per segment, the largest error first."""
-        needs("pandas")
-        import pandas as pd
-
-        return pd.DataFrame(
+        return data_frame(
             {
                 "segment": s.name,
                 "rows": s.rows,
@@ -294,7 +291,7 @@ def _measured(
         )
     factors, skipped = sliced_columns(data, columns, min_rows)
     cell, cells = _cells(sample.scored.score)
-    rows = _Rows(factors, row_terms(sample.scored, weights), cell, cells, pairs, min_rows)
+    rows = _Divided(factors, row_terms(sample.scored, weights), cell, cells, pairs, min_rows)
     found = _segments(rows)
     if not found.where:
         raise NotAvailable(
@@ -331,7 +328,7 @@ def _measured(
     )
 
 
-class _Rows(NamedTuple):
+class _Divided(NamedTuple):
     """The rows and how they are divided: columns, terms, the cell of each row in the order of the scores."""
 
     factors: dict[str, Factor]
@@ -356,7 +353,7 @@ class _Segments(NamedTuple):
     small: int
 
 
-def _segments(rows: _Rows, *, everywhere: bool = True) -> _Segments:
+def _segments(rows: _Divided, *, everywhere: bool = True) -> _Segments:
     """Measure all segments, with all rows together or without."""
     of_rows, _, of_weighted = rows.terms
     added = [of_rows[0], *of_weighted[:1], of_rows[3], of_rows[4]]
@@ -380,7 +377,7 @@ def _segments(rows: _Rows, *, everywhere: bool = True) -> _Segments:
     return _Segments(where, count, spread / mass, sigma, p_values, adjusted, order, small)
 
 
-def _segment(rows: _Rows, found: _Segments, i: int, level: float) -> Segment:
+def _segment(rows: _Divided, found: _Segments, i: int, level: float) -> Segment:
     """Describe one segment, with the interval of its gap adjusted for all."""
     names, number = found.where[i]
     codes = crossed_codes([rows.factors[name] for name in names], rows.cell.size)
@@ -402,7 +399,7 @@ def _segment(rows: _Rows, found: _Segments, i: int, level: float) -> Segment:
 _BLOCK = 1 << 16
 
 
-def _ranges(rows: _Rows, groups: list[tuple[str, ...]]) -> list[FloatArray]:
+def _ranges(rows: _Divided, groups: list[tuple[str, ...]]) -> list[FloatArray]:
     """Largest minus smallest sum of hits minus scores, in the order of the scores, of each combination of values; shape (S,) for each group."""
     order = np.argsort(rows.cell.astype(np.uint16), kind="stable")
     cell, off = rows.cell[order], -rows.terms[1][order]

@@ -96,10 +96,7 @@ class ClassErrors:
         else:
             listed, dense = float(self.columns.count.sum()), 0.0
         resamples = affordable(
-            resamples,
-            ROW_COST * data.n + 0.5 * listed + dense,
-            start=60 * listed,
-            size=self._size,
+            resamples, ROW_COST * data.n + 0.5 * listed + dense, start=60 * listed, size=self._size
         )
         drawn = map(self.columns.weighted_errors, self.draws.weights(rng, resamples))
         return type(self)(np.concatenate(list(drawn)), self.columns, self.draws, self.params)

@@ -36,8 +36,7 @@ from calviz.core.profile import Profile, dataset_of
 from calviz.core.row_columns import Factor
 from calviz.core.words import bins_words, condition, shorten
 from calviz.sample.binning import BinSums, bin_events, effective_rows, redrawn_sums, reweighted_sums
-from calviz.sample.caches import held_bytes
-from calviz.sample.draws import Drawing, RowDraws
+from calviz.sample.draws import Drawing, RowDraws, held_bytes
 from calviz.sample.error_bars import RESAMPLES, Redrawing, set_drawn_by
 
 T = TypeVar("T")

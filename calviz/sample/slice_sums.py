@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from scipy.special import stdtr, stdtrit
@@ -86,17 +87,10 @@ class SliceSums:
 
     def rest_of(self, whole: SliceSums) -> SliceSums:
         """The sums of the rows that are not in each slice."""
-        return SliceSums(
-            whole.rows - self.rows,
-            whole.score - self.score,
-            whole.hits - self.hits,
-            whole.variance - self.variance,
-            whole.third - self.third,
-            whole.squares - self.squares,
-            weighted=None
-            if self.weighted is None or whole.weighted is None
-            else whole.weighted - self.weighted,
-        )
+        sums = ("rows", "score", "hits", "variance", "third", "squares", "weighted")
+        pairs = [(name, getattr(whole, name), getattr(self, name)) for name in sums]
+        rest: dict[str, Any] = {n: None if b is None else a - b for n, a, b in pairs}
+        return SliceSums(**rest)
 
 
 def slice_sums(
@@ -267,10 +261,7 @@ def counts_as(sums: SliceSums) -> FloatArray:
 
 
 def p_against_calibrated(
-    sums: SliceSums,
-    events: BinaryEvents,
-    codes: IntArray,
-    weights: FloatArray | None = None,
+    sums: SliceSums, events: BinaryEvents, codes: IntArray, weights: FloatArray | None = None
 ) -> FloatArray:
     """Two-sided p-values of the gaps if the model were calibrated, shape (S,): twice the smaller of `tails_if_calibrated`.
 

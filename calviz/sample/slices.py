@@ -12,7 +12,7 @@ from scipy.special import ndtri
 
 from calviz.core.claims import claim
 from calviz.core.entry_specs import takes_weights
-from calviz.core.errors import NotAvailable, OptionError, needs, shortened
+from calviz.core.errors import NotAvailable, OptionError, data_frame, shortened
 from calviz.core.events import BinNumber, Reduction, assign, equal_width_edges
 from calviz.core.features import MISSING, Cut, as_values, cut_at, cut_of_levels
 from calviz.core.p_values import benjamini_hochberg
@@ -151,10 +151,7 @@ class Slices(Displayed):
 
     def frame(self) -> pd.DataFrame:
         """Return a table with one row per slice."""
-        needs("pandas")
-        import pandas as pd
-
-        return pd.DataFrame(
+        return data_frame(
             {
                 "slice": s.name,
                 "rows": s.rows,
@@ -327,20 +324,14 @@ def cut_columns(data: D, edges: Mapping[str, Iterable[object]]) -> D:
         if name not in sliceable_columns(data):
             raise no_group_column(data, name)
         factor = data.groups.get(name, data.texts.get(name))
-        own = (
-            cuts.get(name)
-            if factor is None
-            else cut_of_levels(factor.levels, np.ones(len(factor.levels)))
-        )
+        own = cuts.get(name)
+        if factor is not None:
+            own = cut_of_levels(factor.levels, np.ones(len(factor.levels)))
         cut = cut_at(given, name)
-        if own is None or own.kept is not None or own.dates != cut.dates:
-            kind = (
-                "texts"
-                if own is None or own.kept is not None
-                else "dates"
-                if own.dates
-                else "numbers"
-            )
+        kind = "texts"
+        if own is not None and own.kept is None:
+            kind = "dates" if own.dates else "numbers"
+        if kind != ("dates" if cut.dates else "numbers"):
             raise OptionError(
                 f"'{shortened(name)}' holds {kind} and cannot be cut at {cut.labels[0]}."
             )

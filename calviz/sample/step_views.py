@@ -23,8 +23,15 @@ from calviz.core.entry_specs import (
 )
 from calviz.core.events import BinaryEvents
 from calviz.core.words import counted
-from calviz.sample.caches import kept_draw, latest, once_per_view
-from calviz.sample.draws import MOST_GROUPS, HitSums, RowSums, RowWeights
+from calviz.sample.draws import (
+    MOST_GROUPS,
+    HitSums,
+    RowSums,
+    RowWeights,
+    kept_draw,
+    latest,
+    once_per_view,
+)
 from calviz.sample.error_bars import drawn_by
 from calviz.sample.sample import Sample
 from calviz.sample.steps import Steps, make_steps, most_steps

@@ -13,8 +13,7 @@ from scipy.special import binom, pdtr
 
 from calviz.core.blocks import BoolArray, FloatArray, IntArray, map_threads
 from calviz.core.events import BinaryEvents, CellEvents, tied_scores
-from calviz.sample.caches import kept_draw, once_per_view
-from calviz.sample.draws import random_rows
+from calviz.sample.draws import kept_draw, once_per_view, random_rows
 
 R = TypeVar("R")
 #: Resampled summaries hold at most this many steps. Each is then a group of neighbouring scores with

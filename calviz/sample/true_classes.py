@@ -10,14 +10,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from calviz.core.blocks import (
-    BoolArray,
-    FloatArray,
-    IntArray,
-    denominators,
-    quotient,
-    runs,
-)
+from calviz.core.blocks import BoolArray, FloatArray, IntArray, denominators, quotient, runs
 from calviz.core.entry_specs import Redrawn, Reweighted, reweighted_by, takes_weights
 from calviz.core.errors import NotAvailable
 from calviz.core.events import CellEvents, assign, check_bins, equal_width_edges

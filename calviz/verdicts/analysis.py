@@ -268,10 +268,7 @@ def explain(data: Dataset | Sample | Profile, **options: Unpack[SampleOptions]) 
 
 @_shown
 def conventions(
-    data: Dataset | Sample,
-    *,
-    noise: bool = True,
-    **options: Unpack[SampleOptions],
+    data: Dataset | Sample, *, noise: bool = True, **options: Unpack[SampleOptions]
 ) -> Conventions:
     """Compute the "ECE" of the same predictions as other libraries define it by default.
 
@@ -308,12 +305,8 @@ def findings_of(sample: Sample) -> tuple[Finding, ...]:
     checks = sorted(CHECKS, key=lambda check: (check.before or check.key, not check.before))
     if sample.data.cells is not None:
         return tuple(_of_profile(checks, sample))
-    return tuple(
-        finding
-        for check in checks
-        if check.takes(sample.data)
-        for finding in check.findings(sample)
-    )
+    own = [check for check in checks if check.takes(sample.data)]
+    return tuple(finding for check in own for finding in check.findings(sample))
 
 
 def _of_profile(checks: Iterable[Check], sample: Sample) -> Iterator[Finding]:

@@ -1,16 +1,43 @@
-"""Findings about what the data can tell: too few rows, tied, saturated or impossible scores, one class, clusters, profiles."""
+"""Findings about what the data can tell (few rows, tied or impossible scores, clusters, profiles), and about the classes."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
-from calviz.core.entry_specs import CHECKS, Check, Told, check
+from calviz.core.blocks import BoolArray, FloatArray
+from calviz.core.claims import claim
+from calviz.core.entry_specs import CHECKS, Check, Told, check, takes_weights
 from calviz.core.errors import Finding, NotAvailable
-from calviz.core.words import counted, decimal, listed, percent
+from calviz.core.p_values import above_drawn
+from calviz.core.predictions import Predictions
+from calviz.core.words import (
+    counted,
+    decimal,
+    decimals_for,
+    full_sentence,
+    listed,
+    outside_range,
+    percent,
+    points,
+    share_decimals,
+)
+from calviz.metrics.classes import classwise_ece, classwise_ks, ks_classwise
 from calviz.sample.binning import FEW_ROWS
+from calviz.sample.class_gaps import (
+    ClassRanges,
+    ClassView,
+    class_gaps,
+    class_ranges,
+    predicted_class_sums,
+    too_few,
+)
+from calviz.sample.error_bars import ONE_VS_REST_TEST, resampled
 from calviz.sample.losses import clipped_words, negative_log_likelihood
+from calviz.sample.one_vs_rest import classwise_equal_width, knows_classes
 from calviz.sample.sample import Sample, chosen_bins, event_sums
 from calviz.verdicts.joint_tests import MIN_ROWS
 
@@ -189,3 +216,329 @@ def zero_probability(sample: Sample) -> Iterator[Told]:
         return
     if statement:
         yield "warning", statement
+
+
+# ---- Classes
+
+
+# ---- All classes against the rest
+
+#: Numbers of redraws of the labels; a p-value is read from a tail fitted to the errors of the redraws. If the p-value with the first
+#: number is at or below the level of the test but above `FAR`, the second number decides: few redraws determine the tail poorly.
+REDRAWS, MORE_REDRAWS, FAR = 100, 400, 1e-8
+#: Largest numbers of rows and of probabilities for which labels are redrawn (about half a second). Larger data are judged on some rows.
+MOST_ROWS, MOST_ENTRIES = 20_000, 1 << 22
+
+
+@dataclass(frozen=True, eq=False)
+class AgainstNoise:
+    """A class-wise error, its mean for a calibrated model, and the p-value."""
+
+    value: float
+    calibrated: float
+    p_value: float
+
+    @property
+    def off(self) -> bool:
+        """Whether the value is more than a calibrated model would show."""
+        return self.p_value <= ONE_VS_REST_TEST
+
+
+@dataclass(frozen=True, eq=False)
+class OneVsRestEvidence:
+    """Evidence on all classes against the rest.
+
+    Attributes
+    ----------
+    sample : Sample
+    beyond : ndarray, shape (K,)
+        Distance by which each class's mean probability minus frequency lies outside its range, signed; 0 inside.
+    ece, ks : AgainstNoise
+        Class-wise ECE and class-wise KS.
+    rows : int
+        Number of rows on which these two were computed; for large data, fewer than all.
+    """
+
+    sample: Sample
+    beyond: FloatArray
+    ece: AgainstNoise
+    ks: AgainstNoise
+    rows: int
+
+    @property
+    def means_off(self) -> bool:
+        """Whether a class is too high or too low on average."""
+        return bool(self.beyond.any())
+
+    @property
+    def off(self) -> bool:
+        """Whether any of the three tests finds more than a calibrated model would show."""
+        return self.means_off or self.ece.off or self.ks.off
+
+    @property
+    def words(self) -> str:
+        """Text that names what is off, with its numbers."""
+        parts = []
+        for name, error in (("class-wise ECE", self.ece), ("class-wise KS", self.ks)):
+            if error.off:
+                decimals = decimals_for(100 * (error.value - error.calibrated), least=2)
+                value, mean = (points(v, decimals) for v in (error.value, error.calibrated))
+                parts.append(f"{name} {value} points where a calibrated model would show {mean}")
+        if parts and self.rows < self.sample.data.rows:
+            parts[-1] += (
+                f" (judged on {self.rows:,} of {self.sample.data.rows:,} rows drawn at random)"
+            )
+        return " and ".join(parts) or means_off(self.sample, self.beyond)
+
+
+def means_off(sample: Sample, beyond: FloatArray) -> str:
+    """Text that names the classes that are off on average: "of 3 classes against the rest, 2 are too high on average, most 'z', ..."."""
+    view, names = sample.view(class_gaps), sample.data.class_names
+    k = int(np.abs(beyond).argmax())
+    forecast, frequency = (float(v[k]) / view.n for v in (view.score, view.rows))
+    decimals = decimals_for(100 * (forecast - frequency), least=2)
+    sides = [
+        f"{int(which.sum()):,} {'is' if which.sum() == 1 else 'are'} too {word}"
+        for which, word in ((beyond > 0, "high"), (beyond < 0, "low"))
+        if which.any()
+    ]
+    return (
+        f"of {counted(view.rows.size, 'class', 'classes')} against the rest, {' and '.join(sides)} on average, "
+        f"{most_if_several(beyond)}{listed([names[k]])}, {percent(forecast, decimals)} for a frequency of {percent(frequency, decimals)}"
+    )
+
+
+@takes_weights
+def one_vs_rest(sample: Sample) -> OneVsRestEvidence | None:
+    """Test every class against the rest; None for data without probabilities of all classes, a profile of two classes, and weighted or clustered rows.
+
+    The p-values of class-wise ECE and KS come from labels redrawn from the rows' probabilities; for large
+    data, on a random part of the rows (`MOST_ROWS`, `MOST_ENTRIES`).
+    """
+    data = sample.data
+    if data.cells is None:
+        has_all_classes = isinstance(data, Predictions)
+    else:
+        has_all_classes = knows_classes(data) and not isinstance(data, Predictions)
+    if not has_all_classes or not data.alike:
+        return None
+    most = max(1, min(MOST_ROWS, MOST_ENTRIES // data.n_classes))
+    part = sample
+    if data.cells is None and data.n > most:
+        chosen = np.sort(np.random.default_rng(sample.seed).choice(data.n, most, replace=False))
+        part = Sample(data.take(chosen))
+    try:
+        ece = _against(
+            classwise_ece, part.view(classwise_equal_width, bins=sample.bins_used), sample.seed
+        )
+        ks = _against(ks_classwise, part.view(classwise_ks), sample.seed)
+    except NotAvailable:  # more classes than can be redrawn
+        return None
+    return OneVsRestEvidence(
+        sample=sample,
+        beyond=sample.view(class_ranges, view="one-vs-rest").beyond,
+        ece=ece,
+        ks=ks,
+        rows=part.data.rows,
+    )
+
+
+def _against(metric: Callable[[Any], FloatArray], view: Any, seed: int) -> AgainstNoise:
+    value = float(metric(view))
+    alike = float(metric(view.as_drawn())[0]) if hasattr(view, "as_drawn") else value
+    for redraws in (REDRAWS, MORE_REDRAWS):
+        drawn = metric(resampled(view, "under_calibration", seed=seed, resamples=redraws))
+        against_noise = AgainstNoise(value, float(np.mean(drawn)), above_drawn(drawn, alike))
+        if not FAR < against_noise.p_value <= ONE_VS_REST_TEST:
+            break
+    return against_noise
+
+
+def of_the_top_label(sample: Sample) -> str:
+    """Return " of the top label" if "no miscalibration" holds only for the top label, "" if it holds for all classes.
+
+    It holds only for the top label if the file lacks the other probabilities, or if those are miscalibrated. Under other
+    reductions the sentence itself names the score.
+    """
+    if sample.reduction.kind != "top-label":
+        return ""
+    classes = sample.once(one_vs_rest)
+    return " of the top label" if classes is None or classes.off else ""
+
+
+# ---- In the verdict
+
+_KINDS: tuple[tuple[ClassView, str], ...] = (
+    ("predicted-class", "predicted class"),
+    ("true-class", "true class"),
+)
+
+
+@claim(
+    "classes",
+    says="3 of 10 classes are off; of 10 predicted classes the model is overconfident on 2, most where it says 'a'",
+    chosen="the classes that are off, in three views",
+    adjusted="range of a calibrated model, Bonferroni over classes; each view at a sixth of 1 %, which the three tests against the rest share",
+)
+def classes_off(sample: Sample) -> tuple[str, ...]:
+    """Return texts on the classes outside the range of a calibrated model: "2 of 10 predicted classes are off"."""
+    texts = []
+    for view, noun in _KINDS:
+        if (ranges := ranges_of(sample, view)) is not None and ranges.beyond[ranges.has].any():
+            texts.append(_count((ranges.beyond != 0)[ranges.has], noun))
+    if sample.reduction.kind == "top-label":
+        rest = sample.once(one_vs_rest)
+        if rest is not None and rest.means_off:
+            texts.append(_count(rest.beyond != 0, "class", " against the rest"))
+        elif rest is not None and rest.off:
+            texts.append("the probabilities of the classes against the rest are off")
+    return tuple(texts)
+
+
+def ranges_of(sample: Sample, view: ClassView) -> ClassRanges | None:
+    """Return the ranges of a calibrated model for the classes of a view; None where there are none."""
+    try:
+        ranges = sample.view(class_ranges, view=view)
+    except NotAvailable:
+        return None
+    return None if ranges.range is None else ranges
+
+
+def _count(off: BoolArray, noun: str, more: str = "") -> str:
+    classes = counted(off.size, noun, f"{noun}es")
+    return f"{int(off.sum()):,} of {classes}{more} {'is' if off.sum() == 1 else 'are'} off"
+
+
+def classes_unseen(sample: Sample) -> str:
+    """Return the end of a sentence on errors that the predicted classes have too few rows to show; "" if they have enough."""
+    if sample.reduction.kind != "top-label" or (sample.data.n_classes or 0) == 2:
+        return ""
+    ranges = ranges_of(sample, "predicted-class")
+    if ranges is None or ranges.needed is None or ranges.beyond[ranges.has].any():
+        return ""
+    text = too_few(ranges.rows[ranges.has], ranges.needed[ranges.has])
+    return f"; {text}" if text else ""
+
+
+# ---- Checks
+
+
+@check("CAL023", "Classes too high or too low against the rest", cells=True, about="classes")
+@claim("classes")
+def against_the_rest(sample: Sample) -> Iterator[Told]:
+    """Compare the mean probability of every class with its frequency."""
+    # Of two classes, the positive one is what the verdict is about under its own reduction.
+    if sample.data.n_classes == 2 and sample.reduction.kind != "top-label":
+        return
+    if sample.data.kind == "confidence" and sample.data.cells is None:
+        return
+    ranges = sample.view(class_ranges, view="one-vs-rest")
+    if ranges.beyond.any():
+        yield "warning", full_sentence(means_off(sample, ranges.beyond))
+
+
+def _furthest_off(
+    sample: Sample, view: ClassView
+) -> tuple[ClassRanges, FloatArray, int, tuple[str, str, str]] | None:
+    """Return ranges, distances from them (K,), and of the class furthest off its number, its value and range; None if none is off."""
+    ranges = ranges_of(sample, view)
+    if ranges is None or not (off := np.where(ranges.has, ranges.beyond, 0.0)).any():
+        return None
+    k = int(np.abs(off).argmax())
+    low, high = (float(end[k]) for end in ranges.range or ())
+    return ranges, off, k, outside_range(float(ranges.value[k]), low, high)
+
+
+@check("CAL013", "True classes outside the range of a calibrated model", about="classes")
+@claim("classes")
+def class_confidence(sample: Sample) -> Iterator[Told]:
+    """Compare the MCS of every true class with the range of a calibrated model, which is not centred at 0."""
+    found = _furthest_off(sample, "true-class")
+    if found is None:
+        return
+    ranges, off, k, (value, low, high) = found
+    sides = named_sides(off, ("more confident", "less confident"))
+    total = counted(int(ranges.has.sum()), "true class", "true classes")
+    yield (
+        "warning",
+        f"Of {total} the model is {sides} than a calibrated model would be, {most_if_several(off)}on "
+        f"{listed([sample.data.class_names[k]])}: confidence minus accuracy is {value} points "
+        f"on {counted(int(ranges.rows[k]), 'row')}, where a calibrated model would show {low} to {high}.",
+        f"Of {total} the model is {sides} than if calibrated, {most_if_several(off)}on {listed([sample.data.class_names[k]])}",
+    )
+
+
+# Its findings come first: they name the class to act on.
+@check(
+    "CAL020",
+    "Predicted classes that are over- or underconfident",
+    reference="Gupta & Ramdas 2022",
+    about="classes",
+    before="CAL013",
+)
+@claim("classes")
+def predicted_class(sample: Sample) -> Iterator[Told]:
+    """Compare confidence and accuracy of each predicted class (Gupta & Ramdas 2022)."""
+    found = _furthest_off(sample, "predicted-class")
+    if found is None:
+        return
+    ranges, off, k, (value, low, high) = found
+    sums = sample.view(predicted_class_sums)
+    rows = float(sums.rows[k])
+    score, hits = float(sums.score[k]) / rows, float(sums.hits[k]) / rows
+    decimals = share_decimals(score, hits, len(value.partition(".")[2]))
+    total = counted(int(ranges.has.sum()), "predicted class", "predicted classes")
+    sides = named_sides(off, ("overconfident", "underconfident"))
+    where = f"{most_if_several(off)}where it says {listed([_name(sample, k)])}"
+    yield (
+        "warning",
+        f"Of {total} the model is {sides} beyond noise, {where} ({counted(int(rows), 'row')}): mean confidence "
+        f"{percent(score, decimals)} but accuracy {percent(hits, decimals)}, a difference of "
+        f"{value} points where a calibrated model would show {low} to {high}.",
+        f"Of {total} the model is {sides}, {where}",
+    )
+
+
+def _name(sample: Sample, k: int) -> str:
+    names = sample.data.class_names
+    return names[k] if names else str(k)
+
+
+def to_act_on(findings: Iterable[Finding]) -> tuple[Finding, ...]:
+    """Return the findings with one answer to "which class?": those by predicted class, which is known when the model is used.
+
+    Findings by true class and against the rest are left out where there is one by predicted class.
+    """
+    found = tuple(findings)
+    if all(finding.code != "CAL020" for finding in found):
+        return found
+    return tuple(finding for finding in found if finding.code not in ("CAL013", "CAL023"))
+
+
+@check("CAL006", "Classes without rows", clusters=True, weights=True)
+def empty_classes(sample: Sample) -> Iterator[Told]:
+    """Name the classes that are the label of no row, if several others have rows (for a single class, see CAL005)."""
+    data = sample.data
+    if data.labels is None or not data.class_names or data.n < 2:
+        return
+    rows = np.bincount(data.labels, minlength=data.n_classes)
+    empty = [data.class_names[k] for k in np.flatnonzero(rows == 0)]
+    if not empty or len(empty) == data.n_classes - 1:
+        return
+    verb = "has" if len(empty) == 1 else "have"
+    yield (
+        "warning",
+        f"{len(empty):,} of {data.n_classes:,} classes {verb} no rows ({listed(empty)}): "
+        "numbers per class are undefined there, and means over classes leave them out.",
+    )
+
+
+def named_sides(off: FloatArray, words: tuple[str, str]) -> str:
+    """Text on how many classes are off in each direction: "overconfident on 2 and underconfident on 1"."""
+    sides = ((off > 0, words[0]), (off < 0, words[1]))
+    return " and ".join(f"{word} on {int(which.sum()):,}" for which, word in sides if which.any())
+
+
+def most_if_several(off: FloatArray) -> str:
+    """Return "most " if several classes are off, to precede the one furthest off; "" if it is the only one."""
+    return "most " if np.count_nonzero(off) > 1 else ""

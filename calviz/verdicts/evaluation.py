@@ -178,7 +178,7 @@ class Verdict(JudgedNumbers):
     tells_apart : bool
         False if the probabilities hardly discriminate between the classes (`calviz.verdicts.row_checks`).
     in_reverse : bool
-        True if the scores rank in reverse beyond chance (`calviz.verdicts.reverse_checks`).
+        True if the scores rank in reverse beyond chance (`calviz.verdicts.joint_tests`).
     other_view : str or None
         What the reduction of two-class data that `sentence` is not about shows, if it differs.
     """
@@ -210,11 +210,9 @@ class Verdict(JudgedNumbers):
             return f"No miscalibration found on {rows}"
         top = self.reduction == "top-label"
         score, observed = (percent(v, self.share_decimals) for v in (self.score, self.observed))
-        means = (
-            f"sure of {score}, right in {observed}"
-            if top
-            else f"mean score {score}, observed {observed}"
-        )
+        means = f"mean score {score}, observed {observed}"
+        if top:
+            means = f"sure of {score}, right in {observed}"
         if self.direction not in ("over", "under"):
             return f"Off in places: {means}"
         size = points(abs(self.mcs), self.mcs_decimals)
@@ -318,11 +316,9 @@ class Evaluation(Displayed):
             if not r.available:
                 continue
             w = Written(r, self.verdict)
-            interval = (
-                f"{w.of(r.interval.low, unit=False)} to {w.of(r.interval.high)}"
-                if r.interval
-                else ""
-            )
+            interval = ""
+            if r.interval:
+                interval = f"{w.of(r.interval.low, unit=False)} to {w.of(r.interval.high)}"
             floor = f"{w.of(r.noise_floor.mean)}" if r.noise_floor else ""
             unit = f" ({w.unit_words})" if w.unit_words else ""
             rows.append((name_of(r) + unit, w.value, interval, floor))
@@ -548,9 +544,8 @@ def remarks(results: Iterable[MetricResult]) -> tuple[tuple[str, str], ...]:
 def missing(results: Iterable[MetricResult]) -> tuple[tuple[str, str], ...]:
     """Return each reason for missing values once, after the names of the metrics concerned."""
     all_results = list(results)
-    return _each_once(
-        ((r, r.reason or "undefined.") for r in all_results if not r.available), len(all_results)
-    )
+    without = ((r, r.reason or "undefined.") for r in all_results if not r.available)
+    return _each_once(without, len(all_results))
 
 
 def _each_once(
@@ -560,13 +555,8 @@ def _each_once(
     for result, text in remarks_by_result:
         names.setdefault(text, []).append(METRICS[result.key].label)
     return tuple(
-        (
-            "; ".join(concerned)
-            if len(concerned) <= MOST_NAMED
-            else f"{len(concerned)} of {total} metrics",
-            text,
-        )
-        for text, concerned in names.items()
+        ("; ".join(of) if len(of) <= MOST_NAMED else f"{len(of)} of {total} metrics", text)
+        for text, of in names.items()
     )
 
 

@@ -28,7 +28,7 @@ from calviz.core.words import (
 from calviz.sample.error_bars import FILE
 from calviz.sample.sample import Sample, where_words
 from calviz.sample.slices import usual_slices
-from calviz.verdicts.class_checks import one_vs_rest
+from calviz.verdicts.data_checks import one_vs_rest
 from calviz.verdicts.evaluation import mcs_decimals
 from calviz.verdicts.joint_tests import MIN_ROWS, Evidence, collect_evidence
 from calviz.verdicts.sentence import nothing_found, strongest
@@ -42,10 +42,7 @@ def miscalibration(sample: Sample) -> Iterator[Told]:
     if evidence.rows < MIN_ROWS:
         return
     if not evidence.beyond_noise:
-        yield (
-            "info",
-            f"{nothing_found(evidence, sample)}; {_numbers(evidence)}.",
-        )
+        yield ("info", f"{nothing_found(evidence, sample)}; {_numbers(evidence)}.")
         return
     high, low = too_high(evidence.reduction)
     way = {
@@ -56,11 +53,9 @@ def miscalibration(sample: Sample) -> Iterator[Told]:
         evidence.direction,
         "Off in places" if evidence.shows_itself else "Probabilities of all classes off",
     )
-    about = (
-        ""
-        if evidence.reduction == sample.reduction
-        else f" (seen from the {evidence.reduction.label})"
-    )
+    about = ""
+    if evidence.reduction != sample.reduction:
+        about = f" (seen from the {evidence.reduction.label})"
     more = "" if evidence.shows("mcs") or evidence.shows("ece") else f"; {strongest(evidence)}"
     slight = max(abs(evidence.mcs), evidence.ece) < SLIGHT
     yield (
@@ -112,11 +107,9 @@ def _mean_hides(evidence: Evidence) -> Iterator[Told]:
     ):
         score, hit = score_and_hit(evidence.reduction)
         # The reason is given only if both directions are shown.
-        why = (
-            ", because scores that are too high and too low cancel in the mean"
-            if all(evidence.sides)
-            else ""
-        )
+        why = ""
+        if all(evidence.sides):
+            why = ", because scores that are too high and too low cancel in the mean"
         yield (
             "warning" if evidence.ece >= SLIGHT else "info",
             f"MCS and ECE disagree: {score} and {hit} agree (MCS {points(evidence.mcs, points_decimals(evidence.mcs, evidence.ece))} points) where the ECE is "

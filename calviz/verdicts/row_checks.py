@@ -22,8 +22,7 @@ from calviz.core.temperature import fit_temperature
 from calviz.core.words import counted, decimal, decimals_for, percent, shorten
 from calviz.sample.error_bars import CLASS_TEST
 from calviz.sample.sample import Sample, chosen_bins
-from calviz.verdicts.joint_tests import MIN_ROWS, collect_evidence
-from calviz.verdicts.reverse_checks import in_reverse
+from calviz.verdicts.joint_tests import MIN_ROWS, collect_evidence, in_reverse
 
 #: A column is taken for clusters if it has at least this many levels, and if the mean over rows of the number of rows with the same
 #: level is at most this large: a few large levels rule it out.

@@ -27,7 +27,7 @@ from calviz.sample.binning import expected_share
 from calviz.sample.error_bars import Interval
 from calviz.sample.sample import Sample, event_sums
 from calviz.sample.slices import Slice, Slices, usual_slices
-from calviz.verdicts.class_checks import classes_off, classes_unseen, of_the_top_label
+from calviz.verdicts.data_checks import classes_off, classes_unseen, of_the_top_label
 from calviz.verdicts.evaluation import (
     CalibrationTest,
     JudgedNumbers,
@@ -35,8 +35,13 @@ from calviz.verdicts.evaluation import (
     VerdictDirection,
     mcs_decimals,
 )
-from calviz.verdicts.joint_tests import MIN_ROWS, Evidence, collect_evidence, evidence_of_views
-from calviz.verdicts.reverse_checks import reverse_words
+from calviz.verdicts.joint_tests import (
+    MIN_ROWS,
+    Evidence,
+    collect_evidence,
+    evidence_of_views,
+    reverse_words,
+)
 from calviz.verdicts.row_checks import LabelErrors, hardly_telling, label_errors_found
 
 #: If the upper bound of the ECE is this or more, finding no error means little: the verdict is undecided.
@@ -64,12 +69,8 @@ def judged(sample: Sample) -> Verdict:
     alike = sample.data.alike and each_row
     by_group = usual_slices(sample) if evidence.rows >= MIN_ROWS else None
     reverse = reverse_words(sample)
-    tells_apart = (
-        bool(reverse)
-        or evidence.rows < MIN_ROWS
-        or not alike
-        or sample.once(hardly_telling) is None
-    )
+    tells_apart = bool(reverse) or evidence.rows < MIN_ROWS or not alike
+    tells_apart = tells_apart or sample.once(hardly_telling) is None
     quiet = evidence.rows >= MIN_ROWS and evidence.direction == "none"
     # Ranges of the classes assume independent, equally weighted rows.
     classes = classes_off(sample) if quiet and sample.data.alike else ()
@@ -214,10 +215,8 @@ def against(test: CalibrationTest) -> str:
 
 def _ece_against(evidence: Evidence) -> str:
     decimals = points_decimals(evidence.ece)
-    value, mean, q95 = (
-        points(v, decimals)
-        for v in (evidence.ece, evidence.noise_floor.mean, evidence.noise_floor.q95)
-    )
+    numbers = (evidence.ece, evidence.noise_floor.mean, evidence.noise_floor.q95)
+    value, mean, q95 = (points(v, decimals) for v in numbers)
     return (
         f"{value} points where a calibrated model would show {mean} on average (95 % below {q95})"
     )
@@ -346,7 +345,7 @@ def explained(sample: Sample, verdict: Verdict) -> tuple[str, ...]:
     reduction = Reduction.of(verdict.reduction)
     groups = usual_slices(sample) if verdict.direction == "off" and verdict.slices_off else None
     off = groups.off if groups else ()
-    sentences = _Sentences(
+    s = _Sentences(
         verdict,
         reduction,
         _class_words(sample, reduction),
@@ -354,13 +353,7 @@ def explained(sample: Sample, verdict: Verdict) -> tuple[str, ...]:
         label_errors_found(sample) if verdict.beyond_noise else None,
         _expected(sample, verdict),
     )
-    return (
-        sentences.seen(rows_words(sample)),
-        sentences.follows(),
-        sentences.where(),
-        sentences.example(),
-        sentences.to_do(),
-    )
+    return (s.seen(rows_words(sample)), s.follows(), s.where(), s.example(), s.to_do())
 
 
 def _expected(sample: Sample, verdict: Verdict) -> tuple[float, Interval] | None:
@@ -456,10 +449,8 @@ class _Sentences:
         if v.direction == "off":
             off = list(v.classes_off)
             if v.slices_off:
-                one = v.slices_off == 1
-                off.append(
-                    f"{v.slices_off:,} of {counted(v.slices, 'group')} of rows {'is' if one else 'are'} off"
-                )
+                are = "is" if v.slices_off == 1 else "are"
+                off.append(f"{v.slices_off:,} of {counted(v.slices, 'group')} of rows {are} off")
             if v.in_reverse:
                 off.append("they rank the rows in reverse")
             return f"As a whole its probabilities hold, but {' and '.join(off)}."
@@ -473,9 +464,7 @@ class _Sentences:
         v, worst = self.verdict, self.verdict.worst
         gap = _points(abs(v.mcs), v.mcs_decimals)
         if worst is not None:
-            low, high = (
-                _ends_percent(end) for end in range_ends(worst.low, worst.high, tolerance=0.06)
-            )
+            low, high = map(_ends_percent, range_ends(worst.low, worst.high, tolerance=0.06))
             return (
                 f"It is worst where it says between {low} and {high} percent: on these {counted(worst.rows, 'row')} it said "
                 f"{_share(worst.mean_score, worst.share_decimals)} on average, and {_share(worst.observed, worst.share_decimals)} came true."
@@ -531,11 +520,9 @@ class _Sentences:
                 "them."
             )
         if self.labels is not None:
-            well = (
-                "and no correction of the probabilities does"
-                if self.labels.shown
-                else "as well as a fault of the model would"
-            )
+            well = "as well as a fault of the model would"
+            if self.labels.shown:
+                well = "and no correction of the probabilities does"
             return (
                 f"First look at the labels that it finds least likely: wrong ones explain this, {well}; only if they are right, correct the "
                 "probabilities with rows whose outcome is known."

@@ -22,7 +22,7 @@ from calviz.app.reading_panel import other_way_round
 from calviz.core.predictions import Predictions
 from calviz.core.profile import write_profile
 from calviz.data import ReadingOptions, first_rows, read
-from calviz.sample.chosen_rows import part_numbers
+from calviz.sample.losses import part_numbers
 from calviz.sample.sample import Sample
 from tests.app.pages import (
     GOOD,

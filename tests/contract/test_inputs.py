@@ -17,9 +17,8 @@ from calviz.comparison.compare_models import compare_methods
 from calviz.core.errors import InputError
 from calviz.core.predictions import ConfidencePredictions, Predictions
 from calviz.data import ReadingOptions, read
-from calviz.figures.bin_sensitivity import BinSensitivity
+from calviz.figures.bin_sensitivity import BinSensitivity, EceByLibrary
 from calviz.figures.calibration_map import CalibrationMap
-from calviz.figures.convention_bars import EceByLibrary
 from calviz.figures.cumulative_plot import Cumulative
 from calviz.figures.reliability import Reliability
 from calviz.sample.sample import Sample

@@ -15,6 +15,7 @@ from calviz.comparison.comparison_results import (
     Comparison,
     ComparisonColumn,
     ModelComparison,
+    Remark,
     caution,
     gain_words,
     headline,
@@ -30,11 +31,9 @@ from calviz.core.errors import CalvizError
 from calviz.core.events import Reduction
 from calviz.core.words import decimal, decimals_for, p_number, percent, shorten, whole
 from calviz.figures.corp import PARTS, MiscalibrationPlane
-from calviz.figures.curves_by_level import CurvesByLevel
 from calviz.figures.hundred_squares import MARKS_WORDS, Bullet
-from calviz.figures.learning_curve import LearningCurves
-from calviz.figures.metric_over_time import OverTimeLine
-from calviz.figures.model_differences import ModelDifferences
+from calviz.figures.learning_curve import LearningCurves, ModelDifferences
+from calviz.figures.metric_over_time import CurvesByLevel, OverTimeLine
 from calviz.figures.reliability import Reliability
 from calviz.report.content import (
     Block,
@@ -101,10 +100,8 @@ def make_comparison(subject: Subject) -> Iterator[Block]:
     for remark in comparison.remarks(columns):
         # Labels may contain commas.
         names = "; ".join(labels[key] for key in remark.of)
-        if remark.metric is not None:
-            yield Note(f"{METRICS[remark.metric].label} of {names}: {remark.text}")
-        elif remark.kind == "differences":
-            yield Note(remark.text)
+        if note := _note(remark, names):
+            yield note
         else:
             warnings.append((names, shorten(remark.text, 300)))
     tied = [
@@ -119,6 +116,13 @@ def make_comparison(subject: Subject) -> Iterator[Block]:
         yield Heading("Warnings of the fits")
         yield Facts(tuple(warnings))
     yield from _diagrams(subject, comparison)
+
+
+def _note(remark: Remark, names: str) -> Note | None:
+    """A remark about values or differences in small print; None for one about single methods or models."""
+    if remark.metric is not None:
+        return Note(f"{METRICS[remark.metric].label} of {names}: {remark.text}")
+    return Note(remark.text) if remark.kind == "differences" else None
 
 
 def _method_table(comparison: Comparison, metrics: Sequence[ComparisonColumn]) -> TableBlock:
@@ -202,12 +206,7 @@ def make_models(subject: Subject) -> Iterator[Block]:
         )
     for remark in comparison.remarks(columns):
         name = ", ".join(shorten(model, 60) for model in remark.of)
-        if remark.metric is not None:
-            yield Note(f"{METRICS[remark.metric].label} of {name}: {remark.text}")
-        elif remark.kind == "differences":
-            yield Note(remark.text)
-        else:
-            yield Text(f"{name}: {shorten(remark.text, 300)}")
+        yield _note(remark, name) or Text(f"{name}: {shorten(remark.text, 300)}")
     drawn = [key for key in keys if key in METRICS.in_table("drawn")] or list(keys[:1])
     best = comparison.ranking(keys[0])[0] if keys else ""
     if drawn:
@@ -221,18 +220,11 @@ def _plane(comparison: ModelComparison) -> Chart:
     figure = MiscalibrationPlane.compute(comparison)
     formats: Formats = {
         "model": ("model", lambda name: shorten(name, 60)),
-        **{part: (part, _four) for part in (*PARTS, "score")},
+        **{part: (part, partial(decimal, decimals=4)) for part in (*PARTS, "score")},
     }
     return chart(
-        figure,
-        key="models-plane",
-        title="Miscalibration against discrimination",
-        formats=formats,
+        figure, key="models-plane", title="Miscalibration against discrimination", formats=formats
     )
-
-
-def _four(value: float) -> str:
-    return decimal(value, 4)
 
 
 def _model_table(comparison: ModelComparison, metrics: Sequence[ComparisonColumn]) -> TableBlock:
@@ -303,10 +295,7 @@ def make_learning_curve(subject: Subject) -> Iterator[Block]:
 
 
 def _learning_chart(figure: LearningCurves, curve: LearningCurve) -> Chart:
-    def written(value: float) -> str:
-        return value_text(figure.metric, value)
-
-    label = METRICS[figure.metric].label
+    written, label = partial(value_text, figure.metric), METRICS[figure.metric].label
     return chart(
         figure,
         key=f"learning-curve-{figure.metric}",
@@ -397,9 +386,7 @@ def make_over_time(subject: Subject) -> Iterator[Block]:
     if figure.past():
         yield Text(figure.past())
 
-    def written(value: float) -> str:
-        return value_text(result.metric, value)
-
+    written = partial(value_text, result.metric)
     yield chart(
         figure,
         key="over-time",

@@ -171,11 +171,7 @@ def _at_cutoffs(sample: Sample, chosen: float | None) -> TableBlock:
         shown.append(text)
     frame = pd.DataFrame(shown)
     return TableBlock(
-        "decisions",
-        "Decisions at some cutoffs",
-        frame,
-        pd.DataFrame(numbers),
-        list(frame.columns),
+        "decisions", "Decisions at some cutoffs", frame, pd.DataFrame(numbers), list(frame.columns)
     )
 
 

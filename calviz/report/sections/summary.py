@@ -30,7 +30,7 @@ from calviz.core.words import (
     signed_points,
     whole,
 )
-from calviz.figures.convention_bars import EceByLibrary
+from calviz.figures.bin_sensitivity import EceByLibrary
 from calviz.figures.hundred_squares import Bullet, HundredSquares
 from calviz.report.content import (
     NUMBER_COLUMNS,

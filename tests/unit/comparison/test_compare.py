@@ -13,8 +13,7 @@ import pandas as pd
 import pytest
 
 import calviz
-from calviz.comparison import kept_comparisons
-from calviz.comparison.compare import compare
+from calviz.comparison.compare import KeptComparisons, compare
 from calviz.comparison.comparison_results import (
     Comparison,
     ComparisonColumn,
@@ -22,7 +21,6 @@ from calviz.comparison.comparison_results import (
     RowsUsed,
 )
 from calviz.comparison.fitting import Division, assign_parts, calibrate, recalibrate
-from calviz.comparison.kept_comparisons import KeptComparisons
 from calviz.comparison.learning_curves import learning_curve
 from calviz.comparison.paired_differences import best_shares
 from calviz.core.blocks import Stopped, checkpoint
@@ -617,7 +615,7 @@ def test_another_key_version_or_a_damaged_file_is_as_good_as_none(tmp_path, monk
         assert kept.get(KEY, data) is None
     file.write_bytes(whole)
     assert kept.get(KEY, data) is not None
-    monkeypatch.setattr(kept_comparisons, "__version__", "0")
+    monkeypatch.setattr("calviz.comparison.compare.__version__", "0")
     assert kept.get(KEY, data) is None
 
 

@@ -14,7 +14,7 @@ from benchmarks import record_r
 from benchmarks.claims import SIMULATIONS, every_simulation, too_few, too_many
 from calviz.comparison.folds_and_sites import MEASURES, random_effects
 from calviz.core.errors import InputError, NotAvailable, OptionError
-from calviz.figures.curves_by_level import CurvesByLevel
+from calviz.figures.metric_over_time import CurvesByLevel
 from tests.inputs.command_line import run
 
 RECORDED = json.loads(record_r.RECORDED.read_text(encoding="utf-8"))["random_effects"]

@@ -20,8 +20,7 @@ from calviz.comparison.learning_curves import LearningCurve, LearningPoint
 from calviz.core.errors import NotAvailable, OptionError
 from calviz.core.predictions import Predictions
 from calviz.figures.arena_ranks import CriticalRanks, Winrates
-from calviz.figures.learning_curve import LabelWidths, LearningCurves
-from calviz.figures.model_differences import ModelDifferences
+from calviz.figures.learning_curve import LabelWidths, LearningCurves, ModelDifferences
 from calviz.figures.style import PALETTES
 from calviz.sample.error_bars import Interval, NoiseFloor
 from calviz.sample.metric_results import MetricResult

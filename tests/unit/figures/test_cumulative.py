@@ -16,9 +16,8 @@ from calviz.figures.bin_sensitivity import BinSensitivity
 from calviz.figures.calibration_map import CalibrationMap
 from calviz.figures.corp import CorpDiagram, MiscalibrationPlane
 from calviz.figures.cumulative_plot import Cumulative
-from calviz.figures.curve_estimates import isotonic_curve, smoothed_gap
 from calviz.figures.marks import EDGE, extremes
-from calviz.figures.reliability import Reliability
+from calviz.figures.reliability import Reliability, isotonic_curve, smoothed_gap
 from calviz.sample.sample import Sample
 from calviz.sample.step_views import steps
 

@@ -15,9 +15,8 @@ from calviz.core.errors import InputError, OptionError
 from calviz.core.events import Reduction
 from calviz.figures.class_bars import ClassBars
 from calviz.figures.cumulative_plot import Cumulative
-from calviz.figures.curve_estimates import kernel_curve
 from calviz.figures.marks import Overlay
-from calviz.figures.reliability import Reliability, ReliabilityOverlay
+from calviz.figures.reliability import Reliability, ReliabilityOverlay, kernel_curve
 from calviz.figures.roc import Roc
 from calviz.figures.slice_gaps import SliceGaps
 from calviz.sample.sample import Sample

@@ -17,8 +17,7 @@ from calviz.core.events import BinaryEvents
 from calviz.core.predictions import repeated, with_rows
 from calviz.metrics.binned import mcs
 from calviz.sample.binning import effective_rows
-from calviz.sample.caches import held_bytes
-from calviz.sample.draws import HitSums, RowDraws
+from calviz.sample.draws import HitSums, RowDraws, held_bytes
 from calviz.sample.error_bars import resampled
 from calviz.sample.sample import SMALL, Sample, event_sums, metric_view
 from calviz.verdicts.analysis import evaluate, verdict

@@ -17,7 +17,7 @@ from calviz.report.content import PRESETS, Origin, Subject, preset_sections, sec
 from calviz.report.document import bind, make_part
 from calviz.sample.sample import Sample
 from calviz.sample.slices import USUAL_RATE, usual_columns
-from calviz.verdicts.class_checks import to_act_on
+from calviz.verdicts.data_checks import to_act_on
 from tests.inputs.command_line import run
 from tests.unit.report.conftest import HTML, predictions
 

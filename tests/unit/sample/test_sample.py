@@ -14,7 +14,7 @@ from calviz.core.events import BinaryEvents
 from calviz.core.predictions import ConfidencePredictions, Predictions
 from calviz.metrics.cumulative import ks
 from calviz.sample import steps as step_draws
-from calviz.sample.chosen_rows import notable_rows, part_numbers
+from calviz.sample.losses import notable_rows, part_numbers
 from calviz.sample.sample import Sample, bin_sums, event_sums, top_label_sums
 from calviz.sample.steps import MAX_STEPS, Steps, make_steps
 from calviz.sample.true_classes import class_table

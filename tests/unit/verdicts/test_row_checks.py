@@ -14,7 +14,7 @@ from calviz.core.entry_specs import CHECKS
 from calviz.sample.error_bars import CLASS_TEST
 from calviz.sample.sample import Sample
 from calviz.verdicts.analysis import findings_of
-from calviz.verdicts.reverse_checks import LEVEL_IF_OFF, area_test
+from calviz.verdicts.joint_tests import LEVEL_IF_OFF, area_test
 from calviz.verdicts.row_checks import dependence, label_errors, label_errors_found
 from calviz.verdicts.sentence import explained, judged
 from tests.inputs.simulated import draw_labels, softmax

@@ -22,7 +22,7 @@ from calviz.sample.error_bars import CLASS_TEST, CLASSES, FILE, OVERALL
 from calviz.sample.sample import Sample
 from calviz.sample.slices import USUAL_RATE, usual_slices
 from calviz.verdicts.analysis import findings_of
-from calviz.verdicts.class_checks import classes_off, of_the_top_label, one_vs_rest
+from calviz.verdicts.data_checks import classes_off, of_the_top_label, one_vs_rest
 from calviz.verdicts.evaluation import Written
 from calviz.verdicts.joint_tests import collect_evidence
 from calviz.verdicts.row_checks import hardly_telling, label_shuffling
@@ -521,7 +521,7 @@ def test_cal012_sees_two_classes_whose_errors_cancel_in_the_top_label():
 
 
 def test_large_data_are_judged_on_some_rows_and_it_is_said(monkeypatch):
-    monkeypatch.setattr("calviz.verdicts.class_checks.MOST_ROWS", 2_000)
+    monkeypatch.setattr("calviz.verdicts.data_checks.MOST_ROWS", 2_000)
     data, _ = hidden(0)
     result = one_vs_rest(Sample(data))
     assert result.rows == 2_000
