@@ -134,7 +134,8 @@ def command_pages() -> str:
     from calviz.cli.command_group import main
 
     parts = ["# Command line", (main.help or "").strip()]
-    context = click.Context(main, info_name="calviz")
+    # click keeps the option of help of a command as it was first asked for.
+    context = click.Context(main, info_name="calviz", **main.context_settings)
     for name in main.list_commands(context):
         command = main.get_command(context, name)
         assert command is not None

@@ -75,8 +75,6 @@ _COMMANDS = {
 FINE, CROSSED, WRONG = 0, 1, 2
 #: Exit codes that a shell reports after Ctrl-C, after a closed pipe, and for a program that was asked to end.
 INTERRUPTED, PIPE_CLOSED, ENDED = 130, 141, 143
-#: What asks for help. click keeps the option of a command as it was first asked for, also outside the group.
-HELP = {"help_option_names": ["-h", "--help"]}
 EXIT_CODES = (
     "Exit codes: 0 fine; 1 a --fail-on threshold is crossed, or watch alarms; 2 the file or the arguments are wrong; "
     "130 stopped by Ctrl-C; 143 stopped by SIGTERM; 141 the reader of the output has closed it."
@@ -180,7 +178,7 @@ class CommandGroup(click.Group):
     "calviz",
     cls=CommandGroup,
     invoke_without_command=True,
-    context_settings=HELP,
+    context_settings={"help_option_names": ["-h", "--help"]},
     epilog=EXIT_CODES,
 )
 @click.version_option(__version__, prog_name="calviz", message="%(prog)s %(version)s")

@@ -55,7 +55,6 @@ from click.shell_completion import CompletionItem
 
 from calviz.cli.command_group import (
     EXIT_CODES,
-    HELP,
     OutputOption,
     as_given,
     check_output,
@@ -116,7 +115,6 @@ def command(function: Callable[..., Any]) -> click.Command:
         params=list(_parameters(function)),
         help=inspect.cleandoc(function.__doc__ or "").partition(_SECTION)[0],
         epilog=EXIT_CODES,
-        context_settings=HELP,
     )
 
 
