@@ -57,6 +57,12 @@ class Simulation:
             return f"{low} to {high} %"
         return f"at least {low} %" if low else f"at most {high} %" if high else ""
 
+    def holds(self, outcomes: list[float]) -> bool:
+        """Whether the mean outcome of some files agrees with what is required, within three standard errors."""
+        mean, files = float(np.mean(outcomes)), len(outcomes)
+        few_enough = self.at_most is None or mean <= too_many(self.at_most, files)
+        return few_enough and (self.at_least is None or mean >= too_few(self.at_least, files))
+
     def outcome(self, seed: int, number: int) -> Outcome:
         """Outcome of one file; equal numbers give equal files."""
         value = self.draw(np.random.default_rng([seed, number, crc32(self.key.encode())]))
