@@ -130,6 +130,30 @@ of = calviz.evaluate(profile.predictions(), ci=True, findings=False, classes=Fal
 took("metrics with intervals", sum(m.available for m in of))
 steps.append(", ".join(f"{key} {of[key].value}" for key in ("auroc", "auprc", "brier", "nll", "accuracy")))
 """,
+    "calviz.profile of the Spark frame beside Spark's own GROUP BY of the same cells": """
+import calviz, statistics
+spark.conf.set("spark.sql.execution.arrow.pyspark.enabled", "true")
+at_edge = rows.withColumn("edge", F.floor(F.col("score") * 61440 + 0.5))
+side = (F.col("score") > F.col("edge") / 61440).cast("int") - (F.col("score") < F.col("edge") / 61440).cast("int")
+true = F.when(F.col("y") == 1, F.col("score")).otherwise(1 - F.col("score"))
+cells = at_edge.select(((F.col("edge") * 2 + side) * 2 + F.col("y")).alias("key"), "score", F.log(true).alias("log"))
+sums = [F.count("*"), F.sum("score"), F.sum(F.col("score") * F.col("score")), F.sum("log"), F.min("score"), F.max("score")]
+tasks = {"GROUP BY": lambda: cells.groupBy("key").agg(*sums).toArrow().num_rows}
+tasks["profile"] = lambda: calviz.profile(rows, label="y", scores=["p"]).cells.height
+java = spark.sparkContext._gateway.proc.pid
+def processor():
+    with open(f"/proc/{java}/stat") as stat:
+        return sum(map(int, stat.read().rsplit(")", 1)[1].split()[11:13])) / os.sysconf("SC_CLK_TCK") + time.process_time()
+costs = {name: [] for name in tasks}
+for turn in range(6):
+    for name, task in tasks.items():
+        before = time.perf_counter(), processor()
+        number = task()
+        costs[name].append((time.perf_counter() - before[0], processor() - before[1], number))
+for name, turns in costs.items():
+    clock, cpu, number = map(statistics.median, zip(*turns[2:]))
+    steps.append(f"{name} of {number:,.0f} cells, warm: {clock:.2f} s, processor {cpu:.2f} s")
+""",
 }
 
 
@@ -249,6 +273,8 @@ def main() -> None:
                 continue
             show(name, run(code, files, out, chosen.classes, apart=apart))
         for name, code in SPARK_TASKS.items() if chosen.spark else ():
+            if chosen.only not in name:
+                continue
             whole = _SPARK_HEAD + code + _SPARK_END
             show(name, run(whole, files, out, chosen.classes, python=chosen.spark))
     finally:

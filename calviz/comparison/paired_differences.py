@@ -567,32 +567,31 @@ class RareLosses:
             return self.variance(other, one, loss)
         p, q = self._probabilities(one), self._probabilities(other)
         rare = np.minimum(p, q) < 1 / self._effective
-        row = np.nonzero(rare)[0]
-        probability = (p[rare] + q[rare]) / 2
-        least = LOG_FLOOR
-        gap = partial(_log_gap, least=least) if loss == "log" else _squared_gap
-        losses = np.square(self._weights[row] * gap(p, q, *np.nonzero(rare)))
+        at = np.flatnonzero(rare)
+        row = at // p.shape[1]
+        probability = (p.take(at) + q.take(at)) / 2
+        gap = partial(_log_gap, least=LOG_FLOOR) if loss == "log" else _squared_gap
+        losses = np.square(self._weights[row] * gap(p, q, at))
         labels = self._sets[one].labels[self._rows]
-        rows = np.nonzero(rare[np.arange(labels.size), labels])[0]
-        labels = labels[rows]
-        observed = np.square(self._weights[rows] * gap(p, q, rows, labels)).sum()
+        of_label = np.arange(labels.size) * p.shape[1] + labels
+        seen_at = of_label[rare.take(of_label)]
+        weights = self._weights[seen_at // p.shape[1]]
+        observed = np.square(weights * gap(p, q, seen_at)).sum()
         of_equal_weight = self._effective / self._n
-        seen = self._weights[rows].sum() * of_equal_weight
+        seen = weights.sum() * of_equal_weight
         expected = self._weights[row] @ probability * of_equal_weight
         share = min(1.0, (seen + ADDED) / (expected + ADDED))
         variance = max(share * (probability @ losses) - observed, 0.0)
         return float(variance / (self._weights.size * self._n))
 
 
-def _log_gap(
-    p: FloatArray, q: FloatArray, rows: IntArray, labels: IntArray, *, least: float
-) -> FloatArray:
-    """Log loss of q minus that of p, if these rows, shape (m,), had these labels, shape (m,); smaller probabilities count as `least`."""
-    of_p, of_q = (np.log(np.maximum(s[rows, labels], least)) for s in (p, q))
+def _log_gap(p: FloatArray, q: FloatArray, at: IntArray, *, least: float) -> FloatArray:
+    """Log loss of q minus that of p at these entries, shape (m,), if they were the labels'; smaller probabilities count as `least`."""
+    of_p, of_q = (np.log(np.maximum(s.take(at), least)) for s in (p, q))
     return np.asarray(of_p - of_q)
 
 
-def _squared_gap(p: FloatArray, q: FloatArray, rows: IntArray, labels: IntArray) -> FloatArray:
+def _squared_gap(p: FloatArray, q: FloatArray, at: IntArray) -> FloatArray:
     """Brier score of q minus that of p; 0 on average over labels drawn with the mean of p and q."""
     squares = np.vecdot(q, q) - np.vecdot(p, p)
-    return np.asarray(squares[rows] + 2 * (p[rows, labels] - q[rows, labels]))
+    return np.asarray(squares[at // p.shape[1]] + 2 * (p.take(at) - q.take(at)))

@@ -701,6 +701,8 @@ R = TypeVar("R")
 P = ParamSpec("P")
 #: Attribute that says how a view of weighted or clustered rows is drawn (`calviz.sample.error_bars.drawn_by`).
 DRAWN_BY = "_drawn_by"
+#: Attribute of a view with its latest draws.
+LATEST = "_latest"
 #: If the cached results of a view exceed this many bytes together, the oldest large ones are dropped: metrics that share a
 #: result are computed one after the other.
 KEPT_RESULT_BYTES = 1 << 24
@@ -752,7 +754,7 @@ def latest(
 
     A result of which more than `most_bytes` are not held by `owner` anyway is not cached.
     """
-    kept: dict[str, tuple[Hashable, Any]] = owner.__dict__.setdefault("_latest", {})
+    kept: dict[str, tuple[Hashable, Any]] = owner.__dict__.setdefault(LATEST, {})
     before = kept.get(name)
     if before is not None and before[0] == key:
         result: R = before[1]

@@ -275,13 +275,13 @@ def negative_log_likelihood(sample: Sample) -> MeanLoss:
             if small.size:
                 losses[small] = _from_logits(logits[rows][small], labels[small])
             return losses
+        np.log(np.maximum(p, LOG_FLOOR, out=p), out=p)
         # A certain row has a loss of 0, not of -0.
-        return 0.0 - np.log(np.maximum(p, LOG_FLOOR, out=p))
+        return np.subtract(0.0, p, out=p)
 
-    # One probability per row is read: large blocks only save calls, up to many rows.
-    block_bytes = min(1 << 22, data.probs[:1].nbytes << 14)
     loss = partial(_log_losses, least=LOG_FLOOR if logits is None else 0.0)
-    view = _of_rows(sample, of_rows, loss, block_bytes=block_bytes)
+    # One probability per row is read, and a row's loss takes as much memory as ten labels.
+    view = _of_rows(sample, of_rows, loss, read=data.labels, block_bytes=BLOCK_BYTES // 10)
     small = sum(small_rows)
     return replace(
         view, details={"clipped_rows": float(small if logits is None else 0)}, small=small
@@ -322,9 +322,10 @@ def _of_rows(
     of_rows: Callable[[slice, FloatArray, IntArray], FloatArray],
     loss: LossPerClass,
     *,
+    read: IntArray | None = None,
     block_bytes: int = BLOCK_BYTES,
 ) -> MeanLoss:
-    """The mean loss of rows, from the losses of a block of them."""
+    """The mean loss of rows, from the losses of a block of them; `read` is as large as what it reads, all scores if None."""
     data, weights = full_predictions(sample), sample.weights
 
     def mean_of(losses: FloatArray | None) -> FloatArray:
@@ -337,7 +338,7 @@ def _of_rows(
                 losses[rows] = values
             sums.append(float(values.sum()))
 
-        for_row_blocks(data.probs, work, block_bytes=block_bytes)
+        for_row_blocks(data.probs if read is None else read, work, block_bytes=block_bytes)
         # fsum does not depend on the order in which the threads finish.
         return np.asarray(math.fsum(sums) / data.n)
 

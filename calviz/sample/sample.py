@@ -36,7 +36,7 @@ from calviz.core.profile import Profile, dataset_of
 from calviz.core.row_columns import Factor
 from calviz.core.words import bins_words, condition, shorten
 from calviz.sample.binning import BinSums, bin_events, effective_rows, redrawn_sums, reweighted_sums
-from calviz.sample.draws import Drawing, RowDraws, held_bytes
+from calviz.sample.draws import LATEST, Drawing, RowDraws, held_bytes
 from calviz.sample.error_bars import RESAMPLES, Redrawing, set_drawn_by
 
 T = TypeVar("T")
@@ -275,6 +275,8 @@ class Sample:
         for key, value in list(self.cache.items()):
             if held_bytes(value) > SMALL:
                 self.cache.pop(key, None)
+                # Resamples lead back to the view that keeps them: they would stay until the next collection of garbage.
+                getattr(value, "__dict__", {}).pop(LATEST, None)
 
     @property
     def bins_used(self) -> int:

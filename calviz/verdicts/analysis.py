@@ -216,7 +216,7 @@ def evaluate(
     with_classes = everything if classes is None else classes
     judging = everything if findings is None else findings
     for_verdict = _with_enough_resamples(sample)
-    return Evaluation(
+    evaluation = Evaluation(
         name=sample.data.name,
         rows=sample.data.rows,
         n_classes=sample.data.n_classes,
@@ -228,6 +228,9 @@ def evaluate(
         findings=for_verdict.once(findings_of) if judging else (),
         verdict=for_verdict.once(judged) if judging else None,
     )
+    if not isinstance(data, Sample):
+        sample.let_go()
+    return evaluation
 
 
 @_shown

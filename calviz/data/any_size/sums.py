@@ -43,6 +43,8 @@ def tree(terms: Sequence[Any]) -> Any:
 
 #: Prefix of derived columns, so that they do not clash with columns of a file.
 _PREFIX = "calviz:"
+#: Columns of their own, as Spark repeats an expression at each use: the edge nearest to a score, and the probability whose logarithm is taken.
+_NEAREST, _AT_LEAST = f"{_PREFIX}nearest edge", f"{_PREFIX}true at least"
 
 #: Why rows cannot be used, by fault code.
 FAULTS = {
@@ -129,6 +131,9 @@ def cells_of(frame: nw.LazyFrame[Any], layout: ProfileColumns, *, by_score: bool
     if layout.count is not None:
         table = table.filter(count_column > 0)
     score, hit = nw.col(f"{_PREFIX}score"), nw.col(f"{_PREFIX}hit")
+    table = _with_nearest_edge(table, score, FINE_CELLS)
+    if rows.true is not None:
+        table = table.with_columns(**{_AT_LEAST: nw.col(f"{_PREFIX}true").clip(LOG_FLOOR)})
     # Grouping by one integer is faster than by two columns.
     key = cell_of(score, single, FINE_CELLS) * 2 + hit.cast(nw.Int32)
     usable = nw.col(f"{_PREFIX}usable")
@@ -149,12 +154,9 @@ def _losses(rows: _RowExpressions, hit: Any, single: bool) -> dict[str, Any]:
     """Columns to be summed for the log loss, the squared error and the clipped logarithms, as far as the rows have them."""
     losses: dict[str, Any] = {}
     if rows.true is not None:
-        true = nw.col(f"{_PREFIX}true")
         # As in evaluations in memory.
-        least = LOG_FLOOR
-        small = true < least
-        losses["log_loss"] = nw.when(small).then(nw.lit(least)).otherwise(true).log()
-        losses["clipped"] = small.cast(nw.Int32)
+        losses["log_loss"] = nw.col(_AT_LEAST).log()
+        losses["clipped"] = (nw.col(f"{_PREFIX}true") < LOG_FLOOR).cast(nw.Int32)
     if rows.log is not None:
         # Nothing is clipped if the logarithms are known.
         losses["log_loss"], losses["clipped"] = nw.col(f"{_PREFIX}log"), hit.cast(nw.Int32) * 0
@@ -294,13 +296,18 @@ def keys_of_rows(layout: ProfileColumns, frame: nw.LazyFrame[Any]) -> dict[str, 
     return keys
 
 
+def _with_nearest_edge(table: nw.LazyFrame[Any], score: Any, intervals: int) -> nw.LazyFrame[Any]:
+    """Add the column that `cell_of` needs; not by rounding, for which Spark uses decimal arithmetic."""
+    return table.with_columns(**{_NEAREST: (score * intervals + 0.5).floor()})
+
+
 def cell_of(score: Any, single: bool, intervals: int) -> Any:
     """Expression for the cell of a score: 2 i for a score on edge i, 2 i + 1 for a score between edges i and i + 1.
 
     Edges have cells of their own, so that bins closed on either side are sums of cells. Edges are rounded to the type of the
-    scores, as in `calviz.core.events.equal_width_edges`.
+    scores, as in `calviz.core.events.equal_width_edges`. The nearest edge is a column (`_with_nearest_edge`).
     """
-    nearest = (score * intervals).round(0)
+    nearest = nw.col(_NEAREST)
     edge = nearest / intervals
     if single:
         edge = edge.cast(nw.Float32).cast(nw.Float64)
@@ -472,6 +479,7 @@ def _sums_of_class(frame: nw.LazyFrame[Any], layout: ProfileColumns, k: int) -> 
     table = frame.select(**keys, **values)
     if layout.count is not None:
         table = table.filter(count > 0)
+    table = _with_nearest_edge(table, score, intervals)
     threshold = float(np.float32(THRESHOLD)) if single else THRESHOLD
     cell = cell_of(score, single, intervals)
     # The cell that contains the threshold is split in two.
