@@ -116,9 +116,9 @@ def advise(comparison: Comparison, data: Dataset, *, keep_classes: bool = False)
     """Choose a method by `RULE`; the first reason says what decided.
 
     The verdict is that before recalibration (`Comparison.found`). The one comparison is that of `auto`, or of the method that wins most
-    often on similar data, with the uncalibrated model, beyond noise as in the table. The simplest method is that whose map holds the fewest numbers; of two, one that
-    keeps every predicted class, then the one that wins more often on similar data. Methods whose NLL is worse beyond noise are not
-    taken.
+    often on similar data, with the uncalibrated model, beyond noise as in the table. The simplest method is that whose map holds the
+    fewest numbers; of two, one that keeps every predicted class, then the one that wins more often on similar data. Methods whose NLL is
+    worse beyond noise are not taken.
 
     Parameters
     ----------
