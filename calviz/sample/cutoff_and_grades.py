@@ -407,6 +407,7 @@ class Grades:
             return f"In none of {counted(tested, 'grade')} does more happen than the probabilities say, beyond chance"
         return "Whether the grades hold what they say cannot be told"
 
+    @claim("grades")
     def _needed(self) -> str:
         """Say how many rows a grade would need, if hits alone would show nothing in any; "" otherwise."""
         tested = ~np.isnan(self.binomial[:-1])
