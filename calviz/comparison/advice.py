@@ -110,7 +110,7 @@ RULE = (
     "advice",
     says="Advice: Temperature scaling; or: leave the model as it is",
     chosen="whether to recalibrate, and one of all compared methods",
-    adjusted="the verdict, or one comparison named beforehand; then the simplest within one standard error of the best",
+    adjusted="the verdict, or one comparison named beforehand, beyond noise; then the simplest within one standard error of the best",
 )
 def advise(comparison: Comparison, data: Dataset, *, keep_classes: bool = False) -> Advice:
     """Choose a method by `RULE`; the first reason says what decided.
