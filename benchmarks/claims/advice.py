@@ -142,9 +142,22 @@ def without_proof(comparison: Comparison, gains: dict[str, float]) -> bool:
     """Whether a method is advised although neither the verdict nor the method named beforehand shows an error."""
     advised = comparison.advice.method != UNCALIBRATED
     proof = comparison.found or any(
-        m.differences["brier"].interval.high < 0 for m in comparison.ready if m.key != UNCALIBRATED
+        m.differences["brier"].verdict == "better"
+        for m in comparison.ready
+        if m.key != UNCALIBRATED
     )
     return bool(advised and not proof)
+
+
+def against_the_table(comparison: Comparison, *_: dict[str, float]) -> bool:
+    """Whether the reason denies what the table says of the method that it names."""
+    reason = comparison.advice.reasons[0]
+    better = [
+        m.label
+        for m in comparison.ready
+        if m.key != UNCALIBRATED and m.differences["brier"].verdict == "better"
+    ]
+    return any(f"and {label} is not better" in reason for label in better)
 
 
 Measure = Callable[[Comparison, dict[str, float]], bool | float | None]
@@ -153,6 +166,7 @@ MEASURES: dict[str, tuple[Measure, float]] = {
     "worse than nothing": (worse, 0.05),
     "left although the verdict finds it off": (against_the_verdict, 0.01),
     "recalibrated without proof": (without_proof, 0.01),
+    "reason that the table denies": (against_the_table, 0.0),
 }
 
 
@@ -242,3 +256,6 @@ simulation("advice", "regret, of the attainable gain", f"{_CASE}, gain on all", 
     arena_regret
 )
 simulation("advice", "worse than nothing", f"{_CASE}, gain on all", at_most=0.05)(arena_worse)
+simulation("advice", "reason that the table denies", _CASE, at_most=0.0)(
+    lambda rng: None if (found := in_arena(rng)) is None else against_the_table(found[0])
+)

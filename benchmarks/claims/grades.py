@@ -87,6 +87,12 @@ for case, portfolio in CALIBRATED.items():
     def _(rng: np.random.Generator, portfolio: Portfolio = portfolio) -> bool:
         return bool((portfolio.tested(rng).adjusted[:-1] <= YELLOW).any())
 
+    @simulation(
+        "grades", "less said to happen in calibrated grades", words(case, portfolio), at_most=0.01
+    )
+    def _(rng: np.random.Generator, portfolio: Portfolio = portfolio) -> bool:
+        return "Less happens in" in portfolio.tested(rng).reading()
+
     @simulation("grades", "calibrated grades that are red", words(case, portfolio), at_most=0.01)
     def _(rng: np.random.Generator, portfolio: Portfolio = portfolio) -> float:
         return float(np.mean([light == "red" for light in portfolio.tested(rng).lights]))

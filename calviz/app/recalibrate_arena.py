@@ -26,7 +26,7 @@ from calviz.comparison.arena_results import (
     Leaderboard,
     MethodScore,
     ResultTable,
-    data_sets,
+    few_words,
     headline,
     rated_words,
     short_headline,
@@ -304,8 +304,6 @@ def _read(files: list[tuple[str, bytes]]) -> SavedResults:
 
 #: Width of a figure in pixels; two fit beside each other on a large screen.
 WIDTH = 452
-#: With fewer data sets than this, the ranking is uncertain.
-FEW = 10
 _ALL = "all"
 #: Short names of scores for headings.
 SHORT = {"brier": "Brier"}
@@ -328,12 +326,8 @@ def _board(arena: Arena, say: Callable[[str], object]) -> None:
             return
         say(short_headline(board))
         st.markdown(md(headline(board), 1_000))
-        sets = data_sets(board)
-        if sets < FEW:
-            st.warning(
-                f"{counted(sets, 'data set')}: another one may reverse the order. Open more files.",
-                icon=":material/warning:",
-            )
+        if caution := few_words(board):
+            st.warning(caution, icon=":material/warning:")
         _table(board)
         st.caption(md(rated_words(board), 2_000))
         for note in arena.notes:

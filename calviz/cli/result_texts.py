@@ -16,6 +16,7 @@ from calviz.comparison.arena_results import (
     Arena,
     Leaderboard,
     Standing,
+    few_words,
     headline,
     rated_words,
     winrate_text,
@@ -37,7 +38,6 @@ from calviz.core.words import (
     counted,
     decimal,
     p_number,
-    p_value,
     percent,
     points,
     seconds_text,
@@ -472,21 +472,18 @@ FIRST = 3
 
 def print_arena(arena: Arena) -> None:
     """Print each leaderboard, the leading methods by number of rows and of classes, and the notes."""
+    from calviz.figures.arena_ranks import CriticalRanks
+
     for board in arena.boards:
         show()
         show(headline(board), "bold")
+        if caution := few_words(board):
+            show(caution, "yellow")
         show()
         console().print(_board_table(board))
         show()
-        for score, c in board.critical.items():
-            first, *_ = c.ranks
-            alike = next((clique for clique in c.cliques() if first in clique), (first,))
-            text = (
-                f"{METRICS[score].label}: mean ranks that differ by less than {c.difference:.2f} are not told apart (Nemenyi, "
-                f"{counted(c.blocks, 'data set')}; Friedman {p_value(c.p_value)}); "
-                f"not told apart from the first: {', '.join(map(short_name, alike[1:])) or 'none'}."
-            )
-            show(text, "dim")
+        for score in board.critical:
+            show(CriticalRanks.compute(board, score=score).describe(), "dim")
         show(rated_words(board), "dim")
         if parts := arena.strata.get(board.key, ()):
             show()

@@ -110,15 +110,15 @@ RULE = (
     "advice",
     says="Advice: Temperature scaling; or: leave the model as it is",
     chosen="whether to recalibrate, and one of all compared methods",
-    adjusted="the verdict, or one comparison named beforehand; then the simplest within one standard error of the best",
+    adjusted="the verdict, or one comparison named beforehand, beyond noise; then the simplest within one standard error of the best",
 )
 def advise(comparison: Comparison, data: Dataset, *, keep_classes: bool = False) -> Advice:
     """Choose a method by `RULE`; the first reason says what decided.
 
     The verdict is that before recalibration (`Comparison.found`). The one comparison is that of `auto`, or of the method that wins most
-    often on similar data, with the uncalibrated model. The simplest method is that whose map holds the fewest numbers; of two, one that
-    keeps every predicted class, then the one that wins more often on similar data. Methods whose NLL is worse beyond noise are not
-    taken.
+    often on similar data, with the uncalibrated model, beyond noise as in the table. The simplest method is that whose map holds the
+    fewest numbers; of two, one that keeps every predicted class, then the one that wins more often on similar data. Methods whose NLL is
+    worse beyond noise are not taken.
 
     Parameters
     ----------
@@ -141,7 +141,7 @@ def advise(comparison: Comparison, data: Dataset, *, keep_classes: bool = False)
         RULE.format(method=_label(first), criterion=name),
         " ".join(filter(None, (rule.reason, _not_judged(rule, comparison, data)))),
     ]
-    proven = not comparison.found and _better(comparison, first)
+    proven = not comparison.found and first in candidates and _better(comparison, first)
     if not near or not (comparison.found or proven):
         return Advice(UNCALIBRATED, (_left(comparison, name, first, keep_classes), *rest))
     chosen = min(near, key=lambda key: _simplicity(comparison[key], rule))
@@ -191,9 +191,9 @@ def _named_beforehand(comparison: Comparison, rule: Guideline, keep_classes: boo
 
 
 def _better(comparison: Comparison, key: str) -> bool:
-    """Whether one method, named beforehand, is better than the uncalibrated model: its own interval excludes 0."""
+    """Whether the method named beforehand is better than the uncalibrated model beyond noise, as the table says it."""
     change = comparison[key].differences.get(str(comparison.criterion))
-    return change is not None and change.interval.high < 0
+    return change is not None and change.verdict == "better"
 
 
 def _simplicity(result: MethodResult, rule: Guideline) -> tuple[int, bool, int]:
@@ -212,6 +212,8 @@ def _left(comparison: Comparison, name: str, first: str, keep_classes: bool) -> 
         )
     if first == UNCALIBRATED:
         return "The verdict finds no miscalibration, and no method keeps every predicted class."
+    if _better(comparison, first):
+        return f"The verdict finds no miscalibration, and {_label(first)} is better by {name}, but worse by NLL, than the uncalibrated model beyond noise."
     return f"The verdict finds no miscalibration, and {_label(first)} is not better than the uncalibrated model beyond noise by {name}."
 
 

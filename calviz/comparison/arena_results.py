@@ -464,6 +464,18 @@ def headline(board: Leaderboard) -> str:
     return f"{where}. First {', '.join(parts)}."
 
 
+#: With fewer data sets than this, the ranking is uncertain.
+FEW = 10
+
+
+def few_words(board: Leaderboard) -> str:
+    """Caution where the data sets are too few to tell which method is first; "" otherwise."""
+    sets = data_sets(board)
+    if sets >= FEW:
+        return ""
+    return f"{counted(sets, 'data set')}: another one may reverse the order. More files would tell."
+
+
 def short_headline(board: Leaderboard) -> str:
     """Return the first method by each score, in at most 15 words."""
     firsts = dict.fromkeys(board.ranking(score)[0].method for score in SCORES)

@@ -11,6 +11,7 @@ from calviz.comparison.arena_results import (
     SCORES,
     Arena,
     Leaderboard,
+    few_words,
     headline,
     rated_words,
     winrate_text,
@@ -56,7 +57,9 @@ def arena_report(
 def _sections(
     board: Leaderboard, parts: Sequence[Leaderboard], notes: Sequence[str]
 ) -> Iterator[WrittenSection]:
-    blocks: list[Block] = [Text(headline(board)), board_table(board), Note(rated_words(board))]
+    blocks: list[Block] = [Text(headline(board))]
+    blocks += map(Text, filter(None, [few_words(board)]))
+    blocks += [board_table(board), Note(rated_words(board))]
     blocks += [Note(shorten(note, 2_000)) for note in notes]
     yield _section("leaderboard", "Leaderboard", blocks)
     yield _section("winrates", "Winrates", [_winrates(board)])

@@ -380,7 +380,7 @@ class Grades:
         if more.any():
             parts.append(f"{self.headline}: {listed(more)}.")
         elif tested.any():
-            parts.append(f"{self.headline}.")
+            parts.append(f"{self.headline}{self._needed()}.")
         if alone.any():
             parts.append(
                 f"The light of {listed(alone)} may be chance: of 20 grades whose probabilities are right, up to one is yellow or red."
@@ -403,9 +403,25 @@ class Grades:
         tested = int((~np.isnan(self.binomial[:-1])).sum())
         if more:
             return f"In {counted(more, 'grade')} of {len(self.names) - 1} more happens than the probabilities say"
-        if tested:
+        if tested and not self._needed():
             return f"In none of {counted(tested, 'grade')} does more happen than the probabilities say, beyond chance"
         return "Whether the grades hold what they say cannot be told"
+
+    @claim("grades")
+    def _needed(self) -> str:
+        """Say how many rows a grade would need, if hits alone would show nothing in any; "" otherwise."""
+        tested = ~np.isnan(self.binomial[:-1])
+        with np.errstate(divide="ignore"):
+            # The p-value of hits alone is the mean score to the power of the rows.
+            needed = np.log(YELLOW / max(tested.sum(), 1)) / np.log(self.score[:-1])
+        needed = np.where(tested, np.ceil(needed), np.inf)
+        if not np.isfinite(needed).any() or (needed <= self.counts_as[:-1])[tested].any():
+            return ""
+        least = int(needed.argmin())
+        return (
+            f": in so few rows hits alone would not be beyond chance; {shortened(self.names[least])} would need "
+            f"{counted(int(needed[least]), 'row')}"
+        )
 
     def _order(self) -> str:
         """Say whether the observed shares rise from grade to grade, as the mean scores do."""

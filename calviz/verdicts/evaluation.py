@@ -151,6 +151,11 @@ class JudgedNumbers:
     ece_below: float
     tests: tuple[CalibrationTest, ...] = ()
 
+    @property
+    def interval_excludes_0(self) -> bool:
+        """Whether the interval of `mcs` is on one side of 0; the tests, adjusted for their number, may find no error of the mean even so."""
+        return self.interval is not None and not self.interval.low <= 0 <= self.interval.high
+
 
 @dataclass(frozen=True, kw_only=True)
 class Verdict(JudgedNumbers):

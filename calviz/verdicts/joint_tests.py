@@ -100,8 +100,8 @@ class Evidence(JudgedNumbers):
     def off_on_average(self) -> bool:
         """Whether mean score and share of hits differ by more than noise."""
         # Test and interval have to agree: the interval alone is too narrow if all rows are hits.
-        excludes_zero = self.interval is None or not self.interval.low <= 0 <= self.interval.high
-        return self.direction != "none" and self.mcs != 0 and excludes_zero and self.shows("mcs")
+        excludes_0 = self.interval is None or self.interval_excludes_0
+        return self.direction != "none" and self.mcs != 0 and excludes_0 and self.shows("mcs")
 
     @property
     def strongest(self) -> CalibrationTest:
@@ -293,7 +293,7 @@ def joint(sample: Sample) -> Joint:
     Spiegelhalter's statistic. For all classes: NLL and Brier score. Functions of hits and scores share their redrawn labels. NLL and
     Brier score of more than two classes are drawn separately, as if they were independent of the rest: conservative by the Gaussian
     correlation inequality (Šidák 1967; Royen 2014) where a small value is a symmetric convex set of statistics, which it is not for the
-    miscalibration part of the Brier score. False alarms with 5 and 100 classes were simulated (``benchmarks/claims/files.py``).
+    miscalibration part of the Brier score. False alarms with 5 and 100 classes were simulated (``benchmarks/claims/verdict.py``).
     """
     views = tested_views(sample)
     two = len(views) == 2

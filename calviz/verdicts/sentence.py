@@ -172,11 +172,14 @@ def _off(evidence: Evidence, sample: Sample) -> str:
             f"No miscalibration of the {label} found on {rows}, but the probabilities of all classes are off: "
             f"{strongest(evidence)}"
         )
+    but = "but"
     if evidence.off_on_average:
         head = _by(evidence, sample, points(abs(evidence.mcs), mcs_decimals(evidence.interval)))
         head = f"{head} on average{_interval(evidence)} on {rows}"
     else:
-        head = f"{_other(evidence, sample)}not off on average{_interval(evidence, value=True)} on {rows}"
+        # Beside an interval that excludes 0, a test that shows nothing after adjustment leaves it open.
+        how, but = ("perhaps", "and") if evidence.interval_excludes_0 else ("not", "but")
+        head = f"{_other(evidence, sample)}{how} off on average{_interval(evidence, value=True)} on {rows}"
         head = head[0].upper() + head[1:]
     places = [
         f"{expected_gap(worst.expected_gap)} between {worst.where}" if worst else f"{way} in places"
@@ -186,7 +189,7 @@ def _off(evidence: Evidence, sample: Sample) -> str:
         )
         if shown and (worst or not evidence.off_on_average)
     ]
-    return f"{head}, but {' and '.join(places) or 'off in places'}: {strongest(evidence)}"
+    return f"{head}, {but} {' and '.join(places) or 'off in places'}: {strongest(evidence)}"
 
 
 def strongest(evidence: Evidence) -> str:
@@ -305,7 +308,10 @@ def other_view(sample: Sample) -> str | None:
     value, noise = points(other.ece, decimals), points(other.noise_floor.mean, decimals)
     against = f"ECE {value} points where a calibrated model would show {noise}"
     if other.shows_itself:
-        return f"{head}, it is not off on average but in places: {means}, {against}."
+        how = (
+            "perhaps off on average, and" if other.interval_excludes_0 else "not off on average but"
+        )
+        return f"{head}, it is {how} in places: {means}, {against}."
     why = " Errors above and below a score of 1/2 cancel there." if this.shows("mcs") else ""
     return f"{head}, these {counted(this.rows, 'row')} do not show it: {means}, {against}.{why}"
 
@@ -360,7 +366,7 @@ def _expected(sample: Sample, verdict: Verdict) -> tuple[float, Interval] | None
     """Share of hits to expect in the worst bin, or of all rows if they are off on average, with its interval."""
     if verdict.worst is not None:
         return verdict.worst.expected, verdict.worst.expected_interval
-    if verdict.interval is None or verdict.interval.low <= 0 <= verdict.interval.high:
+    if not verdict.interval_excludes_0:
         return None
     view = sample.but(reduction=Reduction.of(verdict.reduction))
     return expected_share(view.view(event_sums), 0)
@@ -445,7 +451,8 @@ class _Sentences:
         if v.direction == "mixed":
             return "So it promises too much in some places and too little in others, which chance does not explain."
         if v.beyond_noise:
-            return "On average that is near enough, but in detail its probabilities are further off than chance explains."
+            average = "may be chance" if v.interval_excludes_0 else "is near enough"
+            return f"On average that {average}, but in detail its probabilities are further off than chance explains."
         if v.direction == "off":
             off = list(v.classes_off)
             if v.slices_off:

@@ -16,7 +16,7 @@ from calviz.metrics import other_libraries as _measure
 from calviz.sample.cross_fitted import CrossFitted
 from calviz.sample.sample import Sample
 from calviz.verdicts import analysis
-from tests.app.pages import ROOT, open_page, plain, quiet, text_of, unfold, wait
+from tests.app.pages import ROOT, open_page, plain, quiet, text_of, unfold, upload, wait
 from tests.app.test_report import _finished
 from tests.inputs.command_line import run, run_successfully
 from tests.inputs.simulated import draw_labels
@@ -179,6 +179,46 @@ def test_advice(tmp_path):
     for text in (headline, *reasons):
         assert text in report, text
         assert text in app, text
+
+
+@pytest.mark.slow
+def test_periods_groups_grades_and_useful_cutoffs(tmp_path):
+    # One of eight days is off by 1.5 logits, and so is the grade C.
+    rng = np.random.default_rng(0)
+    day, grade, e = (
+        np.repeat(np.arange(8), 250),
+        rng.integers(4, size=2_000),
+        rng.normal(-1, 1.2, 2_000),
+    )
+    score = 1 / (1 + np.exp(-e))
+    hit = rng.random(2_000) < 1 / (1 + np.exp(-e - 1.5 * ((day == 5) | (grade == 2))))
+    dates = np.datetime64("2026-03-01") + day
+    lines = (
+        f"{s:.4f},{h:d},{d},{'ABCD'[g]}"
+        for s, h, d, g in zip(score, hit, dates, grade, strict=True)
+    )
+    content = "\n".join(["p,label,day,grade", *lines])
+    file, page = tmp_path / "loans.csv", tmp_path / "page.md"
+    file.write_text(content)
+    run_successfully(
+        "audit", file, "--markdown", page, "--sections", "over-time,slices,grades,decisions"
+    )
+    report = flat(page.read_text(encoding="utf-8"))
+    app = upload(open_page(), file.name, content.encode())
+    for key, words, command in (
+        ("over_time", r"In \d of 8 periods .*?\)\.", ["over-time"]),
+        ("slices", r"\d of \d slices .*?\.", ["slices"]),
+        ("grades", r"In 1 grade of 4 more happens than the probabilities say: C\.", None),
+        ("decisions", r"Deciding by the scores is better than .*?\d\.\d+ and \d\.\d+\.", None),
+    ):
+        opened = app.open(key)
+        if key == "decisions":
+            opened = unfold(opened, "Act or not, for one class")
+        said = re.search(words, shown(opened))
+        assert said, (key, shown(opened))
+        assert said[0] in report, key
+        if command:
+            assert said[0] in flat(run_successfully(*command, file)), key
 
 
 @pytest.mark.slow

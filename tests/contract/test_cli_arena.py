@@ -1,7 +1,9 @@
 """`calviz arena` as a contract: the JSON, the files, codes and sentences."""
 
+import html
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -68,13 +70,40 @@ def test_a_table_a_report_and_a_state_that_goes_on(folder, tmp_path):
     assert both.exit_code == 0
     assert "state.jsonl holds 6 results" in both.stderr
     assert "4 experiments on 2 data sets, 3 methods" in both.stdout
-    html = page.read_text()
-    assert "Arena of recalibrators" in html
-    assert "temperature" in html
+    written = page.read_text()
+    assert "Arena of recalibrators" in written
+    assert "temperature" in written
+    caution = "2 data sets: another one may reverse the order. More files would tell."
+    assert caution in both.stdout
+    assert caution in written
     # The file of the state is an arena by itself.
     again = run("arena", state, "--resamples", 0)
     assert again.exit_code == 0
     assert "4 experiments" in again.stdout
+
+
+def test_ranks_are_told_apart_in_the_words_of_the_report(tmp_path):
+    rng = np.random.default_rng(0)
+    for dataset in "abcdef":
+        arrays = {
+            f"{split}_{name}": value
+            for split in ("val", "test")
+            for name, value in (
+                ("probs", rng.dirichlet([1, 1, 1], 60)),
+                ("labels", rng.integers(0, 3, 60)),
+            )
+        }
+        (tmp_path / dataset).mkdir()
+        np.savez(tmp_path / dataset / "m.npz", **arrays)
+    page = tmp_path / "page.html"
+    arguments = ("--methods", "temperature,isotonic", "--jobs", 1, "--html", page)
+    printed = " ".join(run("arena", tmp_path, *arguments).stdout.split())
+    said = re.findall(
+        r"By (?:Brier score|NLL) \S+ has the smallest mean rank, .*? apart from it[^.]*\.", printed
+    )
+    assert len(said) == 2
+    report = " ".join(html.unescape(page.read_text()).split())
+    assert all(sentence in report for sentence in said)
 
 
 def test_json_is_an_arena_by_itself(folder, tmp_path):

@@ -142,7 +142,7 @@ def fixed_rows_words(method: str, done: BeforeAfter) -> str:
 
 
 #: Where the verdict finds nothing to correct.
-NO_FIX = "No correction is needed: no miscalibration was found on these rows."
+NO_FIX = "No need of a correction is shown: no miscalibration was found on these rows."
 
 
 @section(

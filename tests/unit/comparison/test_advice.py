@@ -199,6 +199,28 @@ def test_where_the_verdict_finds_nothing_one_method_named_beforehand_decides():
     ranking = [key for key in guideline(data(10), 5_000).ranking if key in VALUES]
     proven = comparison(VALUES, found="", verdicts={ranking[0]: {"brier": "better"}})
     assert advise(proven, data(10)).method != "identity"
+    # A method that cannot be advised proves nothing for the others, and is not said to be no better.
+    verdicts = {"auto": {"brier": "better", "nll": "worse"}}
+    for given in (values, {"identity": 0.5, "auto": 0.43}):
+        advice = advise(comparison(given, found="", verdicts=verdicts), data(10))
+        assert advice.method == "identity"
+        assert advice.reasons[0] == (
+            "The verdict finds no miscalibration, and Automatic mixture is better by Brier score, but worse by NLL, than the "
+            "uncalibrated model beyond noise."
+        )
+
+
+def test_what_is_better_by_its_own_interval_alone_is_tied_in_the_table_and_no_proof():
+    made = comparison(VALUES | {"auto": 0.43}, found="", verdicts={"auto": {"brier": "tied"}})
+    alone = replace(
+        made["auto"], differences={"brier": Difference(-0.07, INTERVALS["better"], "tied")}
+    )
+    advice = advise(replace(made, methods={**made.methods, "auto": alone}), data(10))
+    assert advice.method == "identity"
+    assert (
+        "Automatic mixture is not better than the uncalibrated model beyond noise"
+        in advice.reasons[0]
+    )
 
 
 def test_where_classes_must_stay_the_others_are_not_advised():

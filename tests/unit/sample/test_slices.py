@@ -379,6 +379,22 @@ def test_grades_in_which_less_happens_are_named_and_have_no_light():
     )
 
 
+def test_grades_of_too_few_rows_are_not_said_to_hold():
+    def said(rows):
+        data = calviz.Predictions(
+            probs=np.full(10 * rows, 0.6),
+            labels=np.ones(10 * rows, dtype=int),
+            groups={"g": np.repeat(list("ABCDEFGHIJ"), rows)},
+        )
+        return grades(Sample.of(data), column="g").reading()
+
+    # 0.6^10 is 0.0060, above 0.05 / 10; 0.6^11 is 0.0036.
+    cannot = "Whether the grades hold what they say cannot be told: in so few rows hits alone would not be beyond chance; A would need 11 rows."
+    assert said(3).startswith(cannot)
+    assert said(10).startswith(cannot)
+    assert said(11).startswith("In 10 grades of 10 more happens")
+
+
 @pytest.mark.parametrize("mean", [0.0005, 0.003, 0.01, 0.05, 0.2])
 def test_red_lights_are_at_most_one_in_100_at_any_number_of_hits(mean):
     # 40 grades of 200 rows with 0 to 39 hits: which of these numbers are red, and how probable are they?

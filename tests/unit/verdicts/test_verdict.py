@@ -101,6 +101,21 @@ def test_not_off_on_average_but_off_everywhere_else():
     assert v.ece == pytest.approx(0.125, abs=0.02)
 
 
+def test_an_interval_that_excludes_0_is_not_called_no_error_on_average():
+    # Logits 1.3 times too large, and rare events, so that the mean is off too: by 3 points, in the interval but not in the tests.
+    rng = np.random.default_rng(7)
+    e = rng.normal(-1, 1.5, 800)
+    labels = (rng.random(800) < 1 / (1 + np.exp(-e))).astype(int)
+    data = calviz.Predictions(probs=1 / (1 + np.exp(-1.3 * e)), labels=labels)
+    v = calviz.verdict(data, resamples=300)
+    assert v.direction == "off"
+    assert v.interval.high < 0
+    assert v.sentence.startswith("Perhaps off on average (")
+    assert " on 800 rows, and too low in places: " in v.sentence
+    second = calviz.explain(data, resamples=300)[1]
+    assert second.startswith("On average that may be chance, but in detail ")
+
+
 @pytest.mark.slow
 def test_off_on_average_and_in_both_directions():
     v = judge(positive(9_000, lambda s: 0.5 * (s - 0.4), low=0.0, high=1.0), "positive")
