@@ -11,6 +11,7 @@ import shutil
 import subprocess
 import sys
 import warnings
+from collections import Counter
 from collections.abc import Iterator
 from functools import cache
 from importlib.metadata import entry_points
@@ -92,29 +93,30 @@ def test_the_usual_additions_have_an_example() -> None:
         assert {f"calviz/{room}", f"tests/unit/{room}"} <= rooms
 
 
-def test_the_tests_beside_the_examples_pass(project: Path) -> None:
-    tests = [path for path in examples() if path.startswith("tests/")]
-    out = run(project, "-m", "pytest", "-q", "-p", "no:cacheprovider", *tests)
-    assert re.search(rf"\b{sum(c.count('def test_') for c in examples().values())} passed", out)
-
-
-@pytest.mark.slow
-def test_what_holds_for_all_holds_for_the_examples(project: Path) -> None:
-    """The tests that go through the registries, with the entries of the examples among them."""
-    tests = (
+def test_the_examples_pass_their_tests_and_those_of_all_entries(project: Path) -> None:
+    """The tests beside them, and those that go through the registries, with the entries of the examples among them."""
+    beside = {
+        path: code.count("def test_")
+        for path, code in examples().items()
+        if path.startswith("tests/")
+    }
+    of_all = (
         "unit/recalibrators/test_common.py",
         "unit/recalibrators/test_maps.py",
         "unit/recalibrators/test_weights.py",
         "unit/figures/test_every_figure.py",
         "architecture/test_code.py",
     )
-    files = [f"tests/{name}" for name in tests]
+    files = [*beside, *(f"tests/{name}" for name in of_all)]
     chosen = (
-        "(shrink or scores-by-hit or are_all_there or every_method or every_figure or unique)"
+        f"({' or '.join(Path(path).stem for path in beside)} or shrink or scores-by-hit"
+        " or are_all_there or every_method or offers_every or unique)"
         " and not (infinite_loss or row_so_often or count_as_rows)"  # they take no weights
     )
-    out = run(project, "-m", "pytest", "-q", "-p", "no:cacheprovider", *files, "-k", chosen)
-    assert int(re.findall(r"(\d+) passed", out)[-1]) > 50
+    out = run(project, "-m", "pytest", "-q", "-rp", "-p", "no:cacheprovider", *files, "-k", chosen)
+    passed = Counter(re.findall(r"^PASSED (\S+?)::", out, re.MULTILINE))
+    assert beside.items() <= passed.items()
+    assert passed.total() - sum(beside.values()) > 50
 
 
 ASKED = """
