@@ -79,9 +79,17 @@ def _module(path: Path) -> str:
     return ".".join(path.with_suffix("").parts).removesuffix(".__init__")
 
 
+def statements(node: ast.AST) -> Iterator[ast.AST]:
+    """Yield all statements below a module or a statement; without the expressions in them, a tenth of the nodes."""
+    for part in ("body", "orelse", "finalbody", "handlers", "cases"):
+        for statement in getattr(node, part, ()):
+            yield statement
+            yield from statements(statement)
+
+
 def _code_lines(text: str, tree: ast.Module) -> set[int]:
     documents: set[int] = set()
-    for node in ast.walk(tree):
+    for node in (tree, *statements(tree)):
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
             first = node.body[0] if node.body else None
             value = first.value if isinstance(first, ast.Expr) else None
@@ -94,7 +102,7 @@ def _code_lines(text: str, tree: ast.Module) -> set[int]:
 
 def _imported(tree: ast.Module, modules: dict[str, str]) -> Iterator[str]:
     """Modules that a file imports; `from package import name` is one of the package if it hands the name on."""
-    for node in ast.walk(tree):
+    for node in statements(tree):
         if isinstance(node, ast.ImportFrom) and node.module:
             names = (f"{node.module}.{alias.name}" for alias in node.names)
             found = {name if name in modules else node.module for name in names}

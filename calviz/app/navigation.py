@@ -15,6 +15,7 @@ import webbrowser
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
 
@@ -67,9 +68,9 @@ class Room:
     icon: str
     tabs: tuple[PageSpec, ...]
 
-    @property
+    @cached_property
     def file(self) -> Path:
-        """The script."""
+        """The script; every run of a page asks for all of them."""
         return project_root() / "pages" / f"{self.key}.py"
 
 

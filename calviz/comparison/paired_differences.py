@@ -28,6 +28,7 @@ from calviz.core.blocks import (
     checkpoint,
     effective_number,
     one_blas_thread,
+    runs,
     with_mean_one,
 )
 from calviz.core.entry_specs import METRICS, ClosedForm, RowLoss, badness
@@ -446,6 +447,8 @@ def _wider(interval: Interval, value: float, more: float) -> Interval:
 
 #: Size of a block in (resample, row) or (resample, cluster) pairs.
 _CELLS = 4_000_000
+#: Size of those whose rows are drawn at a time, so that they stay in the cache.
+_DRAWN = 1 << 17
 #: Largest total number of (resample, row) pairs: large samples need fewer resamples, since their noise is small.
 MAX_CELLS = 200_000_000
 #: Smallest number of resamples for an interval, used after a stop was requested.
@@ -483,11 +486,15 @@ def resampled(
     while start < resamples and not (start >= LEAST and stop_early()):
         size = min(step, (LEAST if start < LEAST and stop_early() else resamples) - start)
         times = np.empty((units, size))
-        for b in range(size):
+        for some in runs(0, size, max(1, _DRAWN // units)):
+            drawn = times[:, some]
             if counts is not None:
-                times[:, b] = rng.multinomial(int(counts.sum()), counts / counts.sum()) / counts
+                share = counts / counts.sum()
+                drawn[:] = (rng.multinomial(int(counts.sum()), share, drawn.shape[1]) / counts).T
                 continue
-            times[:, b] = np.bincount(rng.integers(units, size=units), minlength=units)
+            row = rng.integers(units, size=(drawn.shape[1], units))
+            row += units * np.arange(drawn.shape[1])[:, None]
+            drawn[:] = np.bincount(row.ravel(), minlength=row.size).reshape(row.shape).T
         weights = times if rows is None else GroupWeights(rows, times)
         for name, metrics in methods.items():
             checkpoint()

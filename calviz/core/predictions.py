@@ -452,6 +452,8 @@ def identifier_texts(values: npt.NDArray[Any] | Factor) -> list[str]:
     """Identifiers as text; "1.0" becomes "1", because whole numbers with gaps are often stored as floats."""
     if isinstance(values, Factor):
         factor = values
+    elif values.dtype.kind in "iu":
+        return [str(value) for value in values.tolist()]
     else:
         factor = Factor.of(np.where(_missing(values), NO_IDENTIFIER, _plain(values)))
     levels = [_whole(level.strip()) for level in factor.levels]

@@ -413,8 +413,12 @@ def multinomial(rng: np.random.Generator, cells: FloatArray, resamples: int) -> 
         return out
     cell_of_row = np.repeat(used, cells[used].astype(np.intp))
     out = np.empty((resamples, cells.size), dtype=np.int64)
-    for drawn in out:
-        drawn[:] = np.bincount(cell_of_row[random_rows(rng, n, n)], minlength=cells.size)
+    at_once = max(1, BLOCK_ENTRIES // max(n, cells.size))
+    for first in range(0, resamples, at_once):
+        some = out[first : first + at_once]
+        drawn = cell_of_row[random_rows(rng, n, some.shape[0] * n)].reshape(-1, n)
+        drawn += cells.size * np.arange(some.shape[0])[:, None]
+        some[:] = np.bincount(drawn.ravel(), minlength=some.size).reshape(some.shape)
     return out
 
 

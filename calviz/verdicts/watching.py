@@ -455,12 +455,13 @@ class _Wealth:
         """Logarithm of the e-value after each look, shape (T,)."""
         shares = np.log([bet.share for bet in self.bets])
         wealth = np.full(len(self.bets), -np.inf)
-        logs = []
+        after = np.empty_like(self.factors)
         for t, factors in enumerate(self.factors, start=1):
             # What starts now gets 1 / (t (t + 1)); what has not started is 1 / (t + 1) in all.
             wealth = np.logaddexp(wealth, -math.log(t * (t + 1))) + factors
-            logs.append(np.logaddexp(logsumexp(shares + wealth), -math.log(t + 1)))
-        return np.array(logs)
+            after[t - 1] = shares + wealth
+        waiting = -np.log(np.arange(len(after)) + 2)
+        return np.asarray(np.logaddexp(logsumexp(after, axis=1), waiting))
 
     def state(self) -> WatchState:
         """The state after the last look."""

@@ -115,12 +115,15 @@ def unfold(app: AppTest, title: str) -> AppTest:
 
 
 def unfold_all(app: AppTest) -> Iterator[AppTest]:
-    """Yield the page after each section and each expander is opened, expanders of a section before the next section."""
-    opened: set[str] = set()
-    while rest := [t for t in folded(app) if t not in opened]:
-        title = min(rest, key=lambda t: folded(app)[t][1] is not True)
-        opened.add(title)
-        yield unfold(app, title)
+    """Yield the page after its expanders are opened, and those of each section after it; the open section is drawn already."""
+    opened = {block.label for block in blocks(app) if block.type == "tab" and block.children}
+    while rest := {t: where for t, where in folded(app).items() if t not in opened}:
+        expanders = [title for title, (_, value) in rest.items() if value is True]
+        for title in expanders or [next(iter(rest))]:
+            opened.add(title)
+            key, value = rest[title]
+            app.session_state[key] = value
+        yield app.run()
 
 
 def upload(app: AppTest, name: str, content: bytes) -> AppTest:

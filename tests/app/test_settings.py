@@ -274,6 +274,7 @@ RULES = st.one_of(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=40)
 @given(RULES)
 def test_a_link_holds_the_rule_whatever_the_names(rule):

@@ -62,6 +62,7 @@ def concluding(path):
     yield from walk(ast.parse(path.read_text(encoding="utf-8")), [])
 
 
+@pytest.mark.slow
 def test_every_function_that_concludes_declares_the_kind_of_its_sentence(declared):
     made = {name for names in MADE_BY.values() for name in names} | EXPLAINS
     files = [path for room in MAKERS for path in (ROOT / "calviz" / room).rglob("*.py")]

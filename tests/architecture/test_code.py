@@ -8,11 +8,12 @@ import textwrap
 import tomllib
 from collections import Counter, defaultdict
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
 
-from benchmarks.code_size import ROOT, Size, measured
+from benchmarks.code_size import ROOT, Size, measured, statements
 from calviz.core.entry_specs import CHECKS
 from calviz.data.loaded import Notice
 
@@ -103,13 +104,29 @@ ROOT_OF_CODES = Path(__file__).parents[2]
 CODE = re.compile(r"(CAL|DATA)\d{3}")
 
 
+@cache
+def strings(code: str) -> list[tuple[int, str]]:
+    """Line and text of every string; docstrings are no such strings."""
+    tree = ast.parse(code)
+    documents = {
+        id(node.body[0].value)
+        for node in (tree, *statements(tree))
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef)
+        and node.body
+        and isinstance(node.body[0], ast.Expr)
+    }
+    return [
+        (node.lineno, node.value)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Constant) and isinstance(node.value, str)
+        if id(node) not in documents
+    ]
+
+
 def codes_in(path: Path) -> Counter[str]:
-    """Codes among the strings of a file; docstrings hold more than a code."""
-    return Counter(
-        node.value
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
-        if isinstance(node, ast.Constant) and CODE.fullmatch(str(node.value))
-    )
+    """Codes among the strings of a file."""
+    texts = strings(path.read_text(encoding="utf-8"))
+    return Counter(text for _, text in texts if CODE.fullmatch(text))
 
 
 def declared_by(path: Path) -> list[str]:
@@ -198,25 +215,14 @@ def levels() -> dict[str, int]:
 
 
 def modules_named(code: str) -> list[tuple[int, str]]:
-    """Line and room of every string that is the name of a module of calviz; docstrings are no such strings."""
-    tree = ast.parse(code)
-    documents = {
-        id(node.body[0].value)
-        for node in ast.walk(tree)
-        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef)
-        and node.body
-        and isinstance(node.body[0], ast.Expr)
-    }
+    """Line and room of every string that is the name of a module of calviz."""
     return [
-        (node.lineno, match[1])
-        for node in ast.walk(tree)
-        if isinstance(node, ast.Constant) and isinstance(node.value, str)
-        if id(node) not in documents
-        if (match := re.match(r"calviz\.(\w+)(\.\w*)*$", node.value))
+        (line, match[1])
+        for line, text in strings(code)
+        if (match := re.match(r"calviz\.(\w+)(\.\w*)*$", text))
     ]
 
 
-@pytest.mark.slow
 def test_no_file_names_a_module_of_a_room_above_it():
     """An import by name goes down like any other; `calviz/__init__.py`, above all rooms, may name them."""
     depth = levels()
@@ -295,7 +301,7 @@ WITHIN_A_METHOD = {
 def imports_of(path: Path) -> set[str]:
     """Names that a module imports: when it is loaded, inside functions, and for type checking."""
     names = set()
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for node in statements(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.ImportFrom) and node.module and not node.level:
             names |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
     return names
@@ -348,7 +354,7 @@ ROOT_OF_NAMES = Path(__file__).parents[2]
 
 def named_in(tree: ast.Module) -> Iterator[tuple[str, int]]:
     """Name and line of each class, and of each type that a module names, such as ``Scheme = Literal[...]``."""
-    for node in ast.walk(tree):
+    for node in statements(tree):
         if isinstance(node, ast.ClassDef):
             yield node.name, node.lineno
     for node in tree.body:
@@ -404,7 +410,6 @@ def array_functions(code: str) -> Iterator[tuple[str, str]]:
                 yield prefix + node.name, ast.get_docstring(node) or ""
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("room", ["core", "sample", "metrics"])
 def test_array_functions_name_shapes(room):
     seen, silent = 0, []

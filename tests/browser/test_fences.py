@@ -12,6 +12,9 @@ from urllib.parse import urlsplit
 import numpy as np
 import pytest
 
+#: One worker, in this order.
+pytestmark = pytest.mark.xdist_group("fences")
+
 ROOT = Path(__file__).resolve().parents[2]
 NAMES = (
     "<img src=x onerror=alert(1)>",

@@ -619,7 +619,7 @@ def test_ctrl_c_ends_at_once_with_a_sentence_and_no_file(tmp_path):
     probs, labels = _predictions()
     file, out = tmp_path / "in.npz", tmp_path / "out.json"
     np.savez(file, probs=probs, labels=labels)
-    command = ["compare", file, "--cross-fit", "10", "--json", out]
+    command = ["compare", file, "--cross-fit", "10", "--metrics", "nll", "--json", out]
     process = _started(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
     assert process.stderr is not None
     process.stderr.readline()  # the file is read, or the first method done: it is at work

@@ -11,8 +11,8 @@ import shutil
 import subprocess
 import sys
 import warnings
+from collections import Counter
 from collections.abc import Iterator
-from functools import cache
 from importlib.metadata import entry_points
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -92,29 +92,30 @@ def test_the_usual_additions_have_an_example() -> None:
         assert {f"calviz/{room}", f"tests/unit/{room}"} <= rooms
 
 
-def test_the_tests_beside_the_examples_pass(project: Path) -> None:
-    tests = [path for path in examples() if path.startswith("tests/")]
-    out = run(project, "-m", "pytest", "-q", "-p", "no:cacheprovider", *tests)
-    assert re.search(rf"\b{sum(c.count('def test_') for c in examples().values())} passed", out)
-
-
-@pytest.mark.slow
-def test_what_holds_for_all_holds_for_the_examples(project: Path) -> None:
-    """The tests that go through the registries, with the entries of the examples among them."""
-    tests = (
+def test_the_examples_pass_their_tests_and_those_of_all_entries(project: Path) -> None:
+    """The tests beside them, and those that go through the registries, with the entries of the examples among them."""
+    beside = {
+        path: code.count("def test_")
+        for path, code in examples().items()
+        if path.startswith("tests/")
+    }
+    of_all = (
         "unit/recalibrators/test_common.py",
         "unit/recalibrators/test_maps.py",
         "unit/recalibrators/test_weights.py",
         "unit/figures/test_every_figure.py",
         "architecture/test_code.py",
     )
-    files = [f"tests/{name}" for name in tests]
+    files = [*beside, *(f"tests/{name}" for name in of_all)]
     chosen = (
-        "(shrink or scores-by-hit or are_all_there or every_method or every_figure or unique)"
+        f"({' or '.join(Path(path).stem for path in beside)} or shrink or scores-by-hit"
+        " or are_all_there or every_method or offers_every or unique)"
         " and not (infinite_loss or row_so_often or count_as_rows)"  # they take no weights
     )
-    out = run(project, "-m", "pytest", "-q", "-p", "no:cacheprovider", *files, "-k", chosen)
-    assert int(re.findall(r"(\d+) passed", out)[-1]) > 50
+    out = run(project, "-m", "pytest", "-q", "-rp", "-p", "no:cacheprovider", *files, "-k", chosen)
+    passed = Counter(re.findall(r"^PASSED (\S+?)::", out, re.MULTILINE))
+    assert beside.items() <= passed.items()
+    assert passed.total() - sum(beside.values()) > 50
 
 
 ASKED = """
@@ -246,13 +247,12 @@ def own() -> dict[str, object]:
 
 @pytest.mark.parametrize("page", [page for page in PAGES if snippets(page)])
 def test_the_python_of_a_page_runs(
-    page: str, request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    page: str, request: pytest.FixtureRequest, files: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """From its first snippet to its last, in a folder that has sample_data and the files of the command lines."""
     codes = snippets(page)
-    predictions(tmp_path)
-    (tmp_path / "sample_data").symlink_to(ROOT / "sample_data")
-    monkeypatch.chdir(tmp_path)
+    (files / "sample_data").symlink_to(ROOT / "sample_data")
+    monkeypatch.chdir(files)
     with warnings.catch_warnings():
         if any("mlflow" in code for code in codes):
             warnings.simplefilter("ignore")  # what MLflow warns of is its own
@@ -281,7 +281,7 @@ def test_the_tests_of_the_pages_pass(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("page", [page for page in PAGES if blocks(page, "yaml")])
-def test_the_yaml_of_a_page_is_what_the_tools_read(page: str, tmp_path: Path) -> None:
+def test_the_yaml_of_a_page_is_what_the_tools_read(page: str, files: Path) -> None:
     """Inputs of the action, and identifiers of hooks; what they hand to ``calviz audit`` is run."""
     yaml = pytest.importorskip("yaml", reason="PyYAML is not installed")
     action = yaml.safe_load((ROOT / "action.yml").read_text(encoding="utf-8"))
@@ -296,9 +296,8 @@ def test_the_yaml_of_a_page_is_what_the_tools_read(page: str, tmp_path: Path) ->
         for hook in entry.get("hooks", ()):
             assert hook["id"] in {known["id"] for known in hooks}
             seen.append(hook["args"])
-    predictions(tmp_path)
     for arguments in seen:
-        line = ["audit", "--resamples", "20", *arguments, str(tmp_path / "predictions.csv")]
+        line = ["audit", "--resamples", "20", *arguments, str(files / "predictions.csv")]
         result = command_line.run(*line)
         assert result.exit_code in (0, 1), result.stderr
 
@@ -325,7 +324,6 @@ LINES = list(
 )
 
 
-@cache
 def days() -> dict[str, bytes]:
     """Two days of a table of clicks, the profiles of two months, and rows of three classes as they came and calibrated, by name."""
     files = {}
@@ -349,8 +347,10 @@ def days() -> dict[str, bytes]:
     return files
 
 
-def predictions(folder: Path) -> None:
-    """The files that the lines name."""
+@pytest.fixture(scope="module")
+def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the files that the lines name."""
+    folder = tmp_path_factory.mktemp("files")
     frame = pd.DataFrame(
         {
             "label": ["cat", "dog", "fox", "dog"] * 12,
@@ -389,6 +389,13 @@ def predictions(folder: Path) -> None:
     _promises(folder)
     divided = frame.assign(split=["calibration"] * 24 + ["test"] * 24)
     divided.to_csv(folder / "folder" / "mlp.csv", index=False)
+    return folder
+
+
+@pytest.fixture
+def files(written: Path, tmp_path: Path) -> Path:
+    """A copy of them, in which a test may write."""
+    return shutil.copytree(written, tmp_path / "files")
 
 
 def _promises(folder: Path) -> None:
@@ -420,10 +427,9 @@ def _promises(folder: Path) -> None:
 
 @pytest.mark.parametrize("line", LINES)
 def test_the_command_lines_of_the_pages_run(
-    line: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    line: str, files: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    predictions(tmp_path)
-    monkeypatch.chdir(tmp_path)
+    monkeypatch.chdir(files)
     result = command_line.run(*shlex.split(line))
     allowed = (0, 1) if "--fail-on" in line else (0,)
     assert result.exit_code in allowed, result.output

@@ -19,7 +19,7 @@ import numpy as np
 
 from tests.inputs.simulated import draw_labels
 
-ROWS = 300
+ROWS = 150
 
 
 @dataclass(frozen=True)

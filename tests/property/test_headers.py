@@ -87,6 +87,7 @@ def test_no_two_classes_are_swapped(classes: ClassSet, tmp_path: Path) -> None:
     assert wrong == []
 
 
+@pytest.mark.slow
 def test_most_headers_are_read(tmp_path: Path) -> None:
     counts, _ = tried(sampled(80, 1), tmp_path)
     assert counts["right"] >= 0.9 * counts.total(), counts
@@ -443,6 +444,7 @@ def test_an_export_is_read_right_or_asked_about(layout: Layout) -> None:
         ]
 
 
+@pytest.mark.slow
 def test_most_exports_are_read_without_a_question() -> None:
     asked = 0
     for layout in CASES:

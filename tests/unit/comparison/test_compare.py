@@ -588,6 +588,7 @@ def test_it_is_the_same_comparison(tmp_path, data, folds):
             )
 
 
+@pytest.mark.slow
 def test_every_method_comes_back(tmp_path):
     data = _rows(200, 3)
     made = calviz.compare(data, methods="all", fit_fraction=0.5, resamples=20)

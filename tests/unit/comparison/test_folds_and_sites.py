@@ -326,6 +326,7 @@ def test_of_many_sites_the_small_ones_share_a_panel():
 # ---- The command line
 
 
+@pytest.mark.slow
 def test_commands_write_what_python_gives(tmp_path):
     data, path = validation(), tmp_path / "v.csv"
     rows = zip(data.groups["fold"].codes, data.probs[:, 1], data.labels, strict=True)

@@ -118,6 +118,7 @@ def test_one_judged_period_is_singular():
     assert "on the 1 period with enough rows before it" in OverTimeLine.compute(series).past()
 
 
+@pytest.mark.slow
 def test_rows_without_labels_are_expected_as_by_the_rows_with_labels():
     data = drifting(2_000, from_month=0)
     month = data.times.astype("datetime64[M]").astype(str)

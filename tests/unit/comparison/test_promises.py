@@ -330,7 +330,7 @@ def test_intervals_hold_what_the_labels_give():
         rng = np.random.default_rng(seed)
         rows = scored(rng, 400, mean=0.7, slope=0.6, offset=-0.4)
         labelled = scored(rng, 600, slope=0.6, offset=-0.4)
-        e = calviz.expected(rows, labelled=labelled, metrics=metrics, draws=60, seed=seed)
+        e = calviz.expected(rows, labelled=labelled, metrics=metrics, draws=30, seed=seed)
         true = calviz.evaluate(rows, metrics)
         held += [
             e.metrics[m].interval.low <= true[m].value <= e.metrics[m].interval.high
@@ -393,6 +393,7 @@ def test_what_cannot_be_estimated_is_one_sentence():
 # ---- The command
 
 
+@pytest.mark.slow
 def test_the_command_estimates_rows_without_labels(tmp_path):
     rng = np.random.default_rng(0)
     data = scored(rng, 400, slope=0.5)

@@ -326,6 +326,7 @@ def test_of_several_sheets_with_tables_one_is_chosen(tmp_path):
         read(path.with_name("p.csv"), labels=LabelFile(path, "id"))
 
 
+@pytest.mark.slow
 def test_a_sheet_that_is_a_huge_grid_of_few_cells_is_refused_before_it_is_read():
     cells = '<row r="1"><c r="XFD1"><v>1</v></c></row>' + "<row><c><v>1</v></c></row>" * 200_000
     assert "24.4 GiB" in refused(workbook(cells))

@@ -224,6 +224,7 @@ def test_repeated_tests_of_promptfoo_keep_providers_apart():
 # ---- The command line, and bad input
 
 
+@pytest.mark.slow
 def test_the_command_prints_the_signals_side_by_side(tmp_path):
     file = tmp_path / "x.csv"
     answers().to_csv(file, index=False)

@@ -56,6 +56,8 @@ def session(folder: Path, patch: pytest.MonkeyPatch, remote: bool):
         "spark.sql.shuffle.partitions": "2",
         "spark.sql.session.timeZone": "UTC",
         "spark.driver.memory": "1g",
+        # Queries of a few rows end before the second compiler is worth its time.
+        "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.sql.warehouse.dir": str(folder / "warehouse"),
     }.items():

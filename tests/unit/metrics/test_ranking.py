@@ -128,6 +128,7 @@ def test_a_perfect_area_of_few_events_is_not_certain():
     assert 0 < lone.interval.low < 0.5
 
 
+@pytest.mark.slow
 def test_the_interval_of_few_events_covers_the_area():
     covered = []
     for seed in range(250):
@@ -140,6 +141,7 @@ def test_the_interval_of_few_events_covers_the_area():
     assert np.mean(covered) > 0.92  # percentiles: 82 to 86 %
 
 
+@pytest.mark.slow
 def test_the_interval_does_not_jump_at_any_number_of_events():
     # Hits of half the spread of misses: the formula's variance is 1.8 times the true one.
     hit = np.r_[np.zeros(2_000, int), np.ones(400, int)]

@@ -207,6 +207,7 @@ def test_draws_that_are_kept_are_those_that_would_be_drawn_again(monkeypatch):
     np.testing.assert_allclose((results[0][0] / w[:, None]).sum(axis=0), 50)
 
 
+@pytest.mark.slow
 def test_hits_of_many_weighted_rows_have_the_cumulants_of_their_sum(monkeypatch):
     monkeypatch.setattr("calviz.sample.draws.MOST_GROUPS", 10)
     p, w = np.repeat([0.02, 0.3], 100), np.tile([0.5, 1.5], 100)

@@ -176,14 +176,13 @@ def changes(value):
 
 
 def changed(record, path, value):
+    """A record with another value at a path; what is beside the path is shared."""
     if not path:
         return value
-    record = copy.deepcopy(record)
-    inner = record
-    for name in path[:-1]:
-        inner = inner[name]
-    inner[path[-1]] = value
-    return record
+    name, *rest = path
+    other = copy.copy(record)
+    other[name] = changed(record[name], rest, value)
+    return other
 
 
 def at(record, path):
@@ -493,6 +492,7 @@ def test_what_cannot_be_reached_or_known_is_said():
             call(confidence, 0.1 if call is calviz.at_prevalence else p)
 
 
+@pytest.mark.slow
 def test_simulated_rates_and_their_test():
     every_simulation()
     said = SIMULATIONS["base-rate: said where only the base rate changed, 2 classes, 500 rows"]

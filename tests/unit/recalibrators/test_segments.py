@@ -6,7 +6,6 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
-import statsmodels.api as sm
 from scipy.optimize import minimize, minimize_scalar
 from scipy.special import expit, logit
 from sklearn.frozen import FrozenEstimator
@@ -92,7 +91,10 @@ def test_offsets_and_their_variance_are_those_of_the_laplace_approximation():
     np.testing.assert_allclose(mapped, margin, atol=0.03)
 
 
+@pytest.mark.slow
 def test_the_test_of_two_segments_is_that_of_statsmodels():
+    import statsmodels.api as sm  # takes half a second
+
     X, y, _ = rows(500, offsets=(0, 0, 0, 0))
     code = np.random.default_rng(3).integers(2, size=500)
     z = logit(RECALIBRATORS["affine"].make().fit(X, y).transform(X)[:, 1])

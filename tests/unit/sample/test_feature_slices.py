@@ -179,6 +179,7 @@ def test_a_file_of_features_on_the_command_line(tmp_path):
     assert "Along income" in (tmp_path / "r.md").read_text()
 
 
+@pytest.mark.slow
 def test_features_raise_few_false_alarms_and_find_a_decile_that_is_off():
     files = 30
     setting = Features(2_000, 20, 10)
@@ -280,6 +281,7 @@ def test_weights_as_large_as_rows_and_what_cannot_be_measured():
         calviz.multicalibration(data_of(score, hit))
 
 
+@pytest.mark.slow
 def test_hardly_any_calibrated_file_is_beyond_noise_and_a_segment_that_is_off_is():
     files, setting = 40, Features(2_000, 6, 4)
     false = sum(setting.alarms(np.random.default_rng([11, i])) for i in range(files))

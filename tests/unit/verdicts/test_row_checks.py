@@ -143,6 +143,7 @@ def test_an_area_of_035_is_found_in_200_rows_and_calibrated_scores_are_not_accus
     assert not wrong
 
 
+@pytest.mark.slow
 def test_reverse_and_useless_are_never_said_together():
     both = {}
     for shift in (-2.0, -0.545, -0.2, -0.02, 0.0, 0.05, 1.0):

@@ -319,6 +319,7 @@ def far_apart_where_rounded():
     return calviz.Predictions(probs=scores, labels=hit.astype(int))
 
 
+@pytest.mark.slow
 def test_a_diagram_its_report_and_its_squares_do_the_sum():
     sample = Sample(far_apart_where_rounded(), resamples=50)
     diagram = Reliability.compute(sample)
