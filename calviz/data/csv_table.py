@@ -301,8 +301,17 @@ class CsvTable(Table):
             raise no_rows("there is a header but no rows of data")
         return Fetched(
             scores=tuple(array.finish() for array in arrays),
-            columns={self.dialect.names[j]: Factor.of_series(pl.concat(parts[j])) for j in texts},
+            columns={
+                self.dialect.names[j]: Factor.of_series(self._spelled(j, pl.concat(parts[j])))
+                for j in texts
+            },
         )
+
+    def _spelled(self, j: int, text: pl.Series) -> pl.Series:
+        """The cells of a column, those of numbers with a decimal point."""
+        if self.dialect.decimal_comma and self.columns[j].numeric:
+            return text.str.replace(",", ".", literal=True)
+        return text
 
     def _parsed(self, parser: BlockParser) -> Iterator[ParsedBlock]:
         """Parse the blocks of the file, up to the first one with cells that are not numbers."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
@@ -78,6 +79,9 @@ def named_by_an_unnamed_label(view: TableView, taken: set[str]) -> ColumnRoles |
     names = called or texts or list(found)
     if not names and not event_column(view, taken):
         names = [n for n in doubtful if view.table[n].type == "text"]
+    one_hot = len(names) > 1 and all(view.table[n].is_zero_one for n in names)
+    if one_hot and with_labels_of_their_own(view, taken) is not None:
+        return None
     if len(names) > 1 or (names and not found):
         first = span((found or doubtful)[names[0]][0].columns)
         several = "several columns" if len(names) > 1 else "a column, which hardly follow them"
@@ -190,6 +194,8 @@ def label_column(view: TableView, scores: tuple[ScoreColumns, ...], used: set[st
         if c.name not in used and c.type != "other" and plain(c.name) not in not_labels
     ]
     predicted = [c for c in free if _is_prediction(view, c, first)]
+    if all(c in predicted for c in free if c.is_label_like):
+        predicted = [c for c in predicted if c.type == "text"]  # numbers may be the only labels
     free = [c for c in free if c.width in (None, first.width) and c not in predicted]
     # One value in all rows is no label if other columns have several.
     free = [c for c in free if not c.is_label_like or len(c.levels) > 1] or free
@@ -233,10 +239,14 @@ def label_column(view: TableView, scores: tuple[ScoreColumns, ...], used: set[st
 
 
 def _is_prediction(view: TableView, column: Column, scores: ScoreColumns) -> bool:
-    """Whether a column of text is the class of the largest score in all rows."""
-    if column.type != "text" or not scores.is_block:
+    """Whether each class of the largest score is another value of a column, in all rows."""
+    if not column.is_label_like or not scores.is_block or len(column.classes) < 2:
         return False
-    return share_equal(view.best(scores), column.keys) == 1
+    best = view.best(replace(scores, class_names=tuple(map(str, range(scores.width))), labels=()))
+    if len(best) != len(column.keys) or len(best) < FEWEST_ROWS:
+        return False
+    pairs = {*zip(best, column.keys, strict=True)}
+    return len(pairs) == len({*best}) == len(column.classes)
 
 
 def _can_be_label(column: Column, scores: ScoreColumns) -> bool:
@@ -394,6 +404,9 @@ def with_labels(view: TableView, scores: ScoreColumns, label: str | None) -> Sco
     numbers = [number for v in values if (number := whole(v)) is not None]
     matching = _Matching(view, scores, column)
     if len(numbers) < len(values):
+        counted = {*names} in ({str(j + base) for j in range(scores.width)} for base in (0, 1))
+        if counted and len(values) == scores.width <= _MOST_CLASSES and event_of(values) is None:
+            return matching.by_position(sorted(column.levels))
         return matching.by_words(values)
     k = scores.width
     if values <= {"-1", "1"} and k == 2 and "-1" in values:
@@ -450,7 +463,7 @@ class _Matching:
 
     def __init__(self, view: TableView, scores: ScoreColumns, label: Column) -> None:
         self.view, self.scores, self.label = view, scores, label
-        self.names = [class_key(name) for name in scores.class_names]
+        self.names = column_names.told_apart(scores.class_names)
         self.chosen = view.options.scores is not None
         self.columns = view.columns(scores)
 
@@ -460,11 +473,36 @@ class _Matching:
         if self.scores.width != 2 or happened is None or other is None:
             return replace(self.scores, labels=())
         called, order = event_of(self.names), [other, happened]
-        if called is None and not self.chosen and self._evidence(order, order[::-1]) < -CLEAR:
+        if called is None and not self.chosen and self._evidence(order, order[::-1]) < CLEAR:
             raise self._question([order[::-1], order])
         if called != self.names[0]:
             return self.scores
         return replace(self.scores, labels=(happened, other))
+
+    def by_position(self, words: list[str]) -> ScoreColumns:
+        """Match words with columns that are only numbered, as the labels follow them, or ask; encoders count in the order of the alphabet."""
+        places = sorted(range(len(words)), key=lambda j: int(self.names[j]))
+        spelled = {class_key(word): word for word in words}
+        counted = [class_key(words[places.index(j)]) for j in range(len(words))]
+        best = self._matched(counted)
+        pairs = ((i, j) for j in range(len(best)) for i in range(j))
+        orders = {tuple(spelled[key] for key in order): order for order in (counted, best)}
+        said = {
+            order: ", ".join(f"{self.names[j]} is '{short(order[j])}'" for j in places[:5])
+            for order in orders
+        }
+        found = tuple(spelled[key] for key in best)
+        if all(self._evidence(best, _swapped(best, i, j)) >= CLEAR for i, j in pairs):
+            text = f"the columns are read as the labels follow the scores: {said[found]}"
+            self.view.note(Notice.LABEL_VALUES, "info", text)
+            return replace(self.scores, class_names=found)
+        raise InputError(
+            f"nothing says for sure which value of '{short(self.label.name)}' each numbered column is of; choose",
+            readings=[
+                Reading(text, {"scores": self.scores.columns, "class_names": order})
+                for order, text in said.items()
+            ],
+        )
 
     def by_number(self, counted: list[str]) -> ScoreColumns:
         """Match numbers with names: in the order of the columns, of the alphabet, or of the event, which agree or the labels decide."""
@@ -488,8 +526,8 @@ class _Matching:
         names = self.scores.class_names
         rank = {name: j for j, name in enumerate(sorted(names))}
         orders = [counted, [counted[rank[name]] for name in names]]
-        if len(names) == 2 and event_of(class_key(name) for name in names) is not None:
-            orders.append(counted[::-1] if is_event_first(names) else counted)
+        if len(names) == 2 and event_of(self.names) is not None:
+            orders.append(counted[::-1] if is_event_first(self.names) else counted)
         return [order for j, order in enumerate(orders) if order not in orders[:j]]
 
     def _followed(self, orders: list[list[str]]) -> list[str]:
@@ -499,6 +537,10 @@ class _Matching:
         if len(self.label.head) < FEWEST_ROWS:
             if event_of(self.names) is not None:
                 return orders[-1]
+            held = [{*re.findall(r"\d+", name)} for name in self.scores.class_names]
+            of_others = any(n and j not in n for n, j in zip(held, orders[0], strict=True))
+            if of_others and None in map(whole, self.scores.class_names):
+                raise self._question(orders)
             means = [np.nanmean(roles.of_true(self.columns, self.label.keys, o)) for o in orders]
             if max(means) > means[0]:
                 raise self._question(orders)
@@ -553,6 +595,11 @@ class _Matching:
             "and the labels do not agree; choose",
             readings=readings.values(),
         )
+
+
+def _swapped(order: Sequence[str], i: int, j: int) -> list[str]:
+    """The order with two classes in each other's place."""
+    return [order[{i: j, j: i}.get(place, place)] for place in range(len(order))]
 
 
 def _place(word: str) -> tuple[int, int]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
@@ -25,7 +26,7 @@ from calviz.data.label_columns import (
     with_labels_of_their_own,
     with_one_hot,
 )
-from calviz.data.loaded import Notice, ReadingForMap, ReadingOptions, known_columns, short
+from calviz.data.loaded import Notice, ReadingForMap, ReadingOptions, known_columns, short, span
 from calviz.data.other_columns import identifier_column, others, split_column, time_column
 from calviz.data.roles import (
     BELOW_CHANCE,
@@ -273,8 +274,8 @@ def of_named_class(view: TableView, score: ScoreColumns, label: str | None) -> S
     named = [
         text for text in texts if whole(text) is None and {*column_names.words(text)} <= {*words}
     ]
-    if not named and len(words) > 1 and words[-2] in column_names.BEFORE_NUMBERS:
-        named = [text for key, text in spelled.items() if key == words[-1]]
+    if not named and (number := _number_of_class(name, truth, spelled)) is not None:
+        named = [spelled[number]]
     if len(named) == 1 and len(spelled) == 2:
         key = class_key(named[0])
         return replace(score, class_names=(named[0] if whole(key) is None else key,))
@@ -284,6 +285,17 @@ def of_named_class(view: TableView, score: ScoreColumns, label: str | None) -> S
         _ask_if_of_the_other(view, view.table[name], truth)
     _ask_if_opposite(view.table[name], truth, spelled)
     return score
+
+
+def _number_of_class(score: str, truth: Column, classes: Mapping[str, str]) -> str | None:
+    """The only number in the name of a score, beside words that say nothing else, if it is one of the classes."""
+    known = column_names.SCORE_WORDS | column_names.BEFORE_NUMBERS | truth.words | {"of"}
+    parts = {*re.findall(r"\d+|[^\W\d_]+", score.lower())} - known
+    if len(parts) != 1 or whole(number := parts.pop()) is None or score.startswith("1-"):
+        return None
+    below = f"-{number}"
+    number = below if below in classes and re.search(rf"(?<![A-Za-z0-9]){below}", score) else number
+    return number if number in classes else None
 
 
 def _follows(score: Column, truth: Column) -> float:
@@ -351,11 +363,25 @@ def _confidence(view: TableView, taken: set[str], label: str | None) -> Confiden
         usual = (view.named((name,), others) for name in column_names.PROBABILITIES)
         named = [name for name in usual if name and view.table[name].type == "number"]
         score = named[0] if named else only_with_words(view.numeric(others))
+        if score is not None and any(
+            sum_to_one([view.table[score], c]) for c in view.numeric(others)
+        ):
+            return None  # one of two classes
+        score = score or _never_below_chance(view, others, predicted)
     log = score is None and (score := view.named(column_names.LOG_CONFIDENCES, others)) is not None
     if score is None or not view.table[score].numeric or view.table[score].width is not None:
         return None
     # A map needs no truth.
     return Confidence(score, correct, predicted, log) if known else Confidence(score, log=log)
+
+
+def _never_below_chance(view: TableView, taken: set[str], predicted: str | None) -> str | None:
+    """The only column of fractions, if it is at least 1/K in all rows, as the confidence of a prediction among K classes is."""
+    scores = [c for c in view.numeric(taken) if c.type == "number" and c.in_unit]
+    if predicted is None or len(scores) != 1 or scores[0].head.size < FEWEST_ROWS:
+        return None
+    least = 1 / max(2, len(view.table[predicted].classes))
+    return scores[0].name if np.nanmin(scores[0].head) >= least - 1e-6 else None
 
 
 def correct_column(view: TableView, taken: set[str]) -> str | None:
@@ -463,13 +489,16 @@ def _is_of_event(view: TableView, confidence: Confidence, label: str) -> bool:
 def _threshold_agrees(
     view: TableView, score: Column, predicted: str | None, fewest: int = FEWEST_ROWS
 ) -> bool:
-    """Whether the prediction is the event where the score is at least 1/2, in nearly all rows."""
-    found = None if predicted is None else view.table[predicted].event
-    if found is None:
+    """Whether the prediction is the event where the score is at least 1/2, in nearly all rows; of two unknown words, always the same one."""
+    if predicted is None or len((column := view.table[predicted]).keys) < fewest:
         return False
-    says, known = found
+    happened, known = event_of(column.classes), column.keys != None  # noqa: E711
+    events = [happened] if happened else list(column.classes) if len(column.classes) == 2 else []
     at_least = score.head >= 0.5
-    return len(says) >= fewest and float(np.mean((says == at_least)[known])) >= NEARLY_ALL
+    return any(
+        float(np.mean(((column.keys == event) == at_least)[known])) >= NEARLY_ALL
+        for event in events
+    )
 
 
 def _no_confidence(view: TableView, score: Column, below: float, k: int, label: str) -> InputError:
@@ -558,6 +587,13 @@ def no_scores(view: TableView, taken: set[str]) -> InputError:
             "there is a confidence, but nothing says whether the prediction was right",
             column=confidence,
             remedy="add a column 'correct', or the columns 'true_label' and 'pred_label'",
+        )
+    hundredths = [replace(c, sample=c.head / 100) for c in view.numeric(taken)]
+    if (percent := summing(hundredths)) is not None:
+        chosen = {"scores": percent, "repair": ("percent",)}
+        return InputError(
+            f"'{span(percent)}' sum to 100 in every row, as percentages do; say what they are",
+            readings=[Reading(f"{len(percent)} percentages", chosen)],
         )
     names = view.table.names
     listed = ", ".join(map(short, names[:10]))

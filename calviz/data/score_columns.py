@@ -28,6 +28,8 @@ from calviz.data.roles import (
 _SQL_CAST = re.compile(
     r":?\s*(float\d*|double( precision)?|numeric|decimal|real|text)(\(.*\))?", re.IGNORECASE
 )
+#: Words for what is computed from the scores of a row.
+_OF_A_ROW = frozenset(("max", "min", "mean", "sum", "std", "top", "top1", "margin", "entropy", "pred", "predicted", "true", "target"))  # fmt: skip
 #: Columns that may be the label of models, looked at at most.
 _MOST_CANDIDATES = 50
 #: Beginnings of names that mark a score even if the column holds whole numbers (0 and 1, percentages).
@@ -119,6 +121,9 @@ def _models_with_colons(
     alike = all({*classes} == {*first} for classes in models.values())
     if not alike or len(models) * len(first) < 2:
         return ()
+    truth = None if label is None else view.table[label]
+    if truth is not None and truth.width is None and truth.classes <= {*map(class_key, models)}:
+        return ()  # <class>:prob
     names = _names_by_values(view, tuple(first), label)
     return tuple(
         _columns(
@@ -184,6 +189,8 @@ def named_by_labels(
     of_kind = {kind: [b for b in alike if b.kind == kind] for kind in _kinds(view)}
     logits = of_kind["logits"]
     preferred = next(blocks for blocks in of_kind.values() if blocks)
+    if preferred is not logits:
+        preferred = [b for b in preferred if sum_to_one(view.columns(b))] or preferred
     if len(preferred) > 1:
         preferred = [b for b in preferred if _followed(view, b, label)] or preferred[:1]
     used, *others = preferred
@@ -238,8 +245,13 @@ def _usable(
         return None  # one-hot labels
     kind = _kind_by_words(block.columns)
     unit = all(c.in_unit for c in columns)
-    if kind != "logits":
-        wider = _wider(block, numeric, fit)
+    if kind == "logits":
+        # No sum tells a class that no label is from the largest score.
+        fit = [name for name in fit if not {*column_names.words(name)} & _OF_A_ROW]
+    wider = _wider(block, numeric, fit)
+    if kind == "logits":
+        block = block if wider is None else wider
+    else:
         plainly = bool(kind) or by_known_words(block.columns)
         if wider is not None and sum_to_one([by_name[name] for name in wider.columns]):
             block = wider  # with classes that no label of the first rows has
@@ -470,6 +482,7 @@ def by_values(view: TableView, taken: set[str], label: str | None) -> tuple[Scor
         alike = [c for c in scores if not c.is_label_like]
         if len(alike) > 1:
             _ask_if_models(view, [c.name for c in alike], label)
+    scores = [c for c in scores if c.name == one] or scores
     rest = [c for c in view.table.columns if c not in scores and c.name not in taken]
     if len(scores) == 1 and (label is not None or any(c.is_label_like for c in rest)):
         return (_columns(view, (scores[0].name,), (), "probabilities"),)
