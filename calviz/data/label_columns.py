@@ -128,11 +128,12 @@ def ask_if_predicted(view: TableView, found: ColumnRoles, taken: set[str]) -> No
     first, label = found.scores[0], found.label
     if view.options.label is not None or label is None or not first.is_block:
         return
-    if view.table[label].words & (column_names.LABEL_WORDS - {"class"}):
+    words = view.table[label].words & (column_names.LABEL_WORDS - {"class", "label"})
+    if words or plain(label) in ("label", "labels"):
         return  # a prediction may be called class, but hardly label or truth
     used, classes = {*taken, *found.used}, {*first.keys}
-    texts = [c for c in view.table.columns if c.type == "text" and c.name not in used]
-    others = [c for c in texts if len(c.classes) > 1 and c.classes <= classes]
+    free = [c for c in view.table.columns if c.is_label_like and c.name not in used]
+    others = [c for c in free if len(c.classes) > 1 and c.classes <= classes]
     if not others or not np.array_equal(best := view.best(first), view.table[label].keys):
         return
     possible = [c for c in others if not c.words & column_names.NO_LABEL_WORDS]
@@ -208,7 +209,9 @@ def label_column(view: TableView, scores: tuple[ScoreColumns, ...], used: set[st
         free,
     )
     if table.named:
-        column = next((way[0] for way in ways if len(way) == 1), None)
+        few = len(view.columns(first)[0].head) < FEWEST_ROWS
+        known = ways[:2] if few and first.is_block else ways
+        column = next((way[0] for way in known if len(way) == 1), None)
         if column is not None and not _is_followed(view, column, first):
             column = None
     else:
@@ -526,20 +529,25 @@ class _Matching:
         names = self.scores.class_names
         rank = {name: j for j, name in enumerate(sorted(names))}
         orders = [counted, [counted[rank[name]] for name in names]]
-        if len(names) == 2 and event_of(self.names) is not None:
-            orders.append(counted[::-1] if is_event_first(self.names) else counted)
+        if (order := self._event_last(counted)) is not None:
+            orders.append(order)
         return [order for j, order in enumerate(orders) if order not in orders[:j]]
+
+    def _event_last(self, counted: list[str]) -> list[str] | None:
+        """The order in which the words for the event count the columns; None if no word does."""
+        if len(self.names) != 2 or event_of(self.names) is None:
+            return None
+        return counted[::-1] if is_event_first(self.names) else counted
 
     def _followed(self, orders: list[list[str]]) -> list[str]:
         """The order that the labels follow; with few rows that of the columns, unless names or labels speak against it."""
         if self.columns[0].head.shape != self.label.head.shape:
             return orders[0]  # arrays may differ in length
+        by_event = self._event_last(orders[0])
         if len(self.label.head) < FEWEST_ROWS:
-            if event_of(self.names) is not None:
-                return orders[-1]
-            held = [{*re.findall(r"\d+", name)} for name in self.scores.class_names]
-            of_others = any(n and j not in n for n, j in zip(held, orders[0], strict=True))
-            if of_others and None in map(whole, self.scores.class_names):
+            if by_event is not None:
+                return by_event
+            if self._named_otherwise(orders[0]):
                 raise self._question(orders)
             means = [np.nanmean(roles.of_true(self.columns, self.label.keys, o)) for o in orders]
             if max(means) > means[0]:
@@ -550,13 +558,22 @@ class _Matching:
         margin = min((self._evidence(best, other) for other in others), default=CLEAR)
         matched = self._matched(best)
         unclear = margin < CLEAR and not (best == orders[0] and margin >= 1 and len(best) > 2)
-        if unclear or matched != best:
+        # Words for the event say more than the labels of a model that may be upside down.
+        turned = by_event not in (None, best)
+        if unclear or turned or matched != best or self._named_otherwise(best):
             raise self._question([*orders, matched])
         if others:
             pairs = ", ".join(self._pairs(best, range(len(best))))
             text = f"the numbers in '{short(self.label.name)}' are read as the labels follow the scores: {pairs}"
             self.view.note(Notice.LABEL_VALUES, "info", text)
         return best
+
+    def _named_otherwise(self, order: Sequence[str]) -> bool:
+        """Whether the names hold numbers beside other words, but not those of an order."""
+        names = column_names.without_common_words(self.scores.class_names)
+        held = [{*re.findall(r"\d+", name)} for name in names]
+        others = any(numbers and j not in numbers for numbers, j in zip(held, order, strict=True))
+        return others and None in map(whole, names)
 
     def _pairs(self, order: list[str], places: Sequence[int]) -> list[str]:
         return [f"{order[j]} is '{short(self.scores.class_names[j])}'" for j in places[:3]]
