@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -47,7 +48,7 @@ TIME_WORDS, NO_TIME_WORDS = (
 )
 CONFIDENCES = (
     "confidence", "confidences", "conf", "max_prob", "max_probability", "top1_prob", "top_prob",
-    "top1_confidence", "pred_prob", "predicted_prob", "predicted_probability", "msp", "pred_conf",
+    "top1_confidence", "certainty", "konfidenz", "confiance", "pred_prob", "predicted_prob", "predicted_probability", "msp", "pred_conf",
 )  # fmt: skip
 CORRECTS = (
     "correct", "is_correct", "hit", "hits", "accuracy", "acc", "right", "correctness", "was_correct",
@@ -128,11 +129,12 @@ LABEL_WORDS = frozenset((
 PREDICTED_WORDS = frozenset((
     "pred", "predict", "predicted", "prediction", "predictions", "guess", "yhat", "argmax", "scored", "estimate",
 ))  # fmt: skip
+#: Words for another time than that of the label.
+FORMER_WORDS = frozenset(("previous", "prev", "last", "lag"))
 #: Words that rule the true class out.
 NO_LABEL_WORDS = PREDICTED_WORDS | frozenset((
     "hat", "decision", "has", "flag", "fold", "split", "id", "index", "row", "rank", "threshold", "count", "n", "correct",
-    "previous", "prev", "last", "lag",
-))  # fmt: skip
+)) | FORMER_WORDS  # fmt: skip
 
 #: Words for a split at the beginning or the end of the key of an array.
 SPLIT_WORDS = (
@@ -360,9 +362,9 @@ def blocks_named_by(levels: Iterable[str], columns: Sequence[str]) -> list[Class
     for spell in (str, str.casefold, _words, _letters):
         if blocks and spell is _letters:
             break
-        names: dict[str, str] = {}
-        for column in columns:
-            names.setdefault(spell(column), column)
+        spellings = [spell(column) for column in columns]
+        alike = {key for key, count in Counter(spellings).items() if count > 1}
+        names = {k: c for k, c in zip(spellings, columns, strict=True) if k not in alike}
         for words in _spellings(levels):
             spelled = {
                 spell(word): (word, level) for word, level in zip(words, levels, strict=True)
@@ -500,12 +502,8 @@ def without_common_words(columns: Sequence[str]) -> tuple[str, ...]:
 
 def _common(columns: Sequence[str]) -> str:
     """The beginning that all names share, shortened to where a word ends in all: at a sign, a digit or a capital letter."""
-    first, last = min(columns), max(columns)
-    same = next(
-        (j for j, (a, b) in enumerate(zip(first, last, strict=False)) if a != b), len(first)
-    )
-    common = first[:same]
-    while common and not _ends_word(common, columns):
+    common, last = min(columns), max(columns)
+    while common and not (last.startswith(common) and _ends_word(common, columns)):
         common = common[:-1]
     return common
 

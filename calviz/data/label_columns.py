@@ -74,6 +74,9 @@ def named_by_an_unnamed_label(view: TableView, taken: set[str]) -> ColumnRoles |
         may_be = _may_be_true_class(view, column, scores[0]) if scores else False
         if may_be is not False:
             (found if may_be else doubtful)[column.name] = scores
+    # In few rows, the class of the largest score may be the label by chance.
+    missed = {n: s for n, s in found.items() if not _equals_best(view, view.table[n], s[0])}
+    found = missed or found
     called = [n for n in found if view.table[n].words & column_names.LABEL_WORDS]
     texts = [n for n in found if view.table[n].type == "text"]
     names = called or texts or list(found)
@@ -133,11 +136,11 @@ def ask_if_predicted(view: TableView, found: ColumnRoles, taken: set[str]) -> No
         return  # a prediction may be called class, but hardly label or truth
     used, classes = {*taken, *found.used}, {*first.keys}
     free = [c for c in view.table.columns if c.is_label_like and c.name not in used]
-    others = [c for c in free if len(c.classes) > 1 and c.classes <= classes]
-    if not others or not np.array_equal(best := view.best(first), view.table[label].keys):
+    others = [c for c in free if len(c.classes) > (c.type != "text") and c.classes <= classes]
+    if not others or not _equals_best(view, view.table[label], first):
         return
     possible = [c for c in others if not c.words & column_names.NO_LABEL_WORDS]
-    names = [c.name for c in possible if not np.array_equal(best, c.keys)]
+    names = [c.name for c in possible if not _equals_best(view, c, first)]
     if names:
         what = f"'{short(label)}' is the class of the largest score in all rows, as a prediction is, and others may be the label"
         raise _several_labels([*names, label], what)
@@ -194,10 +197,12 @@ def label_column(view: TableView, scores: tuple[ScoreColumns, ...], used: set[st
         for c in table.columns
         if c.name not in used and c.type != "other" and plain(c.name) not in not_labels
     ]
-    predicted = [c for c in free if _is_prediction(view, c, first)]
+    best = view.best(first) if first.is_block else np.empty(0)
+    predicted = [c for c in free if _is_prediction(c, best)]
     if all(c in predicted for c in free if c.is_label_like):
         predicted = [c for c in predicted if c.type == "text"]  # numbers may be the only labels
-    free = [c for c in free if c.width in (None, first.width) and c not in predicted]
+    former = [c for c in free if c.words & column_names.FORMER_WORDS]
+    free = [c for c in free if c.width in (None, first.width) and c not in (*predicted, *former)]
     # One value in all rows is no label if other columns have several.
     free = [c for c in free if not c.is_label_like or len(c.levels) > 1] or free
     classes = {class_key(name) for name in first.class_names}
@@ -209,9 +214,8 @@ def label_column(view: TableView, scores: tuple[ScoreColumns, ...], used: set[st
         free,
     )
     if table.named:
-        few = len(view.columns(first)[0].head) < FEWEST_ROWS
-        known = ways[:2] if few and first.is_block else ways
-        column = next((way[0] for way in known if len(way) == 1), None)
+        few = 0 < len(best) < FEWEST_ROWS
+        column = next((way[0] for way in ways[: 2 if few else 4] if len(way) == 1), None)
         if column is not None and not _is_followed(view, column, first):
             column = None
     else:
@@ -241,15 +245,15 @@ def label_column(view: TableView, scores: tuple[ScoreColumns, ...], used: set[st
     )
 
 
-def _is_prediction(view: TableView, column: Column, scores: ScoreColumns) -> bool:
+def _equals_best(view: TableView, column: Column, scores: ScoreColumns) -> bool:
+    return np.array_equal(view.best(scores), column.keys)
+
+
+def _is_prediction(column: Column, best: npt.NDArray[Any]) -> bool:
     """Whether each class of the largest score is another value of a column, in all rows."""
-    if not column.is_label_like or not scores.is_block or len(column.classes) < 2:
+    if not column.is_label_like or not FEWEST_ROWS <= len(best) == len(column.keys):
         return False
-    best = view.best(replace(scores, class_names=tuple(map(str, range(scores.width))), labels=()))
-    if len(best) != len(column.keys) or len(best) < FEWEST_ROWS:
-        return False
-    pairs = {*zip(best, column.keys, strict=True)}
-    return len(pairs) == len({*best}) == len(column.classes)
+    return len({*zip(best, column.keys, strict=True)}) == len({*best}) == len(column.classes) > 1
 
 
 def _can_be_label(column: Column, scores: ScoreColumns) -> bool:
@@ -309,11 +313,11 @@ def with_one_hot(view: TableView, found: ColumnRoles, taken: set[str]) -> Column
         if outcome is None or (label is not None and view.options.label):
             return found
         return replace(found, label=None, one_hot=(outcome,))
-    columns = _outcomes_of(first, names)
-    if not columns:
-        for block in column_names.blocks_named_by(first.class_names, names)[:1]:
+    columns: tuple[str, ...] = ()
+    for words in (first.columns, first.class_names):
+        for block in column_names.blocks_named_by(words, names)[:1]:
             place = dict(zip(block.labels, block.columns, strict=True))
-            columns = tuple(place[name] for name in first.class_names)
+            columns = columns or tuple(place[word] for word in words)
     if len(columns) != first.width:
         return found
     if len(columns) == 2 and all(c.endswith(column_names.OUTCOME) for c in columns):
@@ -360,16 +364,6 @@ def with_labels_of_their_own(view: TableView, taken: set[str]) -> ColumnRoles | 
     return None
 
 
-def _outcomes_of(scores: ScoreColumns, names: Sequence[str]) -> tuple[str, ...]:
-    """The columns that are called like the score columns, with the same ending (prob1 and prob1_outcome)."""
-    by_plain = {plain(name): name for name in names}
-    for ending in column_names.OUTCOME_ENDINGS:
-        wanted = [plain(f"{column}{ending}") for column in scores.columns]
-        if all(name in by_plain for name in wanted):
-            return tuple(by_plain[name] for name in wanted)
-    return ()
-
-
 def are_several(labels: npt.NDArray[Any]) -> bool:
     """Whether 0/1 labels, shape (n, K), are none or several of the classes in some rows."""
     return bool((np.nansum(labels.astype(float), axis=1) != 1).any())
@@ -409,7 +403,7 @@ def with_labels(view: TableView, scores: ScoreColumns, label: str | None) -> Sco
     if len(numbers) < len(values):
         counted = {*names} in ({str(j + base) for j in range(scores.width)} for base in (0, 1))
         if counted and len(values) == scores.width <= _MOST_CLASSES and event_of(values) is None:
-            return matching.by_position(sorted(column.levels))
+            return matching.by_position(column.levels)
         return matching.by_words(values)
     k = scores.width
     if values <= {"-1", "1"} and k == 2 and "-1" in values:
@@ -482,30 +476,19 @@ class _Matching:
             return self.scores
         return replace(self.scores, labels=(happened, other))
 
-    def by_position(self, words: list[str]) -> ScoreColumns:
-        """Match words with columns that are only numbered, as the labels follow them, or ask; encoders count in the order of the alphabet."""
-        places = sorted(range(len(words)), key=lambda j: int(self.names[j]))
-        spelled = {class_key(word): word for word in words}
-        counted = [class_key(words[places.index(j)]) for j in range(len(words))]
-        best = self._matched(counted)
-        pairs = ((i, j) for j in range(len(best)) for i in range(j))
-        orders = {tuple(spelled[key] for key in order): order for order in (counted, best)}
-        said = {
-            order: ", ".join(f"{self.names[j]} is '{short(order[j])}'" for j in places[:5])
-            for order in orders
-        }
-        found = tuple(spelled[key] for key in best)
-        if all(self._evidence(best, _swapped(best, i, j)) >= CLEAR for i, j in pairs):
-            text = f"the columns are read as the labels follow the scores: {said[found]}"
-            self.view.note(Notice.LABEL_VALUES, "info", text)
-            return replace(self.scores, class_names=found)
-        raise InputError(
-            f"nothing says for sure which value of '{short(self.label.name)}' each numbered column is of; choose",
-            readings=[
-                Reading(text, {"scores": self.scores.columns, "class_names": order})
-                for order, text in said.items()
-            ],
-        )
+    def by_position(self, words: frozenset[str]) -> ScoreColumns:
+        """Match words with columns that are only numbered, if the labels clearly follow the scores in one order."""
+        spelled = {class_key(word): word for word in sorted(words)}
+        best = self._matched([*spelled])
+        others = [_swapped(best, i, j) for j in range(len(best)) for i in range(j)]
+        if min(self._evidence(best, other) for other in others) < CLEAR:
+            return self.scores
+        found = replace(self.scores, class_names=tuple(spelled[key] for key in best))
+        pairs = zip(found.columns, found.class_names, strict=True)
+        said = ", ".join(f"'{short(column)}' is of '{short(name)}'" for column, name in pairs)
+        text = f"the numbered columns are read as the labels follow the scores: {short(said, 200)}"
+        self.view.note(Notice.LABEL_VALUES, "info", text)
+        return found
 
     def by_number(self, counted: list[str]) -> ScoreColumns:
         """Match numbers with names: in the order of the columns, of the alphabet, or of the event, which agree or the labels decide."""
@@ -529,8 +512,7 @@ class _Matching:
         names = self.scores.class_names
         rank = {name: j for j, name in enumerate(sorted(names))}
         orders = [counted, [counted[rank[name]] for name in names]]
-        if (order := self._event_last(counted)) is not None:
-            orders.append(order)
+        orders += [order for order in (self._event_last(counted),) if order]
         return [order for j, order in enumerate(orders) if order not in orders[:j]]
 
     def _event_last(self, counted: list[str]) -> list[str] | None:
@@ -545,7 +527,7 @@ class _Matching:
             return orders[0]  # arrays may differ in length
         by_event = self._event_last(orders[0])
         if len(self.label.head) < FEWEST_ROWS:
-            if by_event is not None:
+            if by_event:
                 return by_event
             if self._named_otherwise(orders[0]):
                 raise self._question(orders)

@@ -45,6 +45,9 @@ from calviz.data.roles import (
 )
 from calviz.data.score_columns import by_values, find_scores, only_with_words, single_by_name
 
+#: Words and numbers of a name; a number may be negative.
+_PARTS = re.compile(r"(?<![a-z0-9])-\d+|\d+|[^\W\d_]+")
+
 
 def recognise(table: Table, options: ReadingOptions) -> ColumnRoles:
     """Recognise the columns of a table; options take precedence over guesses.
@@ -274,8 +277,10 @@ def of_named_class(view: TableView, score: ScoreColumns, label: str | None) -> S
     named = [
         text for text in texts if whole(text) is None and {*column_names.words(text)} <= {*words}
     ]
-    if not named and (number := _number_of_class(name, truth, spelled)) is not None:
-        named = [spelled[number]]
+    if not named and not name.startswith("1-"):
+        known = column_names.SCORE_WORDS | column_names.BEFORE_NUMBERS | truth.words
+        left = {*_PARTS.findall(name.lower())} - known
+        named = [text for key, text in spelled.items() if left == {key}]
     if len(named) == 1 and len(spelled) == 2:
         key = class_key(named[0])
         return replace(score, class_names=(named[0] if whole(key) is None else key,))
@@ -285,17 +290,6 @@ def of_named_class(view: TableView, score: ScoreColumns, label: str | None) -> S
         _ask_if_of_the_other(view, view.table[name], truth)
     _ask_if_opposite(view.table[name], truth, spelled)
     return score
-
-
-def _number_of_class(score: str, truth: Column, classes: Mapping[str, str]) -> str | None:
-    """The only number in the name of a score, beside words that say nothing else, if it is one of the classes."""
-    known = column_names.SCORE_WORDS | column_names.BEFORE_NUMBERS | truth.words | {"of"}
-    parts = {*re.findall(r"\d+|[^\W\d_]+", score.lower())} - known
-    if len(parts) != 1 or whole(number := parts.pop()) is None or score.startswith("1-"):
-        return None
-    below = f"-{number}"
-    number = below if below in classes and re.search(rf"(?<![A-Za-z0-9]){below}", score) else number
-    return number if number in classes else None
 
 
 def _follows(score: Column, truth: Column) -> float:
@@ -363,10 +357,6 @@ def _confidence(view: TableView, taken: set[str], label: str | None) -> Confiden
         usual = (view.named((name,), others) for name in column_names.PROBABILITIES)
         named = [name for name in usual if name and view.table[name].type == "number"]
         score = named[0] if named else only_with_words(view.numeric(others))
-        if score is not None and any(
-            sum_to_one([view.table[score], c]) for c in view.numeric(others)
-        ):
-            return None  # one of two classes
         score = score or _never_below_chance(view, others, predicted)
     log = score is None and (score := view.named(column_names.LOG_CONFIDENCES, others)) is not None
     if score is None or not view.table[score].numeric or view.table[score].width is not None:
@@ -493,12 +483,9 @@ def _threshold_agrees(
     if predicted is None or len((column := view.table[predicted]).keys) < fewest:
         return False
     happened, known = event_of(column.classes), column.keys != None  # noqa: E711
-    events = [happened] if happened else list(column.classes) if len(column.classes) == 2 else []
-    at_least = score.head >= 0.5
-    return any(
-        float(np.mean(((column.keys == event) == at_least)[known])) >= NEARLY_ALL
-        for event in events
-    )
+    events = {happened} if happened else column.classes if len(column.classes) == 2 else {}
+    right = [((column.keys == event) == (score.head >= 0.5))[known] for event in events]
+    return any(np.mean(r) >= NEARLY_ALL for r in right)
 
 
 def _no_confidence(view: TableView, score: Column, below: float, k: int, label: str) -> InputError:
@@ -588,13 +575,11 @@ def no_scores(view: TableView, taken: set[str]) -> InputError:
             column=confidence,
             remedy="add a column 'correct', or the columns 'true_label' and 'pred_label'",
         )
-    hundredths = [replace(c, sample=c.head / 100) for c in view.numeric(taken)]
-    if (percent := summing(hundredths)) is not None:
-        chosen = {"scores": percent, "repair": ("percent",)}
-        return InputError(
-            f"'{span(percent)}' sum to 100 in every row, as percentages do; say what they are",
-            readings=[Reading(f"{len(percent)} percentages", chosen)],
-        )
+    large = [c for c in view.numeric(taken) if c.head.size and np.nanmax(c.head) > 1]
+    if percent := summing([replace(c, sample=c.head / 100) for c in large]):
+        reading = Reading("percentages", {"scores": percent, "repair": ("percent",)})
+        what = f"'{span(percent)}' sum to 100 in every row, as percentages do; say what they are"
+        return InputError(what, readings=[reading])
     names = view.table.names
     listed = ", ".join(map(short, names[:10]))
     present = f" (there {'is' if len(names) == 1 else 'are'}: {listed})" if names else ""

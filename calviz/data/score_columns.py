@@ -509,9 +509,9 @@ def _names_by_values(
 
 
 def only_with_words(numeric: Sequence[Column]) -> str | None:
-    """The only column of fractions whose name has a word for scores."""
+    """The only column of fractions whose name has a word for scores, and that is not one minus another column."""
     found = [
-        c.name
+        c
         for c in numeric
         if c.type == "number"
         and c.in_unit
@@ -519,7 +519,8 @@ def only_with_words(numeric: Sequence[Column]) -> str | None:
         and plain(c.name) not in column_names.CONFIDENCES
         and not c.is_label_like
     ]
-    return found[0] if len(found) == 1 else None
+    of_two = len(found) == 1 and any(sum_to_one([found[0], other]) for other in numeric)
+    return found[0].name if len(found) == 1 and not of_two else None
 
 
 # ---- Making `ScoreColumns`
