@@ -536,24 +536,15 @@ def _top_of_pipeline(view: TableView, taken: set[str]) -> ColumnRoles | None:
     return ColumnRoles(confidence=Confidence(score, predicted=label), label=truth)
 
 
-def _mixed_scores(view: TableView) -> list[str]:
-    """Columns called like scores that hold text, but also numbers."""
-    return [
-        c.name
-        for c in view.table.columns
-        if c.type == "text"
-        and column_names.is_score_name(c.name)
-        and any(number_of(str(v)) is not None for v in c.head.tolist())
-    ]
-
-
 def no_scores(view: TableView, taken: set[str]) -> InputError:
     """Return the error about a file in which no column holds scores: what comes nearest, and what stops it."""
     named = view.table.named
     word = "array" if view.table.arrays and named else "column"
-    text = view.text_scores() or _mixed_scores(view)
+    text = [
+        c for c in view.table.columns if c.type == "text" and column_names.is_score_name(c.name)
+    ]
     if text:
-        column = view.table[text[0]]
+        column = text[0]
         values = [str(v) for v in column.head.tolist()]
         odd = [row for row, value in enumerate(values) if value and number_of(value) is None]
         if 0 < len(odd) < len(values) / 2:
@@ -565,7 +556,7 @@ def no_scores(view: TableView, taken: set[str]) -> InputError:
                 remedy="correct it",
             )
         return InputError(
-            f"the {word} '{short(column.name)}' holds text, not numbers",
+            f"the {word} '{short(column.name)}' holds text such as '{short(values[0])}', not numbers",
             remedy="check the decimal sign and the separator",
         )
     confidence = view.named(column_names.CONFIDENCES, taken)
