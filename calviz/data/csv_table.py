@@ -454,7 +454,9 @@ def _column(name: str, cells: list[str], decimal_comma: bool, classes: frozenset
     # A column named like a score holds numbers; other cells are errors to be reported.
     if present and (2 * numbers > len(present) or (numbers and count_scores([name]))):
         kind = "integer" if all(is_integer(c) for c in present) else "number"
-        return Column(name, kind, np.array([values.get(c) for c in cells], dtype=np.float64))
+        odd = {i: c for i, c in enumerate(cells) if c in values and values[c] is None}
+        head = np.array([values.get(c) for c in cells], dtype=np.float64)
+        return Column(name, kind, head, odd=odd)
     if present or not cells:
         return Column(name, "text", np.array(cells, dtype=object))
     return Column(name, "number", np.full(len(cells), np.nan))
