@@ -380,14 +380,11 @@ def blocks_named_by(levels: Iterable[str], columns: Sequence[str]) -> list[Class
 
 def _each_holds_one(levels: Sequence[str], columns: Sequence[str]) -> ClassBlock | None:
     """Columns of which each holds another label as words of its name, whatever else differs (``0: cat``, ``1: dog``)."""
-    numbers = [number for level in levels if (number := whole(level)) is not None]
-    if len(numbers) == len(levels):
-        if min(numbers) <= len(columns):
-            return None  # small numbers stand in headers for other reasons too
-        levels = [str(number) for number in numbers]
     spelled = {f"_{_words(level).strip('_')}_": level for level in levels}
     if len(spelled) < len(levels) or "__" in spelled or len(levels) * len(columns) > _MOST_PAIRS:
         return None
+    if all(whole(level) is not None for level in levels):
+        return None  # numbers stand in headers for other reasons too
     names = {column: f"_{_words(column).strip('_')}_" for column in columns}
     found: dict[str, str] = {}
     for key, level in spelled.items():

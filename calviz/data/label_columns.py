@@ -29,8 +29,7 @@ def named_label(view: TableView, taken: set[str]) -> str | None:
     """The column that is called like a label."""
     if view.options.label is not None or not view.table.named:
         return view.options.label
-    names = [view.named((name,), taken) for name in column_names.LABELS]
-    columns = [view.table[name] for name in names if name is not None]
+    columns = [view.table[n] for name in column_names.LABELS if (n := view.named((name,), taken))]
     named = next((c for c in columns if c.is_label_like or c.width is not None), None)
     return None if named is None or named.type == "other" else named.name
 
@@ -82,8 +81,7 @@ def named_by_an_unnamed_label(view: TableView, taken: set[str]) -> ColumnRoles |
     names = called or texts or list(found)
     if not names and not event_column(view, taken):
         names = [n for n in doubtful if view.table[n].type == "text"]
-    one_hot = len(names) > 1 and all(view.table[n].is_zero_one for n in names)
-    if one_hot and with_labels_of_their_own(view, taken) is not None:
+    if all(view.table[n].is_zero_one for n in names) and with_labels_of_their_own(view, taken):
         return None
     if len(names) > 1 or (names and not found):
         first = span((found or doubtful)[names[0]][0].columns)
@@ -107,13 +105,11 @@ def _may_be_true_class(view: TableView, column: Column, scores: ScoreColumns) ->
 
     None if the values do not say it.
     """
+    best, truth, words = view.best(scores), column.keys, column.words
     correct = plain(column.name) in column_names.CORRECTS  # of OpenML: the true class
-    best, truth = view.best(scores), column.keys
-    if column.words & column_names.NO_LABEL_WORDS and not correct:
+    if share_equal(best, truth) == 1 or (words & column_names.NO_LABEL_WORDS and not correct):
         return False
-    if share_equal(best, truth) == 1:
-        return False
-    if column.words & column_names.LABEL_WORDS:
+    if words & column_names.LABEL_WORDS:
         return True
     if len(truth) < FEWEST_ROWS:
         return column.type == "text" or None
@@ -136,12 +132,10 @@ def ask_if_predicted(view: TableView, found: ColumnRoles, taken: set[str]) -> No
         return  # a prediction may be called class, but hardly label or truth
     used, classes = {*taken, *found.used}, {*first.keys}
     free = [c for c in view.table.columns if c.is_label_like and c.name not in used]
-    others = [c for c in free if len(c.classes) > (c.type != "text") and c.classes <= classes]
-    if not others or not _equals_best(view, view.table[label], first):
-        return
-    possible = [c for c in others if not c.words & column_names.NO_LABEL_WORDS]
+    free = [c for c in free if len(c.classes) > (c.type != "text") and c.classes <= classes]
+    possible = [c for c in free if not c.words & column_names.NO_LABEL_WORDS]
     names = [c.name for c in possible if not _equals_best(view, c, first)]
-    if names:
+    if names and _equals_best(view, view.table[label], first):
         what = f"'{short(label)}' is the class of the largest score in all rows, as a prediction is, and others may be the label"
         raise _several_labels([*names, label], what)
 
@@ -401,9 +395,6 @@ def with_labels(view: TableView, scores: ScoreColumns, label: str | None) -> Sco
     numbers = [number for v in values if (number := whole(v)) is not None]
     matching = _Matching(view, scores, column)
     if len(numbers) < len(values):
-        counted = {*names} in ({str(j + base) for j in range(scores.width)} for base in (0, 1))
-        if counted and len(values) == scores.width <= _MOST_CLASSES and event_of(values) is None:
-            return matching.by_position(column.levels)
         return matching.by_words(values)
     k = scores.width
     if values <= {"-1", "1"} and k == 2 and "-1" in values:
@@ -468,7 +459,7 @@ class _Matching:
         """Match two words of the label with two other words of the header: the event with the event, else the second column."""
         happened, other = event_of(values), column_names.no_event_of(values)
         if self.scores.width != 2 or happened is None or other is None:
-            return replace(self.scores, labels=())
+            return self.by_position()
         called, order = event_of(self.names), [other, happened]
         if called is None and not self.chosen and self._evidence(order, order[::-1]) < CLEAR:
             raise self._question([order[::-1], order])
@@ -476,18 +467,21 @@ class _Matching:
             return self.scores
         return replace(self.scores, labels=(happened, other))
 
-    def by_position(self, words: frozenset[str]) -> ScoreColumns:
+    def by_position(self) -> ScoreColumns:
         """Match words with columns that are only numbered, if the labels clearly follow the scores in one order."""
-        spelled = {class_key(word): word for word in sorted(words)}
+        spelled = {class_key(word): word for word in sorted(self.label.levels)}
+        k = self.scores.width
+        counted = {*self.names} in ({str(j + base) for j in range(k)} for base in (0, 1))
+        if not counted or not len(spelled) == k <= _MOST_CLASSES:
+            return replace(self.scores, labels=())
         best = self._matched([*spelled])
-        others = [_swapped(best, i, j) for j in range(len(best)) for i in range(j)]
+        pairs = [{i: j, j: i} for j in range(k) for i in range(j)]
+        others = [[best[pair.get(n, n)] for n in range(k)] for pair in pairs]
         if min(self._evidence(best, other) for other in others) < CLEAR:
             return self.scores
         found = replace(self.scores, class_names=tuple(spelled[key] for key in best))
-        pairs = zip(found.columns, found.class_names, strict=True)
-        said = ", ".join(f"'{short(column)}' is of '{short(name)}'" for column, name in pairs)
-        text = f"the numbered columns are read as the labels follow the scores: {short(said, 200)}"
-        self.view.note(Notice.LABEL_VALUES, "info", text)
+        text = f"'{span(found.columns)}' are read as the scores of {span(found.class_names)}, as the labels follow them"
+        self.view.note(Notice.SCORE_COLUMNS, "info", text)
         return found
 
     def by_number(self, counted: list[str]) -> ScoreColumns:
@@ -594,11 +588,6 @@ class _Matching:
             "and the labels do not agree; choose",
             readings=readings.values(),
         )
-
-
-def _swapped(order: Sequence[str], i: int, j: int) -> list[str]:
-    """The order with two classes in each other's place."""
-    return [order[{i: j, j: i}.get(place, place)] for place in range(len(order))]
 
 
 def _place(word: str) -> tuple[int, int]:

@@ -150,18 +150,15 @@ def with_array_names(table: Table, options: ReadingOptions) -> ReadingOptions:
         return options
 
     def stored(name: str) -> str:
-        others = (f"group_{name}", name.removeprefix("group_"))
-        return name if name in table else next((o for o in others if o in table), name)
-
-    def renamed(name: str | None) -> str | None:
-        return name and stored(name)
+        names = (name, f"group_{name}", name.removeprefix("group_"))
+        return next((each for each in names if each in table), name)
 
     return replace(
         options,
         groups=options.groups and tuple(stored(name) for name in options.groups),
-        cluster_column=renamed(options.cluster_column),
-        weight_column=renamed(options.weight_column),
-        time_column=renamed(options.time_column),
+        cluster_column=options.cluster_column and stored(options.cluster_column),
+        weight_column=options.weight_column and stored(options.weight_column),
+        time_column=options.time_column and stored(options.time_column),
     )
 
 
@@ -398,11 +395,8 @@ def _label_by_correct(view: TableView, taken: set[str], confidence: Confidence) 
     fits = []
     roles = (*taken, confidence.correct, confidence.predicted, confidence.score)
     free = [c for c in view.table.columns[:_MOST_CANDIDATES] if c.name not in roles]
-    for column in free:
-        as_long = len(column.head) == len(predicted)
-        if not (as_long and column.is_label_like and len(column.classes) > 1):
-            continue
-        pairs = zip(column.keys, predicted, strict=True)
+    for column in (c for c in free if c.is_label_like and len(c.classes) > 1):
+        pairs = zip(column.keys, predicted, strict=False)
         equal = np.array([None if None in pair else pair[0] == pair[1] for pair in pairs])
         if share_equal(equal, said) >= NEARLY_ALL:
             fits.append(column.name)
@@ -456,10 +450,8 @@ def _is_of_event(view: TableView, confidence: Confidence, label: str) -> bool:
     p = column.head[~np.isnan(column.head)].astype(np.float64)
     if p.size < FEWEST_ROWS or k < 2:
         few = p.size < FEWEST_ROWS and confidence.predicted is not None
-        if few and (
-            name in column_names.CONFIDENCES
-            or not _threshold_agrees(view, column, confidence.predicted, 1)
-        ):
+        named = name in column_names.CONFIDENCES
+        if few and (named or not _threshold_agrees(view, column, confidence.predicted, 1)):
             return False
         return k <= 2 and not called_confidence
     below = float(np.mean(p < 1 / k - 1e-6))

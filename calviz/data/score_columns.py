@@ -247,11 +247,11 @@ def _usable(
     unit = all(c.in_unit for c in columns)
     if kind == "logits":
         # No sum tells a class that no label is from the largest score.
-        fit = [name for name in fit if not {*column_names.words(name)} & _OF_A_ROW]
-    wider = _wider(block, numeric, fit)
-    if kind == "logits":
-        block = block if wider is None else wider
+        of_a_row = _OF_A_ROW - {*column_names.words(block.columns[0])}
+        fit = [name for name in fit if not {*column_names.words(name)} & of_a_row]
+        block = _wider(block, numeric, fit) or block
     else:
+        wider = _wider(block, numeric, fit)
         plainly = bool(kind) or by_known_words(block.columns)
         if wider is not None and sum_to_one([by_name[name] for name in wider.columns]):
             block = wider  # with classes that no label of the first rows has
@@ -271,18 +271,11 @@ def _usable(
 
 def _wider(block: ClassBlock, numeric: Sequence[Column], fit: Sequence[str]) -> ClassBlock | None:
     """The block with classes that none of the labels is: columns with the same words, or, without any, those that sum to 1."""
-    if any(block.around):
-        allowed = {*block.columns, *fit}
-        names = [c.name for c in numeric if c.name in allowed]
-        wider = column_names.further_classes(block, names)
-        return wider if len(wider.columns) > len(block.columns) else None
-    columns = summing(numeric) or ()
-    if not {*block.columns} < {*columns}:
-        return None
-    known = dict(zip(block.columns, zip(block.classes, block.labels, strict=True), strict=True))
-    pairs = [known.get(c, (c, c)) for c in columns]
-    classes, labels = zip(*pairs, strict=True)
-    return replace(block, columns=columns, classes=classes, labels=labels)
+    allowed = {*block.columns, *fit}
+    alike = tuple(c.name for c in numeric if c.name in allowed)
+    names = alike if any(block.around) else summing(numeric) or ()
+    wider = column_names.further_classes(block, names) if {*block.columns} <= {*names} else block
+    return wider if len(wider.columns) > len(block.columns) else None
 
 
 def _kind_by_words(columns: Sequence[str]) -> ScoreKind | None:
@@ -474,7 +467,9 @@ def by_values(view: TableView, taken: set[str], label: str | None) -> tuple[Scor
     numeric = [c for c in numeric if plain(c.name) not in column_names.CONFIDENCES]
     if view.text_scores():
         return ()
-    scores = [c for c in numeric if c.type == "number" and c.in_unit]
+    unit = [c for c in numeric if c.in_unit]
+    # Scores that are all 0 or 1 in the sample look like labels; they are told apart by the name of the label.
+    scores = [c for c in unit if c.type == "number" or (label is not None and len(unit) == 1)]
     if len(scores) == 2:
         # In an array of floats, the label is one of them.
         scores = [c for c in scores if not c.is_label_like] or scores
@@ -486,11 +481,6 @@ def by_values(view: TableView, taken: set[str], label: str | None) -> tuple[Scor
     rest = [c for c in view.table.columns if c not in scores and c.name not in taken]
     if len(scores) == 1 and (label is not None or any(c.is_label_like for c in rest)):
         return (_columns(view, (scores[0].name,), (), "probabilities"),)
-    if len(scores) == 0:
-        # Scores that are all 0 or 1 in the sample look like labels; they are told apart by the name of the label.
-        two = [c for c in numeric if c.in_unit]
-        if label is not None and len(two) == 1:
-            return (_columns(view, (two[0].name,), (), "probabilities"),)
     return ()
 
 

@@ -472,7 +472,6 @@ READ_RIGHT = {
     "class after a slash": ({"label": Y3} | block("probabilities/{j}"), ("0", "1", "2"), P3, Y3),
     "a prediction beside an unnamed label": ({"Ist": Y3, "net_class": P3.argmax(1)} | block("{j}: {j}"), ("0", "1", "2"), P3, Y3),
     "text beside numbered columns": ({"label": said(Y3)} | block("prob_{j}"), ("0", "1", "2"), P3, Y3),
-    "years beside their places": ({"label": Y3 + 2019} | block("({j}, '{c}')", ("2019", "2020", "2021")), ("2019", "2020", "2021"), P3, Y3),
     "one-hot columns with numbers": ({f"true_{j}": (j == Y3).astype(int) for j in (1, 0, 2)} | block("p_{j}"), ("0", "1", "2"), P3, Y3),
     "P(0) by a number in the name": ({"label": Y, ".pred_0": 1 - P}, ("0", "1"), P2, Y),
     "P(-1) by a number in the name": ({"label": 2 * Y - 1, "P(y=-1)": 1 - P}, ("-1", "1"), P2, Y),
@@ -494,7 +493,9 @@ def test_a_header_is_read_right(key: str) -> None:
     assert fault(found, names, probs, y, codes) == ""
 
 
-@pytest.mark.parametrize("header", ["{c}_logit", "logit({c})", "raw logit {c}", "{c}_logprob"])
+@pytest.mark.parametrize(
+    "header", ["{c}_logit", "logit({c})", "raw logit {c}", "{c}_logprob", "pred_logit-{c}"]
+)
 @pytest.mark.parametrize("absent", [0, 1, 2])
 def test_logits_of_a_class_that_no_label_has_are_read_too(header: str, absent: int) -> None:
     logits = np.log(np.clip(P3, 1e-4, 1))
