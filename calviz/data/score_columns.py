@@ -122,8 +122,10 @@ def _models_with_colons(
     if not alike or len(models) * len(first) < 2:
         return ()
     truth = None if label is None else view.table[label]
-    if truth is not None and truth.width is None and truth.classes <= {*map(class_key, models)}:
-        return ()  # <class>:prob
+    if truth is not None and truth.width is None:
+        known, before = ({*map(class_key, names)} & truth.classes for names in (first, models))
+        if before == truth.classes or not (known or truth.numeric):
+            return ()  # <class>:prob, or words that end with a colon
     names = _names_by_values(view, tuple(first), label)
     return tuple(
         _columns(

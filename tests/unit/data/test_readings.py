@@ -469,6 +469,8 @@ READ_RIGHT = {
     "camelCase of two words": ({"label": said(Y, RISKS)} | block("ScoredProbabilities_{C}", RISKS, P2), RISKS, P2, Y),
     "camelCase glued to a prefix": ({"y_true": said(Y, RISKS), "top1": said(PREDICTED_CLASS := (P >= 0.5).astype(int), RISKS), "w": SHARES} | block("P{C}", RISKS, P2), RISKS, P2, Y),
     "class before a colon": ({"label": said(Y3)} | block("{c}:prob"), PETS, P3, Y3),
+    "number before a colon": ({"label": Y3} | block("{j}:prob"), ("0", "1", "2"), P3, Y3),
+    "words before a colon": ({"label": said(Y3)} | block("Predicted: y={c}"), PETS, P3, Y3),
     "class after a slash": ({"label": Y3} | block("probabilities/{j}"), ("0", "1", "2"), P3, Y3),
     "a prediction beside an unnamed label": ({"Ist": Y3, "net_class": P3.argmax(1)} | block("{j}: {j}"), ("0", "1", "2"), P3, Y3),
     "text beside numbered columns": ({"label": said(Y3)} | block("prob_{j}"), ("0", "1", "2"), P3, Y3),
