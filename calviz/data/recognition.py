@@ -368,7 +368,7 @@ def _never_below_chance(view: TableView, taken: set[str], predicted: str | None)
     if predicted is None or len(scores) != 1 or scores[0].head.size < FEWEST_ROWS:
         return None
     least = 1 / max(2, len(view.table[predicted].classes))
-    return scores[0].name if np.nanmin(scores[0].head) >= least - 1e-6 else None
+    return None if np.any(scores[0].head < least - 1e-6) else scores[0].name
 
 
 def correct_column(view: TableView, taken: set[str]) -> str | None:
@@ -558,7 +558,7 @@ def no_scores(view: TableView, taken: set[str]) -> InputError:
             column=confidence,
             remedy="add a column 'correct', or the columns 'true_label' and 'pred_label'",
         )
-    large = [c for c in view.numeric(taken) if c.head.size and np.nanmax(c.head) > 1]
+    large = [c for c in view.numeric(taken) if np.any(c.head > 1)]
     if percent := summing([replace(c, sample=c.head / 100) for c in large]):
         reading = Reading("percentages", {"scores": percent, "repair": ("percent",)})
         what = f"'{span(percent)}' sum to 100 in every row, as percentages do; say what they are"

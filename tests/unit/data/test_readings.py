@@ -601,6 +601,11 @@ def test_labels_and_weights_have_the_decimal_comma_of_the_file() -> None:
     np.testing.assert_allclose(data.weights, SHARES + 0.5)
 
 
+def test_an_empty_column_is_no_percentage() -> None:
+    with pytest.raises(InputError, match="no probability columns"):
+        loaded({"label": said(Y3), "empty": np.full(N, np.nan), "age": np.arange(N)})
+
+
 def test_text_in_a_score_column_is_shown() -> None:
     with pytest.raises(InputError, match=r"'probability' holds text such as '0\.2;0\.8'"):
         loaded({"label": ["a", "b"], "probability": ["0.2;0.8", "0.9;0.1"]})
