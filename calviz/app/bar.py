@@ -176,17 +176,18 @@ def draw_settings_choice() -> session.Settings:
     models = tuple(entry.loaded.models)
     model = models[0]
     if len(models) > 1:
-        with _chip("model", "Model", requests.text("model", model)):
+        with _chip("model", "Model", requests.text("model", model, models)):
             model = _choose("Model", "model", models, requests)
     data = entry.loaded.models[model]
     split = None
     if data.splits is not None:
         usual = entry.loaded.recognition.eval_split
-        with _chip("split", "Split", requests.text("split", usual or session.ALL_ROWS)):
-            splits = (session.ALL_ROWS, *data.split_names)
+        splits = (session.ALL_ROWS, *data.split_names)
+        with _chip("split", "Split", requests.text("split", usual or session.ALL_ROWS, splits)):
             help = "The rows that all pages measure."
             split = _choose("Evaluation split", "split", splits, requests, default=usual, help=help)
             split = None if split == session.ALL_ROWS else split
+    _follow_default(Reduction.default(data).kind)
     with _chip("view", "View", requests.view(data)):
         reduction = _reduction(data, requests)
         prevalence = _prevalence(data, requests)
@@ -235,9 +236,10 @@ class _Requests(dict[str, str]):
         for key in SETTINGS:
             open_files.write_parameter(key, self.shown.get(key))
 
-    def text(self, key: str, default: str) -> str:
-        """Return what a setting will be, which a chip says before the widget behind it is drawn."""
-        return self.get(key) or str(st.session_state.get(key) or default)
+    def text(self, key: str, default: str, among: Sequence[str] = ()) -> str:
+        """Return what a setting will be, which a chip says before the widget behind it is drawn; of another file's, the default."""
+        asked, known = self.get(key), str(st.session_state.get(key) or default)
+        return asked or (known if not among or known in among else default)
 
     def view(self, data: Dataset) -> str:
         kind = self.text("reduction", Reduction.default(data).kind)
@@ -339,7 +341,6 @@ def _reduction(data: Dataset, requests: _Requests) -> Reduction:
     kinds: tuple[ReductionKind, ...] = ("top-label", "top-r", "within-top-r", "class")
     if data.n_classes == 2:
         kinds = ("positive", "top-label")
-    _follow_default(Reduction.default(data).kind)
     help = "Which score is compared with which event.\n\n" + "\n".join(
         f"- {kind}: {_REDUCTION_HELP[kind]}" for kind in kinds
     )

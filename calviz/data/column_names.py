@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -47,7 +48,7 @@ TIME_WORDS, NO_TIME_WORDS = (
 )
 CONFIDENCES = (
     "confidence", "confidences", "conf", "max_prob", "max_probability", "top1_prob", "top_prob",
-    "top1_confidence", "pred_prob", "predicted_prob", "predicted_probability", "msp", "pred_conf",
+    "top1_confidence", "certainty", "konfidenz", "confiance", "pred_prob", "predicted_prob", "predicted_probability", "msp", "pred_conf",
 )  # fmt: skip
 CORRECTS = (
     "correct", "is_correct", "hit", "hits", "accuracy", "acc", "right", "correctness", "was_correct",
@@ -81,13 +82,13 @@ PREFIXES: tuple[tuple[re.Pattern[str], str], ...] = tuple(
     (re.compile(pattern, re.IGNORECASE | re.DOTALL), kind)
     for pattern, kind in (
         (r"(?:p|prob|proba|probs|probability|probabilities|y_prob|y_proba|softmax|predict_proba)"
-         r"[_.: ](?P<name>.+)", "probabilities"),
+         r"[_.: /](?P<name>.+)", "probabilities"),
         (r"(?:p|prob|proba|probability)\((?P<name>.+)\)", "probabilities"),
         (r"(?:p|prob|proba|softmax|probability)(?P<name>\d+)", "probabilities"),
         (r"(?:log_?probs?|log_?lik(?:elihood)?)[_.: ](?P<name>.+)", "logits"),
         (r"(?:(?:y_)?logits?(?:[_.: ]|(?=\d))|(?:y_)?logit)(?P<name>.+)", "logits"),
         (r"(?:score|scores|y_score|output)[_.: ](?P<name>.+)", ""),
-        (r"prob(?P<name>[^_].*)", "probabilities"),
+        (r"prob(?!abilit|as?\W|s\W)(?P<name>[^_].*)", "probabilities"),
     )
 )  # fmt: skip
 
@@ -103,7 +104,7 @@ BEFORE_NUMBERS = frozenset(
 )
 NO_EVENT_WORDS = frozenset((
     "survival", "survive", "survived", "surviving", "alive", "stay", "retention", "retained", "healthy", "benign", "good",
-    "nonevent", "noevent", "repaid", "paid", "legit", "legitimate", "safe", "normal", "ham", "negative", "control", "minus", "free",
+    "nonevent", "noevent", "repaid", "repay", "repayment", "approval", "approved", "paid", "legit", "legitimate", "safe", "normal", "ham", "negative", "control", "minus", "free",
 ))  # fmt: skip
 
 #: Ending of the outcomes of complementary forecasts: prob1, prob2, prob1_outcome, prob2_outcome.
@@ -114,6 +115,7 @@ OUTCOME_ENDINGS = (OUTCOME, "_label", "_true", "_actual", "_result", "_target")
 SCORE_WORDS = frozenset((
     "p", "pr", "pred", "prob", "probs", "proba", "probas", "probability", "probabilities", "score", "scores", "scored",
     "confidence", "conf", "softmax", "posterior", "likelihood", "prediction", "predictions", "predicted", "risk", "forecast",
+    "wahrscheinlichkeit", "probabilité", "probabilite", "probabilidad", "probabilidade", "probabilità", "eventprobability", "propensity",
 ))  # fmt: skip
 LOGIT_WORDS = frozenset((
     "logit", "logits", "logodds", "logprob", "logprobs", "loglik", "log", "logp",
@@ -127,11 +129,12 @@ LABEL_WORDS = frozenset((
 PREDICTED_WORDS = frozenset((
     "pred", "predict", "predicted", "prediction", "predictions", "guess", "yhat", "argmax", "scored", "estimate",
 ))  # fmt: skip
+#: Words for another time than that of the label.
+FORMER_WORDS = frozenset(("previous", "prev", "last", "lag"))
 #: Words that rule the true class out.
 NO_LABEL_WORDS = PREDICTED_WORDS | frozenset((
     "hat", "decision", "has", "flag", "fold", "split", "id", "index", "row", "rank", "threshold", "count", "n", "correct",
-    "previous", "last",
-))  # fmt: skip
+)) | FORMER_WORDS  # fmt: skip
 
 #: Words for a split at the beginning or the end of the key of an array.
 SPLIT_WORDS = (
@@ -183,7 +186,7 @@ def words(name: str) -> tuple[str, ...]:
     >>> words("Scored.ProbabilityOf_cat")
     ('scored', 'probability', 'of', 'cat')
     """
-    parted = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", " ", name)
+    parted = re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", " ", name)
     return tuple(word for word in re.split(r"[\W_]+", parted.lower()) if word)
 
 
@@ -209,7 +212,7 @@ PAIRS = (
     ("negative", "positive"), ("absent", "present"), ("control", "case"), ("off", "on"),
     ("fail", "pass"), ("healthy", "sick"), ("benign", "malignant"), ("ham", "spam"),
     ("loss", "win"), ("wrong", "right"), ("incorrect", "correct"), ("alive", "dead"), ("good", "bad"),
-    ("survived", "died"), ("0", "1"), ("-1", "1"), ("1", "2"),
+    ("survived", "died"), ("nein", "ja"), ("non", "oui"), ("não", "sim"), ("nao", "sim"), ("0", "1"), ("-1", "1"), ("1", "2"),
 )  # fmt: skip
 
 
@@ -274,6 +277,19 @@ def is_event_first(classes: Sequence[str]) -> bool:
     """
     spelled = [class_key(name) for name in classes]
     return len(spelled) == len({*spelled}) == 2 and event_of(spelled) == spelled[0]
+
+
+def told_apart(names: Sequence[str]) -> list[str]:
+    """Spell two names as `class_key` does, by the words that they do not share if only these say which is the event.
+
+    >>> told_apart(["No", "Yes"]), told_apart(["correct | text", "incorrect | text"])
+    (['no', 'yes'], ['correct', 'incorrect'])
+    """
+    keys = [class_key(name) for name in names]
+    if len(keys) != 2 or event_of(keys) is not None:
+        return keys
+    one, two = map(words, names)
+    return [" ".join(w for w in own if w not in other) for own, other in ((one, two), (two, one))]
 
 
 def whole(level: str) -> int | None:
@@ -343,10 +359,12 @@ def blocks_named_by(levels: Iterable[str], columns: Sequence[str]) -> list[Class
     blocks: dict[tuple[str, ...], ClassBlock] = {}
     if not 2 <= len(levels) <= _MOST_LEVELS:
         return []
-    for spell in (str, str.casefold, _words):
-        names: dict[str, str] = {}
-        for column in columns:
-            names.setdefault(spell(column), column)
+    for spell in (str, str.casefold, _words, _letters):
+        if blocks and spell is _letters:
+            break
+        spellings = [spell(column) for column in columns]
+        alike = {key for key, count in Counter(spellings).items() if count > 1}
+        names = {k: c for k, c in zip(spellings, columns, strict=True) if k not in alike}
         for words in _spellings(levels):
             spelled = {
                 spell(word): (word, level) for word, level in zip(words, levels, strict=True)
@@ -384,6 +402,11 @@ def _each_holds_one(levels: Sequence[str], columns: Sequence[str]) -> ClassBlock
 def _words(text: str) -> str:
     """Spell a name as R, SQL and spreadsheets would: words joined by underscores."""
     return re.sub(r"[\W_]+", "_", text.casefold())
+
+
+def _letters(text: str) -> str:
+    """Spell a name as camelCase would, without what stands between its words; numbers stay as they are."""
+    return text if whole(text) is not None else re.sub(r"[\W_]+", "", text.casefold())
 
 
 def _spellings(levels: Sequence[str]) -> Iterator[Sequence[str]]:
@@ -466,8 +489,9 @@ def without_common_words(columns: Sequence[str]) -> tuple[str, ...]:
     >>> without_common_words(["target_cat_prob", "target_cow_prob"])
     ('cat', 'cow')
     """
-    backwards = [name[::-1] for name in columns]
-    before, after = _common(columns), _common(backwards)[::-1]
+    # Backwards, a word ends with its capital letter.
+    backwards = [name[::-1].swapcase() for name in columns]
+    before, after = _common(columns), _common(backwards)[::-1].swapcase()
     short = min(map(len, columns))
     if len(before) + len(after) >= short:
         after = ""
@@ -477,12 +501,8 @@ def without_common_words(columns: Sequence[str]) -> tuple[str, ...]:
 
 def _common(columns: Sequence[str]) -> str:
     """The beginning that all names share, shortened to where a word ends in all: at a sign, a digit or a capital letter."""
-    first, last = min(columns), max(columns)
-    same = next(
-        (j for j, (a, b) in enumerate(zip(first, last, strict=False)) if a != b), len(first)
-    )
-    common = first[:same]
-    while common and not _ends_word(common, columns):
+    common, last = min(columns), max(columns)
+    while common and not (last.startswith(common) and _ends_word(common, columns)):
         common = common[:-1]
     return common
 

@@ -17,7 +17,7 @@ import numpy as np
 
 from calviz.core.errors import InputError
 from calviz.core.limits import MAX_CLASSES, MAX_COLUMNS, MAX_LINE
-from calviz.data.column_names import count_scores
+from calviz.data.column_names import count_scores, is_missing, whole
 from calviz.data.format import Source
 from calviz.data.loaded import NAMED, join_places, place, short
 
@@ -270,12 +270,16 @@ def _is_header(rows: list[list[str]], decimal_comma: bool) -> bool:
     first = rows[0]
     cells = [cell for cell in first if cell]
     numbers = [cell for cell in cells if is_number(cell, decimal_comma)]
+    below = rows[1] if len(rows) > 1 else []
     if any(not is_integer(cell) for cell in numbers):
-        return False
+        # Classes that pandas numbers as 0.0 and 1.0, and words above numbers.
+        pairs = zip(first, below, strict=False)
+        above = [cell for cell, value in pairs if is_number(value, decimal_comma)]
+        named = any(cell.isidentifier() and not is_missing(cell) for cell in above)
+        return named and len({*numbers}) == len(numbers) and None not in map(whole, numbers)
     if len(numbers) < len(cells):
         return True
     # Integers only: class names ("0,1,2") are a header above numbers with a fraction.
-    below = rows[1] if len(rows) > 1 else []
     distinct = len(set(cells)) == len(cells) > 1
     consecutive = distinct and cells in (
         [str(j) for j in range(len(cells))],

@@ -301,8 +301,17 @@ class CsvTable(Table):
             raise no_rows("there is a header but no rows of data")
         return Fetched(
             scores=tuple(array.finish() for array in arrays),
-            columns={self.dialect.names[j]: Factor.of_series(pl.concat(parts[j])) for j in texts},
+            columns={
+                self.dialect.names[j]: Factor.of_series(self._spelled(j, pl.concat(parts[j])))
+                for j in texts
+            },
         )
+
+    def _spelled(self, j: int, text: pl.Series) -> pl.Series:
+        """The cells of a column, those of numbers with a decimal point."""
+        if self.dialect.decimal_comma and self.columns[j].numeric:
+            return text.str.replace(",", ".", literal=True)
+        return text
 
     def _parsed(self, parser: BlockParser) -> Iterator[ParsedBlock]:
         """Parse the blocks of the file, up to the first one with cells that are not numbers."""
@@ -445,7 +454,9 @@ def _column(name: str, cells: list[str], decimal_comma: bool, classes: frozenset
     # A column named like a score holds numbers; other cells are errors to be reported.
     if present and (2 * numbers > len(present) or (numbers and count_scores([name]))):
         kind = "integer" if all(is_integer(c) for c in present) else "number"
-        return Column(name, kind, np.array([values.get(c) for c in cells], dtype=np.float64))
+        odd = {i: c for i, c in enumerate(cells) if c in values and values[c] is None}
+        head = np.array([values.get(c) for c in cells], dtype=np.float64)
+        return Column(name, kind, head, odd=odd)
     if present or not cells:
         return Column(name, "text", np.array(cells, dtype=object))
     return Column(name, "number", np.full(len(cells), np.nan))

@@ -208,8 +208,9 @@ def _cells(column: Column, rows: Sequence[int]) -> tuple[str, ...]:
     if column.width is not None and not column.head.size:
         return (f"({column.width:,} numbers per row)",)  # read with all rows only
     whole = column.type == "integer"
-    head = column.head
-    return tuple(short(_cell(head[row], whole), _CELL) for row in rows if row < len(head))
+    head, odd = column.head, column.odd
+    cells = (odd.get(row) or _cell(head[row], whole) for row in rows if row < len(head))
+    return tuple(short(cell, _CELL) for cell in cells)
 
 
 def _cell(value: Any, whole: bool = False) -> str:

@@ -305,6 +305,8 @@ class Column:
         The names of these elements, if the file names them.
     note : str
         Why a column of type "other" cannot be used ("it holds lists of string").
+    odd : mapping of int to str
+        The first rows that hold something else than a number in a column of numbers, and what.
     """
 
     name: str
@@ -313,6 +315,7 @@ class Column:
     width: int | None = None
     fields: tuple[str, ...] = ()
     note: str = ""
+    odd: Mapping[int, str] = field(default_factory=dict)
 
     @classmethod
     def unusable(cls, name: str, note: str) -> Column:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
@@ -28,8 +29,7 @@ def named_label(view: TableView, taken: set[str]) -> str | None:
     """The column that is called like a label."""
     if view.options.label is not None or not view.table.named:
         return view.options.label
-    names = [view.named((name,), taken) for name in column_names.LABELS]
-    columns = [view.table[name] for name in names if name is not None]
+    columns = [view.table[n] for name in column_names.LABELS if (n := view.named((name,), taken))]
     named = next((c for c in columns if c.is_label_like or c.width is not None), None)
     return None if named is None or named.type == "other" else named.name
 
@@ -73,11 +73,16 @@ def named_by_an_unnamed_label(view: TableView, taken: set[str]) -> ColumnRoles |
         may_be = _may_be_true_class(view, column, scores[0]) if scores else False
         if may_be is not False:
             (found if may_be else doubtful)[column.name] = scores
+    # In few rows, the class of the largest score may be the label by chance.
+    missed = {n: s for n, s in found.items() if not _equals_best(view, view.table[n], s[0])}
+    found = missed or found
     called = [n for n in found if view.table[n].words & column_names.LABEL_WORDS]
     texts = [n for n in found if view.table[n].type == "text"]
     names = called or texts or list(found)
     if not names and not event_column(view, taken):
         names = [n for n in doubtful if view.table[n].type == "text"]
+    if all(view.table[n].is_zero_one for n in names) and with_labels_of_their_own(view, taken):
+        return None
     if len(names) > 1 or (names and not found):
         first = span((found or doubtful)[names[0]][0].columns)
         several = "several columns" if len(names) > 1 else "a column, which hardly follow them"
@@ -100,13 +105,11 @@ def _may_be_true_class(view: TableView, column: Column, scores: ScoreColumns) ->
 
     None if the values do not say it.
     """
+    best, truth, words = view.best(scores), column.keys, column.words
     correct = plain(column.name) in column_names.CORRECTS  # of OpenML: the true class
-    best, truth = view.best(scores), column.keys
-    if column.words & column_names.NO_LABEL_WORDS and not correct:
+    if share_equal(best, truth) == 1 or (words & column_names.NO_LABEL_WORDS and not correct):
         return False
-    if share_equal(best, truth) == 1:
-        return False
-    if column.words & column_names.LABEL_WORDS:
+    if words & column_names.LABEL_WORDS:
         return True
     if len(truth) < FEWEST_ROWS:
         return column.type == "text" or None
@@ -124,16 +127,15 @@ def ask_if_predicted(view: TableView, found: ColumnRoles, taken: set[str]) -> No
     first, label = found.scores[0], found.label
     if view.options.label is not None or label is None or not first.is_block:
         return
-    if view.table[label].words & (column_names.LABEL_WORDS - {"class"}):
+    words = view.table[label].words & (column_names.LABEL_WORDS - {"class", "label"})
+    if words or plain(label) in ("label", "labels"):
         return  # a prediction may be called class, but hardly label or truth
     used, classes = {*taken, *found.used}, {*first.keys}
-    texts = [c for c in view.table.columns if c.type == "text" and c.name not in used]
-    others = [c for c in texts if len(c.classes) > 1 and c.classes <= classes]
-    if not others or not np.array_equal(best := view.best(first), view.table[label].keys):
-        return
-    possible = [c for c in others if not c.words & column_names.NO_LABEL_WORDS]
-    names = [c.name for c in possible if not np.array_equal(best, c.keys)]
-    if names:
+    free = [c for c in view.table.columns if c.is_label_like and c.name not in used]
+    free = [c for c in free if len(c.classes) > (c.type != "text") and c.classes <= classes]
+    possible = [c for c in free if not c.words & column_names.NO_LABEL_WORDS]
+    names = [c.name for c in possible if not _equals_best(view, c, first)]
+    if names and _equals_best(view, view.table[label], first):
         what = f"'{short(label)}' is the class of the largest score in all rows, as a prediction is, and others may be the label"
         raise _several_labels([*names, label], what)
 
@@ -189,8 +191,12 @@ def label_column(view: TableView, scores: tuple[ScoreColumns, ...], used: set[st
         for c in table.columns
         if c.name not in used and c.type != "other" and plain(c.name) not in not_labels
     ]
-    predicted = [c for c in free if _is_prediction(view, c, first)]
-    free = [c for c in free if c.width in (None, first.width) and c not in predicted]
+    best = view.best(first) if first.is_block else np.empty(0)
+    predicted = [c for c in free if _is_prediction(c, best)]
+    if all(c in predicted for c in free if c.is_label_like):
+        predicted = [c for c in predicted if c.type == "text"]  # numbers may be the only labels
+    former = [c for c in free if c.words & column_names.FORMER_WORDS]
+    free = [c for c in free if c.width in (None, first.width) and c not in (*predicted, *former)]
     # One value in all rows is no label if other columns have several.
     free = [c for c in free if not c.is_label_like or len(c.levels) > 1] or free
     classes = {class_key(name) for name in first.class_names}
@@ -202,7 +208,8 @@ def label_column(view: TableView, scores: tuple[ScoreColumns, ...], used: set[st
         free,
     )
     if table.named:
-        column = next((way[0] for way in ways if len(way) == 1), None)
+        few = 0 < len(best) < FEWEST_ROWS
+        column = next((way[0] for way in ways[: 2 if few else 4] if len(way) == 1), None)
         if column is not None and not _is_followed(view, column, first):
             column = None
     else:
@@ -232,11 +239,15 @@ def label_column(view: TableView, scores: tuple[ScoreColumns, ...], used: set[st
     )
 
 
-def _is_prediction(view: TableView, column: Column, scores: ScoreColumns) -> bool:
-    """Whether a column of text is the class of the largest score in all rows."""
-    if column.type != "text" or not scores.is_block:
+def _equals_best(view: TableView, column: Column, scores: ScoreColumns) -> bool:
+    return np.array_equal(view.best(scores), column.keys)
+
+
+def _is_prediction(column: Column, best: npt.NDArray[Any]) -> bool:
+    """Whether each class of the largest score is another value of a column, in all rows."""
+    if not column.is_label_like or not FEWEST_ROWS <= len(best) == len(column.keys):
         return False
-    return share_equal(view.best(scores), column.keys) == 1
+    return len({*zip(best, column.keys, strict=True)}) == len({*best}) == len(column.classes) > 1
 
 
 def _can_be_label(column: Column, scores: ScoreColumns) -> bool:
@@ -296,11 +307,11 @@ def with_one_hot(view: TableView, found: ColumnRoles, taken: set[str]) -> Column
         if outcome is None or (label is not None and view.options.label):
             return found
         return replace(found, label=None, one_hot=(outcome,))
-    columns = _outcomes_of(first, names)
-    if not columns:
-        for block in column_names.blocks_named_by(first.class_names, names)[:1]:
+    columns: tuple[str, ...] = ()
+    for words in (first.columns, first.class_names):
+        for block in column_names.blocks_named_by(words, names)[:1]:
             place = dict(zip(block.labels, block.columns, strict=True))
-            columns = tuple(place[name] for name in first.class_names)
+            columns = columns or tuple(place[word] for word in words)
     if len(columns) != first.width:
         return found
     if len(columns) == 2 and all(c.endswith(column_names.OUTCOME) for c in columns):
@@ -345,16 +356,6 @@ def with_labels_of_their_own(view: TableView, taken: set[str]) -> ColumnRoles | 
             columns = tuple(place[name] for name in block.labels)
             return _with_columns_of_labels(view, ColumnRoles((scores,)), columns)
     return None
-
-
-def _outcomes_of(scores: ScoreColumns, names: Sequence[str]) -> tuple[str, ...]:
-    """The columns that are called like the score columns, with the same ending (prob1 and prob1_outcome)."""
-    by_plain = {plain(name): name for name in names}
-    for ending in column_names.OUTCOME_ENDINGS:
-        wanted = [plain(f"{column}{ending}") for column in scores.columns]
-        if all(name in by_plain for name in wanted):
-            return tuple(by_plain[name] for name in wanted)
-    return ()
 
 
 def are_several(labels: npt.NDArray[Any]) -> bool:
@@ -450,7 +451,7 @@ class _Matching:
 
     def __init__(self, view: TableView, scores: ScoreColumns, label: Column) -> None:
         self.view, self.scores, self.label = view, scores, label
-        self.names = [class_key(name) for name in scores.class_names]
+        self.names = column_names.told_apart(scores.class_names)
         self.chosen = view.options.scores is not None
         self.columns = view.columns(scores)
 
@@ -458,13 +459,30 @@ class _Matching:
         """Match two words of the label with two other words of the header: the event with the event, else the second column."""
         happened, other = event_of(values), column_names.no_event_of(values)
         if self.scores.width != 2 or happened is None or other is None:
-            return replace(self.scores, labels=())
+            return self.by_position()
         called, order = event_of(self.names), [other, happened]
-        if called is None and not self.chosen and self._evidence(order, order[::-1]) < -CLEAR:
+        if called is None and not self.chosen and self._evidence(order, order[::-1]) < CLEAR:
             raise self._question([order[::-1], order])
         if called != self.names[0]:
             return self.scores
         return replace(self.scores, labels=(happened, other))
+
+    def by_position(self) -> ScoreColumns:
+        """Match words with columns that are only numbered, if the labels clearly follow the scores in one order."""
+        spelled = {class_key(word): word for word in sorted(self.label.levels)}
+        k = self.scores.width
+        counted = {*self.names} in ({str(j + base) for j in range(k)} for base in (0, 1))
+        if not counted or not len(spelled) == k <= _MOST_CLASSES:
+            return replace(self.scores, labels=())
+        best = self._matched([*spelled])
+        pairs = [{i: j, j: i} for j in range(k) for i in range(j)]
+        others = [[best[pair.get(n, n)] for n in range(k)] for pair in pairs]
+        if min(self._evidence(best, other) for other in others) < CLEAR:
+            return self.scores
+        found = replace(self.scores, class_names=tuple(spelled[key] for key in best))
+        text = f"'{span(found.columns)}' are read as the scores of {span(found.class_names)}, as the labels follow them"
+        self.view.note(Notice.SCORE_COLUMNS, "info", text)
+        return found
 
     def by_number(self, counted: list[str]) -> ScoreColumns:
         """Match numbers with names: in the order of the columns, of the alphabet, or of the event, which agree or the labels decide."""
@@ -488,17 +506,25 @@ class _Matching:
         names = self.scores.class_names
         rank = {name: j for j, name in enumerate(sorted(names))}
         orders = [counted, [counted[rank[name]] for name in names]]
-        if len(names) == 2 and event_of(class_key(name) for name in names) is not None:
-            orders.append(counted[::-1] if is_event_first(names) else counted)
+        orders += [order for order in (self._event_last(counted),) if order]
         return [order for j, order in enumerate(orders) if order not in orders[:j]]
+
+    def _event_last(self, counted: list[str]) -> list[str] | None:
+        """The order in which the words for the event count the columns; None if no word does."""
+        if len(self.names) != 2 or event_of(self.names) is None:
+            return None
+        return counted[::-1] if is_event_first(self.names) else counted
 
     def _followed(self, orders: list[list[str]]) -> list[str]:
         """The order that the labels follow; with few rows that of the columns, unless names or labels speak against it."""
         if self.columns[0].head.shape != self.label.head.shape:
             return orders[0]  # arrays may differ in length
+        by_event = self._event_last(orders[0])
         if len(self.label.head) < FEWEST_ROWS:
-            if event_of(self.names) is not None:
-                return orders[-1]
+            if by_event:
+                return by_event
+            if self._named_otherwise(orders[0]):
+                raise self._question(orders)
             means = [np.nanmean(roles.of_true(self.columns, self.label.keys, o)) for o in orders]
             if max(means) > means[0]:
                 raise self._question(orders)
@@ -508,13 +534,22 @@ class _Matching:
         margin = min((self._evidence(best, other) for other in others), default=CLEAR)
         matched = self._matched(best)
         unclear = margin < CLEAR and not (best == orders[0] and margin >= 1 and len(best) > 2)
-        if unclear or matched != best:
+        # Words for the event say more than the labels of a model that may be upside down.
+        turned = by_event not in (None, best)
+        if unclear or turned or matched != best or self._named_otherwise(best):
             raise self._question([*orders, matched])
         if others:
             pairs = ", ".join(self._pairs(best, range(len(best))))
             text = f"the numbers in '{short(self.label.name)}' are read as the labels follow the scores: {pairs}"
             self.view.note(Notice.LABEL_VALUES, "info", text)
         return best
+
+    def _named_otherwise(self, order: Sequence[str]) -> bool:
+        """Whether the names hold numbers beside other words, but not those of an order."""
+        names = column_names.without_common_words(self.scores.class_names)
+        held = [{*re.findall(r"\d+", name)} for name in names]
+        others = any(numbers and j not in numbers for numbers, j in zip(held, order, strict=True))
+        return others and None in map(whole, names)
 
     def _pairs(self, order: list[str], places: Sequence[int]) -> list[str]:
         return [f"{order[j]} is '{short(self.scores.class_names[j])}'" for j in places[:3]]

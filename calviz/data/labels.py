@@ -144,7 +144,7 @@ class _Decoder:
         self.wholes = [whole(text) for text in self.texts]
 
     def decode(self) -> Labels:
-        names = self.class_names or tuple(str(j) for j in range(self.k))
+        names = self.class_names or tuple(str(j + (self.base or 0)) for j in range(self.k))
         numbers = [number for number in self.wholes if number is not None]
         are_numbers = len(numbers) == len(self.wholes)
         # A base does not apply to names.

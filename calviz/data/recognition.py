@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
@@ -25,7 +26,7 @@ from calviz.data.label_columns import (
     with_labels_of_their_own,
     with_one_hot,
 )
-from calviz.data.loaded import Notice, ReadingForMap, ReadingOptions, known_columns, short
+from calviz.data.loaded import Notice, ReadingForMap, ReadingOptions, known_columns, short, span
 from calviz.data.other_columns import identifier_column, others, split_column, time_column
 from calviz.data.roles import (
     BELOW_CHANCE,
@@ -43,6 +44,9 @@ from calviz.data.roles import (
     summing,
 )
 from calviz.data.score_columns import by_values, find_scores, only_with_words, single_by_name
+
+#: Words and numbers of a name; a number may be negative.
+_PARTS = re.compile(r"(?<![a-z0-9])-\d+|\d+|[^\W\d_]+")
 
 
 def recognise(table: Table, options: ReadingOptions) -> ColumnRoles:
@@ -146,18 +150,15 @@ def with_array_names(table: Table, options: ReadingOptions) -> ReadingOptions:
         return options
 
     def stored(name: str) -> str:
-        others = (f"group_{name}", name.removeprefix("group_"))
-        return name if name in table else next((o for o in others if o in table), name)
-
-    def renamed(name: str | None) -> str | None:
-        return name and stored(name)
+        names = (name, f"group_{name}", name.removeprefix("group_"))
+        return next((each for each in names if each in table), name)
 
     return replace(
         options,
         groups=options.groups and tuple(stored(name) for name in options.groups),
-        cluster_column=renamed(options.cluster_column),
-        weight_column=renamed(options.weight_column),
-        time_column=renamed(options.time_column),
+        cluster_column=options.cluster_column and stored(options.cluster_column),
+        weight_column=options.weight_column and stored(options.weight_column),
+        time_column=options.time_column and stored(options.time_column),
     )
 
 
@@ -273,8 +274,10 @@ def of_named_class(view: TableView, score: ScoreColumns, label: str | None) -> S
     named = [
         text for text in texts if whole(text) is None and {*column_names.words(text)} <= {*words}
     ]
-    if not named and len(words) > 1 and words[-2] in column_names.BEFORE_NUMBERS:
-        named = [text for key, text in spelled.items() if key == words[-1]]
+    if not named and not name.startswith("1-"):
+        known = column_names.SCORE_WORDS | column_names.BEFORE_NUMBERS | truth.words
+        left = {*_PARTS.findall(name.lower())} - known
+        named = [text for key, text in spelled.items() if left == {key}]
     if len(named) == 1 and len(spelled) == 2:
         key = class_key(named[0])
         return replace(score, class_names=(named[0] if whole(key) is None else key,))
@@ -351,11 +354,21 @@ def _confidence(view: TableView, taken: set[str], label: str | None) -> Confiden
         usual = (view.named((name,), others) for name in column_names.PROBABILITIES)
         named = [name for name in usual if name and view.table[name].type == "number"]
         score = named[0] if named else only_with_words(view.numeric(others))
+        score = score or _never_below_chance(view, others, predicted)
     log = score is None and (score := view.named(column_names.LOG_CONFIDENCES, others)) is not None
     if score is None or not view.table[score].numeric or view.table[score].width is not None:
         return None
     # A map needs no truth.
     return Confidence(score, correct, predicted, log) if known else Confidence(score, log=log)
+
+
+def _never_below_chance(view: TableView, taken: set[str], predicted: str | None) -> str | None:
+    """The only column of fractions, if it is at least 1/K in all rows, as the confidence of a prediction among K classes is."""
+    scores = [c for c in view.numeric(taken) if c.type == "number" and c.in_unit]
+    if predicted is None or len(scores) != 1 or scores[0].head.size < FEWEST_ROWS:
+        return None
+    least = 1 / max(2, len(view.table[predicted].classes))
+    return None if np.any(scores[0].head < least - 1e-6) else scores[0].name
 
 
 def correct_column(view: TableView, taken: set[str]) -> str | None:
@@ -382,11 +395,8 @@ def _label_by_correct(view: TableView, taken: set[str], confidence: Confidence) 
     fits = []
     roles = (*taken, confidence.correct, confidence.predicted, confidence.score)
     free = [c for c in view.table.columns[:_MOST_CANDIDATES] if c.name not in roles]
-    for column in free:
-        as_long = len(column.head) == len(predicted)
-        if not (as_long and column.is_label_like and len(column.classes) > 1):
-            continue
-        pairs = zip(column.keys, predicted, strict=True)
+    for column in (c for c in free if c.is_label_like and len(c.classes) > 1):
+        pairs = zip(column.keys, predicted, strict=False)
         equal = np.array([None if None in pair else pair[0] == pair[1] for pair in pairs])
         if share_equal(equal, said) >= NEARLY_ALL:
             fits.append(column.name)
@@ -440,10 +450,8 @@ def _is_of_event(view: TableView, confidence: Confidence, label: str) -> bool:
     p = column.head[~np.isnan(column.head)].astype(np.float64)
     if p.size < FEWEST_ROWS or k < 2:
         few = p.size < FEWEST_ROWS and confidence.predicted is not None
-        if few and (
-            name in column_names.CONFIDENCES
-            or not _threshold_agrees(view, column, confidence.predicted, 1)
-        ):
+        named = name in column_names.CONFIDENCES
+        if few and (named or not _threshold_agrees(view, column, confidence.predicted, 1)):
             return False
         return k <= 2 and not called_confidence
     below = float(np.mean(p < 1 / k - 1e-6))
@@ -463,13 +471,13 @@ def _is_of_event(view: TableView, confidence: Confidence, label: str) -> bool:
 def _threshold_agrees(
     view: TableView, score: Column, predicted: str | None, fewest: int = FEWEST_ROWS
 ) -> bool:
-    """Whether the prediction is the event where the score is at least 1/2, in nearly all rows."""
-    found = None if predicted is None else view.table[predicted].event
-    if found is None:
+    """Whether the prediction is the event where the score is at least 1/2, in nearly all rows; of two unknown words, always the same one."""
+    if predicted is None or len((column := view.table[predicted]).keys) < fewest:
         return False
-    says, known = found
-    at_least = score.head >= 0.5
-    return len(says) >= fewest and float(np.mean((says == at_least)[known])) >= NEARLY_ALL
+    happened, known = event_of(column.classes), column.keys != None  # noqa: E711
+    events = {happened} if happened else column.classes if len(column.classes) == 2 else {}
+    right = [((column.keys == event) == (score.head >= 0.5))[known] for event in events]
+    return any(np.mean(r) >= NEARLY_ALL for r in right)
 
 
 def _no_confidence(view: TableView, score: Column, below: float, k: int, label: str) -> InputError:
@@ -520,24 +528,15 @@ def _top_of_pipeline(view: TableView, taken: set[str]) -> ColumnRoles | None:
     return ColumnRoles(confidence=Confidence(score, predicted=label), label=truth)
 
 
-def _mixed_scores(view: TableView) -> list[str]:
-    """Columns called like scores that hold text, but also numbers."""
-    return [
-        c.name
-        for c in view.table.columns
-        if c.type == "text"
-        and column_names.is_score_name(c.name)
-        and any(number_of(str(v)) is not None for v in c.head.tolist())
-    ]
-
-
 def no_scores(view: TableView, taken: set[str]) -> InputError:
     """Return the error about a file in which no column holds scores: what comes nearest, and what stops it."""
     named = view.table.named
     word = "array" if view.table.arrays and named else "column"
-    text = view.text_scores() or _mixed_scores(view)
+    text = [
+        c for c in view.table.columns if c.type == "text" and column_names.is_score_name(c.name)
+    ]
     if text:
-        column = view.table[text[0]]
+        column = text[0]
         values = [str(v) for v in column.head.tolist()]
         odd = [row for row, value in enumerate(values) if value and number_of(value) is None]
         if 0 < len(odd) < len(values) / 2:
@@ -549,7 +548,7 @@ def no_scores(view: TableView, taken: set[str]) -> InputError:
                 remedy="correct it",
             )
         return InputError(
-            f"the {word} '{short(column.name)}' holds text, not numbers",
+            f"the {word} '{short(column.name)}' holds text such as '{short(values[0])}', not numbers",
             remedy="check the decimal sign and the separator",
         )
     confidence = view.named(column_names.CONFIDENCES, taken)
@@ -559,6 +558,11 @@ def no_scores(view: TableView, taken: set[str]) -> InputError:
             column=confidence,
             remedy="add a column 'correct', or the columns 'true_label' and 'pred_label'",
         )
+    large = [c for c in view.numeric(taken) if np.any(c.head > 1)]
+    if percent := summing([replace(c, sample=c.head / 100) for c in large]):
+        reading = Reading("percentages", {"scores": percent, "repair": ("percent",)})
+        what = f"'{span(percent)}' sum to 100 in every row, as percentages do; say what they are"
+        return InputError(what, readings=[reading])
     names = view.table.names
     listed = ", ".join(map(short, names[:10]))
     present = f" (there {'is' if len(names) == 1 else 'are'}: {listed})" if names else ""

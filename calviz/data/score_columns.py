@@ -28,6 +28,8 @@ from calviz.data.roles import (
 _SQL_CAST = re.compile(
     r":?\s*(float\d*|double( precision)?|numeric|decimal|real|text)(\(.*\))?", re.IGNORECASE
 )
+#: Words for what is computed from the scores of a row.
+_OF_A_ROW = frozenset(("max", "min", "mean", "sum", "std", "top", "top1", "margin", "entropy", "pred", "predicted", "true", "target"))  # fmt: skip
 #: Columns that may be the label of models, looked at at most.
 _MOST_CANDIDATES = 50
 #: Beginnings of names that mark a score even if the column holds whole numbers (0 and 1, percentages).
@@ -119,6 +121,11 @@ def _models_with_colons(
     alike = all({*classes} == {*first} for classes in models.values())
     if not alike or len(models) * len(first) < 2:
         return ()
+    truth = None if label is None else view.table[label]
+    if truth is not None and truth.width is None:
+        known, before = ({*map(class_key, names)} & truth.classes for names in (first, models))
+        if before == truth.classes or not (known or truth.numeric):
+            return ()  # <class>:prob, or words that end with a colon
     names = _names_by_values(view, tuple(first), label)
     return tuple(
         _columns(
@@ -184,6 +191,8 @@ def named_by_labels(
     of_kind = {kind: [b for b in alike if b.kind == kind] for kind in _kinds(view)}
     logits = of_kind["logits"]
     preferred = next(blocks for blocks in of_kind.values() if blocks)
+    if preferred is not logits:
+        preferred = [b for b in preferred if sum_to_one(view.columns(b))] or preferred
     if len(preferred) > 1:
         preferred = [b for b in preferred if _followed(view, b, label)] or preferred[:1]
     used, *others = preferred
@@ -238,7 +247,12 @@ def _usable(
         return None  # one-hot labels
     kind = _kind_by_words(block.columns)
     unit = all(c.in_unit for c in columns)
-    if kind != "logits":
+    if kind == "logits":
+        # No sum tells a class that no label is from the largest score.
+        of_a_row = _OF_A_ROW - {*column_names.words(block.columns[0])}
+        fit = [name for name in fit if not {*column_names.words(name)} & of_a_row]
+        block = _wider(block, numeric, fit) or block
+    else:
         wider = _wider(block, numeric, fit)
         plainly = bool(kind) or by_known_words(block.columns)
         if wider is not None and sum_to_one([by_name[name] for name in wider.columns]):
@@ -259,18 +273,11 @@ def _usable(
 
 def _wider(block: ClassBlock, numeric: Sequence[Column], fit: Sequence[str]) -> ClassBlock | None:
     """The block with classes that none of the labels is: columns with the same words, or, without any, those that sum to 1."""
-    if any(block.around):
-        allowed = {*block.columns, *fit}
-        names = [c.name for c in numeric if c.name in allowed]
-        wider = column_names.further_classes(block, names)
-        return wider if len(wider.columns) > len(block.columns) else None
-    columns = summing(numeric) or ()
-    if not {*block.columns} < {*columns}:
-        return None
-    known = dict(zip(block.columns, zip(block.classes, block.labels, strict=True), strict=True))
-    pairs = [known.get(c, (c, c)) for c in columns]
-    classes, labels = zip(*pairs, strict=True)
-    return replace(block, columns=columns, classes=classes, labels=labels)
+    allowed = {*block.columns, *fit}
+    alike = tuple(c.name for c in numeric if c.name in allowed)
+    names = alike if any(block.around) else summing(numeric) or ()
+    wider = column_names.further_classes(block, names) if {*block.columns} <= {*names} else block
+    return wider if len(wider.columns) > len(block.columns) else None
 
 
 def _kind_by_words(columns: Sequence[str]) -> ScoreKind | None:
@@ -462,7 +469,9 @@ def by_values(view: TableView, taken: set[str], label: str | None) -> tuple[Scor
     numeric = [c for c in numeric if plain(c.name) not in column_names.CONFIDENCES]
     if view.text_scores():
         return ()
-    scores = [c for c in numeric if c.type == "number" and c.in_unit]
+    unit = [c for c in numeric if c.in_unit]
+    # Scores that are all 0 or 1 in the sample look like labels; they are told apart by the name of the label.
+    scores = [c for c in unit if c.type == "number" or (label is not None and len(unit) == 1)]
     if len(scores) == 2:
         # In an array of floats, the label is one of them.
         scores = [c for c in scores if not c.is_label_like] or scores
@@ -470,14 +479,10 @@ def by_values(view: TableView, taken: set[str], label: str | None) -> tuple[Scor
         alike = [c for c in scores if not c.is_label_like]
         if len(alike) > 1:
             _ask_if_models(view, [c.name for c in alike], label)
+    scores = [c for c in scores if c.name == one] or scores
     rest = [c for c in view.table.columns if c not in scores and c.name not in taken]
     if len(scores) == 1 and (label is not None or any(c.is_label_like for c in rest)):
         return (_columns(view, (scores[0].name,), (), "probabilities"),)
-    if len(scores) == 0:
-        # Scores that are all 0 or 1 in the sample look like labels; they are told apart by the name of the label.
-        two = [c for c in numeric if c.in_unit]
-        if label is not None and len(two) == 1:
-            return (_columns(view, (two[0].name,), (), "probabilities"),)
     return ()
 
 
@@ -496,9 +501,9 @@ def _names_by_values(
 
 
 def only_with_words(numeric: Sequence[Column]) -> str | None:
-    """The only column of fractions whose name has a word for scores."""
+    """The only column of fractions whose name has a word for scores, and that is not one minus another column."""
     found = [
-        c.name
+        c
         for c in numeric
         if c.type == "number"
         and c.in_unit
@@ -506,7 +511,8 @@ def only_with_words(numeric: Sequence[Column]) -> str | None:
         and plain(c.name) not in column_names.CONFIDENCES
         and not c.is_label_like
     ]
-    return found[0] if len(found) == 1 else None
+    of_two = len(found) == 1 and any(sum_to_one([found[0], other]) for other in numeric)
+    return found[0].name if len(found) == 1 and not of_two else None
 
 
 # ---- Making `ScoreColumns`

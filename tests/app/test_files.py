@@ -27,10 +27,12 @@ from calviz.sample.sample import Sample
 from tests.app.pages import (
     GOOD,
     ROOT,
+    chips,
     drop,
     first_table,
     give_role,
     open_page,
+    plain,
     press,
     quiet,
     text_of,
@@ -351,6 +353,16 @@ def test_a_doubtful_file_shows_its_rows_and_opens_with_one_click():
     words = text_of(quiet(app))
     assert "32 rows, 2 classes (0, 1), 2 models" in words
     assert '"models":["y_prob_lr","y_prob_rf"]' in str(app.query_params["reading"])
+
+
+@pytest.mark.slow
+def test_the_chips_say_at_once_what_a_new_file_has():
+    app = quiet(open_page(page="data"))
+    assert {"Model MLP", "View top-label"} <= {*map(plain, chips(app))}
+    app = quiet(
+        upload(app, "mine.csv", b"y,a:0,a:1,b:0,b:1\n" + b"1,.1,.9,.3,.7\n0,.8,.2,.6,.4\n" * 20)
+    )
+    assert {"Model a", "View positive"} <= {*map(plain, chips(app))}
 
 
 @pytest.mark.slow

@@ -513,7 +513,8 @@ def open_predictions(source: Source) -> Table:
     """Read the list; see `Format.open`."""
     lines = _numbered_lines(source)
     number, header = next(((n, line) for n, line in lines if line.startswith("inst#")), (1, ""))
-    separator = next((s for s in ",;\t" if s in header), None)
+    # Attributes stand in brackets, with commas between them.
+    separator = next((s for s in ",;\t" if s in header.partition("(")[0]), None)
     split = _by_spaces if separator is None else _at(separator)
     names = [name.strip() for name in (split(header) or header.split()) if name.strip()]
     if len(names) < 5:

@@ -34,6 +34,8 @@ from calviz.data.rows_in_memory import arrow_rows, flat, flattened, reshaped
 
 _KEY = re.compile(rb'"([^"\\]*(?:\\.[^"\\]*)*)"\s*:', re.DOTALL)
 _KEY_BLOCK = 1 << 20
+#: A first cell in brackets, as some header lines have, is no JSON.
+_BRACKETED = re.compile(rb"\s*[\[{][^\[\]{}\n\":]*[\]}][,;\t|]")
 #: NUL, and surrogates, which polars turns into NUL; polars panics if a name contains NUL.
 _ODD_ESCAPE = re.compile(rb"\\u(?:0000|[dD][89a-fA-F])")
 #: Text that Python's own parser has to read counts this many times against the limit.
@@ -44,7 +46,9 @@ _ROOM = 8
     key="jsonl",
     label="JSON Lines",
     suffixes=(".jsonl", ".ndjson", ".json", ".jsonl.gz", ".ndjson.gz"),
-    matches=lambda head: first_character(head) in (b"{", b"["),
+    matches=lambda head: (
+        first_character(head) in (b"{", b"[") and _BRACKETED.match(without_bom(head)) is None
+    ),
     text=True,
     summary='One object per line: {"label": "cat", "probs": {"cat": 0.9, "dog": 0.1}}; or a frame as pandas writes it, a table of Weights & Biases.',
     package="pyarrow",

@@ -144,6 +144,13 @@ def test_wekas_distribution_as_plain_text():
     assert texts(table, "actual") == LABELS
 
 
+def test_attributes_in_brackets_behind_the_distribution_are_left_out():
+    text = b"    inst#     actual  predicted error distribution (age,height)\n        1        1:a        2:b   +   0.2,*0.8 (33,1.8)\n"
+    table = opened(text)
+    assert described(table)[-1] == ("distribution", "number", 2)
+    np.testing.assert_array_equal(block(table, "distribution"), [[0.2, 0.8]])
+
+
 def test_attributes_behind_the_distribution_and_classes_that_never_occur():
     text = b"inst#,actual,predicted,error,distribution,,age,town\n1,1:a,3:c,+,0.2,0.1,*0.7,33,Ulm\n2,3:c,3:c,,0.2,0,*0.8,41,?\n"
     table = opened(text)

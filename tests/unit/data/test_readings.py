@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +19,7 @@ from calviz.data import Loaded, ReadingOptions, first_rows, read
 from calviz.data.column_names import blocks_named_by, without_common_words
 from calviz.data.first_rows import ROLES, ROWS
 from tests.inputs.command_line import run
+from tests.inputs.headers import fault
 
 # ---- Doubtful files: what is asked, that every reading that is offered can be taken, and what decides where nothing is asked
 
@@ -425,6 +426,197 @@ def test_words_around_classes() -> None:
     assert [b.classes for b in blocks_named_by(["-1", "1"], ["prob--1", "prob-1"])] == [("-1", "1")]
 
 
+# ---- Headers and columns that were once read wrong, or half, or refused for no reason
+
+
+P3, Y3 = classes(3, seed=2)
+PETS, RISKS = ("cat", "dog", "fox"), ("no risk", "risk")
+P2 = np.column_stack([1 - P, P])
+
+
+def block(
+    header: str,
+    names: Sequence[str] = PETS,
+    probs: np.ndarray = P3,
+    places: Sequence[int] = (2, 0, 1),
+) -> dict[str, Any]:
+    """Score columns with the class in the header: {c} as the label writes it, {C} in camelCase, {j} its place."""
+    return {
+        header.format(c=names[j], C=names[j].title().replace(" ", ""), j=j): probs[:, j]
+        for j in places
+        if j < len(names)
+    }
+
+
+def said(y: np.ndarray, names: Sequence[str] = PETS) -> np.ndarray:
+    return np.array(names)[y]
+
+
+def is_right(
+    columns: Mapping[str, Any],
+    names: Sequence[str],
+    probs: np.ndarray,
+    y: np.ndarray,
+    **options: Any,
+) -> None:
+    found = loaded(columns, **options)
+    assert len(found.models) == 1
+    assert fault(found.first, names, probs, y) == ""
+
+
+SHARES = np.round(np.random.default_rng(1).random(N), 3)
+READ_RIGHT = {
+    "camelCase of two words": ({"label": said(Y, RISKS)} | block("ScoredProbabilities_{C}", RISKS, P2), RISKS, P2, Y),
+    "camelCase glued to a prefix": ({"y_true": said(Y, RISKS), "top1": said(PREDICTED_CLASS := (P >= 0.5).astype(int), RISKS), "w": SHARES} | block("P{C}", RISKS, P2), RISKS, P2, Y),
+    "class before a colon": ({"label": said(Y3)} | block("{c}:prob"), PETS, P3, Y3),
+    "number before a colon": ({"label": Y3} | block("{j}:prob"), ("0", "1", "2"), P3, Y3),
+    "words before a colon": ({"label": said(Y3)} | block("Predicted: y={c}"), PETS, P3, Y3),
+    "class after a slash": ({"label": Y3} | block("probabilities/{j}"), ("0", "1", "2"), P3, Y3),
+    "a prediction beside an unnamed label": ({"Ist": Y3, "net_class": P3.argmax(1)} | block("{j}: {j}"), ("0", "1", "2"), P3, Y3),
+    "text beside numbered columns": ({"label": said(Y3)} | block("prob_{j}"), ("0", "1", "2"), P3, Y3),
+    "one-hot columns with numbers": ({f"true_{j}": (j == Y3).astype(int) for j in (1, 0, 2)} | block("p_{j}"), ("0", "1", "2"), P3, Y3),
+    "P(0) by a number in the name": ({"label": Y, ".pred_0": 1 - P}, ("0", "1"), P2, Y),
+    "P(-1) by a number in the name": ({"label": 2 * Y - 1, "P(y=-1)": 1 - P}, ("-1", "1"), P2, Y),
+    "P(0.0) by a number in the name": ({"label": Y.astype(float), "0.0 probability": 1 - P}, ("0", "1"), P2, Y),
+    "P(event) and its prediction in unknown words": ({"target": said(Y, ("tea", "milk")), "p.milk": P, "pred_class": said(PREDICTED_CLASS, ("tea", "milk"))}, ("tea", "milk"), P2, Y),
+    "P(event) beside a share": ({"outcome": said(Y, ("no", "yes")), "yes_prob": P, "share": SHARES}, ("no", "yes"), P2, Y),
+    "floats as header": ({"label": Y.astype(float), "1.0": P, "0.0": 1 - P}, ("0", "1"), P2, Y),
+    "brackets around the first cell": ({"[dog]": P, "[cat]": 1 - P, "label": said(Y, PETS)}, ("cat", "dog"), P2, Y),
+    "words in other languages": ({"Klasse": said(Y, ("nein", "ja")), "Wahrscheinlichkeit": P, "Anteil": SHARES}, ("nein", "ja"), P2, Y),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("key", READ_RIGHT)
+def test_a_header_is_read_right(key: str) -> None:
+    columns, names, probs, y = READ_RIGHT[key]
+    options = {"label": "outcome"} if "outcome" in columns else {}
+    found = loaded(columns, **options).first
+    codes = [str(j) for j in range(len(names))] if "numbered" not in key else PETS
+    assert fault(found, names, probs, y, codes) == ""
+
+
+@pytest.mark.parametrize(
+    "header", ["{c}_logit", "logit({c})", "raw logit {c}", "{c}_logprob", "pred_logit-{c}"]
+)
+@pytest.mark.parametrize("absent", [0, 1, 2])
+def test_logits_of_a_class_that_no_label_has_are_read_too(header: str, absent: int) -> None:
+    logits = np.log(np.clip(P3, 1e-4, 1))
+    y = np.where(absent == Y3, (absent + 1) % 3, Y3)
+    columns = {"label": said(y)} | block(header, probs=logits)
+    columns[header.format(c="max")] = logits.max(axis=1)
+    probs = np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True)
+    is_right(columns, PETS, probs, y)
+
+
+def test_models_and_classes_with_numbers_are_told_apart_by_their_sums() -> None:
+    columns: dict[str, Any] = {"label": Y3 + 1}
+    probs = {f"m{m}": P3**m / (P3**m).sum(axis=1, keepdims=True) for m in (1, 2, 3)}
+    for name, own in probs.items():
+        columns |= block(f"prob_{{c}}_{name}", ("1", "2", "3"), own)
+    models = loaded(columns).models
+    for data, own in zip(models.values(), probs.values(), strict=True):
+        assert fault(data, ("1", "2", "3"), own, Y3) == ""
+
+
+@pytest.mark.parametrize(("names", "header"), [(("legit", "fraud"), "{c}"), (("False", "True"), "Prob{c}Calibrated"), (("correct", "incorrect"), "p({c} | text)")])  # fmt: skip
+@pytest.mark.parametrize("rows", [6, N])
+def test_words_for_the_event_say_which_number_a_column_is(
+    names: tuple[str, str], header: str, rows: int
+) -> None:
+    event_ = names.index("correct") if "correct" in names else 1
+    of_event = P if event_ else 1 - P
+    scores = np.column_stack([1 - P, P])
+    y = (np.random.default_rng(3).random(N) < of_event).astype(int)
+    for order in ((0, 1), (1, 0)):
+        columns = {"label": y[:rows]} | block(header, names, scores[:rows], order)
+        is_right(columns, names, scores[:rows], y[:rows] if event_ else 1 - y[:rows])
+    # Labels that are upside down do not change what the words mean.
+    columns = {"label": 1 - y} | block(header, names, scores)
+    if "False" not in names:  # the alphabet has them the other way round
+        assert len(asked(columns).readings) == 2
+    else:
+        is_right(columns, names, scores, 1 - y if event_ else y)
+
+
+def test_words_of_the_event_that_only_the_label_has_need_labels_that_follow() -> None:
+    probs, y = P2[:60], np.random.default_rng(6).integers(0, 2, 60)
+    columns = {"label": said(y, ("no", "yes"))} | block("{c}", ("blue", "green"), probs)
+    found = [loaded(columns, **reading.options).first for reading in asked(columns).readings]
+    assert [fault(one, ("no", "yes"), probs, y) == "" for one in found].count(True) == 1
+
+
+def test_numbers_in_names_that_contradict_the_labels_are_asked_about() -> None:
+    # Named by their classes, but the labels follow the order of the columns.
+    columns = {"label": Y3} | {f"class{j}_{(j + 1) % 3}_p": P3[:, j] for j in (0, 1, 2)}
+    loaded(columns)
+    columns = {"label": Y3} | {f"{(j + 1) % 3}x: {(j + 2) % 3}": P3[:, j] for j in (0, 1, 2)}
+    assert asked(columns).readings
+    few = {name: values[:6] for name, values in columns.items()}
+    assert asked(few).readings
+
+
+@pytest.mark.parametrize("name", ["certainty", "Sicherheit"])
+@pytest.mark.parametrize("names", [("no", "yes"), ("0", "1"), PETS])
+def test_a_score_that_is_never_below_chance_is_a_confidence(
+    name: str, names: tuple[str, ...]
+) -> None:
+    probs, y = (P2, Y) if len(names) == 2 else (P3, Y3)
+    best = probs.argmax(axis=1)
+    data = loaded({"true_label": said(y, names), "pred": said(best, names), name: probs.max(1)})
+    assert isinstance(data.first, ConfidencePredictions)
+    np.testing.assert_array_equal(data.first.correct, best == y)
+
+
+def test_a_spelling_that_two_columns_share_names_no_class() -> None:
+    columns = {"label": np.array(["B", "A-"])[Y], "p.B": 1 - P, "p.A+": P / 3, "p.A.": P / 3, "p.A": P / 3}  # fmt: skip
+    with pytest.raises(InputError, match="'A-' has no probability column"):
+        loaded(columns)
+
+
+def test_in_few_rows_a_column_without_a_name_for_it_is_no_label() -> None:
+    columns = {"sex": Y[:8], "output_label": said(P3[:8].argmax(1))} | block("m.{c}", probs=P3[:8])
+    columns |= {"verdict": said(np.roll(P3[:8].argmax(1), 1))}
+    is_right(columns, PETS, P3[:8], np.roll(P3[:8].argmax(1), 1))
+    assert asked({"sex": Y[:8]} | block("m_{c}", ("tea", "milk"), P2[:8])).readings
+
+
+def test_the_class_of_another_time_is_no_label() -> None:
+    columns = {"prev": said(Y3), "label_by_expert": said(np.full(N, 1))} | block("x_{c}")
+    is_right(columns, PETS, P3, np.full(N, 1))
+
+
+@pytest.mark.parametrize("header", ["x_{c}", "Class={c}", "{c}"])
+def test_columns_that_sum_to_100_are_offered_as_percentages(header: str) -> None:
+    columns = {"label": said(Y3)} | block(header, probs=100 * P3)
+    error = asked(columns)
+    assert "sum to 100" in str(error) or "divide" in str(error)
+    is_right(columns, PETS, P3, Y3, **error.readings[0].options)
+
+
+def test_labels_and_weights_have_the_decimal_comma_of_the_file() -> None:
+    frame = pd.DataFrame({"p_0": 1 - P, "p_1": P, "label": Y.astype(float), "w": SHARES + 0.5})
+    content = frame.to_csv(index=False, sep=";", decimal=",").encode()
+    data = read(content, name="x.csv", options=ReadingOptions(weight_column="w")).first
+    assert fault(data, ("0", "1"), P2, Y) == ""
+    np.testing.assert_allclose(data.weights, SHARES + 0.5)
+
+
+def test_an_empty_column_is_no_percentage() -> None:
+    with pytest.raises(InputError, match="no probability columns"):
+        loaded({"label": said(Y3), "empty": np.full(N, np.nan), "age": np.arange(N)})
+
+
+def test_text_in_a_score_column_is_shown() -> None:
+    with pytest.raises(InputError, match=r"'probability' holds text such as '0\.2;0\.8'"):
+        loaded({"label": ["a", "b"], "probability": ["0.2;0.8", "0.9;0.1"]})
+
+
+def test_classes_that_are_counted_from_1_keep_their_numbers() -> None:
+    data = loaded({"class": Y + 1, "probability": P}, label_base=1).first
+    assert data.class_names == ("1", "2")
+    np.testing.assert_allclose(data.probs[:, 1], P)
+
+
 # ---- The first rows of a file, the role of each column, and what another role reads
 
 
@@ -552,3 +744,8 @@ def test_the_row_that_an_error_names_is_among_them():
     assert (shown.cells["label"][-1], shown.cells["p"][-1]) == ("", "0.25")
     # One that is not looked at is not there, and one of the first ones is already.
     assert first_rows(rows, also=9_999).numbers == first_rows(rows, also=3).numbers
+
+
+def test_a_cell_that_is_no_number_is_shown_as_it_is() -> None:
+    shown = first_rows(b"p_a,p_b,label\n0.2,0.8,b\noops,0.1,a\n,0.3,b\n", name="x.csv")
+    assert shown.cells["p_a"] == ("0.2", "oops", "")
