@@ -2,6 +2,7 @@
 
 import json
 import math
+from dataclasses import replace
 
 import numpy as np
 import polars as pl
@@ -63,10 +64,11 @@ def test_the_e_value_is_the_mixture_of_likelihood_ratios_over_bets_and_starts():
     assert sum(bet.share for bet in bets) == pytest.approx(1)
     each = [[likelihood_ratio(b, watch, p.probs[:, 1], p.labels == 1) for p in looks] for b in bets]
     for t, (_, value) in enumerate(state.path, start=1):
-        total = 1 / (t + 1)
+        total = 0.2 / t
         for bet, factors in zip(bets, each, strict=True):
             for s in range(1, t + 1):
-                total += bet.share / (s * (s + 1)) * math.prod(factors[s - 1 : t])
+                start = 0.8 if s == 1 else 0.2 / (s * (s - 1))
+                total += bet.share * start * math.prod(factors[s - 1 : t])
         assert value == pytest.approx(total, rel=1e-7)
     assert state.e_value == state.path[-1][1]
 
@@ -191,6 +193,75 @@ def test_rows_of_a_cluster_count_once():
     assert state.rows == 1000
 
 
+def test_a_weighted_row_bets_with_a_power_of_its_factor():
+    rng = np.random.default_rng(0)
+    weights = rng.uniform(1, 4, 40)
+    weights[0] = 4.0
+    data = rows(rng, 40, weights=weights)
+    watch = Watch()
+    watch.add(data, "0")
+    score, hit = data.probs[:, 1], data.labels == 1
+    for bet, log_factor in zip(watching._bets(5), watch.looks[0].bets, strict=True):
+        each = [likelihood_ratio(bet, watch, score[[i]], hit[i]) for i in range(40)]
+        assert log_factor == pytest.approx(weights / 4 @ np.log(each), rel=1e-7, abs=1e-9)
+    low, high = watch.state.gap
+    assert (low + high) / 2 == pytest.approx(np.average(hit - score, weights=weights))
+    # Twice the weights are the same weights; a later row counts at most as much as the heaviest of the first look.
+    twice = Watch()
+    assert twice.add(replace(data, weights=2 * weights), "0").path == watch.state.path
+    heavy = np.where(np.arange(40) == 0, 100.0, weights)
+    watch.add(replace(data, weights=heavy), "1")
+    assert watch.looks[1].bets == watch.looks[0].bets
+    assert Watch.from_dict(watch.to_dict()) == watch
+
+
+def _profile(data):
+    columns = {"label": data.labels, "p": data.probs[:, 1]}
+    if data.times is not None:
+        columns["day"] = data.times.astype("datetime64[us]")
+    return calviz.profile(pl.DataFrame(columns), time="day" if data.times is not None else None)
+
+
+def test_a_profile_is_watched_as_its_rows(monkeypatch):
+    rng = np.random.default_rng(3)
+    times = START + np.repeat(np.arange(6), 500).astype("timedelta64[D]")
+    data = rows(rng, 3_000, shift=0.2, times=times)
+    of_rows = Watch()
+    of_rows.add(data)
+    exact = Watch(edges=of_rows.edges, centre=of_rows.centre)
+    one_score_a_cell = exact.add(_profile(data))
+    assert one_score_a_cell.rows == 3_000
+    assert [name for name, _ in one_score_a_cell.path] == [str(START + k) for k in range(6)]
+    at = [bet.kind == "shift" for bet in watching._bets(5)]
+    for cells, single in zip(exact.looks, of_rows.looks, strict=True):
+        assert np.array(cells.bets)[at] == pytest.approx(np.array(single.bets)[at], abs=1e-6)
+        assert sum(cells.hits) == sum(single.hits)
+    # Cells of several scores: at most as large, as the logarithm of a mean is at least the mean of the logarithms.
+    for module in ("sums", "profiling"):
+        monkeypatch.setattr(f"calviz.data.any_size.{module}.FEW_SCORES", 100)
+    assert not _profile(data).is_exact
+    coarse = Watch(edges=of_rows.edges, centre=of_rows.centre)
+    e_value = coarse.add(_profile(data)).e_value
+    for cells, single in zip(coarse.looks, of_rows.looks, strict=True):
+        assert (np.array(cells.bets)[at] <= np.array(single.bets)[at] + 1e-6).all()
+    assert e_value == pytest.approx(of_rows.state.e_value, rel=0.1)
+    assert coarse.add(_profile(data)).skipped == 6
+    begun = Watch()
+    begun.add(_profile(data))
+    assert begun.edges == pytest.approx(of_rows.edges, abs=0.01)
+
+
+def test_hits_and_misses_of_a_cell_have_the_same_bets():
+    """Otherwise the alternative would depend on the label."""
+    table = pl.DataFrame({"label": [0, 1] * 40, "p": np.linspace(0.700035, 0.700045, 80)})
+    watch = Watch(edges=(0.0, 0.700037, 0.700039, 0.700041, 0.700043, 1.0), centre=0.0)
+    with pytest.MonkeyPatch.context() as patch:
+        for module in ("sums", "profiling"):
+            patch.setattr(f"calviz.data.any_size.{module}.FEW_SCORES", 2)
+        watch.add(calviz.profile(table))
+    assert [units for units in watch.looks[0].units if units] == [80]
+
+
 def test_more_classes_and_confidences_are_watched_by_the_predicted_class():
     rng = np.random.default_rng(0)
     logits = rng.normal(0, 2, (2_000, 3))
@@ -218,10 +289,6 @@ def test_what_cannot_be_watched_is_one_sentence():
     rng = np.random.default_rng(0)
     with pytest.raises(OptionError, match="between 0 and 1"):
         Watch(alpha=1.0)
-    with pytest.raises(NotAvailable, match="weights"):
-        Watch().add(rows(rng, 10, weights=np.arange(1.0, 11.0)))
-    with pytest.raises(NotAvailable, match="profile"):
-        Watch().add(calviz.profile(pl.DataFrame({"label": [0, 1, 1], "p": [0.2, 0.7, 0.9]})))
     with pytest.raises(NotAvailable, match="nothing has been looked at"):
         Watch().state  # noqa: B018
     watch = Watch()
@@ -231,7 +298,14 @@ def test_what_cannot_be_watched_is_one_sentence():
     )
     with pytest.raises(InputError, match="another model"):
         watch.add(other)
+    with pytest.raises(InputError, match="of rows with no weights, these have weights; give"):
+        watch.add(rows(rng, 10, weights=np.arange(1.0, 11.0)))
     assert len(watch.looks) == 1
+    weighted = Watch()
+    weighted.add(rows(rng, 10, weights=np.arange(1.0, 11.0)))
+    for unweighted in (rows(rng, 50), _profile(rows(rng, 50))):
+        with pytest.raises(InputError, match="of rows with weights, these have no weights"):
+            weighted.add(unweighted)
 
 
 @pytest.mark.parametrize(
@@ -316,6 +390,19 @@ def test_the_command_continues_its_state_and_alarms(tmp_path):
     assert "since about 2024-01-04: an offset of" in done.stdout
 
 
+def test_the_command_watches_a_profile(tmp_path):
+    file = _file(tmp_path / "1.csv", np.random.default_rng(0), days=(1, 2, 3))
+    assert run("profile", file, "--out", tmp_path / "1.parquet", "--time", "day").exit_code == 0
+    looks = []
+    for path in (file, tmp_path / "1.parquet"):
+        done = run("watch", path, "--state", tmp_path / f"{path.suffix[1:]}.json", "--json", "-")
+        assert done.exit_code == 0, done.stderr
+        looks.append(json.loads(done.stdout))
+    assert looks[0]["looks"] == looks[1]["looks"] == 3
+    assert looks[0]["rows"] == looks[1]["rows"] == 900
+    assert looks[1]["e_value"] == pytest.approx(looks[0]["e_value"], rel=0.05)
+
+
 def test_faults_of_the_command_leave_the_state_as_it_is(tmp_path):
     rng = np.random.default_rng(0)
     state = tmp_path / "watch.json"
@@ -346,6 +433,5 @@ def test_over_time_and_the_report_say_what_the_watch_says(tmp_path):
     page = tmp_path / "report.md"
     assert run("audit", file, "--markdown", page, "--sections", "over-time").exit_code == 0
     assert sentence[:40] in page.read_text()
-    # Weighted rows are not watched, and nothing is said.
-    weighted = data.take(np.arange(data.n))
-    assert watching.watched(Sample.of(weighted, weights=np.arange(1.0, data.n + 1))) is None
+    without_times = calviz.Predictions(probs=data.probs, labels=data.labels)
+    assert watching.watched(Sample.of(without_times)) is None
