@@ -2,12 +2,14 @@
 
 import json
 import math
+from dataclasses import replace
 
 import numpy as np
+import polars as pl
 import pytest
 from mapie.risk_control import BinaryClassificationController
 from scipy.special import expit
-from scipy.stats import beta, binom
+from scipy.stats import beta, binom, ks_2samp
 
 import calviz
 from benchmarks.claims import SIMULATIONS, every_simulation, too_many
@@ -357,6 +359,50 @@ def test_what_it_rests_on_is_said():
     assert "moved" in str(beyond)
 
 
+def profiled(data):
+    return calviz.profile(pl.DataFrame({"label": data.labels, "p": data.probs[:, 1]}))
+
+
+def test_a_profile_is_expected_as_its_rows(monkeypatch):
+    rng = np.random.default_rng(0)
+    rows, labelled = scored(rng, 3_000, mean=0.5), scored(rng, 800)
+    of_rows = calviz.expected(rows, labelled=labelled, draws=60)
+    for few in (10**6, 100):
+        for module in ("sums", "profiling"):
+            monkeypatch.setattr(f"calviz.data.any_size.{module}.FEW_SCORES", few)
+        summed = profiled(rows)
+        assert summed.is_exact == (few > 100)
+        e = calviz.expected(summed, labelled=labelled, draws=60)
+        assert (e.rows, e.outside) == (3_000, pytest.approx(of_rows.outside, abs=1e-3))
+        np.testing.assert_allclose(e.confusion, of_rows.confusion, rtol=1e-3)
+        assert e.moved < 1e-6
+        assert list(e.metrics) == list(of_rows.metrics)
+        for key, value in e.metrics.items():
+            assert value.value == pytest.approx(of_rows.metrics[key].value, rel=1e-4)
+            low, high = of_rows.metrics[key].interval
+            assert np.diff(value.interval)[0] == pytest.approx(high - low, rel=0.5)
+    again = calviz.expected(profiled(labelled), labelled=labelled, draws=20)
+    assert again.moved > 0.99
+
+
+def test_weights_and_clusters():
+    """Rows of weight 2 are rows twice; a cluster is tested by one row, and the intervals say so."""
+    rng = np.random.default_rng(0)
+    rows = scored(rng, 400)
+    weights = rng.integers(1, 3, 400)
+    twice = calviz.expected(rows.take(np.repeat(np.arange(400), weights)), draws=20)
+    weighted = calviz.expected(replace(rows, weights=weights.astype(float)), draws=20)
+    for key, value in weighted.metrics.items():
+        assert value.value == pytest.approx(twice.metrics[key].value)
+    np.testing.assert_allclose(weighted.confusion, twice.confusion)
+    person = np.repeat(np.arange(100), 10)
+    of_persons = replace(scored(rng, 100).take(person), clusters=person)
+    e = calviz.expected(of_persons, labelled=rows, draws=20)
+    assert e.moved == ks_2samp(of_persons.probs[::10, 1], rows.probs[:, 1]).pvalue
+    assert "too narrow if rows of a cluster" in str(e)
+    assert "cluster" not in str(weighted)
+
+
 def test_confidences_have_no_confusion():
     rng = np.random.default_rng(0)
     confidence = rng.uniform(0.3, 1, 300)
@@ -381,10 +427,11 @@ def test_what_cannot_be_estimated_is_one_sentence():
         calviz.expected(np.zeros((2, 2, 2)))
     with pytest.raises(InputError):
         calviz.expected([0.2, 1.7])
+    weighted = replace(rows, weights=np.arange(1.0, 51))
     with pytest.raises(NotAvailable, match="count alike"):
-        calviz.expected(
-            calviz.Predictions(probs=rows.probs, labels=rows.labels, weights=np.arange(1.0, 51))
-        )
+        calviz.expected(rows, labelled=weighted)
+    with pytest.raises(NotAvailable, match="fitted on single rows"):
+        calviz.expected(rows, labelled=profiled(rows).predictions())
     only = calviz.Predictions(probs=[[0.4, 0.6], [0.3, 0.7]], labels=[1, 1])
     with pytest.raises(InputError, match="1 class"):
         calviz.expected(rows, labelled=only, method="platt")
