@@ -89,7 +89,7 @@ def of_profile(rng, sizes, shift=0.0) -> WatchState:
 calm("300 looks of 50 rows, 10 classes", _classes)
 calm("300 looks of 50 rows in clusters of 5 with one outcome", _clusters)
 calm("1,000 looks of 50 rows, weights 1 and 3", lambda rng: weighted(rng, [50] * 1_000))
-calm("50 looks of 4,000 rows, profile", lambda rng: of_profile(rng, [4_000] * 50))
+calm("50 looks of 4,000 rows, profile", lambda rng: of_profile(rng, [4_000] * 50), files=200)
 
 # ---- Changes
 

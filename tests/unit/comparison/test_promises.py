@@ -12,6 +12,7 @@ from scipy.special import expit
 from scipy.stats import beta, binom, ks_2samp
 
 import calviz
+from benchmarks import record_monitors as monitors
 from benchmarks.claims import SIMULATIONS, every_simulation, too_many
 from calviz.core.errors import CalvizError, InputError, NotAvailable, OptionError
 from calviz.sample.risk_tests import Risk, RiskTests
@@ -401,6 +402,23 @@ def test_weights_and_clusters():
     assert e.moved == ks_2samp(of_persons.probs[::10, 1], rows.probs[:, 1]).pvalue
     assert "too narrow if rows of a cluster" in str(e)
     assert "cluster" not in str(weighted)
+
+
+@pytest.mark.parametrize("case", monitors.FILES)
+def test_the_estimates_are_those_of_nannyml(case):
+    """Which fits isotonic regression, where it decides to calibrate."""
+    recorded = json.loads(monitors.RECORDED.read_text())["nannyml"]["values"][case]
+    p, y, q = monitors.rows(case)
+    fitted = None
+    if recorded["calibrates"]:
+        fitted = calviz.recalibrators.IsotonicRecalibrator(cap=False)
+        fitted.fit(np.stack([1 - p, p], axis=1), y)
+    e = calviz.expected(q, map=fitted, metrics=["accuracy", "auroc"], draws=2)
+    assert e.metrics["accuracy"].value == pytest.approx(recorded["accuracy"], abs=1e-9)
+    assert e.metrics["f1"].value == pytest.approx(recorded["f1"], abs=1e-9)
+    assert e.metrics["auroc"].value == pytest.approx(recorded["roc_auc"], abs=1e-6)
+    cells = ("true_negative", "false_positive", "false_negative", "true_positive")
+    assert e.confusion.ravel() == pytest.approx([recorded[name] for name in cells], rel=1e-9)
 
 
 def test_confidences_have_no_confusion():

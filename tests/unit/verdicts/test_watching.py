@@ -12,6 +12,7 @@ from scipy.special import expit, logit
 from scipy.stats import norm
 
 import calviz
+from benchmarks import record_monitors as monitors
 from calviz.core.errors import InputError, NotAvailable, OptionError
 from calviz.figures.metric_over_time import WatchLine
 from calviz.sample.sample import Sample
@@ -341,6 +342,28 @@ def test_the_e_value_is_drawn_against_its_limit():
     assert list(curve.y) == pytest.approx([value for _, value in state.path])
     assert "<b>" not in str(curve.customdata)
     assert "since about" in figure.describe()
+
+
+# ---- Beside other monitors, as recorded
+
+
+@pytest.mark.slow
+def test_shifts_are_found_about_as_soon_as_by_other_monitors():
+    """From the first look on within half a look of the fastest; from look 60 on sooner than by any."""
+    record = json.loads(monitors.RECORDED.read_text())
+    for case in list(monitors.STREAMS)[:4]:
+        since, looks = monitors.STREAMS[case][:2]
+
+        def delays(alarms, since=since, looks=looks):
+            return np.array([(t or looks) - since for t in alarms if t is None or t > since])
+
+        ours = delays([monitors.calviz(*monitors.stream(case, k)) for k in range(60)])
+        for peer in ("probcal", "confseq", "glide"):
+            theirs = delays(record[peer]["values"][case][:60])
+            if since:
+                assert ours.mean() + 2 < theirs.mean(), (case, peer)
+            else:
+                assert ours.mean() < theirs.mean() + 0.5, (case, peer)
 
 
 # ---- The command
