@@ -525,3 +525,33 @@ def test_all_draws_are_finite_or_left_out():
     e = calviz.expected([0.7], draws=20)
     assert e.metrics["accuracy"].value == pytest.approx(0.7)
     assert math.isnan(e.metrics["auroc"].interval.low)
+
+
+# ---- A raw score for a calibrated probability
+
+
+def test_commands_say_which_raw_score_reaches_a_probability(tmp_path):
+    data, split = binary(400), halves(400)
+    file, saved, out = (tmp_path / name for name in ("rows.csv", "map.json", "out.csv"))
+    rows = zip(data.labels, data.probs[:, 1], split, strict=True)
+    lines = [f"{y},{p},{part}" for y, p, part in rows]
+    file.write_text("\n".join(["label,probability,split", *lines]) + "\n")
+    base_rate = ("--method", "prior", "--option", "prior.base_rate=0.03")
+    done = run(
+        "recalibrate", file, *base_rate, "--out", out, "--save-map", saved, "--raw-score", "0.02",
+        "--json", "-",
+    )  # fmt: skip
+    assert done.exit_code == 0, done.stderr
+    raw = json.loads(done.stdout)["raw_scores"]["0.02"]
+    # By hand: the log-odds move by those of the base rates.
+    share = data.labels[split == "calibration"].mean()
+    log_odds = np.log(0.02 / 0.98) + np.log(share / (1 - share)) - np.log(0.03 / 0.97)
+    assert raw == pytest.approx(expit(log_odds), rel=1e-9)
+    done = run("apply", file, "--map", saved, "--out", out, "--raw-score", "0.02")
+    assert f"a calibrated probability of 2 %: a raw score of {raw:.6g}" in done.stdout
+    out.unlink()
+    done = run("apply", file, "--map", saved, "--out", out, "--raw-score", "2")
+    assert (done.exit_code, out.exists()) == (2, False)
+    assert "--raw-score must lie between 0 and 1, got 2" in done.stderr
+    done = run("recalibrate", file, "--method", "isotonic", "--out", out, "--raw-score", "1")
+    assert "a calibrated probability of 100 %: no raw score reaches it" in done.stdout
