@@ -170,6 +170,17 @@ class WatchState(Displayed):
         remedy = "an offset explains it" if self.remedy == "offset" else "it needs a new map"
         return f"No longer calibrated, since about {self.since}: {remedy}"
 
+    @property
+    @claim("watch")
+    def doubt(self) -> str:
+        """What an alarm means for what is expected of rows without labels; empty without one, or if all rows are from after the change."""
+        if self.since in (None, self.path[0][0]):
+            return ""
+        return (
+            f"Rows without labels are expected by all rows with labels, also those before {self.since}, whose labels followed the scores "
+            "otherwise."
+        )
+
     def summary(self) -> Summary:
         """Summarise the state: the sentence, and the gap of each bin."""
         low, high = self.gap

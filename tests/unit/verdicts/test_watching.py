@@ -446,6 +446,25 @@ def test_faults_of_the_command_leave_the_state_as_it_is(tmp_path):
 
 
 @pytest.mark.slow
+def test_what_is_expected_after_a_change_is_told_to_rest_on_rows_from_before_it_too(tmp_path):
+    rng = np.random.default_rng(1)
+    parts = [
+        _file(tmp_path / f"{shift}.csv", rng, shift=shift, days=days).read_text().splitlines()
+        for shift, days in ((0.0, (1, 2, 3)), (1.2, (4, 5, 6)), (1.3, (7,)))
+    ]
+    unlabelled = [f"2024-01-07,,{line.split(',', 2)[2]}" for line in parts[2][1:]]
+    file = tmp_path / "days.csv"
+    for since, lines in ((4, parts[0] + parts[1][1:]), (None, parts[1])):
+        file.write_text("\n".join([*lines, *unlabelled]) + "\n")
+        done = run("over-time", file, "--method", "none", "--repair", "drop-missing")
+        said = " ".join(done.stdout.split())
+        assert "No longer calibrated" in said
+        assert ("also those before" in said) == (since is not None)
+        if since:
+            assert f"also those before 2024-01-0{since}" in said
+
+
+@pytest.mark.slow
 def test_over_time_and_the_report_say_what_the_watch_says(tmp_path):
     file = _file(tmp_path / "days.csv", np.random.default_rng(1), shift=0.8, days=range(1, 7))
     data = calviz.load(file)
