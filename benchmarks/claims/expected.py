@@ -14,7 +14,7 @@ from calviz.core.entry_specs import METRICS
 from calviz.core.predictions import Predictions
 from calviz.verdicts.analysis import evaluate
 
-DRAWS = 50  # fewer than usual, which makes the intervals less certain
+DRAWS = 100
 START = np.datetime64("2024-01-01")
 
 
@@ -80,17 +80,17 @@ holds("calibrated, no labels, no map", _calibrated)
 
 
 def _days(rng, metric, mean):
-    """Ten days of 200 rows whose labels come later, beside 20 days with labels."""
-    labelled, waiting = (binary(rng, n, lambda z: 0.6 * z - 0.4, m) for n, m in ((4_000, 0), (2_000, mean)))  # fmt: skip
-    first = replace(labelled, times=START + (np.arange(4_000) // 200).astype("timedelta64[D]"))
-    days = np.arange(2_000) // 200
-    later = replace(waiting, times=START + (20 + days).astype("timedelta64[D]"))
+    """Twenty days of 200 rows whose labels come later, after three days of 1,000 rows with labels."""
+    labelled, waiting = (binary(rng, n, lambda z: 0.6 * z - 0.4, m) for n, m in ((3_000, 0), (4_000, mean)))  # fmt: skip
+    first = replace(labelled, times=START + (np.arange(3_000) // 1_000).astype("timedelta64[D]"))
+    days = np.arange(4_000) // 200
+    later = replace(waiting, times=START + (3 + days).astype("timedelta64[D]"))
     series = over_time(first, metric, every="day", method=None, resamples=20, waiting=later)
     held = []
     for day, of_day in enumerate(series.waiting):
         value = evaluate(waiting.take(np.flatnonzero(days == day)), (metric,))[metric].value
         held.append(of_day.expected.interval.low <= value <= of_day.expected.interval.high)
-    assert len(held) == 10
+    assert len(held) == 20
     return float(np.mean(held))
 
 
