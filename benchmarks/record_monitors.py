@@ -153,7 +153,8 @@ def write_table() -> None:
         f"`python -m benchmarks.record_monitors`, on {machine()}; others as recorded. Streams of 200 rows a look (logits normal, SD 1.5) at "
         "alpha = 5 %. Mean number of looks from the shift to the alarm with its standard error, without streams that alarm before; or, "
         "without a shift, the share of streams that alarm at any look. confseq: its betting sequence of label minus score, row by row; GLIDE: "
-        "its asymptotic sequence of that mean on both sides.\n\n"
+        "its asymptotic sequence of that mean on both sides. The shares of calviz's bets were chosen by 600 other streams with this shift, where "
+        "GLIDE took 3.8, probcal 3.9 and calviz 3.9 looks from the first look on.\n\n"
     )
     write_section("Monitors", text + "\n".join(lines))
 
