@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 from scipy.special import expit, softmax
 
 from benchmarks.claims import simulation
 from calviz.comparison.expected import EXPECTED, Expected, expected
+from calviz.comparison.over_time import over_time
+from calviz.core.entry_specs import METRICS
 from calviz.core.predictions import Predictions
 from calviz.verdicts.analysis import evaluate
 
 DRAWS = 100
+START = np.datetime64("2024-01-01")
 
 
 def binary(rng, n, truth, mean=0.0) -> Predictions:
@@ -33,8 +38,11 @@ def held(e: Expected, rows: Predictions) -> float:
     return float(np.mean([e.metrics[k].interval.low <= v <= e.metrics[k].interval.high for k, v in true.items()]))  # fmt: skip
 
 
-def holds(case, draw):
-    simulation("expected", "intervals hold the value", case, at_least=0.93)(draw)
+HOLD = {"at_least": 0.93, "at_most": 0.98}
+
+
+def holds(case, draw, files=1_000):
+    simulation("expected", "intervals hold the value", case, **HOLD, files=files)(draw)
 
 
 def _moved(rng, truth, labelled, mean):
@@ -71,6 +79,30 @@ def _calibrated(rng):
 holds("calibrated, no labels, no map", _calibrated)
 
 
+def _days(rng, metric, mean):
+    """Twenty days of 200 rows whose labels come later, after three days of 1,000 rows with labels."""
+    labelled, waiting = (binary(rng, n, lambda z: 0.6 * z - 0.4, m) for n, m in ((3_000, 0), (4_000, mean)))  # fmt: skip
+    first = replace(labelled, times=START + (np.arange(3_000) // 1_000).astype("timedelta64[D]"))
+    days = np.arange(4_000) // 200
+    later = replace(waiting, times=START + (3 + days).astype("timedelta64[D]"))
+    series = over_time(first, metric, every="day", method=None, resamples=20, waiting=later)
+    held = []
+    for day, of_day in enumerate(series.waiting):
+        value = evaluate(waiting.take(np.flatnonzero(days == day)), (metric,))[metric].value
+        held.append(of_day.expected.interval.low <= value <= of_day.expected.interval.high)
+    assert len(held) == 20
+    return float(np.mean(held))
+
+
+for metric, mean in (("accuracy", 0.0), ("auroc", 0.0), ("brier", 0.0), ("nll", 0.0), ("nll", 1.0)):
+    moved = f", scores {mean:g} logits higher" if mean else ""
+    holds(
+        f"{METRICS[metric].label} of days of 200 rows without labels{moved}",
+        lambda rng, metric=metric, mean=mean: _days(rng, metric, mean),
+        files=40,
+    )
+
+
 def _wrong_labels(rng):
     """A fifth of the new labels are flipped: labels no longer follow the scores, and the interval is wrong."""
     rows = binary(rng, 2_000, lambda z: z)
@@ -87,16 +119,25 @@ simulation(
 )(_wrong_labels)
 
 
-def _moved_falsely(rng):
-    rows, labelled = binary(rng, 1_000, lambda z: z), binary(rng, 500, lambda z: z)
+def _moved_falsely(rng, size=1):
+    """Each row is in the file `size` times, as a cluster."""
+    rows, labelled = (
+        replace(
+            binary(rng, n // size, lambda z: z).take(cluster),
+            clusters=cluster if size > 1 else None,
+        )
+        for n in (1_000, 500)
+        for cluster in [np.repeat(np.arange(n // size), size)]
+    )
     e = expected(rows, labelled=labelled, method="platt", draws=2, metrics=["accuracy"])
     return any("have moved" in remark for remark in e.remarks())
 
 
-simulation(
-    "expected",
-    "scores said to have moved that have not",
-    "1,000 rows, 500 labels",
-    at_most=0.05,
-    files=1_000,
-)(_moved_falsely)
+for size, words in ((1, ""), (5, ", in clusters of 5 alike")):
+    simulation(
+        "expected",
+        "scores said to have moved that have not",
+        f"1,000 rows, 500 labels{words}",
+        at_most=0.05,
+        files=1_000,
+    )(lambda rng, size=size: _moved_falsely(rng, size))

@@ -105,9 +105,8 @@ _COSTS = {
 }
 
 
-@st.fragment
 def explore_decision_costs(settings: Settings, method: str, say: Callable[[str], object]) -> None:
-    """Draw the costs to set, their consequences in words, the curve and the rules; a fragment. `say` replaces the title."""
+    """Draw the costs to set, their consequences in words, the curve and the rules; part of a fragment, which has drawn the title that `say` replaces."""
     with navigation.boundary():
         costs = _costs()
         figures, fit_words, judged_words = decisions(settings, method, costs)

@@ -68,12 +68,8 @@ CUTOFF_KEY, LEAST, _BAD_LINK = "cutoff", 0.001, "calviz.decisions.bad_link"
 _SQUARE, _NARROW = 344, 300
 
 
-@st.fragment
 def explore_cutoff(settings: Settings, method: str, say: Callable[[str], object]) -> None:
-    """Draw the cutoff, the decisions at it, and the curves; a fragment, so that dragging reruns only this part.
-
-    `say` replaces the title.
-    """
+    """Draw the cutoff, the decisions at it, and the curves; part of a fragment, which has drawn the title that `say` replaces."""
     with navigation.boundary():
         deciding_samples = deciding(settings, method)
         before, data = deciding_samples.before, deciding_samples.before.data

@@ -148,6 +148,8 @@ def explore_over_time(settings: Settings, say: Callable[[str], object]) -> None:
     if status.result is not None:
         answer = _draw_periods(status.result, settings)
         say(answer if state is None or not state.alarm else state.headline)
+        if state is not None and state.alarm and status.result.waiting:
+            st.markdown(md(state.doubt, 1_000))
     if state is not None:
         navigation.draw_folded(
             "Watched day by day",

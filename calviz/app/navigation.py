@@ -293,6 +293,8 @@ def draw_sections(
 ) -> None:
     """Draw sections as tabs, of which only the open one is computed; a fragment.
 
+    What a section writes above its tabs it writes itself, not in a fragment of its own, for which streamlit has no place there.
+
     Parameters
     ----------
     sections : mapping of str to callable

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import click
+import numpy as np
 
 from calviz.cli.command_group import (
     FINE,
@@ -65,6 +66,7 @@ def recalibrate(
     sample: FittingRows = None,
     save_map: OutputPath = None,
     save_snippet: OutputPath = None,
+    raw_score: tuple[float, ...] = (),
     json_only: Outputs,
     label_file: LabelFile | None,
     reading: ReadingOptions,
@@ -87,6 +89,8 @@ def recalibrate(
         Save the fitted map for 'calviz apply'.
     save_snippet : MAP.py
         Save the fitted map as Python code that needs only NumPy.
+    raw_score : P
+        Say which raw score the map takes to the probability P of class 1 (repeatable), for two classes.
     """
     from calviz.cli.result_texts import print_recognition
     from calviz.comparison.fitting import calibrate, reading_of_unlabelled, trade_off
@@ -96,7 +100,9 @@ def recalibrate(
     RECALIBRATORS[method]  # an unknown key is refused before the file is read
     check_output("--save-map", save_map)
     check_output("--save-snippet", save_snippet)
-    about = {"method": method, "out": out, "map": save_map, "snippet": save_snippet}
+    about: dict[str, Any] = {"method": method, "out": out}
+    about |= {"map": save_map, "snippet": save_snippet}
+    _check_probabilities(raw_score)
     if unlabelled is not None and (method != "prior" or "prior" in parameters):
         raise OptionError(
             "--unlabelled estimates the base rate of --method prior, without --option."
@@ -109,7 +115,7 @@ def recalibrate(
         )
         try:
             with _saving(recalibrated.map, recalibrated.recalibrator, save_map, save_snippet):
-                pass
+                about |= _raw_scores(recalibrated.recalibrator, raw_score, json_only)
         except CalvizError as error:
             raise type(error)(f"{error} The files in {out} were written.") from None
         judged = {"split_column": recalibrated.judge_column, "split": recalibrated.judge_split}
@@ -120,8 +126,8 @@ def recalibrate(
         return FINE
     check_target(out)
     check_output("--out", out)
-    if fitting.cross_fit is not None and (save_map or save_snippet):
-        raise OptionError("cross-fitting has one map per fold: there is none to save.")
+    if fitting.cross_fit is not None and (save_map or save_snippet or raw_score):
+        raise OptionError("cross-fitting has one map per fold: there is none to save or to invert.")
     loaded = read_file(file, reading, label_file)
     with naming(file):
         data = loaded.models[chosen_model(loaded, model)]
@@ -146,12 +152,35 @@ def recalibrate(
     remarks = [text for text in (*remarks, trade_off(data, result.calibrated, fitting)) if text]
     for sentence in remarks:
         say(f"{method}: {sentence}")
+    about |= _raw_scores(fitted, raw_score, json_only)
     record = fitted and fitted.to_dict() | {"class_names": list(data.class_names)}
     with _saving(record, fitted, save_map, save_snippet):
         write_predictions(loaded.named_as_labels(result.calibrated), out, types=loaded.types)
     named = {"name": data.name, "rows": data.rows}
     json_only.write_json(about | named | {"written": [out], "warnings": remarks})
     return FINE
+
+
+def _check_probabilities(raw_score: tuple[float, ...]) -> None:
+    for p in raw_score:
+        if not 0 <= p <= 1:
+            raise OptionError(f"--raw-score must lie between 0 and 1, got {p:g}.")
+
+
+def _raw_scores(
+    recalibrator: Any, raw_score: tuple[float, ...], json_only: Outputs
+) -> dict[str, Any]:
+    """Say which raw scores the map takes to these probabilities; what the JSON says of it."""
+    if not raw_score:
+        return {}
+    scores = recalibrator.inverse(raw_score)
+    what = "logit" if recalibrator.input == "logits" else "score"
+    for p, score in zip(raw_score, scores, strict=True):
+        found = "no raw score reaches it" if np.isnan(score) else f"a raw {what} of {score:.6g}"
+        if not json_only.quiet:
+            click.echo(f"a calibrated probability of {100 * p:g} %: {found}")
+    values = [None if np.isnan(score) else float(score) for score in scores]
+    return {"raw_scores": {f"{p:g}": value for p, value in zip(raw_score, values, strict=True)}}
 
 
 @contextlib.contextmanager
@@ -224,6 +253,7 @@ def apply(
     map: Annotated[str, {"type": click.Path()}],
     out: RequiredPath,
     model: str | None = None,
+    raw_score: tuple[float, ...] = (),
     json_only: Outputs,
     reading: ReadingOptions,
 ) -> int:
@@ -239,6 +269,8 @@ def apply(
         A map written by --save-map.
     out : FILE|FOLDER
         The calibrated file (.csv, .parquet or .npz); a folder if FILE is a pattern, a folder or several files.
+    raw_score : P
+        Say which raw score the map takes to the probability P of class 1 (repeatable), for two classes.
     """
     from calviz.cli.result_texts import print_recognition
     from calviz.comparison.fitting import apply_map, reading_for_map
@@ -246,7 +278,9 @@ def apply(
     from calviz.core.words import counted
     from calviz.data.loaded import span
     from calviz.data.writing import SUFFIXES, check_target, write_predictions
+    from calviz.recalibrators.base import load_map
 
+    _check_probabilities(raw_score)
     is_file = Path(sources[0]).is_file()
     several = len(sources) > 1 or bool(not is_file and why_drawn(sources[0], None, None))
     if several and Path(out).suffix.lower() in SUFFIXES and not Path(out).is_dir():
@@ -256,15 +290,17 @@ def apply(
     if several or Path(out).is_dir() or not Path(out).suffix:
         check_folder("--out", out)
         record = _checked_map(map)
+        raw = _raw_scores(load_map(record), raw_score, json_only)
         with showing_progress():
             written = apply_to_files(sources, record, out, model=model, options=reading)
         if not json_only.quiet:
             click.echo(f"wrote {counted(len(written), 'file')} to {out}")
-        return _say_applied(json_only, map, record, out, [str(path) for path in written])
+        return _say_applied(json_only, map, record, out, raw, [str(path) for path in written])
     (file,) = sources
     check_target(out)
     check_output("--out", out)
     record = _checked_map(map)
+    raw = _raw_scores(load_map(record), raw_score, json_only)
     loaded = read_file(file, reading_for_map(record, reading))
     with naming(file):
         data = loaded.models[chosen_model(loaded, model)]
@@ -278,12 +314,14 @@ def apply(
     labelled = bool(loaded.recognition.label_form)
     named = loaded.named_as_labels(calibrated)
     write_predictions(named, out, labelled=labelled, types=loaded.types)
-    return _say_applied(json_only, map, record, out, [out])
+    return _say_applied(json_only, map, record, out, raw, [out])
 
 
-def _say_applied(json_only: Outputs, map: str, record: Any, out: str, written: list[str]) -> int:
+def _say_applied(
+    json_only: Outputs, map: str, record: Any, out: str, raw: dict[str, Any], written: list[str]
+) -> int:
     about = {"map": map, "method": record["method"], "out": out, "written": written}
-    json_only.write_json(about)
+    json_only.write_json(about | raw)
     return FINE
 
 

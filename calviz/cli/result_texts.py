@@ -456,8 +456,10 @@ def print_over_time(result: OverTime, state: WatchState | None) -> None:
     show()
     console().print(table)
     show()
-    said = (state and state.sentence(), figure.answer(), figure.past(), figure.before_labels())
-    for text in filter(None, said):
+    expected = figure.before_labels()
+    doubt = state.doubt if state is not None and expected else ""
+    watched = "" if state is None else state.sentence()
+    for text in filter(None, (watched, figure.answer(), figure.past(), expected, doubt)):
         show(text)
     if result.small:
         show(f"{counted(result.small, 'period')} with too few rows left out.", "dim")

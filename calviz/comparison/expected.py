@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from scipy.stats import ks_2samp, norm
+from scipy.stats import ks_2samp, kstwobign, norm
 
 from calviz.comparison.fitting import apply_map, check_fitting_rows, columns_to_fit, make, scores_of
 from calviz.core.blocks import FloatArray, IntArray, checkpoint
@@ -19,6 +19,8 @@ from calviz.core.entry_specs import METRICS, RECALIBRATORS
 from calviz.core.errors import InputError, NotAvailable, OptionError, check_level, check_whole
 from calviz.core.events import Reduction
 from calviz.core.predictions import Dataset, Predictions
+from calviz.core.profile import Profile, dataset_of
+from calviz.core.row_columns import FINE_CELLS
 from calviz.core.words import counted, level_text
 from calviz.recalibrators.base import BaseRecalibrator, read_record
 from calviz.sample.error_bars import Interval
@@ -60,11 +62,13 @@ class Expected(Displayed):
         Number of labelled rows that the map was fitted on; 0 if it was given, or if the scores are taken as they are.
     moved : float
         P-value of the two-sample Kolmogorov-Smirnov test of the score (of the top label for more than two classes) between the
-        rows and the labelled rows; nan without labelled rows.
+        rows and the labelled rows, of a cluster the first one; nan without labelled rows.
     outside : float
         Share of the rows whose score lies outside those of the labelled rows; nan without these.
     confidence : float
         Level of the intervals.
+    clusters : bool
+        Whether some rows belong to clusters, which the intervals do not take into account.
     """
 
     metrics: Mapping[str, ExpectedValue]
@@ -75,6 +79,7 @@ class Expected(Displayed):
     moved: float
     outside: float
     confidence: float
+    clusters: bool = False
 
     def to_dict(self) -> dict[str, Any]:
         """Return the contract of ``calviz expected --json``."""
@@ -107,6 +112,8 @@ class Expected(Displayed):
             found.append(
                 f"{100 * self.outside:.0f} % of the scores lie outside those of the labelled rows, where the map is a guess."
             )
+        if self.clusters:
+            found.append("The intervals are too narrow if rows of a cluster share their outcome.")
         return tuple(found)
 
     def summary(self) -> Summary:
@@ -133,7 +140,7 @@ def _label(key: str) -> str:
     adjusted="the map is refitted to labelled rows drawn with replacement, and labels are drawn from it",
 )
 def expected(
-    data: Dataset | npt.ArrayLike,
+    data: Dataset | Profile | npt.ArrayLike,
     *,
     map: str | os.PathLike[str] | Mapping[str, Any] | BaseRecalibrator | None = None,
     labelled: Dataset | None = None,
@@ -147,8 +154,9 @@ def expected(
 
     Parameters
     ----------
-    data : array_like, Predictions or ConfidencePredictions
-        Probabilities, shape (n, K), or of the positive class of two, shape (n,); labels, if there are any, are not looked at.
+    data : array_like, Predictions, ConfidencePredictions or Profile
+        Probabilities, shape (n, K), or of the positive class of two, shape (n,); labels, if there are any, are not looked at. The
+        rows of a cell of a profile have its mean score.
     map : path, mapping or transformer, optional
         A fitted map, which is taken to be true; without it and `labelled`, the probabilities are.
     labelled : Predictions or ConfidencePredictions, optional
@@ -166,7 +174,8 @@ def expected(
     Raises
     ------
     OptionError, InputError, NotAvailable
-        For both a map and labelled rows, for other classes than theirs, for probabilities that are none, and for weighted or summed rows.
+        For both a map and labelled rows, for other classes than theirs, for probabilities that are none, and for labelled rows that
+        are weighted or a profile.
 
     Notes
     -----
@@ -216,7 +225,7 @@ def expected_parts(
 
 def expectation(rows: Dataset, labelled: Dataset, metric: str, reduction: Reduction) -> float:
     """Return the value that `expected` gives, without the interval, whose refits take most of the time."""
-    _check_rows(rows, labelled)
+    _check_labelled(rows, labelled)
     believed = _fitted(rows, labelled, None)[1]
     in_expectation = _in_expectation(rows, _of_classes(believed))
     return evaluate(in_expectation, (metric,), reduction=reduction).metrics[metric].value
@@ -236,16 +245,18 @@ def _estimates(
     seed: int,
 ) -> list[Expected]:
     """Return the estimates of each part: from the rows under a given map, one fitted to labelled rows, or the rows as they are."""
-    _check_rows(rows, labelled)
     if labelled is not None:
+        _check_labelled(rows, labelled)
         fit, believed = _fitted(rows, labelled, method)
     else:
         fit, believed = None, rows if given is None else given
     pieces = [rows.take(part) if isinstance(part, np.ndarray) else rows for part in parts]
+    # The losses of a profile are those of its labels: here its cells are rows that count many times.
+    bare = [replace(piece, **_no_cells(piece)) for piece in pieces]
 
     def values(probs: FloatArray, labels: IntArray | None) -> list[dict[str, float]]:
         found = []
-        for piece, part in zip(pieces, parts, strict=True):
+        for piece, part in zip(bare, parts, strict=True):
             own = probs[part]
             if labels is None:
                 data, confusion = _in_expectation(piece, own), _confusion(piece, probs=own)
@@ -254,13 +265,20 @@ def _estimates(
             found.append(_values(data, keys, confusion, reduction))
         return found
 
+    def drawn_values(probs: FloatArray) -> list[dict[str, float]]:
+        if rows.cells is None:
+            return values(probs, _draw(probs, rng))
+        counts = np.asarray(rows.weights).astype(np.int64)
+        share = rng.binomial(counts, probs[:, 1].clip(0, 1)) / counts
+        return values(np.stack([1 - share, share], axis=1), None)
+
     rng = np.random.default_rng(seed)
     cells = rows.n * max(rows.n_classes, 2)
     drawn: list[list[dict[str, float]]] = []
     for k in range(min(draws, max(CELLS // cells, 20))):
         checkpoint(f"draw {k + 1}")
         probs = _of_classes(believed if fit is None else fit(rng))
-        drawn.append(values(probs, _draw(probs, rng)))
+        drawn.append(drawn_values(probs))
     whole = _of_classes(believed)
     estimates = []
     for i, (piece, part, value) in enumerate(zip(pieces, parts, values(whole, None), strict=True)):
@@ -270,24 +288,37 @@ def _estimates(
                 key: _estimate(key, v, np.array([d[i][key] for d in drawn]), confidence)
                 for key, v in value.items()
             },
-            confusion=_confusion(piece, probs=whole[part]),
+            confusion=_confusion(bare[i], probs=whole[part]),
             classes=rows.class_names if isinstance(rows, Predictions) else (),
-            rows=piece.n,
+            rows=piece.n if rows.cells is None else round(np.asarray(piece.weights).sum()),
             labelled=0 if labelled is None else labelled.n,
             moved=moved,
             outside=outside,
             confidence=confidence,
+            clusters=any(d is not None and d.clusters is not None for d in (piece, labelled)),
         )
         estimates.append(found)
     return estimates
 
 
-def _check_rows(rows: Dataset, labelled: Dataset | None) -> None:
-    for one in (rows, labelled):
-        if one is not None and (one.cells is not None or one.weights is not None):
-            raise NotAvailable("expected performance needs rows that count alike.")
-    if labelled is not None:
-        _check_same_classes(rows, labelled)
+def _check_labelled(rows: Dataset, labelled: Dataset) -> None:
+    if labelled.cells is not None:
+        raise NotAvailable(
+            "the map is fitted on single rows, and the labelled ones are a profile: fit it on the rows (calviz recalibrate "
+            "--save-map), and give it as the map."
+        )
+    if labelled.weights is not None:
+        raise NotAvailable("labelled rows must count alike, and these have weights.")
+    _check_same_classes(rows, labelled)
+
+
+def _no_cells(rows: Dataset) -> dict[str, Any]:
+    """The changes that make rows of their own of the cells of a profile."""
+    if rows.cells is None:
+        return {}
+    return (
+        {"cells": None} if isinstance(rows, Predictions) else {"cells": None, "class_cells": None}
+    )
 
 
 def _estimate(key: str, value: float, drawn: FloatArray, confidence: float) -> ExpectedValue:
@@ -300,8 +331,10 @@ def _estimate(key: str, value: float, drawn: FloatArray, confidence: float) -> E
     return ExpectedValue(value, Interval(max(value - half, least), min(value + half, most)))
 
 
-def _unlabelled(data: Dataset | npt.ArrayLike) -> Dataset:
+def _unlabelled(data: Dataset | Profile | npt.ArrayLike) -> Dataset:
     """Return rows whose labels mean nothing."""
+    if isinstance(data, Profile):
+        return dataset_of(data)
     if isinstance(data, Predictions) or getattr(data, "kind", None) == "confidence":
         return data  # type: ignore[return-value]
     probs = np.asarray(data, dtype=np.float64)
@@ -365,8 +398,9 @@ def _in_expectation(rows: Dataset, probs: FloatArray) -> Dataset:
     """Each row once for each class, with the class as its label and its probability as its weight."""
     n, k = probs.shape
     each = rows.take(np.repeat(np.arange(n), k))
-    labels, weights = np.tile(np.arange(k), n), probs.reshape(-1)
-    return replace(_labelled(each, labels), weights=weights, clusters=None)
+    labels = np.tile(np.arange(k), n)
+    weights = probs if rows.weights is None else rows.weights[:, None] * probs
+    return replace(_labelled(each, labels), weights=weights.reshape(-1), clusters=None)
 
 
 def _values(
@@ -384,11 +418,13 @@ def _confusion(
     """Number of rows by true and predicted class, of drawn labels or in expectation; empty for confidences."""
     if not isinstance(rows, Predictions):
         return np.empty((0, 0))
-    k, predicted = rows.n_classes, rows.probs.argmax(1)
+    k, predicted, weights = rows.n_classes, rows.probs.argmax(1), rows.weights
     if probs is None:
         assert labels is not None
-        pairs = np.bincount(labels * k + predicted, minlength=k * k)
+        pairs = np.bincount(labels * k + predicted, weights, minlength=k * k)
         return pairs.reshape(k, k).astype(np.float64)
+    if weights is not None:
+        probs = weights[:, None] * probs
     sums = [np.bincount(predicted, probs[:, j], minlength=k) for j in range(k)]
     return np.array(sums)
 
@@ -406,4 +442,25 @@ def _moved(rows: Dataset, labelled: Dataset | None) -> tuple[float, float]:
     here, there = (_of_classes(d) for d in (rows, labelled))
     one, other = (p[:, 1] if p.shape[1] == 2 else p.max(1) for p in (here, there))
     outside = (one < other.min()) | (one > other.max())
-    return float(ks_2samp(one, other).pvalue), float(outside.mean())
+    if rows.cells is not None:
+        return _moved_cells(one, rows, other), float(np.average(outside, weights=rows.weights))
+    test = ks_2samp(one[_first_of_clusters(rows)], other[_first_of_clusters(labelled)])
+    return float(test.pvalue), float(outside.mean())
+
+
+def _first_of_clusters(data: Dataset) -> IntArray | slice:
+    """Rows that are independent of each other."""
+    if data.clusters is None:
+        return slice(None)
+    return np.asarray(np.unique(data.clusters.codes, return_index=True)[1])
+
+
+def _moved_cells(score: FloatArray, rows: Dataset, other: FloatArray) -> float:
+    """The Kolmogorov-Smirnov test of a profile, with all scores as coarse as its cells (asymptotic, at most so small with ties)."""
+    assert rows.weights is not None
+    n, m = rows.weights.sum(), other.size
+    cells, at = np.unique(np.floor(np.append(score, other) * FINE_CELLS), return_inverse=True)
+    of_rows = np.bincount(at[: score.size], rows.weights, minlength=cells.size) / n
+    of_other = np.bincount(at[score.size :], minlength=cells.size) / m
+    largest = np.abs(np.cumsum(of_rows - of_other)).max()
+    return float(kstwobign.sf(largest * math.sqrt(n * m / (n + m))))

@@ -6,7 +6,7 @@ import hashlib
 import json
 import math
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -21,6 +21,8 @@ from calviz.core.errors import InputError, NotAvailable, OptionError, check_leve
 from calviz.core.events import Reduction
 from calviz.core.limits import replacing
 from calviz.core.predictions import Dataset
+from calviz.core.profile import Profile
+from calviz.core.row_columns import FINE_CELLS
 from calviz.core.words import counted, points
 from calviz.sample.error_bars import Interval
 from calviz.sample.metric_results import Displayed, Summary
@@ -34,7 +36,11 @@ SHIFTS_OF_BINS = (0.2, 0.4, 0.8, 1.6)
 #: Factors of the logits, about their median, that are bet on.
 SLOPES = (0.5, 0.7, 0.85, 1.2, 1.4, 2.0)
 #: Bins of equal counts in the first look, and the share of the wealth bet on all rows, on slopes, and on bins.
-BINS, SHARES = 5, (0.5, 0.25, 0.25)
+BINS, SHARES = 5, (0.7, 0.15, 0.15)
+#: How the share of all rows is divided among `SHIFTS`: small ones take many looks anyway, large ones hardly any.
+SHARES_OF_SHIFTS = (0.15, 0.35, 0.35, 0.1, 0.05)
+#: Share of the wealth that starts with the first look; the s-th look gets 1 / (s (s - 1)) of the rest.
+FIRST = 0.8
 #: The confidence sequence is tightest at this many times the rows of the first look.
 TIGHTEST = 10
 #: Logits beyond this count as this.
@@ -54,10 +60,13 @@ class _Bet(NamedTuple):
 
 
 def _bets(bins: int) -> tuple[_Bet, ...]:
-    both = [sign * size for size in SHIFTS for sign in (1, -1)]
     of_bins = [(sign * size, b) for b in range(bins) for size in SHIFTS_OF_BINS for sign in (1, -1)]
     return (
-        *(_Bet("shift", size, None, SHARES[0] / len(both)) for size in both),
+        *(
+            _Bet("shift", sign * size, None, SHARES[0] * share / 2)
+            for size, share in zip(SHIFTS, SHARES_OF_SHIFTS, strict=True)
+            for sign in (1, -1)
+        ),
         *(_Bet("slope", size, None, SHARES[1] / len(SLOPES)) for size in SLOPES),
         *(_Bet("bin", size, b, SHARES[2] / len(of_bins)) for size, b in of_bins),
     )
@@ -75,7 +84,8 @@ class Look:
         Identifies scores and hits, so that no row counts twice.
     rows : int
     units, score, hits : tuple of float
-        By bin: number of independent rows (clusters count once), and sums over them of scores and hits.
+        By bin: number of independent rows (clusters count once, weighted rows as `Watch.heaviest` says), and sums over them of
+        scores and hits.
     bets : tuple of float
         Logarithm of the factor by which each bet multiplies its wealth.
     """
@@ -160,6 +170,17 @@ class WatchState(Displayed):
         remedy = "an offset explains it" if self.remedy == "offset" else "it needs a new map"
         return f"No longer calibrated, since about {self.since}: {remedy}"
 
+    @property
+    @claim("watch")
+    def doubt(self) -> str:
+        """What an alarm means for what is expected of rows without labels; empty without one, or if all rows are from after the change."""
+        if self.since in (None, self.path[0][0]):
+            return ""
+        return (
+            f"Rows without labels are expected by all rows with labels, also those before {self.since}, whose labels followed the scores "
+            "otherwise."
+        )
+
     def summary(self) -> Summary:
         """Summarise the state: the sentence, and the gap of each bin."""
         low, high = self.gap
@@ -197,10 +218,13 @@ class Watch:
     -----
     If the scores are calibrated, the likelihood ratio of any alternative that was fixed beforehand is a fair bet: the
     expected factor of its wealth at each look is 1. The wealth is divided among shifts of all logits, stretches of them, and shifts within
-    a bin, and in each among starting times, of which the s-th gets 1 / (s (s + 1)); so a change on day 60 is found about as fast as one on
-    day 1. The total is an e-process: by Ville's inequality, it ever reaches 1 / alpha with probability at most alpha
-    (Ramdas, Gruenwald, Vovk & Shafer 2023, eq. 6; Shin, Ramdas & Rinaldo 2024 for starting times). Rows of a cluster bet with
-    the geometric mean of their factors, whose expectation is at most 1 however they depend on each other.
+    a bin, and in each among starting times: 4/5 start with the first look, the s-th gets 1 / (5 s (s - 1)); so a change on day 60 is
+    found a few looks later than one on day 1. The total is an e-process: by Ville's inequality, it ever reaches 1 / alpha with
+    probability at most alpha (Ramdas, Gruenwald, Vovk & Shafer 2023, eq. 6; Shin, Ramdas & Rinaldo 2024 for starting times). Rows of a
+    cluster bet with the geometric mean of their factors, whose expectation is at most 1 however they depend on each other. A row with a
+    weight bets with the u-th power of its factor L, for u the weight as a share of the heaviest of the first look (at most 1):
+    L^u <= 1 + u (L - 1) (Bernoulli), whose expectation is 1 if the weighted scores are calibrated. A cell of a profile bets as its rows
+    would at their mean score, which by Jensen's inequality is at most their product.
     The confidence sequence is Robbins' normal mixture for variables in [0, 1]
     (Howard, Ramdas, McAuliffe & Sekhon 2021, eq. 14).
 
@@ -222,45 +246,36 @@ class Watch:
     classes: tuple[str, ...] = field(default=(), repr=False)
     edges: tuple[float, ...] = field(default=(), repr=False)
     centre: float = field(default=0.0, repr=False)
+    heaviest: float | None = field(default=None, repr=False)
     looks: list[Look] = field(default_factory=list, repr=False)
 
     def __post_init__(self) -> None:
         check_level(self.alpha)
 
-    def add(self, data: Dataset | Sample, when: str | None = None) -> WatchState:
+    def add(self, data: Dataset | Profile | Sample, when: str | None = None) -> WatchState:
         """Look at new rows: at each day of their times, in order, or at all at once.
 
         Parameters
         ----------
-        data : Predictions, ConfidencePredictions or Sample
+        data : Predictions, ConfidencePredictions, Profile or Sample
+            Of a profile, the e-value is about that of its rows, and the chance of a false alarm as small.
         when : str, optional
             Name of the look; by default the days of the rows, or the number of the look.
 
         Raises
         ------
-        NotAvailable
-            If the rows have weights, or are sums of rows.
         InputError
-            If they have other classes than those that were watched so far.
+            If the rows have other classes than those that were watched so far, or weights where these had none.
         """
         sample = Sample.of(data, reduction=self.reduction)
-        rows = sample.data
-        if rows.cells is not None:
-            raise NotAvailable("watching needs the rows: a profile holds their sums only.")
-        if rows.weights is not None:
-            raise NotAvailable("watching needs rows that count alike, and these have weights.")
         self._check_model(sample)
         if not self.edges:
-            self._begin(sample.events.score)
+            self._begin(sample)
+        names, look = _days(sample.data, when, len(self.looks))
         known = {look.digest for look in self.looks}
-        skipped = 0
-        for name, at in _days(rows, when, len(self.looks)):
-            look = self._look(sample, name, at)
-            if look.digest in known:
-                skipped += 1
-            else:
-                self.looks.append(look)
-        return replace(self.state, skipped=skipped)
+        looks = list(self._looks(sample, names, look, known))
+        self.looks += [look for look in looks if look is not None]
+        return replace(self.state, skipped=looks.count(None))
 
     def merge(self, other: Watch) -> Watch:
         """Return a watch of the looks of both, in the order of their names; a look that both hold counts once.
@@ -284,7 +299,8 @@ class Watch:
 
     def _check_model(self, sample: Sample) -> None:
         data = sample.data
-        classes = () if data.kind == "confidence" else tuple(data.class_names)
+        named = data.kind != "confidence" or data.cells is not None
+        classes = tuple(data.class_names) if named else ()
         if not self.looks:
             self.reduction, self.classes = sample.reduction, classes
         elif classes != self.classes or sample.reduction != Reduction.of(self.reduction, data):
@@ -295,45 +311,80 @@ class Watch:
                 f"the state is of another model: it watches {before}, these rows hold {now}",
                 remedy="give its own state, or a new one",
             )
+        elif (self.heaviest is None) != (data.weights is None or data.cells is not None):
+            before, now = ("no weights", "weights")[:: 1 if self.heaviest is None else -1]
+            raise InputError(
+                f"the state is of rows with {before}, these have {now}",
+                remedy="give its own state, or a new one",
+            )
 
-    def _begin(self, score: FloatArray) -> None:
-        # The edges come from the scores only, so that the bets are fixed before any label is seen.
-        inner = np.unique(np.quantile(score, np.arange(1, BINS) / BINS))
-        self.edges = (0.0, *(float(e) for e in inner if 0 < e < 1), 1.0)
-        self.centre = float(np.median(_logits(score)))
+    def _begin(self, sample: Sample) -> None:
+        # The bets depend on scores and weights only, so that they are fixed before any label is seen.
+        score, data = sample.scored.score, sample.data
+        at = np.arange(1, BINS) / BINS
+        if data.cells is not None:
+            inner = np.quantile(score, (*at, 0.5), weights=data.weights, method="inverted_cdf")
+        else:
+            inner = np.append(np.quantile(score, at), np.median(score))
+            self.heaviest = None if data.weights is None else float(data.weights.max())
+        self.edges = (0.0, *(float(e) for e in np.unique(inner[:-1]) if 0 < e < 1), 1.0)
+        self.centre = float(_logits(inner[-1]))
 
-    def _look(self, sample: Sample, when: str, rows: IntArray | slice) -> Look:
-        score = np.asarray(sample.events.score[rows], dtype=np.float64)
-        hit = sample.events.hit[rows]
-        shares = _shares(sample.data, rows)
-        bins = len(self.edges) - 1
-        at = np.searchsorted(self.edges[1:-1], score, side="left")
+    def _looks(
+        self, sample: Sample, names: Sequence[str], look: IntArray, known: set[str]
+    ) -> Iterator[Look | None]:
+        """Yield each look at some rows, which are numbered from 0 on, shape (n,); None for one that is known."""
+        data = sample.data
+        score = np.asarray(sample.scored.score, dtype=np.float64)
+        hit = sample.scored.hit
+        counts = data.weights if data.cells is not None else _shares(data, look, self.heaviest)
+        if data.cells is not None:
+            # Hits and misses of a cell have the same bets, so that these do not depend on the label.
+            middle = (np.floor(score * FINE_CELLS) + 0.5).clip(0.5, FINE_CELLS - 0.5) / FINE_CELLS
+        else:
+            middle = score
+        bins, n = len(self.edges) - 1, len(names)
+        at = look * bins + np.searchsorted(self.edges[1:-1], middle, side="left")
 
         def sums(values: FloatArray) -> FloatArray:
-            weights = values if shares is None else shares * values
-            return np.bincount(at, weights, minlength=bins).astype(np.float64)
+            weights = values if counts is None else counts * values
+            of_cells = np.bincount(at, weights, minlength=n * bins)
+            return of_cells.reshape(n, bins).astype(np.float64)
 
-        factors = {  # by bin: logarithms of likelihood ratios of shifted logits
-            sign * size: sums(hit * sign * size - np.log1p(score * math.expm1(sign * size)))
+        def log_ratios(shift: FloatArray | float) -> FloatArray:
+            """Sums of logarithms of likelihood ratios of shifted logits; of a cell, by Jensen's inequality, at most those of its rows."""
+            return sums(hit * shift - np.log1p(score * np.expm1(shift)))
+
+        shifted = {
+            sign * size: log_ratios(sign * size)
             for size in sorted({*SHIFTS, *SHIFTS_OF_BINS})
             for sign in (1, -1)
         }
-        z = _logits(score)
-        softplus = np.logaddexp(0, z)
-        bets = []
-        for bet in _bets(bins):
-            if bet.kind == "slope":
-                stretched = self.centre + bet.size * (z - self.centre)
-                ratio = hit * (stretched - z) - np.logaddexp(0, stretched) + softplus
-                bets.append(sums(ratio).sum())
-            else:
-                of = factors[bet.size]
-                bets.append(of.sum() if bet.bin is None else of[bet.bin])
-        content = hashlib.sha256(score.tobytes() + hit.tobytes() + when.encode()).hexdigest()
-        columns = (np.ones(score.size), score, hit.astype(np.float64))
-        units, scores, hits = (tuple(map(float, sums(column))) for column in columns)
-        log_factors = tuple(float(f"{value:.9g}") for value in bets)
-        return Look(when, content[:16], score.size, units, scores, hits, log_factors)
+        from_centre = _logits(middle) - self.centre
+        of_bets = [
+            log_ratios((bet.size - 1) * from_centre).sum(1)
+            if bet.kind == "slope"
+            else shifted[bet.size].sum(1)
+            if bet.bin is None
+            else shifted[bet.size][:, bet.bin]
+            for bet in _bets(bins)
+        ]
+        factors = np.stack(of_bets, axis=1)
+        columns = [sums(column) for column in (np.ones(score.size), score, hit.astype(np.float64))]
+        rows = np.bincount(look, data.weights if data.cells is not None else None, minlength=n)
+        order = np.argsort(look, kind="stable")
+        for k, of_look in enumerate(np.split(order, np.cumsum(np.bincount(look))[:-1])):
+            content = hashlib.sha256(score[of_look].tobytes() + hit[of_look].tobytes())
+            if data.weights is not None:
+                content.update(data.weights[of_look].tobytes())
+            content.update(names[k].encode())
+            digest = content.hexdigest()[:16]
+            if digest in known:
+                yield None
+                continue
+            units, scores, hits = (tuple(map(float, column[k])) for column in columns)
+            logs = tuple(float(f"{value:.9g}") for value in factors[k])
+            yield Look(names[k], digest, int(rows[k]), units, scores, hits, logs)
 
     # ---- Saved states
 
@@ -347,6 +398,7 @@ class Watch:
             "classes": list(self.classes),
             "edges": list(self.edges),
             "centre": self.centre,
+            **({} if self.heaviest is None else {"heaviest": self.heaviest}),
             "looks": [asdict(look) for look in self.looks],
         }
 
@@ -372,6 +424,7 @@ class Watch:
                 tuple(map(str, record["classes"])),
                 tuple(map(float, record["edges"])),
                 float(record["centre"]),
+                None if record.get("heaviest") is None else float(record["heaviest"]),
                 looks,
             )
             bins = len(watch.edges) - 1
@@ -406,40 +459,48 @@ class Watch:
 
 
 def watched(sample: Sample) -> WatchState | None:
-    """Watch the days of rows with times; None without times, and for rows that `Watch` refuses: weighted ones, and sums of rows."""
-    data = sample.data
-    if data.times is None or data.weights is not None or data.cells is not None:
+    """Watch the days of rows with times; None without times."""
+    if sample.data.times is None:
         return None
     return Watch(reduction=sample.reduction).add(sample)
 
 
 def _about(watch: Watch) -> tuple[object, ...]:
-    return watch.alpha, watch.to_dict()["reduction"], watch.classes, watch.edges, watch.centre
+    record = watch.to_dict()
+    return tuple(value for key, value in record.items() if key != "looks")
 
 
 def _logits(score: FloatArray) -> FloatArray:
     return np.clip(logit(np.asarray(score, dtype=np.float64)), -_FAR, _FAR)
 
 
-def _days(data: Dataset, when: str | None, before: int) -> Iterator[tuple[str, IntArray | slice]]:
-    """Yield the looks of some rows: name and rows."""
+def _days(data: Dataset, when: str | None, before: int) -> tuple[list[str], IntArray]:
+    """The names of the looks at some rows, and the number of the look of each row, shape (n,)."""
     if when is not None or data.times is None:
-        yield when or f"look {before + 1}", slice(None)
-        return
+        return [when or f"look {before + 1}"], np.zeros(data.n, dtype=np.intp)
     days, at = np.unique(data.times.astype("datetime64[D]"), return_inverse=True)
-    order = np.argsort(at, kind="stable")
-    yield from zip(map(str, days), np.split(order, np.cumsum(np.bincount(at))[:-1]), strict=True)
+    return list(map(str, days)), at
 
 
-def _shares(data: Dataset, rows: IntArray | slice) -> FloatArray | None:
-    """What each row counts: 1 / the size of its cluster."""
-    if data.clusters is None:
-        return None
-    codes = data.clusters.codes[rows]
-    return 1 / np.bincount(codes)[codes]
+def _shares(data: Dataset, look: IntArray, heaviest: float | None) -> FloatArray | None:
+    """What each row counts, at most 1: its weight, divided by the size of its cluster within the look."""
+    shares = None
+    if data.weights is not None and heaviest is not None:
+        shares = np.minimum(data.weights / heaviest, 1)
+    if data.clusters is not None:
+        codes = look * (data.clusters.codes.max() + 1) + data.clusters.codes
+        _, of_row, sizes = np.unique(codes, return_inverse=True, return_counts=True)
+        shares = (1 if shares is None else shares) / sizes[of_row]
+    return shares
 
 
 # ---- Wealth
+
+
+def _starts(looks: int) -> FloatArray:
+    """The share of the wealth that starts with each look, shape (looks,)."""
+    later = np.arange(2, looks + 1)
+    return np.concatenate([[FIRST], (1 - FIRST) / (later * (later - 1))])
 
 
 class _Wealth:
@@ -454,13 +515,14 @@ class _Wealth:
     def logs(self) -> FloatArray:
         """Logarithm of the e-value after each look, shape (T,)."""
         shares = np.log([bet.share for bet in self.bets])
+        starts = np.log(_starts(len(self.looks)))
         wealth = np.full(len(self.bets), -np.inf)
         after = np.empty_like(self.factors)
         for t, factors in enumerate(self.factors, start=1):
-            # What starts now gets 1 / (t (t + 1)); what has not started is 1 / (t + 1) in all.
-            wealth = np.logaddexp(wealth, -math.log(t * (t + 1))) + factors
+            wealth = np.logaddexp(wealth, starts[t - 1]) + factors
             after[t - 1] = shares + wealth
-        waiting = -np.log(np.arange(len(after)) + 2)
+        # What has not started after t looks is (1 - FIRST) / t in all.
+        waiting = np.log((1 - FIRST) / np.arange(1, len(after) + 1))
         return np.asarray(np.logaddexp(logsumexp(after, axis=1), waiting))
 
     def state(self) -> WatchState:
@@ -496,9 +558,8 @@ class _Wealth:
         """Since when, the remedy, and the offset; `first` is the look of the alarm."""
         # Wealth of each bet at the alarm, by starting time.
         sums = np.cumsum(self.factors[first::-1], axis=0)[::-1]
-        starts = np.arange(1, first + 2)
         shares = np.log([bet.share for bet in self.bets])
-        wealth = sums + shares - np.log(starts * (starts + 1))[:, None]
+        wealth = sums + shares + np.log(_starts(first + 1))[:, None]
         start = int(np.unravel_index(wealth.argmax(), wealth.shape)[0])
         return self.looks[start].when, *self._remedy(start)
 

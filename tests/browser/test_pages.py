@@ -366,6 +366,15 @@ def _has_a_diagram_with_its_words(tab):
     assert "Reliability diagram of" in label
 
 
+def test_each_section_of_the_costs_opens_and_says_its_title(view):
+    """A section that opens on a click replaces the title, which was drawn before it."""
+    page = view().open("/decisions?data=breast_cancer").page
+    for name, title in (("Keep or refer", "osts"), ("Act or not, for one class", "Acting from")):
+        page.get_by_role("tab", name=name).click()
+        page.get_by_role("heading", level=1, name=re.compile(title)).wait_for()
+        assert page.get_by_text("Something went wrong").count() == 0
+
+
 def test_the_overview_says_what_it_is_with_a_verdict_and_three_numbers(view):
     tab = view().open("/")
     tab.page.locator("[data-testid=stMetric]").nth(2).wait_for()

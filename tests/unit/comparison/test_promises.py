@@ -2,14 +2,17 @@
 
 import json
 import math
+from dataclasses import replace
 
 import numpy as np
+import polars as pl
 import pytest
 from mapie.risk_control import BinaryClassificationController
 from scipy.special import expit
-from scipy.stats import beta, binom
+from scipy.stats import beta, binom, ks_2samp
 
 import calviz
+from benchmarks import record_monitors as monitors
 from benchmarks.claims import SIMULATIONS, every_simulation, too_many
 from calviz.core.errors import CalvizError, InputError, NotAvailable, OptionError
 from calviz.sample.risk_tests import Risk, RiskTests
@@ -357,6 +360,67 @@ def test_what_it_rests_on_is_said():
     assert "moved" in str(beyond)
 
 
+def profiled(data):
+    return calviz.profile(pl.DataFrame({"label": data.labels, "p": data.probs[:, 1]}))
+
+
+def test_a_profile_is_expected_as_its_rows(monkeypatch):
+    rng = np.random.default_rng(0)
+    rows, labelled = scored(rng, 3_000, mean=0.5), scored(rng, 800)
+    of_rows = calviz.expected(rows, labelled=labelled, draws=60)
+    for few in (10**6, 100):
+        for module in ("sums", "profiling"):
+            monkeypatch.setattr(f"calviz.data.any_size.{module}.FEW_SCORES", few)
+        summed = profiled(rows)
+        assert summed.is_exact == (few > 100)
+        e = calviz.expected(summed, labelled=labelled, draws=60)
+        assert (e.rows, e.outside) == (3_000, pytest.approx(of_rows.outside, abs=1e-3))
+        np.testing.assert_allclose(e.confusion, of_rows.confusion, rtol=1e-3)
+        assert e.moved < 1e-6
+        assert list(e.metrics) == list(of_rows.metrics)
+        for key, value in e.metrics.items():
+            assert value.value == pytest.approx(of_rows.metrics[key].value, rel=1e-4)
+            low, high = of_rows.metrics[key].interval
+            assert np.diff(value.interval)[0] == pytest.approx(high - low, rel=0.5)
+    again = calviz.expected(profiled(labelled), labelled=labelled, draws=20)
+    assert again.moved > 0.99
+
+
+def test_weights_and_clusters():
+    """Rows of weight 2 are rows twice; a cluster is tested by one row, and the intervals say so."""
+    rng = np.random.default_rng(0)
+    rows = scored(rng, 400)
+    weights = rng.integers(1, 3, 400)
+    twice = calviz.expected(rows.take(np.repeat(np.arange(400), weights)), draws=20)
+    weighted = calviz.expected(replace(rows, weights=weights.astype(float)), draws=20)
+    for key, value in weighted.metrics.items():
+        assert value.value == pytest.approx(twice.metrics[key].value)
+    np.testing.assert_allclose(weighted.confusion, twice.confusion)
+    person = np.repeat(np.arange(100), 10)
+    of_persons = replace(scored(rng, 100).take(person), clusters=person)
+    e = calviz.expected(of_persons, labelled=rows, draws=20)
+    assert e.moved == ks_2samp(of_persons.probs[::10, 1], rows.probs[:, 1]).pvalue
+    assert "too narrow if rows of a cluster" in str(e)
+    assert "cluster" not in str(weighted)
+
+
+@pytest.mark.parametrize("case", monitors.FILES)
+def test_the_estimates_are_those_of_nannyml(case):
+    """Which fits isotonic regression, where it decides to calibrate."""
+    recorded = json.loads(monitors.RECORDED.read_text())["nannyml"]["values"][case]
+    p, y, q = monitors.rows(case)
+    fitted = None
+    if recorded["calibrates"]:
+        fitted = calviz.recalibrators.IsotonicRecalibrator(cap=False)
+        fitted.fit(np.stack([1 - p, p], axis=1), y)
+    e = calviz.expected(q, map=fitted, metrics=["accuracy", "auroc"], draws=2)
+    assert e.metrics["accuracy"].value == pytest.approx(recorded["accuracy"], abs=1e-9)
+    assert e.metrics["f1"].value == pytest.approx(recorded["f1"], abs=1e-9)
+    assert e.metrics["auroc"].value == pytest.approx(recorded["roc_auc"], abs=1e-6)
+    cells = ("true_negative", "false_positive", "false_negative", "true_positive")
+    assert e.confusion.ravel() == pytest.approx([recorded[name] for name in cells], rel=1e-9)
+
+
 def test_confidences_have_no_confusion():
     rng = np.random.default_rng(0)
     confidence = rng.uniform(0.3, 1, 300)
@@ -381,10 +445,11 @@ def test_what_cannot_be_estimated_is_one_sentence():
         calviz.expected(np.zeros((2, 2, 2)))
     with pytest.raises(InputError):
         calviz.expected([0.2, 1.7])
+    weighted = replace(rows, weights=np.arange(1.0, 51))
     with pytest.raises(NotAvailable, match="count alike"):
-        calviz.expected(
-            calviz.Predictions(probs=rows.probs, labels=rows.labels, weights=np.arange(1.0, 51))
-        )
+        calviz.expected(rows, labelled=weighted)
+    with pytest.raises(NotAvailable, match="fitted on single rows"):
+        calviz.expected(rows, labelled=profiled(rows).predictions())
     only = calviz.Predictions(probs=[[0.4, 0.6], [0.3, 0.7]], labels=[1, 1])
     with pytest.raises(InputError, match="1 class"):
         calviz.expected(rows, labelled=only, method="platt")
@@ -460,3 +525,33 @@ def test_all_draws_are_finite_or_left_out():
     e = calviz.expected([0.7], draws=20)
     assert e.metrics["accuracy"].value == pytest.approx(0.7)
     assert math.isnan(e.metrics["auroc"].interval.low)
+
+
+# ---- A raw score for a calibrated probability
+
+
+def test_commands_say_which_raw_score_reaches_a_probability(tmp_path):
+    data, split = binary(400), halves(400)
+    file, saved, out = (tmp_path / name for name in ("rows.csv", "map.json", "out.csv"))
+    rows = zip(data.labels, data.probs[:, 1], split, strict=True)
+    lines = [f"{y},{p},{part}" for y, p, part in rows]
+    file.write_text("\n".join(["label,probability,split", *lines]) + "\n")
+    base_rate = ("--method", "prior", "--option", "prior.base_rate=0.03")
+    done = run(
+        "recalibrate", file, *base_rate, "--out", out, "--save-map", saved, "--raw-score", "0.02",
+        "--json", "-",
+    )  # fmt: skip
+    assert done.exit_code == 0, done.stderr
+    raw = json.loads(done.stdout)["raw_scores"]["0.02"]
+    # By hand: the log-odds move by those of the base rates.
+    share = data.labels[split == "calibration"].mean()
+    log_odds = np.log(0.02 / 0.98) + np.log(share / (1 - share)) - np.log(0.03 / 0.97)
+    assert raw == pytest.approx(expit(log_odds), rel=1e-9)
+    done = run("apply", file, "--map", saved, "--out", out, "--raw-score", "0.02")
+    assert f"a calibrated probability of 2 %: a raw score of {raw:.6g}" in done.stdout
+    out.unlink()
+    done = run("apply", file, "--map", saved, "--out", out, "--raw-score", "2")
+    assert (done.exit_code, out.exists()) == (2, False)
+    assert "--raw-score must lie between 0 and 1, got 2" in done.stderr
+    done = run("recalibrate", file, "--method", "isotonic", "--out", out, "--raw-score", "1")
+    assert "a calibrated probability of 100 %: no raw score reaches it" in done.stdout

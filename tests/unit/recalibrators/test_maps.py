@@ -8,6 +8,7 @@ import math
 import numpy as np
 import pytest
 from probcal import LogitOffset
+from scipy.optimize import minimize
 from scipy.special import expit, logit
 from scipy.stats import binomtest
 
@@ -335,6 +336,20 @@ def test_rates_are_the_fixed_point_of_em(k):
     # The map with these rates has them as its mean: the fixed point again.
     shifted = PriorShift(base_rate=list(rates.rates)).fit(p, y).transform(new)
     np.testing.assert_allclose(shifted.mean(axis=0), rates.rates, atol=1e-8)
+
+
+def test_rates_are_those_of_the_largest_likelihood():
+    """Which is concave: EM finds it from anywhere (Alexandari et al. 2020, section 3)."""
+    X, y = several(1_500)
+    new, _ = several(1_000, rates=[0.5, 0.1, 0.2, 0.2], seed=2)
+    share = np.bincount(y) / y.size
+
+    def loss(v):
+        return -np.log(new @ (softmax(v[None])[0] / share)).mean()
+
+    largest = softmax(minimize(loss, np.zeros(4), method="BFGS", tol=1e-12).x[None])[0]
+    found = calviz.base_rates(calviz.Predictions(probs=X, labels=y), new)
+    np.testing.assert_allclose(found.rates, largest, atol=1e-5)
 
 
 def test_with_two_cells_the_check_is_bbse():

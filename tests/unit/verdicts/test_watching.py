@@ -2,6 +2,7 @@
 
 import json
 import math
+from dataclasses import replace
 
 import numpy as np
 import polars as pl
@@ -11,6 +12,7 @@ from scipy.special import expit, logit
 from scipy.stats import norm
 
 import calviz
+from benchmarks import record_monitors as monitors
 from calviz.core.errors import InputError, NotAvailable, OptionError
 from calviz.figures.metric_over_time import WatchLine
 from calviz.sample.sample import Sample
@@ -63,10 +65,11 @@ def test_the_e_value_is_the_mixture_of_likelihood_ratios_over_bets_and_starts():
     assert sum(bet.share for bet in bets) == pytest.approx(1)
     each = [[likelihood_ratio(b, watch, p.probs[:, 1], p.labels == 1) for p in looks] for b in bets]
     for t, (_, value) in enumerate(state.path, start=1):
-        total = 1 / (t + 1)
+        total = 0.2 / t
         for bet, factors in zip(bets, each, strict=True):
             for s in range(1, t + 1):
-                total += bet.share / (s * (s + 1)) * math.prod(factors[s - 1 : t])
+                start = 0.8 if s == 1 else 0.2 / (s * (s - 1))
+                total += bet.share * start * math.prod(factors[s - 1 : t])
         assert value == pytest.approx(total, rel=1e-7)
     assert state.e_value == state.path[-1][1]
 
@@ -191,6 +194,75 @@ def test_rows_of_a_cluster_count_once():
     assert state.rows == 1000
 
 
+def test_a_weighted_row_bets_with_a_power_of_its_factor():
+    rng = np.random.default_rng(0)
+    weights = rng.uniform(1, 4, 40)
+    weights[0] = 4.0
+    data = rows(rng, 40, weights=weights)
+    watch = Watch()
+    watch.add(data, "0")
+    score, hit = data.probs[:, 1], data.labels == 1
+    for bet, log_factor in zip(watching._bets(5), watch.looks[0].bets, strict=True):
+        each = [likelihood_ratio(bet, watch, score[[i]], hit[i]) for i in range(40)]
+        assert log_factor == pytest.approx(weights / 4 @ np.log(each), rel=1e-7, abs=1e-9)
+    low, high = watch.state.gap
+    assert (low + high) / 2 == pytest.approx(np.average(hit - score, weights=weights))
+    # Twice the weights are the same weights; a later row counts at most as much as the heaviest of the first look.
+    twice = Watch()
+    assert twice.add(replace(data, weights=2 * weights), "0").path == watch.state.path
+    heavy = np.where(np.arange(40) == 0, 100.0, weights)
+    watch.add(replace(data, weights=heavy), "1")
+    assert watch.looks[1].bets == watch.looks[0].bets
+    assert Watch.from_dict(watch.to_dict()) == watch
+
+
+def _profile(data):
+    columns = {"label": data.labels, "p": data.probs[:, 1]}
+    if data.times is not None:
+        columns["day"] = data.times.astype("datetime64[us]")
+    return calviz.profile(pl.DataFrame(columns), time="day" if data.times is not None else None)
+
+
+def test_a_profile_is_watched_as_its_rows(monkeypatch):
+    rng = np.random.default_rng(3)
+    times = START + np.repeat(np.arange(6), 500).astype("timedelta64[D]")
+    data = rows(rng, 3_000, shift=0.2, times=times)
+    of_rows = Watch()
+    of_rows.add(data)
+    exact = Watch(edges=of_rows.edges, centre=of_rows.centre)
+    one_score_a_cell = exact.add(_profile(data))
+    assert one_score_a_cell.rows == 3_000
+    assert [name for name, _ in one_score_a_cell.path] == [str(START + k) for k in range(6)]
+    at = [bet.kind == "shift" for bet in watching._bets(5)]
+    for cells, single in zip(exact.looks, of_rows.looks, strict=True):
+        assert np.array(cells.bets)[at] == pytest.approx(np.array(single.bets)[at], abs=1e-6)
+        assert sum(cells.hits) == sum(single.hits)
+    # Cells of several scores: at most as large, as the logarithm of a mean is at least the mean of the logarithms.
+    for module in ("sums", "profiling"):
+        monkeypatch.setattr(f"calviz.data.any_size.{module}.FEW_SCORES", 100)
+    assert not _profile(data).is_exact
+    coarse = Watch(edges=of_rows.edges, centre=of_rows.centre)
+    e_value = coarse.add(_profile(data)).e_value
+    for cells, single in zip(coarse.looks, of_rows.looks, strict=True):
+        assert (np.array(cells.bets)[at] <= np.array(single.bets)[at] + 1e-6).all()
+    assert e_value == pytest.approx(of_rows.state.e_value, rel=0.1)
+    assert coarse.add(_profile(data)).skipped == 6
+    begun = Watch()
+    begun.add(_profile(data))
+    assert begun.edges == pytest.approx(of_rows.edges, abs=0.01)
+
+
+def test_hits_and_misses_of_a_cell_have_the_same_bets():
+    """Otherwise the alternative would depend on the label."""
+    table = pl.DataFrame({"label": [0, 1] * 40, "p": np.linspace(0.700035, 0.700045, 80)})
+    watch = Watch(edges=(0.0, 0.700037, 0.700039, 0.700041, 0.700043, 1.0), centre=0.0)
+    with pytest.MonkeyPatch.context() as patch:
+        for module in ("sums", "profiling"):
+            patch.setattr(f"calviz.data.any_size.{module}.FEW_SCORES", 2)
+        watch.add(calviz.profile(table))
+    assert [units for units in watch.looks[0].units if units] == [80]
+
+
 def test_more_classes_and_confidences_are_watched_by_the_predicted_class():
     rng = np.random.default_rng(0)
     logits = rng.normal(0, 2, (2_000, 3))
@@ -218,10 +290,6 @@ def test_what_cannot_be_watched_is_one_sentence():
     rng = np.random.default_rng(0)
     with pytest.raises(OptionError, match="between 0 and 1"):
         Watch(alpha=1.0)
-    with pytest.raises(NotAvailable, match="weights"):
-        Watch().add(rows(rng, 10, weights=np.arange(1.0, 11.0)))
-    with pytest.raises(NotAvailable, match="profile"):
-        Watch().add(calviz.profile(pl.DataFrame({"label": [0, 1, 1], "p": [0.2, 0.7, 0.9]})))
     with pytest.raises(NotAvailable, match="nothing has been looked at"):
         Watch().state  # noqa: B018
     watch = Watch()
@@ -231,7 +299,14 @@ def test_what_cannot_be_watched_is_one_sentence():
     )
     with pytest.raises(InputError, match="another model"):
         watch.add(other)
+    with pytest.raises(InputError, match="of rows with no weights, these have weights; give"):
+        watch.add(rows(rng, 10, weights=np.arange(1.0, 11.0)))
     assert len(watch.looks) == 1
+    weighted = Watch()
+    weighted.add(rows(rng, 10, weights=np.arange(1.0, 11.0)))
+    for unweighted in (rows(rng, 50), _profile(rows(rng, 50))):
+        with pytest.raises(InputError, match="of rows with weights, these have no weights"):
+            weighted.add(unweighted)
 
 
 @pytest.mark.parametrize(
@@ -267,6 +342,28 @@ def test_the_e_value_is_drawn_against_its_limit():
     assert list(curve.y) == pytest.approx([value for _, value in state.path])
     assert "<b>" not in str(curve.customdata)
     assert "since about" in figure.describe()
+
+
+# ---- Beside other monitors, as recorded
+
+
+@pytest.mark.slow
+def test_shifts_are_found_about_as_soon_as_by_other_monitors():
+    """From the first look on within half a look of the fastest; from look 60 on sooner than by any."""
+    record = json.loads(monitors.RECORDED.read_text())
+    for case in list(monitors.STREAMS)[:4]:
+        since, looks = monitors.STREAMS[case][:2]
+
+        def delays(alarms, since=since, looks=looks):
+            return np.array([(t or looks) - since for t in alarms if t is None or t > since])
+
+        ours = delays([monitors.calviz(*monitors.stream(case, k)) for k in range(60)])
+        for peer in ("probcal", "confseq", "glide"):
+            theirs = delays(record[peer]["values"][case][:60])
+            if since:
+                assert ours.mean() + 2 < theirs.mean(), (case, peer)
+            else:
+                assert ours.mean() < theirs.mean() + 0.5, (case, peer)
 
 
 # ---- The command
@@ -316,6 +413,19 @@ def test_the_command_continues_its_state_and_alarms(tmp_path):
     assert "since about 2024-01-04: an offset of" in done.stdout
 
 
+def test_the_command_watches_a_profile(tmp_path):
+    file = _file(tmp_path / "1.csv", np.random.default_rng(0), days=(1, 2, 3))
+    assert run("profile", file, "--out", tmp_path / "1.parquet", "--time", "day").exit_code == 0
+    looks = []
+    for path in (file, tmp_path / "1.parquet"):
+        done = run("watch", path, "--state", tmp_path / f"{path.suffix[1:]}.json", "--json", "-")
+        assert done.exit_code == 0, done.stderr
+        looks.append(json.loads(done.stdout))
+    assert looks[0]["looks"] == looks[1]["looks"] == 3
+    assert looks[0]["rows"] == looks[1]["rows"] == 900
+    assert looks[1]["e_value"] == pytest.approx(looks[0]["e_value"], rel=0.05)
+
+
 def test_faults_of_the_command_leave_the_state_as_it_is(tmp_path):
     rng = np.random.default_rng(0)
     state = tmp_path / "watch.json"
@@ -336,6 +446,25 @@ def test_faults_of_the_command_leave_the_state_as_it_is(tmp_path):
 
 
 @pytest.mark.slow
+def test_what_is_expected_after_a_change_is_told_to_rest_on_rows_from_before_it_too(tmp_path):
+    rng = np.random.default_rng(1)
+    parts = [
+        _file(tmp_path / f"{shift}.csv", rng, shift=shift, days=days).read_text().splitlines()
+        for shift, days in ((0.0, (1, 2, 3)), (1.2, (4, 5, 6)), (1.3, (7,)))
+    ]
+    unlabelled = [f"2024-01-07,,{line.split(',', 2)[2]}" for line in parts[2][1:]]
+    file = tmp_path / "days.csv"
+    for since, lines in ((4, parts[0] + parts[1][1:]), (None, parts[1])):
+        file.write_text("\n".join([*lines, *unlabelled]) + "\n")
+        done = run("over-time", file, "--method", "none", "--repair", "drop-missing")
+        said = " ".join(done.stdout.split())
+        assert "No longer calibrated" in said
+        assert ("also those before" in said) == (since is not None)
+        if since:
+            assert f"also those before 2024-01-0{since}" in said
+
+
+@pytest.mark.slow
 def test_over_time_and_the_report_say_what_the_watch_says(tmp_path):
     file = _file(tmp_path / "days.csv", np.random.default_rng(1), shift=0.8, days=range(1, 7))
     data = calviz.load(file)
@@ -346,6 +475,5 @@ def test_over_time_and_the_report_say_what_the_watch_says(tmp_path):
     page = tmp_path / "report.md"
     assert run("audit", file, "--markdown", page, "--sections", "over-time").exit_code == 0
     assert sentence[:40] in page.read_text()
-    # Weighted rows are not watched, and nothing is said.
-    weighted = data.take(np.arange(data.n))
-    assert watching.watched(Sample.of(weighted, weights=np.arange(1.0, data.n + 1))) is None
+    without_times = calviz.Predictions(probs=data.probs, labels=data.labels)
+    assert watching.watched(Sample.of(without_times)) is None
