@@ -57,6 +57,8 @@ USUAL_PERIODS = 40
 PARTS = 10
 #: Smallest number of rows before a period that a map is fitted on.
 LEAST_PAST = max(LEAST_ROWS, 50)
+#: From this many rows before a period on, a map is fitted again only once they are this many times as many.
+MANY_PAST, GROWN = 100_000, 1.05
 #: Budget of units x random permutations, of those at a time, and smallest and largest number of permutations.
 WORK, AT_A_TIME, FEWEST, MOST = 10_000_000, 500_000, 199, 999
 #: With more rows than this, blocks of rows are permuted; about this many of each smaller size are made in each period.
@@ -105,7 +107,8 @@ def over_time(
     every, parts
         How time is divided (see `periods`).
     method : str, optional
-        Key of the recalibrator that is fitted, for each period, on all rows before it; None for no recalibration.
+        Key of the recalibrator that is fitted, for each period, on all rows before it; None for no recalibration. From `MANY_PAST` rows
+        on, it is fitted again once they are `GROWN` times as many (`Period.fitted_on`).
     split, reduction, bins, seed, resamples
         As in `calviz.evaluate`.
     min_rows : int
@@ -561,23 +564,27 @@ def _with_past(
     rows_of: list[IntArray] = []
     mapped: list[FloatArray] = []
     failures: dict[str, str] = {}
-    for i, k in enumerate(large.tolist()):
-        past = np.flatnonzero(divided.code < k)
-        now = np.flatnonzero(divided.code == k)
-        if past.size < LEAST_PAST:
-            continue
-        checkpoint(f"fitting on the rows before {divided.names[k]}")
+    count = np.bincount(divided.code)
+    for some in _fitted_together((np.cumsum(count) - count)[large]):
+        first, names = large[some[0]], [divided.names[k] for k in large[some]]
+        past = np.flatnonzero(divided.code < first)
+        parts = [np.flatnonzero(divided.code == k) for k in large[some]]
+        checkpoint(f"fitting on the rows before {names[0]}")
         if progress is not None:
-            progress(f"fitting on the rows before {divided.names[k]}", i, large.size)
+            progress(f"fitting on the rows before {names[0]}", some[0], large.size)
+        now = np.concatenate(parts)
         used = RowsUsed(None, past.size, "rows before the period")
         rows = Rows(((past, now),), used, RowsUsed(None, now.size, "the rows of the period"))
         try:
             calibrated = fit_and_apply(data, spec, rows, {}).calibrated
         except CalvizError as error:
-            failures[divided.names[k]] = str(error)
+            failures |= dict.fromkeys(names, str(error))
             continue
-        after = _evaluated(sample, calibrated, metric)
-        measured[i] = replace(measured[i], recalibrated=after, fitted_on=int(past.size))
+        start = 0
+        for i, part in zip(some, parts, strict=True):
+            of_part = calibrated.take(np.arange(start, start := start + part.size))
+            after = _evaluated(sample, of_part, metric)
+            measured[i] = replace(measured[i], recalibrated=after, fitted_on=int(past.size))
         rows_of.append(now)
         mapped.append(scores_of(without_logits(calibrated))[0])
     result = replace(result, periods=tuple(measured), method=spec.key, failures=failures)
@@ -592,6 +599,18 @@ def _with_past(
         after=_evaluated(sample, after_all, metric),
         difference=_difference(sample, before, after_all, metric),
     )
+
+
+def _fitted_together(before: IntArray) -> list[list[int]]:
+    """Divide periods, by the numbers of rows before each, shape (P,), into those that share a map; those with too few rows are left out."""
+    together: list[list[int]] = []
+    for i, rows in enumerate(before.tolist()):
+        if rows < LEAST_PAST:
+            continue
+        if not together or rows < MANY_PAST or rows >= GROWN * before[together[-1][0]]:
+            together.append([])
+        together[-1].append(i)
+    return together
 
 
 # ---- Before labels come

@@ -212,14 +212,21 @@ class NotAvailable(CalvizError):
 # ---- Checks of options
 
 
+#: Largest number of known names that a sentence lists.
+MOST_LISTED = 40
+
+
 def known_names(given: object, known: Iterable[str]) -> str:
-    """The end of a sentence about an unknown name: the nearest known one, and all of them.
+    """The end of a sentence about an unknown name: the nearest known one, and all of them, or the nearest of many.
 
     >>> known_names("eec", ["ece", "mce"])
     "did you mean 'ece'? known: ece, mce"
     """
-    names = list(known)
-    return f"{nearest(given, names)} known: {', '.join(names)}".lstrip()
+    names = listed = list(known)
+    if len(names) > MOST_LISTED:
+        near = difflib.get_close_matches(str(given), names, MOST_LISTED // 2, 0.0)
+        listed = [*near, f"… ({len(names)} in all)"]
+    return f"{nearest(given, names)} known: {', '.join(listed)}".lstrip()
 
 
 def nearest(given: object, known: Iterable[str]) -> str:
