@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, get_args
 
 import numpy as np
@@ -14,7 +15,6 @@ from streamlit.errors import StreamlitAPIException
 
 from calviz.app import (
     before_after,
-    interactive_reliability,
     navigation,
     open_files,
     pinning,
@@ -41,14 +41,8 @@ from calviz.core.words import (
     shorten,
 )
 from calviz.data.loaded import fit_split_for
-from calviz.figures.risk_coverage import (
-    RankedBy,
-    ReferralChoice,
-    RiskCoverage,
-    XAxis,
-    YAxis,
-    ranking_values,
-)
+from calviz.figures import risk_coverage
+from calviz.figures.risk_coverage import RankedBy, ReferralChoice, RiskCoverage, XAxis, YAxis
 from calviz.sample.sample import Sample
 
 _X: dict[XAxis, str] = {"coverage": "share kept", "referred": "share referred to an expert"}
@@ -170,14 +164,8 @@ def _by_threshold(figure: RiskCoverage) -> Callable[[RiskCoverage], ReferralChoi
 def _clickable(figure: RiskCoverage, ranking: RankedBy, **options: Any) -> None:
     """Draw the curves; a click on one selects the rows that are kept there. Options are those of `figure.plot`."""
     key = selection.widget_key(_CURVE)
-
-    def clicked() -> None:
-        points = st.session_state[screen.widget_key(key)].selection.points
-        percent = interactive_reliability.number_of_point(points[0]) if points else None
-        if percent is not None:
-            selection.choose(Covered("kept", ranking, percent), by=_CURVE)
-
-    screen.chart(figure, key=key, filename="risk-coverage", on_select=clicked, wide=True, **options)
+    react = selection.of_click(key, partial(Covered, "kept", ranking), by=_CURVE)
+    screen.chart(figure, key=key, filename="risk-coverage", on_select=react, wide=True, **options)
 
 
 def _select(ranking: RankedBy, choice: ReferralChoice) -> None:
@@ -201,7 +189,7 @@ def _of_selected(settings: Settings, ranking: RankedBy, choice: ReferralChoice) 
     if chosen is None or not chosen.rows.size or isinstance(chosen.rule, Covered):
         return
     sample = settings.sample
-    value = ranking_values(sample, ranking)[chosen.rows]
+    value = risk_coverage.ranking_values(sample, ranking)[chosen.rows]
     is_kept = value >= threshold_of(sample, ranking, choice.coverage)
     right_count = int(np.count_nonzero(sample.top_scored.hit[chosen.rows][is_kept]))
     count = int(np.count_nonzero(is_kept))

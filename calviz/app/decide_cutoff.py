@@ -390,12 +390,6 @@ def _grades_table(tested: Grades) -> None:
     names, column = tested.names, tested.column
     by = f"decisions.grades.{column}"
     key = selection.widget_key(by)
-    rule = selection.current_rule()
-
-    def picked() -> None:
-        rows = st.session_state[key].selection.rows
-        selection.choose(SliceRule(((column, names[rows[0]]),)) if rows else None, by=by)
-
     share = st.column_config.NumberColumn(format="%.2f %%")
     coloured: Any = _grades_frame(tested).style.map(_coloured, subset=["light"])  # type: ignore[arg-type]
     st.dataframe(
@@ -403,12 +397,7 @@ def _grades_table(tested: Grades) -> None:
         hide_index=True,
         height="content",
         alt="Tests per grade",
-        on_select=picked,
-        selection_mode="single-row",
-        selection_default=tables_and_cards.ticked(
-            [i for i, name in enumerate(names) if rule == SliceRule(((column, name),))]
-        ),
-        key=key,
+        **selection.of_tick(key, [SliceRule(((column, name),)) for name in names], by=by),
         column_config=dict.fromkeys(("mean score", "observed", "from", "to"), share)
         | {"counts as": st.column_config.NumberColumn(format="%.0f", help=COUNTS_AS)},
     )

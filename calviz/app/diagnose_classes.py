@@ -9,16 +9,7 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from calviz.app import (
-    interactive_reliability,
-    jobs,
-    navigation,
-    pinning,
-    screen,
-    selection,
-    session,
-    tables_and_cards,
-)
+from calviz.app import jobs, navigation, pinning, screen, selection, session, tables_and_cards
 from calviz.app.jobs import Button, Job, LongWork, StateWords
 from calviz.app.selection import Labelled, Predicted, predicted_classes_of
 from calviz.app.session import Settings, look_at_class, md
@@ -138,13 +129,9 @@ def draw_bars(
     key, selected = selection.widget_key(by), selected_class(settings)
     # A profile of the top scores does not know which rows belong to which class.
     can_select = settings.whole.labels is not None
-
-    def clicked() -> None:
-        points = st.session_state[screen.widget_key(key)].selection.points
-        index = interactive_reliability.number_of_point(points[0]) if points else None
-        if index is not None:
-            selection.choose(_rule(figure.mode, index, settings), by=by)
-
+    clicked = selection.of_click(
+        key, lambda index: _rule(figure.mode, index, settings.whole), by=by
+    )
     beside = () if pinned is None else (pinned,)
     drawing = screen.plotted(figure, order=order, selected=selected, beside=beside)
     name, react = f"classes-{figure.mode}", clicked if can_select else "ignore"
@@ -160,8 +147,7 @@ def selected_class(settings: Settings) -> int | None:
     return names.index(rule.name) if rule.name in names else None
 
 
-def _rule(mode: Mode, index: int, settings: Settings) -> Predicted | Labelled:
-    data = settings.whole
+def _rule(mode: Mode, index: int, data: Dataset) -> Predicted | Labelled:
     named = isinstance(data, Predictions) or data.predicted is not None
     return (_RULES[mode] if named else Labelled)(data.class_names[index])
 
@@ -219,13 +205,11 @@ def draw_table(
     key = selection.widget_key(by)
     # Classes without rows have no bar.
     order = [*ranked, *(i for i in frame.index if i not in set(ranked))]
-
-    def ticked() -> None:
-        rows = st.session_state[key].selection.rows
-        selection.choose(_rule(mode, order[rows[0]], settings) if rows else None, by=by)
-
-    index = selected_class(settings)
-    on_select: Any = "ignore" if settings.whole.labels is None else ticked
+    index, data = selected_class(settings), settings.whole
+    rules = [_rule(mode, i, data) for i in order]
+    ticking = selection.of_tick(key, rules, by=by, at=None if index is None else order.index(index))
+    if data.labels is None:
+        ticking["on_select"] = "ignore"
     shown = _of_view(frame, mode)
     _selected(shown, settings, mode)
     if pinned is not None:
@@ -247,13 +231,10 @@ def draw_table(
         table,
         hide_index=True,
         height=min(420, 38 + 35 * len(shown)),
-        key=key,
-        on_select=on_select,
-        selection_mode="single-row",
-        selection_default=tables_and_cards.ticked([] if index is None else [order.index(index)]),
         placeholder="–",
         alt="All classes",
         column_config=_COLUMNS | {"class": name, "value": _VALUE_COLUMNS[mode]},
+        **ticking,
     )
     file = f"{settings.file_stem}-classes.csv"
     tables_and_cards.download_button(

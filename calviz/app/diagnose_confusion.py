@@ -113,13 +113,6 @@ def _pairs(figure: Confusion, classes: list[int], settings: Settings) -> None:
     key = f"{selection.widget_key(_TABLE)}.{hash((settings.rows_key, *classes))}"
     pairs = list(zip(names[figure.true[shown]], names[figure.predicted[shown]], strict=True))
     told = np.asarray(told_apart(names, 24), dtype=object)
-    rule = selection.current_rule()
-    ticked = [i for i, (true, taken) in enumerate(pairs) if rule == CellRule(true, taken)]
-
-    def picked() -> None:
-        rows = st.session_state[key].selection.rows
-        selection.choose(CellRule(*pairs[rows[0]]) if rows else None, by=_TABLE)
-
     st.dataframe(
         pd.DataFrame(
             {
@@ -132,10 +125,7 @@ def _pairs(figure: Confusion, classes: list[int], settings: Settings) -> None:
         ),
         hide_index=True,
         height=min(420, 37 + 35 * len(shown)),
-        on_select=picked,
-        selection_mode="single-row",
-        selection_default=tables_and_cards.ticked(ticked),
-        key=key,
+        **selection.of_tick(key, [CellRule(*pair) for pair in pairs], by=_TABLE),
         alt="Pairs of classes that are mixed up, those of most rows first",
         column_config={
             "rows": st.column_config.NumberColumn(width=56, format="localized"),

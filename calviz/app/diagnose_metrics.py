@@ -13,13 +13,8 @@ import streamlit as st
 from calviz.app import navigation, pinning, screen, selection, session, tables_and_cards
 from calviz.app.session import Settings, md
 from calviz.app.tables_and_cards import sortable
-from calviz.core.entry_specs import (
-    DIRECTION_WORDS,
-    INTERVAL_WORDS,
-    METRICS,
-    Conventions,
-    ConventionValue,
-)
+from calviz.core import entry_specs
+from calviz.core.entry_specs import DIRECTION_WORDS, METRICS, Conventions, ConventionValue
 from calviz.core.words import (
     bins_words,
     capitalised,
@@ -273,7 +268,7 @@ def details(result: MetricResult) -> None:
         facts += [f"{_words(k)} {_value(v)}" for k, v in result.params.items()]
         facts += [f"{_words(k)} {_value(v)}" for k, v in result.details.items()]
         if result.interval_method:
-            facts.append(f"interval: {INTERVAL_WORDS[result.interval_method]}")
+            facts.append(f"interval: {entry_specs.INTERVAL_WORDS[result.interval_method]}")
         st.markdown(md(" · ".join(facts), 1_000))
         st.caption(
             f"Source: {md(metric.reference, 500)}. On the command line and in JSON: `{metric.key}`. "

@@ -17,6 +17,7 @@ from calviz.app import jobs, navigation, reading_panel, screen, session, upload
 from calviz.app.jobs import Button, Job, LongWork, StateWords, Work
 from calviz.app.open_files import OpenFile, all_models
 from calviz.app.session import Settings, md
+from calviz.comparison import leaderboards
 from calviz.comparison.advice import suggest
 from calviz.comparison.arena_experiments import Rules, play_all
 from calviz.comparison.arena_results import (
@@ -32,15 +33,7 @@ from calviz.comparison.arena_results import (
     short_headline,
 )
 from calviz.comparison.arena_sources import Playable, results_in
-from calviz.comparison.leaderboards import (
-    CLASSES,
-    ROWS,
-    in_range,
-    judge,
-    leaderboard,
-    range_words,
-    ranges,
-)
+from calviz.comparison.leaderboards import CLASSES, ROWS, in_range, judge, leaderboard, range_words
 from calviz.core.blocks import BoolArray, watching
 from calviz.core.entry_specs import METRICS, RECALIBRATORS
 from calviz.core.errors import CalvizError, InputError
@@ -385,7 +378,7 @@ def _range(
     label: str, noun: str, edges: Sequence[int], values: Sequence[int], board: str
 ) -> tuple[int, int | None] | None:
     """Draw a choice of the ranges that hold experiments; return None for all."""
-    occupied = [bounds for bounds in ranges(edges) if in_range(values, *bounds).any()]
+    occupied = [bounds for bounds in leaderboards.ranges(edges) if in_range(values, *bounds).any()]
     if len(occupied) < 2:
         return None
     bounds_by_words = {range_words(*bounds, noun): bounds for bounds in occupied}

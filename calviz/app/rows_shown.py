@@ -19,20 +19,11 @@ import streamlit as st
 from calviz.app import navigation, screen, selection, session, tables_and_cards
 from calviz.app.selection import Selected, SelectionRule, predicted_classes_of
 from calviz.app.session import Settings, cached_results, md
+from calviz.core import words
 from calviz.core.blocks import FloatArray, IntArray
 from calviz.core.errors import CalvizError, InputError
 from calviz.core.predictions import Dataset, Predictions
-from calviz.core.words import (
-    capitalised,
-    counted,
-    decimal,
-    full_sentence,
-    percent,
-    points,
-    score_and_hit,
-    share_cell,
-    shorten,
-)
+from calviz.core.words import capitalised, counted, decimal, percent, points, share_cell, shorten
 from calviz.data.writing import are_pictures, checked_folder, read_picture
 from calviz.sample.losses import PartNumbers, Why, notable_rows, part_numbers
 from calviz.sample.sample import predicted_classes
@@ -142,7 +133,7 @@ def parts_table(
     settings: Settings, parts: dict[str, PartNumbers], bare: Collection[str] = ()
 ) -> pd.DataFrame:
     """Return rows, mean score, hits, gap with its interval, and loss, one line per part; `bare` parts have no interval."""
-    score, hit = score_and_hit(settings.reduction)
+    score, hit = words.score_and_hit(settings.reduction)
     # Weighted or clustered rows count as their effective number.
     heading = "exact 95 % interval" if settings.whole.alike else "95 % interval"
     lines = []
@@ -462,7 +453,7 @@ def _folder() -> Path | None:
     try:
         return checked_folder(path)
     except InputError as reason:
-        st.caption(md(full_sentence(str(reason)), 300))
+        st.caption(md(words.full_sentence(str(reason)), 300))
         return None
 
 
