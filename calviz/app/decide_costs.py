@@ -105,24 +105,23 @@ _COSTS = {
 }
 
 
-@st.fragment
+@navigation.fragment
 def explore_decision_costs(settings: Settings, method: str, say: Callable[[str], object]) -> None:
     """Draw the costs to set, their consequences in words, the curve and the rules; a fragment. `say` replaces the title."""
-    with navigation.boundary():
-        costs = _costs()
-        figures, fit_words, judged_words = decisions(settings, method, costs)
-        figure, *others = figures
-        say(figure.headline)
-        for one in figures:
-            name = f"**{md(capitalised(one.name), 60)}:** " if others else ""
-            st.markdown(f"{name}{md(keep_units_together(one.reading()), 1_000)}")
-        _of_selected(settings, figure, costs)
-        where, how = _rows_words(costs, fit_words, judged_words)
-        st.caption(md(where, 1_000), help=md(how, 1_000))
-        drawing, name = screen.plotted(figure, others=others), "cost-of-decisions"
-        alt = " ".join(one.describe() for one in figures)
-        screen.chart(figure, drawing, key="decision", filename=name, alt=alt, wide=True)
-        _costs_table(figures, settings)
+    costs = _costs()
+    figures, fit_words, judged_words = decisions(settings, method, costs)
+    figure, *others = figures
+    say(figure.headline)
+    for one in figures:
+        name = f"**{md(capitalised(one.name), 60)}:** " if others else ""
+        st.markdown(f"{name}{md(keep_units_together(one.reading()), 1_000)}")
+    _of_selected(settings, figure, costs)
+    where, how = _rows_words(costs, fit_words, judged_words)
+    st.caption(md(where, 1_000), help=md(how, 1_000))
+    drawing, name = screen.plotted(figure, others=others), "cost-of-decisions"
+    alt = " ".join(one.describe() for one in figures)
+    screen.chart(figure, drawing, key="decision", filename=name, alt=alt, wide=True)
+    _costs_table(figures, settings)
 
 
 def _costs() -> Costs:
@@ -255,51 +254,50 @@ def _threshold(value: float) -> str:
 _METHODS: dict[SetMethod, str] = {"lac": "LAC (smallest)", "aps": "APS (adaptive)"}
 
 
-@st.fragment
+@navigation.fragment
 def explore_prediction_sets(settings: Settings, say: Callable[[str], object]) -> None:
     """Draw the choice of method and coverage, and what the sets hold; a fragment. `say` replaces the title."""
-    with navigation.boundary():
-        with st.container(horizontal=True, gap="medium", vertical_alignment="top"):
-            method: SetMethod = session.choose_one(
-                "Sets by",
-                _METHODS,
-                default="lac",
-                key="sets",
-                help="LAC: all classes whose probability reaches a threshold. APS: the most probable ones until their sum does.",
-            )
-            with st.container(width=420):
-                coverage = st.slider(
-                    "The true class is to be among them, % of the rows",
-                    50.0,
-                    99.5,
-                    90.0,
-                    0.5,
-                    key="covered",
-                    bind="query-params",
-                )
-                per_class = st.toggle(
-                    "A threshold for each class",
-                    key="per-class",
-                    bind="query-params",
-                    help="Mondrian sets: the coverage holds for every class, mostly with larger sets.",
-                )
-        try:
-            sets = _kept_sets(settings.rows_key, method, coverage / 100, per_class, settings)
-        except CalvizError as error:  # too few rows to choose a threshold on
-            st.caption(md(f"No sets: {error}", 1_000))
-            return
-        say(sets.headline)
-        st.markdown(md(keep_units_together(sets.reading()), 1_000))
-        fit = rows_words(sets.fit)
-        st.caption(
-            md(
-                f"Split-conformal: {sets.what_is_chosen} chosen on {fit}, and judged on {sets.evaluation.how}.",
-                1_000,
-            ),
-            help="The coverage is guaranteed for exchangeable new rows, however good the probabilities are; better probabilities make "
-            "the sets smaller.",
+    with st.container(horizontal=True, gap="medium", vertical_alignment="top"):
+        method: SetMethod = session.choose_one(
+            "Sets by",
+            _METHODS,
+            default="lac",
+            key="sets",
+            help="LAC: all classes whose probability reaches a threshold. APS: the most probable ones until their sum does.",
         )
-        _sets_table((sets.overall, *sets.classes))
+        with st.container(width=420):
+            coverage = st.slider(
+                "The true class is to be among them, % of the rows",
+                50.0,
+                99.5,
+                90.0,
+                0.5,
+                key="covered",
+                bind="query-params",
+            )
+            per_class = st.toggle(
+                "A threshold for each class",
+                key="per-class",
+                bind="query-params",
+                help="Mondrian sets: the coverage holds for every class, mostly with larger sets.",
+            )
+    try:
+        sets = _kept_sets(settings.rows_key, method, coverage / 100, per_class, settings)
+    except CalvizError as error:  # too few rows to choose a threshold on
+        st.caption(md(f"No sets: {error}", 1_000))
+        return
+    say(sets.headline)
+    st.markdown(md(keep_units_together(sets.reading()), 1_000))
+    fit = rows_words(sets.fit)
+    st.caption(
+        md(
+            f"Split-conformal: {sets.what_is_chosen} chosen on {fit}, and judged on {sets.evaluation.how}.",
+            1_000,
+        ),
+        help="The coverage is guaranteed for exchangeable new rows, however good the probabilities are; better probabilities make "
+        "the sets smaller.",
+    )
+    _sets_table((sets.overall, *sets.classes))
 
 
 @st.cache_resource(scope="session", max_entries=8, show_spinner=False)

@@ -51,7 +51,7 @@ _CURVE = "risk.curve"
 _BY = {"share": "share kept", "threshold": "threshold", "error": "error rate allowed"}
 
 
-@st.fragment
+@navigation.fragment
 def explore_risk_coverage(settings: Settings, method: str, say: Callable[[str], object]) -> None:
     """Draw the curve, the slider and its sentence; a fragment, so that the slider reacts at once.
 
@@ -63,41 +63,40 @@ def explore_risk_coverage(settings: Settings, method: str, say: Callable[[str], 
     say : callable
         Replaces the title.
     """
-    with navigation.boundary():
-        rankings = rankings_of(settings.whole)
-        ranking, x, y = _ranking_and_axes(rankings)
-        figure: RiskCoverage
-        after: RiskCoverage | None = None
-        result: RecalibratedCurves | None = None
-        if method == session.NOT_RECALIBRATED:
-            figure = replace(
-                session.risk_coverage(settings, ranking),
-                name=session.model_name(settings),
-            )
-        else:
-            result = recalibrated(settings, method)
-            figure, after = result.curves[ranking]
-        point_of = _slider(figure, settings)
-        choice = point_of(figure)
-        if figure.n > 1:
-            say(choice.headline)
-        st.markdown(f"**{md(keep_units_together(choice.sentence), 1_000)}**")
-        _of_selected(settings, ranking, choice)
-        if result is not None and after is not None:
-            sentence = keep_units_together(point_of(after).sentence)
-            st.markdown(f"{md(capitalised(after.name))}: {md(sentence, 1_000)}")
-            draw_rows_words(result, same=same_curve(figure, after))
-        others = [after] if after is not None else []
-        others += _others(settings, figure, rankings, result)
-        others += _pinned(settings, ranking)
-        _clickable(figure, ranking, x=x, y=y, at=choice.coverage or None, others=others)
-        _select(ranking, choice)
-        navigation.draw_folded(
-            "Accuracy by share kept, as a table",
-            lambda: draw_coverage_table(figure, after, settings),
-            key="calviz.risk.table",
-            icon=":material/table:",
+    rankings = rankings_of(settings.whole)
+    ranking, x, y = _ranking_and_axes(rankings)
+    figure: RiskCoverage
+    after: RiskCoverage | None = None
+    result: RecalibratedCurves | None = None
+    if method == session.NOT_RECALIBRATED:
+        figure = replace(
+            session.risk_coverage(settings, ranking),
+            name=session.model_name(settings),
         )
+    else:
+        result = recalibrated(settings, method)
+        figure, after = result.curves[ranking]
+    point_of = _slider(figure, settings)
+    choice = point_of(figure)
+    if figure.n > 1:
+        say(choice.headline)
+    st.markdown(f"**{md(keep_units_together(choice.sentence), 1_000)}**")
+    _of_selected(settings, ranking, choice)
+    if result is not None and after is not None:
+        sentence = keep_units_together(point_of(after).sentence)
+        st.markdown(f"{md(capitalised(after.name))}: {md(sentence, 1_000)}")
+        draw_rows_words(result, same=same_curve(figure, after))
+    others = [after] if after is not None else []
+    others += _others(settings, figure, rankings, result)
+    others += _pinned(settings, ranking)
+    _clickable(figure, ranking, x=x, y=y, at=choice.coverage or None, others=others)
+    _select(ranking, choice)
+    navigation.draw_folded(
+        "Accuracy by share kept, as a table",
+        lambda: draw_coverage_table(figure, after, settings),
+        key="calviz.risk.table",
+        icon=":material/table:",
+    )
 
 
 def _ranking_and_axes(rankings: tuple[RankedBy, ...]) -> tuple[RankedBy, XAxis, YAxis]:

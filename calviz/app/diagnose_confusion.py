@@ -28,36 +28,35 @@ _MATRIX, _TABLE = "classwise.confusion", "classwise.pairs"
 BY: dict[By, str] = {"true": "of the true class", "predicted": "of the predicted class"}
 
 
-@st.fragment
+@navigation.fragment
 def explore_confusion(settings: Settings) -> None:
     """Draw the matrix of the classes with the most mistakes, or of chosen classes, and the mistakes beside it."""
-    with navigation.boundary():
-        st.subheader("What is taken for what?", anchor=False)
-        try:
-            figure = session.confusion(settings)
-        except NotAvailable as reason:
-            st.caption(md(full_sentence(str(reason)), 500))
-            return
-        with st.container(horizontal=True, gap="medium", vertical_alignment="top"):
-            colour_by: By = session.choose_one(
-                "Colour by share", BY, default="true", key="confusion-by"
-            )
-            chosen = _chosen_classes(figure, settings)
-        description = keep_units_together(figure.describe().split(": ", 1)[-1])
-        st.markdown(md(capitalised(description), 600))
-        picture, pairs = st.columns([6, 5], gap="small")
-        with picture:
-            _matrix(figure, chosen, colour_by)
-            # On a phone, cells have room for one number.
-            in_cell = "Numbers of rows"
-            if screen.page_width() is None:
-                in_cell = "Rows, and below them the mean confidence"
-            st.caption(
-                f"{in_cell}. Blue: right; orange: wrong, stronger where the share is larger. A click "
-                "selects the rows of a cell."
-            )
-        with pairs:
-            _pairs(figure, chosen, settings)
+    st.subheader("What is taken for what?", anchor=False)
+    try:
+        figure = session.confusion(settings)
+    except NotAvailable as reason:
+        st.caption(md(full_sentence(str(reason)), 500))
+        return
+    with st.container(horizontal=True, gap="medium", vertical_alignment="top"):
+        colour_by: By = session.choose_one(
+            "Colour by share", BY, default="true", key="confusion-by"
+        )
+        chosen = _chosen_classes(figure, settings)
+    description = keep_units_together(figure.describe().split(": ", 1)[-1])
+    st.markdown(md(capitalised(description), 600))
+    picture, pairs = st.columns([6, 5], gap="small")
+    with picture:
+        _matrix(figure, chosen, colour_by)
+        # On a phone, cells have room for one number.
+        in_cell = "Numbers of rows"
+        if screen.page_width() is None:
+            in_cell = "Rows, and below them the mean confidence"
+        st.caption(
+            f"{in_cell}. Blue: right; orange: wrong, stronger where the share is larger. A click "
+            "selects the rows of a cell."
+        )
+    with pairs:
+        _pairs(figure, chosen, settings)
 
 
 def _chosen_classes(figure: Confusion, settings: Settings) -> list[int]:

@@ -324,40 +324,39 @@ def draw_ranking(comparison: ModelComparison, metric: str, reference: str) -> No
     )
 
 
-@st.fragment
+@navigation.fragment
 def draw_differences(comparison: ModelComparison, metric: str) -> None:
     """Draw the ranking, and paired differences to a model that can be chosen."""
-    with navigation.boundary():
-        order = comparison.ranking(metric)
-        shown = distinct(order, 60)
-        reference = st.selectbox(
-            "Compare with",
-            order,
-            format_func=lambda name: shown.get(name, str(name)),
-            # A new key for other models or another order, so that the best one is preselected.
-            key=f"calviz.models.reference.{metric}.{hash(order)}",
-            width=320,
+    order = comparison.ranking(metric)
+    shown = distinct(order, 60)
+    reference = st.selectbox(
+        "Compare with",
+        order,
+        format_func=lambda name: shown.get(name, str(name)),
+        # A new key for other models or another order, so that the best one is preselected.
+        key=f"calviz.models.reference.{metric}.{hash(order)}",
+        width=320,
+    )
+    draw_ranking(comparison, metric, reference)
+    _draw_forests(comparison, [metric], reference)
+    st.caption(
+        "◆ the model compared with; ● better and ■ worse beyond noise, ○ tied, with all pairs of models taken into account.",
+        help="The chance that any of several equal models is called better is 5\u00a0%. "
+        f"{BASIS_WORDS} {NOISELESS_WORDS} Every resample draws the same rows for all models.",
+    )
+    others = [key for key in comparison.pairs if key not in (metric, "error")]
+    if others:
+        navigation.draw_folded(
+            "Differences in the other metrics",
+            partial(_draw_forests, comparison, others, reference),
+            key="models-differences",
         )
-        draw_ranking(comparison, metric, reference)
-        _draw_forests(comparison, [metric], reference)
-        st.caption(
-            "◆ the model compared with; ● better and ■ worse beyond noise, ○ tied, with all pairs of models taken into account.",
-            help="The chance that any of several equal models is called better is 5\u00a0%. "
-            f"{BASIS_WORDS} {NOISELESS_WORDS} Every resample draws the same rows for all models.",
-        )
-        others = [key for key in comparison.pairs if key not in (metric, "error")]
-        if others:
-            navigation.draw_folded(
-                "Differences in the other metrics",
-                partial(_draw_forests, comparison, others, reference),
-                key="models-differences",
-            )
-        tables_and_cards.draw_figure_table(
-            partial(comparison.differences, reference),
-            "models-differences.csv",
-            key="calviz.models.download",
-            alt="Paired differences of all metrics",
-        )
+    tables_and_cards.draw_figure_table(
+        partial(comparison.differences, reference),
+        "models-differences.csv",
+        key="calviz.models.download",
+        alt="Paired differences of all metrics",
+    )
 
 
 def _draw_forests(comparison: ModelComparison, keys: Iterable[str], reference: str) -> None:

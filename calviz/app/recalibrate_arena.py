@@ -310,29 +310,28 @@ def draw_arena(arena: Arena, problems: Sequence[str], say: Callable[[str], objec
     _downloads(arena, tuple(problems))
 
 
-@st.fragment
+@navigation.fragment
 def _board(arena: Arena, say: Callable[[str], object]) -> None:
-    with navigation.boundary():
-        board = _chosen(arena)
-        if board is None:
-            st.info("No experiment is in both ranges.", icon=":material/info:")
-            return
-        say(short_headline(board))
-        st.markdown(md(headline(board), 1_000))
-        if caution := few_words(board):
-            st.warning(caution, icon=":material/warning:")
-        _table(board)
-        st.caption(md(rated_words(board), 2_000))
-        for note in arena.notes:
-            st.caption(md(note, 2_000))
-        _pictures(board)
-        if parts := arena.strata.get(board.key, ()):
-            st.markdown("**By calibration rows and by classes**")
-            st.dataframe(
-                ranges_table(parts).shown,
-                hide_index=True,
-                alt="First methods by rows and by classes",
-            )
+    board = _chosen(arena)
+    if board is None:
+        st.info("No experiment is in both ranges.", icon=":material/info:")
+        return
+    say(short_headline(board))
+    st.markdown(md(headline(board), 1_000))
+    if caution := few_words(board):
+        st.warning(caution, icon=":material/warning:")
+    _table(board)
+    st.caption(md(rated_words(board), 2_000))
+    for note in arena.notes:
+        st.caption(md(note, 2_000))
+    _pictures(board)
+    if parts := arena.strata.get(board.key, ()):
+        st.markdown("**By calibration rows and by classes**")
+        st.dataframe(
+            ranges_table(parts).shown,
+            hide_index=True,
+            alt="First methods by rows and by classes",
+        )
 
 
 def _chosen(arena: Arena) -> Leaderboard | None:

@@ -43,11 +43,10 @@ from calviz.core.entry_specs import METRICS, RECALIBRATORS
 from calviz.core.errors import NotAvailable, OptionError
 
 if TYPE_CHECKING:
-    from calviz.cli.options import Division, LabelFile, Loaded, ReadingOptions
+    from calviz.cli.options import Dataset, Division, LabelFile, Loaded, ReadingOptions
     from calviz.comparison.arena_results import ResultTable
     from calviz.comparison.arena_sources import ArenaInput
     from calviz.comparison.folds_and_sites import FoldResults, SiteResults
-    from calviz.core.predictions import Dataset
     from calviz.sample.sample import Sample
 
 
