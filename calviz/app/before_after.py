@@ -37,10 +37,7 @@ def explore_before_and_after(settings: Settings) -> None:
     row = st.container(horizontal=True, gap="medium")
     with row.container(width=WIDTH):
         draw_before_and_after(
-            result.before,
-            result.after,
-            key="reliability.after",
-            name=RECALIBRATORS[method].label,
+            result.before, result.after, key="reliability.after", name=RECALIBRATORS[method].label
         )
     keys = [r.key for r in result.values[0] if r.available and result.values[1][r.key].available]
     beside = row.container()

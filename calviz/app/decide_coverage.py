@@ -70,8 +70,7 @@ def explore_risk_coverage(settings: Settings, method: str, say: Callable[[str], 
     result: RecalibratedCurves | None = None
     if method == session.NOT_RECALIBRATED:
         figure = replace(
-            session.risk_coverage(settings, ranking),
-            name=session.model_name(settings),
+            session.risk_coverage(settings, ranking), name=session.model_name(settings)
         )
     else:
         result = recalibrated(settings, method)

@@ -328,9 +328,7 @@ def _board(arena: Arena, say: Callable[[str], object]) -> None:
     if parts := arena.strata.get(board.key, ()):
         st.markdown("**By calibration rows and by classes**")
         st.dataframe(
-            ranges_table(parts).shown,
-            hide_index=True,
-            alt="First methods by rows and by classes",
+            ranges_table(parts).shown, hide_index=True, alt="First methods by rows and by classes"
         )
 
 

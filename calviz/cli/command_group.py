@@ -32,9 +32,7 @@ if TYPE_CHECKING:
 
 #: The commands by the module that holds them, each as a function of its name, with a summary that fits beside it.
 _COMMANDS = {
-    "calviz.cli.audit": {
-        "audit": "Measure the calibration of FILE, and say what was found.",
-    },
+    "calviz.cli.audit": {"audit": "Measure the calibration of FILE, and say what was found."},
     "calviz.cli.compare_commands": {
         "arena": "Compare methods on many files: a leaderboard.",
         "compare": "Compare recalibrators of FILE on rows they did not see.",

@@ -378,8 +378,7 @@ def sites(
 
     how: dict[str, Any] = {"split": split, "reduction": reduction, "seed": seed}
     return _by_level(
-        lambda data: sites(data, by, resamples=resamples, **how),
-        *(file, model, json_only, reading),
+        lambda data: sites(data, by, resamples=resamples, **how), *(file, model, json_only, reading)
     )
 
 

@@ -443,15 +443,7 @@ def print_over_time(result: OverTime, state: WatchState | None) -> None:
         table.add_row(*(Text(c, style=style) for c in cells))
     for w in result.waiting:
         value, (low, high) = w.expected
-        cells = (
-            w.name,
-            f"{w.rows:,}",
-            f"~{_four(value)}",
-            f"{low:.4f} to {high:.4f}",
-            "-",
-            "-",
-            "-",
-        )
+        cells = (w.name, f"{w.rows:,}", f"~{_four(value)}", f"{low:.4f} to {high:.4f}", *["-"] * 3)
         table.add_row(*(Text(c, style="dim") for c in cells))
     show()
     console().print(table)

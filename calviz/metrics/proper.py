@@ -53,9 +53,7 @@ def accuracy(sums: BinSums) -> FloatArray:
 
 
 @_accuracy(
-    label="Error",
-    direction="lower",
-    formula=r"\frac{1}{n} \sum_i \mathbf{1}[\hat{y}_i \neq y_i]",
+    label="Error", direction="lower", formula=r"\frac{1}{n} \sum_i \mathbf{1}[\hat{y}_i \neq y_i]"
 )
 def error(sums: BinSums) -> FloatArray:
     """Share of rows whose predicted class is not the true class: 1 - accuracy.
