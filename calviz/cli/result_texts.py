@@ -443,8 +443,8 @@ def print_over_time(result: OverTime, state: WatchState | None) -> None:
         table.add_row(*(Text(c, style=style) for c in cells))
     for w in result.waiting:
         value, (low, high) = w.expected
-        cells = (w.name, f"{w.rows:,}", f"~{_four(value)}", f"{low:.4f} to {high:.4f}", *["-"] * 3)
-        table.add_row(*(Text(c, style="dim") for c in cells))
+        line = (w.name, f"{w.rows:,}", f"~{_four(value)}", f"{low:.4f} to {high:.4f}", *["-"] * 3)
+        table.add_row(*(Text(c, style="dim") for c in line))
     show()
     console().print(table)
     show()
