@@ -13,19 +13,11 @@ import numpy as np
 import streamlit as st
 from streamlit.errors import StreamlitAPIException
 
-from calviz.app import (
-    before_after,
-    navigation,
-    open_files,
-    pinning,
-    screen,
-    selection,
-    session,
-    tables_and_cards,
-)
+from calviz.app import before_after, navigation, open_files, pinning, screen, selection, session
 from calviz.app.open_files import OpenModel, all_models, model_key
 from calviz.app.selection import Covered, threshold_of
 from calviz.app.session import Settings, md, model_name, name_after
+from calviz.app.tables_and_cards import download_button
 from calviz.comparison.compare_models import align
 from calviz.comparison.guaranteed_thresholds import threshold
 from calviz.core.blocks import IntArray
@@ -275,7 +267,7 @@ def draw_coverage_table(
         },
     )
     file = f"{settings.file_stem}-risk-coverage.csv"
-    tables_and_cards.download_button(
+    download_button(
         "Download the curve as CSV", figure.frame, file, key="calviz.risk.download", quiet=True
     )
 

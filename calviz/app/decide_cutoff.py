@@ -10,17 +10,9 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from calviz.app import (
-    before_after,
-    navigation,
-    pinning,
-    screen,
-    selection,
-    session,
-    tables_and_cards,
-)
+from calviz.app import before_after, navigation, pinning, screen, selection, tables_and_cards
 from calviz.app.selection import SliceRule
-from calviz.app.session import NOT_RECALIBRATED, Settings, md, model_name, name_after
+from calviz.app.session import NOT_RECALIBRATED, Settings, choose_one, md, model_name, name_after
 from calviz.core.entry_specs import RECALIBRATORS
 from calviz.core.events import Reduction
 from calviz.core.predictions import Predictions
@@ -244,7 +236,7 @@ def _net_benefit(
 ) -> None:
     with st.container(horizontal=True, gap="medium", vertical_alignment="bottom"):
         st.subheader("Is it better than deciding without it?", anchor=False, width="content")
-        shown = session.choose_one(
+        shown = choose_one(
             "Drawn",
             _SHOWN,
             default="net-benefit",

@@ -10,19 +10,10 @@ from typing import get_args
 import pandas as pd
 import streamlit as st
 
-from calviz.app import (
-    fitting_choices,
-    jobs,
-    navigation,
-    reading_panel,
-    screen,
-    session,
-    tables_and_cards,
-    upload,
-)
-from calviz.app.jobs import Button, Job, LongWork, StateWords, Work
+from calviz.app import fitting_choices, navigation, reading_panel, screen, tables_and_cards, upload
+from calviz.app.jobs import Button, Job, LongWork, StateWords, Work, draw_long_work
 from calviz.app.open_files import OpenFile, OpenModel, all_models
-from calviz.app.session import Settings, md
+from calviz.app.session import Settings, choose_one, md
 from calviz.app.tables_and_cards import comparison_cell, marked_table
 from calviz.comparison.compare_models import (
     ModelsByMethods,
@@ -191,7 +182,7 @@ def find_comparison(chosen: ChosenModels, settings: Settings) -> ModelComparison
         f"Measuring {len(chosen.models)} models on {counted(aligned.rows, 'row')}",
         lambda: lambda job: compare(job, aligned, settings),
     )
-    status = jobs.draw_long_work(work, Button("Compute again"), at_once=True, patience=PATIENCE)
+    status = draw_long_work(work, Button("Compute again"), at_once=True, patience=PATIENCE)
     result: ModelComparison | None = status.result
     return result
 
@@ -233,7 +224,7 @@ def choose_metric(comparison: ModelComparison) -> str | None:
     keys = ranked_by(comparison)
     if not keys:
         return None
-    chosen = session.choose_one(
+    chosen = choose_one(
         "Judge by",
         {key: METRICS[key].label for key in keys},
         default=keys[0],
@@ -451,7 +442,7 @@ def explore_methods(chosen: ChosenModels, settings: Settings) -> None:
         f"Fitting {counted(len(names), 'method')} to {len(chosen.models)} models",
         make_work,
     )
-    status = jobs.draw_long_work(
+    status = draw_long_work(
         work,
         Button("Fit them", always=True, possible=bool(names)),
         StateWords(
@@ -468,7 +459,7 @@ def _draw_methods(comparisons: ModelsByMethods) -> None:
         st.warning(f"{md(name, 60)}: {md(reason, 300)}", icon=":material/warning:")
     if not comparisons.models:
         return
-    shown = session.choose_one(
+    shown = choose_one(
         "Metric",
         {key: METRICS[key].label for key in METRICS.in_table("fits")},
         default=QUOTED,

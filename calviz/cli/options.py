@@ -34,21 +34,12 @@ import inspect
 import json
 import re
 import sys
+import typing
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import NoneType, SimpleNamespace, UnionType
-from typing import (
-    TYPE_CHECKING,
-    Annotated,
-    Any,
-    Literal,
-    TypeVar,
-    Union,
-    get_args,
-    get_origin,
-    get_type_hints,
-)
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar, get_args, get_origin
 
 import click
 from click.shell_completion import CompletionItem
@@ -122,7 +113,7 @@ def _parameters(function: Callable[..., Any]) -> Iterator[click.Parameter]:
     described = {e[0]: e[1:] for d in documents for e in _ENTRY.findall(d.partition(_SECTION)[2])}
     names_of_types = {p.name: p.annotation for p in parameters if p.name not in _GROUPS}
     module = vars(sys.modules[function.__module__])
-    types = get_type_hints(
+    types = typing.get_type_hints(
         SimpleNamespace(__annotations__=names_of_types), module, include_extras=True
     )
     for p in parameters:
@@ -150,7 +141,7 @@ def _settings(hint: Any) -> dict[str, Any]:
     more = {}
     if get_origin(hint) is Annotated:
         hint, more = get_args(hint)
-    if get_origin(hint) in (Union, UnionType) and "type" not in more:
+    if get_origin(hint) in (typing.Union, UnionType) and "type" not in more:
         (hint,) = (kind for kind in get_args(hint) if kind is not NoneType)
     if get_origin(hint) is Literal:
         return {"type": click.Choice(get_args(hint))} | more
