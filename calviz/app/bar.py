@@ -8,18 +8,10 @@ from typing import Any, Literal, TypeVar
 
 import streamlit as st
 
-from calviz.app import (
-    navigation,
-    open_files,
-    pinning,
-    reading_panel,
-    screen,
-    selection,
-    session,
-    upload,
-)
+from calviz.app import navigation, open_files, pinning, reading_panel, screen, selection, session
 from calviz.app.navigation import PAGES
 from calviz.app.session import Settings, look_at_class, look_at_default, md
+from calviz.app.upload import draw_uploader
 from calviz.core.errors import CalvizError
 from calviz.core.events import CUBE_ROOT, DEFAULT_BINS, BinNumber, Reduction, ReductionKind, Scheme
 from calviz.core.predictions import Dataset, at_prevalence
@@ -137,7 +129,7 @@ def ask_for_file() -> None:
         f"It was made with {file} with digest **{md(link.key, 32)}**, which is not loaded "
         f"here: {noun}s carry settings, never data. Open that file and you see the same view."
     )
-    upload.draw_uploader(f"The file of this {noun}")
+    draw_uploader(f"The file of this {noun}")
     reading_panel.draw_failure()
     names = sorted(set(link.query) - {open_files.DATA, open_files.READING})
     if names:
@@ -154,7 +146,7 @@ def ask_for_file() -> None:
 def ask_how_to_read() -> None:
     """Ask how a file is read that could not be read as it is, in the place of a page with the results of other data."""
     reading_panel.draw_page()
-    upload.draw_uploader("Another file: predictions and true labels")
+    draw_uploader("Another file: predictions and true labels")
 
 
 # ---- Settings

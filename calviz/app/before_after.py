@@ -26,42 +26,36 @@ from calviz.verdicts.evaluation import Evaluation, Written, name_of
 WIDTH = 480
 
 
-@st.fragment
+@navigation.fragment
 def explore_before_and_after(settings: Settings) -> None:
     """Draw a choice of method, the points before and after in one diagram, and their metrics."""
-    with navigation.boundary():
-        method = choose_method(settings)
-        if method == NOT_RECALIBRATED:
-            st.caption("Choose a method to see what it does to these points.")
-            return
-        result = recalibrated_diagrams(settings, method)
-        row = st.container(horizontal=True, gap="medium")
-        with row.container(width=WIDTH):
-            draw_before_and_after(
-                result.before,
-                result.after,
-                key="reliability.after",
-                name=RECALIBRATORS[method].label,
-            )
-        keys = [
-            r.key for r in result.values[0] if r.available and result.values[1][r.key].available
-        ]
-        beside = row.container()
-        beside.dataframe(
-            pd.DataFrame(
-                {
-                    "": [name_of(result.values[0][key]) for key in keys],
-                    "before": [_value(result.values[0], key) for key in keys],
-                    name_after(RECALIBRATORS[method].label): [
-                        _value(result.values[1], key) for key in keys
-                    ],
-                }
-            ),
-            hide_index=True,
-            height="content",
-            alt="Metrics before and after",
+    method = choose_method(settings)
+    if method == NOT_RECALIBRATED:
+        st.caption("Choose a method to see what it does to these points.")
+        return
+    result = recalibrated_diagrams(settings, method)
+    row = st.container(horizontal=True, gap="medium")
+    with row.container(width=WIDTH):
+        draw_before_and_after(
+            result.before, result.after, key="reliability.after", name=RECALIBRATORS[method].label
         )
-        beside.caption(md(result.words, 1_000))
+    keys = [r.key for r in result.values[0] if r.available and result.values[1][r.key].available]
+    beside = row.container()
+    beside.dataframe(
+        pd.DataFrame(
+            {
+                "": [name_of(result.values[0][key]) for key in keys],
+                "before": [_value(result.values[0], key) for key in keys],
+                name_after(RECALIBRATORS[method].label): [
+                    _value(result.values[1], key) for key in keys
+                ],
+            }
+        ),
+        hide_index=True,
+        height="content",
+        alt="Metrics before and after",
+    )
+    beside.caption(md(result.words, 1_000))
 
 
 def _value(evaluation: Evaluation, key: str) -> str:

@@ -254,51 +254,50 @@ def _threshold(value: float) -> str:
 _METHODS: dict[SetMethod, str] = {"lac": "LAC (smallest)", "aps": "APS (adaptive)"}
 
 
-@st.fragment
+@navigation.fragment
 def explore_prediction_sets(settings: Settings, say: Callable[[str], object]) -> None:
     """Draw the choice of method and coverage, and what the sets hold; a fragment. `say` replaces the title."""
-    with navigation.boundary():
-        with st.container(horizontal=True, gap="medium", vertical_alignment="top"):
-            method: SetMethod = session.choose_one(
-                "Sets by",
-                _METHODS,
-                default="lac",
-                key="sets",
-                help="LAC: all classes whose probability reaches a threshold. APS: the most probable ones until their sum does.",
-            )
-            with st.container(width=420):
-                coverage = st.slider(
-                    "The true class is to be among them, % of the rows",
-                    50.0,
-                    99.5,
-                    90.0,
-                    0.5,
-                    key="covered",
-                    bind="query-params",
-                )
-                per_class = st.toggle(
-                    "A threshold for each class",
-                    key="per-class",
-                    bind="query-params",
-                    help="Mondrian sets: the coverage holds for every class, mostly with larger sets.",
-                )
-        try:
-            sets = _kept_sets(settings.rows_key, method, coverage / 100, per_class, settings)
-        except CalvizError as error:  # too few rows to choose a threshold on
-            st.caption(md(f"No sets: {error}", 1_000))
-            return
-        say(sets.headline)
-        st.markdown(md(keep_units_together(sets.reading()), 1_000))
-        fit = rows_words(sets.fit)
-        st.caption(
-            md(
-                f"Split-conformal: {sets.what_is_chosen} chosen on {fit}, and judged on {sets.evaluation.how}.",
-                1_000,
-            ),
-            help="The coverage is guaranteed for exchangeable new rows, however good the probabilities are; better probabilities make "
-            "the sets smaller.",
+    with st.container(horizontal=True, gap="medium", vertical_alignment="top"):
+        method: SetMethod = session.choose_one(
+            "Sets by",
+            _METHODS,
+            default="lac",
+            key="sets",
+            help="LAC: all classes whose probability reaches a threshold. APS: the most probable ones until their sum does.",
         )
-        _sets_table((sets.overall, *sets.classes))
+        with st.container(width=420):
+            coverage = st.slider(
+                "The true class is to be among them, % of the rows",
+                50.0,
+                99.5,
+                90.0,
+                0.5,
+                key="covered",
+                bind="query-params",
+            )
+            per_class = st.toggle(
+                "A threshold for each class",
+                key="per-class",
+                bind="query-params",
+                help="Mondrian sets: the coverage holds for every class, mostly with larger sets.",
+            )
+    try:
+        sets = _kept_sets(settings.rows_key, method, coverage / 100, per_class, settings)
+    except CalvizError as error:  # too few rows to choose a threshold on
+        st.caption(md(f"No sets: {error}", 1_000))
+        return
+    say(sets.headline)
+    st.markdown(md(keep_units_together(sets.reading()), 1_000))
+    fit = rows_words(sets.fit)
+    st.caption(
+        md(
+            f"Split-conformal: {sets.what_is_chosen} chosen on {fit}, and judged on {sets.evaluation.how}.",
+            1_000,
+        ),
+        help="The coverage is guaranteed for exchangeable new rows, however good the probabilities are; better probabilities make "
+        "the sets smaller.",
+    )
+    _sets_table((sets.overall, *sets.classes))
 
 
 @st.cache_resource(scope="session", max_entries=8, show_spinner=False)

@@ -6,26 +6,18 @@ import math
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, get_args
 
 import numpy as np
 import streamlit as st
 from streamlit.errors import StreamlitAPIException
 
-from calviz.app import (
-    before_after,
-    interactive_reliability,
-    navigation,
-    open_files,
-    pinning,
-    screen,
-    selection,
-    session,
-    tables_and_cards,
-)
+from calviz.app import before_after, navigation, open_files, pinning, screen, selection, session
 from calviz.app.open_files import OpenModel, all_models, model_key
 from calviz.app.selection import Covered, threshold_of
 from calviz.app.session import Settings, md, model_name, name_after
+from calviz.app.tables_and_cards import download_button
 from calviz.comparison.compare_models import align
 from calviz.comparison.guaranteed_thresholds import threshold
 from calviz.core.blocks import IntArray
@@ -41,14 +33,8 @@ from calviz.core.words import (
     shorten,
 )
 from calviz.data.loaded import fit_split_for
-from calviz.figures.risk_coverage import (
-    RankedBy,
-    ReferralChoice,
-    RiskCoverage,
-    XAxis,
-    YAxis,
-    ranking_values,
-)
+from calviz.figures import risk_coverage
+from calviz.figures.risk_coverage import RankedBy, ReferralChoice, RiskCoverage, XAxis, YAxis
 from calviz.sample.sample import Sample
 
 _X: dict[XAxis, str] = {"coverage": "share kept", "referred": "share referred to an expert"}
@@ -57,7 +43,7 @@ _CURVE = "risk.curve"
 _BY = {"share": "share kept", "threshold": "threshold", "error": "error rate allowed"}
 
 
-@st.fragment
+@navigation.fragment
 def explore_risk_coverage(settings: Settings, method: str, say: Callable[[str], object]) -> None:
     """Draw the curve, the slider and its sentence; a fragment, so that the slider reacts at once.
 
@@ -69,41 +55,39 @@ def explore_risk_coverage(settings: Settings, method: str, say: Callable[[str], 
     say : callable
         Replaces the title.
     """
-    with navigation.boundary():
-        rankings = rankings_of(settings.whole)
-        ranking, x, y = _ranking_and_axes(rankings)
-        figure: RiskCoverage
-        after: RiskCoverage | None = None
-        result: RecalibratedCurves | None = None
-        if method == session.NOT_RECALIBRATED:
-            figure = replace(
-                session.risk_coverage(settings, ranking),
-                name=session.model_name(settings),
-            )
-        else:
-            result = recalibrated(settings, method)
-            figure, after = result.curves[ranking]
-        point_of = _slider(figure, settings)
-        choice = point_of(figure)
-        if figure.n > 1:
-            say(choice.headline)
-        st.markdown(f"**{md(keep_units_together(choice.sentence), 1_000)}**")
-        _of_selected(settings, ranking, choice)
-        if result is not None and after is not None:
-            sentence = keep_units_together(point_of(after).sentence)
-            st.markdown(f"{md(capitalised(after.name))}: {md(sentence, 1_000)}")
-            draw_rows_words(result, same=same_curve(figure, after))
-        others = [after] if after is not None else []
-        others += _others(settings, figure, rankings, result)
-        others += _pinned(settings, ranking)
-        _clickable(figure, ranking, x=x, y=y, at=choice.coverage or None, others=others)
-        _select(ranking, choice)
-        navigation.draw_folded(
-            "Accuracy by share kept, as a table",
-            lambda: draw_coverage_table(figure, after, settings),
-            key="calviz.risk.table",
-            icon=":material/table:",
+    rankings = rankings_of(settings.whole)
+    ranking, x, y = _ranking_and_axes(rankings)
+    figure: RiskCoverage
+    after: RiskCoverage | None = None
+    result: RecalibratedCurves | None = None
+    if method == session.NOT_RECALIBRATED:
+        figure = replace(
+            session.risk_coverage(settings, ranking), name=session.model_name(settings)
         )
+    else:
+        result = recalibrated(settings, method)
+        figure, after = result.curves[ranking]
+    point_of = _slider(figure, settings)
+    choice = point_of(figure)
+    if figure.n > 1:
+        say(choice.headline)
+    st.markdown(f"**{md(keep_units_together(choice.sentence), 1_000)}**")
+    _of_selected(settings, ranking, choice)
+    if result is not None and after is not None:
+        sentence = keep_units_together(point_of(after).sentence)
+        st.markdown(f"{md(capitalised(after.name))}: {md(sentence, 1_000)}")
+        draw_rows_words(result, same=same_curve(figure, after))
+    others = [after] if after is not None else []
+    others += _others(settings, figure, rankings, result)
+    others += _pinned(settings, ranking)
+    _clickable(figure, ranking, x=x, y=y, at=choice.coverage or None, others=others)
+    _select(ranking, choice)
+    navigation.draw_folded(
+        "Accuracy by share kept, as a table",
+        lambda: draw_coverage_table(figure, after, settings),
+        key="calviz.risk.table",
+        icon=":material/table:",
+    )
 
 
 def _ranking_and_axes(rankings: tuple[RankedBy, ...]) -> tuple[RankedBy, XAxis, YAxis]:
@@ -170,14 +154,8 @@ def _by_threshold(figure: RiskCoverage) -> Callable[[RiskCoverage], ReferralChoi
 def _clickable(figure: RiskCoverage, ranking: RankedBy, **options: Any) -> None:
     """Draw the curves; a click on one selects the rows that are kept there. Options are those of `figure.plot`."""
     key = selection.widget_key(_CURVE)
-
-    def clicked() -> None:
-        points = st.session_state[screen.widget_key(key)].selection.points
-        percent = interactive_reliability.number_of_point(points[0]) if points else None
-        if percent is not None:
-            selection.choose(Covered("kept", ranking, percent), by=_CURVE)
-
-    screen.chart(figure, key=key, filename="risk-coverage", on_select=clicked, wide=True, **options)
+    react = selection.of_click(key, partial(Covered, "kept", ranking), by=_CURVE)
+    screen.chart(figure, key=key, filename="risk-coverage", on_select=react, wide=True, **options)
 
 
 def _select(ranking: RankedBy, choice: ReferralChoice) -> None:
@@ -201,7 +179,7 @@ def _of_selected(settings: Settings, ranking: RankedBy, choice: ReferralChoice) 
     if chosen is None or not chosen.rows.size or isinstance(chosen.rule, Covered):
         return
     sample = settings.sample
-    value = ranking_values(sample, ranking)[chosen.rows]
+    value = risk_coverage.ranking_values(sample, ranking)[chosen.rows]
     is_kept = value >= threshold_of(sample, ranking, choice.coverage)
     right_count = int(np.count_nonzero(sample.top_scored.hit[chosen.rows][is_kept]))
     count = int(np.count_nonzero(is_kept))
@@ -289,7 +267,7 @@ def draw_coverage_table(
         },
     )
     file = f"{settings.file_stem}-risk-coverage.csv"
-    tables_and_cards.download_button(
+    download_button(
         "Download the curve as CSV", figure.frame, file, key="calviz.risk.download", quiet=True
     )
 

@@ -10,17 +10,9 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from calviz.app import (
-    before_after,
-    navigation,
-    pinning,
-    screen,
-    selection,
-    session,
-    tables_and_cards,
-)
+from calviz.app import before_after, navigation, pinning, screen, selection, tables_and_cards
 from calviz.app.selection import SliceRule
-from calviz.app.session import NOT_RECALIBRATED, Settings, md, model_name, name_after
+from calviz.app.session import NOT_RECALIBRATED, Settings, choose_one, md, model_name, name_after
 from calviz.core.entry_specs import RECALIBRATORS
 from calviz.core.events import Reduction
 from calviz.core.predictions import Predictions
@@ -241,7 +233,7 @@ def _net_benefit(
 ) -> None:
     with st.container(horizontal=True, gap="medium", vertical_alignment="bottom"):
         st.subheader("Is it better than deciding without it?", anchor=False, width="content")
-        shown = session.choose_one(
+        shown = choose_one(
             "Drawn",
             _SHOWN,
             default="net-benefit",
@@ -386,12 +378,6 @@ def _grades_table(tested: Grades) -> None:
     names, column = tested.names, tested.column
     by = f"decisions.grades.{column}"
     key = selection.widget_key(by)
-    rule = selection.current_rule()
-
-    def picked() -> None:
-        rows = st.session_state[key].selection.rows
-        selection.choose(SliceRule(((column, names[rows[0]]),)) if rows else None, by=by)
-
     share = st.column_config.NumberColumn(format="%.2f %%")
     coloured: Any = _grades_frame(tested).style.map(_coloured, subset=["light"])  # type: ignore[arg-type]
     st.dataframe(
@@ -399,12 +385,7 @@ def _grades_table(tested: Grades) -> None:
         hide_index=True,
         height="content",
         alt="Tests per grade",
-        on_select=picked,
-        selection_mode="single-row",
-        selection_default=tables_and_cards.ticked(
-            [i for i, name in enumerate(names) if rule == SliceRule(((column, name),))]
-        ),
-        key=key,
+        **selection.of_tick(key, [SliceRule(((column, name),)) for name in names], by=by),
         column_config=dict.fromkeys(("mean score", "observed", "from", "to"), share)
         | {"counts as": st.column_config.NumberColumn(format="%.0f", help=COUNTS_AS)},
     )

@@ -8,17 +8,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 import streamlit as st
+from streamlit.column_config import NumberColumn, TextColumn
 
-from calviz.app import (
-    interactive_reliability,
-    jobs,
-    navigation,
-    pinning,
-    screen,
-    selection,
-    session,
-    tables_and_cards,
-)
+from calviz.app import jobs, navigation, pinning, screen, selection, session, tables_and_cards
 from calviz.app.jobs import Button, Job, LongWork, StateWords
 from calviz.app.selection import Labelled, Predicted, predicted_classes_of
 from calviz.app.session import Settings, look_at_class, md
@@ -138,13 +130,9 @@ def draw_bars(
     key, selected = selection.widget_key(by), selected_class(settings)
     # A profile of the top scores does not know which rows belong to which class.
     can_select = settings.whole.labels is not None
-
-    def clicked() -> None:
-        points = st.session_state[screen.widget_key(key)].selection.points
-        index = interactive_reliability.number_of_point(points[0]) if points else None
-        if index is not None:
-            selection.choose(_rule(figure.mode, index, settings), by=by)
-
+    clicked = selection.of_click(
+        key, lambda index: _rule(figure.mode, index, settings.whole), by=by
+    )
     beside = () if pinned is None else (pinned,)
     drawing = screen.plotted(figure, order=order, selected=selected, beside=beside)
     name, react = f"classes-{figure.mode}", clicked if can_select else "ignore"
@@ -160,8 +148,7 @@ def selected_class(settings: Settings) -> int | None:
     return names.index(rule.name) if rule.name in names else None
 
 
-def _rule(mode: Mode, index: int, settings: Settings) -> Predicted | Labelled:
-    data = settings.whole
+def _rule(mode: Mode, index: int, data: Dataset) -> Predicted | Labelled:
     named = isinstance(data, Predictions) or data.predicted is not None
     return (_RULES[mode] if named else Labelled)(data.class_names[index])
 
@@ -219,13 +206,11 @@ def draw_table(
     key = selection.widget_key(by)
     # Classes without rows have no bar.
     order = [*ranked, *(i for i in frame.index if i not in set(ranked))]
-
-    def ticked() -> None:
-        rows = st.session_state[key].selection.rows
-        selection.choose(_rule(mode, order[rows[0]], settings) if rows else None, by=by)
-
-    index = selected_class(settings)
-    on_select: Any = "ignore" if settings.whole.labels is None else ticked
+    index, data = selected_class(settings), settings.whole
+    rules = [_rule(mode, i, data) for i in order]
+    ticking = selection.of_tick(key, rules, by=by, at=None if index is None else order.index(index))
+    if data.labels is None:
+        ticking["on_select"] = "ignore"
     shown = _of_view(frame, mode)
     _selected(shown, settings, mode)
     if pinned is not None:
@@ -242,18 +227,15 @@ def draw_table(
     # Names have the room that a wide page leaves.
     longest = max(map(len, shown["class"]), default=0)
     width = min(80 + 6 * max(0, longest - 9), 240 if screen.width_class() == "wide" else 120)
-    name = st.column_config.TextColumn(width=width, pinned=True)
+    name = TextColumn(width=width, pinned=True)
     st.dataframe(
         table,
         hide_index=True,
         height=min(420, 38 + 35 * len(shown)),
-        key=key,
-        on_select=on_select,
-        selection_mode="single-row",
-        selection_default=tables_and_cards.ticked([] if index is None else [order.index(index)]),
         placeholder="–",
         alt="All classes",
         column_config=_COLUMNS | {"class": name, "value": _VALUE_COLUMNS[mode]},
+        **ticking,
     )
     file = f"{settings.file_stem}-classes.csv"
     tables_and_cards.download_button(
@@ -352,32 +334,30 @@ _PICTURE = 100
 _GIVING_WAY = (screen.PICTURE_COLUMN, "ks")
 _LEAST: dict[Mode, int] = {"predicted-class": 1, "one-vs-rest": 2, "true-class": 1}
 _VALUE_COLUMNS = {
-    "predicted-class": st.column_config.NumberColumn(
+    "predicted-class": NumberColumn(
         "conf. − acc.",
         width=82,
         help="Mean confidence minus accuracy on the rows that are predicted as the class, in points.",
     ),
-    "one-vs-rest": st.column_config.NumberColumn(
+    "one-vs-rest": NumberColumn(
         "prob. − freq.",
         width=84,
         help="Mean probability of the class minus its frequency, over all rows, in points.",
     ),
-    "true-class": st.column_config.NumberColumn(
+    "true-class": NumberColumn(
         "MCS", width=62, help="Mean confidence minus accuracy on the rows of the class, in points."
     ),
 }
 #: Columns in the order shown, which fits a page of usual width.
 _COLUMNS = {
-    "class": st.column_config.TextColumn(width=80, pinned=True),
-    "selected": st.column_config.NumberColumn(
+    "class": TextColumn(width=80, pinned=True),
+    "selected": NumberColumn(
         width=66,
         format="localized",
         help="Of the selected rows, those that are predicted as the class; by true class, those that have it.",
     ),
-    "pinned": st.column_config.NumberColumn(
-        width=66, help="What is drawn, in the pinned state, in points."
-    ),
-    "predicted_rows": st.column_config.NumberColumn(
+    "pinned": NumberColumn(width=66, help="What is drawn, in the pinned state, in points."),
+    "predicted_rows": NumberColumn(
         "predicted", width=70, format="localized", help="Rows that are predicted as the class."
     ),
     "value": _VALUE_COLUMNS["true-class"],
@@ -385,35 +365,29 @@ _COLUMNS = {
         "The error, its interval and its range if calibrated; the thin line is at 0.",
         width=_PICTURE,
     ),
-    "interval": st.column_config.TextColumn("95 % interval", width=88),
-    "calibrated": st.column_config.TextColumn(
+    "interval": TextColumn("95 % interval", width=88),
+    "calibrated": TextColumn(
         "if calibrated",
         width=88,
         help="Where a perfectly calibrated model falls, adjusted for the number of classes. By true class it is not centred "
         "at 0: among the rows of one true class, wrong predictions are over-represented.",
     ),
-    "outside": st.column_config.NumberColumn(
+    "outside": NumberColumn(
         "outside by", width=70, help="How far the error lies outside that range, in points."
     ),
-    "rows": st.column_config.NumberColumn(
-        width=54, format="localized", help="Rows whose true label is the class."
-    ),
-    "accuracy": st.column_config.NumberColumn(
+    "rows": NumberColumn(width=54, format="localized", help="Rows whose true label is the class."),
+    "accuracy": NumberColumn(
         width=76,
         format="%.2f %%",
         help="On the rows that are predicted as the class; by true class, on those that have it.",
     ),
-    "confidence": st.column_config.NumberColumn(
+    "confidence": NumberColumn(
         width=78,
         format="%.2f %%",
         help="On the rows that are predicted as the class; by true class, on those that have it.",
     ),
-    "ece": st.column_config.NumberColumn(
-        "ECE", width=50, format="%.1f", help="On these rows, in points."
-    ),
-    "ks": st.column_config.NumberColumn(
-        "KS", width=50, format="%.1f", help="On these rows, in points."
-    ),
+    "ece": NumberColumn("ECE", width=50, format="%.1f", help="On these rows, in points."),
+    "ks": NumberColumn("KS", width=50, format="%.1f", help="On these rows, in points."),
 }
 
 

@@ -28,36 +28,35 @@ _MATRIX, _TABLE = "classwise.confusion", "classwise.pairs"
 BY: dict[By, str] = {"true": "of the true class", "predicted": "of the predicted class"}
 
 
-@st.fragment
+@navigation.fragment
 def explore_confusion(settings: Settings) -> None:
     """Draw the matrix of the classes with the most mistakes, or of chosen classes, and the mistakes beside it."""
-    with navigation.boundary():
-        st.subheader("What is taken for what?", anchor=False)
-        try:
-            figure = session.confusion(settings)
-        except NotAvailable as reason:
-            st.caption(md(full_sentence(str(reason)), 500))
-            return
-        with st.container(horizontal=True, gap="medium", vertical_alignment="top"):
-            colour_by: By = session.choose_one(
-                "Colour by share", BY, default="true", key="confusion-by"
-            )
-            chosen = _chosen_classes(figure, settings)
-        description = keep_units_together(figure.describe().split(": ", 1)[-1])
-        st.markdown(md(capitalised(description), 600))
-        picture, pairs = st.columns([6, 5], gap="small")
-        with picture:
-            _matrix(figure, chosen, colour_by)
-            # On a phone, cells have room for one number.
-            in_cell = "Numbers of rows"
-            if screen.page_width() is None:
-                in_cell = "Rows, and below them the mean confidence"
-            st.caption(
-                f"{in_cell}. Blue: right; orange: wrong, stronger where the share is larger. A click "
-                "selects the rows of a cell."
-            )
-        with pairs:
-            _pairs(figure, chosen, settings)
+    st.subheader("What is taken for what?", anchor=False)
+    try:
+        figure = session.confusion(settings)
+    except NotAvailable as reason:
+        st.caption(md(full_sentence(str(reason)), 500))
+        return
+    with st.container(horizontal=True, gap="medium", vertical_alignment="top"):
+        colour_by: By = session.choose_one(
+            "Colour by share", BY, default="true", key="confusion-by"
+        )
+        chosen = _chosen_classes(figure, settings)
+    description = keep_units_together(figure.describe().split(": ", 1)[-1])
+    st.markdown(md(capitalised(description), 600))
+    picture, pairs = st.columns([6, 5], gap="small")
+    with picture:
+        _matrix(figure, chosen, colour_by)
+        # On a phone, cells have room for one number.
+        in_cell = "Numbers of rows"
+        if screen.page_width() is None:
+            in_cell = "Rows, and below them the mean confidence"
+        st.caption(
+            f"{in_cell}. Blue: right; orange: wrong, stronger where the share is larger. A click "
+            "selects the rows of a cell."
+        )
+    with pairs:
+        _pairs(figure, chosen, settings)
 
 
 def _chosen_classes(figure: Confusion, settings: Settings) -> list[int]:
@@ -113,13 +112,6 @@ def _pairs(figure: Confusion, classes: list[int], settings: Settings) -> None:
     key = f"{selection.widget_key(_TABLE)}.{hash((settings.rows_key, *classes))}"
     pairs = list(zip(names[figure.true[shown]], names[figure.predicted[shown]], strict=True))
     told = np.asarray(told_apart(names, 24), dtype=object)
-    rule = selection.current_rule()
-    ticked = [i for i, (true, taken) in enumerate(pairs) if rule == CellRule(true, taken)]
-
-    def picked() -> None:
-        rows = st.session_state[key].selection.rows
-        selection.choose(CellRule(*pairs[rows[0]]) if rows else None, by=_TABLE)
-
     st.dataframe(
         pd.DataFrame(
             {
@@ -132,10 +124,7 @@ def _pairs(figure: Confusion, classes: list[int], settings: Settings) -> None:
         ),
         hide_index=True,
         height=min(420, 37 + 35 * len(shown)),
-        on_select=picked,
-        selection_mode="single-row",
-        selection_default=tables_and_cards.ticked(ticked),
-        key=key,
+        **selection.of_tick(key, [CellRule(*pair) for pair in pairs], by=_TABLE),
         alt="Pairs of classes that are mixed up, those of most rows first",
         column_config={
             "rows": st.column_config.NumberColumn(width=56, format="localized"),

@@ -10,16 +10,7 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from calviz.app import (
-    bar,
-    interactive_reliability,
-    navigation,
-    pinning,
-    screen,
-    selection,
-    session,
-    tables_and_cards,
-)
+from calviz.app import bar, navigation, pinning, screen, selection, session, tables_and_cards
 from calviz.app.open_files import join_parts, request_settings, split_parts
 from calviz.app.selection import SliceRule
 from calviz.app.session import Settings, look_at_slice, md
@@ -220,19 +211,11 @@ def draw_answer(
     if over_all:
         st.markdown(md(over_all, 700))
     key = selection.widget_key(_MARKS)
-
-    def clicked() -> None:
-        points = st.session_state[screen.widget_key(key)].selection.points
-        at = interactive_reliability.number_of_point(points[0]) if points else None
-        if at is not None:
-            selection.choose(SliceRule(figure.shown[at].where), by=_MARKS)
-
+    react = selection.of_click(key, lambda at: SliceRule(figure.shown[at].where), by=_MARKS)
     if tested.slices:
         size = len(figure.shown)
         beside = () if pinned is None else (replace(pinned, content=pinned.content[:size]),)
-        screen.chart(
-            figure, key=key, filename="slices", on_select=clicked, wide=True, beside=beside
-        )
+        screen.chart(figure, key=key, filename="slices", on_select=react, wide=True, beside=beside)
         order_words = "The most surely off first."
         if size < len(tested.slices):
             order_words = f"The {size} slices that are most surely off, of {len(tested.slices):,}."
@@ -327,21 +310,13 @@ def draw_slices_table(
     key = f"{selection.widget_key(by)}.{hash((settings.rows_key, tested.against, len(tested.slices)))}"
     shown = tested.slices[:MOST]
     at = _selected_position(shown)
-
-    def picked() -> None:
-        rows = st.session_state[key].selection.rows
-        selection.choose(SliceRule(shown[rows[0]].where) if rows else None, by=by)
-
     st.dataframe(
         _styled(tested, pinned),
         hide_index=True,
         height=min(440, 38 + 35 * len(tested.slices)),
         alt="All slices: rows, score, hits, gap, interval and p-value",
-        on_select=picked,
-        selection_mode="single-row",
-        selection_default=tables_and_cards.ticked([] if at is None else [at]),
-        key=key,
         column_config=_COLUMNS | {"slice": _names(pinned=pinned is not None)},
+        **selection.of_tick(key, [SliceRule(s.where) for s in shown], by=by),
     )
     with st.container(horizontal=True, vertical_alignment="center"):
         _button_to_look(None if at is None else shown[at], settings)

@@ -9,17 +9,13 @@ from typing import Any
 
 import pandas as pd
 import streamlit as st
+from streamlit.column_config import Column, TextColumn
 
 from calviz.app import navigation, pinning, screen, selection, session, tables_and_cards
 from calviz.app.session import Settings, md
 from calviz.app.tables_and_cards import sortable
-from calviz.core.entry_specs import (
-    DIRECTION_WORDS,
-    INTERVAL_WORDS,
-    METRICS,
-    Conventions,
-    ConventionValue,
-)
+from calviz.core import entry_specs
+from calviz.core.entry_specs import DIRECTION_WORDS, METRICS, Conventions, ConventionValue
 from calviz.core.words import (
     bins_words,
     capitalised,
@@ -197,40 +193,38 @@ def _draw_table(
 def _columns() -> dict[str, Any]:
     """Return how each column is shown, by name."""
     return {
-        "metric": st.column_config.TextColumn(width=194, pinned=True),
-        "value": st.column_config.Column(width=64, alignment="right"),
-        "selected": st.column_config.Column(
+        "metric": TextColumn(width=194, pinned=True),
+        "value": Column(width=64, alignment="right"),
+        "selected": Column(
             width=78,
             alignment="right",
             help="The value of the selected rows alone; no test is run on them.",
         ),
-        "pinned": st.column_config.Column(
-            width=80, alignment="right", help="The value in the pinned state."
-        ),
+        "pinned": Column(width=80, alignment="right", help="The value in the pinned state."),
         screen.PICTURE_COLUMN: screen.picture_column_config(width=_PICTURE),
-        "95 % interval": st.column_config.TextColumn(width=112, help=INTERVAL_HELP),
-        "noise: mean": st.column_config.Column(
+        "95 % interval": TextColumn(width=112, help=INTERVAL_HELP),
+        "noise: mean": Column(
             width=81,
             alignment="right",
             help="Noise floor: the mean of the metric if the model were perfectly calibrated, with "
             "the same number of rows.",
         ),
-        "noise: 95 %": st.column_config.Column(
+        "noise: 95 %": Column(
             width=81,
             alignment="right",
             help="Noise floor: 95 % of calibrated models stay below, with the same number of rows.",
         ),
-        "p-value": st.column_config.Column(
+        "p-value": Column(
             width=58,
             alignment="right",
             help="How often a perfectly calibrated model shows a value at least as extreme.",
         ),
-        OF_ROWS: st.column_config.TextColumn(
+        OF_ROWS: TextColumn(
             width=120,
             help="How close the value is to that of the rows behind the profile: exact, within a bound, or not known.",
         ),
-        "better": st.column_config.TextColumn(width=50, help="Which values are better."),
-        "family": st.column_config.TextColumn(width=166),
+        "better": TextColumn(width=50, help="Which values are better."),
+        "family": TextColumn(width=166),
     }
 
 
@@ -273,7 +267,7 @@ def details(result: MetricResult) -> None:
         facts += [f"{_words(k)} {_value(v)}" for k, v in result.params.items()]
         facts += [f"{_words(k)} {_value(v)}" for k, v in result.details.items()]
         if result.interval_method:
-            facts.append(f"interval: {INTERVAL_WORDS[result.interval_method]}")
+            facts.append(f"interval: {entry_specs.INTERVAL_WORDS[result.interval_method]}")
         st.markdown(md(" · ".join(facts), 1_000))
         st.caption(
             f"Source: {md(metric.reference, 500)}. On the command line and in JSON: `{metric.key}`. "
@@ -331,41 +325,40 @@ ROW_HEIGHT = 86
 NUMBERS = ("value", "difference", "if calibrated")
 
 
-@st.fragment
+@navigation.fragment
 def explore_conventions(settings: Settings, stem: str, *, at_once: bool) -> None:
     """Draw the section; on large data it is computed only on request."""
-    with navigation.boundary():
-        head = st.container(horizontal=True, gap="small", vertical_alignment="center")
-        head.subheader(
-            "Why do other tools say something else?",
-            anchor=False,
-            width="content",
-            help="Libraries mean different things by ECE. These are the values that each gives for these predictions when nobody sets "
-            "an option; calviz computes them without the libraries.",
+    head = st.container(horizontal=True, gap="small", vertical_alignment="center")
+    head.subheader(
+        "Why do other tools say something else?",
+        anchor=False,
+        width="content",
+        help="Libraries mean different things by ECE. These are the values that each gives for these predictions when nobody sets "
+        "an option; calviz computes them without the libraries.",
+    )
+    if not at_once and not st.toggle(
+        "Compute the ECE of other libraries",
+        key="libraries",
+        bind="query-params",
+        help=f"On {settings.row_count} this takes some seconds.",
+    ):
+        return
+    conventions = session.conventions(settings)
+    st.markdown(conventions_sentence(conventions))
+    figure = EceByLibrary.of(conventions)
+    screen.chart(figure, key="conventions", filename="ece-by-library")
+    navigation.draw_folded(
+        "What each of them computes, and why it differs",
+        lambda: _draw_conventions(conventions),
+        key="calviz.libraries.table",
+        icon=":material/table:",
+    )
+    with head.popover("Export", icon=":material/download:", type="tertiary"):
+        tables_and_cards.draw_export(
+            lambda form: conventions_export(conventions, settings, form),
+            f"{stem}-libraries",
+            key="calviz.libraries",
         )
-        if not at_once and not st.toggle(
-            "Compute the ECE of other libraries",
-            key="libraries",
-            bind="query-params",
-            help=f"On {settings.row_count} this takes some seconds.",
-        ):
-            return
-        conventions = session.conventions(settings)
-        st.markdown(conventions_sentence(conventions))
-        figure = EceByLibrary.of(conventions)
-        screen.chart(figure, key="conventions", filename="ece-by-library")
-        navigation.draw_folded(
-            "What each of them computes, and why it differs",
-            lambda: _draw_conventions(conventions),
-            key="calviz.libraries.table",
-            icon=":material/table:",
-        )
-        with head.popover("Export", icon=":material/download:", type="tertiary"):
-            tables_and_cards.draw_export(
-                lambda form: conventions_export(conventions, settings, form),
-                f"{stem}-libraries",
-                key="calviz.libraries",
-            )
 
 
 def conventions_sentence(conventions: Conventions) -> str:
@@ -399,19 +392,17 @@ def _draw_conventions(conventions: Conventions) -> None:
         "if calibrated": [conventions.noise, *(v.noise for v in others)],
     }
     config = {
-        "library, function": st.column_config.TextColumn(width=188, pinned=True),
-        "value": st.column_config.Column(width=64, alignment="right", help="In points."),
-        "difference": st.column_config.Column(
-            width=80, alignment="right", help="To calviz's ECE, in points."
-        ),
-        "if calibrated": st.column_config.Column(
+        "library, function": TextColumn(width=188, pinned=True),
+        "value": Column(width=64, alignment="right", help="In points."),
+        "difference": Column(width=80, alignment="right", help="To calviz's ECE, in points."),
+        "if calibrated": Column(
             width=92,
             alignment="right",
             help="What this convention gives on average for a perfectly calibrated model with the same number of "
             "rows, in points.",
         ),
-        "its default": st.column_config.TextColumn(width=190),
-        "why it differs": st.column_config.TextColumn(width=300),
+        "its default": TextColumn(width=190),
+        "why it differs": TextColumn(width=300),
     }
     st.dataframe(
         sortable(texts, {name: numbers[name] for name in NUMBERS if name in texts.columns}),

@@ -29,6 +29,7 @@ from calviz.core.errors import CalvizError, NotAvailable, OptionError
 from calviz.core.words import counted, file_size, keep_units_together
 from calviz.figures.decision_cost import Decision
 from calviz.figures.style import COLUMNS
+from calviz.report import document
 from calviz.report.content import (
     PRESETS,
     SECTIONS,
@@ -39,18 +40,7 @@ from calviz.report.content import (
     preset_sections,
     sections_in_order,
 )
-from calviz.report.document import (
-    LETTERS,
-    Panel,
-    Part,
-    Report,
-    bind,
-    caption_of,
-    make_part,
-    to_pdf,
-    to_sheet,
-    why_no_pdf,
-)
+from calviz.report.document import LETTERS, Panel, Part, Report, bind, caption_of, make_part, to_pdf
 from calviz.sample.cutoff_and_grades import decidable, has_grades, possible_grade_columns
 from calviz.sample.slices import sliceable_columns
 
@@ -378,7 +368,7 @@ def draw_pdf_buttons(html: str, filename: str, *, key: str) -> None:
     key : str
         Prefix of the keys of the buttons, and of the PDF, which is kept until the page changes.
     """
-    if reason := why_no_pdf():
+    if reason := document.why_no_pdf():
         st.button("PDF", disabled=True, key=f"{key}.no_pdf", help=md(reason, 300))
         return
     digest, state_key = hashlib.sha256(html.encode()).hexdigest(), f"{key}.pdf_made"
@@ -430,7 +420,7 @@ def explore_figures(settings: Settings, say: Callable[[str], object]) -> None:
     say(f"{counted(len(panels), 'panel')}, {COLUMNS[columns]:g} inches wide, ready to save")
     stem = f"{settings.file_stem}-figure"
     with st.spinner("Drawing …"):
-        html = to_sheet(
+        html = document.to_sheet(
             panels, columns=columns, name=stem, caption=with_caption, theme=screen.theme()
         )
     # The content security policy of the page lets only its own two scripts run, not the one with which streamlit measures

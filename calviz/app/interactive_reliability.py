@@ -95,7 +95,7 @@ def draw_clickable(
 
     def clicked() -> None:
         points = st.session_state[screen.widget_key(chart_key)].selection.points
-        bins = [b for b in map(number_of_point, points) if b is not None]
+        bins = [b for b in map(selection.number_of_point, points) if b is not None]
         if bins:
             selection.choose(Bins(min(bins), max(bins)), by=key, answers_first=answers_first)
 
@@ -115,14 +115,6 @@ def draw_clickable(
 def _bins() -> Bins | None:
     chosen = selection.current_rule()
     return chosen if isinstance(chosen, Bins) else None
-
-
-def number_of_point(point: Any) -> int | None:
-    """Return the number that a clicked bar or point carries."""
-    data = point.get("customdata")
-    if isinstance(data, list | tuple):
-        data = data[0] if data else None
-    return int(data) if isinstance(data, int | float) else None
 
 
 def _table(figure: Reliability, settings: Settings) -> None:

@@ -15,15 +15,8 @@ from calviz.core.entry_specs import METRICS
 from calviz.core.predictions import Predictions
 from calviz.core.words import capitalised, shorten
 from calviz.figures.reliability import Reliability
-from calviz.report.reference import (
-    GLOSSARY,
-    LIMITS,
-    QUESTIONS,
-    SOURCES,
-    LearnEntry,
-    entries,
-    sources_in,
-)
+from calviz.report import reference
+from calviz.report.reference import GLOSSARY, LIMITS, QUESTIONS, SOURCES, LearnEntry, entries
 
 #: Rows of each model, the seed, and width and height of a panel in pixels.
 _ROWS, _SEED, _WIDTH, _HEIGHT = 4_000, 0, 270, 260
@@ -114,7 +107,7 @@ def _card(e: LearnEntry) -> None:
         if e.parameters:
             words = ", ".join(f"{p.name} = {p.default}" for p in e.parameters)
             st.markdown(f"Parameters and their defaults: {md(words, 500)}.")
-        for source in sources_in(e.reference):
+        for source in reference.sources_in(e.reference):
             st.caption(md(SOURCES[source], 500))
         source_words = f" Source: {md(e.reference, 300)}." if e.reference else ""
         st.caption(

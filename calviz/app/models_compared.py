@@ -10,19 +10,10 @@ from typing import get_args
 import pandas as pd
 import streamlit as st
 
-from calviz.app import (
-    fitting_choices,
-    jobs,
-    navigation,
-    reading_panel,
-    screen,
-    session,
-    tables_and_cards,
-    upload,
-)
-from calviz.app.jobs import Button, Job, LongWork, StateWords, Work
+from calviz.app import fitting_choices, navigation, reading_panel, screen, tables_and_cards, upload
+from calviz.app.jobs import Button, Job, LongWork, StateWords, Work, draw_long_work
 from calviz.app.open_files import OpenFile, OpenModel, all_models
-from calviz.app.session import Settings, md
+from calviz.app.session import Settings, choose_one, md
 from calviz.app.tables_and_cards import comparison_cell, marked_table
 from calviz.comparison.compare_models import (
     ModelsByMethods,
@@ -191,7 +182,7 @@ def find_comparison(chosen: ChosenModels, settings: Settings) -> ModelComparison
         f"Measuring {len(chosen.models)} models on {counted(aligned.rows, 'row')}",
         lambda: lambda job: compare(job, aligned, settings),
     )
-    status = jobs.draw_long_work(work, Button("Compute again"), at_once=True, patience=PATIENCE)
+    status = draw_long_work(work, Button("Compute again"), at_once=True, patience=PATIENCE)
     result: ModelComparison | None = status.result
     return result
 
@@ -233,7 +224,7 @@ def choose_metric(comparison: ModelComparison) -> str | None:
     keys = ranked_by(comparison)
     if not keys:
         return None
-    chosen = session.choose_one(
+    chosen = choose_one(
         "Judge by",
         {key: METRICS[key].label for key in keys},
         default=keys[0],
@@ -324,40 +315,39 @@ def draw_ranking(comparison: ModelComparison, metric: str, reference: str) -> No
     )
 
 
-@st.fragment
+@navigation.fragment
 def draw_differences(comparison: ModelComparison, metric: str) -> None:
     """Draw the ranking, and paired differences to a model that can be chosen."""
-    with navigation.boundary():
-        order = comparison.ranking(metric)
-        shown = distinct(order, 60)
-        reference = st.selectbox(
-            "Compare with",
-            order,
-            format_func=lambda name: shown.get(name, str(name)),
-            # A new key for other models or another order, so that the best one is preselected.
-            key=f"calviz.models.reference.{metric}.{hash(order)}",
-            width=320,
+    order = comparison.ranking(metric)
+    shown = distinct(order, 60)
+    reference = st.selectbox(
+        "Compare with",
+        order,
+        format_func=lambda name: shown.get(name, str(name)),
+        # A new key for other models or another order, so that the best one is preselected.
+        key=f"calviz.models.reference.{metric}.{hash(order)}",
+        width=320,
+    )
+    draw_ranking(comparison, metric, reference)
+    _draw_forests(comparison, [metric], reference)
+    st.caption(
+        "◆ the model compared with; ● better and ■ worse beyond noise, ○ tied, with all pairs of models taken into account.",
+        help="The chance that any of several equal models is called better is 5\u00a0%. "
+        f"{BASIS_WORDS} {NOISELESS_WORDS} Every resample draws the same rows for all models.",
+    )
+    others = [key for key in comparison.pairs if key not in (metric, "error")]
+    if others:
+        navigation.draw_folded(
+            "Differences in the other metrics",
+            partial(_draw_forests, comparison, others, reference),
+            key="models-differences",
         )
-        draw_ranking(comparison, metric, reference)
-        _draw_forests(comparison, [metric], reference)
-        st.caption(
-            "◆ the model compared with; ● better and ■ worse beyond noise, ○ tied, with all pairs of models taken into account.",
-            help="The chance that any of several equal models is called better is 5\u00a0%. "
-            f"{BASIS_WORDS} {NOISELESS_WORDS} Every resample draws the same rows for all models.",
-        )
-        others = [key for key in comparison.pairs if key not in (metric, "error")]
-        if others:
-            navigation.draw_folded(
-                "Differences in the other metrics",
-                partial(_draw_forests, comparison, others, reference),
-                key="models-differences",
-            )
-        tables_and_cards.draw_figure_table(
-            partial(comparison.differences, reference),
-            "models-differences.csv",
-            key="calviz.models.download",
-            alt="Paired differences of all metrics",
-        )
+    tables_and_cards.draw_figure_table(
+        partial(comparison.differences, reference),
+        "models-differences.csv",
+        key="calviz.models.download",
+        alt="Paired differences of all metrics",
+    )
 
 
 def _draw_forests(comparison: ModelComparison, keys: Iterable[str], reference: str) -> None:
@@ -452,7 +442,7 @@ def explore_methods(chosen: ChosenModels, settings: Settings) -> None:
         f"Fitting {counted(len(names), 'method')} to {len(chosen.models)} models",
         make_work,
     )
-    status = jobs.draw_long_work(
+    status = draw_long_work(
         work,
         Button("Fit them", always=True, possible=bool(names)),
         StateWords(
@@ -469,7 +459,7 @@ def _draw_methods(comparisons: ModelsByMethods) -> None:
         st.warning(f"{md(name, 60)}: {md(reason, 300)}", icon=":material/warning:")
     if not comparisons.models:
         return
-    shown = session.choose_one(
+    shown = choose_one(
         "Metric",
         {key: METRICS[key].label for key in METRICS.in_table("fits")},
         default=QUOTED,

@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
+from typing import TypeVar
 
 import streamlit as st
 from streamlit.navigation.page import Page
@@ -366,6 +367,14 @@ def boundary() -> Iterator[None]:
             "server wrote.",
             icon=_ERROR,
         )
+
+
+Draw = TypeVar("Draw", bound=Callable[..., None])
+
+
+def fragment(draw: Draw) -> Draw:
+    """Let a part of a page run again by itself, within a `boundary`."""
+    return st.fragment(boundary()(draw))
 
 
 # ---- The server

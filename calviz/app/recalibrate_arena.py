@@ -17,6 +17,7 @@ from calviz.app import jobs, navigation, reading_panel, screen, session, upload
 from calviz.app.jobs import Button, Job, LongWork, StateWords, Work
 from calviz.app.open_files import OpenFile, all_models
 from calviz.app.session import Settings, md
+from calviz.comparison import leaderboards
 from calviz.comparison.advice import suggest
 from calviz.comparison.arena_experiments import Rules, play_all
 from calviz.comparison.arena_results import (
@@ -32,15 +33,7 @@ from calviz.comparison.arena_results import (
     short_headline,
 )
 from calviz.comparison.arena_sources import Playable, results_in
-from calviz.comparison.leaderboards import (
-    CLASSES,
-    ROWS,
-    in_range,
-    judge,
-    leaderboard,
-    range_words,
-    ranges,
-)
+from calviz.comparison.leaderboards import CLASSES, ROWS, in_range, judge, leaderboard, range_words
 from calviz.core.blocks import BoolArray, watching
 from calviz.core.entry_specs import METRICS, RECALIBRATORS
 from calviz.core.errors import CalvizError, InputError
@@ -317,29 +310,26 @@ def draw_arena(arena: Arena, problems: Sequence[str], say: Callable[[str], objec
     _downloads(arena, tuple(problems))
 
 
-@st.fragment
+@navigation.fragment
 def _board(arena: Arena, say: Callable[[str], object]) -> None:
-    with navigation.boundary():
-        board = _chosen(arena)
-        if board is None:
-            st.info("No experiment is in both ranges.", icon=":material/info:")
-            return
-        say(short_headline(board))
-        st.markdown(md(headline(board), 1_000))
-        if caution := few_words(board):
-            st.warning(caution, icon=":material/warning:")
-        _table(board)
-        st.caption(md(rated_words(board), 2_000))
-        for note in arena.notes:
-            st.caption(md(note, 2_000))
-        _pictures(board)
-        if parts := arena.strata.get(board.key, ()):
-            st.markdown("**By calibration rows and by classes**")
-            st.dataframe(
-                ranges_table(parts).shown,
-                hide_index=True,
-                alt="First methods by rows and by classes",
-            )
+    board = _chosen(arena)
+    if board is None:
+        st.info("No experiment is in both ranges.", icon=":material/info:")
+        return
+    say(short_headline(board))
+    st.markdown(md(headline(board), 1_000))
+    if caution := few_words(board):
+        st.warning(caution, icon=":material/warning:")
+    _table(board)
+    st.caption(md(rated_words(board), 2_000))
+    for note in arena.notes:
+        st.caption(md(note, 2_000))
+    _pictures(board)
+    if parts := arena.strata.get(board.key, ()):
+        st.markdown("**By calibration rows and by classes**")
+        st.dataframe(
+            ranges_table(parts).shown, hide_index=True, alt="First methods by rows and by classes"
+        )
 
 
 def _chosen(arena: Arena) -> Leaderboard | None:
@@ -385,7 +375,7 @@ def _range(
     label: str, noun: str, edges: Sequence[int], values: Sequence[int], board: str
 ) -> tuple[int, int | None] | None:
     """Draw a choice of the ranges that hold experiments; return None for all."""
-    occupied = [bounds for bounds in ranges(edges) if in_range(values, *bounds).any()]
+    occupied = [bounds for bounds in leaderboards.ranges(edges) if in_range(values, *bounds).any()]
     if len(occupied) < 2:
         return None
     bounds_by_words = {range_words(*bounds, noun): bounds for bounds in occupied}

@@ -10,16 +10,8 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from calviz.app import (
-    before_after,
-    recalibrate_comparison,
-    rows_shown,
-    screen,
-    selection,
-    session,
-    tables_and_cards,
-)
-from calviz.app.recalibrate_comparison import ComparisonOutcome, metric_after
+from calviz.app import before_after, rows_shown, screen, selection, session, tables_and_cards
+from calviz.app.recalibrate_comparison import ComparisonOutcome, figure_after, metric_after
 from calviz.app.selection import rows_of
 from calviz.app.session import Settings, md, name_after
 from calviz.app.tables_and_cards import Cell, marked_table
@@ -380,7 +372,7 @@ def _panels(
         for m in methods_by_rank(outcome, lead):
             if not m.ok or (kind == "map" and m.key == UNCALIBRATED):
                 continue
-            figure = recalibrate_comparison.figure_after(outcome, m.key, kind, settings)
+            figure = figure_after(outcome, m.key, kind, settings)
             figures[m.label] = figure
             with st.container(width=width, gap="xsmall"):
                 st.markdown(f"**{md(m.label)}**{words(figure)}")
@@ -405,8 +397,7 @@ def draw_before_and_after(outcome: ComparisonOutcome, method: str, settings: Set
     view = session.choose_one("Look at", VIEWS, default="reliability", key=LOOK_AT)
     if view == "reliability":
         before, then = (
-            recalibrate_comparison.figure_after(outcome, key, "reliability", settings)
-            for key in (UNCALIBRATED, method)
+            figure_after(outcome, key, "reliability", settings) for key in (UNCALIBRATED, method)
         )
         judged = outcome.rows.evaluation
         fitted = "no map was fitted."
@@ -428,7 +419,7 @@ def draw_before_and_after(outcome: ComparisonOutcome, method: str, settings: Set
 
 def _view(outcome: ComparisonOutcome, method: str, view: str, settings: Settings) -> None:
     theme, width = screen.theme(), screen.PHONE
-    figure = recalibrate_comparison.figure_after(outcome, method, view, settings)
+    figure = figure_after(outcome, method, view, settings)
     if view == "cumulative":
         drawing = figure.plot(theme=theme, panels=["a"], width=width)
     elif view == "classes":

@@ -15,24 +15,16 @@ from weakref import ref
 import numpy as np
 import pandas as pd
 import streamlit as st
+from streamlit.column_config import NumberColumn
 
 from calviz.app import navigation, screen, selection, session, tables_and_cards
 from calviz.app.selection import Selected, SelectionRule, predicted_classes_of
 from calviz.app.session import Settings, cached_results, md
+from calviz.core import words
 from calviz.core.blocks import FloatArray, IntArray
 from calviz.core.errors import CalvizError, InputError
 from calviz.core.predictions import Dataset, Predictions
-from calviz.core.words import (
-    capitalised,
-    counted,
-    decimal,
-    full_sentence,
-    percent,
-    points,
-    score_and_hit,
-    share_cell,
-    shorten,
-)
+from calviz.core.words import capitalised, counted, decimal, percent, points, share_cell, shorten
 from calviz.data.writing import are_pictures, checked_folder, read_picture
 from calviz.sample.losses import PartNumbers, Why, notable_rows, part_numbers
 from calviz.sample.sample import predicted_classes
@@ -142,7 +134,7 @@ def parts_table(
     settings: Settings, parts: dict[str, PartNumbers], bare: Collection[str] = ()
 ) -> pd.DataFrame:
     """Return rows, mean score, hits, gap with its interval, and loss, one line per part; `bare` parts have no interval."""
-    score, hit = score_and_hit(settings.reduction)
+    score, hit = words.score_and_hit(settings.reduction)
     # Weighted or clustered rows count as their effective number.
     heading = "exact 95 % interval" if settings.whole.alike else "95 % interval"
     lines = []
@@ -201,7 +193,7 @@ def draw_rows_and_spread(settings: Settings, indices: IntArray) -> None:
 def _spread_table(
     settings: Settings, indices: IntArray, name: str, codes: IntArray, levels: tuple[str, ...]
 ) -> None:
-    share, mean = (st.column_config.NumberColumn(format=form) for form in ("%.1f %%", "%.4f"))
+    share, mean = (NumberColumn(format=form) for form in ("%.1f %%", "%.4f"))
     st.dataframe(
         spread(codes, levels, indices, settings),
         hide_index=True,
@@ -212,9 +204,7 @@ def _spread_table(
             "of all rows": share,
             "mean score": mean,
             "observed": mean,
-            "gap": st.column_config.NumberColumn(
-                format="%+.1f", help="Mean score minus observed, in points."
-            ),
+            "gap": NumberColumn(format="%+.1f", help="Mean score minus observed, in points."),
         },
     )
 
@@ -226,7 +216,7 @@ def _table(settings: Settings, indices: IntArray) -> None:
         tables_and_cards.rows_table(data, shown, settings.reduction, settings.row_numbers),
         hide_index=True,
         height=min(420, 37 + 35 * len(shown)),
-        column_config={"score": st.column_config.NumberColumn(format="%.4f")},
+        column_config={"score": NumberColumn(format="%.4f")},
         alt="The selected rows",
     )
     if len(indices) > SHOWN:
@@ -300,56 +290,51 @@ _WHY = {
 }
 
 
-@st.fragment
+@navigation.fragment
 def explore_notable_rows(settings: Settings) -> None:
     """Draw a choice of what makes a row notable, and the rows."""
-    with navigation.boundary():
-        chosen = selection.current(settings)
-        among = None if chosen is None else chosen.rows
-        if chosen is not None:
-            st.caption("Of the selected rows:")
-        several = _have_same_rows(settings)
-        why = session.choose_one(
-            "What stands out",
-            {key: name for key, (name, _) in _WHY.items() if key != "models" or several},
-            default="mistake",
-            key="notable",
-        )
-        try:
-            if why == "models":
-                rows, value = _disagreeing(settings, among)
-            else:
-                with session.computing(settings, "Looking for rows …") as sample:
-                    rows, value = notable_rows(
-                        sample, cast(Why, why), most=MOST_NOTABLE, among=among
-                    )
-        except CalvizError as reason:
-            st.caption(md(str(reason), 300).capitalize())
-            return
-        if not rows.size:
-            st.caption("There are none.")
-            return
-        data = settings.sample.data
-        table = tables_and_cards.rows_table(data, rows, settings.reduction, settings.row_numbers)
-        column = _WHY[why][1]
-        table.insert(1, column if column not in table else f"{column} (calviz)", value)
-        st.dataframe(
-            table,
-            hide_index=True,
-            height=min(320, 37 + 35 * max(len(table), 1)),
-            column_config={
-                table.columns[1]: st.column_config.NumberColumn(
-                    format="%d" if why == "models" else "%.3f"
-                ),
-                "score": st.column_config.NumberColumn(format="%.4f"),
-            },
-            alt=f"Rows: {_WHY[why][0]}",
-        )
-        explore_row_cards(settings, rows)
-        file = f"{settings.file_stem}-{why}.csv"
-        tables_and_cards.download_button(
-            "Download these as CSV", table, file, key="calviz.notable.download", quiet=True
-        )
+    chosen = selection.current(settings)
+    among = None if chosen is None else chosen.rows
+    if chosen is not None:
+        st.caption("Of the selected rows:")
+    several = _have_same_rows(settings)
+    why = session.choose_one(
+        "What stands out",
+        {key: name for key, (name, _) in _WHY.items() if key != "models" or several},
+        default="mistake",
+        key="notable",
+    )
+    try:
+        if why == "models":
+            rows, value = _disagreeing(settings, among)
+        else:
+            with session.computing(settings, "Looking for rows …") as sample:
+                rows, value = notable_rows(sample, cast(Why, why), most=MOST_NOTABLE, among=among)
+    except CalvizError as reason:
+        st.caption(md(str(reason), 300).capitalize())
+        return
+    if not rows.size:
+        st.caption("There are none.")
+        return
+    data = settings.sample.data
+    table = tables_and_cards.rows_table(data, rows, settings.reduction, settings.row_numbers)
+    column = _WHY[why][1]
+    table.insert(1, column if column not in table else f"{column} (calviz)", value)
+    st.dataframe(
+        table,
+        hide_index=True,
+        height=min(320, 37 + 35 * max(len(table), 1)),
+        column_config={
+            table.columns[1]: NumberColumn(format="%d" if why == "models" else "%.3f"),
+            "score": NumberColumn(format="%.4f"),
+        },
+        alt=f"Rows: {_WHY[why][0]}",
+    )
+    explore_row_cards(settings, rows)
+    file = f"{settings.file_stem}-{why}.csv"
+    tables_and_cards.download_button(
+        "Download these as CSV", table, file, key="calviz.notable.download", quiet=True
+    )
 
 
 def _have_same_rows(settings: Settings) -> bool:
@@ -462,7 +447,7 @@ def _folder() -> Path | None:
     try:
         return checked_folder(path)
     except InputError as reason:
-        st.caption(md(full_sentence(str(reason)), 300))
+        st.caption(md(words.full_sentence(str(reason)), 300))
         return None
 
 

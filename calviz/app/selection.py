@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import re
 from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
 from dataclasses import astuple, dataclass, field
 from itertools import chain
-from typing import ClassVar, NamedTuple, Self, get_args
+from typing import Any, ClassVar, NamedTuple, Self, get_args
 
 import numpy as np
 import streamlit as st
 
-from calviz.app import open_files
+from calviz.app import open_files, screen
 from calviz.app.open_files import join_parts, split_parts
 from calviz.app.session import Settings, cached_results, md
 from calviz.core.blocks import BoolArray, IntArray
@@ -388,6 +389,42 @@ def choose(chosen: SelectionRule | None, *, by: str = "", answers_first: bool = 
         _state().page_is_behind = True
     else:
         st.rerun()
+
+
+def of_click(key: str, rule_of: Callable[[int], SelectionRule], *, by: str) -> Callable[[], None]:
+    """Return what a click on a figure does: it selects by the number that the bar or point carries."""
+
+    def clicked() -> None:
+        points = st.session_state[screen.widget_key(key)].selection.points
+        number = number_of_point(points[0]) if points else None
+        if number is not None:
+            choose(rule_of(number), by=by)
+
+    return clicked
+
+
+def number_of_point(point: Any) -> int | None:
+    """Return the number that a clicked bar or point carries."""
+    data = point.get("customdata")
+    if isinstance(data, list | tuple):
+        data = data[0] if data else None
+    return int(data) if isinstance(data, int | float) else None
+
+
+def of_tick(
+    key: str, rules: Sequence[SelectionRule], *, by: str, at: int | None = None
+) -> dict[str, Any]:
+    """Return options of a table in which a tick selects by the rule of a line; the selected line is ticked, by default that of the rule."""
+
+    def picked() -> None:
+        rows = st.session_state[key].selection.rows
+        choose(rules[rows[0]] if rows else None, by=by)
+
+    if at is None and (rule := current_rule()) in rules:
+        at = rules.index(rule)
+    ticked = None if at is None else {"selection": {"rows": [at]}}
+    table = {"selection_mode": "single-row", "selection_default": ticked}
+    return {"key": key, "on_select": picked, **table}
 
 
 def page_follows() -> None:

@@ -12,18 +12,8 @@ from xml.etree import ElementTree as Xml
 
 import click
 
-from calviz.cli.command_group import (
-    CROSSED,
-    FINE,
-    WRONG,
-    as_given,
-    check_output,
-    say,
-    sentence_on,
-    show,
-    ways_to_read,
-    write,
-)
+from calviz.cli import command_group
+from calviz.cli.command_group import CROSSED, FINE, WRONG, as_given, check_output, say, show
 from calviz.cli.options import (
     DEFAULT_BINS,
     RESAMPLES,
@@ -160,11 +150,11 @@ class Audit:
             except BrokenPipeError:
                 raise
             except (CalvizError, OSError) as error:
-                reason = sentence_on(error, file)
-                say(reason, *ways_to_read(error))
+                reason = command_group.sentence_on(error, file)
+                say(reason, *command_group.ways_to_read(error))
                 gates.append(Gate(as_given(file), "", "audit", "error", reason))
         if self.junit is not None:
-            write(to_junit(gates), self.junit)
+            command_group.write(to_junit(gates), self.junit)
         outcomes = {gate.outcome for gate in gates}
         if "error" in outcomes:
             return WRONG

@@ -20,17 +20,8 @@ from typing import TYPE_CHECKING, Any, NoReturn, TextIO
 import click
 from click.shell_completion import CompletionItem
 
-from calviz.core import __version__
-from calviz.core.errors import (
-    PURPOSES,
-    CalvizError,
-    InputError,
-    MissingPackage,
-    NotAvailable,
-    OptionError,
-    Reading,
-    nearest,
-)
+from calviz.core import __version__, errors
+from calviz.core.errors import PURPOSES, CalvizError, InputError, OptionError, Reading, nearest
 from calviz.core.limits import FULL, check_place, real_path, write_output
 from calviz.core.words import shorten, terminal_text
 
@@ -41,9 +32,7 @@ if TYPE_CHECKING:
 
 #: The commands by the module that holds them, each as a function of its name, with a summary that fits beside it.
 _COMMANDS = {
-    "calviz.cli.audit": {
-        "audit": "Measure the calibration of FILE, and say what was found.",
-    },
+    "calviz.cli.audit": {"audit": "Measure the calibration of FILE, and say what was found."},
     "calviz.cli.compare_commands": {
         "arena": "Compare methods on many files: a leaderboard.",
         "compare": "Compare recalibrators of FILE on rows they did not see.",
@@ -161,7 +150,7 @@ class CommandGroup(click.Group):
                 say("ended; no output file is left incomplete.")
         except Exception as error:
             if isinstance(error, ModuleNotFoundError) and error.name in PURPOSES:
-                say(str(MissingPackage(error.name)))
+                say(str(errors.MissingPackage(error.name)))
                 sys.exit(WRONG)
             if os.environ.get("CALVIZ_DEBUG"):
                 raise
@@ -416,7 +405,7 @@ def naming(file: str, *, options: bool = True) -> Iterator[None]:
         yield
     except InputError as error:
         raise error.in_file(Path(file).name) from error.__cause__
-    except (OptionError, NotAvailable) as error:
+    except (OptionError, errors.NotAvailable) as error:
         if isinstance(error, OptionError) and not options:
             raise
         named = type(error)(sentence_on(error, file))

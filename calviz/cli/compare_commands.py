@@ -4,23 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import click
 
-from calviz.cli.command_group import (
-    CROSSED,
-    FINE,
-    OutputOption,
-    check_output,
-    named_twice,
-    naming,
-    say,
-    show,
-    showing_progress,
-)
+from calviz.cli import command_group
+from calviz.cli.command_group import CROSSED, FINE, OutputOption, check_output, naming, say, show
 from calviz.cli.options import (
     DEFAULT_BINS,
     METHOD,
@@ -44,6 +35,7 @@ from calviz.cli.options import (
     draw_options,
     parse_parameters,
     read_file,
+    read_model,
     say_drawn,
     why_drawn,
 )
@@ -51,11 +43,10 @@ from calviz.core.entry_specs import METRICS, RECALIBRATORS
 from calviz.core.errors import NotAvailable, OptionError
 
 if TYPE_CHECKING:
-    from calviz.cli.options import Division, LabelFile, Loaded, ReadingOptions
+    from calviz.cli.options import Dataset, Division, LabelFile, Loaded, ReadingOptions
     from calviz.comparison.arena_results import ResultTable
     from calviz.comparison.arena_sources import ArenaInput
     from calviz.comparison.folds_and_sites import FoldResults, SiteResults
-    from calviz.core.predictions import Dataset
     from calviz.sample.sample import Sample
 
 
@@ -94,7 +85,7 @@ def compare(
         Refit each method N times on resampled rows, so that differences include the variation of the fit (such as 20).
     """
     import calviz
-    from calviz.cli.result_texts import print_comparison, print_recognition
+    from calviz.cli.result_texts import print_comparison
 
     every = methods == "all"
     keys = tuple(RECALIBRATORS.keys() if every else (key.strip() for key in methods.split(",")))
@@ -105,26 +96,23 @@ def compare(
     if measured is not None and measured != "all":
         measured = tuple(METRICS[key].key for key in measured)
     rows, loaded = None, None
+    data: Any
     if why := why_drawn(file, sample, label_file):
         if outputs.reports:
             remedy = "leave out --sample, or write --json" if sample else "write --json instead"
             raise OptionError(f"a report needs all rows, and here a sample is drawn: {remedy}.")
         drawn = draw_options(sample, reading, division) | {"eval_split": division.eval_split}
         judged = judge_sample or drawn["rows"]
-        with showing_progress(), naming(file):
-            rows = calviz.sample_rows([file], judged=judged, model=model, **drawn)
+        with command_group.showing_progress(), naming(file):
+            data = rows = calviz.sample_rows([file], judged=judged, model=model, **drawn)
         division = replace(division, fit_split=None, eval_split=None)
         if not outputs.quiet:
             say_drawn(file, why, rows.sentence())
     else:
         if judge_sample is not None:
             raise OptionError("--judge-sample goes with --sample.")
-        loaded = read_file(file, reading, label_file)
-        if not outputs.quiet:
-            print_recognition(file, loaded)
+        loaded, data = read_model(file, model, outputs, reading, label_file)
     with naming(file):
-        data = rows if loaded is None else loaded.models[chosen_model(loaded, model)]
-        assert data is not None
         comparison = calviz.compare(
             data,
             "all" if every else keys,
@@ -209,7 +197,7 @@ def compare_models(
     from calviz.data.joining import named_models
     from calviz.sample.sample import Sample
 
-    if (twice := named_twice(files)) is not None:
+    if (twice := command_group.named_twice(files)) is not None:
         say(f"{twice} is named twice, so its models are compared with themselves.")
     loaded: list[Loaded] = []
     for file in files:
@@ -296,16 +284,13 @@ def over_time(
         The recalibrator fitted on the rows before each period, or none.
     """
     from calviz import over_time
-    from calviz.cli.result_texts import print_over_time, print_recognition
+    from calviz.cli.result_texts import print_over_time
 
     METRICS[metric]  # an unknown key is refused before the file is read
     if method != "none":
         RECALIBRATORS[method]
-    loaded = read_file(file, reading)
-    if not json_only.quiet:
-        print_recognition(file, loaded)
+    loaded, data = read_model(file, model, json_only, reading)
     with naming(file):
-        data = loaded.models[name := chosen_model(loaded, model)]
         result = over_time(
             data,
             metric,
@@ -316,7 +301,7 @@ def over_time(
             reduction=reduction,
             bins=bins,
             seed=seed,
-            waiting=loaded.waiting.get(name),
+            waiting=loaded.waiting.get(chosen_model(loaded, model)),
         )
     if not json_only.quiet:
         from calviz.sample.sample import Sample
@@ -393,8 +378,7 @@ def sites(
 
     how: dict[str, Any] = {"split": split, "reduction": reduction, "seed": seed}
     return _by_level(
-        lambda data: sites(data, by, resamples=resamples, **how),
-        *(file, model, json_only, reading),
+        lambda data: sites(data, by, resamples=resamples, **how), *(file, model, json_only, reading)
     )
 
 
@@ -405,13 +389,9 @@ def _by_level(
     json_only: Outputs,
     reading: ReadingOptions,
 ) -> int:
-    from calviz.cli.result_texts import print_recognition
-
-    loaded = read_file(file, reading)
-    if not json_only.quiet:
-        print_recognition(file, loaded)
+    _, data = read_model(file, model, json_only, reading)
     with naming(file):
-        result = measure(loaded.models[chosen_model(loaded, model)])
+        result = measure(data)
     if not json_only.quiet:
         click.echo(f"\n{result}")
     json_only.write_json(result.to_dict())
@@ -460,16 +440,13 @@ def slices(
         Inner edges of a number or of dates, such as age=30,50,65 (repeatable); each is the upper end of an interval.
     """
     from calviz import multicalibration, slices
-    from calviz.cli.result_texts import print_recognition, print_slices
+    from calviz.cli.result_texts import print_slices
     from calviz.figures.slice_gaps import SliceGaps
     from calviz.sample.slices import edges_of
 
     edges = edges_of(cut)
-    loaded = read_file(file, reading)
-    if not json_only.quiet:
-        print_recognition(file, loaded)
+    loaded, data = read_model(file, model, json_only, reading)
     with naming(file):
-        data = loaded.models[chosen_model(loaded, model)]
         how: dict[str, Any] = {"min_rows": min_rows, "edges": edges}
         how |= {"reduction": reduction, "split": split}
         result = slices(
@@ -487,9 +464,8 @@ def slices(
     if json_only.json is not None:
         rows = result.frame().to_dict("records")
         about = {"rows": result.rows, "small": result.small, "left_out": result.skipped}
-        number = None if whole is None else asdict(whole)
         record = {"file": file, "digest": loaded.digest, **about, "slices": rows}
-        json_only.write_json({**record, "multicalibration": number})
+        json_only.write_json({**record, "multicalibration": whole})
     return FINE
 
 
@@ -524,7 +500,6 @@ def watch(
     when : NAME
         Name of the look; by default each day of the time column is one, or all rows are.
     """
-    from calviz.cli.result_texts import print_recognition
     from calviz.sample.sample import Sample
     from calviz.verdicts.watching import ALPHA, Watch
 
@@ -537,11 +512,8 @@ def watch(
     else:
         watched = Watch(ALPHA if alpha is None else alpha, reduction)
     check_output("--state", state)
-    loaded = read_file(file, reading)
-    if not json_only.quiet:
-        print_recognition(file, loaded)
+    _, data = read_model(file, model, json_only, reading)
     with naming(file):
-        data = loaded.models[chosen_model(loaded, model)]
         now = watched.add(Sample.of(data, split=split, reduction=watched.reduction), when)
     watched.save(state)
     if not json_only.quiet:

@@ -34,36 +34,18 @@ import inspect
 import json
 import re
 import sys
+import typing
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import NoneType, SimpleNamespace, UnionType
-from typing import (
-    TYPE_CHECKING,
-    Annotated,
-    Any,
-    Literal,
-    TypeVar,
-    Union,
-    get_args,
-    get_origin,
-    get_type_hints,
-)
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar, get_args, get_origin
 
 import click
 from click.shell_completion import CompletionItem
 
-from calviz.cli.command_group import (
-    EXIT_CODES,
-    OutputOption,
-    as_given,
-    check_output,
-    naming,
-    say,
-    showing_progress,
-    standard_input,
-    write,
-)
+from calviz.cli import command_group
+from calviz.cli.command_group import OutputOption, as_given, check_output, say, write
 from calviz.core import __version__
 from calviz.core.errors import REPORT, OptionError, needs
 from calviz.core.events import CUBE_ROOT, BinNumber, check_bins
@@ -76,6 +58,7 @@ from calviz.core.limits import RESAMPLES as RESAMPLES
 if TYPE_CHECKING:
     # Handed on, as most commands take them.
     from calviz.comparison.fitting import Division as Division
+    from calviz.core.predictions import Dataset as Dataset
     from calviz.data import LabelFile as LabelFile
     from calviz.data import Loaded as Loaded
     from calviz.data import ReadingOptions as ReadingOptions
@@ -114,7 +97,7 @@ def command(function: Callable[..., Any]) -> click.Command:
         callback=run,
         params=list(_parameters(function)),
         help=inspect.cleandoc(function.__doc__ or "").partition(_SECTION)[0],
-        epilog=EXIT_CODES,
+        epilog=command_group.EXIT_CODES,
     )
 
 
@@ -130,7 +113,7 @@ def _parameters(function: Callable[..., Any]) -> Iterator[click.Parameter]:
     described = {e[0]: e[1:] for d in documents for e in _ENTRY.findall(d.partition(_SECTION)[2])}
     names_of_types = {p.name: p.annotation for p in parameters if p.name not in _GROUPS}
     module = vars(sys.modules[function.__module__])
-    types = get_type_hints(
+    types = typing.get_type_hints(
         SimpleNamespace(__annotations__=names_of_types), module, include_extras=True
     )
     for p in parameters:
@@ -158,7 +141,7 @@ def _settings(hint: Any) -> dict[str, Any]:
     more = {}
     if get_origin(hint) is Annotated:
         hint, more = get_args(hint)
-    if get_origin(hint) in (Union, UnionType) and "type" not in more:
+    if get_origin(hint) in (typing.Union, UnionType) and "type" not in more:
         (hint,) = (kind for kind in get_args(hint) if kind is not NoneType)
     if get_origin(hint) is Literal:
         return {"type": click.Choice(get_args(hint))} | more
@@ -187,7 +170,9 @@ class _FileToRead(click.Path):
     """A file, folder or pattern, which shells complete; ``-`` is standard input."""
 
     def convert(self, value: Any, param: Any, ctx: Any) -> Any:
-        return standard_input() if value == "-" else super().convert(value, param, ctx)
+        return (
+            command_group.standard_input() if value == "-" else super().convert(value, param, ctx)
+        )
 
 
 class _Keys(click.types.StringParamType):
@@ -369,8 +354,26 @@ def read_file(file: str, reading: ReadingOptions, labels: LabelFile | None = Non
     """Read a file; its name is in the errors."""
     from calviz.data import read
 
-    with showing_progress(), naming(file):
+    with command_group.showing_progress(), command_group.naming(file):
         return read(file, options=reading, labels=labels)
+
+
+def read_model(
+    file: str,
+    model: str | None,
+    outputs: Outputs,
+    reading: ReadingOptions,
+    labels: LabelFile | None = None,
+) -> tuple[Loaded, Dataset]:
+    """Read a file, choose a model of it, and print what was recognised."""
+    from calviz.cli.result_texts import print_recognition
+
+    loaded = read_file(file, reading, labels)
+    with command_group.naming(file):
+        data = loaded.models[chosen_model(loaded, model)]
+    if not outputs.quiet:
+        print_recognition(file, loaded)
+    return loaded, data
 
 
 def chosen_model(loaded: Loaded, name: str | None) -> str:
@@ -402,7 +405,7 @@ def summed(source: str, reading: ReadingOptions, *, quiet: bool) -> Loaded | Non
     if not quiet:
         say(f"{as_given(source)}: {why}, so it is summed part by part and judged from its profile.")
     options, time, every = options_and_time(reading)
-    with showing_progress():
+    with command_group.showing_progress():
         made = profile([source], by=reading.groups or (), time=time, every=every, **options)
     return loaded_profile(made, Path(source).name)
 

@@ -5,26 +5,15 @@ from __future__ import annotations
 import contextlib
 import json
 from collections.abc import Iterator
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import click
 import numpy as np
 
-from calviz.cli.command_group import (
-    FINE,
-    cell,
-    check_folder,
-    check_output,
-    console,
-    naming,
-    say,
-    short_name,
-    show,
-    showing_progress,
-    table_of,
-)
+from calviz.cli import command_group
+from calviz.cli.command_group import FINE, check_folder, check_output, naming, say, show
 from calviz.cli.options import (
     METHOD,
     FittingRows,
@@ -41,6 +30,7 @@ from calviz.cli.options import (
     draw_options,
     parse_parameters,
     read_file,
+    read_model,
     say_drawn,
     why_drawn,
 )
@@ -92,7 +82,6 @@ def recalibrate(
     raw_score : P
         Say which raw score the map takes to the probability P of class 1 (repeatable), for two classes.
     """
-    from calviz.cli.result_texts import print_recognition
     from calviz.comparison.fitting import calibrate, reading_of_unlabelled, trade_off
     from calviz.data.writing import check_target, write_predictions
 
@@ -128,11 +117,7 @@ def recalibrate(
     check_output("--out", out)
     if fitting.cross_fit is not None and (save_map or save_snippet or raw_score):
         raise OptionError("cross-fitting has one map per fold: there is none to save or to invert.")
-    loaded = read_file(file, reading, label_file)
-    with naming(file):
-        data = loaded.models[chosen_model(loaded, model)]
-    if not json_only.quiet:
-        print_recognition(file, loaded)
+    loaded, data = read_model(file, model, json_only, reading, label_file)
     if unlabelled is not None:
         from calviz import base_rates
 
@@ -220,14 +205,9 @@ def _recalibrate_files(
         )
     check_folder("--out", out)
     options = draw_options(rows, reading, division)
-    with showing_progress(), naming(source):
+    with command_group.showing_progress(), naming(source):
         recalibrated = recalibrate_files(
-            source,
-            method,
-            out,
-            model=model,
-            parameters=parameters.get(method, {}),
-            **options,
+            source, method, out, model=model, parameters=parameters.get(method, {}), **options
         )
     say_drawn(source, why, recalibrated.sample.sentence())
     for sentence in recalibrated.recalibrator.warnings_:
@@ -272,7 +252,6 @@ def apply(
     raw_score : P
         Say which raw score the map takes to the probability P of class 1 (repeatable), for two classes.
     """
-    from calviz.cli.result_texts import print_recognition
     from calviz.comparison.fitting import apply_map, reading_for_map
     from calviz.comparison.recalibrate_files import apply_to_files
     from calviz.core.words import counted
@@ -291,7 +270,7 @@ def apply(
         check_folder("--out", out)
         record = _checked_map(map)
         raw = _raw_scores(load_map(record), raw_score, json_only)
-        with showing_progress():
+        with command_group.showing_progress():
             written = apply_to_files(sources, record, out, model=model, options=reading)
         if not json_only.quiet:
             click.echo(f"wrote {counted(len(written), 'file')} to {out}")
@@ -301,11 +280,7 @@ def apply(
     check_output("--out", out)
     record = _checked_map(map)
     raw = _raw_scores(load_map(record), raw_score, json_only)
-    loaded = read_file(file, reading_for_map(record, reading))
-    with naming(file):
-        data = loaded.models[chosen_model(loaded, model)]
-    if not json_only.quiet:
-        print_recognition(file, loaded)
+    loaded, data = read_model(file, model, json_only, reading_for_map(record, reading))
     with naming(file):
         calibrated = apply_map(data, record)
     names = tuple(record.get("class_names", ()))
@@ -369,7 +344,6 @@ def expected(
         Seed of the drawn labels.
     """
     from calviz import expected
-    from calviz.cli.result_texts import print_recognition
     from calviz.comparison.fitting import reading_for_map
     from calviz.data.loaded import DROP_MISSING, ReadingForMap
 
@@ -379,9 +353,9 @@ def expected(
         raise OptionError("--method is the map fitted on --labelled-split NAME.")
     record = None if map is None else _checked_map(map)
     options = ReadingForMap.of(reading, ()) if record is None else reading_for_map(record, reading)
-    loaded = read_file(file, options)
+    _, rows = read_model(file, model, json_only, options)
+    labelled = None
     with naming(file):
-        rows, labelled = loaded.models[chosen_model(loaded, model)], None
         if labelled_split is not None:
             rows.split(labelled_split)  # refused if there is none
             assert rows.splits is not None
@@ -389,9 +363,6 @@ def expected(
             complete = replace(reading, repair=(*reading.repair, DROP_MISSING.key))
             again = read_file(file, complete)
             labelled = again.models[chosen_model(again, model)].split(labelled_split)
-    if not json_only.quiet:
-        print_recognition(file, loaded)
-    with naming(file):
         result = expected(
             rows, map=record, labelled=labelled, method=method, confidence=confidence, seed=seed
         )
@@ -428,12 +399,10 @@ def sets(
     per_class
         A threshold for each class (Mondrian sets): the coverage holds for every class, mostly with larger sets.
     """
-    from calviz import __version__, prediction_sets
-    from calviz.cli.result_texts import print_recognition
+    from calviz import prediction_sets
+    from calviz.report.json_results import picked
 
-    loaded = read_file(file, reading)
-    with naming(file):
-        data = loaded.models[chosen_model(loaded, model)]
+    _, data = read_model(file, model, json_only, reading)
     with naming(file, options=False):
         sets = prediction_sets(
             data,
@@ -443,40 +412,24 @@ def sets(
             seed=division.seed,
             division=division,
         )
-    subsets = (sets.overall, *sets.classes)
-    if json_only.json is not None:
-        overall, *classes = map(asdict, subsets)
-        record = {
-            "calviz": __version__,
-            **{
-                key: getattr(sets, key)
-                for key in ("name", "method", "coverage", "threshold", "level")
-            },
-            "fit": asdict(sets.fit),
-            "evaluation": asdict(sets.evaluation),
-            "overall": overall,
-            "classes": classes,
-            "sizes": sets.sizes.tolist(),
-            "thresholds": list(sets.thresholds),
-            "beside": asdict(sets.beside),
-            "too_few": sets.too_few,
-        }
-        json_only.write_json(record)
+    names = "name method coverage threshold level fit evaluation overall classes sizes thresholds beside too_few"
+    json_only.write_json(picked(sets, names))
     if json_only.quiet:
         return FINE
-    print_recognition(file, loaded)
     threshold = "threshold" if not sets.thresholds else "largest threshold"
     choice = f"{sets.method.upper()}, {threshold} {sets.threshold:.4f}, chosen on {sets.fit.how} ({sets.fit.rows:,} rows)"
     show(f"{choice}; judged on {sets.evaluation.how}.")
     show(sets.reading())
     interval = "95 % interval"
-    table = table_of("true class", "rows", "coverage", interval, "mean size", interval)
-    for s in subsets:
+    table = command_group.table_of(
+        "true class", "rows", "coverage", interval, "mean size", interval
+    )
+    for s in (sets.overall, *sets.classes):
         covered, size = s.coverage_interval, s.size_interval
         texts = [f"{s.rows:,}", f"{s.coverage:.4f}", f"{covered.low:.4f} to {covered.high:.4f}"]
         texts += [f"{s.size:.3f}", f"{size.low:.3f} to {size.high:.3f}"]
-        table.add_row(cell(short_name(s.name)), *texts)
-    console().print(table)
+        table.add_row(command_group.cell(command_group.short_name(s.name)), *texts)
+    command_group.console().print(table)
     return FINE
 
 
@@ -526,11 +479,9 @@ def threshold(
         Instead: choose on this share of the rows.
     """
     from calviz import at_prevalence, threshold
-    from calviz.cli.result_texts import print_recognition
 
-    loaded = read_file(file, reading, label_file)
+    _, data = read_model(file, model, json_only, reading, label_file)
     with naming(file):
-        data = loaded.models[chosen_model(loaded, model)]
         if prevalence is not None:
             data = at_prevalence(data, prevalence)
     with naming(file, options=False):
@@ -548,7 +499,6 @@ def threshold(
         )
     json_only.write_json(choice.to_dict())
     if not json_only.quiet:
-        print_recognition(file, loaded)
         show(repr(choice))
     elif choice.threshold is None:
         say(repr(choice))

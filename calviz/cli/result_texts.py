@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 from rich.text import Text
 
 from calviz.cli.command_group import as_given, cell, console, short_name, show, table_of
-from calviz.cli.options import Reduction
 from calviz.comparison.arena_results import (
     SCORES,
     Arena,
@@ -33,6 +32,7 @@ from calviz.comparison.comparison_results import (
 )
 from calviz.core.entry_specs import METRICS
 from calviz.core.errors import worst_first
+from calviz.core.events import Reduction
 from calviz.core.words import (
     capitalised,
     counted,
@@ -48,11 +48,11 @@ from calviz.verdicts.evaluation import Evaluation, alone, missing, name_of, prec
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from calviz.cli.options import Loaded
     from calviz.comparison.comparison_results import ModelComparison
     from calviz.comparison.over_time import OverTime
     from calviz.core.entry_specs import Conventions
     from calviz.core.errors import Finding
+    from calviz.data import Loaded
     from calviz.figures.slice_gaps import Levels
     from calviz.sample.cutoff_and_grades import CutoffCounts
     from calviz.sample.slices import Slices
@@ -443,16 +443,8 @@ def print_over_time(result: OverTime, state: WatchState | None) -> None:
         table.add_row(*(Text(c, style=style) for c in cells))
     for w in result.waiting:
         value, (low, high) = w.expected
-        cells = (
-            w.name,
-            f"{w.rows:,}",
-            f"~{_four(value)}",
-            f"{low:.4f} to {high:.4f}",
-            "-",
-            "-",
-            "-",
-        )
-        table.add_row(*(Text(c, style="dim") for c in cells))
+        line = (w.name, f"{w.rows:,}", f"~{_four(value)}", f"{low:.4f} to {high:.4f}", *["-"] * 3)
+        table.add_row(*(Text(c, style="dim") for c in line))
     show()
     console().print(table)
     show()

@@ -15,16 +15,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import click
 
-from calviz.cli.command_group import (
-    FINE,
-    cell,
-    check_output,
-    console,
-    named_twice,
-    short_name,
-    show,
-    showing_progress,
-)
+from calviz.cli import command_group
+from calviz.cli.command_group import FINE, cell, check_output, console, short_name, show
 from calviz.cli.options import Names, Outputs, RequiredPath, command
 from calviz.core.errors import REPORT, InputError, OptionError, needs
 from calviz.core.limits import real_path
@@ -233,7 +225,7 @@ def profile(
     parts = Path(f"{out}.parts")
     _check_apart(sources, Path(out), parts)
     options, time, every = options_and_time(reading)
-    with showing_progress():
+    with command_group.showing_progress():
         summed = profile(
             list(sources),
             by=by or reading.groups or (),
@@ -283,7 +275,7 @@ def merge(profiles: tuple[str, ...], *, out: RequiredPath, json_only: Outputs) -
 
     check_target(out)
     check_output("--out", out)
-    if (twice := named_twice(profiles)) is not None:
+    if (twice := command_group.named_twice(profiles)) is not None:
         raise OptionError(f"{twice} is named twice: its rows would be counted twice.")
     merged = merge_files(profiles)
     write_profile(merged, out)

@@ -14,18 +14,9 @@ from calviz.core.claims import claim
 from calviz.core.entry_specs import METRICS
 from calviz.core.errors import NotAvailable
 from calviz.core.words import counted, listed, p_value, plotly_text, shorten
+from calviz.figures import marks
 from calviz.figures.figure import Figure
-from calviz.figures.marks import (
-    Picture,
-    Sheet,
-    Trace,
-    label,
-    line,
-    markers,
-    name_room,
-    vertical_shape,
-    whiskers,
-)
+from calviz.figures.marks import Picture, Sheet, Trace, label, line, markers, name_room
 
 
 @dataclass(frozen=True, eq=False)
@@ -249,7 +240,7 @@ class Winrates(Figure):
             inner=_WINRATES_ROW * len(names),
             margins=(left, _RIGHT, _WINRATES_TOP, _BOTTOM),
             legend_over="container",
-            shapes=[vertical_shape(sheet.palette.neutral, **half)],
+            shapes=[marks.vertical_shape(sheet.palette.neutral, **half)],
             xaxis=sheet.axis("Winrate", range=[-0.02, 1.02], tickformat=".1f", nticks=6),
             yaxis=sheet.row_axis(names, ticks=""),
         )
@@ -274,7 +265,7 @@ def _winrate_points(figure: Winrates, sheet: Sheet) -> Iterator[Trace]:
             for name, value, a, b in zip(figure.methods, values, low, high, strict=True)
         ]
         ends = np.nan_to_num(high - values), np.nan_to_num(values - low)
-        bars = whiskers(*ends, colour, thickness=1.5, width=3)
+        bars = marks.whiskers(*ends, colour, thickness=1.5, width=3)
         look: Trace = {"size": 8, "symbol": symbol, "name": METRICS[score].label, "hover": texts}
         y = rows + (at - 0.5) * 2 * _APART
         yield markers(values, y, colour, error_x=bars, **look)

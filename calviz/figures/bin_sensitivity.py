@@ -25,18 +25,9 @@ from calviz.core.words import (
     shorten,
     with_short_class,
 )
+from calviz.figures import marks
 from calviz.figures.figure import NAME_LENGTH, Data, Figure, ScoreFigure, facts, named
-from calviz.figures.marks import (
-    UNFADED,
-    Picture,
-    Sheet,
-    Trace,
-    area,
-    label,
-    line,
-    markers,
-    vertical_mark,
-)
+from calviz.figures.marks import UNFADED, Picture, Sheet, Trace, area, line, markers, vertical_mark
 from calviz.metrics.other_libraries import measured_conventions
 from calviz.sample.binning import BinSums, bin_between, redrawn_sums
 from calviz.sample.error_bars import stream
@@ -350,7 +341,7 @@ def _mark_label(f: BinSensitivity, sheet: Sheet, room: float) -> Iterator[Trace]
         return
     right = f.bins < 0.6 * f.counts.size
     upper = 100 * f.chosen < 0.55 * room
-    yield label(
+    yield marks.label(
         f"{counted(f.bins, 'bin')}: <b>{points_text(f.chosen)}</b>",
         sheet.palette,
         x=f.bins,

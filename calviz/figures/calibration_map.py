@@ -22,23 +22,9 @@ from calviz.core.words import (
     shorten,
     with_short_class,
 )
+from calviz.figures import marks
 from calviz.figures.figure import NAME_LENGTH, Data, Figure, ScoreFigure, named, score_lines
-from calviz.figures.marks import (
-    Drawing,
-    Page,
-    Picture,
-    Sheet,
-    Trace,
-    area,
-    circles,
-    diagonal,
-    drawn,
-    extremes,
-    line,
-    markers,
-    square,
-    square_axes,
-)
+from calviz.figures.marks import Drawing, Page, Picture, Sheet, Trace, area, circles, line, markers
 from calviz.sample import logistic_curves
 from calviz.sample.binning import BinSums
 from calviz.sample.sample import Sample, bin_sums, reduce
@@ -140,7 +126,7 @@ class CalibrationMap(Figure):
         is_function = _is_function(x, y)
         dip = _deepest_fall(*curve[:2]) if is_function else None
         if is_function:
-            points = extremes(y)
+            points = marks.extremes(y)
             curve = x[points], y[points], y[points], y[points]
         else:
             some = np.linspace(0, x.size - 1, min(POINTS, x.size)).round().astype(np.intp)
@@ -211,14 +197,14 @@ class CalibrationMap(Figure):
         """
         sheet = self.sheet(**page)
         p = sheet.palette
-        traces: list[Trace] = [diagonal(p)]
+        traces: list[Trace] = [marks.diagonal(p)]
         if not self.is_function:
             traces.append(area(self.before, self.low, self.high, p.glaze(p.blue, 0.22)))
             traces.append(markers(*self.rows, p.glaze(p.blue, 0.45), size=3))
         hover = "score %{x:.3f} becomes %{y:.3f}"
         traces.append(line(self.before, self.after, p.blue, width=2.5, hover=hover))
         traces.append(circles(*self.observed, p))
-        return drawn(square(traces, sheet, height, "Score before", "Score after"))
+        return marks.drawn(marks.square(traces, sheet, height, "Score before", "Score after"))
 
 
 def _is_function(x: FloatArray, y: FloatArray) -> bool:
@@ -386,7 +372,7 @@ class CalibrationCurve(ScoreFigure):
             self._traces(sheet),
             inner=min(_TALL, room),
             margins=_MARGINS,
-            **square_axes(sheet, *titles, range=[0, 1], dtick=0.2, tickformat=".1f"),
+            **marks.square_axes(sheet, *titles, range=[0, 1], dtick=0.2, tickformat=".1f"),
         )
 
     def _traces(self, sheet: Sheet) -> Iterator[Trace]:

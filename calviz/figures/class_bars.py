@@ -22,27 +22,9 @@ from calviz.core.words import (
     points,
     told_apart,
 )
+from calviz.figures import marks
 from calviz.figures.figure import Data, SampleFigure, end_columns
-from calviz.figures.marks import (
-    UNFADED,
-    Drawing,
-    Overlay,
-    Page,
-    Sheet,
-    Trace,
-    area,
-    drawn,
-    frame,
-    hatched,
-    heading,
-    label,
-    line,
-    markers,
-    name_room,
-    packed,
-    vertical_shape,
-    whiskers,
-)
+from calviz.figures.marks import UNFADED, Drawing, Overlay, Page, Sheet, Trace, drawn, line, packed
 from calviz.sample.class_gaps import (
     ClassView,
     beyond,
@@ -359,9 +341,9 @@ class ClassBars(SampleFigure):
                 axes |= _curve_axes(sheet, ranked.size, [0.66, 1.0], whole)
             traces += _curve(self, sheet, ranked)
             title = f"<b>All {counted(ranked.size, 'class', 'classes')}</b>"
-            labels.append(heading(title, sheet.palette, ("x2 domain", "y2 domain")))
+            labels.append(marks.heading(title, sheet.palette, ("x2 domain", "y2 domain")))
         # Where mean score and share of hits agree.
-        zero = vertical_shape(sheet.palette.ink, x=0, width=1.5, xref="x", yref="y domain")
+        zero = marks.vertical_shape(sheet.palette.ink, x=0, width=1.5, xref="x", yref="y domain")
         picture = sheet.picture(
             traces,
             inner=inner,
@@ -475,7 +457,7 @@ class _Bars:
     def left(self) -> int:
         """Width of the longest name with its number of rows, in pixels."""
         rows = self.figure.rows[self.shown]
-        return name_room(map("{}  n = {:,}".format, self.names, rows), _BESIDE)
+        return marks.name_room(map("{}  n = {:,}".format, self.names, rows), _BESIDE)
 
     @cached_property
     def names(self) -> list[str]:
@@ -529,13 +511,13 @@ class _Bars:
                 yield self._bar(which, name, colour, shape) | {"legendrank": rank}
         value, (low, high) = f.value[at], (end[at] for end in f.interval)
         has = np.isfinite(low)
-        yield markers(
+        yield marks.markers(
             packed(100 * value),
             packed(self.y),
             p.ink,
             size=5,
             customdata=f.class_index[at],
-            error_x=whiskers(
+            error_x=marks.whiskers(
                 packed(100 * np.where(has, high - value, 0)),
                 packed(100 * np.where(has, value - low, 0)),
                 p.ink,
@@ -564,7 +546,7 @@ class _Bars:
             "line": {"color": colour, "width": 1},
         }
         if shape:
-            marker["pattern"] = hatched(colour, p, shape=shape, tint=0.25, solidity=0.4)
+            marker["pattern"] = marks.hatched(colour, p, shape=shape, tint=0.25, solidity=0.4)
         return {
             "type": "bar",
             "orientation": "h",
@@ -583,7 +565,7 @@ class _Bars:
         """Draw a frame around the selected class."""
         at = self.y[self.figure.class_index[self.shown] == selected].tolist()
         place: Trace = {"xref": "x domain", "yref": "y", "x0": 0, "x1": 1}
-        return [frame(self.sheet.palette.ink, **place, y0=y - 0.5, y1=y + 0.5) for y in at]
+        return [marks.frame(self.sheet.palette.ink, **place, y0=y - 0.5, y1=y + 0.5) for y in at]
 
     def labels(self) -> Iterator[Trace]:
         """Say how many classes are left out between the two ends, and give the panel a heading."""
@@ -591,7 +573,7 @@ class _Bars:
         if not self.cut:
             return
         half = self.shown.size // 2
-        yield label(
+        yield marks.label(
             f"… {counted(self.figure.value.size - self.shown.size, 'class', 'classes')} between …",
             p,
             xref="x domain",
@@ -603,7 +585,7 @@ class _Bars:
             bgcolor=p.paper,
             font={"size": 12, "color": p.muted},
         )
-        yield heading(f"<b>{half} at either end</b>", p, ("x domain", "y domain"))
+        yield marks.heading(f"<b>{half} at either end</b>", p, ("x domain", "y domain"))
 
     def axes(self, across: list[float], down: list[float]) -> dict[str, Any]:
         f, sheet = self.figure, self.sheet
@@ -645,7 +627,7 @@ def _curve(f: ClassBars, sheet: Sheet, ranked: IntArray) -> Iterator[Trace]:
     panel: Trace = {"xaxis": "x2", "yaxis": "y2", "showlegend": False}
     if f.band is not None:
         low, high = (100 * end[at] for end in f.band)
-        yield area(x, low, high, p.calibrated, **panel)
+        yield marks.area(x, low, high, p.calibrated, **panel)
     yield line(np.array([1.0, count]), np.zeros(2), p.ink, width=1, **panel)
     beyond = f.beyond[at]
     kinds = (
@@ -655,7 +637,7 @@ def _curve(f: ClassBars, sheet: Sheet, ranked: IntArray) -> Iterator[Trace]:
     )
     for which, colour, symbol, size in kinds:
         if which.any():
-            yield markers(
+            yield marks.markers(
                 packed(x[which]),
                 packed(100 * f.value[at[which]]),
                 colour,

@@ -9,33 +9,14 @@ from typing import Any, Literal, Self, get_args
 import numpy as np
 
 from calviz.comparison.comparison_results import ModelComparison
+from calviz.core import words
 from calviz.core.blocks import FloatArray
 from calviz.core.entry_specs import figure
 from calviz.core.errors import check_choice
-from calviz.core.words import (
-    SINGLE_ROW,
-    counted,
-    decimal,
-    level_text,
-    listed,
-    percent,
-    plotly_text,
-    shorten,
-    with_short_class,
-)
+from calviz.core.words import SINGLE_ROW, counted, decimal, level_text, listed, percent, plotly_text
+from calviz.figures import marks
 from calviz.figures.figure import Figure, ResampledFigure, end_columns, facts
-from calviz.figures.marks import (
-    BUCKETS,
-    Picture,
-    Sheet,
-    Trace,
-    area,
-    diagonal,
-    label,
-    line,
-    markers,
-    short_line,
-)
+from calviz.figures.marks import BUCKETS, Picture, Sheet, Trace, area, diagonal, label, line
 from calviz.figures.reliability import isotonic_at, isotonic_band, isotonic_curve
 from calviz.sample.error_bars import resampled
 from calviz.sample.losses import unlike_nll
@@ -154,7 +135,7 @@ class CorpDiagram(ResampledFigure):
         p, level, x = sheet.palette, level_text(self.level), self.score
         curves = [*self.consistency, *self.confidence, self.probability]
         if x.size == 1:
-            x, curves = short_line(x), [np.repeat(v, 2) for v in curves]
+            x, curves = marks.short_line(x), [np.repeat(v, 2) for v in curves]
         low, high, below, above, probability = curves
         name, hover = "Isotonic probability of a hit", "score %{x:.3f}: %{y:.3f}"
         traces = [
@@ -164,7 +145,7 @@ class CorpDiagram(ResampledFigure):
             line(x, probability, p.vermillion, width=2.5, name=name, hover=hover),
         ]
         unit: dict[str, Any] = {"size": 13, "range": [-0.01, 1.01], "nticks": 6}
-        score = plotly_text(with_short_class(self.reduction, 18).score_label)
+        score = plotly_text(words.with_short_class(self.reduction, 18).score_label)
         return sheet.picture(
             traces,
             inner=_INNER,
@@ -303,7 +284,7 @@ class MiscalibrationPlane(Figure):
         """Draw one point per model over lines of equal score; up and to the left is better."""
         p = sheet.palette
         x, y = _room(self.miscalibration, least=0.0), _room(self.discrimination)
-        points = markers(
+        points = marks.markers(
             self.miscalibration,
             self.discrimination,
             p.blue,
@@ -336,7 +317,7 @@ class MiscalibrationPlane(Figure):
         taken: list[Box] = [(a - half, b - half, a + half, b + half) for a, b in places]
         labels = []
         for i, (left, low) in enumerate(places):
-            text = shorten(self.models[i], 24)
+            text = words.shorten(self.models[i], 24)
             width = _LETTER * len(text)
             sides = ["right", "left"] if left > panel / 2 else ["left", "right"]
             boxes = {

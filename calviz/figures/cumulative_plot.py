@@ -9,39 +9,16 @@ from typing import Any, Literal, Self, Unpack, get_args
 
 import numpy as np
 
+from calviz.core import words
 from calviz.core.blocks import FloatArray
 from calviz.core.claims import claim
 from calviz.core.entry_specs import figure
 from calviz.core.errors import OptionError, check_choice, check_level
 from calviz.core.events import Reduction
-from calviz.core.words import (
-    SINGLE_ROW,
-    decimal,
-    level_text,
-    plotly_text,
-    points,
-    points_decimals,
-    points_text,
-    with_short_class,
-)
+from calviz.core.words import SINGLE_ROW, decimal, level_text, plotly_text, points, points_text
+from calviz.figures import marks
 from calviz.figures.figure import Data, ScoreFigure, end_columns, metric_interval, pointwise
-from calviz.figures.marks import (
-    BUCKETS,
-    Drawing,
-    Overlay,
-    Page,
-    Sheet,
-    Trace,
-    area,
-    drawn,
-    extremes,
-    frame,
-    heading,
-    label,
-    line,
-    short_line,
-    vertical_mark,
-)
+from calviz.figures.marks import BUCKETS, Drawing, Overlay, Page, Sheet, Trace, area, drawn, line
 from calviz.figures.reliability import fractiles, isotonic_curve, smoothed_gap
 from calviz.sample.error_bars import Interval, Redrawing, resampled
 from calviz.sample.sample import Sample
@@ -149,7 +126,7 @@ class Cumulative(ScoreFigure):
         check_choice("estimate", estimate, get_args(Estimate))
         view = sample.view(steps)
         upto, gap = fractiles(view), view.cumulative_gap
-        kept = extremes(gap)
+        kept = marks.extremes(gap)
         cumulative_score = np.cumsum(view.score_sum) / float(view.n)
         fitted: FloatArray = np.clip(view.score - smoothed_gap(view, upto), 0, 1)
         if estimate == "isotonic":
@@ -272,7 +249,7 @@ class Cumulative(ScoreFigure):
             text = f"{text[:-1]}, at {place}; {self._after()}."
         if self.bound is not None:
             # As many decimals as the error itself, as on metric cards.
-            stays = f"{points(self.bound, points_decimals(self.ks))} points"
+            stays = f"{points(self.bound, words.points_decimals(self.ks))} points"
             more = "more"
             if verdict is not None:
                 more = "beyond noise" if verdict.beyond_noise else "more, looked at alone"
@@ -455,12 +432,12 @@ class _Panel:
             score, hits = f.cumulative_score, f.cumulative_hits
             x, score, hits = (np.append(0.0, values) for values in (x, score, hits))
         elif x.size == 1:
-            x = np.array([0.0, 1.0]) if self.panel == "c" else short_line(x)
+            x = np.array([0.0, 1.0]) if self.panel == "c" else marks.short_line(x)
             score, hits = np.repeat(score, 2), np.repeat(hits, 2)
         yield from self._band(x, score)
         # A thin line through the panel where the gap is largest.
         top = 1.04 * float(max(score.max(), hits.max()))
-        yield vertical_mark(float(self._x[f.maximum]), 0.0, top, p.muted)
+        yield marks.vertical_mark(float(self._x[f.maximum]), 0.0, top, p.muted)
         # Plotted against itself, the score is a straight line.
         ends = [0, -1] if self.panel in ("b", "d") else slice(None)
         yield line(x[ends], score[ends], p.blue, name="Score", hover=_hover(what[0]))
@@ -491,7 +468,7 @@ class _Panel:
             at = 1 if self.panel == "b" else 0
             low, high = (self.figure.upto(end)[at] for end in selected)
         ink = self.sheet.palette.ink
-        yield frame(
+        yield marks.frame(
             ink,
             width=1.5,
             xref=f"x{self.suffix}",
@@ -543,7 +520,7 @@ class _Panel:
         p, f, gap = self.sheet.palette, self.figure, self.panel == "gap"
         over = (f"x{self.suffix} domain", f"y{self.suffix} domain")
         letter = "" if gap else f"<b>{self.panel}</b>&nbsp; "
-        yield heading(letter + _TITLES[self.panel], p, over)
+        yield marks.heading(letter + _TITLES[self.panel], p, over)
         if not (self._cumulative or gap):
             return
         at = f"fractile {decimal(f.at_fractile, 2)}"
@@ -555,7 +532,7 @@ class _Panel:
         y, side = 0.96, "top"
         if gap:
             y, side = (0.14, "bottom") if f.ks_signed < 0 else (0.86, "top")
-        yield label(
+        yield marks.label(
             f"KS {points_text(f.ks)}<br>at {at}{more}",
             p,
             xref=over[0],
@@ -577,7 +554,7 @@ class _Panel:
         elif self.panel == "b":
             x_title, x_range = "Cumulative score", [0.0, float(f.cumulative_score[-1]) or 1.0]
         elif self.panel == "d":
-            x_title = plotly_text(with_short_class(f.reduction, 18).score_label)
+            x_title = plotly_text(words.with_short_class(f.reduction, 18).score_label)
         x: dict[str, Any] = {"domain": across, "anchor": f"y{self.suffix}", "range": x_range}
         y = {"domain": down, "anchor": f"x{self.suffix}", "range": self._y_range()}
         return {

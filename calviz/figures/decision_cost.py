@@ -17,21 +17,9 @@ from calviz.core.errors import OptionError, check_level, data_frame
 from calviz.core.profile import dataset_of
 from calviz.core.words import decimal, decimals_for, level_text, percent, plotly_text
 from calviz.data.loaded import fit_split_for
+from calviz.figures import marks
 from calviz.figures.figure import Data, SampleFigure, end_columns, pointwise
-from calviz.figures.marks import (
-    DASHES,
-    Drawing,
-    Page,
-    Sheet,
-    Trace,
-    bootstrap_band,
-    drawn,
-    label_above,
-    line,
-    markers,
-    packed,
-    vertical_mark,
-)
+from calviz.figures.marks import DASHES, Drawing, Page, Sheet, Trace, drawn, line, packed
 from calviz.sample.error_bars import Interval, Redrawing, drawn_by, interval, resampled, stream
 from calviz.sample.sample import Sample
 from calviz.sample.step_views import ranked, top_label_steps
@@ -643,7 +631,7 @@ def _traces(
             hover=f"%{{y:,.4~g}} where confidence ≥ %{{x:.4~f}} is kept<extra>{name}</extra>",
             **attributes,
         )
-        yield markers(
+        yield marks.markers(
             packed(np.clip([one.best.threshold], *across)),
             packed(np.array([PREDICTIONS_PER_COST * one.best.cost])),
             colour,
@@ -658,12 +646,12 @@ def _traces(
 
     if f.band is not None:
         low, high = (PREDICTIONS_PER_COST * end for end in f.band)
-        yield bootstrap_band(f.threshold, (low, high), f.level, p)
+        yield marks.bootstrap_band(f.threshold, (low, high), f.level, p)
     refer = np.full(2, PREDICTIONS_PER_COST * f.costs.referred)
     thin: Trace = {"width": 1.5, "dash": "dash", "name": "Refer everything", "legendrank": 40}
     yield line(np.array(across), refer, p.muted, **thin)
     if face is not None:
-        yield vertical_mark(face, *up, p.ink)
+        yield marks.vertical_mark(face, *up, p.ink)
     colours = (p.vermillion, p.purple, p.green)
     for i, other in enumerate(others):
         dash, symbol = DASHES[1 + i % 3], _SYMBOLS[1 + i % 3]
@@ -674,7 +662,7 @@ def _traces(
 def _face_label(face: float, low: float, sheet: Sheet) -> Trace:
     digits = decimals_for(face, 1 - face or 1, figures=1, least=2)
     text = f"face value: confidence ≥ {decimal(face, digits)}"
-    return label_above(text, sheet.palette, face, (face - low) / (1 - low))
+    return marks.label_above(text, sheet.palette, face, (face - low) / (1 - low))
 
 
 def _up(f: Decision, every: Sequence[Decision]) -> tuple[float, float]:

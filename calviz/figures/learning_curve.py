@@ -27,20 +27,9 @@ from calviz.core.words import (
     plotly_text,
     shorten,
 )
+from calviz.figures import marks
 from calviz.figures.figure import NAME_LENGTH, Figure, facts
-from calviz.figures.marks import (
-    DASHES,
-    Picture,
-    Sheet,
-    Trace,
-    area,
-    label,
-    line,
-    markers,
-    name_room,
-    vertical_shape,
-    whiskers,
-)
+from calviz.figures.marks import DASHES, Picture, Sheet, Trace, area, label, line, markers
 from calviz.verdicts.evaluation import scale_of, value_text
 
 #: A curve has settled where it has reached this share of its final gain.
@@ -564,7 +553,7 @@ class ModelDifferences(Figure):
     def draw(self, sheet: Sheet) -> Picture:
         """Draw the reference at the top, then one row per model, best first."""
         names, muted = (self.reference, *self.models), sheet.palette.muted
-        left = name_room([shorten(name, _NAME) for name in names], _BESIDE)
+        left = marks.name_room([shorten(name, _NAME) for name in names], _BESIDE)
         scale, unit = scale_of(self.metric, difference=True)
         every = [0.0] + [v for d in self.differences for v in (d.value, *d.interval)]
         low, high = scale * min(every), scale * max(every)
@@ -588,7 +577,7 @@ class ModelDifferences(Figure):
                     words, (0, 1), ("left", "right"), ("← {}", "{} →"), strict=False
                 )
             ],
-            shapes=[vertical_shape(sheet.palette.ink, **zero)],
+            shapes=[marks.vertical_shape(sheet.palette.ink, **zero)],
             xaxis=sheet.axis(title, range=[low - pad, high + pad], nticks=6),
             yaxis=sheet.row_axis([plotly_text(name, _NAME) for name in names], ticks=""),
         )
@@ -623,6 +612,6 @@ def _traces(f: ModelDifferences, sheet: Sheet, scale: float) -> Iterator[Trace]:
             size=9,
             symbol=symbol,
             edge=colour,
-            error_x=whiskers(*ends, colour, thickness=2, width=5),
+            error_x=marks.whiskers(*ends, colour, thickness=2, width=5),
             hover=f"{plotly_text(name, 60)}: {f.text(d)}<br>{f.side(d)}",
         )

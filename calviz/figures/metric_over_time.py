@@ -11,34 +11,15 @@ import numpy as np
 
 from calviz.comparison.folds_and_sites import MIN_ROWS, RowsByLevel
 from calviz.comparison.over_time import OverTime, Period
+from calviz.core import words
 from calviz.core.blocks import FloatArray
 from calviz.core.claims import claim
 from calviz.core.entry_specs import METRICS, RECALIBRATORS
 from calviz.core.events import Reduction
-from calviz.core.words import (
-    capitalised,
-    counted,
-    p_value,
-    plotly_text,
-    score_and_hit,
-    shorten,
-    told_apart,
-)
+from calviz.core.words import capitalised, counted, p_value, plotly_text, score_and_hit, shorten
+from calviz.figures import marks
 from calviz.figures.figure import NAME_LENGTH, Data, Figure, facts
-from calviz.figures.marks import (
-    Drawing,
-    Overlay,
-    Page,
-    Picture,
-    Sheet,
-    Trace,
-    diagonal,
-    drawn,
-    heading,
-    line,
-    markers,
-    whiskers,
-)
+from calviz.figures.marks import Drawing, Overlay, Page, Picture, Sheet, Trace, diagonal, line
 from calviz.sample.sample import Sample, bin_sums
 from calviz.verdicts.evaluation import scale_of, value_text
 from calviz.verdicts.watching import WatchState
@@ -202,7 +183,7 @@ class OverTimeLine(Figure):
             xaxis=sheet.axis(range=[-0.6, len(periods) - 0.4], **ticks),
             yaxis=sheet.axis(self.label + (f", {sign}" if sign else ""), nticks=7),
         )
-        return drawn(picture)
+        return marks.drawn(picture)
 
 
 @dataclass(frozen=True, eq=False)
@@ -314,7 +295,7 @@ def _before_labels(figure: OverTimeLine, sheet: Sheet) -> Iterator[Trace]:
         names = _names(r)
         value = [scale * w.expected.value for w in r.waiting]
         ends = [[scale * end for end in w.expected.interval] for w in r.waiting]
-        yield markers(
+        yield marks.markers(
             [names.index(w.name) for w in r.waiting],
             value,
             sheet.palette.neutral,
@@ -361,7 +342,7 @@ def _traces(figure: OverTimeLine, sheet: Sheet) -> Iterator[Trace]:
         ends = [[scale * end for end in f.interval or (f.value, f.value)] for f in results]
         colour = palette.vermillion if changed else palette.blue
         name = "Differs from the others beyond chance" if changed else "Each period, with 95 % CI"
-        yield markers(
+        yield marks.markers(
             some,
             value,
             colour,
@@ -377,7 +358,7 @@ def _traces(figure: OverTimeLine, sheet: Sheet) -> Iterator[Trace]:
 def _whiskers(value: list[float], ends: list[list[float]], colour: str) -> Trace:
     above = [e[1] - v for e, v in zip(ends, value, strict=True)]
     below = [v - e[0] for e, v in zip(ends, value, strict=True)]
-    return whiskers(above, below, colour, thickness=1.3, width=4)
+    return marks.whiskers(above, below, colour, thickness=1.3, width=4)
 
 
 def _by_gap(r: OverTime, one: Period) -> str:
@@ -573,7 +554,7 @@ def _side_by_side(figure: CurvesByLevel, sheet: Sheet) -> Picture:
     axes: dict[str, Any] = {}
     notes: list[Trace] = []
     traces: list[Trace] = []
-    names = told_apart([c.name for c in figure.curves], max(10, int(side / 8)))
+    names = words.told_apart([c.name for c in figure.curves], max(10, int(side / 8)))
     for number, curve in enumerate(figure.curves):
         row, column = divmod(number, columns)
         key = str(number + 1) if number else ""
@@ -583,7 +564,7 @@ def _side_by_side(figure: CurvesByLevel, sheet: Sheet) -> Picture:
         y: Trace = {"domain": [max(top - side / height, 0), top], "showticklabels": column == 0}
         axes |= _square(sheet, key, 0.5, titles=("", ""), x=x, y=y)
         notes.append(
-            heading(plotly_text(names[number]), p, (f"x{key} domain", f"y{key} domain"), 2)
+            marks.heading(plotly_text(names[number]), p, (f"x{key} domain", f"y{key} domain"), 2)
         )
         own: Trace = {"xaxis": f"x{key}", "yaxis": f"y{key}"}
         entry = own | {"showlegend": number == 0}

@@ -18,22 +18,10 @@ from calviz.core.errors import check_choice, check_level
 from calviz.core.events import Reduction
 from calviz.core.p_values import at_most
 from calviz.core.words import SINGLE_ROW, decimal, level_text, percent, plotly_text
+from calviz.figures import marks
 from calviz.figures.decision_cost import kept_and_wrong, resampled_between
 from calviz.figures.figure import Data, ResampledFigure, ScoreFigure, end_columns
-from calviz.figures.marks import (
-    DASHES,
-    Drawing,
-    Page,
-    Picture,
-    Sheet,
-    Trace,
-    area,
-    bootstrap_band,
-    drawn,
-    label_above,
-    line,
-    vertical_mark,
-)
+from calviz.figures.marks import DASHES, Drawing, Page, Picture, Sheet, Trace, area, drawn, line
 from calviz.sample.cutoff_and_grades import net_benefit_of
 from calviz.sample.error_bars import (
     FEWEST_CLUSTERS,
@@ -230,7 +218,9 @@ class NetBenefit(ScoreFigure):
         check_choice("shown", shown, get_args(Shown))
         sheet = self.sheet(**page)
         low, high = _up(self, shown, others)
-        marked = [] if at is None else [label_above(f"cutoff {at:.3g}", sheet.palette, at, at)]
+        marked = (
+            [] if at is None else [marks.label_above(f"cutoff {at:.3g}", sheet.palette, at, at)]
+        )
         picture = sheet.picture(
             _traces(self, sheet, shown, at, others, (low, high)),
             inner=sheet.panel_height,
@@ -375,14 +365,14 @@ def _traces(
 
     if shown in f.bands:
         low, high = (np.clip(end, *up) for end in f.bands[shown])
-        yield bootstrap_band(f.cutoff, (low, high), f.level, p)
+        yield marks.bootstrap_band(f.cutoff, (low, high), f.level, p)
     thin: Trace = {"width": 1.5, "name": "Act on everybody", "legendrank": 30}
     yield line(f.cutoff, f.everybody[shown], p.muted, dash="dash", **thin)
     if shown != "avoided":
         thin |= {"name": "Act on nobody", "legendrank": 31}
         yield line(np.array([0.0, 1.0]), np.zeros(2), p.ink, dash="2px,3px", **thin)
     if at is not None:
-        yield vertical_mark(at, *up, p.ink)
+        yield marks.vertical_mark(at, *up, p.ink)
     # Acting on nobody is dotted.
     colours, dashes = (p.vermillion, p.green), (DASHES[1], DASHES[3])
     for i, other in enumerate(others):

@@ -12,6 +12,7 @@ import numpy as np
 from scipy.ndimage import convolve1d
 from scipy.optimize import isotonic_regression
 
+from calviz.core import words
 from calviz.core.blocks import FloatArray, IntArray, checkpoint
 from calviz.core.curve_fits import isotonic_fits
 from calviz.core.entry_specs import Theme, figure
@@ -19,20 +20,7 @@ from calviz.core.errors import OptionError, check_choice, check_level, data_fram
 from calviz.core.events import BinaryEvents, BinNumber, Reduction, Scheme
 from calviz.core.p_values import clopper_pearson
 from calviz.core.profile import dataset_of
-from calviz.core.words import (
-    SINGLE_ROW,
-    bins_words,
-    counted,
-    decimal,
-    decimals_for,
-    expected_gap,
-    level_text,
-    points,
-    points_decimals,
-    range_ends,
-    score_and_hit,
-    two_shares,
-)
+from calviz.core.words import SINGLE_ROW, bins_words, counted, decimal, level_text, points
 from calviz.figures.figure import Data, ScoreFigure, end_columns, metric_interval, pointwise
 from calviz.figures.marks import Drawing, Page, Role, drawn
 from calviz.figures.reliability_traces import Diagram
@@ -367,7 +355,7 @@ class Reliability(ScoreFigure):
         head = self._head(self.bins_words)
         if self.n == 1:
             return *head, SINGLE_ROW
-        decimals = decimals_for(self.ece, figures=3, least=3)
+        decimals = words.decimals_for(self.ece, figures=3, least=3)
         error = f"ECE {decimal(self.ece, decimals)}"
         if self.ece_interval is not None:
             low, high = (decimal(v, decimals) for v in self.ece_interval)
@@ -376,18 +364,18 @@ class Reliability(ScoreFigure):
 
     def describe(self) -> str:
         """Say in plain words what the diagram shows (alternative text)."""
-        score, hit = score_and_hit(self.reduction)
+        score, hit = words.score_and_hit(self.reduction)
         head = f"Reliability diagram of {self._scored}"
         if self.n == 1:
             outcome = "a hit" if self.overall_observed > 0 else "no hit"
             return f"{head} with a score of {decimal(self.overall_score)}, {outcome}. {SINGLE_ROW}"
-        mean, observed = two_shares(self.overall_score, self.overall_observed)
+        mean, observed = words.two_shares(self.overall_score, self.overall_observed)
         every = self.bin.size == self.sums.count.size
         of_them = "all of them" if every else f"{self.bin.size:,} of them"
         parts = [
             f"{head} in {self.bins_words}, {of_them} with rows.",
             f"The {score} is {mean}, the {hit} {observed}; "
-            f"the expected calibration error is {points(self.ece, points_decimals(self.ece))} points.",
+            f"the expected calibration error is {points(self.ece, words.points_decimals(self.ece))} points.",
             self._largest_gap(),
         ]
         if self.band is not None:
@@ -417,7 +405,7 @@ class Reliability(ScoreFigure):
         worst = int(np.argmax(gaps)) if off is None else off
         gap = float(self.gap[worst])
         between = " and ".join(
-            range_ends(float(self.low[worst]), float(self.high[worst]), tolerance=0.06)
+            words.range_ends(float(self.low[worst]), float(self.high[worst]), tolerance=0.06)
         )
         rows = counted(int(self.count[worst]), "row")
         if off is None:
@@ -428,7 +416,7 @@ class Reliability(ScoreFigure):
             )
         return (
             f"The bin furthest outside its interval (95 % for all bins together) is between {between}, where the scores are "
-            f"{expected_gap(self.worst_gap)} ({rows}), as it was chosen for its gap."
+            f"{words.expected_gap(self.worst_gap)} ({rows}), as it was chosen for its gap."
         )
 
     @property

@@ -24,34 +24,14 @@ from calviz.core.words import (
     plotly_text,
     two_shares,
 )
+from calviz.figures import marks
 from calviz.figures.figure import Data, SampleFigure, end_columns, metric_interval, pointwise
-from calviz.figures.marks import (
-    DASHES,
-    UNFADED,
-    UNSEEN,
-    Drawing,
-    Page,
-    Sheet,
-    Trace,
-    area,
-    bootstrap_band,
-    drawn,
-    label,
-    line,
-    markers,
-    packed,
-    vertical_mark,
-)
+from calviz.figures.marks import DASHES, UNFADED, Drawing, Page, Sheet, Trace, line, markers, packed
+from calviz.sample import step_views
 from calviz.sample.error_bars import Interval, Redrawing, drawn_by, interval, resampled
 from calviz.sample.risk_tests import CONFIDENCE, RiskTests, lowest_scores
 from calviz.sample.sample import Sample, event_sums, full_predictions, top_label_sums
-from calviz.sample.step_views import (
-    coverage_at,
-    ranked,
-    redrawn_steps,
-    reweighted_steps,
-    top_label_steps,
-)
+from calviz.sample.step_views import coverage_at, ranked, redrawn_steps, reweighted_steps
 from calviz.sample.steps import Steps, make_steps
 
 RankedBy = Literal["confidence", "entropy", "margin"]
@@ -494,7 +474,7 @@ class RiskCoverage(SampleFigure):
                 _UP[y], range=list(drawing.range), ticksuffix=" %", nticks=7, automargin="left"
             ),
         )
-        return drawn(picture)
+        return marks.drawn(picture)
 
 
 def _go_words(referred: int) -> str:
@@ -544,7 +524,7 @@ class _RiskCoverageCurves:
         f, p = self.figure, self.sheet.palette
         x = self._across(f.coverage)
         for ends in self._ends(f.band):
-            yield bootstrap_band(x, ends, f.level, p)
+            yield marks.bootstrap_band(x, ends, f.level, p)
         thin: Trace = {"width": 1.5, "dash": "3px,3px", "legendrank": 30}
         yield from self._curve(f.coverage, f.perfect, p.green, "Perfect ranking", **thin)
         name = "No ranking (all rows)"
@@ -556,7 +536,7 @@ class _RiskCoverageCurves:
             if len(self.others) <= 2:
                 for ends in self._ends(other.band):
                     fill = p.glaze(colour, 0.12)
-                    yield area(self._across(other.coverage), *ends, fill, showlegend=False)
+                    yield marks.area(self._across(other.coverage), *ends, fill, showlegend=False)
             # A repeated colour gets another dash.
             look: Trace = {"dash": DASHES[1 + (i + i // 3) % 3], "legendrank": 2 + i}
             yield from self._curve(other.coverage, other.risk, colour, self._name(other), **look)
@@ -588,7 +568,7 @@ class _RiskCoverageCurves:
             # Of overlapping points, plotly picks the largest.
             size=_NEAR if click else _NEAR / 2,
             opacity=0,
-            **UNSEEN,
+            **marks.UNSEEN,
             hover=_hover(name),
             showlegend=False,
             customdata=percent if click else None,
@@ -612,7 +592,7 @@ class _RiskCoverageCurves:
             return
         x, y = self._marked(at)
         p = self.sheet.palette
-        yield vertical_mark(x, *self.range, p.ink)
+        yield marks.vertical_mark(x, *self.range, p.ink)
         look: Trace = {
             "size": 11,
             "edge": p.paper,
@@ -635,7 +615,7 @@ class _RiskCoverageCurves:
         if not 0.15 < (y - low) / (high - low) < 0.85:
             upper = y < (low + high) / 2
         right = (self.x == "referred" and x < 75) or x < 25
-        yield label(
+        yield marks.label(
             f"<b>{percent(y / 100)}</b> {'right' if self.y == 'accuracy' else 'wrong'}<br>"
             f"{percent(at)} kept",
             p,
@@ -712,7 +692,7 @@ def ranking_steps(sample: Sample, *, by: RankedBy = "confidence") -> Steps:
     """
     if by == "confidence":
         # The same cached view, so that it is resampled only once.
-        return sample.view(top_label_steps)
+        return sample.view(step_views.top_label_steps)
     value = ranking_values(sample, by)
     events = BinaryEvents(value, sample.top_scored.hit)
     view = make_steps(events, sample.weights)

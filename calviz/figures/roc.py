@@ -14,36 +14,15 @@ from calviz.core.entry_specs import figure
 from calviz.core.errors import check_choice
 from calviz.core.events import Reduction
 from calviz.core.words import counted, decimal, level_text, percent, plotly_text, with_short_class
+from calviz.figures import marks
 from calviz.figures.figure import Data, ResampledFigure, SampleFigure, named
-from calviz.figures.marks import (
-    LINE,
-    Drawing,
-    Overlay,
-    Page,
-    Picture,
-    Sheet,
-    Trace,
-    diagonal,
-    drawn,
-    hatched,
-    heading,
-    line,
-    markers,
-    outline,
-    square,
-)
+from calviz.figures.marks import LINE, Drawing, Overlay, Page, Picture, Sheet, Trace, diagonal, line
+from calviz.sample import step_views
 from calviz.sample.binning import BinSums
 from calviz.sample.cutoff_and_grades import CutoffCounts
 from calviz.sample.error_bars import Interval, interval, resampled
 from calviz.sample.sample import Sample, bin_sums
-from calviz.sample.step_views import (
-    average_precision,
-    chance_of_order,
-    has_both_kinds,
-    interval_of_area,
-    ranked,
-    steps,
-)
+from calviz.sample.step_views import average_precision, chance_of_order, has_both_kinds
 
 RocPanel = Literal["roc", "precision-recall"]
 #: Maximum number of points drawn per curve.
@@ -90,8 +69,8 @@ class Roc(ResampledFigure):
 
     @classmethod
     def _from_sample(cls, sample: Sample, level: float, fields: dict[str, Any]) -> Self:
-        view = sample.view(steps)
-        above = ranked(view)
+        view = sample.view(step_views.steps)
+        above = step_views.ranked(view)
         fp, tp = above.errors, above.rows - above.errors
         hits, misses = tp[-1], fp[-1]
         along = (
@@ -105,7 +84,7 @@ class Roc(ResampledFigure):
             value, ends = float(area(view)), None
             if view.n > 1 and math.isfinite(value):
                 if area is chance_of_order and closed:
-                    ends = Interval(*interval_of_area(view, level))
+                    ends = Interval(*step_views.interval_of_area(view, level))
                 else:
                     redraws = resampled(view, "bootstrap", **sample.redrawing)
                     values = np.concatenate([area(part) for part in redraws.parts()])
@@ -186,7 +165,7 @@ class Roc(ResampledFigure):
         titles = ("Sensitivity (recall)", "Precision")
         if roc:
             titles = ("False alarms (1 − specificity)", "Sensitivity")
-        picture = square(_traces(self, sheet, roc, at, beside), sheet, _HEIGHT, *titles)
+        picture = marks.square(_traces(self, sheet, roc, at, beside), sheet, _HEIGHT, *titles)
         layout = picture["layout"]
         above = _ABOVE + LINE * len(beside)
         layout["margin"]["t"] += above
@@ -194,8 +173,8 @@ class Roc(ResampledFigure):
         # The role instead of the name, which may be wider than the square.
         others = [f"{o.role.capitalize()}: {o.content.area_words(panel)}" for o in beside]
         text = "<br>".join([self.area_words(panel), *others])
-        layout["annotations"].append(heading(text, sheet.palette, ("x domain", "y domain")))
-        return drawn(picture)
+        layout["annotations"].append(marks.heading(text, sheet.palette, ("x domain", "y domain")))
+        return marks.drawn(picture)
 
 
 #: Height of the square with its axes, and of the line of text above it, in pixels.
@@ -211,7 +190,7 @@ def _traces(
     else:
         yield line(np.array([0.0, 1.0]), np.full(2, f.share), p.ink, width=1, dash="4px,3px")
     for other in beside:
-        _, dash, colour = outline(other.role, p)
+        _, dash, colour = marks.outline(other.role, p)
         yield _curve(other.content, colour, roc, other.name, width=1.5, dash=dash)
     yield _curve(f, p.blue, roc, width=2.5)
     if at is not None:
@@ -223,7 +202,7 @@ def _traces(
         if np.isfinite([x, y]).all():
             hover = f"cutoff {at.params['cutoff']:.3g}<br>%{{x:.3f}}, %{{y:.3f}}"
             look: Trace = {"size": 12, "edge": p.paper, "cliponaxis": False, "hover": hover}
-            yield markers([x], [y], p.vermillion, **look)
+            yield marks.markers([x], [y], p.vermillion, **look)
 
 
 def _curve(f: Roc, colour: str, roc: bool, name: str = "", **attributes: Any) -> Trace:
@@ -324,7 +303,7 @@ class OutcomeHistogram(SampleFigure):
             share = 100 * quotient(exact[:, hit], exact[:, hit].sum(), otherwise=0.0)
             marker: Trace = {"color": colour, "line": {"width": 0}}
             if shape:
-                marker["pattern"] = hatched(colour, p, shape=shape, tint=0.3, solidity=0.4)
+                marker["pattern"] = marks.hatched(colour, p, shape=shape, tint=0.3, solidity=0.4)
             traces.append(
                 {
                     "type": "bar",

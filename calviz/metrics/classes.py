@@ -26,7 +26,7 @@ from calviz.core.errors import NotAvailable
 from calviz.core.events import tied_scores
 from calviz.core.predictions import Predictions
 from calviz.metrics.cumulative import ks
-from calviz.sample import cell_bounds
+from calviz.sample import cell_bounds, one_vs_rest
 from calviz.sample.draws import (
     FEW_CLASSES,
     LABEL_COST,
@@ -40,13 +40,7 @@ from calviz.sample.draws import (
     redraws,
     table_of_rows,
 )
-from calviz.sample.one_vs_rest import (
-    ClassErrors,
-    ClassErrorsOfCells,
-    class_samples,
-    classwise_equal_width,
-    classwise_thresholded,
-)
+from calviz.sample.one_vs_rest import ClassErrors, ClassErrorsOfCells, class_samples
 from calviz.sample.sample import Sample, full_predictions
 from calviz.sample.step_views import steps
 from calviz.sample.true_classes import TrueClassErrors, true_class_errors
@@ -417,7 +411,7 @@ _classwise = partial(
     label="Class-wise ECE",
     formula=r"\frac1K \sum_k \mathrm{ECE}(p_k, \mathbf 1[y = k])",
     reference="Kull et al. 2019; Nixon et al. 2019 (SCE); Gupta et al. 2021, eq. 2",
-    view=classwise_equal_width,
+    view=one_vs_rest.classwise_equal_width,
 )
 def classwise_ece(view: ClassErrors | ClassErrorsOfCells) -> FloatArray:
     """One-vs-rest ECE of each class's probability, averaged over the classes; with many classes most probabilities are near 0, and so is the average.
@@ -434,7 +428,7 @@ def classwise_ece(view: ClassErrors | ClassErrorsOfCells) -> FloatArray:
     label="TACE",
     formula=r"\frac1K \sum_k \sum_m \frac{|B_{km}|}{n_k} |\mathrm{conf}_{km} - \mathrm{acc}_{km}|,\; p_{ik} > \epsilon",
     reference="Nixon et al. 2019, section 4",
-    view=classwise_thresholded,
+    view=one_vs_rest.classwise_thresholded,
     undefined="undefined: no probability is above the threshold.",
 )
 def tace(view: ClassErrors | ClassErrorsOfCells) -> FloatArray:
@@ -520,10 +514,7 @@ def _mean_over(chosen: BoolArray, values: FloatArray) -> FloatArray:
     return quotient((values * chosen).sum(axis=-1), chosen.sum(axis=-1))
 
 
-@_size(
-    label="wsECE",
-    formula=r"\sum_k \frac{n_k}{N} \mathrm{ECE}_k",
-)
+@_size(label="wsECE", formula=r"\sum_k \frac{n_k}{N} \mathrm{ECE}_k")
 def wsece(view: TrueClassErrors) -> FloatArray:
     """ECE of the rows of each true class, averaged over the classes weighted by their rows.
 
@@ -532,10 +523,7 @@ def wsece(view: TrueClassErrors) -> FloatArray:
     return np.asarray((_share(view) * view.ece).sum(axis=-1))
 
 
-@_size(
-    label="MSECE",
-    formula=r"\frac1K \sum_k \mathrm{ECE}_k",
-)
+@_size(label="MSECE", formula=r"\frac1K \sum_k \mathrm{ECE}_k")
 def msece(view: TrueClassErrors) -> FloatArray:
     """ECE of the rows of each true class, averaged over the classes that have rows.
 
@@ -544,10 +532,7 @@ def msece(view: TrueClassErrors) -> FloatArray:
     return _mean_over(view.rows > 0, view.ece)
 
 
-@_size(
-    label="CECE",
-    formula=r"\frac{\sum_k \mathrm{ECE}_k^2}{\sum_k \mathrm{ECE}_k}",
-)
+@_size(label="CECE", formula=r"\frac{\sum_k \mathrm{ECE}_k^2}{\sum_k \mathrm{ECE}_k}")
 def cece(view: TrueClassErrors) -> FloatArray:
     """Contraharmonic mean of the ECE of each true class: classes with large errors weigh more.
 
@@ -624,10 +609,7 @@ def under_mcs(view: TrueClassErrors) -> FloatArray:
     return _mean_over(_under(view), view.mcs)
 
 
-@_share_of_classes(
-    label="Share of overconfident classes",
-    formula=r"k^+ / K",
-)
+@_share_of_classes(label="Share of overconfident classes", formula=r"k^+ / K")
 def over_share(view: TrueClassErrors) -> FloatArray:
     """Share of the classes with rows whose mean confidence is above their accuracy, whether beyond noise or not.
 
@@ -636,10 +618,7 @@ def over_share(view: TrueClassErrors) -> FloatArray:
     return _fraction(_over(view), view)
 
 
-@_share_of_classes(
-    label="Share of underconfident classes",
-    formula=r"k^- / K",
-)
+@_share_of_classes(label="Share of underconfident classes", formula=r"k^- / K")
 def under_share(view: TrueClassErrors) -> FloatArray:
     """Share of the classes with rows whose mean confidence is below their accuracy, whether beyond noise or not.
 

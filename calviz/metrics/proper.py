@@ -13,20 +13,12 @@ from scipy.special import entr
 from calviz.core.blocks import FloatArray
 from calviz.core.curve_fits import isotonic_fits
 from calviz.core.entry_specs import metric
-from calviz.sample import cell_bounds
+from calviz.sample import cell_bounds, losses
 from calviz.sample.binning import BinSums
 from calviz.sample.cross_fitted import CrossFitted, cross_fitted
 from calviz.sample.cross_fitted_classes import CrossFittedScore, HeldOutLoss, LossPart, held_out
 from calviz.sample.draws import once_per_view
-from calviz.sample.losses import (
-    LogSteps,
-    MeanLoss,
-    clipped_step_words,
-    exact_words,
-    log_steps,
-    negative_log_likelihood,
-    squared_error,
-)
+from calviz.sample.losses import LogSteps, MeanLoss, clipped_step_words, exact_words, log_steps
 from calviz.sample.sample import Sample, top_label_sums
 from calviz.sample.step_views import steps
 from calviz.sample.steps import Steps
@@ -61,9 +53,7 @@ def accuracy(sums: BinSums) -> FloatArray:
 
 
 @_accuracy(
-    label="Error",
-    direction="lower",
-    formula=r"\frac{1}{n} \sum_i \mathbf{1}[\hat{y}_i \neq y_i]",
+    label="Error", direction="lower", formula=r"\frac{1}{n} \sum_i \mathbf{1}[\hat{y}_i \neq y_i]"
 )
 def error(sums: BinSums) -> FloatArray:
     """Share of rows whose predicted class is not the true class: 1 - accuracy.
@@ -92,7 +82,7 @@ _proper = partial(
     bounds=(0.0, math.inf),
     formula=r"-\frac{1}{n} \sum_i \log p_{i, y_i}",
     reference="Guo et al. 2017, eq. 6, divided by n",
-    view=negative_log_likelihood,
+    view=losses.negative_log_likelihood,
     note=exact_words,
 )
 def nll(view: MeanLoss) -> FloatArray:
@@ -116,7 +106,7 @@ def nll(view: MeanLoss) -> FloatArray:
     bounds=(0.0, 2.0),
     formula=r"\frac{1}{n} \sum_i \sum_k (p_{ik} - \mathbf{1}[y_i = k])^2",
     reference="Brier 1950",
-    view=squared_error,
+    view=losses.squared_error,
 )
 def brier(view: MeanLoss) -> FloatArray:
     """Squared distance between the probabilities and the one-hot label, summed over classes (0 to 2); for two classes the one-column form is half of it.

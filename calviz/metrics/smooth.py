@@ -215,12 +215,7 @@ def pairwise_errors(
     total = sum(float(own[some] @ block @ own) for some, block in matrix.blocks())
     pairs = float(own.sum() ** 2 - own @ own)
     value = total / pairs if pairs > 1e-9 else np.nan
-    params = {
-        "kernel": kernel,
-        "kernel_bandwidth": width,
-        "rows": m,
-        "kernel_rows": kernel_rows,
-    }
+    params = {"kernel": kernel, "kernel_bandwidth": width, "rows": m, "kernel_rows": kernel_rows}
     return PairwiseErrors(np.asarray(value), matrix, params)
 
 

@@ -22,18 +22,9 @@ from calviz.core.entry_specs import (
 from calviz.core.errors import CalvizError, OptionError
 from calviz.core.probabilities import LOG_FLOOR, Scores
 from calviz.core.temperature import automatic_floor
+from calviz.recalibrators import maps
 from calviz.recalibrators.base import BaseRecalibrator, check_part, rebuilt
-from calviz.recalibrators.maps import (
-    DamagedField,
-    Numbers,
-    Program,
-    Sizes,
-    damaged,
-    fields,
-    learned,
-    plain,
-    read_fields,
-)
+from calviz.recalibrators.maps import DamagedField, Numbers, Program, Sizes, damaged, learned, plain
 
 #: Held-out gains, in standard errors, from which the mixture is used in part, and in full. They may be slightly below 0, because
 #: held-out maps are fitted to fewer rows than the final ones.
@@ -367,7 +358,7 @@ class AutomaticRecalibrator(BaseRecalibrator):
         }
 
     def _read(self, saved: Any) -> None:
-        read = read_fields(_SAVED, saved, self.key, {})
+        read = maps.read_fields(_SAVED, saved, self.key, {})
         self.weights_, self.evidence_ = read["weights"], read["evidence"]
         self.parts_ = [rebuilt(part) for part in read["parts"]]
         for part in self.parts_:
@@ -602,4 +593,6 @@ class _Evidence:
         return dict(value)
 
 
-_SAVED = fields(weights=Numbers(("M",), least=0, total=1), parts=_Parts(), evidence=_Evidence())
+_SAVED = maps.fields(
+    weights=Numbers(("M",), least=0, total=1), parts=_Parts(), evidence=_Evidence()
+)

@@ -19,24 +19,9 @@ import numpy.typing as npt
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
-from calviz.core.blocks import (
-    FloatArray,
-    IntArray,
-    for_row_blocks,
-    one_blas_thread,
-    row_blocks,
-    with_mean_one,
-)
-from calviz.core.entry_specs import (
-    RECALIBRATORS,
-    FitFacts,
-    FloorChoice,
-    Input,
-    LeftOut,
-    Needs,
-    parameters_of,
-    recalibrator,
-)
+from calviz.core import blocks, entry_specs
+from calviz.core.blocks import FloatArray, IntArray, for_row_blocks, one_blas_thread, with_mean_one
+from calviz.core.entry_specs import FitFacts, FloorChoice, Input, LeftOut, Needs, recalibrator
 from calviz.core.errors import CalvizError, InputError, NotAvailable, OptionError, shortened
 from calviz.core.probabilities import Scores, ZeroFloor, check_floor, row_sums, smallest_normal
 from calviz.core.row_columns import checked_weights
@@ -395,7 +380,7 @@ class BaseRecalibrator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             float | None: (lambda v: v is None or is_number(v), "a finite number"),
             str: (lambda v: isinstance(v, str), "text"),
         }
-        for parameter in parameters_of(type(self).__init__):
+        for parameter in entry_specs.parameters_of(type(self).__init__):
             value = getattr(self, parameter.name)
             if parameter.choices and value not in parameter.choices:
                 allowed = ", ".join(str(choice) for choice in parameter.choices)
@@ -605,7 +590,7 @@ def check_logits(array: FloatArray) -> None:
 
 def check_probabilities(array: FloatArray) -> None:
     """Raise InputError if a row holds a number below -1e-6, or its sum is off 1 by more than `SUM_TOLERANCE`."""
-    for rows in row_blocks(array):
+    for rows in blocks.row_blocks(array):
         block = array[rows]
         off = np.abs(row_sums(block) - 1)
         worst = int(off.argmax())
@@ -696,7 +681,7 @@ def rebuilt(record: Any) -> BaseRecalibrator:
     check_map(record)
     method = str(record["method"])
     try:
-        cls = type(RECALIBRATORS[method].make())
+        cls = type(entry_specs.RECALIBRATORS[method].make())
         loaded: BaseRecalibrator = cls.from_dict(record)
     except OptionError as error:
         raise InputError(f"the map cannot be read: {error}".rstrip(".")) from None

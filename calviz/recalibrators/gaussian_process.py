@@ -8,14 +8,8 @@ import numpy as np
 from scipy.linalg import cholesky, solve_triangular
 from scipy.optimize import minimize
 
-from calviz.core.blocks import (
-    FloatArray,
-    IntArray,
-    effective_number,
-    row_blocks,
-    row_weights,
-    sum_over_blocks,
-)
+from calviz.core import blocks
+from calviz.core.blocks import FloatArray, IntArray, effective_number, row_blocks, row_weights
 from calviz.core.entry_specs import FloorChoice, Input, recalibrator
 from calviz.core.probabilities import Scores, softmax
 from calviz.core.temperature import fit_temperature
@@ -194,7 +188,7 @@ class LatentProblem:
             loss = own @ np.add(np.log(total), top, dtype=np.float64)
             return np.append(_on_grid(place.ravel(), u.ravel()), loss)
 
-        total = sum_over_blocks(self.x, work, block_bytes=_BLOCK_BYTES)
+        total = blocks.sum_over_blocks(self.x, work, block_bytes=_BLOCK_BYTES)
         return float(total[-1]), total[:-1]
 
     def features(self, log_length: float, log_scale: float) -> tuple[FloatArray, FloatArray]:

@@ -8,26 +8,14 @@ from typing import Literal, Self
 
 import numpy as np
 
-from calviz.core.blocks import (
-    FloatArray,
-    IntArray,
-    checkpoint,
-    effective_number,
-    quotient,
-    sum_over_blocks,
-)
+from calviz.core import blocks
+from calviz.core.blocks import FloatArray, IntArray, checkpoint, effective_number, quotient
 from calviz.core.entry_specs import FitFacts, Input, recalibrator
 from calviz.core.events import equal_mass_edges, equal_width_edges, weighted_mass_edges
 from calviz.core.probabilities import Scores
+from calviz.recalibrators import maps
 from calviz.recalibrators.base import always
-from calviz.recalibrators.maps import (
-    UNCHANGED,
-    Piecewise,
-    earlier_values,
-    halfway,
-    steps_merged,
-    supported,
-)
+from calviz.recalibrators.maps import UNCHANGED, Piecewise, earlier_values, halfway, steps_merged
 from calviz.recalibrators.per_class import OneClass, OneVsRest
 
 #: Largest number of classes with which a histogram per class is suggested.
@@ -108,7 +96,7 @@ class HistogramBinning(OneVsRest):
         """Return the value of each bin, shape (..., M) like its rows and hits: the share of hits, or the centre of an empty bin."""
         share = quotient(hits, rows)
         if self.cap:
-            share = supported(share, rows)
+            share = maps.supported(share, rows)
         wide = edges.astype(np.float64)
         return np.where(rows > 0, share, (wide[1:] + wide[:-1]) / 2)
 
@@ -149,7 +137,7 @@ def binned_by_class(scores: Scores, labels: IntArray, bins: int) -> tuple[FloatA
         return sums
 
     block_bytes = max(1 << 19, 64 * count * bins)
-    rows_per_bin, hits = sum_over_blocks(scores.array, work, block_bytes=block_bytes)
+    rows_per_bin, hits = blocks.sum_over_blocks(scores.array, work, block_bytes=block_bytes)
     per_bin = rows_per_bin.reshape(count, bins)
     per_bin[:, 0] = n - per_bin[:, 1:].sum(axis=1)
     return per_bin, hits.reshape(count, bins)

@@ -8,16 +8,8 @@ from typing import Any, Self
 import numpy as np
 from scipy.special import expit
 
-from calviz.core.blocks import (
-    BoolArray,
-    FloatArray,
-    IntArray,
-    checkpoint,
-    for_columns,
-    row_blocks,
-    run_totals,
-    runs,
-)
+from calviz.core import blocks
+from calviz.core.blocks import BoolArray, FloatArray, IntArray, checkpoint, for_columns, runs
 from calviz.core.curve_fits import Basis, bends_of, natural_spline, penalised_logistic, softplus
 from calviz.core.entry_specs import FloorChoice, Input, recalibrator
 from calviz.core.errors import OptionError
@@ -81,7 +73,7 @@ class LogisticSpline(LogOddsMaps):
         counts = np.bincount(labels, minlength=k)
         splines = [STRAIGHT] * (k - start)
         log_odds = np.empty((n, k - start), dtype=scores.dtype)
-        for rows in row_blocks(scores.array):
+        for rows in blocks.row_blocks(scores.array):
             log_odds[rows] = np.subtract(*log_parts(scores, rows))
         checkpoint("cross-validating the penalty")
 
@@ -284,7 +276,9 @@ class LogOddsCells:
             hits += np.bincount(cell * folds + place % folds, minlength=rows.size)
         size = ends - starts
         return cls(
-            run_totals(ordered, starts) / size, rows.astype(np.float64), hits.reshape(rows.shape)
+            blocks.run_totals(ordered, starts) / size,
+            rows.astype(np.float64),
+            hits.reshape(rows.shape),
         )
 
     @staticmethod

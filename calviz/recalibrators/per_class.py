@@ -7,15 +7,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from calviz.core.blocks import (
-    BoolArray,
-    FloatArray,
-    IntArray,
-    for_columns,
-    for_row_blocks,
-    row_weights,
-    rows_by_class,
-)
+from calviz.core import blocks
+from calviz.core.blocks import BoolArray, FloatArray, IntArray, for_columns, for_row_blocks
 from calviz.core.events import Ordered, ordered_events, ordered_rows
 from calviz.core.probabilities import Scores, ZeroFloor, complement, row_sums
 from calviz.recalibrators.base import BaseRecalibrator
@@ -60,7 +53,7 @@ class OneClass:
     @property
     def own(self) -> FloatArray:
         """The row weights, 1 if all are equal."""
-        return row_weights(self.weights, self.score.size)
+        return blocks.row_weights(self.weights, self.score.size)
 
     @property
     def hit(self) -> BoolArray:
@@ -94,7 +87,7 @@ class OneVsRest(BaseRecalibrator):
         raise NotImplementedError
 
     def _fit_weighted(self, scores: Scores, labels: IntArray, weights: FloatArray | None) -> None:
-        hit_rows = rows_by_class(labels, scores.shape[1])
+        hit_rows = blocks.rows_by_class(labels, scores.shape[1])
         counts = np.array([rows.size for rows in hit_rows])
         start = 1 if counts.size == 2 else 0
         maps = [UNCHANGED] * (counts.size - start)

@@ -11,18 +11,12 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import expit
 
+from calviz.core import features
 from calviz.core.blocks import FloatArray, IntArray, effective_number, row_blocks, row_weights
 from calviz.core.claims import claim
 from calviz.core.entry_specs import RECALIBRATORS, FloorChoice, Input, recalibrator
 from calviz.core.errors import InputError, OptionError, shortened
-from calviz.core.features import (
-    FEW_VALUES,
-    MISSING_TEXTS,
-    Cut,
-    as_values,
-    cut_of_levels,
-    cut_of_numbers,
-)
+from calviz.core.features import FEW_VALUES, MISSING_TEXTS, Cut, as_values, cut_of_levels
 from calviz.core.predictions import NO_IDENTIFIER, identifier_texts
 from calviz.core.probabilities import Scores, row_sums
 from calviz.core.row_columns import Factor
@@ -97,7 +91,7 @@ def _texts(factor: Factor) -> Factor:
 def _cut(values: Factor | FloatArray, weights: FloatArray | None) -> tuple[Cut, str]:
     """How a column is cut, and why it has no segments; "" if it has."""
     if not isinstance(values, Factor):
-        cut = cut_of_numbers(values, weights)
+        cut = features.cut_of_numbers(values, weights)
         known = values[~np.isnan(values)]
         one = not cut.edges and known.size in (0, values.size)
         return cut, "it has one value" if one else ""

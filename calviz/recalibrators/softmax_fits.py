@@ -11,13 +11,8 @@ import numpy as np
 
 from calviz.core.blocks import BoolArray, FloatArray, IntArray, checkpoint
 from calviz.core.errors import NotAvailable
-from calviz.recalibrators.softmax_losses import (
-    Inverse,
-    LinearProblem,
-    Penalty,
-    Product,
-    rounding_of,
-)
+from calviz.recalibrators import softmax_losses
+from calviz.recalibrators.softmax_losses import Inverse, LinearProblem, Penalty, Product
 
 #: Tolerance of the mean loss, in nats.
 TOLERANCE = 1e-12
@@ -84,7 +79,7 @@ def _in_phases(
     def search(tolerance: float, passes: int) -> Minimum:
         # Nothing else keeps an inverse, which may be as large as the data.
         inverse = problem.inverse(minimum.x)
-        how: Any = {"ended": ended, "rounding": rounding_of(problem.dtype)}
+        how: Any = {"ended": ended, "rounding": softmax_losses.rounding_of(problem.dtype)}
         found = minimise(
             problem.at, minimum.x, inverse, tolerance=tolerance, max_passes=passes, **how
         )
@@ -115,7 +110,7 @@ def _in_phases(
                 tolerance=max(tolerance, _NATS / problem.n),
                 max_passes=_HARD * max_passes - minimum.passes,
                 ended=ended,
-                rounding=rounding_of(problem.dtype),
+                rounding=softmax_losses.rounding_of(problem.dtype),
             )
             minimum = replace(found, passes=minimum.passes + found.passes)
         if not minimum.converged or ended(minimum.x, minimum.value):
@@ -161,7 +156,7 @@ def fit_penalised(problem: LinearProblem, start: FloatArray) -> Minimum:
                 inverse,
                 tolerance=stage_tolerance,
                 max_passes=_PATIENCE,
-                rounding=rounding_of(problem.dtype),
+                rounding=softmax_losses.rounding_of(problem.dtype),
                 pairs=pairs,
                 last_step=True,
             )
@@ -271,7 +266,7 @@ class StrengthSearch(Generic[S]):
                     inverse,
                     tolerance=_LOOSE,
                     max_passes=SHORT_PASSES,
-                    rounding=rounding_of(np.float32),
+                    rounding=softmax_losses.rounding_of(np.float32),
                     pair_dtype=np.float32,
                 ).x
                 reached = [*reached[:fold], x, *reached[fold + 1 :]]

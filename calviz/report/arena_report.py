@@ -7,15 +7,8 @@ from typing import Any
 
 import pandas as pd
 
-from calviz.comparison.arena_results import (
-    SCORES,
-    Arena,
-    Leaderboard,
-    few_words,
-    headline,
-    rated_words,
-    winrate_text,
-)
+from calviz.comparison import arena_results
+from calviz.comparison.arena_results import SCORES, Arena, Leaderboard, headline, rated_words
 from calviz.comparison.arena_sources import record
 from calviz.comparison.comparison_results import Mark
 from calviz.core.entry_specs import METRICS
@@ -58,7 +51,7 @@ def _sections(
     board: Leaderboard, parts: Sequence[Leaderboard], notes: Sequence[str]
 ) -> Iterator[WrittenSection]:
     blocks: list[Block] = [Text(headline(board))]
-    blocks += map(Text, filter(None, [few_words(board)]))
+    blocks += map(Text, filter(None, [arena_results.few_words(board)]))
     blocks += [board_table(board), Note(rated_words(board))]
     blocks += [Note(shorten(note, 2_000)) for note in notes]
     yield _section("leaderboard", "Leaderboard", blocks)
@@ -86,7 +79,7 @@ def board_table(board: Leaderboard) -> TableBlock:
     marks: dict[tuple[int, str], Mark] = {}
     for score, label in labels.items():
         name = f"winrate, {label} (95 %)"
-        columns[name] = [winrate_text(s, score) for s in rows]
+        columns[name] = [arena_results.winrate_text(s, score) for s in rows]
         for s, mark in zip(board.ranking(score), _MARKS, strict=False):
             marks[rows.index(s), name] = mark
     for score, label in labels.items():

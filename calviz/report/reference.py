@@ -11,16 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from calviz.core.entry_specs import (
-    CHECKS,
-    DIRECTION_WORDS,
-    METRICS,
-    RECALIBRATORS,
-    Direction,
-    Metric,
-    Parameter,
-    RecalibratorSpec,
-)
+from calviz.core import entry_specs
+from calviz.core.entry_specs import CHECKS, METRICS, Direction, Metric, Parameter, RecalibratorSpec
 from calviz.core.errors import OptionError
 from calviz.core.words import capitalised, range_end
 from calviz.data.loaded import Notice
@@ -61,7 +53,7 @@ class LearnEntry:
 def _better(direction: Direction) -> str:
     if direction == "none":
         return "describes the data; neither direction is better"
-    return f"{DIRECTION_WORDS[direction]} is better"
+    return f"{entry_specs.DIRECTION_WORDS[direction]} is better"
 
 
 def _of(kind: EntryKind, spec: Metric | RecalibratorSpec, *facts: str) -> LearnEntry:
@@ -76,7 +68,7 @@ def _metrics() -> Iterator[LearnEntry]:
 
 
 def _recalibrators() -> Iterator[LearnEntry]:
-    for r in RECALIBRATORS:
+    for r in entry_specs.RECALIBRATORS:
         keeps = "keeps" if r.accuracy_preserving else "may change"
         facts = [f"{keeps} the predicted class", f"computes with {r.needs}"]
         if r.confidence_only:

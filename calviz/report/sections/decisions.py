@@ -37,16 +37,8 @@ from calviz.report.content import (
     section,
     spread,
 )
-from calviz.sample.cutoff_and_grades import (
-    COUNTS_AS,
-    at_cutoff,
-    decidable,
-    grade_columns,
-    grades,
-    has_grades,
-    net_benefit_of,
-    tests_words,
-)
+from calviz.sample import cutoff_and_grades
+from calviz.sample.cutoff_and_grades import COUNTS_AS, at_cutoff, decidable, grade_columns, grades
 from calviz.sample.sample import Sample
 from calviz.verdicts.analysis import VALIDATION_METRICS, evaluate
 
@@ -154,7 +146,7 @@ def _at_cutoffs(sample: Sample, chosen: float | None) -> TableBlock:
     extra = () if chosen is None else (chosen,)
     for cutoff in sorted({*CUTOFFS, *extra}):
         c = sample.view(at_cutoff, cutoff=cutoff)
-        net = float(net_benefit_of(c.tp, c.fp, c.n, cutoff))
+        net = float(cutoff_and_grades.net_benefit_of(c.tp, c.fp, c.n, cutoff))
         counts = {"tp": c.tp, "fp": c.fp, "fn": c.fn, "tn": c.tn}
         row = {"cutoff": cutoff, **{k: float(v) for k, v in counts.items()}}
         # Only what fits on a page; the numbers include all counts.
@@ -185,7 +177,7 @@ def make_grades(subject: Subject) -> Iterator[Block]:
     data = subject.sample.data
     columns = grade_columns(data) if subject.grades is None else (subject.grades,)
     requested = subject.preset == "credit" or subject.grades is not None
-    if not columns or not (requested or has_grades(data)):
+    if not columns or not (requested or cutoff_and_grades.has_grades(data)):
         return
     sample = decidable(subject.sample)
     equal_rows = True
@@ -224,7 +216,7 @@ def make_grades(subject: Subject) -> Iterator[Block]:
         yield TableBlock(key, f"Grades by {shorten(column, 60)}", shown, frame, right)
     if not equal_rows:
         yield Note(f"Counts as: {COUNTS_AS[0].lower()}{COUNTS_AS[1:]}")
-    yield Note(tests_words(data))
+    yield Note(cutoff_and_grades.tests_words(data))
 
 
 @section(
