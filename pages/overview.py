@@ -99,13 +99,14 @@ def overview(chosen: Settings) -> None:
 
 
 def _worst_bin(chosen: Settings) -> Bins | None:
-    """Return the rule of the bin that the verdict names; None if it names none, or if rows are selected already."""
-    verdict = session.evaluation(chosen).verdict
+    """Return the rule of the worst bin, as diagram and findings name it; None if there is none, or if rows are selected already."""
+    verdict, diagram = session.evaluation(chosen).verdict, session.reliability(chosen)
     if verdict is None or verdict.worst is None or selection.current(chosen) is not None:
         return None
-    if verdict.reduction != chosen.sample.reduction.key:
+    if diagram.worst is None or verdict.reduction != chosen.sample.reduction.key:
         return None
-    return Bins(verdict.worst.index, verdict.worst.index)
+    number = int(diagram.bin[diagram.worst])
+    return Bins(number, number)
 
 
 def _button(label: str, page: str, *, primary: bool = False, rule: Bins | None = None) -> None:
