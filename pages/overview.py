@@ -14,9 +14,11 @@ from calviz.app import (
     reading_panel,
     rows_shown,
     screen,
+    selection,
     session,
     tables_and_cards,
 )
+from calviz.app.selection import Bins
 from calviz.app.session import Settings, md
 from calviz.core.entry_specs import CHECKS
 from calviz.core.errors import CalvizError
@@ -81,7 +83,7 @@ def overview(chosen: Settings) -> None:
         fix = st.container()
         with st.container(horizontal=True, gap="small"):
             _button("Recalibrate", "recalibrate", primary=True)
-            _button("See the rows", "reliability")
+            _button("See the rows", "reliability", rule=_worst_bin(chosen))
         # What the title says is not said again.
         others = [
             f for f in to_act_on(evaluation.findings) if CHECKS[f.code].run is not miscalibration
@@ -96,9 +98,23 @@ def overview(chosen: Settings) -> None:
         st.fragment(_say_what_a_cheap_fix_brings, run_every=waits)(chosen, waits is not None)
 
 
-def _button(label: str, page: str, *, primary: bool = False) -> None:
+def _worst_bin(chosen: Settings) -> Bins | None:
+    """Return the rule of the worst bin, as diagram and findings name it; None if there is none, or if rows are selected already."""
+    verdict, diagram = session.evaluation(chosen).verdict, session.reliability(chosen)
+    if verdict is None or verdict.worst is None or selection.current(chosen) is not None:
+        return None
+    if diagram.worst is None or verdict.reduction != chosen.sample.reduction.key:
+        return None
+    number = int(diagram.bin[diagram.worst])
+    return Bins(number, number)
+
+
+def _button(label: str, page: str, *, primary: bool = False, rule: Bins | None = None) -> None:
     # A link could not be primary.
     if st.button(label, type="primary" if primary else "secondary"):
+        if rule is not None:
+            # The page that is switched to draws the selection.
+            selection.choose(rule, answers_first=True)
         st.switch_page(navigation.link(page), query_params=st.query_params.to_dict())
 
 

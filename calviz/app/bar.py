@@ -286,6 +286,9 @@ def _choose(
     asked = next((name for name, text in shown.items() if text == requests.get(key)), None)
     if asked is not None:
         st.session_state[key] = asked
+    elif st.session_state.get(key) not in names:
+        # What the last file named would leave the first of the list, not the default.
+        st.session_state.pop(key, None)
     first = next((name for name in names if name == default), names[0])
     chosen = st.selectbox(
         label,

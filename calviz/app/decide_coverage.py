@@ -19,7 +19,7 @@ from calviz.app.selection import Covered, threshold_of
 from calviz.app.session import Settings, md, model_name, name_after
 from calviz.app.tables_and_cards import download_button
 from calviz.comparison.compare_models import align
-from calviz.comparison.guaranteed_thresholds import threshold
+from calviz.comparison.guaranteed_thresholds import ThresholdChoice, threshold
 from calviz.core.blocks import IntArray
 from calviz.core.entry_specs import RECALIBRATORS
 from calviz.core.errors import CalvizError
@@ -67,7 +67,7 @@ def explore_risk_coverage(settings: Settings, method: str, say: Callable[[str], 
     else:
         result = recalibrated(settings, method)
         figure, after = result.curves[ranking]
-    point_of = _slider(figure, settings)
+    point_of = _slider(figure, settings, method)
     choice = point_of(figure)
     if figure.n > 1:
         say(choice.headline)
@@ -108,7 +108,9 @@ def _ranking_and_axes(rankings: tuple[RankedBy, ...]) -> tuple[RankedBy, XAxis, 
     return ranking or "confidence", x, y
 
 
-def _slider(figure: RiskCoverage, settings: Settings) -> Callable[[RiskCoverage], ReferralChoice]:
+def _slider(
+    figure: RiskCoverage, settings: Settings, method: str
+) -> Callable[[RiskCoverage], ReferralChoice]:
     """Draw the slider; return a function that gives the chosen point of any curve."""
     with st.container(horizontal=True, gap="medium", vertical_alignment="top"):
         by = session.choose_one("Choose by", _BY, default="share", key="by")
@@ -123,7 +125,15 @@ def _slider(figure: RiskCoverage, settings: Settings) -> Callable[[RiskCoverage]
                     key="allowed",
                     bind="query-params",
                 )
-                _say_observed(settings, allowed / 100)
+                promised = _promised(settings, allowed / 100)
+                # What another split promises is the answer where it is about these scores and these rows.
+                judged = settings.split is not None and not settings.where
+                plain = figure.ranking == "confidence" and method == session.NOT_RECALIBRATED
+                if promised is not None and promised.threshold is not None and judged and plain:
+                    at, words = promised.threshold, promised.reading()
+                    return lambda curve: replace(curve.at_threshold(at), sentence=words)
+                if promised is not None:
+                    st.caption(md(keep_units_together(promised.reading()), 1_000))
                 return lambda curve: curve.at_risk(allowed / 100)
             if by == "threshold":
                 return _by_threshold(figure)
@@ -133,13 +143,13 @@ def _slider(figure: RiskCoverage, settings: Settings) -> Callable[[RiskCoverage]
             return lambda curve: curve.at_coverage(percent / 100)
 
 
-def _say_observed(settings: Settings, risk: float) -> None:
-    """Say which confidence another split guarantees, and what the other rows show; nothing if there is no such split."""
+def _promised(settings: Settings, risk: float) -> ThresholdChoice | None:
+    """Return the confidence that another split guarantees, with what the other rows show; None if there is no such split."""
     split = fit_split_for(settings.whole, settings.split)
     if split is not None and risk:
         with suppress(CalvizError):
-            choice = threshold(settings.whole, risk, choose_split=split)
-            st.caption(md(keep_units_together(choice.reading()), 1_000))
+            return threshold(settings.whole, risk, choose_split=split)
+    return None
 
 
 def _by_threshold(figure: RiskCoverage) -> Callable[[RiskCoverage], ReferralChoice]:

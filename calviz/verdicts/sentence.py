@@ -163,7 +163,9 @@ def _off(evidence: Evidence, sample: Sample) -> str:
     if evidence.direction in ("over", "under"):
         worst = evidence.too_high if evidence.direction == "over" else evidence.too_low
         size = points(abs(evidence.mcs), mcs_decimals(evidence.interval))
-        tail = f"; worst between {worst.where}" if worst else ""
+        # The findings and the diagram name the worst bin of both directions.
+        most = "worst" if worst == evidence.worst else "most so"
+        tail = f"; {most} between {worst.where}" if worst else ""
         head = _by(evidence, sample, size, slight=abs(evidence.mcs) < SLIGHT)
         return f"{head}{_interval(evidence)} on {rows}{tail}"
     if not evidence.shows_itself and not any(evidence.sides):

@@ -1,5 +1,7 @@
 """The tabs of Decide."""
 
+import re
+
 import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
@@ -79,10 +81,12 @@ def test_a_slider_says_what_a_threshold_does(by, ranking):
 def test_what_one_split_guarantees_is_observed_on_the_other():
     app = open_page("", "risk_coverage")
     app.segmented_control(key="by").set_value("error").run()
-    words = text_of(quiet(app))
-    assert "Chosen on split 'calibration' (2,000 rows); of all other rows" in words.replace(
-        "\xa0", " "
-    )
+    words = text_of(quiet(app)).replace("\xa0", " ")
+    promise = r"Chosen on split 'calibration' \(2,000 rows\); of all other rows ([\d.]+) % are kept, and ([\d.]+) %"
+    kept, wrong = re.search(promise, words).groups()
+    # The title says the same, and nothing else is promised.
+    assert f"Keep {kept} % of the rows: {100 - float(wrong):.1f} % of them are right" in words
+    assert words.count("with 95 % confidence") == 1
 
 
 @pytest.mark.slow

@@ -211,6 +211,17 @@ def test_a_file_is_read_and_looked_at():
 
 
 @pytest.mark.slow
+def test_a_file_after_another_is_judged_on_its_own_rows():
+    # The sample's split "test" is none of this file; the rows that its map has not seen are.
+    app = open_page(page="data")
+    assert "Split test" in map(plain, chips(app))
+    file = b"split,label,p\n" + b"evaluation,1,0.7\ncalibration,0,0.2\nevaluation,0,0.3\n" * 10
+    said = [plain(c) for c in chips(quiet(upload(app, "calibrated.csv", file)))]
+    assert "Split evaluation" in said
+    assert app.selectbox(key="split").value == "evaluation"
+
+
+@pytest.mark.slow
 def test_a_bad_file_gives_one_sentence_and_what_was_loaded_stays():
     app = upload(open_page(page="data"), "mine.csv", GOOD)
     upload(app, "broken.csv", b"label,p_a,p_b\na,x,0.5\nb,0.5,0.5\n")

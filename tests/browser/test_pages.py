@@ -410,6 +410,20 @@ def test_the_overview_says_what_it_is_with_a_verdict_and_three_numbers(view):
     tab.expect("Recognised:")
 
 
+def test_the_rows_of_the_worst_bin_are_one_click_away_and_the_bar_stays_one_line(view):
+    tab = view().open("/")
+    tab.page.get_by_role("button", name="See the rows").click()
+    tab.at("Diagnose", "Reliability").expect("Bin 14 (0.87, 0.93], 329 rows")
+    tab.page.wait_for_url("**/reliability?selected=bins~14")
+    rows = tab.page.locator("[data-testid=stDataFrame]").first
+    assert pointing.at_rest(tab.page, rows.bounding_box)["y"] < 900
+    tab.page.get_by_role("button", name="Pin").first.click()
+    tab.settle().expect("Pinned")
+    middles = """[...document.querySelectorAll('.st-key-calviz-bar > *')].map(e => {
+        const box = e.getBoundingClientRect(); return Math.round(box.y + box.height / 2) })"""
+    assert len(set(tab.page.evaluate(middles))) == 1
+
+
 def test_settings_survive_a_page_switch_and_a_step_back(view):
     tab = view().open("/")
     page = tab.page

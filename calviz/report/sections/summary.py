@@ -129,8 +129,10 @@ def cheap_method(data: Dataset) -> str:
 def fix_words(method: str, before: MetricResult, after: MetricResult) -> str:
     """Say what a recalibrator makes of the ECE, with the decimals of the ECE before."""
     written = Written(before)
-    label = RECALIBRATORS[method].label
-    return f"{label} would take the ECE from {written.value} to {written.of(after.value)} points."
+    label, then = RECALIBRATORS[method].label, written.of(after.value)
+    if then == written.value:
+        return f"{label} would leave the ECE at {then} points."
+    return f"{label} would take the ECE from {written.value} to {then} points."
 
 
 def fixed_rows_words(method: str, done: BeforeAfter) -> str:

@@ -15,9 +15,11 @@ from calviz.figures.learning_curve import LearningCurves
 from calviz.figures.slice_gaps import SliceGaps
 from calviz.report.content import PRESETS, Origin, Subject, preset_sections, sections_in_order
 from calviz.report.document import bind, make_part
+from calviz.report.sections.summary import fix_words
 from calviz.sample.sample import Sample
 from calviz.sample.slices import USUAL_RATE, usual_columns
 from calviz.verdicts.data_checks import to_act_on
+from calviz.verdicts.evaluation import Written
 from tests.inputs.command_line import run
 from tests.unit.report.conftest import HTML, predictions
 
@@ -179,6 +181,14 @@ def test_one_page_has_verdict_picture_fix_rows_file_and_date():
     # The first file row of the split "test" is row 2.
     assert all(int(row) % 2 == 0 for row in rows["row"])
     assert (rows["true class"] != rows["predicted"]).all()
+
+
+def test_what_would_change_nothing_is_not_said_to_change_it():
+    ece = calviz.evaluate(predictions(200, ("a", "b", "c")))["ece"]
+    words = fix_words("temperature", ece, replace(ece, value=ece.value + 1e-9))
+    assert words == f"Temperature scaling would leave the ECE at {Written(ece).value} points."
+    words = fix_words("temperature", ece, replace(ece, value=ece.value / 2))
+    assert words.startswith("Temperature scaling would take the ECE from ")
 
 
 def test_worst_rows_are_only_in_reports_that_name_them():

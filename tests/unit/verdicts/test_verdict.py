@@ -15,6 +15,7 @@ from calviz.figures.reliability import Reliability
 from calviz.report.content import Subject
 from calviz.report.document import compose
 from calviz.sample.sample import Sample
+from calviz.verdicts.analysis import findings_of
 from calviz.verdicts.evaluation import Verdict
 from calviz.verdicts.joint_tests import joint
 from calviz.verdicts.row_checks import FEW_COLUMNS, row_hashes
@@ -53,6 +54,17 @@ def test_overconfident_by_ten_points():
     assert re.fullmatch(pattern, v.sentence), v.sentence
     assert v.worst.gap > 0
     assert v.worst.where in v.sentence
+
+
+def test_one_bin_is_called_the_worst():
+    # Too high on average, by 7.5 points in most rows; 60 rows are further off, in the other direction.
+    bins = {0.9: (3_300, 4_000), 0.5: (360, 800), 0.35: (40, 60)}
+    right = np.concatenate([np.arange(rows) < hits for hits, rows in bins.values()])
+    scores = np.repeat(list(bins), [rows for _, rows in bins.values()])
+    sample = Sample(calviz.ConfidencePredictions(confidence=scores, correct=right))
+    found = next(f for f in findings_of(sample) if f.code == "CAL002")
+    assert found.short.startswith("Worst between 0.33 and 0.40: ")
+    assert judged(sample).sentence.endswith("on 4,860 rows; most so between 0.87 and 0.93.")
 
 
 def test_underconfident_counts_upwards():
