@@ -18,7 +18,6 @@ from calviz.app import (
     session,
     tables_and_cards,
 )
-from calviz.app.selection import Bins
 from calviz.app.session import Settings, md
 from calviz.core.entry_specs import CHECKS
 from calviz.core.errors import CalvizError
@@ -98,7 +97,7 @@ def overview(chosen: Settings) -> None:
         st.fragment(_say_what_a_cheap_fix_brings, run_every=waits)(chosen, waits is not None)
 
 
-def _worst_bin(chosen: Settings) -> Bins | None:
+def _worst_bin(chosen: Settings) -> selection.Bins | None:
     """Return the rule of the worst bin, as diagram and findings name it; None if there is none, or if rows are selected already."""
     verdict, diagram = session.evaluation(chosen).verdict, session.reliability(chosen)
     if verdict is None or verdict.worst is None or selection.current(chosen) is not None:
@@ -106,10 +105,12 @@ def _worst_bin(chosen: Settings) -> Bins | None:
     if diagram.worst is None or verdict.reduction != chosen.sample.reduction.key:
         return None
     number = int(diagram.bin[diagram.worst])
-    return Bins(number, number)
+    return selection.Bins(number, number)
 
 
-def _button(label: str, page: str, *, primary: bool = False, rule: Bins | None = None) -> None:
+def _button(
+    label: str, page: str, *, primary: bool = False, rule: selection.Bins | None = None
+) -> None:
     # A link could not be primary.
     if st.button(label, type="primary" if primary else "secondary"):
         if rule is not None:

@@ -56,7 +56,7 @@ def recalibrate(
     sample: FittingRows = None,
     save_map: OutputPath = None,
     save_snippet: OutputPath = None,
-    raw_score: tuple[float, ...] = (),
+    raw_score: Annotated[tuple[float, ...], {"type": click.FloatRange(0, 1)}] = (),
     json_only: Outputs,
     label_file: LabelFile | None,
     reading: ReadingOptions,
@@ -91,7 +91,6 @@ def recalibrate(
     check_output("--save-snippet", save_snippet)
     about: dict[str, Any] = {"method": method, "out": out}
     about |= {"map": save_map, "snippet": save_snippet}
-    _check_probabilities(raw_score)
     if unlabelled is not None and (method != "prior" or "prior" in parameters):
         raise OptionError(
             "--unlabelled estimates the base rate of --method prior, without --option."
@@ -144,12 +143,6 @@ def recalibrate(
     named = {"name": data.name, "rows": data.rows}
     json_only.write_json(about | named | {"written": [out], "warnings": remarks})
     return FINE
-
-
-def _check_probabilities(raw_score: tuple[float, ...]) -> None:
-    for p in raw_score:
-        if not 0 <= p <= 1:
-            raise OptionError(f"--raw-score must lie between 0 and 1, got {p:g}.")
 
 
 def _raw_scores(
@@ -233,7 +226,7 @@ def apply(
     map: Annotated[str, {"type": click.Path()}],
     out: RequiredPath,
     model: str | None = None,
-    raw_score: tuple[float, ...] = (),
+    raw_score: Annotated[tuple[float, ...], {"type": click.FloatRange(0, 1)}] = (),
     json_only: Outputs,
     reading: ReadingOptions,
 ) -> int:
@@ -259,7 +252,6 @@ def apply(
     from calviz.data.writing import SUFFIXES, check_target, write_predictions
     from calviz.recalibrators.base import load_map
 
-    _check_probabilities(raw_score)
     is_file = Path(sources[0]).is_file()
     several = len(sources) > 1 or bool(not is_file and why_drawn(sources[0], None, None))
     if several and Path(out).suffix.lower() in SUFFIXES and not Path(out).is_dir():
@@ -400,7 +392,6 @@ def sets(
         A threshold for each class (Mondrian sets): the coverage holds for every class, mostly with larger sets.
     """
     from calviz import prediction_sets
-    from calviz.report.json_results import picked
 
     _, data = read_model(file, model, json_only, reading)
     with naming(file, options=False):
@@ -413,7 +404,7 @@ def sets(
             division=division,
         )
     names = "name method coverage threshold level fit evaluation overall classes sizes thresholds beside too_few"
-    json_only.write_json(picked(sets, names))
+    json_only.write_json({name: getattr(sets, name) for name in names.split()})
     if json_only.quiet:
         return FINE
     threshold = "threshold" if not sets.thresholds else "largest threshold"

@@ -13,7 +13,7 @@ import numpy as np
 from calviz.comparison.comparison_results import RowsUsed
 from calviz.core.blocks import BoolArray, FloatArray, IntArray, checkpoint, read_only
 from calviz.core.entry_specs import RECALIBRATORS, UNCALIBRATED, RecalibratorSpec
-from calviz.core.errors import InputError, NotAvailable, OptionError, shortened
+from calviz.core.errors import InputError, NotAvailable, OptionError, check_level, shortened
 from calviz.core.predictions import INTERVAL, Dataset, Predictions, check_dataset
 from calviz.core.profile import Profile, dataset_of
 from calviz.core.row_columns import Factor, cells_after_map
@@ -88,10 +88,8 @@ class Division:
                 f"'{self.fit_split}' cannot both fit and judge: a map always looks good on its own rows; name two splits, "
                 "or ask for in-sample results."
             )
-        if self.fit_fraction is not None and not 0 < self.fit_fraction < 1:
-            raise OptionError(
-                f"'fit_fraction' must lie between 0 and 1, got {self.fit_fraction!r}."
-            )
+        if self.fit_fraction is not None:
+            check_level(self.fit_fraction, "fit_fraction")
         if isinstance(self.cross_fit, int) and self.cross_fit < 2:
             raise OptionError(
                 f"'cross_fit' must be from 2 to the number of rows, got {self.cross_fit!r}."

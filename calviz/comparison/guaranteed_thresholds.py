@@ -14,7 +14,7 @@ from calviz.comparison.comparison_results import RowsUsed
 from calviz.comparison.fitting import Division
 from calviz.core.blocks import BoolArray, FloatArray, IntArray
 from calviz.core.claims import claim
-from calviz.core.errors import OptionError
+from calviz.core.errors import OptionError, check_level
 from calviz.core.events import BinaryEvents, Reduction
 from calviz.core.predictions import Dataset
 from calviz.core.profile import Profile, dataset_of
@@ -240,8 +240,8 @@ def threshold(
     targets = tuple(risk) if isinstance(risk, Sequence) else (risk,)
     risks = [Risk.of(name, costs if name == "cost" else ()) for name in names]
     _check(risks, targets, confidence)
-    if choose_fraction is not None and not 0 < choose_fraction < 1:
-        raise OptionError(f"'choose_fraction' must lie between 0 and 1, got {choose_fraction!r}.")
+    if choose_fraction is not None:
+        check_level(choose_fraction, "choose_fraction")
     data = dataset_of(data)
     if by is not None and by not in data.groups:
         raise no_group_column(data, by)
@@ -291,8 +291,7 @@ def threshold(
 
 
 def _check(risks: Sequence[Risk], targets: Sequence[Any], confidence: float) -> None:
-    if not 0 < confidence < 1:
-        raise OptionError(f"'confidence' must lie between 0 and 1, got {confidence!r}.")
+    check_level(confidence, "confidence")
     if len(risks) not in (1, 2) or len(targets) != len(risks):
         raise OptionError(
             f"'of' names one risk or two, and 'risk' has a number for each; got {len(risks)} and {len(targets)}."

@@ -435,8 +435,7 @@ class Judged(Displayed):
 
     def needed(self, width: float) -> int | None:
         """Number of labels for an interval of this width; None if labels of all rows give a wider one."""
-        if not 0 < width < 1:
-            raise OptionError(f"'width' must lie between 0 and 1, got {width!r}.")
+        check_level(width, "width")
         low, high = 1, self.rows
         if self.width(high) > width:
             return None

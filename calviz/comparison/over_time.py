@@ -94,7 +94,7 @@ def over_time(
     resamples: int | None = None,
     min_rows: int = MIN_ROWS,
     waiting: Dataset | None = None,
-    progress: Callable[[str, int, int], None] | None = None,
+    progress: Callable[[str, int, int], object] | None = None,
 ) -> OverTime:
     """Evaluate a metric in each period, test which periods differ from the others, and recalibrate on past rows.
 
@@ -139,7 +139,7 @@ def over_time(
     sample = Sample.of(
         data, split=split, reduction=reduction, bins=bins, seed=seed, resamples=resamples
     )
-    spec = METRICS[metric]
+    spec, progress = METRICS[metric], progress or (lambda *_: None)
     if sample.data.times is None:
         raise NotAvailable(
             "these rows have no times: name the column that holds them (time column, --time)."
@@ -155,8 +155,7 @@ def over_time(
     measured: list[Period] = []
     for done, k in enumerate(large.tolist()):
         checkpoint(f"measuring {divided.names[k]}")
-        if progress is not None:
-            progress(f"measuring {divided.names[k]}", done, large.size)
+        progress(f"measuring {divided.names[k]}", done, large.size)
         value = _measured(sample, np.flatnonzero(divided.code == k), metric)
         name = divided.names[k]
         measured.append(Period(name, int(count[k]), value, math.nan, math.nan, math.nan))
@@ -556,7 +555,7 @@ def _with_past(
     divided: Periods,
     large: IntArray,
     method: str,
-    progress: Callable[[str, int, int], None] | None,
+    progress: Callable[[str, int, int], object],
 ) -> OverTime:
     """Add the metric of each period after a map fitted on all rows before it."""
     spec, data, metric = RECALIBRATORS[method], sample.data, result.metric
@@ -570,8 +569,7 @@ def _with_past(
         past = np.flatnonzero(divided.code < first)
         parts = [np.flatnonzero(divided.code == k) for k in large[some]]
         checkpoint(f"fitting on the rows before {names[0]}")
-        if progress is not None:
-            progress(f"fitting on the rows before {names[0]}", some[0], large.size)
+        progress(f"fitting on the rows before {names[0]}", some[0], large.size)
         now = np.concatenate(parts)
         used = RowsUsed(None, past.size, "rows before the period")
         rows = Rows(((past, now),), used, RowsUsed(None, now.size, "the rows of the period"))
@@ -604,12 +602,11 @@ def _with_past(
 def _fitted_together(before: IntArray) -> list[list[int]]:
     """Divide periods, by the numbers of rows before each, shape (P,), into those that share a map; those with too few rows are left out."""
     together: list[list[int]] = []
-    for i, rows in enumerate(before.tolist()):
-        if rows < LEAST_PAST:
-            continue
-        if not together or rows < MANY_PAST or rows >= GROWN * before[together[-1][0]]:
-            together.append([])
-        together[-1].append(i)
+    for i in np.flatnonzero(before >= LEAST_PAST).tolist():
+        if together and MANY_PAST <= before[i] < GROWN * before[together[-1][0]]:
+            together[-1].append(i)
+        else:
+            together.append([i])
     return together
 
 
@@ -622,7 +619,7 @@ def _with_expected(
     divided: Periods,
     large: IntArray,
     waiting: Dataset,
-    progress: Callable[[str, int, int], None] | None,
+    progress: Callable[[str, int, int], object],
 ) -> OverTime:
     """Add what the metric is expected to be: of rows without labels, and of the last periods from the rows before each."""
     data, metric, reduction = sample.data, result.metric, sample.reduction
@@ -639,17 +636,11 @@ def _with_expected(
     if divided.every == "equal counts" or len(names) > USUAL_PERIODS:
         first, last = (str(t) for t in np.sort(waiting.times)[[0, -1]].astype("datetime64[D]"))
         names, code = (first if first == last else f"{first} to {last}",), np.zeros_like(code)
-    if progress is not None:
-        progress("expecting the rows without labels", 0, large.size)
-    parts = [np.flatnonzero(code == k) for k in range(len(names))]
+    progress("expecting the rows without labels", 0, large.size)
+    parts = [np.arange(waiting.n), *(np.flatnonzero(code == k) for k in range(len(names)))]
     try:
         whole, *each = expected_parts(
-            waiting,
-            data,
-            metric,
-            [np.arange(waiting.n), *parts],
-            reduction=reduction,
-            seed=sample.seed,
+            waiting, data, metric, parts, reduction=reduction, seed=sample.seed
         )
     except CalvizError as error:
         return replace(result, unexpected=f"rows without labels are not judged: {error}")
@@ -665,15 +656,8 @@ def _with_expected(
         with suppress(CalvizError):
             value = expectation(now, data.take(past), metric, reduction)
             measured[i] = replace(measured[i], before_labels=value)
-    return replace(
-        result,
-        periods=tuple(measured),
-        waiting=tuple(
-            Waiting(name, one.rows, one.metrics[metric])
-            for name, one in zip(names, each, strict=True)
-        ),
-        whole_waiting=whole,
-    )
+    awaited = [Waiting(n, e.rows, e.metrics[metric]) for n, e in zip(names, each, strict=True)]
+    return replace(result, periods=tuple(measured), waiting=tuple(awaited), whole_waiting=whole)
 
 
 def without_logits(data: Dataset) -> Dataset:

@@ -255,8 +255,7 @@ def prediction_sets(
     data = _checked_data(data)
     check_choice("method", method, get_args(SetMethod))
     check_level(level)
-    if isinstance(coverage, bool) or not 0 < coverage < 1:
-        raise OptionError(f"'coverage' must lie between 0 and 1, got {coverage!r}.")
+    check_level(coverage, "coverage")
     division = division or Division(**rows)
     if division.cross_fit is not None or division.in_sample:
         raise OptionError(

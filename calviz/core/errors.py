@@ -250,10 +250,10 @@ def check_whole(name: str, value: Any, *, least: int | None = None) -> None:
         raise OptionError(f"'{name}' must be {rule}, got {value!r}.")
 
 
-def check_level(level: float) -> None:
-    """Raise OptionError unless the level of an interval lies between 0 and 1."""
+def check_level(level: float, name: str = "level") -> None:
+    """Raise OptionError unless the level of an interval, or another share, lies between 0 and 1, both excluded."""
     if not 0 < level < 1:
-        raise OptionError(f"'level' must lie between 0 and 1, got {level!r}.")
+        raise OptionError(f"'{name}' must lie between 0 and 1, got {level!r}.")
 
 
 def checked_cutoff(value: Any, name: str = "cutoff") -> float:

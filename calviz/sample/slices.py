@@ -12,7 +12,7 @@ from scipy.special import ndtri
 
 from calviz.core.claims import claim
 from calviz.core.entry_specs import takes_weights
-from calviz.core.errors import NotAvailable, OptionError, data_frame, shortened
+from calviz.core.errors import NotAvailable, OptionError, check_level, data_frame, shortened
 from calviz.core.events import BinNumber, Reduction, assign, equal_width_edges
 from calviz.core.features import MISSING, Cut, as_values, cut_at, cut_of_levels
 from calviz.core.p_values import benjamini_hochberg
@@ -277,9 +277,8 @@ def slices(
 def _check(min_rows: int, rate: float, level: float, against: str) -> None:
     if min_rows < 2:
         raise OptionError(f"'min_rows' must be 2 or more, got {min_rows}.")
-    for name, value in (("rate", rate), ("level", level)):
-        if not 0 < value < 1:
-            raise OptionError(f"'{name}' must be between 0 and 1, got {value}.")
+    check_level(rate, "rate")
+    check_level(level)
     if against not in get_args(Against):
         choices = " or ".join(f"'{name}'" for name in get_args(Against))
         raise OptionError(f"'against' must be {choices}, got '{against}'.")

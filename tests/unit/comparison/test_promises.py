@@ -552,6 +552,6 @@ def test_commands_say_which_raw_score_reaches_a_probability(tmp_path):
     out.unlink()
     done = run("apply", file, "--map", saved, "--out", out, "--raw-score", "2")
     assert (done.exit_code, out.exists()) == (2, False)
-    assert "--raw-score must lie between 0 and 1, got 2" in done.stderr
+    assert "Invalid value for '--raw-score': 2.0 is not in the range 0<=x<=1" in done.stderr
     done = run("recalibrate", file, "--method", "isotonic", "--out", out, "--raw-score", "1")
     assert "a calibrated probability of 100 %: no raw score reaches it" in done.stdout

@@ -211,7 +211,7 @@ def test_what_cannot_be_asked_is_one_sentence():
         slices(data, ["colour"])
     with pytest.raises(OptionError, match="'min_rows' must be 2 or more"):
         slices(data, min_rows=1)
-    with pytest.raises(OptionError, match="'rate' must be between 0 and 1"):
+    with pytest.raises(OptionError, match="'rate' must lie between 0 and 1"):
         slices(data, rate=1)
     with pytest.raises(OptionError, match="'against' must be"):
         slices(data, against="everybody")
