@@ -353,11 +353,13 @@ class TestWrongFiles:
 
     def test_names_from_a_file_never_reach_the_terminal_as_commands(self, tmp_path):
         file = tmp_path / "names.csv"
-        file.write_text('"label","p_a[red]","p_\x1b[31mb"\n0,0.9,0.1\n1,0.2,0.8\n')
-        result = run("audit", file)
-        assert result.exit_code == 0
-        assert "\x1b" not in result.stdout + result.stderr
-        assert "a[red]" in result.stdout
+        # A name that holds a number is asked about.
+        for name, code in (("\x1b[mb", 0), ("\x1b[31mb", 2)):
+            file.write_text(f'"label","p_a[red]","p_{name}"\n0,0.9,0.1\n1,0.2,0.8\n')
+            result = run("audit", file)
+            assert result.exit_code == code
+            assert "\x1b" not in result.stdout + result.stderr
+            assert "a[red]" in result.stdout + result.stderr
 
 
 class TestStreams:
