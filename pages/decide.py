@@ -23,7 +23,7 @@ from calviz.app import (
 )
 from calviz.app.session import Settings, md
 from calviz.comparison.judging import Judged, judged
-from calviz.core.errors import NotAvailable
+from calviz.core.errors import CalvizError, NotAvailable
 from calviz.core.words import shorten
 from calviz.data.judge_columns import read_judge
 from calviz.figures.learning_curve import LabelWidths
@@ -76,12 +76,21 @@ def _summaries(chosen: Settings) -> None:
 
 def costs(chosen: Settings) -> None:
     """What deciding by a cutoff, or referring the unsure rows, costs."""
-    say = navigation.draw_head("What calibration is worth shows in the costs of decisions")
+    answer = "What calibration is worth shows in the costs of decisions"
+    say = navigation.draw_head(answer)
     with navigation.boundary():
         method = session.choose_method(chosen)
+
+    def titled(draw: Callable[[Settings, str, Callable[[str], object]], None]) -> None:
+        try:
+            draw(chosen, method, say)
+        except CalvizError:
+            say(answer)  # a title that its fragment does not write again goes
+            raise
+
     sections = {
-        KEEP: lambda: decide_costs.explore_decision_costs(chosen, method, say),
-        ACT: lambda: _act_or_not(chosen, method, say),
+        KEEP: lambda: titled(decide_costs.explore_decision_costs),
+        ACT: lambda: titled(_act_or_not),
     }
     if chosen.whole.kind != "confidence" and not bar.needs_class(chosen):
         sections = dict(reversed(sections.items()))
