@@ -23,7 +23,7 @@ from calviz.app import (
 )
 from calviz.app.session import Settings, md
 from calviz.comparison.judging import Judged, judged
-from calviz.core.errors import CalvizError, NotAvailable
+from calviz.core.errors import NotAvailable
 from calviz.core.words import shorten
 from calviz.data.judge_columns import read_judge
 from calviz.figures.learning_curve import LabelWidths
@@ -32,7 +32,8 @@ from calviz.sample.cutoff_and_grades import decidable
 from calviz.sample.sample import Sample
 from calviz.verdicts.analysis import VALIDATION_METRICS
 
-#: The sections of the costs.
+#: Title of the costs until there is an answer, and their sections.
+COSTS = "What calibration is worth shows in the costs of decisions"
 KEEP, ACT = "Keep or refer", "Act or not, for one class"
 #: Summaries below the risk-coverage curve.
 SUMMARIES = ("aurc", "e_aurc", "accuracy_at_90_coverage", "coverage_at_risk", "auroc_failure")
@@ -76,21 +77,12 @@ def _summaries(chosen: Settings) -> None:
 
 def costs(chosen: Settings) -> None:
     """What deciding by a cutoff, or referring the unsure rows, costs."""
-    answer = "What calibration is worth shows in the costs of decisions"
-    say = navigation.draw_head(answer)
+    say = navigation.draw_head(COSTS)
     with navigation.boundary():
         method = session.choose_method(chosen)
-
-    def titled(draw: Callable[[Settings, str, Callable[[str], object]], None]) -> None:
-        try:
-            draw(chosen, method, say)
-        except CalvizError:
-            say(answer)  # a title that its fragment does not write again goes
-            raise
-
     sections = {
-        KEEP: lambda: titled(decide_costs.explore_decision_costs),
-        ACT: lambda: titled(_act_or_not),
+        KEEP: lambda: decide_costs.explore_decision_costs(chosen, method, say),
+        ACT: lambda: _act_or_not(chosen, method, say),
     }
     if chosen.whole.kind != "confidence" and not bar.needs_class(chosen):
         sections = dict(reversed(sections.items()))
@@ -100,6 +92,8 @@ def costs(chosen: Settings) -> None:
 
 
 def _act_or_not(chosen: Settings, method: str, say: Callable[[str], object]) -> None:
+    if bar.needs_class(chosen):
+        say(COSTS)  # a fragment that runs again takes away a title that it does not write
     sample = _of_one_class(chosen)
     decide_cutoff.explore_cutoff(chosen, method, say)
     rows_shown.draw_selection(chosen)

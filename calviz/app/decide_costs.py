@@ -107,21 +107,20 @@ _COSTS = {
 
 def explore_decision_costs(settings: Settings, method: str, say: Callable[[str], object]) -> None:
     """Draw the costs to set, their consequences in words, the curve and the rules; part of a fragment, which has drawn the title that `say` replaces."""
-    with navigation.boundary():
-        costs = _costs()
-        figures, fit_words, judged_words = decisions(settings, method, costs)
-        figure, *others = figures
-        say(figure.headline)
-        for one in figures:
-            name = f"**{md(capitalised(one.name), 60)}:** " if others else ""
-            st.markdown(f"{name}{md(keep_units_together(one.reading()), 1_000)}")
-        _of_selected(settings, figure, costs)
-        where, how = _rows_words(costs, fit_words, judged_words)
-        st.caption(md(where, 1_000), help=md(how, 1_000))
-        drawing, name = screen.plotted(figure, others=others), "cost-of-decisions"
-        alt = " ".join(one.describe() for one in figures)
-        screen.chart(figure, drawing, key="decision", filename=name, alt=alt, wide=True)
-        _costs_table(figures, settings)
+    costs = _costs()
+    figures, fit_words, judged_words = decisions(settings, method, costs)
+    figure, *others = figures
+    say(figure.headline)
+    for one in figures:
+        name = f"**{md(capitalised(one.name), 60)}:** " if others else ""
+        st.markdown(f"{name}{md(keep_units_together(one.reading()), 1_000)}")
+    _of_selected(settings, figure, costs)
+    where, how = _rows_words(costs, fit_words, judged_words)
+    st.caption(md(where, 1_000), help=md(how, 1_000))
+    drawing, name = screen.plotted(figure, others=others), "cost-of-decisions"
+    alt = " ".join(one.describe() for one in figures)
+    screen.chart(figure, drawing, key="decision", filename=name, alt=alt, wide=True)
+    _costs_table(figures, settings)
 
 
 def _costs() -> Costs:

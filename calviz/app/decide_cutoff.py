@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from calviz.app import before_after, navigation, pinning, screen, selection, tables_and_cards
+from calviz.app import before_after, pinning, screen, selection, tables_and_cards
 from calviz.app.selection import SliceRule
 from calviz.app.session import NOT_RECALIBRATED, Settings, choose_one, md, model_name, name_after
 from calviz.core.entry_specs import RECALIBRATORS
@@ -62,51 +62,50 @@ _SQUARE, _NARROW = 344, 300
 
 def explore_cutoff(settings: Settings, method: str, say: Callable[[str], object]) -> None:
     """Draw the cutoff, the decisions at it, and the curves; part of a fragment, which has drawn the title that `say` replaces."""
-    with navigation.boundary():
-        deciding_samples = deciding(settings, method)
-        before, data = deciding_samples.before, deciding_samples.before.data
-        name = data.class_names[before.reduction.class_index(data)]
-        _say_bad_link()
-        cutoff = st.slider(
-            f"Act where the probability of '{md(shorten(name, 40))}' is at least",
-            LEAST,
-            1 - LEAST,
-            CUTOFF,
-            LEAST,
-            format="%.3f",
-            key=CUTOFF_KEY,
-            bind="query-params",
-            on_change=_forget_bad_link,
-            width=620,
-            persist_state="session",
-        )
-        pinned = _pinned(settings)
-        samples = {"now" if deciding_samples.after is None else "as it is": deciding_samples.before}
-        if deciding_samples.after is not None:
-            samples[deciding_samples.after.data.name] = deciding_samples.after
-        if pinned is not None:
-            samples[pinned.name] = pinned.content
-        cells = [sample.view(at_cutoff, cutoff=cutoff) for sample in samples.values()]
-        say(_found(cells[0]))
-        st.markdown(md(cells[0].meaning(), 1_000))
-        if deciding_samples.words:
-            st.caption(md(deciding_samples.words, 1_000))
-        _of_selected(deciding_samples.before, settings, cutoff)
-        _tables(samples, cells)
-        roc = _roc(deciding_samples.before)
-        beside = [] if pinned is None else [Overlay(pinned.name, pinned.role, _roc(pinned.content))]
-        with st.container(horizontal=True, gap="medium"):
-            for panel in ("roc", "precision-recall"):
-                with st.container(width=_SQUARE):
-                    drawing = screen.plotted(roc, panel=panel, at=cells[0], beside=beside)
-                    screen.chart(roc, drawing, key=f"decisions.{panel}", filename=panel)
-        weighted = cells[0].weights is not None and not cells[0].alike
-        st.caption(
-            f"Dot: the cutoff of {cutoff:.3g}. Dashed: scores that do not tell hits from the other rows. "
-            f"{'Counts are sums of weights. ' if weighted else ''}Intervals of shares: {share_intervals(cells[0].alike)}; of the "
-            "net benefit: bootstrap."
-        )
-        _net_benefit(deciding_samples, settings, cutoff, pinned)
+    deciding_samples = deciding(settings, method)
+    before, data = deciding_samples.before, deciding_samples.before.data
+    name = data.class_names[before.reduction.class_index(data)]
+    _say_bad_link()
+    cutoff = st.slider(
+        f"Act where the probability of '{md(shorten(name, 40))}' is at least",
+        LEAST,
+        1 - LEAST,
+        CUTOFF,
+        LEAST,
+        format="%.3f",
+        key=CUTOFF_KEY,
+        bind="query-params",
+        on_change=_forget_bad_link,
+        width=620,
+        persist_state="session",
+    )
+    pinned = _pinned(settings)
+    samples = {"now" if deciding_samples.after is None else "as it is": deciding_samples.before}
+    if deciding_samples.after is not None:
+        samples[deciding_samples.after.data.name] = deciding_samples.after
+    if pinned is not None:
+        samples[pinned.name] = pinned.content
+    cells = [sample.view(at_cutoff, cutoff=cutoff) for sample in samples.values()]
+    say(_found(cells[0]))
+    st.markdown(md(cells[0].meaning(), 1_000))
+    if deciding_samples.words:
+        st.caption(md(deciding_samples.words, 1_000))
+    _of_selected(deciding_samples.before, settings, cutoff)
+    _tables(samples, cells)
+    roc = _roc(deciding_samples.before)
+    beside = [] if pinned is None else [Overlay(pinned.name, pinned.role, _roc(pinned.content))]
+    with st.container(horizontal=True, gap="medium"):
+        for panel in ("roc", "precision-recall"):
+            with st.container(width=_SQUARE):
+                drawing = screen.plotted(roc, panel=panel, at=cells[0], beside=beside)
+                screen.chart(roc, drawing, key=f"decisions.{panel}", filename=panel)
+    weighted = cells[0].weights is not None and not cells[0].alike
+    st.caption(
+        f"Dot: the cutoff of {cutoff:.3g}. Dashed: scores that do not tell hits from the other rows. "
+        f"{'Counts are sums of weights. ' if weighted else ''}Intervals of shares: {share_intervals(cells[0].alike)}; of the "
+        "net benefit: bootstrap."
+    )
+    _net_benefit(deciding_samples, settings, cutoff, pinned)
 
 
 def _found(cells: CutoffCounts) -> str:

@@ -470,8 +470,7 @@ FEW = 10
 
 def few_words(board: Leaderboard) -> str:
     """Caution where the data sets are too few to tell which method is first; "" otherwise."""
-    sets = data_sets(board)
-    if sets >= FEW:
+    if (sets := data_sets(board)) >= FEW:
         return ""
     return f"{counted(sets, 'data set')}: another one may reverse the order. More files would tell."
 

@@ -452,9 +452,8 @@ class _Matching:
     def __init__(self, view: TableView, scores: ScoreColumns, label: Column) -> None:
         self.view, self.scores, self.label = view, scores, label
         self.names = column_names.told_apart(scores.class_names)
-        self.chosen = view.options.scores is not None or scores.class_names == getattr(
-            view.options, "map_classes", None
-        )
+        by_map = getattr(view.options, "map_classes", None) == scores.class_names
+        self.chosen = by_map or view.options.scores is not None
         self.columns = view.columns(scores)
 
     def by_words(self, values: frozenset[str]) -> ScoreColumns:
