@@ -233,7 +233,7 @@ def _hash_beside(data: bytes) -> Callable[[], str]:
 #: Exceptions that Python's reader may raise for a damaged zip file.
 ZIP_DAMAGE = (
     zipfile.BadZipFile, zlib.error, struct.error, EOFError, OSError, ValueError, LookupError,
-    RuntimeError, OverflowError,
+    RuntimeError, OverflowError, getattr(getattr(zipfile, "lzma", None), "LZMAError", OSError),
 )  # fmt: skip
 
 

@@ -4,6 +4,7 @@ import gzip
 import io
 import json
 import struct
+import zipfile
 from pathlib import Path
 
 import numpy as np
@@ -367,6 +368,22 @@ def test_a_sheet_without_a_row_of_names():
 def test_a_broken_workbook_is_one_sentence(content, words):
     message = refused(content, "x.xlsx")
     assert all(word in message for word in words), message
+
+
+def test_a_workbook_that_is_damaged_inside_is_one_sentence():
+    content = io.BytesIO()
+    with (
+        zipfile.ZipFile(io.BytesIO(workbook(""))) as whole,
+        zipfile.ZipFile(content, "w", zipfile.ZIP_LZMA) as packed,
+    ):
+        for name in whole.namelist():
+            packed.writestr(name, whole.read(name))
+        sheet = next(one for one in packed.infolist() if one.filename.endswith("sheet1.xml"))
+    damaged = bytearray(content.getvalue())
+    # Behind the header of the member and that of LZMA.
+    start = sheet.header_offset + 30 + len(sheet.filename) + 9
+    damaged[start : start + sheet.compress_size - 9] = b"\xff" * (sheet.compress_size - 9)
+    assert "damaged" in refused(bytes(damaged), "x.xlsx")
 
 
 # ---- R
