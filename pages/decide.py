@@ -23,7 +23,7 @@ from calviz.app import (
 )
 from calviz.app.session import Settings, md
 from calviz.comparison.judging import Judged, judged
-from calviz.core.errors import NotAvailable
+from calviz.core.errors import CalvizError, NotAvailable
 from calviz.core.words import shorten
 from calviz.data.judge_columns import read_judge
 from calviz.figures.learning_curve import LabelWidths
@@ -80,9 +80,17 @@ def costs(chosen: Settings) -> None:
     say = navigation.draw_head(COSTS)
     with navigation.boundary():
         method = session.choose_method(chosen)
+
+    def titled(draw: Callable[[Settings, str, Callable[[str], object]], None]) -> None:
+        try:
+            draw(chosen, method, say)
+        except CalvizError:
+            say(COSTS)  # a fragment that runs again takes away a title that it does not write
+            raise
+
     sections = {
-        KEEP: lambda: decide_costs.explore_decision_costs(chosen, method, say),
-        ACT: lambda: _act_or_not(chosen, method, say),
+        KEEP: lambda: titled(decide_costs.explore_decision_costs),
+        ACT: lambda: titled(_act_or_not),
     }
     if chosen.whole.kind != "confidence" and not bar.needs_class(chosen):
         sections = dict(reversed(sections.items()))
@@ -92,8 +100,6 @@ def costs(chosen: Settings) -> None:
 
 
 def _act_or_not(chosen: Settings, method: str, say: Callable[[str], object]) -> None:
-    if bar.needs_class(chosen):
-        say(COSTS)  # a fragment that runs again takes away a title that it does not write
     sample = _of_one_class(chosen)
     decide_cutoff.explore_cutoff(chosen, method, say)
     rows_shown.draw_selection(chosen)
