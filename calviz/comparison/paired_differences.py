@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from itertools import combinations
@@ -25,8 +25,8 @@ from calviz.comparison.difference_intervals import (
 from calviz.core.blocks import (
     FloatArray,
     IntArray,
-    checkpoint,
     effective_number,
+    map_threads,
     one_blas_thread,
     runs,
     with_mean_one,
@@ -482,7 +482,13 @@ def resampled(
     rows = None if cluster is None else RowDraws(n, cluster)
     units = n if rows is None else rows.groups
     step = max(_AT_A_TIME, _CELLS // units)
-    start = 0
+    start, functions = 0, list(methods.values())
+
+    def of_methods(weights: RowWeights, start: int) -> Iterator[Mapping[str, FloatArray]]:
+        return map_threads(
+            lambda at: functions[at](weights, start), range(len(functions)), threaded=True
+        )
+
     while start < resamples and not (start >= LEAST and stop_early()):
         size = min(step, (LEAST if start < LEAST and stop_early() else resamples) - start)
         times = np.empty((units, size))
@@ -496,9 +502,8 @@ def resampled(
             row += units * np.arange(drawn.shape[1])[:, None]
             drawn[:] = np.bincount(row.ravel(), minlength=row.size).reshape(row.shape).T
         weights = times if rows is None else GroupWeights(rows, times)
-        for name, metrics in methods.items():
-            checkpoint()
-            for key, values in metrics(weights, start).items():
+        for name, metrics in zip(methods, of_methods(weights, start), strict=True):
+            for key, values in metrics.items():
                 out[name].setdefault(key, []).append(values)
         start += size
     return {
