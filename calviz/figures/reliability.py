@@ -389,13 +389,12 @@ class Reliability(ScoreFigure):
 
     @property
     def worst(self) -> int | None:
-        """Position, among the non-empty bins, of the bin that is furthest off beyond noise; None if there is none.
+        """Position, among the non-empty bins, of the bin with the largest gap to expect; None if none is off beyond noise.
 
         As a bin with few rows can have any gap, only bins count whose interval, at 95 % for all bins together, excludes
         the mean score. The findings name the same bin.
         """
-        off = [m for m in bins_off(self.sums) if m is not None]
-        return max(off, key=lambda m: abs(float(self.gap[m])), default=None)
+        return next(iter(bins_off(self.sums)), None)
 
     def _largest_gap(self) -> str:
         gaps = np.abs(self.gap)
@@ -415,8 +414,8 @@ class Reliability(ScoreFigure):
                 f"{points(abs(gap))} points too {way} ({rows})."
             )
         return (
-            f"The bin furthest outside its interval (95 % for all bins together) is between {between}, where the scores are "
-            f"{words.expected_gap(self.worst_gap)} ({rows}), as it was chosen for its gap."
+            f"The largest gap to expect, of the bins outside their interval (95 % for all bins together), is between {between}, where the "
+            f"scores are {words.expected_gap(self.worst_gap)} ({rows})."
         )
 
     @property

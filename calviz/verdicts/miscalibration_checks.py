@@ -155,10 +155,10 @@ def _classes_hide(evidence: Evidence, sample: Sample) -> Iterator[Told]:
 @check("CAL002", "Worst bin", clusters=True, weights=True, about="bins")
 @claim("worst-bin")
 def worst_bin(sample: Sample) -> Iterator[Told]:
-    """Report the bin that noise explains least, if its mean score lies outside the interval of its share of hits.
+    """Report the bin with the largest gap to expect of those whose mean score lies outside the interval of their share of hits.
 
-    That interval is simultaneous at 95 % for all bins, and is quoted in the sentence. So is the gap to expect, as the largest of many
-    gaps is too large on average (`calviz.sample.binning.expected_share`).
+    That interval is simultaneous at 95 % for all bins, and is quoted in the sentence. The gap to expect is smaller than the gap, as
+    the largest of many gaps is too large on average (`calviz.sample.binning.expected_share`).
     """
     evidence = sample.once(collect_evidence)
     worst = evidence.worst
