@@ -29,6 +29,8 @@ IDS = (
     "filename", "file_name", "file", "path", "uid", "uuid", "guid", "key", "", "unnamed:_0",
     "record_id", "case_id", "patient_id", "subject_id", "user_id", "doc_id",
 )  # fmt: skip
+#: Words of which one marks identifiers, as in "ID Patient#", and words that rule them out.
+ID_WORDS = frozenset(("id", "ids", "uid", "uuid", "guid", "identifier"))
 #: Names of columns that may define clusters of rows if their values repeat.
 CLUSTERS = (*(name for name in IDS if name.endswith("id")), "cluster", "patient", "subject", "site",
             "user", "customer", "hospital", "household", "participant", "customer_id", "client_id",
@@ -135,6 +137,8 @@ FORMER_WORDS = frozenset(("previous", "prev", "last", "lag"))
 NO_LABEL_WORDS = PREDICTED_WORDS | frozenset((
     "hat", "decision", "has", "flag", "fold", "split", "id", "index", "row", "rank", "threshold", "count", "n", "correct",
 )) | FORMER_WORDS  # fmt: skip
+
+NO_ID_WORDS = LABEL_WORDS | PREDICTED_WORDS | SCORE_WORDS | LOGIT_WORDS
 
 #: Words for a split at the beginning or the end of the key of an array.
 SPLIT_WORDS = (

@@ -410,8 +410,30 @@ def test_columns_of_many_fractions_are_numbers_and_not_groups() -> None:
     assert "unit (1 value)" in text
     (data,) = file.models.values()
     assert data.numbers["age"].tolist() == [round(i / 7, 3) for i in range(30)]
+    # A column that is not sliced by is still written beside calibrated scores.
+    assert data.texts["unit"].levels == ("k",)
     assert not loaded("label,p_a,p_b,age,site,unit\n" + rows, groups=("site",)).first.numbers
     assert not notices(loaded("label,p_a,p_b,age\n0,.5,.5,1.5\n", groups=()), "DATA008")
+
+
+@pytest.mark.parametrize("name", ["ID Patient#", "PatientID", "case id", "customer-id"])
+def test_a_column_with_a_word_for_identifiers_identifies_rows_that_all_differ(name):
+    rows = [f"{1_000 + i},{i % 2},.{1 + i % 8}" for i in range(30)]
+    file = loaded("\n".join([f"{name},label,p_1", *rows]))
+    assert file.recognition.id_column == name
+    assert file.first.ids.tolist()[:2] == ["1000", "1001"]
+    # Not where values repeat, and not if the words may be those of a label.
+    again = loaded("\n".join([f"{name},label,p_1", rows[0], *rows]))
+    assert again.recognition.id_column is None
+    asked = loaded("class_id,y,p_1\n0,1,.5\n1,0,.2\n2,1,.6\n")
+    assert asked.recognition.id_column is None
+
+
+def test_whole_numbers_that_all_differ_and_have_no_role_stay_with_the_rows():
+    rows = [f"{900 + i},{i % 2},.{1 + i % 8}" for i in range(30)]
+    file = loaded("\n".join(["accession,label,p_1", *rows]))
+    assert file.recognition.id_column is None
+    assert file.first.texts["accession"].values().tolist() == [str(900 + i) for i in range(30)]
 
 
 def test_an_event_of_credit_or_medicine_is_the_label_where_no_column_is_called_so() -> None:

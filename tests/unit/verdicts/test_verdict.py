@@ -69,7 +69,9 @@ def test_one_bin_is_called_the_worst():
     assert verdict.sentence.endswith(
         "on 4,860 rows, but about 22.9 points too low between 0.33 and 0.40."
     )
-    assert explained(sample, verdict)[2].startswith("It is worst where it says between 33 and 40 percent")
+    assert explained(sample, verdict)[2].startswith(
+        "It is worst where it says between 33 and 40 percent"
+    )
 
 
 def test_underconfident_counts_upwards():
