@@ -304,6 +304,10 @@ class _Builder:
             )
         return array
 
+    def _of(self, model: str) -> str:
+        """The model that a notice is about, where there are several."""
+        return f"'{short(model)}': " if len(self.layout.scores) > 1 else ""
+
     def _note_repair(self, what: str) -> None:
         if what not in self.repairs:
             self.repairs.append(what)
@@ -319,7 +323,7 @@ class _Builder:
         self.notices.append(
             Notice.ROW_SUMS.finding(
                 "warning",
-                f"{sums.off:,} of {predictions.n:,} rows {range_} (max deviation "
+                f"{self._of(scores.model)}{sums.off:,} of {predictions.n:,} rows {range_} (max deviation "
                 f"{sums.deviation:.2g}); the numbers are for the scores as they are, "
                 "not renormalised",
             )
