@@ -81,7 +81,8 @@ def overview(chosen: Settings) -> None:
             tables_and_cards.draw_metric_lines(evaluation, others, pinned=pinned)
         fix = st.container()
         with st.container(horizontal=True, gap="small"):
-            _button("Recalibrate", "recalibrate", primary=True)
+            found = judged.direction not in ("calibrated", "undecided")
+            _button("Recalibrate", "recalibrate", primary=found)
             _button("See the rows", "reliability", rule=_worst_bin(chosen))
         # What the title says is not said again.
         others = [

@@ -249,7 +249,7 @@ def draw_head(answer: str, *, sign: str = "") -> Callable[[str], object]:
     room = room_of(here())
     if room is None or len(room.tabs) == 1:
         return say
-    without = _without_use()
+    without = without_use()
     with st.container(horizontal=True, gap="medium", key="calviz.tabs"):
         for tab in room.tabs:
             if tab.key in without and tab.key != here():
@@ -263,7 +263,7 @@ def draw_head(answer: str, *, sign: str = "") -> Callable[[str], object]:
     return say
 
 
-def _without_use() -> set[str]:
+def without_use() -> set[str]:
     """Return the keys of the tabs that the current data cannot fill."""
     entry, whole = current().entry, current().whole
     without = set() if whole.times is not None else {"over_time"}

@@ -570,6 +570,8 @@ def test_the_worst_bin_has_the_largest_gap_that_is_shown_not_the_largest_that_wa
     off = bins_off(sums)
     assert off[0] == diagram.worst == 8
     assert np.all(np.diff(np.abs(shown[list(off)])) <= 0)
+    np.testing.assert_allclose(diagram.frame()["expected_gap"][list(off)], shown[list(off)])
+    assert diagram.frame()["expected_gap"].notna().sum() == len(off)
     # Only bins whose mean score lies outside the interval for all ten together.
     for m in range(10):
         low, high = stats.binomtest(hits[m], rows[m]).proportion_ci(0.995)
