@@ -30,7 +30,7 @@ IDS = (
     "record_id", "case_id", "patient_id", "subject_id", "user_id", "doc_id",
 )  # fmt: skip
 #: Words of which one marks identifiers, as in "ID Patient#", and words that rule them out.
-ID_WORDS = frozenset(("id", "ids", "uid", "uuid", "guid", "identifier"))
+ID_WORDS = frozenset(("id", "ids", "uid", "uuid", "guid", "identifier", "nr", "nummer", "mrn"))
 #: Names of columns that may define clusters of rows if their values repeat.
 CLUSTERS = (*(name for name in IDS if name.endswith("id")), "cluster", "patient", "subject", "site",
             "user", "customer", "hospital", "household", "participant", "customer_id", "client_id",

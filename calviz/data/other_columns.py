@@ -258,6 +258,10 @@ def rows_taken(columns: dict[str, Any], keep: BoolArray) -> dict[str, Any]:
 _MOST_FRACTIONS = 20
 
 
+#: What one of the words is in, which few columns of a wide table have.
+_ID_WORD = re.compile("id|nr|nummer|mrn")
+
+
 def split_column(view: TableView) -> str | None:
     """The column that names the split of each row."""
     return _role(view, view.options.split_column, column_names.SPLITS)
@@ -273,7 +277,7 @@ def identifier_column(view: TableView) -> str | None:
     worded = [
         usual
         for usual, name in view.plain.items()
-        if "id" in usual  # of which there are few in a wide table
+        if _ID_WORD.search(usual)
         and (words := view.table[name].words) & column_names.ID_WORDS
         and not words & column_names.NO_ID_WORDS
     ]
