@@ -83,7 +83,10 @@ def overview(chosen: Settings) -> None:
         with st.container(horizontal=True, gap="small"):
             found = judged.direction not in ("calibrated", "undecided")
             _button("Recalibrate", "recalibrate", primary=found)
-            _button("See the rows", "reliability", rule=_worst_bin(chosen))
+            if judged.slices_off and not judged.beyond_noise:
+                _button("See the groups", "slices")
+            else:
+                _button("See the rows", "reliability", rule=_worst_bin(chosen))
         # What the title says is not said again.
         others = [
             f for f in to_act_on(evaluation.findings) if CHECKS[f.code].run is not miscalibration

@@ -304,10 +304,6 @@ class _Builder:
             )
         return array
 
-    def _of(self, model: str) -> str:
-        """The model that a notice is about, where there are several."""
-        return f"'{short(model)}': " if len(self.layout.scores) > 1 else ""
-
     def _note_repair(self, what: str) -> None:
         if what not in self.repairs:
             self.repairs.append(what)
@@ -320,12 +316,12 @@ class _Builder:
             return
         low, high = f"{sums.low:.4g}", f"{sums.high:.4g}"
         range_ = f"sum to {low}" if low == high else f"sum to {low} … {high}"
+        of = f"'{short(scores.model)}': " if scores.model else ""
         self.notices.append(
             Notice.ROW_SUMS.finding(
                 "warning",
-                f"{self._of(scores.model)}{sums.off:,} of {predictions.n:,} rows {range_} (max deviation "
-                f"{sums.deviation:.2g}); the numbers are for the scores as they are, "
-                "not renormalised",
+                f"{of}{sums.off:,} of {predictions.n:,} rows {range_} (max deviation {sums.deviation:.2g}); the numbers are for "
+                "the scores as they are, not renormalised",
             )
         )
         if RENORMALISE not in self.offered:

@@ -194,6 +194,20 @@ def words(name: str) -> tuple[str, ...]:
     return tuple(word for word in re.split(r"[\W_]+", parted.lower()) if word)
 
 
+#: What one of `ID_WORDS` is in, which few columns of a wide table have.
+_ID_WORD = re.compile("id|nr|nummer|mrn")
+
+
+def is_identifier(name: str) -> bool:
+    """Whether a name has a word for identifiers, and none for classes or scores.
+
+    >>> is_identifier("ID Patient#"), is_identifier("class_id"), is_identifier("width")
+    (True, False, False)
+    """
+    own = set(words(name)) if _ID_WORD.search(name.lower()) else set[str]()
+    return bool(own & ID_WORDS) and not own & NO_ID_WORDS
+
+
 _SCORE = re.compile(r"(?:p|prob|proba|probs|probability|logit|logits|score)_", re.IGNORECASE)
 
 

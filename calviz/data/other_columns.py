@@ -258,10 +258,6 @@ def rows_taken(columns: dict[str, Any], keep: BoolArray) -> dict[str, Any]:
 _MOST_FRACTIONS = 20
 
 
-#: What one of the words is in, which few columns of a wide table have.
-_ID_WORD = re.compile("id|nr|nummer|mrn")
-
-
 def split_column(view: TableView) -> str | None:
     """The column that names the split of each row."""
     return _role(view, view.options.split_column, column_names.SPLITS)
@@ -269,19 +265,10 @@ def split_column(view: TableView) -> str | None:
 
 def identifier_column(view: TableView) -> str | None:
     """The column that identifies the rows: one with a usual name or, but for a map, the first with a word for it."""
-    named = _role(view, view.options.id_column, column_names.IDS, _may_be_id)
-    if named is not None or view.options.id_column is not None:
-        return named
-    if isinstance(view.options, ReadingForMap):
-        return None
-    worded = [
-        usual
-        for usual, name in view.plain.items()
-        if _ID_WORD.search(usual)
-        and (words := view.table[name].words) & column_names.ID_WORDS
-        and not words & column_names.NO_ID_WORDS
-    ]
-    return _role(view, None, tuple(worded), _may_be_id)
+    worded: list[str] = []
+    if not isinstance(view.options, ReadingForMap):
+        worded = [key for key, name in view.plain.items() if column_names.is_identifier(name)]
+    return _role(view, view.options.id_column, (*column_names.IDS, *worded), _may_be_id)
 
 
 def _role(

@@ -229,21 +229,11 @@ def _gaps_of(sums: BinSums, positions: Sequence[int]) -> list[BinGap]:
     gaps = []
     for at in positions:
         m = int(index[at])
-        expected, expected_interval = expected_share(sums, at)
-        gaps.append(
-            BinGap(
-                index=m,
-                low=float(sums.edges[m]),
-                high=float(sums.edges[m + 1]),
-                rows=int(sums.whole_rows[m]),
-                mean_score=float(score[at]),
-                observed=float(sums.hit_sum[m] / sums.count[m]),
-                interval=Interval(float(low[at]), float(high[at])),
-                bins=int(index.size),
-                expected=expected,
-                expected_interval=expected_interval,
-            )
-        )
+        start, end = map(float, sums.edges[m : m + 2])
+        seen = float(score[at]), float(sums.hit_sum[m] / sums.count[m])
+        own = Interval(float(low[at]), float(high[at])), int(index.size)
+        rows = int(sums.whole_rows[m])
+        gaps.append(BinGap(m, start, end, rows, *seen, *own, *expected_share(sums, at)))
     return gaps
 
 

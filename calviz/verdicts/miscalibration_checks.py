@@ -170,12 +170,8 @@ def worst_bin(sample: Sample) -> Iterator[Told]:
     # Counts of weighted or clustered rows are scaled to their effective number.
     exact = "exact " if sample.data.alike else ""
     together = f" of {worst.bins} bins together" if worst.bins > 1 else ""
-    ends = (
-        worst.mean_score - worst.expected_interval.high,
-        worst.mean_score - worst.expected_interval.low,
-    )
-    if worst.gap < 0:
-        ends = -ends[1], -ends[0]
+    way = 1 if worst.gap > 0 else -1
+    ends = sorted(way * (worst.mean_score - end) for end in worst.expected_interval)
     written = gap_decimals(worst.expected_gap)
     yield (
         "info" if worst.slight else "warning",
