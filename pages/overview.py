@@ -81,8 +81,12 @@ def overview(chosen: Settings) -> None:
             tables_and_cards.draw_metric_lines(evaluation, others, pinned=pinned)
         fix = st.container()
         with st.container(horizontal=True, gap="small"):
-            _button("Recalibrate", "recalibrate", primary=True)
-            _button("See the rows", "reliability", rule=_worst_bin(chosen))
+            found = judged.direction not in ("calibrated", "undecided")
+            _button("Recalibrate", "recalibrate", primary=found)
+            if judged.slices_off and not judged.beyond_noise:
+                _button("See the groups", "slices")
+            else:
+                _button("See the rows", "reliability", rule=_worst_bin(chosen))
         # What the title says is not said again.
         others = [
             f for f in to_act_on(evaluation.findings) if CHECKS[f.code].run is not miscalibration

@@ -180,7 +180,7 @@ over_cases(
     "direction",
     "too low said where none is",
     {k: OFF[k] for k in list(OFF)[:2]},
-    lambda s, _: s.once(collect_evidence).sides[1],
+    lambda s, _: (seen := s.once(collect_evidence)).sides[1] or seen.too_low is not None,
     at_most=0.05,
 )
 over_cases(

@@ -551,9 +551,11 @@ _OTHERS = (
 
 def draw_shortcuts() -> None:
     """Draw the button that lists the shortcuts; they do nothing while somebody types."""
+    without = navigation.without_use()
     pages = [
         {"key": page.letter, "title": page.title, "page": "" if page is PAGES[0] else page.key}
         for page in PAGES
+        if page.key not in without
     ]
     screen.component("shortcuts", _SHORTCUTS_HTML)(
         key="calviz.shortcuts",

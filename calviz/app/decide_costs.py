@@ -271,6 +271,7 @@ def explore_prediction_sets(settings: Settings, say: Callable[[str], object]) ->
                 99.5,
                 90.0,
                 0.5,
+                format="%g",
                 key="covered",
                 bind="query-params",
             )

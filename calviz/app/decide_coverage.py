@@ -122,6 +122,7 @@ def _slider(
                     50.0,
                     5.0,
                     0.5,
+                    format="%g",
                     key="allowed",
                     bind="query-params",
                 )

@@ -72,7 +72,7 @@ def explore_cutoff(settings: Settings, method: str, say: Callable[[str], object]
         1 - LEAST,
         CUTOFF,
         LEAST,
-        format="%.3f",
+        format="%g",
         key=CUTOFF_KEY,
         bind="query-params",
         on_change=_forget_bad_link,

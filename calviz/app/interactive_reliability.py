@@ -134,8 +134,9 @@ def _table(figure: Reliability, settings: Settings) -> None:
 
     listed = _listed(frame, settings)
     st.dataframe(
-        tables_and_cards.with_signs(listed, {"gap": 1}),
+        tables_and_cards.with_signs(listed, {"gap": 1, "expected": 1}),
         hide_index=True,
+        placeholder="–",
         height=min(560, 37 + 35 * len(listed)),
         key=key,
         on_select=picked,
@@ -161,6 +162,7 @@ def _listed(frame: pd.DataFrame, settings: Settings) -> pd.DataFrame:
             "scores": [bounds(settings.sample, b) for b in frame["bin"]],
             "rows": frame["rows"],
             "gap": 100 * frame["gap"],
+            "expected": 100 * frame["expected_gap"],
             "observed": frame["observed"],
             "interval": [
                 f"{low:.3f} to {high:.3f}"
@@ -173,15 +175,13 @@ def _listed(frame: pd.DataFrame, settings: Settings) -> pd.DataFrame:
 def _columns(figure: Reliability) -> dict[str, Any]:
     """Return how the columns are shown, by name."""
     number, text = st.column_config.NumberColumn, st.column_config.TextColumn
+    short = figure.sums.edges.size <= 51 and figure.sums.params["scheme"] != "equal-mass"
     return {
         "bin": number(width=38),
-        "scores": text(width=92 if figure.sums.edges.size <= 51 and not _fine(figure) else 120),
+        "scores": text(width=92 if short else 120),
         "rows": number(width=54, format="localized"),
         "observed": number(width=66, format="%.3f", help=md(figure.reduction.hit_label)),
         "gap": number(width=48, help="Mean score minus observed, in points."),
+        "expected": number("to expect", width=66, help="On new rows, of a gap beyond noise."),
         "interval": text("95 % interval", width=108, help="Exact interval of the observed."),
     }
-
-
-def _fine(figure: Reliability) -> bool:
-    return bool(figure.sums.params["scheme"] == "equal-mass")

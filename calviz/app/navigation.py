@@ -24,7 +24,7 @@ import streamlit as st
 from streamlit.navigation.page import Page
 
 from calviz.app.open_files import OpenFile
-from calviz.app.session import Settings, current, md
+from calviz.app.session import Settings, current, has_current, md
 from calviz.core.errors import CalvizError, NotAvailable
 from calviz.core.limits import FULL
 from calviz.core.registry import homes
@@ -249,7 +249,7 @@ def draw_head(answer: str, *, sign: str = "") -> Callable[[str], object]:
     room = room_of(here())
     if room is None or len(room.tabs) == 1:
         return say
-    without = _without_use()
+    without = without_use()
     with st.container(horizontal=True, gap="medium", key="calviz.tabs"):
         for tab in room.tabs:
             if tab.key in without and tab.key != here():
@@ -263,8 +263,10 @@ def draw_head(answer: str, *, sign: str = "") -> Callable[[str], object]:
     return say
 
 
-def _without_use() -> set[str]:
-    """Return the keys of the tabs that the current data cannot fill."""
+def without_use() -> set[str]:
+    """Return the keys of the tabs that the current data, if there are any, cannot fill."""
+    if not has_current():
+        return {"over_time", "judge"}
     entry, whole = current().entry, current().whole
     without = set() if whole.times is not None else {"over_time"}
     return without if has_judge(entry) else without | {"judge"}

@@ -256,6 +256,11 @@ def current() -> Settings:
     return chosen
 
 
+def has_current() -> bool:
+    """Whether anything was chosen, as nothing is while a link waits for its file."""
+    return _CHOSEN in st.session_state
+
+
 def set_current(chosen: Settings) -> None:
     """Set the settings from now on."""
     _free_memory(st.session_state.get(_CHOSEN), chosen)

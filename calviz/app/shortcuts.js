@@ -1,13 +1,12 @@
 export default function ({ parentElement, data }) {
   const dialog = parentElement.querySelector("dialog"), status = parentElement.querySelector(".status");
   const list = parentElement.querySelector("dl");
-  if (!list.childElementCount) {
-    for (const [keys, words] of [...data.pages.map((p) => [`g ${p.key}`, p.title]), ...data.others]) {
-      const dt = document.createElement("dt"), dd = document.createElement("dd");
-      dt.textContent = keys; dd.textContent = words;
-      list.append(dt, dd);
-    }
-  }
+  // Another file may have other tabs.
+  list.replaceChildren(...[...data.pages.map((p) => [`g ${p.key}`, p.title]), ...data.others].flatMap(([keys, words]) => {
+    const dt = document.createElement("dt"), dd = document.createElement("dd");
+    dt.textContent = keys; dd.textContent = words;
+    return [dt, dd];
+  }));
   parentElement.querySelector(".open").onclick = () => dialog.showModal();
   const say = (text) => { status.textContent = text; setTimeout(() => { status.textContent = ""; }, 2500); };
 

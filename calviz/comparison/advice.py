@@ -145,7 +145,7 @@ def advise(comparison: Comparison, data: Dataset, *, keep_classes: bool = False)
     if not near or not (comparison.found or proven):
         return Advice(UNCALIBRATED, (_left(comparison, name, first, keep_classes), *rest))
     chosen = min(near, key=lambda key: _simplicity(comparison[key], rule))
-    why = "The verdict finds miscalibration"
+    why = _found(comparison)
     if not comparison.found:
         why = f"The verdict finds no miscalibration, but {_label(first)} is better than the uncalibrated model beyond noise"
     among = f"has the best {name}, by more than one standard error"
@@ -201,13 +201,19 @@ def _simplicity(result: MethodResult, rule: Guideline) -> tuple[int, bool, int]:
     return result.numbers, not result.accuracy_preserving, wins
 
 
+def _found(comparison: Comparison) -> str:
+    """Say that the verdict finds miscalibration, of all rows or, where its sentence finds none of these, in places."""
+    where = " in places" if str(comparison.found).startswith("No miscalibration") else ""
+    return f"The verdict finds miscalibration{where}"
+
+
 @claim("advice")
 def _left(comparison: Comparison, name: str, first: str, keep_classes: bool) -> str:
     """Say why the model should be left as it is."""
     if comparison.found:
         of = " that keeps every predicted class" if keep_classes else ""
         return (
-            f"The verdict finds miscalibration, but no method{of} has a better {name} than the uncalibrated model on "
+            f"{_found(comparison)}, but no method{of} has a better {name} than the uncalibrated model on "
             f"{comparison.evaluation.rows:,} evaluation rows without a worse NLL."
         )
     if first == UNCALIBRATED:

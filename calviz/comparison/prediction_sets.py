@@ -174,7 +174,8 @@ class PredictionSets:
     def headline(self) -> str:
         """Coverage and mean size, in at most 15 words."""
         s = self.overall
-        return f"Sets of {decimal(s.size, 2)} classes on average hold the true one in {percent(s.coverage)} of the rows"
+        size = decimal(s.size, 2 if s.size < 10 else 0)
+        return f"Sets of {size} classes on average hold the true one in {percent(s.coverage)} of the rows"
 
     def _of_each_class(self, other: str) -> str:
         text = (

@@ -316,12 +316,12 @@ class _Builder:
             return
         low, high = f"{sums.low:.4g}", f"{sums.high:.4g}"
         range_ = f"sum to {low}" if low == high else f"sum to {low} … {high}"
+        of = f"'{short(scores.model)}': " if scores.model else ""
         self.notices.append(
             Notice.ROW_SUMS.finding(
                 "warning",
-                f"{sums.off:,} of {predictions.n:,} rows {range_} (max deviation "
-                f"{sums.deviation:.2g}); the numbers are for the scores as they are, "
-                "not renormalised",
+                f"{of}{sums.off:,} of {predictions.n:,} rows {range_} (max deviation {sums.deviation:.2g}); the numbers are for "
+                "the scores as they are, not renormalised",
             )
         )
         if RENORMALISE not in self.offered:

@@ -29,6 +29,8 @@ IDS = (
     "filename", "file_name", "file", "path", "uid", "uuid", "guid", "key", "", "unnamed:_0",
     "record_id", "case_id", "patient_id", "subject_id", "user_id", "doc_id",
 )  # fmt: skip
+#: Words of which one marks identifiers, as in "ID Patient#", and words that rule them out.
+ID_WORDS = frozenset(("id", "ids", "uid", "uuid", "guid", "identifier", "nr", "nummer", "mrn"))
 #: Names of columns that may define clusters of rows if their values repeat.
 CLUSTERS = (*(name for name in IDS if name.endswith("id")), "cluster", "patient", "subject", "site",
             "user", "customer", "hospital", "household", "participant", "customer_id", "client_id",
@@ -136,6 +138,8 @@ NO_LABEL_WORDS = PREDICTED_WORDS | frozenset((
     "hat", "decision", "has", "flag", "fold", "split", "id", "index", "row", "rank", "threshold", "count", "n", "correct",
 )) | FORMER_WORDS  # fmt: skip
 
+NO_ID_WORDS = LABEL_WORDS | PREDICTED_WORDS | SCORE_WORDS | LOGIT_WORDS
+
 #: Words for a split at the beginning or the end of the key of an array.
 SPLIT_WORDS = (
     "train", "training", "val", "valid", "validation", "cal", "calib", "calibration", "dev", "test",
@@ -188,6 +192,20 @@ def words(name: str) -> tuple[str, ...]:
     """
     parted = re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", " ", name)
     return tuple(word for word in re.split(r"[\W_]+", parted.lower()) if word)
+
+
+#: What one of `ID_WORDS` is in, which few columns of a wide table have.
+_ID_WORD = re.compile("id|nr|nummer|mrn")
+
+
+def is_identifier(name: str) -> bool:
+    """Whether a name has a word for identifiers, and none for classes or scores.
+
+    >>> is_identifier("ID Patient#"), is_identifier("class_id"), is_identifier("width")
+    (True, False, False)
+    """
+    own = set(words(name)) if _ID_WORD.search(name.lower()) else set[str]()
+    return bool(own & ID_WORDS) and not own & NO_ID_WORDS
 
 
 _SCORE = re.compile(r"(?:p|prob|proba|probs|probability|logit|logits|score)_", re.IGNORECASE)

@@ -416,8 +416,7 @@ def record_blocks(
     with source.open() as stream:
         for new, without_nul in _utf8(stream, encoding, size):
             if not without_nul and b"\0" in new:
-                line = _line_of_nul(source, encoding, size)
-                raise InputError("there are NUL bytes: this is not a text file", line=line)
+                raise nul_error(_line_of_nul(source, encoding, size))
             if skip:
                 new, rest, start = rest + new, b"", 0
                 while skip and (end := new.find(b"\n", start)) >= 0:
@@ -446,6 +445,15 @@ def record_blocks(
                 ends = sum(block.count(b"\n") for block, _ in _utf8(stream, encoding, size))
             raise unclosed_error(ends - rest.count(b"\n") + row + 1)
         yield rest
+
+
+def nul_error(line: int | None) -> InputError:
+    """Return the error about NUL bytes, with the number of the first line that has one."""
+    return InputError(
+        "there are NUL bytes: this is not a text file",
+        line=line,
+        remedy="write it again as text in UTF-8, or take the NUL bytes out",
+    )
 
 
 def _read_lines(stream: Any, size: int) -> bytes:

@@ -30,6 +30,7 @@ from calviz.data.csv_dialect import (
     is_integer,
     is_number,
     line_in,
+    nul_error,
     ragged_error,
     record_blocks,
     sniff,
@@ -482,7 +483,7 @@ def open_csv(source: Source) -> CsvTable:
         text = text.replace("\r", "\n")
     if "\0" in text:
         line = text.count("\n", 0, text.index("\0")) + 1
-        raise InputError("there are NUL bytes: this is not a text file", line=line)
+        raise nul_error(line)
     dialect, rows = sniff(text, encoding, whole)
     if not rows and whole:
         raise no_rows("there is a header but no rows of data")

@@ -226,11 +226,19 @@ def label_column(view: TableView, scores: tuple[ScoreColumns, ...], used: set[st
     possible = [c for c in free if _can_be_label(c, first)]
     possible = [c for c in possible if not c.words & column_names.PREDICTED_WORDS] or possible
     if not possible:
-        near = [f"'{short(c.name)}' has {len(c.levels):,} values" for c in whole_numbers]
+        sizes = [(short(c.name), len(c.levels)) for c in whole_numbers]
+        near = [f"'{name}' has {size:,} value{'s' * (size != 1)}" for name, size in sizes]
         near += [f"'{short(c.name)}' is the class of the largest score" for c in predicted]
         stops = f" ({', '.join(near[:3])})" if near else ""
+        # Beside one row, the app shows a guess.
+        one = len(table[first.columns[0]].head) == 1
+        none = (
+            "a single row does not say which column is the label"
+            if one
+            else "there is no label column"
+        )
         raise InputError(
-            f"there is no label column: {what}, but nothing to compare them with{stops}",
+            f"{none}: {what}, but nothing to compare them with{stops}",
             remedy="add a column 'label' with the true class",
         )
     could = "several could be it" if len(possible) > 1 else "one could be it"

@@ -137,6 +137,7 @@ class OtherColumns:
             try:
                 numbers[self._shown(name)] = as_numbers(one(name), name)
             except InputError as error:
+                texts[self._shown(name)] = Factor.of(one(name))
                 unused.append(f"{short(name)} ({error})")
         if (rest := len(layout.features) - MOST_FEATURES) > 0:
             unused.append(
@@ -155,8 +156,7 @@ class OtherColumns:
             if kind in ("number", "integer") and 1 < count < n and not for_map:
                 numbers[shown] = as_numbers(one(name), name)
                 continue
-            if for_map or (count > 1 and kind == "text"):
-                texts[shown] = factor
+            texts[shown] = factor
             # Texts of many values that repeat are sliced by their most frequent ones.
             if not for_map and not (kind == "text" and 1 < count < n):
                 unused.append(f"{short(name)} ({count:,} value{'s' if count != 1 else ''})")
@@ -264,8 +264,11 @@ def split_column(view: TableView) -> str | None:
 
 
 def identifier_column(view: TableView) -> str | None:
-    """The column that identifies the rows."""
-    return _role(view, view.options.id_column, column_names.IDS, _may_be_id)
+    """The column that identifies the rows: one with a usual name or, but for a map, the first with a word for it."""
+    worded: list[str] = []
+    if not isinstance(view.options, ReadingForMap):
+        worded = [key for key, name in view.plain.items() if column_names.is_identifier(name)]
+    return _role(view, view.options.id_column, (*column_names.IDS, *worded), _may_be_id)
 
 
 def _role(

@@ -180,6 +180,8 @@ class Confusion(SampleFigure):
         at = self.mistakes()
         if not at.size:
             return head
+        if at.size > 1 and self.rows[at[0]] == 1:
+            return f"{head} No class is taken for the same other class twice."
         a, b = (shorten(self.class_names[side[at[0]]], 30) for side in (self.true, self.predicted))
         return (
             f"{head} Most often '{a}' is taken for '{b}': {counted(int(self.rows[at[0]]), 'row')}, "

@@ -234,6 +234,14 @@ class Reliability(ScoreFigure):
         return self.sums.gap[self.bin]
 
     @property
+    def expected_gap(self) -> FloatArray:
+        """Gap to expect in each bin that is off beyond noise (`calviz.sample.binning.expected_share`), shape (M,); nan in others."""
+        gaps = np.full(self.bin.size, np.nan)
+        for m in bins_off(self.sums):
+            gaps[m] = self.mean_score[m] - expected_share(self.sums, m)[0]
+        return gaps
+
+    @property
     def share(self) -> FloatArray:
         """Share of the rows in each bin, shape (M,)."""
         return self.sums.weight[self.bin]
@@ -295,6 +303,7 @@ class Reliability(ScoreFigure):
             "mean_score": self.mean_score,
             "observed": self.observed,
             "gap": self.gap,
+            "expected_gap": self.expected_gap,
             **end_columns("ci", self.interval, self.bin),
             **end_columns("band", self.band, self.bin),
         }
@@ -382,20 +391,19 @@ class Reliability(ScoreFigure):
             low, high = self.band
             outside = int(np.count_nonzero((self.observed < low) | (self.observed > high)))
             parts.append(
-                f"{counted(outside, 'bin lies', 'bins lie')} outside the {level_text(self.level)} band "
-                "of a calibrated model."
+                f"{counted(outside, 'bin lies', 'bins lie')} outside the {level_text(self.level)} range "
+                "that a calibrated model would show."
             )
         return " ".join(parts)
 
     @property
     def worst(self) -> int | None:
-        """Position, among the non-empty bins, of the bin that is furthest off beyond noise; None if there is none.
+        """Position, among the non-empty bins, of the bin with the largest gap to expect; None if none is off beyond noise.
 
         As a bin with few rows can have any gap, only bins count whose interval, at 95 % for all bins together, excludes
         the mean score. The findings name the same bin.
         """
-        off = [m for m in bins_off(self.sums) if m is not None]
-        return max(off, key=lambda m: abs(float(self.gap[m])), default=None)
+        return next(iter(bins_off(self.sums)), None)
 
     def _largest_gap(self) -> str:
         gaps = np.abs(self.gap)
@@ -415,15 +423,9 @@ class Reliability(ScoreFigure):
                 f"{points(abs(gap))} points too {way} ({rows})."
             )
         return (
-            f"The bin furthest outside its interval (95 % for all bins together) is between {between}, where the scores are "
-            f"{words.expected_gap(self.worst_gap)} ({rows}), as it was chosen for its gap."
+            f"The largest gap to expect, of the bins outside their interval (95 % for all bins together), is between {between}, where the "
+            f"scores are {words.expected_gap(float(self.expected_gap[off]))} ({rows})."
         )
-
-    @property
-    def worst_gap(self) -> float:
-        """Gap to expect in the worst bin (`calviz.sample.binning.expected_share`)."""
-        at = self.worst
-        return 0.0 if at is None else float(self.mean_score[at]) - expected_share(self.sums, at)[0]
 
 
 # ---- Curves without bins

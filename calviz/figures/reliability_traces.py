@@ -494,7 +494,7 @@ class Diagram:
         # Where both have as many, that on the side of the points of this bin, whose line is then short.
         x, y, anchor = min(corners, key=lambda corner: self._covered(corner[0] < 0.5))
         yield label(
-            f"<b>{expected_gap(f.worst_gap).replace(' too', '</b> too')}<br>"
+            f"<b>{expected_gap(float(f.expected_gap[at])).replace(' too', '</b> too')}<br>"
             f"{counted(int(f.count[at]), 'row')}",
             p,
             xref="x",

@@ -79,9 +79,11 @@ class ReferralChoice:
 
     @property
     def headline(self) -> str:
-        """What is kept and how much of it is right, of these rows, in at most 15 words."""
+        """What is kept and how much of it is right, of these rows, in at most 15 words; no advice if most of it is wrong."""
         if not self.kept:
             return "Nothing is kept: every row goes to an expert"
+        if self.accuracy < 0.5:
+            return f"Only {percent(self.accuracy)} are right if {percent(self.coverage)} of the rows are kept"
         return (
             f"Keep {percent(self.coverage)} of the rows: {percent(self.accuracy)} of them are right"
         )

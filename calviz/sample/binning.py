@@ -540,15 +540,15 @@ def bin_intervals(sums: BinSums) -> BinIntervals:
     return BinIntervals(filled, sums.confidence[filled], low, high)
 
 
-def bins_off(sums: BinSums) -> tuple[int | None, int | None]:
-    """Find the bins whose mean score is furthest above and furthest below their interval; None if no bin is outside.
+@once_per_view
+def bins_off(sums: BinSums) -> tuple[int, ...]:
+    """Find the bins whose mean score lies outside their interval, that with the largest gap to expect first.
 
     The numbers are positions among the bins of `bin_intervals`.
     """
     _, score, low, high = bin_intervals(sums)
-    above, below = score - high, low - score
-    first, second = int(np.argmax(above)), int(np.argmax(below))
-    return first if above[first] > 0 else None, second if below[second] > 0 else None
+    off = np.flatnonzero((score < low) | (score > high)).tolist()
+    return tuple(sorted(off, key=lambda m: -abs(score[m] - expected_share(sums, m)[0])))
 
 
 #: With fewer hits or misses in all bins there is no curve.
@@ -560,7 +560,7 @@ _EXTREME = 1e-6
 @claim(
     "worst-bin",
     says="worst between 0.8 and 0.9; where it promises 85 of 100, expect about 70 (between 62 and 76)",
-    chosen="the bin furthest outside its interval",
+    chosen="the bin with the largest gap to expect of those outside their interval",
     adjusted="interval of all bins together; the number is that of a recalibration curve, shrunk by what is not significant",
 )
 def expected_share(sums: BinSums, at: int) -> tuple[float, Interval]:

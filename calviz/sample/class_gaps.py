@@ -150,7 +150,7 @@ def too_few(
         Number of rows, for classes that are judged on all rows.
 
     >>> too_few(np.array([3.0, 3, 60]), np.array([0.625, np.inf, 0.2]))
-    'with a median of 3 rows a class, half of the classes could only be outside with a gap above 62 points'
+    'with a median of 3 rows a class, half of the classes could only be found off with a gap above 62 points'
     """
     if needed is None:
         return ""
@@ -164,8 +164,8 @@ def too_few(
     few = f"a median of {median:g} {'row' if median == 1 else 'rows'} a class"
     head = f"with {few if rows_in_all is None else counted(rows_in_all, 'row')}, half of the classes could"
     if math.isinf(usual):
-        return f"{head} not be outside whatever their labels are"
-    return f"{head} only be outside with a gap above {math.floor(100 * usual)} points"
+        return f"{head} not be found off"
+    return f"{head} only be found off with a gap above {math.floor(100 * usual)} points"
 
 
 @dataclass(frozen=True, eq=False)

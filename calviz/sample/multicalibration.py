@@ -304,7 +304,7 @@ def _measured(
     mean, q95, quantile = _largest_range(len(found.where), level)
     largest, p = segments[0].sigma, float(found.adjusted.min())
     beyond = None
-    if not segments[0].where and p <= SEGMENTS:
+    if factors and not segments[0].where and p <= SEGMENTS:
         as_all = _as_all_rows(sample.scored, cell, cells, weights)
         rows = rows._replace(terms=row_terms(as_all, weights))
         found_beyond = _segments(rows, everywhere=False)

@@ -178,8 +178,9 @@ USUAL_RATE = SLICES - SEGMENTS
 def sliceable_columns(data: Dataset) -> tuple[str, ...]:
     """Columns that can be sliced by: groups, numbers, texts of many values, and the time."""
     numbers = [name for name in data.numbers if not name.startswith(INTERVAL)]
+    texts = [name for name, text in data.texts.items() if len(text.levels) > 1]
     time = [] if data.times is None else [data.column_names.get("times", "time")]
-    return tuple(dict.fromkeys([*data.groups, *numbers, *data.texts, *time]))
+    return tuple(dict.fromkeys([*data.groups, *numbers, *texts, *time]))
 
 
 def usual_columns(data: Dataset) -> tuple[str, ...]:

@@ -219,6 +219,10 @@ class Verdict(JudgedNumbers):
         if top:
             means = f"sure of {score}, right in {observed}"
         if self.direction not in ("over", "under"):
+            if self.slices_off and not (self.classes_off or self.beyond_noise):
+                are = "is" if self.slices_off == 1 else "are"
+                off = f"{self.slices_off:,} of {counted(self.slices, 'slice')} {are} off"
+                return f"{off}; no miscalibration found as a whole"
             return f"Off in places: {means}"
         size = points(abs(self.mcs), self.mcs_decimals)
         if top:

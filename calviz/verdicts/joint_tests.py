@@ -67,7 +67,7 @@ class Evidence(JudgedNumbers):
     sides : tuple of bool
         Whether scores are shown to be too high somewhere, and too low somewhere.
     too_high, too_low : BinGap or None
-        The bin that is most certainly off, for each direction that is shown.
+        The bin outside its interval with the largest gap to expect, for each direction that is shown and for that of `worst`.
     """
 
     reduction: Reduction
@@ -111,9 +111,9 @@ class Evidence(JudgedNumbers):
 
     @property
     def worst(self) -> BinGap | None:
-        """The larger of the two gaps."""
+        """The bin with the larger gap to expect."""
         both = [b for b in (self.too_high, self.too_low) if b is not None]
-        return max(both, key=lambda b: abs(b.gap), default=None)
+        return max(both, key=lambda b: abs(b.expected_gap), default=None)
 
 
 @claim(
@@ -188,13 +188,15 @@ def _directed(evidence: Evidence, sums: BinSums) -> Evidence:
         direction = "over" if evidence.mcs > 0 else "under"
     if high and low and (not average or _lesser(sums) >= LESSER_SHARE * evidence.ece):
         direction = "mixed"
-    gaps = _worst_bins(sums)
+    off = _gaps_of(sums, bins_off(sums)) if direction != "none" else []
+    # The bin that is worst is named whether or not runs of bins show its direction.
+    named = [b for b in off if b is off[0] or (high if b.gap > 0 else low)]
     return replace(
         evidence,
         direction=direction,
         sides=(high, low),
-        too_high=gaps[0] if high else None,
-        too_low=gaps[1] if low else None,
+        too_high=next((b for b in named if b.gap > 0), None),
+        too_low=next((b for b in named if b.gap < 0), None),
     )
 
 
@@ -221,31 +223,18 @@ def _below(whole: BinSums, ece_interval: Interval | None, mcs_interval: Interval
     return max(ends)
 
 
-def _worst_bins(sums: BinSums) -> tuple[BinGap | None, BinGap | None]:
-    """Return the bins furthest outside their adjusted interval, with scores too high and too low."""
+def _gaps_of(sums: BinSums, positions: Sequence[int]) -> list[BinGap]:
+    """Describe the bins at these positions among those of `bin_intervals`."""
     index, score, low, high = bin_intervals(sums)
-    worst_bins: list[BinGap | None] = []
-    for worst in bins_off(sums):
-        if worst is None:
-            worst_bins.append(None)
-            continue
-        m = int(index[worst])
-        expected, expected_interval = expected_share(sums, worst)
-        worst_bins.append(
-            BinGap(
-                index=m,
-                low=float(sums.edges[m]),
-                high=float(sums.edges[m + 1]),
-                rows=int(sums.whole_rows[m]),
-                mean_score=float(score[worst]),
-                observed=float(sums.hit_sum[m] / sums.count[m]),
-                interval=Interval(float(low[worst]), float(high[worst])),
-                bins=int(index.size),
-                expected=expected,
-                expected_interval=expected_interval,
-            )
-        )
-    return worst_bins[0], worst_bins[1]
+    gaps = []
+    for at in positions:
+        m = int(index[at])
+        start, end = map(float, sums.edges[m : m + 2])
+        seen = float(score[at]), float(sums.hit_sum[m] / sums.count[m])
+        own = Interval(float(low[at]), float(high[at])), int(index.size)
+        rows = int(sums.whole_rows[m])
+        gaps.append(BinGap(m, start, end, rows, *seen, *own, *expected_share(sums, at)))
+    return gaps
 
 
 # ---- Tests on the same redrawn labels

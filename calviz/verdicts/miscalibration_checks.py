@@ -155,10 +155,10 @@ def _classes_hide(evidence: Evidence, sample: Sample) -> Iterator[Told]:
 @check("CAL002", "Worst bin", clusters=True, weights=True, about="bins")
 @claim("worst-bin")
 def worst_bin(sample: Sample) -> Iterator[Told]:
-    """Report the bin that noise explains least, if its mean score lies outside the interval of its share of hits.
+    """Report the bin with the largest gap to expect of those whose mean score lies outside the interval of their share of hits.
 
-    That interval is simultaneous at 95 % for all bins, and is quoted in the sentence. So is the gap to expect, as the largest of many
-    gaps is too large on average (`calviz.sample.binning.expected_share`).
+    That interval is simultaneous at 95 % for all bins, and is quoted in the sentence. The gap to expect is smaller than the gap, as
+    the largest of many gaps is too large on average (`calviz.sample.binning.expected_share`).
     """
     evidence = sample.once(collect_evidence)
     worst = evidence.worst
@@ -170,12 +170,8 @@ def worst_bin(sample: Sample) -> Iterator[Told]:
     # Counts of weighted or clustered rows are scaled to their effective number.
     exact = "exact " if sample.data.alike else ""
     together = f" of {worst.bins} bins together" if worst.bins > 1 else ""
-    ends = (
-        worst.mean_score - worst.expected_interval.high,
-        worst.mean_score - worst.expected_interval.low,
-    )
-    if worst.gap < 0:
-        ends = -ends[1], -ends[0]
+    way = 1 if worst.gap > 0 else -1
+    ends = sorted(way * (worst.mean_score - end) for end in worst.expected_interval)
     written = gap_decimals(worst.expected_gap)
     yield (
         "info" if worst.slight else "warning",

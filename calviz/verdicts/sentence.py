@@ -79,17 +79,11 @@ def judged(sample: Sample) -> Verdict:
     if reverse:
         sentence = f"{reverse} {sentence}"
         direction = "off" if direction in ("calibrated", "undecided") else direction
-    worst = {
-        "over": evidence.too_high,
-        "under": evidence.too_low,
-        "mixed": evidence.worst,
-        "off": evidence.worst,
-    }.get(evidence.direction)
     return Verdict(
         sentence=sentence,
         direction=direction,
         reduction=evidence.reduction.key,
-        worst=worst,
+        worst=evidence.worst,
         beyond_noise=evidence.beyond_noise,
         classes_off=classes,
         slices=len(by_group.slices) if by_group else 0,
@@ -161,11 +155,13 @@ def rows_words(sample: Sample) -> str:
 def _off(evidence: Evidence, sample: Sample) -> str:
     rows = rows_words(sample)
     if evidence.direction in ("over", "under"):
-        worst = evidence.too_high if evidence.direction == "over" else evidence.too_low
+        worst = evidence.worst
         size = points(abs(evidence.mcs), mcs_decimals(evidence.interval))
-        # The findings and the diagram name the worst bin of both directions.
-        most = "worst" if worst == evidence.worst else "most so"
-        tail = f"; {most} between {worst.where}" if worst else ""
+        tail = ""
+        if worst is not None:
+            same = (worst.gap > 0) == (evidence.mcs > 0)
+            how = "; worst" if same else f", but {expected_gap(worst.expected_gap)}"
+            tail = f"{how} between {worst.where}"
         head = _by(evidence, sample, size, slight=abs(evidence.mcs) < SLIGHT)
         return f"{head}{_interval(evidence)} on {rows}{tail}"
     if not evidence.shows_itself and not any(evidence.sides):
@@ -189,7 +185,7 @@ def _off(evidence: Evidence, sample: Sample) -> str:
             (evidence.too_high, evidence.sides[0], "too high"),
             (evidence.too_low, evidence.sides[1], "too low"),
         )
-        if shown and (worst or not evidence.off_on_average)
+        if worst or (shown and not evidence.off_on_average)
     ]
     return f"{head}, {but} {' and '.join(places) or 'off in places'}: {strongest(evidence)}"
 

@@ -249,7 +249,7 @@ def test_repairs_are_offered_made_on_request_and_undone():
 
 @pytest.mark.slow
 def test_a_link_waits_for_its_file_and_gives_it_its_settings():
-    app = open_page("data=0123456789abcdef&bins=4&reduction=class&class=fox")
+    app = quiet(open_page("data=0123456789abcdef&bins=4&reduction=class&class=fox"))
     assert "0123456789abcdef" in text_of(app)
     assert not app.number_input
     drop(app, "mine.csv", GOOD)
@@ -261,7 +261,7 @@ def test_a_link_waits_for_its_file_and_gives_it_its_settings():
 
 
 def test_a_link_that_waits_can_be_left():
-    app = open_page("data=0123456789abcdef")
+    app = quiet(open_page("data=0123456789abcdef"))
     next(b for b in app.button if "sample" in b.label).click().run()
     assert len(quiet(app).metric) == 3
 

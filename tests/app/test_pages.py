@@ -59,6 +59,17 @@ def test_it_opens_on_sample_data_with_a_verdict_and_three_numbers():
     assert "Sample data" in "".join(b.value for b in app.markdown)
 
 
+@pytest.mark.parametrize(
+    ("file", "first"),
+    [(None, True), (b"label,p_a,p_b\na,0.8,0.2\n", False)],
+    ids=["off", "one row"],
+)
+def test_recalibrate_comes_first_only_where_something_is_off(file, first):
+    app = open_page() if file is None else upload(open_page(page="data"), "one.csv", file)
+    buttons = [b for b in quiet(app.open("overview")).button if b.label == "Recalibrate"]
+    assert [b.proto.type for b in buttons] == ["primary" if first else "secondary"]
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", [kind for kind in FILES if "two columns" not in kind])
 def test_unusual_files_are_shown_on_every_page(kind):

@@ -235,6 +235,16 @@ def test_where_classes_must_stay_the_others_are_not_advised():
     assert "no method that keeps every predicted class has a better Brier" in advice.reasons[0]
 
 
+def test_the_advice_does_not_deny_a_verdict_that_finds_only_slices_off():
+    found = "No miscalibration found on 5,000 rows: ECE is below 1.1 points, but 2 of 84 slices are off."
+    for values, then in (
+        (VALUES, "and Isotonic"),
+        ({"identity": 0.5, "ets": 0.6}, "but no method"),
+    ):
+        reason = advise(comparison(values, found=found), data(10)).reasons[0]
+        assert reason.startswith(f"The verdict finds miscalibration in places, {then}")
+
+
 def test_a_method_that_makes_the_nll_worse_is_not_advised():
     # Zeros of isotonic maps cost NLL.
     verdicts = {"isotonic": {"brier": "better", "nll": "worse"}}

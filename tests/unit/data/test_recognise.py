@@ -246,7 +246,12 @@ def test_one_logit_column_is_the_logit_of_class_1() -> None:
 
 # What is refused, what the sentence says, and what may be asked for.
 REFUSED = {
-    "p_a,p_b\n.5,.5\n": ("no label column: 2 probability columns found", ""),
+    "p_a,p_b\n.5,.5\n.4,.6\n": ("no label column: 2 probability columns found", ""),
+    "p_a,p_b\n.5,.5\n": (
+        "a single row does not say which column is the label: 2 probability columns",
+        "",
+    ),
+    "what,p_a,p_b\nz,.5,.5\n": ("('what' has 1 value)", ""),
     "label\n0\n1\n": ("no probability columns", ""),
     "-2,3,0\n1,-1,1\n": (
         "no columns that add up to 1 in every row, as probabilities do (there are: column 1, column 2, column 3); say which columns hold the scores",
@@ -280,6 +285,20 @@ def test_refused(text: str) -> None:
         done = loaded(text, repair=(repair,))
         assert len(done.repairs_made) == 1
         assert done.repairs_made[0].startswith(repair)
+
+
+def test_sums_that_are_off_are_told_of_the_model_they_belong_to() -> None:
+    rows = ".5,.499,.5,.5\n.4,.599,.3,.701\n"
+    file = loaded(
+        "label,m1:a,m1:b,m2:a,m2:b\n"
+        + "".join(f"{'ab'[j]},{row}\n" for j, row in enumerate(rows.splitlines()))
+    )
+    assert list(file.models) == ["m1", "m2"]
+    first, second = notices(file, "DATA006")
+    assert first.startswith("'m1': 2 of 2 rows sum to 0.999")
+    assert second.startswith("'m2': 1 of 2 rows sum to 1 … 1.001")
+    (alone,) = notices(loaded("label,p_a,p_b\na,.5,.499\nb,.4,.6\n"), "DATA006")
+    assert alone.startswith("1 of 2 rows sum to 0.999 … 1 ")
 
 
 def test_repairs_compute_what_they_say() -> None:
@@ -410,8 +429,30 @@ def test_columns_of_many_fractions_are_numbers_and_not_groups() -> None:
     assert "unit (1 value)" in text
     (data,) = file.models.values()
     assert data.numbers["age"].tolist() == [round(i / 7, 3) for i in range(30)]
+    # A column that is not sliced by is still written beside calibrated scores.
+    assert data.texts["unit"].levels == ("k",)
     assert not loaded("label,p_a,p_b,age,site,unit\n" + rows, groups=("site",)).first.numbers
     assert not notices(loaded("label,p_a,p_b,age\n0,.5,.5,1.5\n", groups=()), "DATA008")
+
+
+@pytest.mark.parametrize("name", ["ID Patient#", "PatientID", "Patienten-Nr.", "customer-id"])
+def test_a_column_with_a_word_for_identifiers_identifies_rows_that_all_differ(name):
+    rows = [f"{1_000 + i},{i % 2},.{1 + i % 8}" for i in range(30)]
+    file = loaded("\n".join([f"{name},label,p_1", *rows]))
+    assert file.recognition.id_column == name
+    assert file.first.ids.tolist()[:2] == ["1000", "1001"]
+    # Not where values repeat, and not if the words may be those of a label.
+    again = loaded("\n".join([f"{name},label,p_1", rows[0], *rows]))
+    assert again.recognition.id_column is None
+    asked = loaded("class_id,y,p_1\n0,1,.5\n1,0,.2\n2,1,.6\n")
+    assert asked.recognition.id_column is None
+
+
+def test_whole_numbers_that_all_differ_and_have_no_role_stay_with_the_rows():
+    rows = [f"{900 + i},{i % 2},.{1 + i % 8}" for i in range(30)]
+    file = loaded("\n".join(["accession,label,p_1", *rows]))
+    assert file.recognition.id_column is None
+    assert file.first.texts["accession"].values().tolist() == [str(900 + i) for i in range(30)]
 
 
 def test_an_event_of_credit_or_medicine_is_the_label_where_no_column_is_called_so() -> None:

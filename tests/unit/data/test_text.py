@@ -196,7 +196,7 @@ BAD = {
     "label,p_a,p_a\n0,.5,.5\n": "two columns called 'p_a'",
     "label,p_a,p_b\n0,.5,.5\n1,.4\n": "line 3 has 2 cells, expected 3",
     "label,p_a,p_b\n0,.5,.5\n1,.4,.6,.7\n": "line 3 has 4 cells, expected 3",
-    "label,p_a,p_b\n0,.5,.5\n1,.4,\0\n": "line 3: there are NUL bytes",
+    "label,p_a,p_b\n0,.5,.5\n1,.4,\0\n": "line 3: there are NUL bytes: this is not a text file; write it again as text in UTF-8",
     "label,p_a,p_b\n0,.5,Infinity\n": "row 1 (line 2) 'p_b' is infinite",
     "<html><body>\n</body></html>": "web page",
     "%PDF-1.7 ": "document",

@@ -319,6 +319,14 @@ def test_the_classes_with_the_most_mistakes_come_first_and_others_can_be_asked_f
     figure = Confusion.compute(calviz.Predictions(probs=probs, labels=labels))
     assert set(figure.ranked[:2].tolist()) == {1, 3}
     assert "Most often '3' is taken for '1': 10 rows" in figure.describe()
+    few = calviz.Predictions(probs=probs[[0, 30, 40]], labels=np.array([5, 6, 7]))
+    assert (
+        Confusion.compute(few)
+        .describe()
+        .endswith(
+            "3 of 3 rows (100.0 %) are predicted wrong. No class is taken for the same other class twice."
+        )
+    )
     frame = figure.frame()
     assert frame.loc[0, ["true", "predicted", "rows"]].tolist() == ["3", "1", 10]
     picture = json.loads(figure.plot().to_json())

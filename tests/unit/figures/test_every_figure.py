@@ -419,6 +419,7 @@ OF_ROWS = (
         "ci_high",
         "band_low",
         "band_high",
+        "expected_gap",
         "beyond",
         "low",
         "high",

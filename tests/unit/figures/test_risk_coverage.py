@@ -244,6 +244,10 @@ def test_the_sentence():
         "Keeping all 1,000 predictions the accuracy is"
     )
     assert figure.at_coverage(0).sentence == "Nothing is kept: every row goes to an expert."
+    # The title advises nothing that nobody would do.
+    assert figure.at_coverage(0.8).headline == "Keep 80.0 % of the rows: 97.5 % of them are right"
+    wrong = RiskCoverage.compute(confidence(score, np.arange(1_000) % 40 == 0))
+    assert wrong.at_coverage(0.8).headline == "Only 2.5 % are right if 80.0 % of the rows are kept"
 
 
 def test_band_against_resampling_rows():

@@ -27,6 +27,15 @@ def data_of(score, hit, **columns):
     return calviz.Predictions(probs=np.asarray(score, float), labels=np.asarray(hit), **columns)
 
 
+def test_scores_that_are_off_as_a_whole_need_no_column_with_slices():
+    rng = np.random.default_rng(0)
+    score = rng.beta(0.5, 0.5, 400)
+    data = data_of(score, rng.random(400) < 0.5, groups={"id": np.arange(400)})
+    found = calviz.multicalibration(data)
+    assert (found.measured, found.beyond) == (1, None)
+    assert "No segment is off beyond that." in found.reading()
+
+
 @pytest.mark.parametrize("name", ["number", "ties", "holes"])
 def test_edges_means_and_errors_are_those_of_model_diagnostics(name):
     rows, recorded = segment_rows(), RECORDED["bias"][name]

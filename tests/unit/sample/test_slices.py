@@ -15,8 +15,9 @@ from benchmarks.claims.slices import CALIBRATED
 from calviz.core.errors import InputError, NotAvailable, OptionError
 from calviz.core.events import BinaryEvents
 from calviz.core.row_columns import Factor
+from calviz.figures.reliability import Reliability
 from calviz.figures.slice_gaps import SliceGaps
-from calviz.sample.binning import bin_events, expected_share
+from calviz.sample.binning import bin_events, bins_off, expected_share
 from calviz.sample.cutoff_and_grades import grade_columns, grades, possible_grade_columns
 from calviz.sample.sample import Sample, rows_where, where_words
 from calviz.sample.slice_sums import p_against_calibrated, slice_sums
@@ -553,6 +554,28 @@ def test_a_bin_far_from_the_curve_keeps_most_of_its_gap():
     share, interval = expected_share(sums_of(score, rows, hits), 6)
     assert 0.30 < share < 0.40
     assert interval.low < 0.30 < interval.high
+
+
+def test_the_worst_bin_has_the_largest_gap_that_is_shown_not_the_largest_that_was_seen():
+    score = np.array([0.05, *np.linspace(0.15, 0.95, 9)])
+    rows = np.array([4_000, 800, 500, 400, 400, 400, 400, 400, 400, 900])
+    hits = np.array([280, 160, 140, 144, 184, 212, 232, 264, 296, 747])
+    hit = np.concatenate([np.arange(n) < h for n, h in zip(rows, hits, strict=True)])
+    data = calviz.Predictions(probs=np.repeat(score, rows), labels=hit.astype(int))
+    diagram = Reliability.compute(Sample(data, "positive", bins=10), band=False)
+    sums = diagram.sums
+    seen = score - hits / rows
+    shown = np.array([score[m] - expected_share(sums, m)[0] for m in range(10)])
+    assert (seen.argmax(), np.abs(shown).argmax()) == (9, 8)
+    off = bins_off(sums)
+    assert off[0] == diagram.worst == 8
+    assert np.all(np.diff(np.abs(shown[list(off)])) <= 0)
+    np.testing.assert_allclose(diagram.frame()["expected_gap"][list(off)], shown[list(off)])
+    assert diagram.frame()["expected_gap"].notna().sum() == len(off)
+    # Only bins whose mean score lies outside the interval for all ten together.
+    for m in range(10):
+        low, high = stats.binomtest(hits[m], rows[m]).proportion_ci(0.995)
+        assert (m in off) == (not low <= score[m] <= high)
 
 
 @pytest.mark.parametrize("hits", [0, 4, 400])

@@ -243,6 +243,8 @@ def test_a_slice_that_is_off_is_found_and_counted_in_the_verdict():
     v = judged(sample)
     assert v.direction == "off"
     assert v.sentence.endswith("with 95 % confidence, but 2 of 10 slices are off.")
+    # The title does not say that the scores are off in general.
+    assert v.headline == "2 of 10 slices are off; no miscalibration found as a whole"
     (f,) = [f for f in findings_of(sample) if f.code == "CAL017"]
     assert f.message.startswith("2 of 10 slices by 'region' are off beyond chance")
     # Told to somebody who does not know what a slice is, with the group that is meant.

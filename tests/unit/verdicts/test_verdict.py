@@ -19,7 +19,7 @@ from calviz.verdicts.analysis import findings_of
 from calviz.verdicts.evaluation import Verdict
 from calviz.verdicts.joint_tests import joint
 from calviz.verdicts.row_checks import FEW_COLUMNS, row_hashes
-from calviz.verdicts.sentence import judged, other_view
+from calviz.verdicts.sentence import explained, judged, other_view
 from tests.inputs.simulated import draw_labels
 
 # ---- The verdict, on samples whose true calibration is known
@@ -63,8 +63,15 @@ def test_one_bin_is_called_the_worst():
     scores = np.repeat(list(bins), [rows for _, rows in bins.values()])
     sample = Sample(calviz.ConfidencePredictions(confidence=scores, correct=right))
     found = next(f for f in findings_of(sample) if f.code == "CAL002")
-    assert found.short.startswith("Worst between 0.33 and 0.40: ")
-    assert judged(sample).sentence.endswith("on 4,860 rows; most so between 0.87 and 0.93.")
+    assert found.short.startswith("Worst between 0.33 and 0.40: about 22.9 points too low")
+    verdict = judged(sample)
+    assert verdict.direction == "over"
+    assert verdict.sentence.endswith(
+        "on 4,860 rows, but about 22.9 points too low between 0.33 and 0.40."
+    )
+    assert explained(sample, verdict)[2].startswith(
+        "It is worst where it says between 33 and 40 percent"
+    )
 
 
 def test_underconfident_counts_upwards():
