@@ -364,6 +364,7 @@ def profiled(data):
     return calviz.profile(pl.DataFrame({"label": data.labels, "p": data.probs[:, 1]}))
 
 
+@pytest.mark.slow
 def test_a_profile_is_expected_as_its_rows(monkeypatch):
     rng = np.random.default_rng(0)
     rows, labelled = scored(rng, 3_000, mean=0.5), scored(rng, 800)
