@@ -325,7 +325,6 @@ def three(tmp_path_factory):
 
 
 @pytest.mark.slow
-@pytest.mark.usefixtures("usual_resamples")
 @pytest.mark.parametrize("options", [(), ("--ci", "--bins", "7", "--conventions")])
 def test_an_audit_with_its_report_measures_once(measured, three, tmp_path, options):
     html = tmp_path / "report.html"
@@ -354,7 +353,6 @@ def two_models(tmp_path_factory):
 
 
 @pytest.mark.slow
-@pytest.mark.usefixtures("usual_resamples")
 @pytest.mark.parametrize(
     "command",
     [
@@ -381,7 +379,6 @@ def test_a_report_on_several_models_measures_each_once(measured, two_models, tmp
 
 
 @pytest.mark.slow
-@pytest.mark.usefixtures("usual_resamples")
 @pytest.mark.parametrize("options", [(), ("--ci",)])
 def test_an_audit_with_its_report_asks_other_libraries_once(monkeypatch, three, tmp_path, options):
     calls = Counter()
@@ -403,7 +400,6 @@ def test_an_audit_with_its_report_asks_other_libraries_once(monkeypatch, three, 
 
 
 @pytest.mark.slow
-@pytest.mark.usefixtures("usual_resamples")
 def test_pages_and_the_report_of_the_same_settings_measure_once(measured):
     app = quiet(open_page("data=breast_cancer"))
     for page in ("metrics", "reliability", "report"):
@@ -418,7 +414,6 @@ def test_pages_and_the_report_of_the_same_settings_measure_once(measured):
 
 
 @pytest.mark.slow
-@pytest.mark.usefixtures("usual_resamples")
 def test_a_sample_keeps_its_results(measured):
     rng = np.random.default_rng(3)
     score = rng.random(300)

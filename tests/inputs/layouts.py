@@ -34,7 +34,8 @@ def data(k: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
     rng = np.random.default_rng(seed)
     p = np.round(rng.dirichlet(np.full(k, 0.7), N), 5)
     p[:, -1] = np.clip(np.round(1 - p[:, :-1].sum(axis=1), 5), 0, 1)
-    return p, np.array([rng.choice(k, p=row / row.sum()) for row in p])
+    below = p.cumsum(axis=1) / p.sum(axis=1, keepdims=True)
+    return p, (rng.random((N, 1)) >= below).sum(axis=1)
 
 
 def rows_csv(columns, sep=",", decimal=".", quote=csv.QUOTE_MINIMAL, bom=False, enc="utf-8"):

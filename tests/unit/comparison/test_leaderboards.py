@@ -400,6 +400,7 @@ class TestAverages:
         assert self.interval_of([0.1, 0.2, 0.3, 0.4], places) is None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", ["6 methods, 5 data sets", "one far ahead, 8 data sets"])
 def test_intervals_cover_the_winrates_of_all_data_sets(case):
     one = SIMULATIONS[f"arena-mean: true winrates covered, {case}"]

@@ -1,6 +1,7 @@
 """A metric over time: periods, changes with known truth, and maps that see the past only."""
 
 from dataclasses import replace
+from functools import cache
 
 import numpy as np
 import pytest
@@ -190,11 +191,15 @@ def test_clusters_change_places_with_clusters_of_their_size():
     assert (period != np.repeat(np.arange(4), 50)).mean() > 0.6
 
 
+@cache
+def measured(n, metric):
+    return over_time(drifting(n, from_month=3), metric, method=None, resamples=20)
+
+
 @pytest.mark.parametrize("metric", ["nll", "ece", "auroc", "classwise_ece", "msece"])
 @pytest.mark.parametrize("n", [900, pytest.param(40_000, marks=pytest.mark.slow)])
 def test_what_is_permuted_is_the_metric_of_each_period(metric, n):
-    data = drifting(n, from_month=3)
-    series, gaps = (over_time(data, key, method=None, resamples=20) for key in (metric, "mcs"))
+    data, series, gaps = drifting(n, from_month=3), measured(n, metric), measured(n, "mcs")
     divided = periods(data.times)
     large = np.flatnonzero(np.bincount(divided.code) >= 30)
     values = against_the_others(Sample(data), divided.code, large, metric)[0]

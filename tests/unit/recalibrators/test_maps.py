@@ -322,6 +322,7 @@ def em(ratio_to, share):
     return rates
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("k", [2, 4])
 def test_rates_are_the_fixed_point_of_em(k):
     # Saerens et al. 2002, eq. 2.9.

@@ -311,7 +311,8 @@ def files():
 def test_sentences_do_the_sum():
     checked = set()
     for data in files():
-        result = calviz.audit(data, resamples=100)
+        sample = Sample(data)
+        result = calviz.audit(sample)
         messages = [(f.code, f.message) for f in result.findings]
         messages.append(("other view", result.verdict.other_view or ""))
         for code, text in messages:
@@ -323,8 +324,8 @@ def test_sentences_do_the_sum():
                 checked.add(code)
                 assert f"{abs(float(a) - float(b)):.1f}" == gap, text
         head = next(m for c, m in messages if c == "CAL001").replace("\u00a0", " ")
-        explained = calviz.explain(data)[0]
         if "(seen from" not in head:
+            explained = calviz.explain(sample)[0]
             pair = re.search(r"([\d.]+) % against [a-z ]+?([\d.]+) %", head).groups()
             assert all(f"{share} percent" in explained for share in pair), (head, explained)
     assert {"CAL020", "other view"} <= checked
