@@ -8,18 +8,13 @@ from collections.abc import Iterator
 import pytest
 import streamlit as st
 from streamlit.components.v2 import manifest_scanner
-from streamlit.runtime.scriptrunner.script_cache import ScriptCache
-from streamlit.testing.v1 import local_script_runner
-
-SCRIPTS = ScriptCache()
 
 
 @pytest.fixture(autouse=True)
 def _warm_server() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
-        # A server looks through all installed packages for components once, and compiles a page once; every AppTest does it anew.
+        # A server looks through all installed packages for components once, every AppTest anew.
         patch.setattr(manifest_scanner, "scan_component_manifests", list)
-        patch.setattr(local_script_runner, "ScriptCache", lambda: SCRIPTS)
         # It also leaves its script as the main module, which processes that are started later would run.
         patch.setitem(sys.modules, "__main__", sys.modules["__main__"])
         yield
