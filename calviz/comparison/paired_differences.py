@@ -64,7 +64,7 @@ class PairedMetric:
     rare : RareLosses, optional
         Additional variance of log loss and Brier score from labels that did not occur.
     widening : float
-        Factor by which intervals are wider where few clusters are drawn (`calviz.sample.error_bars.widening_of`).
+        Factor by which intervals are wider where few rows or clusters are drawn (`calviz.sample.error_bars.widening_of`).
     clustered : bool
         Whether clusters are drawn: intervals of resampled values then reach equally far on both sides.
     closed : mapping of str to callable
@@ -152,13 +152,17 @@ class PairedMetric:
         return _wider(interval, gap, z * self._more_sd(one, other, self._badness))
 
     def _quantiles(self, drawn: FloatArray, value: float, z: float) -> Interval:
-        """Central 95 % of the resamples; its distances from the value are multiplied by z / 1.96, and more for few clusters."""
-        low, high = np.quantile(drawn, [0.025, 0.975])
-        wider = z * self.widening / Z
-        below, above = wider * (value - low), wider * (high - value)
+        """Central 95 % of the resamples, wider for few rows or clusters; of many comparisons, at least z standard deviations.
+
+        The quantiles are those of B + 1 (Davison & Hinkley 1997, section 5.3.1). The critical value is one of standard deviations, and
+        many quantiles of the resamples would be compared with it that vary more.
+        """
+        low, high = np.quantile(drawn, [0.025, 0.975], method="weibull")
+        below, above = self.widening * (value - low), self.widening * (high - value)
         if self.clustered:
-            below, above = evened(below, above, drawn, LEVEL, wider)
-        return Interval(float(value - below), float(value + above))
+            below, above = evened(below, above, drawn, LEVEL, self.widening)
+        least = z * self.widening * float(drawn.std(ddof=1)) if z > Z else 0.0
+        return Interval(float(value - max(below, least)), float(value + max(above, least)))
 
     def _from_single_intervals(self, one: str, other: str, z: float) -> Interval | None:
         """Interval of the difference of two values that have intervals in closed form; None if they have none."""
@@ -290,10 +294,14 @@ def pair(
     n, clusters = first.n, first.clusters
     makers = {name: _resampler(w) for name, w in weighted.items()}
     cluster = None if clusters is None else clusters.codes
-    groups = n if cluster is None else RowDraws(n, cluster).groups
-    if cluster is not None and groups < 2:
-        return Paired()  # a single cluster resamples to itself
     counts = None if first.cells is None else first.weights
+    units: float = n if counts is None else counts.sum()
+    if cluster is not None:
+        units = RowDraws(n, cluster).groups
+    elif counts is None and first.weights is not None:
+        units = effective_number(first.weights)
+    if units < 2:
+        return Paired()  # a single row or cluster resamples to itself
     drawn = resampled(
         makers, n, resamples, rng, cluster=cluster, counts=counts, stop_early=stop_early
     )
@@ -302,7 +310,7 @@ def pair(
     truths = {name: w.truths() for name, w in weighted.items()}
     common: dict[str, Any] = {
         "rare": RareLosses(sets),
-        "widening": 1.0 if cluster is None else widening_of(groups),
+        "widening": widening_of(units),
         "clustered": cluster is not None,
     }
     found: dict[str, PairedMetric] = {}

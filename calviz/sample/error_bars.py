@@ -301,8 +301,8 @@ def widened(
     return one, other
 
 
-def widening_of(clusters: int, level: float = LEVEL) -> float:
-    """Factor by which an interval from G resampled clusters is wider than its quantiles: 1.02 for 100 clusters, 1.22 for 10.
+def widening_of(clusters: float, level: float = LEVEL) -> float:
+    """Factor by which an interval from G resampled clusters (or rows) is wider than its quantiles: 1.02 for 100 clusters, 1.22 for 10.
 
     Resampled clusters vary too little, by (G - 1) / G, and the variance estimated from few of them is imprecise: the normal
     quantile is replaced by that of Student's t with G - 1 degrees of freedom.
