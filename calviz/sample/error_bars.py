@@ -311,8 +311,8 @@ def widening_of(clusters: float, level: float = LEVEL) -> float:
     ----------
     Hesterberg 2015, What Teachers Should Know About the Bootstrap, section 5.3 (expanded percentile interval).
     """
-    student = float(stdtrit(clusters - 1, (1 + level) / 2))
-    return math.sqrt(clusters / (clusters - 1)) * student / float(ndtri((1 + level) / 2))
+    student, normal = stdtrit([clusters - 1, math.inf], (1 + level) / 2).tolist()
+    return float(student / normal / math.sqrt(1 - 1 / clusters))
 
 
 def suited(method: IntervalMethod, view: Any) -> IntervalMethod:
