@@ -224,7 +224,7 @@ def critical(
             largest = off if largest is None else np.maximum(largest, off)
     if largest is None or len(pairs) < 2:
         return Z
-    return max(Z, float(np.quantile(largest, 0.95)))
+    return max(Z, float(np.quantile(largest, 0.95, method="weibull")))
 
 
 # ---- Metrics of row weights

@@ -63,8 +63,8 @@ class PairedMetric:
         Values after fits to resampled fitting rows, for sets that are the output of a fitted map.
     rare : RareLosses, optional
         Additional variance of log loss and Brier score from labels that did not occur.
-    widening : float
-        Factor by which intervals are wider where few clusters are drawn (`calviz.sample.error_bars.widening_of`).
+    units : float
+        Number of rows or clusters that are drawn; effective number of weighted rows. Few make intervals wider (`widening_of`).
     clustered : bool
         Whether clusters are drawn: intervals of resampled values then reach equally far on both sides.
     closed : mapping of str to callable
@@ -79,7 +79,7 @@ class PairedMetric:
     errors: Mapping[str, Spread] = field(default_factory=dict)
     refits: Mapping[str, FloatArray] = field(default_factory=dict)
     rare: RareLosses | None = None
-    widening: float = 1.0
+    units: float = math.inf
     clustered: bool = False
     closed: Mapping[str, ClosedForm] = field(default_factory=dict)
     shrunk: float = 1.0
@@ -152,13 +152,20 @@ class PairedMetric:
         return _wider(interval, gap, z * self._more_sd(one, other, self._badness))
 
     def _quantiles(self, drawn: FloatArray, value: float, z: float) -> Interval:
-        """Central 95 % of the resamples; its distances from the value are multiplied by z / 1.96, and more for few clusters."""
-        low, high = np.quantile(drawn, [0.025, 0.975])
-        wider = z * self.widening / Z
+        """Central 95 % of the resamples, wider for few rows or clusters; of many comparisons, at least z standard deviations.
+
+        The quantiles are those of B + 1 (Davison & Hinkley 1997, section 5.3.1). The critical value is one of standard deviations, and
+        many quantiles of the resamples would be compared with it that vary more.
+        """
+        low, high = np.quantile(drawn, [0.025, 0.975], method="weibull")
+        wider = widening_of(self.units)
         below, above = wider * (value - low), wider * (high - value)
         if self.clustered:
             below, above = evened(below, above, drawn, LEVEL, wider)
-        return Interval(float(value - below), float(value + above))
+        least = 0.0
+        if z > Z:
+            least = z * widening_of(self.units, _level(z)) * float(drawn.std(ddof=1))
+        return Interval(float(value - max(below, least)), float(value + max(above, least)))
 
     def _from_single_intervals(self, one: str, other: str, z: float) -> Interval | None:
         """Interval of the difference of two values that have intervals in closed form; None if they have none."""
@@ -182,7 +189,7 @@ class PairedMetric:
 
     @once_per_view
     def _closed_interval(self, name: str, z: float) -> Interval | None:
-        ends = self.closed[name](2 * float(ndtr(z)) - 1)
+        ends = self.closed[name](_level(z))
         return None if ends is None else Interval(*ends)
 
     def _more_sd(self, one: str, other: str, scale: Callable[[FloatArray], FloatArray]) -> float:
@@ -290,10 +297,14 @@ def pair(
     n, clusters = first.n, first.clusters
     makers = {name: _resampler(w) for name, w in weighted.items()}
     cluster = None if clusters is None else clusters.codes
-    groups = n if cluster is None else RowDraws(n, cluster).groups
-    if cluster is not None and groups < 2:
-        return Paired()  # a single cluster resamples to itself
     counts = None if first.cells is None else first.weights
+    units: float = n if counts is None else counts.sum()
+    if cluster is not None:
+        units = RowDraws(n, cluster).groups
+    elif counts is None and first.weights is not None:
+        units = effective_number(first.weights)
+    if units < 2:
+        return Paired()  # a single row or cluster resamples to itself
     drawn = resampled(
         makers, n, resamples, rng, cluster=cluster, counts=counts, stop_early=stop_early
     )
@@ -302,7 +313,7 @@ def pair(
     truths = {name: w.truths() for name, w in weighted.items()}
     common: dict[str, Any] = {
         "rare": RareLosses(sets),
-        "widening": 1.0 if cluster is None else widening_of(groups),
+        "units": units,
         "clustered": cluster is not None,
     }
     found: dict[str, PairedMetric] = {}
@@ -354,7 +365,7 @@ def _of_metric(
     # without error (a mean over the classes that are off), have no difference.
     if not all(np.isfinite(v).all() for v in (*arrays, *without_noise)):
         return None
-    widening = METRICS[one.key].widening * one.widening
+    widening = METRICS[one.key].widening * widening_of(one.units)
     errors = {
         name: Spread.of(
             float(_badness(one.key)(one.values[name])),
@@ -434,6 +445,11 @@ def _badness(metric: str) -> Callable[[Any], Any]:
     worse = badness(METRICS[metric].direction)
     assert worse is not None  # metrics without a direction have no paired resamples
     return worse
+
+
+def _level(z: float) -> float:
+    """Probability between -z and z standard deviations."""
+    return 2 * float(ndtr(z)) - 1
 
 
 def _wider(interval: Interval, value: float, more: float) -> Interval:

@@ -301,8 +301,8 @@ def widened(
     return one, other
 
 
-def widening_of(clusters: int, level: float = LEVEL) -> float:
-    """Factor by which an interval from G resampled clusters is wider than its quantiles: 1.02 for 100 clusters, 1.22 for 10.
+def widening_of(clusters: float, level: float = LEVEL) -> float:
+    """Factor by which an interval from G resampled clusters (or rows) is wider than its quantiles: 1.02 for 100 clusters, 1.22 for 10.
 
     Resampled clusters vary too little, by (G - 1) / G, and the variance estimated from few of them is imprecise: the normal
     quantile is replaced by that of Student's t with G - 1 degrees of freedom.
@@ -311,8 +311,8 @@ def widening_of(clusters: int, level: float = LEVEL) -> float:
     ----------
     Hesterberg 2015, What Teachers Should Know About the Bootstrap, section 5.3 (expanded percentile interval).
     """
-    student = float(stdtrit(clusters - 1, (1 + level) / 2))
-    return math.sqrt(clusters / (clusters - 1)) * student / float(ndtri((1 + level) / 2))
+    student, normal = stdtrit([clusters - 1, math.inf], (1 + level) / 2).tolist()
+    return float(student / normal / math.sqrt(1 - 1 / clusters))
 
 
 def suited(method: IntervalMethod, view: Any) -> IntervalMethod:

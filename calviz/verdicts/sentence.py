@@ -152,6 +152,12 @@ def rows_words(sample: Sample) -> str:
     return f"{rows} in {counted(len(data.clusters.levels), 'cluster')}"
 
 
+@claim(
+    "off-on-average",
+    says="Not off on average (0.2 points, 95 % CI ...), but off in places; or: perhaps off on average",
+    chosen="the worse of two views",
+    adjusted="off: the verdict's step-down min-p; perhaps: only the 95 % interval of one view excludes 0, which is not adjusted",
+)
 def _off(evidence: Evidence, sample: Sample) -> str:
     rows = rows_words(sample)
     if evidence.direction in ("over", "under"):
@@ -267,6 +273,7 @@ def _interval(evidence: Evidence, *, value: bool = False) -> str:
 # ---- Two views of two classes
 
 
+@claim("off-on-average")
 def other_view(sample: Sample) -> str | None:
     """Describe what the other reduction of two classes shows, if one of the two is off beyond noise.
 

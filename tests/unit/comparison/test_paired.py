@@ -120,7 +120,8 @@ def test_better_is_nearer_to_where_a_metric_should_be():
 
 
 def test_a_difference_of_means_has_the_middle_95_percent_of_the_resamples():
-    drawn = {"a": np.arange(1_001) / 1_000, "b": np.zeros(1_001)}
+    # The 25th and the 975th of 999, as (B + 1) q says.
+    drawn = {"a": np.arange(1, 1_000) / 1_000, "b": np.zeros(999)}
     paired_bootstrap = plain(nll=drawn)
     assert paired_bootstrap.metrics["nll"].difference("a", "b").interval == pytest.approx(
         (0.025, 0.975)
@@ -129,8 +130,22 @@ def test_a_difference_of_means_has_the_middle_95_percent_of_the_resamples():
         (-0.975, -0.025)
     )
     # An interval that only touches zero is not beyond noise.
-    touching = plain(nll={"a": np.maximum(np.arange(1_001) - 25.0, 0), "b": np.zeros(1_001)})
+    touching = plain(nll={"a": np.maximum(np.arange(1, 1_000) - 25.0, 0), "b": np.zeros(999)})
     assert touching.metrics["nll"].difference("a", "b").tied
+
+
+def test_one_of_many_comparisons_takes_as_many_standard_deviations_as_max_t():
+    # Skewed resamples: the end that is nearer than the critical value says is moved to it, the other one is the percentile or farther.
+    rng = np.random.default_rng(3)
+    drawn = {name: rng.normal(size=999) + rng.exponential(size=999) for name in "abcdef"}
+    metric = plain(nll=drawn).metrics["nll"]
+    off = np.array([drawn[a] - drawn[b] for a, b in metric.all_pairs])
+    scaled = np.abs(off - off.mean(axis=1, keepdims=True)) / off.std(axis=1, ddof=1, keepdims=True)
+    largest = np.sort(scaled.max(axis=0))[949]  # the 950th of 999
+    for (a, b), gaps in zip(metric.all_pairs, off, strict=True):
+        reach = largest * gaps.std(ddof=1)
+        adjusted = metric.difference(a, b, metric.all_pairs).adjusted
+        assert adjusted == pytest.approx((gaps.mean() - reach, gaps.mean() + reach))
 
 
 def test_more_comparisons_need_clearer_differences():
@@ -397,7 +412,8 @@ def test_differences_of_clusters_reach_equally_far_on_both_sides():
             paired.metrics[key].drawn,
             paired.metrics[key].values["a"] - paired.metrics[key].values["b"],
         )
-        reach = wider * np.abs(np.quantile(drawn["a"] - drawn["b"], [0.025, 0.975]) - value).max()
+        ends = np.quantile(drawn["a"] - drawn["b"], [0.025, 0.975], method="weibull")
+        reach = wider * np.abs(ends - value).max()
         low, high = paired.metrics[key].difference("a", "b").interval
         assert (low, high) == pytest.approx((value - reach, value + reach), rel=1e-6)
 
