@@ -207,26 +207,8 @@ def expected(
     elif isinstance(map, BaseRecalibrator):
         map = map.to_dict()
     given = None if map is None else apply_map(rows, map)
-    (whole,) = _estimates(
-        rows, given, labelled, keys, method=method, confidence=confidence, draws=draws, seed=seed
-    )
-    return whole
-
-
-def expected_parts(
-    rows: Dataset,
-    labelled: Dataset,
-    metric: str,
-    parts: Sequence[IntArray],
-    *,
-    reduction: str,
-    draws: int = 100,
-    seed: int = 0,
-) -> list[Expected]:
-    """Estimate a metric of parts of the rows (indices), as `expected` does with these labelled rows, by the same refits."""
-    return _estimates(
-        rows, None, labelled, (metric,), parts=parts, reduction=reduction, draws=draws, seed=seed
-    )
+    how: dict[str, Any] = {"method": method, "confidence": confidence, "draws": draws, "seed": seed}
+    return expected_parts(rows, labelled, keys, given=given, **how)[0]
 
 
 def expectation(rows: Dataset, labelled: Dataset, metric: str, reduction: str) -> float:
@@ -236,20 +218,20 @@ def expectation(rows: Dataset, labelled: Dataset, metric: str, reduction: str) -
     return float(_in_expectation(rows, _of_classes(believed), (metric,), reduction)[metric])
 
 
-def _estimates(
+def expected_parts(
     rows: Dataset,
-    given: Dataset | None,
     labelled: Dataset | None,
     keys: tuple[str, ...],
-    *,
     parts: Sequence[IntArray | slice] = (slice(None),),
+    *,
+    given: Dataset | None = None,
     reduction: str | None = None,
     method: str | None = None,
     confidence: float = 0.95,
-    draws: int,
-    seed: int,
+    draws: int = 100,
+    seed: int = 0,
 ) -> list[Expected]:
-    """Return the estimates of each part: from the rows under a given map, one fitted to labelled rows, or the rows as they are."""
+    """Estimate parts of the rows as `expected` does, by the same refits; of the rows under a map, if they are given."""
     if labelled is not None:
         _check_labelled(rows, labelled)
         fit, believed = _fitted(rows, labelled, method)
@@ -257,32 +239,33 @@ def _estimates(
         fit, believed = None, rows if given is None else given
     pieces = [rows.take(part) if isinstance(part, np.ndarray) else rows for part in parts]
     # The losses of a profile are those of its labels: here its cells are rows that count many times.
-    bare = [replace(piece, **_no_cells(piece)) for piece in pieces]
+    no_cells: dict[str, Any] = {c: None for c in ("cells", "class_cells") if hasattr(rows, c)}
+    bare = [replace(piece, **no_cells) for piece in pieces]
     measures = [_measure(piece, keys, reduction) for piece in bare]
     # Not the stream by which rows may have been simulated: labels would follow it.
     rng = np.random.default_rng([seed, 1])
     cells = rows.n * _width(rows)
     draws = min(draws, max(CELLS // cells, 20))
     step = max(AT_A_TIME // cells, 1) if _width(rows) == 2 else 1
-    drawn: list[dict[str, list[FloatArray]]] = [{} for _ in pieces]
+    drawn = []
     for start in range(0, draws, step):
         shares = []
         for k in range(start, min(start + step, draws)):
             checkpoint(f"draw {k + 1}")
             shares.append(_draw(_of_classes(believed if fit is None else fit(rng)), rows, rng))
         together = np.stack(shares, axis=-1)
-        for part, measure, of_part in zip(parts, measures, drawn, strict=True):
-            for key, some in measure(together[part]).items():
-                of_part.setdefault(key, []).append(some)
+        drawn.append(
+            [measure(together[part]) for part, measure in zip(parts, measures, strict=True)]
+        )
     whole = _of_classes(believed)
     estimates = []
-    for piece, own, part, of_part in zip(pieces, bare, parts, drawn, strict=True):
+    for i, (piece, own, part) in enumerate(zip(pieces, bare, parts, strict=True)):
         moved, outside = _moved(piece, labelled)
         confusion = _confusion(own, whole[part])
         value = _in_expectation(own, whole[part], keys, reduction) | _f1(confusion)
-        found = Expected(
+        one = Expected(
             metrics={
-                key: _estimate(key, v, np.concatenate(of_part[key]), confidence)
+                key: _estimate(key, v, np.concatenate([some[i][key] for some in drawn]), confidence)
                 for key, v in value.items()
             },
             confusion=confusion,
@@ -294,7 +277,7 @@ def _estimates(
             confidence=confidence,
             clusters=any(d is not None and d.clusters is not None for d in (piece, labelled)),
         )
-        estimates.append(found)
+        estimates.append(one)
     return estimates
 
 
@@ -306,16 +289,11 @@ def _check_labelled(rows: Dataset, labelled: Dataset) -> None:
         )
     if labelled.weights is not None:
         raise NotAvailable("labelled rows must count alike, and these have weights.")
-    _check_same_classes(rows, labelled)
-
-
-def _no_cells(rows: Dataset) -> dict[str, Any]:
-    """The changes that make rows of their own of the cells of a profile."""
-    if rows.cells is None:
-        return {}
-    return (
-        {"cells": None} if isinstance(rows, Predictions) else {"cells": None, "class_cells": None}
-    )
+    if type(rows) is not type(labelled) or rows.n_classes != labelled.n_classes:
+        raise InputError(
+            "the labelled rows are of other classes",
+            remedy="give labelled rows of the same model, with the same classes in the same order",
+        )
 
 
 def _estimate(key: str, value: float, drawn: FloatArray, confidence: float) -> ExpectedValue:
@@ -344,15 +322,6 @@ def _unlabelled(data: Dataset | Profile | npt.ArrayLike) -> Dataset:
     return Predictions(probs=probs, labels=np.zeros(len(probs), dtype=np.int64))
 
 
-def _check_same_classes(rows: Dataset, labelled: Dataset) -> None:
-    kinds = [d.kind == "confidence" for d in (rows, labelled)]
-    if kinds[0] != kinds[1] or rows.n_classes != labelled.n_classes:
-        raise InputError(
-            "the labelled rows are of other classes",
-            remedy="give labelled rows of the same model, with the same classes in the same order",
-        )
-
-
 def _fitted(rows: Dataset, labelled: Dataset, method: str | None) -> tuple[Any, Dataset]:
     """A function that refits the map to labelled rows drawn with replacement and applies it, and the rows under the map."""
     key, options = METHODS[_width(rows) > 2]
@@ -362,10 +331,9 @@ def _fitted(rows: Dataset, labelled: Dataset, method: str | None) -> tuple[Any, 
     present, every = np.unique(labels), np.arange(labels.size)
 
     def fit(at: IntArray | slice) -> Dataset:
-        recalibrator = make(spec, labelled, options)
-        columns = columns_to_fit(recalibrator, labelled, every[at])
-        recalibrator.fit(scores[at], labels[at], **columns)
-        return apply_map(rows, recalibrator.to_dict())
+        fitted = make(spec, labelled, options)
+        fitted.fit(scores[at], labels[at], **columns_to_fit(fitted, labelled, every[at]))
+        return apply_map(rows, fitted.to_dict())
 
     def refit(rng: np.random.Generator) -> Dataset:
         at = rng.integers(labels.size, size=labels.size)
@@ -387,7 +355,7 @@ def _of_classes(data: Dataset) -> FloatArray:
     return np.stack([1 - data.confidence, data.confidence], axis=1)
 
 
-def _draw(probs: FloatArray, rows: Dataset, rng: np.random.Generator) -> FloatArray:
+def _draw(probs: FloatArray, rows: Dataset, rng: np.random.Generator) -> npt.NDArray[Any]:
     """Labels, one-hot, or of the cells of a profile the shares of the classes, shape (n, K)."""
     if rows.cells is not None:
         counts = np.asarray(rows.weights).astype(np.int64)
@@ -395,8 +363,7 @@ def _draw(probs: FloatArray, rows: Dataset, rng: np.random.Generator) -> FloatAr
         return np.stack([1 - share, share], axis=1)
     edges = probs.cumsum(1)
     drawn = (edges < edges[:, -1:] * rng.random((len(probs), 1))).sum(1)
-    every = np.arange(probs.shape[1])
-    return np.asarray(drawn.clip(max=every[-1])[:, None] == every, dtype=np.uint8)
+    return np.eye(probs.shape[1], dtype=np.uint8)[drawn.clip(max=probs.shape[1] - 1)]
 
 
 def _labelled(rows: Dataset, labels: IntArray) -> Dataset:

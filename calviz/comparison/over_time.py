@@ -640,7 +640,7 @@ def _with_expected(
     parts = [np.arange(waiting.n), *(np.flatnonzero(code == k) for k in range(len(names)))]
     try:
         whole, *each = expected_parts(
-            waiting, data, metric, parts, reduction=reduction.key, seed=sample.seed
+            waiting, data, (metric,), parts, reduction=reduction.key, seed=sample.seed
         )
     except CalvizError as error:
         return replace(result, unexpected=f"rows without labels are not judged: {error}")
