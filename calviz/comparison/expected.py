@@ -363,7 +363,7 @@ def _draw(probs: FloatArray, rows: Dataset, rng: np.random.Generator) -> npt.NDA
         return np.stack([1 - share, share], axis=1)
     edges = probs.cumsum(1)
     drawn = (edges < edges[:, -1:] * rng.random((len(probs), 1))).sum(1)
-    return np.eye(probs.shape[1], dtype=np.uint8)[drawn.clip(max=probs.shape[1] - 1)]
+    return np.asarray(np.eye(probs.shape[1], dtype=np.uint8)[drawn.clip(max=probs.shape[1] - 1)])
 
 
 def _labelled(rows: Dataset, labels: IntArray) -> Dataset:
