@@ -130,11 +130,11 @@ def _slider(
                 # What another split promises is the answer where it is about these scores and these rows.
                 judged = settings.split is not None and not settings.where
                 plain = figure.ranking == "confidence" and method == session.NOT_RECALIBRATED
-                if promised is not None and promised.threshold is not None and judged and plain:
+                if promised is not None and promised.threshold is not None:
                     at, words = promised.threshold, promised.reading()
-                    return lambda curve: replace(curve.at_threshold(at), sentence=words)
-                if promised is not None:
-                    st.caption(md(keep_units_together(promised.reading()), 1_000))
+                    if judged and plain:
+                        return lambda curve: replace(curve.at_threshold(at), sentence=words)
+                    st.caption(md(keep_units_together(words), 1_000))
                 return lambda curve: curve.at_risk(allowed / 100)
             if by == "threshold":
                 return _by_threshold(figure)

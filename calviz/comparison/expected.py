@@ -4,20 +4,21 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from scipy.stats import ks_2samp, kstwobign, norm
+from scipy.sparse import csr_array
+from scipy.stats import ks_2samp, kstwobign, t
 
+from calviz.comparison.difference_intervals import Weighted
 from calviz.comparison.fitting import apply_map, check_fitting_rows, columns_to_fit, make, scores_of
 from calviz.core.blocks import FloatArray, IntArray, checkpoint
 from calviz.core.claims import claim
 from calviz.core.entry_specs import METRICS, RECALIBRATORS
 from calviz.core.errors import InputError, NotAvailable, OptionError, check_level, check_whole
-from calviz.core.events import Reduction
 from calviz.core.predictions import Dataset, Predictions
 from calviz.core.profile import Profile, dataset_of
 from calviz.core.row_columns import FINE_CELLS
@@ -25,16 +26,21 @@ from calviz.core.words import counted, level_text
 from calviz.recalibrators.base import BaseRecalibrator, read_record
 from calviz.sample.error_bars import Interval
 from calviz.sample.metric_results import Displayed, Summary
+from calviz.sample.sample import Sample
 from calviz.verdicts.analysis import evaluate
 
 #: Metrics of the registry that are estimated if none are named; F1 and the confusion matrix are always.
 EXPECTED = ("accuracy", "auroc", "brier", "nll")
-#: Map that is fitted on labelled rows of two classes (or confidences), and of more.
-METHODS = ("logit-spline", "vector")
+#: Map that is fitted on labelled rows of two classes (or confidences), and of more, with its options. A penalty found by
+#: cross-validation is too strong for a mean over rows, whose error a bend left out adds to, while noise of the map averages out.
+METHODS: tuple[tuple[str, dict[str, Any]], ...] = (
+    ("logit-spline", {"strength": 0.1}),
+    ("vector", {}),
+)
 #: Draws of labels, each after a refit of the map to labelled rows drawn with replacement.
 DRAWS = 200
-#: Labels are drawn for about so many cells (rows times classes) in all.
-CELLS = 200_000_000
+#: Labels are drawn for about so many cells (rows times classes) in all, and for so many at a time.
+CELLS, AT_A_TIME = 200_000_000, 1 << 20
 #: Level of the test whether the scores are those of the labelled rows.
 LEVEL = 0.05
 
@@ -201,50 +207,31 @@ def expected(
     elif isinstance(map, BaseRecalibrator):
         map = map.to_dict()
     given = None if map is None else apply_map(rows, map)
-    (whole,) = _estimates(
-        rows, given, labelled, keys, method=method, confidence=confidence, draws=draws, seed=seed
-    )
-    return whole
+    how: dict[str, Any] = {"method": method, "confidence": confidence, "draws": draws, "seed": seed}
+    return expected_parts(rows, labelled, keys, given=given, **how)[0]
+
+
+def expectation(rows: Dataset, labelled: Dataset, metric: str, reduction: str) -> float:
+    """Return the value that `expected` gives, without the interval, whose refits take most of the time."""
+    _check_labelled(rows, labelled)
+    believed = _fitted(rows, labelled, None)[1]
+    return float(_in_expectation(rows, _of_classes(believed), (metric,), reduction)[metric])
 
 
 def expected_parts(
     rows: Dataset,
-    labelled: Dataset,
-    metric: str,
-    parts: Sequence[IntArray],
+    labelled: Dataset | None,
+    keys: tuple[str, ...],
+    parts: Sequence[IntArray | slice] = (slice(None),),
     *,
-    reduction: Reduction,
+    given: Dataset | None = None,
+    reduction: str | None = None,
+    method: str | None = None,
+    confidence: float = 0.95,
     draws: int = 100,
     seed: int = 0,
 ) -> list[Expected]:
-    """Estimate a metric of parts of the rows (indices), as `expected` does with these labelled rows, by the same refits."""
-    return _estimates(
-        rows, None, labelled, (metric,), parts=parts, reduction=reduction, draws=draws, seed=seed
-    )
-
-
-def expectation(rows: Dataset, labelled: Dataset, metric: str, reduction: Reduction) -> float:
-    """Return the value that `expected` gives, without the interval, whose refits take most of the time."""
-    _check_labelled(rows, labelled)
-    believed = _fitted(rows, labelled, None)[1]
-    in_expectation = _in_expectation(rows, _of_classes(believed))
-    return evaluate(in_expectation, (metric,), reduction=reduction).metrics[metric].value
-
-
-def _estimates(
-    rows: Dataset,
-    given: Dataset | None,
-    labelled: Dataset | None,
-    keys: tuple[str, ...],
-    *,
-    parts: Sequence[IntArray | slice] = (slice(None),),
-    reduction: Reduction | None = None,
-    method: str | None = None,
-    confidence: float = 0.95,
-    draws: int,
-    seed: int,
-) -> list[Expected]:
-    """Return the estimates of each part: from the rows under a given map, one fitted to labelled rows, or the rows as they are."""
+    """Estimate parts of the rows as `expected` does, by the same refits; of the rows under a map, if they are given."""
     if labelled is not None:
         _check_labelled(rows, labelled)
         fit, believed = _fitted(rows, labelled, method)
@@ -252,43 +239,36 @@ def _estimates(
         fit, believed = None, rows if given is None else given
     pieces = [rows.take(part) if isinstance(part, np.ndarray) else rows for part in parts]
     # The losses of a profile are those of its labels: here its cells are rows that count many times.
-    bare = [replace(piece, **_no_cells(piece)) for piece in pieces]
-
-    def values(probs: FloatArray, labels: IntArray | None) -> list[dict[str, float]]:
-        found = []
-        for piece, part in zip(bare, parts, strict=True):
-            own = probs[part]
-            if labels is None:
-                data, confusion = _in_expectation(piece, own), _confusion(piece, probs=own)
-            else:
-                data, confusion = _labelled(piece, labels[part]), _confusion(piece, labels[part])
-            found.append(_values(data, keys, confusion, reduction))
-        return found
-
-    def drawn_values(probs: FloatArray) -> list[dict[str, float]]:
-        if rows.cells is None:
-            return values(probs, _draw(probs, rng))
-        counts = np.asarray(rows.weights).astype(np.int64)
-        share = rng.binomial(counts, probs[:, 1].clip(0, 1)) / counts
-        return values(np.stack([1 - share, share], axis=1), None)
-
-    rng = np.random.default_rng(seed)
-    cells = rows.n * max(rows.n_classes, 2)
-    drawn: list[list[dict[str, float]]] = []
-    for k in range(min(draws, max(CELLS // cells, 20))):
-        checkpoint(f"draw {k + 1}")
-        probs = _of_classes(believed if fit is None else fit(rng))
-        drawn.append(drawn_values(probs))
+    no_cells: dict[str, Any] = {c: None for c in ("cells", "class_cells") if hasattr(rows, c)}
+    bare = [replace(piece, **no_cells) for piece in pieces]
+    measures = [_measure(piece, keys, reduction) for piece in bare]
+    # Not the stream by which rows may have been simulated: labels would follow it.
+    rng = np.random.default_rng([seed, 1])
+    cells = rows.n * _width(rows)
+    draws = min(draws, max(CELLS // cells, 20))
+    step = max(AT_A_TIME // cells, 1) if _width(rows) == 2 else 1
+    drawn = []
+    for start in range(0, draws, step):
+        shares = []
+        for k in range(start, min(start + step, draws)):
+            checkpoint(f"draw {k + 1}")
+            shares.append(_draw(_of_classes(believed if fit is None else fit(rng)), rows, rng))
+        together = np.stack(shares, axis=-1)
+        drawn.append(
+            [measure(together[part]) for part, measure in zip(parts, measures, strict=True)]
+        )
     whole = _of_classes(believed)
     estimates = []
-    for i, (piece, part, value) in enumerate(zip(pieces, parts, values(whole, None), strict=True)):
+    for i, (piece, own, part) in enumerate(zip(pieces, bare, parts, strict=True)):
         moved, outside = _moved(piece, labelled)
-        found = Expected(
+        confusion = _confusion(own, whole[part])
+        value = _in_expectation(own, whole[part], keys, reduction) | _f1(confusion)
+        one = Expected(
             metrics={
-                key: _estimate(key, v, np.array([d[i][key] for d in drawn]), confidence)
+                key: _estimate(key, v, np.concatenate([some[i][key] for some in drawn]), confidence)
                 for key, v in value.items()
             },
-            confusion=_confusion(bare[i], probs=whole[part]),
+            confusion=confusion,
             classes=rows.class_names if isinstance(rows, Predictions) else (),
             rows=piece.n if rows.cells is None else round(np.asarray(piece.weights).sum()),
             labelled=0 if labelled is None else labelled.n,
@@ -297,7 +277,7 @@ def _estimates(
             confidence=confidence,
             clusters=any(d is not None and d.clusters is not None for d in (piece, labelled)),
         )
-        estimates.append(found)
+        estimates.append(one)
     return estimates
 
 
@@ -309,16 +289,11 @@ def _check_labelled(rows: Dataset, labelled: Dataset) -> None:
         )
     if labelled.weights is not None:
         raise NotAvailable("labelled rows must count alike, and these have weights.")
-    _check_same_classes(rows, labelled)
-
-
-def _no_cells(rows: Dataset) -> dict[str, Any]:
-    """The changes that make rows of their own of the cells of a profile."""
-    if rows.cells is None:
-        return {}
-    return (
-        {"cells": None} if isinstance(rows, Predictions) else {"cells": None, "class_cells": None}
-    )
+    if type(rows) is not type(labelled) or rows.n_classes != labelled.n_classes:
+        raise InputError(
+            "the labelled rows are of other classes",
+            remedy="give labelled rows of the same model, with the same classes in the same order",
+        )
 
 
 def _estimate(key: str, value: float, drawn: FloatArray, confidence: float) -> ExpectedValue:
@@ -326,7 +301,9 @@ def _estimate(key: str, value: float, drawn: FloatArray, confidence: float) -> E
     has = drawn[np.isfinite(drawn)]
     if has.size < 2 or not math.isfinite(value):
         return ExpectedValue(value, Interval(math.nan, math.nan))
-    half = norm.ppf((1 + confidence) / 2) * math.hypot(has.std(ddof=1), has.mean() - value)
+    half = t.ppf((1 + confidence) / 2, has.size - 1) * math.hypot(
+        has.std(ddof=1), has.mean() - value
+    )
     least, most = (0.0, 1.0) if key == "f1" else METRICS[key].bounds
     return ExpectedValue(value, Interval(max(value - half, least), min(value + half, most)))
 
@@ -345,27 +322,18 @@ def _unlabelled(data: Dataset | Profile | npt.ArrayLike) -> Dataset:
     return Predictions(probs=probs, labels=np.zeros(len(probs), dtype=np.int64))
 
 
-def _check_same_classes(rows: Dataset, labelled: Dataset) -> None:
-    kinds = [d.kind == "confidence" for d in (rows, labelled)]
-    if kinds[0] != kinds[1] or rows.n_classes != labelled.n_classes:
-        raise InputError(
-            "the labelled rows are of other classes",
-            remedy="give labelled rows of the same model, with the same classes in the same order",
-        )
-
-
 def _fitted(rows: Dataset, labelled: Dataset, method: str | None) -> tuple[Any, Dataset]:
     """A function that refits the map to labelled rows drawn with replacement and applies it, and the rows under the map."""
-    spec = RECALIBRATORS[method or METHODS[rows.kind != "confidence" and rows.n_classes > 2]]
+    key, options = METHODS[_width(rows) > 2]
+    spec, options = RECALIBRATORS[method or key], {} if method else options
     scores, labels = scores_of(labelled)
-    check_fitting_rows(make(spec, labelled, {}), labelled, labels)
+    check_fitting_rows(make(spec, labelled, options), labelled, labels)
     present, every = np.unique(labels), np.arange(labels.size)
 
     def fit(at: IntArray | slice) -> Dataset:
-        recalibrator = make(spec, labelled, {})
-        columns = columns_to_fit(recalibrator, labelled, every[at])
-        recalibrator.fit(scores[at], labels[at], **columns)
-        return apply_map(rows, recalibrator.to_dict())
+        fitted = make(spec, labelled, options)
+        fitted.fit(scores[at], labels[at], **columns_to_fit(fitted, labelled, every[at]))
+        return apply_map(rows, fitted.to_dict())
 
     def refit(rng: np.random.Generator) -> Dataset:
         at = rng.integers(labels.size, size=labels.size)
@@ -375,6 +343,11 @@ def _fitted(rows: Dataset, labelled: Dataset, method: str | None) -> tuple[Any, 
     return refit, fit(slice(None))
 
 
+def _width(data: Dataset) -> int:
+    """Number of classes, of confidences wrong and right."""
+    return data.n_classes if isinstance(data, Predictions) else 2
+
+
 def _of_classes(data: Dataset) -> FloatArray:
     """Probabilities of the classes, or of wrong and right."""
     if isinstance(data, Predictions):
@@ -382,10 +355,15 @@ def _of_classes(data: Dataset) -> FloatArray:
     return np.stack([1 - data.confidence, data.confidence], axis=1)
 
 
-def _draw(probs: FloatArray, rng: np.random.Generator) -> IntArray:
+def _draw(probs: FloatArray, rows: Dataset, rng: np.random.Generator) -> npt.NDArray[Any]:
+    """Labels, one-hot, or of the cells of a profile the shares of the classes, shape (n, K)."""
+    if rows.cells is not None:
+        counts = np.asarray(rows.weights).astype(np.int64)
+        share = rng.binomial(counts, probs[:, 1].clip(0, 1)) / counts
+        return np.stack([1 - share, share], axis=1)
     edges = probs.cumsum(1)
     drawn = (edges < edges[:, -1:] * rng.random((len(probs), 1))).sum(1)
-    return np.asarray(drawn).clip(max=probs.shape[1] - 1)
+    return np.asarray(np.eye(probs.shape[1], dtype=np.uint8)[drawn.clip(max=probs.shape[1] - 1)])
 
 
 def _labelled(rows: Dataset, labels: IntArray) -> Dataset:
@@ -394,46 +372,69 @@ def _labelled(rows: Dataset, labels: IntArray) -> Dataset:
     return replace(rows, correct=labels.astype(bool))
 
 
-def _in_expectation(rows: Dataset, probs: FloatArray) -> Dataset:
-    """Each row once for each class, with the class as its label and its probability as its weight."""
-    n, k = probs.shape
+def _of_each_class(rows: Dataset, shares: FloatArray | None) -> Dataset:
+    """Each row once for each class, with the class as its label and its share, of shape (n, K), as its weight."""
+    n, k = rows.n, _width(rows)
     each = rows.take(np.repeat(np.arange(n), k))
-    labels = np.tile(np.arange(k), n)
-    weights = probs if rows.weights is None else rows.weights[:, None] * probs
-    return replace(_labelled(each, labels), weights=weights.reshape(-1), clusters=None)
+    if shares is not None:
+        own = shares if rows.weights is None else rows.weights[:, None] * shares
+        each = replace(each, weights=own.reshape(-1))
+    return replace(_labelled(each, np.tile(np.arange(k), n)), clusters=None)
 
 
-def _values(
-    data: Dataset, keys: tuple[str, ...], confusion: FloatArray, reduction: Reduction | None
-) -> dict[str, float]:
-    values = {key: r.value for key, r in evaluate(data, keys, reduction=reduction).metrics.items()}
-    if confusion.size:
-        values["f1"] = _f1(confusion)
-    return values
+def _in_expectation(
+    rows: Dataset, probs: FloatArray, keys: tuple[str, ...], reduction: str | None
+) -> dict[str, Any]:
+    """Metrics of the rows, each as a row of every class with its probability as the weight."""
+    if rows.n * probs.shape[1] ** 2 > CELLS:
+        # Rows of so many classes do not fit into memory; the mean of drawn labels is close.
+        rng, measure = np.random.default_rng(0), _measure(rows, keys, reduction)
+        drawn = [measure(_draw(probs, rows, rng)[..., None]) for _ in range(20)]
+        return {key: np.mean([one[key] for one in drawn]) for key in keys}
+    results = evaluate(_of_each_class(rows, probs), keys, reduction=reduction).metrics
+    return {key: result.value for key, result in results.items()}
 
 
-def _confusion(
-    rows: Dataset, labels: IntArray | None = None, probs: FloatArray | None = None
-) -> FloatArray:
-    """Number of rows by true and predicted class, of drawn labels or in expectation; empty for confidences."""
+def _measure(
+    rows: Dataset, keys: tuple[str, ...], reduction: str | None
+) -> Callable[[FloatArray], dict[str, FloatArray]]:
+    """A function of b draws of labels, of shape (n, K, b), that returns metrics of shape (b,)."""
+    two, counts = _width(rows) == 2, slice(None) if rows.weights is None else rows.weights > 0
+    if two:
+        sample = Sample.of(_of_each_class(rows, None), reduction=reduction)
+        weighted = Weighted(sample, keys)
+
+    def measure(shares: FloatArray) -> dict[str, FloatArray]:
+        # Of two classes, most metrics are computed for all draws at once, as weights of the rows of each class.
+        found = weighted.values(shares[counts].reshape(-1, shares.shape[-1])) if two else {}
+        each: dict[str, list[float]] = {key: [] for key in keys if key not in found}
+        for one in np.moveaxis(shares, -1, 0) if each else ():
+            drawn = _of_each_class(rows, one) if two else _labelled(rows, one.argmax(1))
+            for key, result in evaluate(drawn, each, reduction=reduction).metrics.items():
+                each[key].append(result.value)
+        found |= {key: np.array(values) for key, values in each.items()}
+        return found | _f1(_confusion(rows, shares))
+
+    return measure
+
+
+def _confusion(rows: Dataset, shares: FloatArray) -> FloatArray:
+    """Number of rows by true and predicted class, shape (K, K, ...), from shares of the classes, (n, K, ...); empty for confidences."""
     if not isinstance(rows, Predictions):
         return np.empty((0, 0))
-    k, predicted, weights = rows.n_classes, rows.probs.argmax(1), rows.weights
-    if probs is None:
-        assert labels is not None
-        pairs = np.bincount(labels * k + predicted, weights, minlength=k * k)
-        return pairs.reshape(k, k).astype(np.float64)
-    if weights is not None:
-        probs = weights[:, None] * probs
-    sums = [np.bincount(predicted, probs[:, j], minlength=k) for j in range(k)]
-    return np.array(sums)
+    k, weights = rows.n_classes, np.ones(rows.n) if rows.weights is None else rows.weights
+    one: Any = csr_array((weights, rows.probs.argmax(1), np.arange(rows.n + 1)), shape=(rows.n, k))
+    sums = one.T @ shares.reshape(rows.n, -1)
+    return np.asarray(sums).reshape(k, *shares.shape[1:]).swapaxes(0, 1)
 
 
-def _f1(confusion: FloatArray) -> float:
+def _f1(confusion: FloatArray) -> dict[str, Any]:
     """F1 of the positive class of two; of more, the mean over classes that occur or are predicted."""
+    if not confusion.size:
+        return {}
     with np.errstate(invalid="ignore"):
-        f1 = 2 * np.diag(confusion) / (confusion.sum(0) + confusion.sum(1))
-    return float(f1[1] if f1.size == 2 else np.nanmean(f1))
+        f1 = 2 * np.einsum("ii...->i...", confusion) / (confusion.sum(0) + confusion.sum(1))
+    return {"f1": f1[1] if len(f1) == 2 else np.nanmean(f1, axis=0)}
 
 
 def _moved(rows: Dataset, labelled: Dataset | None) -> tuple[float, float]:

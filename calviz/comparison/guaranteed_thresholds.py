@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import reduce
 from typing import Any
@@ -24,7 +24,6 @@ from calviz.sample.risk_tests import CONFIDENCE, Risk, RiskName, RiskTests, lowe
 from calviz.sample.sample import Sample
 from calviz.sample.slices import no_group_column
 from calviz.sample.step_views import steps, top_label_steps
-from calviz.sample.steps import Steps
 
 #: Of a wrong prediction, of a referral and of a right prediction.
 COSTS = (10.0, 1.0, 0.0)
@@ -356,8 +355,7 @@ def _one_or_all(values: Iterable[Any]) -> Any:
 class _Search:
     """The search for a threshold on some rows: tests of one or two risks along the same ranking."""
 
-    view: Steps
-    lowest: FloatArray | None
+    score_at: Callable[[IntArray], FloatArray]
     tests: list[RiskTests]
     targets: list[float]
 
@@ -365,7 +363,8 @@ class _Search:
     def of(cls, sample: Sample, risks: Sequence[Risk], targets: list[float]) -> _Search:
         view = sample.view(steps if risks[0].name in _OF_CLASS else top_label_steps)
         lowest = lowest_scores(_events(sample, risks[0]), view)
-        return cls(view, lowest, [RiskTests.of(view, risk) for risk in risks], targets)
+        score_at = view.scores_at if lowest is None else lowest.__getitem__
+        return cls(score_at, [RiskTests.of(view, risk) for risk in risks], targets)
 
     def safe(self, level: float) -> list[IntArray]:
         """Steps that are safe for each risk; the risks share the level."""
@@ -393,11 +392,8 @@ class _Search:
             return {"more_rows": max(known) if len(known) == len(missing) else None}
         only_recall = [tests.risk.name for tests in self.tests] == ["recall"]
         step = int(safe[-1] if only_recall else safe[0])
-        score = (
-            self.view.scores_at(np.array([step])) if self.lowest is None else self.lowest[[step]]
-        )
         return {
-            "threshold": float(score[0]),
+            "threshold": float(self.score_at(np.array([step]))[0]),
             "bound": _one_or_all(tests.bound(step, own) for tests in self.tests),
         }
 

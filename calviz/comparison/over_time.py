@@ -640,7 +640,7 @@ def _with_expected(
     parts = [np.arange(waiting.n), *(np.flatnonzero(code == k) for k in range(len(names)))]
     try:
         whole, *each = expected_parts(
-            waiting, data, metric, parts, reduction=reduction, seed=sample.seed
+            waiting, data, (metric,), parts, reduction=reduction.key, seed=sample.seed
         )
     except CalvizError as error:
         return replace(result, unexpected=f"rows without labels are not judged: {error}")
@@ -654,7 +654,7 @@ def _with_expected(
         checkpoint(f"expecting {divided.names[large[i]]}")
         now = data.take(np.flatnonzero(divided.code == large[i]))
         with suppress(CalvizError):
-            value = expectation(now, data.take(past), metric, reduction)
+            value = expectation(now, data.take(past), metric, reduction.key)
             measured[i] = replace(measured[i], before_labels=value)
     awaited = [Waiting(n, e.rows, e.metrics[metric]) for n, e in zip(names, each, strict=True)]
     return replace(result, periods=tuple(measured), waiting=tuple(awaited), whole_waiting=whole)

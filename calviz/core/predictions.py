@@ -327,18 +327,21 @@ def checked_rates(rates: Any, classes: int | None, name: str) -> FloatArray:
     OptionError
         Unless they lie between 0 and 1, add up to 1, and there is one for each class.
     """
+    rule = f"'{name}' must lie between 0 and 1, both excluded, for every class; got"
     try:
         given = np.atleast_1d(np.asarray(rates, dtype=np.float64))
     except (TypeError, ValueError):
-        given = np.array([np.nan])
-    if given.ndim != 1 or not ((given > 0) & (given < 1)).all():
+        given = np.empty((0, 0))
+    if given.ndim != 1:
+        raise OptionError(f"{rule} {rates!r}.")
+    for rate in given[~((given > 0) & (given < 1))]:
         raise OptionError(
-            f"'{name}' must lie between 0 and 1, both excluded, for every class; got {rates!r}."
+            f"{rule} {rate:g}" + (f" ({rate:g} % is {rate / 100:g})." if 1 < rate < 100 else ".")
         )
     shares = np.append(1 - given, given) if given.size == 1 else given
     if classes not in (None, shares.size):
         raise OptionError(
-            f"'{name}' must have a share for each of the {classes} classes, got {given.size}."
+            f"'{name}' must have a share for each of the {classes:,} classes, got {given.size:,} of them."
         )
     if abs(shares.sum() - 1) > 1e-6:
         raise OptionError(f"the shares of '{name}' must add up to 1, got {shares.sum():g}.")

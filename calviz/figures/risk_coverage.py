@@ -300,7 +300,9 @@ class RiskCoverage(SampleFigure):
             more = tests.rows_missing(risk, confidence)
             none = replace(self._nothing(""), more_rows=more)
             needed = "How many more rows would be needed cannot be told: those ranked highest are wrong too often."
-            if more:
+            if not risk:
+                needed = "No number of rows can show that none is wrong."
+            elif more:
                 needed = f"{capitalised(none.more_words)} more rows like these would be needed."
             words = (
                 f"No threshold can be shown to keep predictions of which at most {percent(risk)} are wrong, {sure}: every row goes to an "

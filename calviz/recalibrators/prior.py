@@ -84,12 +84,13 @@ class PriorShift(BaseRecalibrator):
         share: FloatArray = np.bincount(labels, weights, minlength=k) / scores.shape[0]
         absent = np.flatnonzero(share == 0)
         if self.base_rate is not None:
+            wanted = checked_rates(self.base_rate, k, "base_rate")
             if absent.size:
                 raise InputError(
                     f"there are no calibration rows of class {absent[0]}: its base rate cannot be changed"
                 )
             self._warn_of_means(scores, share, weights)
-            offsets = np.log(checked_rates(self.base_rate, k, "base_rate") / share)
+            offsets = np.log(wanted / share)
         else:
             target = share
             if self.mean is not None:

@@ -205,6 +205,7 @@ def test_where_no_threshold_is_shown_the_rows_that_are_missing_are_told():
     assert at_risk(40, 40).more_rows is None
     assert "cannot be told" in at_risk(40, 40).sentence
     assert at_risk(300, 0, risk=0.0).more_rows is None
+    assert "No number of rows can show that none is wrong." in at_risk(300, 0, risk=0.0).sentence
     assert at_risk(1, 0).kept == 0
 
 

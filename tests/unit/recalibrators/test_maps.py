@@ -469,6 +469,9 @@ def test_where_there_is_no_inverse():
     [
         ({"base_rate": 0}, "must lie between 0 and 1, both excluded"),
         ({"base_rate": 1.0}, "must lie between 0 and 1, both excluded"),
+        ({"base_rate": 3}, r"got 3 \(3 % is 0\.03\)\."),
+        ({"base_rate": (0.5, -1.0)}, r"for every class; got -1\."),
+        ({"base_rate": [[0.5, 0.5]]}, r"got \[\[0\.5, 0\.5\]\]"),
         ({"base_rate": [0.2, 0.2]}, "must add up to 1, got 0.4"),
         ({"base_rate": [0.2, 0.3, 0.5]}, "a share for each of the 2 classes, got 3"),
         ({"mean": "many"}, "must lie between 0 and 1"),
@@ -489,6 +492,8 @@ def test_what_cannot_be_reached_or_known_is_said():
     assert fitted.transform(sure)[:, 1].mean() == pytest.approx(0.3, abs=1e-9)
     classes, labels = several(300)
     labels[labels == 2] = 1
+    with pytest.raises(OptionError, match="each of the 4 classes, got 1 of them"):
+        PriorShift(base_rate=0.1).fit(classes, labels)
     with pytest.raises(InputError, match="no calibration rows of class 2"):
         PriorShift(base_rate=[0.25] * 4).fit(classes, labels)
     assert "class" in PriorShift().fit(classes, labels).warnings_[0]
