@@ -171,9 +171,9 @@ def below_holds(sample: Sample, case: str) -> bool | None:
 
 
 def said_off_on_average(sample: Sample, case: str) -> bool | None:
-    """Whether the sentence about a file that is off says more than "not off on average"."""
+    """Whether the sentence about a file that is off says more than "not shown to be off on average"."""
     v = judged(sample)
-    return "not off on average" not in v.sentence.lower() if v.beyond_noise else None
+    return "not shown to be off on average" not in v.sentence.lower() if v.beyond_noise else None
 
 
 def firmly_off_on_average(sample: Sample, case: str) -> bool | None:

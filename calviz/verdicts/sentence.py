@@ -154,7 +154,7 @@ def rows_words(sample: Sample) -> str:
 
 @claim(
     "off-on-average",
-    says="Not off on average (0.2 points, 95 % CI ...), but off in places; or: perhaps off on average",
+    says="Not shown to be off on average (0.2 points, 95 % CI ...), but off in places; or: perhaps off on average",
     chosen="the worse of two views",
     adjusted="off: the verdict's step-down min-p; perhaps: only the 95 % interval of one view excludes 0, which is not adjusted",
 )
@@ -181,8 +181,7 @@ def _off(evidence: Evidence, sample: Sample) -> str:
         head = _by(evidence, sample, points(abs(evidence.mcs), mcs_decimals(evidence.interval)))
         head = f"{head} on average{_interval(evidence)} on {rows}"
     else:
-        # Beside an interval that excludes 0, a test that shows nothing after adjustment leaves it open.
-        how, but = ("perhaps", "and") if evidence.interval_excludes_0 else ("not", "but")
+        how, but = _on_average(evidence)
         head = f"{_other(evidence, sample)}{how} off on average{_interval(evidence, value=True)} on {rows}"
         head = head[0].upper() + head[1:]
     places = [
@@ -194,6 +193,11 @@ def _off(evidence: Evidence, sample: Sample) -> str:
         if worst or (shown and not evidence.off_on_average)
     ]
     return f"{head}, {but} {' and '.join(places) or 'off in places'}: {strongest(evidence)}"
+
+
+def _on_average(evidence: Evidence) -> tuple[str, str]:
+    """How the scores are off on average, which the test does not show after adjustment: an interval that excludes 0 leaves it open."""
+    return ("perhaps", "and") if evidence.interval_excludes_0 else ("not shown to be", "but")
 
 
 def strongest(evidence: Evidence) -> str:
@@ -313,10 +317,8 @@ def other_view(sample: Sample) -> str | None:
     value, noise = points(other.ece, decimals), points(other.noise_floor.mean, decimals)
     against = f"ECE {value} points where a calibrated model would show {noise}"
     if other.shows_itself:
-        how = (
-            "perhaps off on average, and" if other.interval_excludes_0 else "not off on average but"
-        )
-        return f"{head}, it is {how} in places: {means}, {against}."
+        how, but = _on_average(other)
+        return f"{head}, it is {how} off on average, {but} in places: {means}, {against}."
     why = " Errors above and below a score of 1/2 cancel there." if this.shows("mcs") else ""
     return f"{head}, these {counted(this.rows, 'row')} do not show it: {means}, {against}.{why}"
 

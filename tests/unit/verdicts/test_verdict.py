@@ -113,7 +113,7 @@ def test_a_calibrated_model_is_rarely_called_anything_else():
 def test_not_off_on_average_but_off_everywhere_else():
     v = judge(positive(4_000, lambda s: 0.5 * (s - 0.5), low=0.0, high=1.0), "positive")
     assert v.direction == "mixed"
-    assert v.sentence.startswith("Not off on average (")
+    assert v.sentence.startswith("Not shown to be off on average (")
     assert "points too high between 0.9" in v.sentence
     assert "points too low between 0.0" in v.sentence
     # Half of 0.5 at either end, a quarter of a half-width on average.
@@ -468,7 +468,7 @@ def test_the_mean_of_the_positive_class_hides_overconfidence():
     assert "the predictions are overconfident by " in other_view
     assert other_view.endswith(f"mean confidence {confidence}, accuracy {accuracy}.")
     assert (
-        "is not off on average but in places"
+        "is not shown to be off on average, but in places"
         in calviz.verdict(SHARP, reduction="top-label").other_view
     )
 
