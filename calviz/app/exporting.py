@@ -6,8 +6,6 @@ import hashlib
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from functools import partial
-from pathlib import Path
 from typing import Any
 
 import streamlit as st
@@ -398,11 +396,6 @@ def draw_pdf_buttons(html: str, filename: str, *, key: str) -> None:
 
 #: The panels that are chosen at first.
 _FIRST = ("reliability", "risk-coverage")
-#: The font of the app, as streamlit serves it.
-_FONTS, _FONT = (
-    Path(st.__file__).parent / "static" / "static" / "media",
-    "SourceSans*Upright*.woff2",
-)
 #: Height of the preview in pixels until it is drawn.
 _SHEET_HEIGHT = 620
 
@@ -426,10 +419,10 @@ def explore_figures(settings: Settings, say: Callable[[str], object]) -> None:
         return
     say(f"{counted(len(panels), 'panel')}, {COLUMNS[columns]:g} inches wide, ready to save")
     stem = f"{settings.file_stem}-figure"
-    font = next((f"static/media/{file.name}" for file in _FONTS.glob(_FONT)), "")
-    looks = partial(document.to_sheet, theme=screen.theme(), font=font)
     with st.spinner("Drawing …"):
-        html = looks(panels, columns=columns, name=stem, caption=with_caption)
+        html = document.to_sheet(
+            panels, columns=columns, name=stem, caption=with_caption, theme=screen.theme()
+        )
     # The content security policy of the page lets only its own two scripts run, not the one with which streamlit measures
     # contents; every text in it is escaped. Once drawn, the page sets the height of its frame.
     st.iframe(

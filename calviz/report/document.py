@@ -342,8 +342,6 @@ def _page(template: str, script: str | None, **values: Any) -> str:
         f"default-src 'none'; script-src {hashes}; style-src 'unsafe-inline'; img-src data: blob:; "
         "base-uri 'none'; form-action 'none'"
     )
-    if values.get("font"):
-        policy += "; font-src 'self'"
     page = _environment().get_template(template)
     marked = map(Markup, scripts)
     return page.render(scripts=list(marked), policy=policy, version=__version__, **values)
@@ -593,7 +591,6 @@ def to_sheet(
     name: str = "figure",
     caption: bool = False,
     theme: Theme = "light",
-    font: str = "",
 ) -> str:
     """Write a page that draws the panels, and saves them as one SVG or PNG, or copies them to the clipboard.
 
@@ -611,8 +608,6 @@ def to_sheet(
         Whether the image includes the caption, below the panels.
     theme : {"light", "dark"}
         Colours of the page around the figure. The figure itself is always black on white, as it is saved.
-    font : str
-        Address, on the server that shows the page, of the font of the buttons.
 
     Raises
     ------
@@ -645,7 +640,6 @@ def to_sheet(
         alt=alt,
         theme=theme,
         palette=PALETTES[theme],
-        font=font,
     )
 
 
