@@ -422,13 +422,13 @@ def profiled(data):
 def test_a_profile_is_expected_as_its_rows(monkeypatch):
     rng = np.random.default_rng(0)
     rows, labelled = scored(rng, 3_000, mean=0.5), scored(rng, 800)
-    of_rows = calviz.expected(rows, labelled=labelled, draws=20)
+    of_rows = calviz.expected(rows, labelled=labelled, draws=60)
     for few in (10**6, 100):
         for module in ("sums", "profiling"):
             monkeypatch.setattr(f"calviz.data.any_size.{module}.FEW_SCORES", few)
         summed = profiled(rows)
         assert summed.is_exact == (few > 100)
-        e = calviz.expected(summed, labelled=labelled, draws=20)
+        e = calviz.expected(summed, labelled=labelled, draws=60)
         assert (e.rows, e.outside) == (3_000, pytest.approx(of_rows.outside, abs=1e-3))
         np.testing.assert_allclose(e.confusion, of_rows.confusion, rtol=1e-3)
         assert e.moved < 1e-6

@@ -349,6 +349,7 @@ OTHER = {
     "cumulative": ("probability",),
     "decision-loss": ("calibrated_mean",),
     "class-bars": ("beyond",),
+    "reliability": ("expected_gap",),
 }
 
 
