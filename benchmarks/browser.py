@@ -41,7 +41,6 @@ AWAY = 240
 IDLE = """() => !document.querySelector('[data-testid="stStatusWidget"], [data-testid="stSpinner"]')
     && document.querySelector('[data-testid="stMain"] h1')"""
 DRAWN = "() => document.querySelector('.js-plotly-plot .main-svg')"
-TITLED = "title => document.querySelector('[data-testid=stMain] h1')?.innerText === title"
 SAYS = """text => document.querySelector('[data-testid=stMain]').innerText
     .replaceAll('\\u00a0', ' ').includes(text)"""
 #: A minimal app that shows a chart.
@@ -53,7 +52,23 @@ st.plotly_chart(go.Figure(go.Bar(y=[1, 3, 2])), theme=None)
 #: JavaScript that tests whether a selection of bins has a heading that differs from the previous one.
 OTHER_BIN = """before => [...document.querySelectorAll('[data-testid=stMain] h3')]
     .some(h => h.innerText.startsWith('Bin ') && !before.includes(h.innerText))"""
-PAGES = ("Reliability", "Class-wise", "Risk-coverage", "Overview")
+#: JavaScript that tests whether the setting in the top bar is the one given, and nothing is computed.
+SET = f"""text => ({IDLE})() && document.querySelector('[data-testid=stApp]').dataset.testScriptState === 'notRunning'
+    && document.querySelector('.st-key-calviz-bar').innerText.replace(/\\s+/g, ' ').includes(text)"""
+#: JavaScript that tests whether a tab of a room is open, and nothing is computed.
+OPEN = f"""([room, tab]) => ({IDLE})() && document.querySelector('[data-testid=stApp]').dataset.testScriptState === 'notRunning'
+    && document.querySelector('[data-testid=stTopNavLink][aria-current=page]')?.innerText.includes(room)
+    && (!tab || document.querySelector('.st-key-calviz-tabs a strong')?.innerText.includes(tab))"""
+#: Tabs that are opened in turn, with their rooms.
+TABS = (
+    ("Diagnose", "Reliability"),
+    ("Diagnose", "Cumulative (KS)"),
+    ("Diagnose", "Classes (MCS)"),
+    ("Diagnose", "All metrics"),
+    ("Decide", "Risk-coverage"),
+    ("Decide", "Prediction sets"),
+    ("Overview", ""),
+)
 
 
 @dataclass(frozen=True)
@@ -199,13 +214,13 @@ def sliders(page: Any, url: str, pid: int, name: str, goal: str) -> Iterator[Lin
     page.goto(f"{url}/reliability")
     until(page, DRAWN)
     idle(page)
-    box = page.get_by_label("Number of bins").first
+    page.locator(".st-key-calviz-bar button", has_text="Bins").first.click()
+    box = page.get_by_role("spinbutton", name="Number of bins")
     times = []
     for turn in range(TURNS):
         page.wait_for_timeout(400)
         box.fill(str(16 + turn))
-        words = f"{16 + turn} equal-width bins"
-        times.append(timed(page, pid, lambda: box.press("Enter"), SAYS, words))
+        times.append(timed(page, pid, lambda: box.press("Enter"), SET, f"Bins {16 + turn}"))
     yield line(f"number of bins on Reliability, {name}", times[1:], goal)
 
 
@@ -228,24 +243,27 @@ def selections(page: Any, url: str, pid: int, name: str, goal: str) -> Iterator[
         yield line(f"select a bin on {where}, {name}", times[1:], goal)
 
 
-def switches(page: Any, url: str, pid: int, name: str, pages: tuple[str, ...]) -> Iterator[Line]:
-    """Time the change from page to page: the first time, and with everything computed."""
-    from calviz.app.navigation import PAGES as SPECS
-
-    titles = {spec.title: spec.question for spec in SPECS}
+def switches(page: Any, url: str, pid: int, name: str, goal: str) -> Iterator[Line]:
+    """Time the change from tab to tab: the first time, and with everything computed."""
     page.goto(f"{url}/")
     until(page, DRAWN)
     idle(page)
-    times: dict[str, list[tuple[float, float]]] = {title: [] for title in pages}
+    times: dict[tuple[str, str], list[tuple[float, float]]] = {there: [] for there in TABS}
     for _ in range(3):
-        for title in pages:
-            link = page.locator("[data-testid=stSidebarNav] a", has_text=title)
-            there = f"title => ({TITLED})(title) && ({DRAWN})() && ({IDLE})()"
-            times[title].append(timed(page, pid, link.click, there, titles[title]))
-    for title, turns in times.items():
-        if title != "Overview":
-            yield line(f"switch to {title}, first time, {name}", turns[:1], "")
-        yield line(f"switch to {title}, again, {name}", turns[1:], "nothing computed again")
+        for room, tab in TABS:
+
+            def go(room: str = room, tab: str = tab) -> None:
+                entry = page.locator("[data-testid=stTopNavLink]", has_text=room)
+                if entry.get_attribute("aria-current") != "page":
+                    entry.click()
+                if tab:
+                    page.locator(".st-key-calviz-tabs a", has_text=tab).click()
+
+            times[room, tab].append(timed(page, pid, go, OPEN, [room, tab]))
+    for (room, tab), turns in times.items():
+        if tab:
+            yield line(f"switch to {tab}, first time, {name}", turns[:1], goal)
+        yield line(f"switch to {tab or room}, again, {name}", turns[1:], goal)
 
 
 def resident(pid: int) -> int:
@@ -265,7 +283,7 @@ def visit(browser: Any, url: str, file: Path) -> None:
         page.locator("input[type=file]").first.set_input_files(file)
         until(page, SAYS, file.name)
         idle(page)
-        page.locator('[data-testid="stSidebarNav"] a', has_text="Overview").click()
+        page.locator("[data-testid=stTopNavLink]", has_text="Overview").click()
         until(page, DRAWN)
         idle(page)
     finally:
@@ -325,17 +343,16 @@ def small(browser: Any, folder: Path, _: int) -> str:
         page = browser.new_page(viewport={"width": 1440, "height": 1200})
         lines = list(sliders(page, url, pid, "10,000 x 100", "< 0.3 s"))
         lines += selections(page, url, pid, "10,000 x 100", "< 0.5 s")
-        lines += switches(page, url, pid, "10,000 x 100", PAGES)
+        lines += switches(page, url, pid, "10,000 x 100", "< 0.5 s")
     return table(lines)
 
 
 def large(browser: Any, folder: Path, _: int) -> str:
-    """50,000 rows of 1,000 classes; without Class-wise, which is computed in the background."""
+    """50,000 rows of 1,000 classes."""
     with server(predictions(folder / "large.npz", 50_000, 1_000)) as (url, pid):
         page = browser.new_page(viewport={"width": 1440, "height": 1200})
         lines = list(sliders(page, url, pid, "50,000 x 1,000", "< 1 s"))
-        pages = tuple(title for title in PAGES if title != "Class-wise")
-        lines += switches(page, url, pid, "50,000 x 1,000", pages)
+        lines += switches(page, url, pid, "50,000 x 1,000", "")
     return table(lines)
 
 
