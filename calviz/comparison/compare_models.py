@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from calviz.comparison.compare import Plan, carry_out
 from calviz.comparison.comparison_results import (
     Alignment,
     Comparison,
@@ -18,7 +17,6 @@ from calviz.comparison.comparison_results import (
     ModelComparison,
     ModelResult,
 )
-from calviz.comparison.fitting import Division
 from calviz.comparison.paired_differences import pair
 from calviz.core.blocks import IntArray, Stopped, checkpoint
 from calviz.core.entry_specs import METRICS
@@ -236,6 +234,10 @@ def compare_methods(
     stop : callable, optional
         Called before each method; once it returns True, the remaining methods are not fitted.
     """
+    # What fits maps imports scikit-learn, in 0.6 s, for which models alone do not wait.
+    from calviz.comparison.compare import Plan, carry_out
+    from calviz.comparison.fitting import Division
+
     aligned = same_rows(models)
     plan = Plan(
         methods=methods if isinstance(methods, str) else tuple(methods),
