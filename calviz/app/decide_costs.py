@@ -316,15 +316,11 @@ def _sets_table(summaries: Sequence[SetsOf]) -> None:
                 "true class": [shorten(s.name, 60) for s in summaries],
                 "rows": [s.rows for s in summaries],
                 "coverage": percent_numbers(s.coverage for s in summaries),
-                "95 % interval": [
-                    percent_range(s.coverage_interval.low, s.coverage_interval.high)
-                    for s in summaries
+                "95 % interval, all classes together": [
+                    percent_range(s.together.low, s.together.high) for s in summaries
                 ],
                 "mean size": [s.size for s in summaries],
-                "interval of the size": [
-                    f"{decimal(s.size_interval.low, 2)} to {decimal(s.size_interval.high, 2)}"
-                    for s in summaries
-                ],
+                "interval of the size": [s.size_words[1] for s in summaries],
             }
         ),
         hide_index=True,
@@ -333,6 +329,8 @@ def _sets_table(summaries: Sequence[SetsOf]) -> None:
         column_config={
             "rows": st.column_config.NumberColumn(format="localized"),
             "coverage": st.column_config.NumberColumn(format="%.1f %%"),
-            "mean size": st.column_config.NumberColumn(format="%.2f"),
+            "mean size": st.column_config.NumberColumn(
+                format="%.2f" if summaries[0].size < 10 else "%.0f"
+            ),
         },
     )

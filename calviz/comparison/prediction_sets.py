@@ -49,7 +49,7 @@ class SetsOf:
     counts_as : float
         Effective number of rows; nan with too few clusters.
     together : Interval
-        Interval of the coverage that holds for all classes together (Bonferroni).
+        Interval of the coverage that holds for all classes together (Bonferroni); of all rows, `coverage_interval`.
     p_value : float
         p-value, adjusted for all classes, of the hypothesis that the class is covered as often as the others, or as often as asked
         for; 1 for all rows.
@@ -65,6 +65,13 @@ class SetsOf:
     counts_as: float
     together: Interval
     p_value: float = 1.0
+
+    @property
+    def size_words(self) -> tuple[str, str]:
+        """The mean size and its interval as they are written: to two decimals below 10, and whole above."""
+        own = (self.size, *self.size_interval)
+        size, low, high = (decimal(x, 2 if self.size < 10 else 0) for x in own)
+        return size, f"{low} to {high}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -150,14 +157,13 @@ class PredictionSets:
     def reading(self) -> str:
         """Describe coverage, mean size, the class with the least coverage, and what sets that hold for each class cost, in sentences."""
         s, level = self.overall, level_text(self.level)
-        low, high = s.coverage_interval
+        (low, high), (size, sizes) = s.coverage_interval, s.size_words
         text = (
             f"The sets hold the true class of {percent(s.coverage)} of {counted(s.rows, 'row')} ({level} CI {percent(low)} to "
-            f"{percent(high)}) where {percent(self.coverage)} were asked for, with {decimal(s.size, 2)} classes on average ({level} CI "
-            f"{decimal(s.size_interval.low, 2)} to {decimal(s.size_interval.high, 2)}); {percent(self.sizes[1] / s.rows)} of the sets "
-            "have one class."
+            f"{percent(high)}) where {percent(self.coverage)} were asked for, with {size} classes on average ({level} CI {sizes}); "
+            f"{percent(self.sizes[1] / s.rows)} of the sets have one class."
         )
-        other = f"{decimal(self.beside.size, 2)} classes on average"
+        other = f"{self.beside.size_words[0]} classes on average"
         if self.thresholds:
             return f"{text} {self._of_each_class(other)}"
         if (worst := self.least) is not None:
@@ -174,7 +180,7 @@ class PredictionSets:
     def headline(self) -> str:
         """Coverage and mean size, in at most 15 words."""
         s = self.overall
-        size = decimal(s.size, 2 if s.size < 10 else 0)
+        size, _ = s.size_words
         return f"Sets of {size} classes on average hold the true one in {percent(s.coverage)} of the rows"
 
     def _of_each_class(self, other: str) -> str:
@@ -287,7 +293,7 @@ def prediction_sets(
             covered[rows],
             level,
             classes=data.n_classes,
-            together=len(names),
+            together=1 if isinstance(rows, slice) else len(names),
             cluster=None if data.clusters is None else data.clusters.codes[at].astype(np.intp),
             weights=None if weights is None else weights[at],
         )

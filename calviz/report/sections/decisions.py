@@ -235,13 +235,10 @@ def make_prediction_sets(subject: Subject) -> Iterator[Block]:
             "true class": [shorten(s.name, 60) for s in subsets],
             "rows": [whole(s.rows) for s in subsets],
             "coverage": [percent(s.coverage) for s in subsets],
-            "95 % CI from": [percent(s.coverage_interval.low) for s in subsets],
-            "to": [percent(s.coverage_interval.high) for s in subsets],
-            "mean size": [decimal(s.size, 2) for s in subsets],
-            "95 % CI of the size": [
-                f"{decimal(s.size_interval.low, 2)} to {decimal(s.size_interval.high, 2)}"
-                for s in subsets
-            ],
+            "95 % CI, all classes together, from": [percent(s.together.low) for s in subsets],
+            "to": [percent(s.together.high) for s in subsets],
+            "mean size": [s.size_words[0] for s in subsets],
+            "95 % CI of the size": [s.size_words[1] for s in subsets],
         }
     )
     right = [name for name in shown.columns if name != "true class"]
