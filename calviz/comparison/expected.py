@@ -11,19 +11,23 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csr_array
+from scipy.special import huber
 from scipy.stats import ks_2samp, kstwobign, t
 
 from calviz.comparison.difference_intervals import Weighted
 from calviz.comparison.fitting import apply_map, check_fitting_rows, columns_to_fit, make, scores_of
-from calviz.core.blocks import FloatArray, IntArray, checkpoint
+from calviz.core.blocks import FloatArray, IntArray, checkpoint, for_row_blocks, sum_over_blocks
 from calviz.core.claims import claim
 from calviz.core.entry_specs import METRICS, RECALIBRATORS
 from calviz.core.errors import InputError, NotAvailable, OptionError, check_level, check_whole
 from calviz.core.predictions import Dataset, Predictions
+from calviz.core.probabilities import softmax
 from calviz.core.profile import Profile, dataset_of
 from calviz.core.row_columns import FINE_CELLS
 from calviz.core.words import counted, level_text
 from calviz.recalibrators.base import BaseRecalibrator, read_record
+from calviz.recalibrators.softmax_fits import minimise
+from calviz.recalibrators.softmax_losses import dense_inverse
 from calviz.sample.error_bars import Interval
 from calviz.sample.metric_results import Displayed, Summary
 from calviz.sample.sample import Sample
@@ -33,10 +37,13 @@ from calviz.verdicts.analysis import evaluate
 EXPECTED = ("accuracy", "auroc", "brier", "nll")
 #: Map that is fitted on labelled rows of two classes (or confidences), and of more, with its options. A penalty found by
 #: cross-validation is too strong for a mean over rows, whose error a bend left out adds to, while noise of the map averages out.
+#: Of more than two classes, a bend follows that is common to all of them (`_bend`).
 METHODS: tuple[tuple[str, dict[str, Any]], ...] = (
     ("logit-spline", {"strength": 0.1}),
     ("vector", {}),
 )
+#: Penalty on the squares of this bend, in nats, and the least probability of which a logarithm is taken.
+RIDGE, LEAST = 0.1, 1e-12
 #: Draws of labels, each after a refit of the map to labelled rows drawn with replacement.
 DRAWS = 200
 #: Labels are drawn for about so many cells (rows times classes) in all, and for so many at a time.
@@ -329,11 +336,20 @@ def _fitted(rows: Dataset, labelled: Dataset, method: str | None) -> tuple[Any, 
     scores, labels = scores_of(labelled)
     check_fitting_rows(make(spec, labelled, options), labelled, labels)
     present, every = np.unique(labels), np.arange(labels.size)
+    bend = np.zeros(4)
 
     def fit(at: IntArray | slice) -> Dataset:
+        nonlocal bend
         fitted = make(spec, labelled, options)
         fitted.fit(scores[at], labels[at], **columns_to_fit(fitted, labelled, every[at]))
-        return apply_map(rows, fitted.to_dict())
+        record = fitted.to_dict()
+        mapped = apply_map(rows, record)
+        if method or _width(rows) == 2:
+            return mapped
+        # Each search starts where the last one ended.
+        believed = _of_classes(apply_map(labelled, record))
+        bend = _bend(_of_classes(labelled)[at], believed[at], labels[at], bend)
+        return replace(mapped, probs=_bent(_of_classes(rows), _of_classes(mapped), bend))
 
     def refit(rng: np.random.Generator) -> Dataset:
         at = rng.integers(labels.size, size=labels.size)
@@ -341,6 +357,55 @@ def _fitted(rows: Dataset, labelled: Dataset, method: str | None) -> tuple[Any, 
         return fit(at if np.unique(labels[at]).size == present.size else slice(None))
 
     return refit, fit(slice(None))
+
+
+def _columns(probs: FloatArray) -> FloatArray:
+    """What the bend adds to the logit of a class, shape (n, K, 4): log p, p, whether it is predicted, and a square of log p that ends straight."""
+    log = np.log(np.maximum(probs, LEAST))
+    top = np.arange(probs.shape[1]) == probs.argmax(axis=1)[:, None]
+    return np.stack([log, probs, top, huber(4, log)], axis=-1)
+
+
+def _bent(probs: FloatArray, mapped: FloatArray, bend: FloatArray) -> FloatArray:
+    """Mapped probabilities, shape (n, K), after the bend."""
+    out = np.empty(mapped.shape)
+
+    def work(rows: slice) -> None:
+        out[rows] = softmax(np.log(np.maximum(mapped[rows], LEAST)) + _columns(probs[rows]) @ bend)
+
+    for_row_blocks(mapped, work)
+    return out
+
+
+def _bend(probs: FloatArray, mapped: FloatArray, labels: IntArray, start: FloatArray) -> FloatArray:
+    """Fit the bend by maximum likelihood, shape (4,).
+
+    Where the likelihood is largest, the mean of each column over the labels is that over the believed probabilities: accuracy, Brier
+    score and NLL of the labelled rows are then those believed, whatever the form of miscalibration.
+    """
+    n = labels.size
+
+    def sums(bend: FloatArray) -> FloatArray:
+        def work(rows: slice) -> FloatArray:
+            columns = _columns(probs[rows])
+            q = softmax(np.log(np.maximum(mapped[rows], LEAST)) + columns @ bend)
+            own = np.arange(len(q)), labels[rows]
+            weighted = q[..., None] * columns
+            mean = weighted.sum(axis=1)
+            curvature = np.tensordot(weighted, columns, ((0, 1), (0, 1))) - mean.T @ mean
+            gradient = (mean - columns[own]).sum(axis=0)
+            return np.concatenate([[-np.log(q[own]).sum()], gradient, curvature.ravel()])
+
+        return sum_over_blocks(probs, work) / n
+
+    ridge = RIDGE / n
+
+    def at(bend: FloatArray) -> tuple[float, FloatArray]:
+        value, gradient = np.split(sums(bend)[:5], [1])
+        return float(value[0] + ridge * bend @ bend / 2), gradient + ridge * bend
+
+    hessian = sums(start)[5:].reshape(4, 4) + ridge * np.eye(4)
+    return minimise(at, start, dense_inverse(hessian), tolerance=1e-9, last_step=True).x
 
 
 def _width(data: Dataset) -> int:
