@@ -105,7 +105,8 @@ for name, truth in {
 
 def _classes(rng, truth, labelled, mean, k):
     rows = classes(rng, 2_000, truth, mean, k)
-    return held(expected(rows, labelled=classes(rng, labelled, truth, k=k), draws=DRAWS), rows)
+    known = classes(rng, labelled, truth, k=k)
+    return held(expected(rows, labelled=known, draws=DRAWS // 2), rows)
 
 
 for name, truth, size, mean, k in (
@@ -124,7 +125,7 @@ for name, truth, size, mean, k in (
 
 def _naive_bayes(rng, labelled):
     rows, known = naive_bayes(rng, labelled)
-    return held(expected(rows, labelled=known, draws=DRAWS), rows)
+    return held(expected(rows, labelled=known, draws=DRAWS // 2), rows)
 
 
 for size in (500, 2_000):

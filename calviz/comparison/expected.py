@@ -383,12 +383,12 @@ def _bend(probs: FloatArray, mapped: FloatArray, labels: IntArray, start: FloatA
     Where the likelihood is largest, the mean of each column over the labels is that over the believed probabilities: accuracy, Brier
     score and NLL of the labelled rows are then those believed, whatever the form of miscalibration.
     """
-    n = labels.size
+    n, logs = labels.size, np.log(np.maximum(mapped, LEAST))
 
     def sums(bend: FloatArray) -> FloatArray:
         def work(rows: slice) -> FloatArray:
             columns = _columns(probs[rows])
-            q = softmax(np.log(np.maximum(mapped[rows], LEAST)) + columns @ bend)
+            q = softmax(logs[rows] + columns @ bend)
             own = np.arange(len(q)), labels[rows]
             weighted = q[..., None] * columns
             mean = weighted.sum(axis=1)
