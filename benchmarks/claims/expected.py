@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 from scipy.special import expit, softmax
+from sklearn.metrics import f1_score
 from sklearn.naive_bayes import GaussianNB
 
 from benchmarks.claims import simulation
@@ -73,9 +74,12 @@ def naive_bayes(rng, n) -> tuple[Predictions, Predictions]:
     return scored.take(np.arange(2_000)), scored.take(np.arange(2_000, 2_000 + n))
 
 
-def held(e: Expected, rows: Predictions) -> float:
+def held(e: Expected, rows: Predictions, f1: bool = False) -> float:
     """Share of the intervals that hold the value of the labels."""
     true = {key: r.value for key, r in evaluate(rows, EXPECTED).metrics.items()}
+    if f1:
+        average = "binary" if rows.n_classes == 2 else "macro"
+        true["f1"] = f1_score(rows.labels, rows.probs.argmax(1), average=average)
     return float(np.mean([e.metrics[k].interval.low <= v <= e.metrics[k].interval.high for k, v in true.items()]))  # fmt: skip
 
 
@@ -103,10 +107,20 @@ for name, truth in {
         )
 
 
+def _f1(rng):
+    rows, known = (binary(rng, n, lambda z: 0.6 * z - 0.4) for n in (2_000, 500))
+    e = expected(rows, labelled=known, metrics=["accuracy"], draws=DRAWS)
+    one = e.metrics["f1"].interval
+    return one.low <= f1_score(rows.labels, rows.probs.argmax(1)) <= one.high
+
+
+holds("F1, logits x 0.6 - 0.4, 500 labels", _f1)
+
+
 def _classes(rng, truth, labelled, mean, k):
     rows = classes(rng, 2_000, truth, mean, k)
     known = classes(rng, labelled, truth, k=k)
-    return held(expected(rows, labelled=known, draws=DRAWS // 2), rows)
+    return held(expected(rows, labelled=known, draws=DRAWS // 2), rows, f1=True)
 
 
 for name, truth, size, mean, k in (
@@ -125,7 +139,7 @@ for name, truth, size, mean, k in (
 
 def _naive_bayes(rng, labelled):
     rows, known = naive_bayes(rng, labelled)
-    return held(expected(rows, labelled=known, draws=DRAWS // 2), rows)
+    return held(expected(rows, labelled=known, draws=DRAWS // 2), rows, f1=True)
 
 
 for size in (500, 2_000):

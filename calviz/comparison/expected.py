@@ -175,7 +175,8 @@ def expected(
     labelled : Predictions or ConfidencePredictions, optional
         Labelled rows of the same model, on which a map is fitted.
     method : str, optional
-        Key of the recalibrator for `labelled`; `METHODS` if left out.
+        Key of the recalibrator for `labelled`. If left out, `METHODS`; of more than two classes a bend follows with which accuracy,
+        Brier score and NLL of the labelled rows are those that their labels have.
     metrics : iterable of str
         Keys of metrics.
     confidence : float
