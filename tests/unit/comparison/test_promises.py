@@ -439,6 +439,13 @@ def test_what_it_rests_on_is_said():
     assert same.moved > 0.01
     assert "300 labelled rows" in str(same)
     assert "moved" not in str(same)
+    assert "too narrow" not in str(same)
+    few = replace(labelled, labels=np.where(np.arange(300) < 2, 1, 0) ^ labelled.probs.argmax(1))
+    rows = scored(rng, 50)
+    told = calviz.expected(rows, labelled=few, draws=2)
+    assert "Only 2 of the labelled rows are predicted wrong" in str(told)
+    right = calviz.expected(rows, labelled=replace(few, labels=1 - few.labels), draws=2)
+    assert "Only 2 of the labelled rows are predicted right" in str(right)
     beyond = calviz.expected(np.full(50, 0.9999), labelled=labelled, draws=20)
     assert beyond.outside == 1
     assert "outside those of the labelled rows" in str(beyond)
