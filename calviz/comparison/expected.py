@@ -349,7 +349,7 @@ def _fitted(rows: Dataset, labelled: Dataset, method: str | None) -> tuple[Any, 
     scores, labels = scores_of(labelled)
     check_fitting_rows(make(spec, labelled, options), labelled, labels)
     present, every = np.unique(labels), np.arange(labels.size)
-    bend = np.zeros(4)
+    bend: FloatArray = np.zeros(4)
 
     def fit(at: IntArray | slice) -> Dataset:
         nonlocal bend
@@ -357,7 +357,7 @@ def _fitted(rows: Dataset, labelled: Dataset, method: str | None) -> tuple[Any, 
         fitted.fit(scores[at], labels[at], **columns_to_fit(fitted, labelled, every[at]))
         record = fitted.to_dict()
         mapped = apply_map(rows, record)
-        if method or _width(rows) == 2:
+        if method or not isinstance(mapped, Predictions) or mapped.n_classes == 2:
             return mapped
         # Each search starts where the last one ended.
         believed = _of_classes(apply_map(labelled, record))
