@@ -10,8 +10,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+from scipy.optimize import minimize
 from scipy.sparse import csr_array
-from scipy.special import huber
+from scipy.special import huber, softmax
 from scipy.stats import ks_2samp, kstwobign, t
 
 from calviz.comparison.difference_intervals import Weighted
@@ -21,13 +22,10 @@ from calviz.core.claims import claim
 from calviz.core.entry_specs import METRICS, RECALIBRATORS
 from calviz.core.errors import InputError, NotAvailable, OptionError, check_level, check_whole
 from calviz.core.predictions import Dataset, Predictions
-from calviz.core.probabilities import softmax
 from calviz.core.profile import Profile, dataset_of
 from calviz.core.row_columns import FINE_CELLS
 from calviz.core.words import counted, level_text
 from calviz.recalibrators.base import BaseRecalibrator, read_record
-from calviz.recalibrators.softmax_fits import minimise
-from calviz.recalibrators.softmax_losses import dense_inverse
 from calviz.sample.error_bars import Interval
 from calviz.sample.metric_results import Displayed, Summary
 from calviz.sample.sample import Sample, predicted_classes
@@ -384,7 +382,9 @@ def _bent(probs: FloatArray, mapped: FloatArray, bend: FloatArray) -> FloatArray
     out = np.empty(mapped.shape)
 
     def work(rows: slice) -> None:
-        out[rows] = softmax(np.log(np.maximum(mapped[rows], LEAST)) + _columns(probs[rows]) @ bend)
+        out[rows] = softmax(
+            np.log(np.maximum(mapped[rows], LEAST)) + _columns(probs[rows]) @ bend, axis=1
+        )
 
     for_row_blocks(mapped, work)
     return out
@@ -401,7 +401,7 @@ def _bend(probs: FloatArray, mapped: FloatArray, labels: IntArray, start: FloatA
     def sums(bend: FloatArray) -> FloatArray:
         def work(rows: slice) -> FloatArray:
             columns = _columns(probs[rows])
-            q = softmax(logs[rows] + columns @ bend)
+            q = softmax(logs[rows] + columns @ bend, axis=1)
             own = np.arange(len(q)), labels[rows]
             weighted = q[..., None] * columns
             mean = weighted.sum(axis=1)
@@ -417,8 +417,9 @@ def _bend(probs: FloatArray, mapped: FloatArray, labels: IntArray, start: FloatA
         value, gradient = np.split(sums(bend)[:5], [1])
         return float(value[0] + ridge * bend @ bend / 2), gradient + ridge * bend
 
-    hessian = sums(start)[5:].reshape(4, 4) + ridge * np.eye(4)
-    return minimise(at, start, dense_inverse(hessian), tolerance=1e-9, last_step=True).x
+    inverse = np.linalg.inv(sums(start)[5:].reshape(4, 4) + ridge * np.eye(4))
+    options = {"hess_inv0": (inverse + inverse.T) / 2, "gtol": 1e-5}
+    return np.asarray(minimize(at, start, jac=True, method="BFGS", options=options).x)
 
 
 def _right(labelled: Dataset) -> int:
