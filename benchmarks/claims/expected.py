@@ -6,6 +6,8 @@ from dataclasses import replace
 
 import numpy as np
 from scipy.special import expit, softmax
+from sklearn.metrics import f1_score
+from sklearn.naive_bayes import GaussianNB
 
 from benchmarks.claims import simulation
 from calviz.comparison.expected import EXPECTED, Expected, expected
@@ -24,17 +26,60 @@ def binary(rng, n, truth, mean=0.0) -> Predictions:
     return Predictions(probs=expit(z), labels=(rng.random(n) < expit(truth(z))).astype(int))
 
 
-def classes(rng, n, sharper, mean=0.0) -> Predictions:
-    """Rows of five classes whose logits are `sharper` than they should be."""
-    z = 1.5 * rng.normal(size=(n, 5))
+def classes(rng, n, truth, mean=0.0, k=5) -> Predictions:
+    """Rows of k classes whose true probabilities are `truth` of their logits."""
+    z = 1.5 * rng.normal(size=(n, k))
     z[:, 0] += mean
-    labels = (softmax(z, 1).cumsum(1) > rng.random((n, 1))).argmax(1)
-    return Predictions(probs=softmax(sharper * z, axis=1), labels=labels)
+    labels = (truth(z).cumsum(1) > rng.random((n, 1))).argmax(1)
+    return Predictions(probs=softmax(z, axis=1), labels=labels)
 
 
-def held(e: Expected, rows: Predictions) -> float:
+def sharp(z):
+    """Logits 1.6 times what they should be: vector scaling describes it."""
+    return softmax(z / 1.6, axis=1)
+
+
+def bent(z):
+    return softmax(0.7 * z + 0.5 * np.sin(1.5 * z), axis=1)
+
+
+def one_class_off(z):
+    """Of the first class, three of ten labels are of the second."""
+    p = softmax(z / 1.3, axis=1)
+    p[:, 1] += 0.3 * p[:, 0]
+    p[:, 0] *= 0.7
+    return p
+
+
+def off_where_sure(z):
+    """Where a class has above 0.7, a quarter of the labels are of any class."""
+    p = softmax(z, axis=1)
+    sure = p.max(axis=1) > 0.7
+    p[sure] = 0.75 * p[sure] + 0.25 / p.shape[1]
+    return p
+
+
+def naive_bayes(rng, n) -> tuple[Predictions, Predictions]:
+    """Rows without and with labels, scored by a naive Bayes model of four classes, whose features are correlated."""
+    centres, mix = 0.8 * rng.normal(size=(4, 6)), rng.normal(size=(6, 12))
+
+    def features(rows):
+        y = rng.integers(4, size=rows)
+        hidden = centres[y] + rng.normal(size=(rows, 6))
+        return hidden @ mix + 0.5 * rng.normal(size=(rows, 12)), y
+
+    model = GaussianNB().fit(*features(400))
+    x, y = features(2_000 + n)
+    scored = Predictions(probs=model.predict_proba(x), labels=y)
+    return scored.take(np.arange(2_000)), scored.take(np.arange(2_000, 2_000 + n))
+
+
+def held(e: Expected, rows: Predictions, f1: bool = False) -> float:
     """Share of the intervals that hold the value of the labels."""
     true = {key: r.value for key, r in evaluate(rows, EXPECTED).metrics.items()}
+    if f1:
+        average = "binary" if rows.n_classes == 2 else "macro"
+        true["f1"] = f1_score(rows.labels, rows.probs.argmax(1), average=average)
     return float(np.mean([e.metrics[k].interval.low <= v <= e.metrics[k].interval.high for k, v in true.items()]))  # fmt: skip
 
 
@@ -62,13 +107,45 @@ for name, truth in {
         )
 
 
-def _classes(rng, mean):
-    rows = classes(rng, 2_000, 1.6, mean)
-    return held(expected(rows, labelled=classes(rng, 2_000, 1.6), draws=DRAWS), rows)
+def _f1(rng):
+    rows, known = (binary(rng, n, lambda z: 0.6 * z - 0.4) for n in (2_000, 500))
+    e = expected(rows, labelled=known, metrics=["accuracy"], draws=DRAWS)
+    one = e.metrics["f1"].interval
+    return one.low <= f1_score(rows.labels, rows.probs.argmax(1)) <= one.high
 
 
-holds("5 classes, logits x 1.6, 2,000 labels", lambda rng: _classes(rng, 0.0))
-holds("5 classes, logits x 1.6, 2,000 labels, one class more frequent", lambda rng: _classes(rng, 1.0))  # fmt: skip
+holds("F1, logits x 0.6 - 0.4, 500 labels", _f1)
+
+
+def _classes(rng, truth, labelled, mean, k):
+    rows = classes(rng, 2_000, truth, mean, k)
+    known = classes(rng, labelled, truth, k=k)
+    return held(expected(rows, labelled=known, draws=DRAWS // 2), rows, f1=True)
+
+
+for name, truth, size, mean, k in (
+    ("5 classes, logits x 1.6, 2,000 labels", sharp, 2_000, 0.0, 5),
+    ("5 classes, logits x 1.6, 2,000 labels, one class more frequent", sharp, 2_000, 1.0, 5),
+    ("5 classes, bent, 500 labels", bent, 500, 0.0, 5),
+    ("5 classes, bent, 2,000 labels", bent, 2_000, 0.0, 5),
+    ("10 classes, bent, 500 labels", bent, 500, 0.0, 10),
+    ("5 classes, one of them wrong, 2,000 labels", one_class_off, 2_000, 0.0, 5),
+    ("5 classes, wrong where sure, 500 labels", off_where_sure, 500, 0.0, 5),
+    ("5 classes, wrong where sure, 2,000 labels", off_where_sure, 2_000, 0.0, 5),
+    ("5 classes, wrong where sure, 2,000 labels, one class more frequent", off_where_sure, 2_000, 1.0, 5),
+):  # fmt: skip
+    holds(name, lambda rng, how=(truth, size, mean, k): _classes(rng, *how))
+
+
+def _naive_bayes(rng, labelled):
+    rows, known = naive_bayes(rng, labelled)
+    return held(expected(rows, labelled=known, draws=DRAWS // 2), rows, f1=True)
+
+
+for size in (500, 2_000):
+    holds(
+        f"naive Bayes, 4 classes, {size:,} labels", lambda rng, size=size: _naive_bayes(rng, size)
+    )
 
 
 def _calibrated(rng):

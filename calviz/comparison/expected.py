@@ -10,12 +10,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+from scipy.optimize import minimize
 from scipy.sparse import csr_array
+from scipy.special import huber, softmax
 from scipy.stats import ks_2samp, kstwobign, t
 
 from calviz.comparison.difference_intervals import Weighted
 from calviz.comparison.fitting import apply_map, check_fitting_rows, columns_to_fit, make, scores_of
-from calviz.core.blocks import FloatArray, IntArray, checkpoint
+from calviz.core.blocks import FloatArray, IntArray, checkpoint, for_row_blocks, sum_over_blocks
 from calviz.core.claims import claim
 from calviz.core.entry_specs import METRICS, RECALIBRATORS
 from calviz.core.errors import InputError, NotAvailable, OptionError, check_level, check_whole
@@ -26,21 +28,26 @@ from calviz.core.words import counted, level_text
 from calviz.recalibrators.base import BaseRecalibrator, read_record
 from calviz.sample.error_bars import Interval
 from calviz.sample.metric_results import Displayed, Summary
-from calviz.sample.sample import Sample
+from calviz.sample.sample import Sample, predicted_classes
 from calviz.verdicts.analysis import evaluate
 
 #: Metrics of the registry that are estimated if none are named; F1 and the confusion matrix are always.
 EXPECTED = ("accuracy", "auroc", "brier", "nll")
 #: Map that is fitted on labelled rows of two classes (or confidences), and of more, with its options. A penalty found by
 #: cross-validation is too strong for a mean over rows, whose error a bend left out adds to, while noise of the map averages out.
+#: Of more than two classes, a bend follows that is common to all of them (`_bend`).
 METHODS: tuple[tuple[str, dict[str, Any]], ...] = (
     ("logit-spline", {"strength": 0.1}),
     ("vector", {}),
 )
+#: Penalty on the squares of this bend, in nats, and the least probability of which a logarithm is taken.
+RIDGE, LEAST = 0.1, 1e-12
 #: Draws of labels, each after a refit of the map to labelled rows drawn with replacement.
 DRAWS = 200
 #: Labels are drawn for about so many cells (rows times classes) in all, and for so many at a time.
 CELLS, AT_A_TIME = 200_000_000, 1 << 20
+#: With fewer labelled rows that are predicted wrong (or right), intervals hold in 60 % of files instead of 95 %.
+FEWEST = 5
 #: Level of the test whether the scores are those of the labelled rows.
 LEVEL = 0.05
 
@@ -66,6 +73,8 @@ class Expected(Displayed):
     rows : int
     labelled : int
         Number of labelled rows that the map was fitted on; 0 if it was given, or if the scores are taken as they are.
+    right : int
+        Number of labelled rows that are predicted right.
     moved : float
         P-value of the two-sample Kolmogorov-Smirnov test of the score (of the top label for more than two classes) between the
         rows and the labelled rows, of a cluster the first one; nan without labelled rows.
@@ -82,6 +91,7 @@ class Expected(Displayed):
     classes: tuple[str, ...]
     rows: int
     labelled: int
+    right: int
     moved: float
     outside: float
     confidence: float
@@ -110,6 +120,12 @@ class Expected(Displayed):
     def remarks(self) -> tuple[str, ...]:
         """Return the assumption, and what can be tested of it."""
         found = [self.assumption]
+        few, what = min((self.right, "right"), (self.labelled - self.right, "wrong"))
+        if self.labelled and few < FEWEST:
+            found.append(
+                f"Only {few} of the labelled rows {'is' if few == 1 else 'are'} predicted {what}: the intervals are too narrow "
+                f"({FEWEST} are needed)."
+            )
         if self.moved < LEVEL:
             found.append(
                 f"The scores have moved since (Kolmogorov-Smirnov test, p = {self.moved:.2g}): the map is used where fewer labels were."
@@ -168,7 +184,8 @@ def expected(
     labelled : Predictions or ConfidencePredictions, optional
         Labelled rows of the same model, on which a map is fitted.
     method : str, optional
-        Key of the recalibrator for `labelled`; `METHODS` if left out.
+        Key of the recalibrator for `labelled`. If left out, `METHODS`; of more than two classes a bend follows with which accuracy,
+        Brier score and NLL of the labelled rows are those that their labels have.
     metrics : iterable of str
         Keys of metrics.
     confidence : float
@@ -272,6 +289,7 @@ def expected_parts(
             classes=rows.class_names if isinstance(rows, Predictions) else (),
             rows=piece.n if rows.cells is None else round(np.asarray(piece.weights).sum()),
             labelled=0 if labelled is None else labelled.n,
+            right=0 if labelled is None else _right(labelled),
             moved=moved,
             outside=outside,
             confidence=confidence,
@@ -329,11 +347,20 @@ def _fitted(rows: Dataset, labelled: Dataset, method: str | None) -> tuple[Any, 
     scores, labels = scores_of(labelled)
     check_fitting_rows(make(spec, labelled, options), labelled, labels)
     present, every = np.unique(labels), np.arange(labels.size)
+    bend: FloatArray = np.zeros(4)
 
     def fit(at: IntArray | slice) -> Dataset:
+        nonlocal bend
         fitted = make(spec, labelled, options)
         fitted.fit(scores[at], labels[at], **columns_to_fit(fitted, labelled, every[at]))
-        return apply_map(rows, fitted.to_dict())
+        record = fitted.to_dict()
+        mapped = apply_map(rows, record)
+        if method or not isinstance(mapped, Predictions) or mapped.n_classes == 2:
+            return mapped
+        # Each search starts where the last one ended.
+        believed = _of_classes(apply_map(labelled, record))
+        bend = _bend(_of_classes(labelled)[at], believed[at], labels[at], bend)
+        return replace(mapped, probs=_bent(_of_classes(rows), _of_classes(mapped), bend))
 
     def refit(rng: np.random.Generator) -> Dataset:
         at = rng.integers(labels.size, size=labels.size)
@@ -341,6 +368,65 @@ def _fitted(rows: Dataset, labelled: Dataset, method: str | None) -> tuple[Any, 
         return fit(at if np.unique(labels[at]).size == present.size else slice(None))
 
     return refit, fit(slice(None))
+
+
+def _columns(probs: FloatArray) -> FloatArray:
+    """What the bend adds to the logit of a class, shape (n, K, 4): log p, p, whether it is predicted, and a square of log p that ends straight."""
+    log = np.log(np.maximum(probs, LEAST))
+    top = np.arange(probs.shape[1]) == probs.argmax(axis=1)[:, None]
+    return np.stack([log, probs, top, huber(4, log)], axis=-1)
+
+
+def _bent(probs: FloatArray, mapped: FloatArray, bend: FloatArray) -> FloatArray:
+    """Mapped probabilities, shape (n, K), after the bend."""
+    out = np.empty(mapped.shape)
+
+    def work(rows: slice) -> None:
+        out[rows] = softmax(
+            np.log(np.maximum(mapped[rows], LEAST)) + _columns(probs[rows]) @ bend, axis=1
+        )
+
+    for_row_blocks(mapped, work)
+    return out
+
+
+def _bend(probs: FloatArray, mapped: FloatArray, labels: IntArray, start: FloatArray) -> FloatArray:
+    """Fit the bend by maximum likelihood, shape (4,).
+
+    Where the likelihood is largest, the mean of each column over the labels is that over the believed probabilities: accuracy, Brier
+    score and NLL of the labelled rows are then those believed, whatever the form of miscalibration.
+    """
+    n, logs = labels.size, np.log(np.maximum(mapped, LEAST))
+
+    def sums(bend: FloatArray) -> FloatArray:
+        def work(rows: slice) -> FloatArray:
+            columns = _columns(probs[rows])
+            q = softmax(logs[rows] + columns @ bend, axis=1)
+            own = np.arange(len(q)), labels[rows]
+            weighted = q[..., None] * columns
+            mean = weighted.sum(axis=1)
+            curvature = np.tensordot(weighted, columns, ((0, 1), (0, 1))) - mean.T @ mean
+            gradient = (mean - columns[own]).sum(axis=0)
+            return np.concatenate([[-np.log(q[own]).sum()], gradient, curvature.ravel()])
+
+        return sum_over_blocks(probs, work) / n
+
+    ridge = RIDGE / n
+
+    def at(bend: FloatArray) -> tuple[float, FloatArray]:
+        value, gradient = np.split(sums(bend)[:5], [1])
+        return float(value[0] + ridge * bend @ bend / 2), gradient + ridge * bend
+
+    inverse = np.linalg.inv(sums(start)[5:].reshape(4, 4) + ridge * np.eye(4))
+    options = {"hess_inv0": (inverse + inverse.T) / 2, "gtol": 1e-5}
+    return np.asarray(minimize(at, start, jac=True, method="BFGS", options=options).x)
+
+
+def _right(labelled: Dataset) -> int:
+    """Number of rows that are predicted right."""
+    if isinstance(labelled, Predictions):
+        return int(np.count_nonzero(predicted_classes(labelled) == labelled.labels))
+    return int(np.count_nonzero(labelled.correct))
 
 
 def _width(data: Dataset) -> int:

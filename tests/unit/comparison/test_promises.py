@@ -355,6 +355,37 @@ def test_a_bend_of_the_scores_is_not_smoothed_away():
     assert abs(np.mean(off)) <= 3 * 0.02 / np.sqrt(30)
 
 
+def test_metrics_of_the_labelled_rows_of_several_classes_are_those_of_their_labels():
+    """Whatever the form of miscalibration: vector scaling alone is 2 points off here."""
+    metrics = ["accuracy", "brier", "nll"]
+    labelled = calviz.sample("digits", "MLP").split("calibration")
+    e = calviz.expected(labelled, labelled=labelled, metrics=metrics, draws=2)
+    true = calviz.evaluate(labelled, metrics)
+    for key in metrics:
+        assert e.metrics[key].value == pytest.approx(true[key].value, abs=2e-3)
+    confusion = np.zeros((10, 10))
+    np.add.at(confusion, (labelled.labels, labelled.probs.argmax(1)), 1)
+    # Of the diagonal the sum is held, of a single class nearly.
+    assert np.trace(e.confusion) == pytest.approx(np.trace(confusion), abs=2e-3 * labelled.n)
+
+
+def test_classes_of_the_map_follow_their_columns():
+    rng = np.random.default_rng(0)
+    probs = rng.dirichlet(np.full(3, 0.7), 600)
+    labels = (probs.cumsum(1) > rng.random((600, 1))).argmax(1)
+    order = np.array([2, 0, 1])
+    given, turned = (
+        calviz.expected(
+            calviz.Predictions(probs=p[300:], labels=y[300:]),
+            labelled=calviz.Predictions(probs=p[:300], labels=y[:300]),
+            draws=2,
+        )
+        for p, y in ((probs, labels), (probs[:, order], np.argsort(order)[labels]))
+    )
+    for key, e in given.metrics.items():
+        assert e.value == pytest.approx(turned.metrics[key].value, abs=1e-5)
+
+
 def test_many_classes_are_drawn_where_their_rows_would_not_fit(monkeypatch):
     q = np.random.default_rng(0).dirichlet(np.ones(20), 400)
     exact = calviz.expected(q, draws=20).metrics
@@ -408,6 +439,13 @@ def test_what_it_rests_on_is_said():
     assert same.moved > 0.01
     assert "300 labelled rows" in str(same)
     assert "moved" not in str(same)
+    assert "too narrow" not in str(same)
+    few = replace(labelled, labels=np.where(np.arange(300) < 2, 1, 0) ^ labelled.probs.argmax(1))
+    rows = scored(rng, 50)
+    told = calviz.expected(rows, labelled=few, draws=2)
+    assert "Only 2 of the labelled rows are predicted wrong" in str(told)
+    right = calviz.expected(rows, labelled=replace(few, labels=1 - few.labels), draws=2)
+    assert "Only 2 of the labelled rows are predicted right" in str(right)
     beyond = calviz.expected(np.full(50, 0.9999), labelled=labelled, draws=20)
     assert beyond.outside == 1
     assert "outside those of the labelled rows" in str(beyond)
