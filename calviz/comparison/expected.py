@@ -424,7 +424,7 @@ def _bend(probs: FloatArray, mapped: FloatArray, labels: IntArray, start: FloatA
         return float(value[0] + ridge * bend @ bend / 2), gradient + ridge * bend
 
     inverse = np.linalg.inv(sums(start)[5:].reshape(4, 4) + ridge * np.eye(4))
-    options = {"hess_inv0": (inverse + inverse.T) / 2, "gtol": 1e-5}
+    options: Any = {"hess_inv0": (inverse + inverse.T) / 2, "gtol": 1e-5}
     return np.asarray(minimize(at, start, jac=True, method="BFGS", options=options).x)
 
 
