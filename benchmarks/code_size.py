@@ -18,7 +18,7 @@ import tomllib
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 from statistics import median
 
@@ -69,10 +69,16 @@ def measured(root: Path = ROOT) -> Size:
     lines, imports = {}, set()
     for name, file in modules.items():
         text = (root / file).read_text(encoding="utf-8")
-        tree = ast.parse(text)
+        tree = parsed(text)
         lines[file] = len(_code_lines(text, tree))
         imports |= {(file, modules[other]) for other in _imported(tree, modules) if other != name}
     return Size(lines, imports, _floors(root))
+
+
+@cache
+def parsed(text: str) -> ast.Module:
+    """Return the syntax tree of a module; tests of the code read each several times."""
+    return ast.parse(text)
 
 
 def _module(path: Path) -> str:

@@ -3,7 +3,7 @@
     python benchmarks/record_recalibrators.py
 
 Run it in an environment that has the peers (see ``_recalibrator_peers.py``). Inputs are made from seeds by
-``tests/reference/peer_inputs.py``; structured scaling is also recorded on the sample data. Parameters, losses and a few calibrated
+``tests/reference/samples.py``; structured scaling is also recorded on the sample data. Parameters, losses and a few calibrated
 rows go to ``tests/reference/recorded_peers.json``, with the versions.
 """
 
@@ -37,8 +37,7 @@ def plain(value: Any) -> Any:
 
 def _on_sample_data(file: str, model: str) -> dict[str, Any]:
     """Losses on the test rows of maps fitted to the calibration rows."""
-    inputs, samples = peer("peer_inputs"), peer("samples")
-    assert inputs is not None
+    samples = peer("samples")
     assert samples is not None
     p, y, split = samples.rows(file, model)
     fit, test = split == "calibration", split == "test"
@@ -47,7 +46,7 @@ def _on_sample_data(file: str, model: str) -> dict[str, Any]:
         for name, make in peers()[key].items():
             if make is not None:
                 q = np.asarray(make(p[fit], y[fit]).predict(p[test]), dtype=np.float64)
-                nll, brier = inputs.losses(q, y[test])
+                nll, brier = samples.losses(q, y[test])
                 entries[f"{key}@{name}"] = {"nll": nll, "brier": brier, "rows": plain(q[:4, :12])}
     return entries
 
@@ -55,16 +54,14 @@ def _on_sample_data(file: str, model: str) -> dict[str, Any]:
 def main() -> None:
     """Fit every installed peer to every case."""
     sys.path.insert(0, str(REFERENCE))
-    inputs = peer("peer_inputs")
     samples = peer("samples")
-    assert inputs is not None
     assert samples is not None
     record: dict[str, Any] = {
         "versions": {name: version(name) for name in PACKAGES},
         "cases": {},
     }
-    for case in inputs.CASES:
-        p, y = inputs.inputs(case)
+    for case in samples.CASES:
+        p, y = samples.inputs(case)
         entries = record["cases"][case] = {}
         for key, fits in peers().items():
             if key in ELSEWHERE or (key in BINARY and p.shape[1] > 2):
@@ -75,7 +72,7 @@ def main() -> None:
                     continue
                 fitted = fit(p, y)
                 q = np.asarray(fitted.predict(p), dtype=np.float64)
-                nll, brier = inputs.losses(q, y)
+                nll, brier = samples.losses(q, y)
                 entries[f"{key}@{name.split()[0]}"] = {
                     "params": {k: plain(v) for k, v in fitted.params.items()},
                     "nll": nll,

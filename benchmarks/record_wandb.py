@@ -16,7 +16,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT)]
 
-from tests.reference.wandb_input import predictions  # noqa: E402
+from tests.inputs.wandb_stub import predictions  # noqa: E402
 
 TARGET = ROOT / "tests" / "reference" / "recorded_wandb.json"
 

@@ -3,6 +3,9 @@
     python scripts/release.py lock     # requirements.lock: the newest versions, with hashes
     python scripts/release.py check    # one line per step; exit code 1 if a step fails
 
+The image installs `requirements.lock` (any platform, Python from 3.11 on). The lines of README.md, and `.ci/run`, which is one of
+them, take the newest packages in the ranges of `requirements.txt`, as users do. `check` tries both.
+
 Tools (uv, build, twine, cyclonedx-bom) and calviz itself are installed into environments of a temporary folder. What is released is
 then in `dist`: the source, the wheel, and the list of what the image contains (SBOM, CycloneDX as JSON).
 """

@@ -1,4 +1,4 @@
-"""Simulations with known truth of the kinds of sentences (`calviz.core.claims`), one module per subject; `sentences.py` runs them."""
+"""Simulations with known truth of the kinds of sentences (`calviz.core.errors`), one module per subject; `sentences.py` runs them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from zlib import crc32
 
 import numpy as np
 
-from calviz.core.claims import CLAIMS, Claim
+from calviz.core.errors import CLAIMS, Claim
 
 #: One file: a rate counts True, None is left out (the sentence was not made), and a number is averaged.
 Outcome = bool | float | None

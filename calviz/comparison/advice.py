@@ -9,8 +9,8 @@ from functools import cache
 from importlib.resources import files
 
 from calviz.comparison.comparison_results import Advice, Comparison, Guideline, MethodResult
-from calviz.core.claims import claim
 from calviz.core.entry_specs import METRICS, RECALIBRATORS, UNCALIBRATED, FitFacts
+from calviz.core.errors import claim
 from calviz.core.predictions import Dataset, Predictions
 from calviz.core.words import counted, decimal, decimals_for
 from calviz.sample.slices import usual_columns

@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from calviz.core.blocks import BoolArray, FloatArray, IntArray, read_only
-from calviz.core.claims import claim
 from calviz.core.entry_specs import METRICS, RECALIBRATORS, UNCALIBRATED
-from calviz.core.errors import InputError, OptionError, data_frame
+from calviz.core.errors import InputError, OptionError, claim, data_frame
 from calviz.core.words import counted, listed, percent, shorten
 from calviz.sample.error_bars import Interval
 

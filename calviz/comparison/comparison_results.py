@@ -8,7 +8,6 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, TypeVar
 
-from calviz.core.claims import claim
 from calviz.core.entry_specs import (
     METRICS,
     RANKED_BY,
@@ -18,7 +17,7 @@ from calviz.core.entry_specs import (
     badness,
     zero_words,
 )
-from calviz.core.errors import OptionError, data_frame
+from calviz.core.errors import OptionError, claim, data_frame
 from calviz.core.events import DEFAULT_BINS, Scheme
 from calviz.core.predictions import Dataset
 from calviz.core.words import bins_words, counted, listed, shorten

@@ -18,9 +18,15 @@ from scipy.stats import ks_2samp, kstwobign, t
 from calviz.comparison.difference_intervals import Weighted
 from calviz.comparison.fitting import apply_map, check_fitting_rows, columns_to_fit, make, scores_of
 from calviz.core.blocks import FloatArray, IntArray, checkpoint, for_row_blocks, sum_over_blocks
-from calviz.core.claims import claim
 from calviz.core.entry_specs import METRICS, RECALIBRATORS
-from calviz.core.errors import InputError, NotAvailable, OptionError, check_level, check_whole
+from calviz.core.errors import (
+    InputError,
+    NotAvailable,
+    OptionError,
+    check_level,
+    check_whole,
+    claim,
+)
 from calviz.core.predictions import Dataset, Predictions
 from calviz.core.profile import Profile, dataset_of
 from calviz.core.row_columns import FINE_CELLS
@@ -418,7 +424,7 @@ def _bend(probs: FloatArray, mapped: FloatArray, labels: IntArray, start: FloatA
         return float(value[0] + ridge * bend @ bend / 2), gradient + ridge * bend
 
     inverse = np.linalg.inv(sums(start)[5:].reshape(4, 4) + ridge * np.eye(4))
-    options = {"hess_inv0": (inverse + inverse.T) / 2, "gtol": 1e-5}
+    options: Any = {"hess_inv0": (inverse + inverse.T) / 2, "gtol": 1e-5}
     return np.asarray(minimize(at, start, jac=True, method="BFGS", options=options).x)
 
 

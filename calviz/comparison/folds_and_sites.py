@@ -14,9 +14,8 @@ from scipy.special import chdtrc, chdtri, expit, logit, ndtr, ndtri, stdtrit
 
 from calviz.comparison.over_time import against_the_others
 from calviz.core.blocks import FloatArray, IntArray, one_blas_thread
-from calviz.core.claims import claim
 from calviz.core.entry_specs import METRICS
-from calviz.core.errors import NotAvailable, OptionError, check_whole, data_frame, shortened
+from calviz.core.errors import NotAvailable, OptionError, check_whole, claim, data_frame, shortened
 from calviz.core.events import BinNumber, Reduction
 from calviz.core.p_values import holm
 from calviz.core.predictions import Dataset

@@ -13,8 +13,7 @@ import numpy as np
 from calviz.comparison.comparison_results import RowsUsed
 from calviz.comparison.fitting import Division
 from calviz.core.blocks import BoolArray, FloatArray, IntArray
-from calviz.core.claims import claim
-from calviz.core.errors import OptionError, check_level
+from calviz.core.errors import OptionError, check_level, claim
 from calviz.core.events import BinaryEvents, Reduction
 from calviz.core.predictions import Dataset
 from calviz.core.profile import Profile, dataset_of

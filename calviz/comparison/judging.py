@@ -21,9 +21,15 @@ from calviz.comparison.fitting import (
     scores_of,
 )
 from calviz.core.blocks import BoolArray, FloatArray, IntArray
-from calviz.core.claims import claim
 from calviz.core.entry_specs import RECALIBRATORS
-from calviz.core.errors import InputError, NotAvailable, OptionError, check_level, check_whole
+from calviz.core.errors import (
+    InputError,
+    NotAvailable,
+    OptionError,
+    check_level,
+    check_whole,
+    claim,
+)
 from calviz.core.p_values import benjamini_hochberg, wilson
 from calviz.core.predictions import Predictions
 from calviz.core.row_columns import Factor

@@ -21,8 +21,7 @@ from calviz.comparison.arena_results import (
     Standing,
 )
 from calviz.core.blocks import BoolArray, FloatArray, IntArray, checkpoint
-from calviz.core.claims import claim
-from calviz.core.errors import InputError
+from calviz.core.errors import InputError, claim
 from calviz.core.p_values import wilson
 from calviz.core.words import counted, listed
 from calviz.sample.error_bars import LEVEL, Interval

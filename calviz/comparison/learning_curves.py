@@ -14,7 +14,6 @@ from calviz.comparison.difference_intervals import Z
 from calviz.comparison.fitting import LEAST_ROWS, Division, Rows, fit_and_apply
 from calviz.comparison.paired_differences import pair
 from calviz.core.blocks import IntArray, Stopped
-from calviz.core.claims import claim
 from calviz.core.entry_specs import (
     METRICS,
     RECALIBRATORS,
@@ -23,7 +22,7 @@ from calviz.core.entry_specs import (
     RecalibratorSpec,
     badness,
 )
-from calviz.core.errors import NotAvailable, OptionError, data_frame
+from calviz.core.errors import NotAvailable, OptionError, claim, data_frame
 from calviz.core.events import DEFAULT_BINS, BinNumber, Reduction, Scheme, bins_used
 from calviz.core.predictions import Dataset
 from calviz.core.profile import Profile, dataset_of

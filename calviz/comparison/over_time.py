@@ -25,7 +25,6 @@ from calviz.comparison.expected import (
 from calviz.comparison.fitting import LEAST_ROWS, Rows, fit_and_apply, scores_of, with_probabilities
 from calviz.comparison.paired_differences import pair
 from calviz.core.blocks import FloatArray, IntArray, checkpoint, one_blas_thread, quotient
-from calviz.core.claims import claim
 from calviz.core.entry_specs import METRICS, RANKED_BY, RECALIBRATORS, is_of_steps
 from calviz.core.errors import (
     CalvizError,
@@ -33,6 +32,7 @@ from calviz.core.errors import (
     OptionError,
     check_choice,
     check_whole,
+    claim,
     data_frame,
 )
 from calviz.core.events import BinNumber, Reduction

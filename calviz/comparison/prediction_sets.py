@@ -13,8 +13,14 @@ from scipy.special import betainc, ndtri
 from calviz.comparison.comparison_results import RowsUsed
 from calviz.comparison.fitting import Division, judged_within
 from calviz.core.blocks import BoolArray, FloatArray, IntArray, near_one, row_blocks
-from calviz.core.claims import claim
-from calviz.core.errors import NotAvailable, OptionError, check_choice, check_level, data_frame
+from calviz.core.errors import (
+    NotAvailable,
+    OptionError,
+    check_choice,
+    check_level,
+    claim,
+    data_frame,
+)
 from calviz.core.events import BinaryEvents
 from calviz.core.p_values import clopper_pearson, fisher_below, holm
 from calviz.core.predictions import Dataset, Predictions

@@ -10,9 +10,8 @@ from typing import Any, Self
 import numpy as np
 
 from calviz.comparison.arena_results import SCORES, CriticalDifference, Leaderboard
-from calviz.core.claims import claim
 from calviz.core.entry_specs import METRICS
-from calviz.core.errors import NotAvailable
+from calviz.core.errors import NotAvailable, claim
 from calviz.core.words import counted, listed, p_value, plotly_text, shorten
 from calviz.figures import marks
 from calviz.figures.figure import Figure

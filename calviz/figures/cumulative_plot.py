@@ -11,9 +11,8 @@ import numpy as np
 
 from calviz.core import words
 from calviz.core.blocks import FloatArray
-from calviz.core.claims import claim
 from calviz.core.entry_specs import figure
-from calviz.core.errors import OptionError, check_choice, check_level
+from calviz.core.errors import OptionError, check_choice, check_level, claim
 from calviz.core.events import Reduction
 from calviz.core.words import SINGLE_ROW, decimal, level_text, plotly_text, points, points_text
 from calviz.figures import marks

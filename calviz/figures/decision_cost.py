@@ -11,9 +11,8 @@ import numpy as np
 from scipy.optimize import isotonic_regression
 
 from calviz.core.blocks import FloatArray
-from calviz.core.claims import claim
 from calviz.core.entry_specs import figure, takes_weights
-from calviz.core.errors import OptionError, check_level, data_frame
+from calviz.core.errors import OptionError, check_level, claim, data_frame
 from calviz.core.profile import dataset_of
 from calviz.core.words import decimal, decimals_for, level_text, percent, plotly_text
 from calviz.data.loaded import fit_split_for

@@ -14,9 +14,8 @@ from calviz.comparison.judging import Judged
 from calviz.comparison.learning_curves import SHARE, LabelsNeeded, LearningCurve, LearningPoint
 from calviz.core import words
 from calviz.core.blocks import FloatArray, IntArray
-from calviz.core.claims import claim
 from calviz.core.entry_specs import METRICS, QUOTED, RANKED_BY, UNCALIBRATED
-from calviz.core.errors import OptionError
+from calviz.core.errors import OptionError, claim
 from calviz.core.events import Reduction
 from calviz.core.words import (
     counted,

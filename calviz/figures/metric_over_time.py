@@ -13,8 +13,8 @@ from calviz.comparison.folds_and_sites import MIN_ROWS, RowsByLevel
 from calviz.comparison.over_time import OverTime, Period
 from calviz.core import words
 from calviz.core.blocks import FloatArray
-from calviz.core.claims import claim
 from calviz.core.entry_specs import METRICS, RECALIBRATORS
+from calviz.core.errors import claim
 from calviz.core.events import Reduction
 from calviz.core.words import capitalised, counted, p_value, plotly_text, score_and_hit, shorten
 from calviz.figures import marks

@@ -11,10 +11,9 @@ import numpy as np
 from scipy.special import ndtr
 
 from calviz.core.blocks import BoolArray, FloatArray, checkpoint, quotient
-from calviz.core.claims import claim
 from calviz.core.curve_fits import isotonic_fits
 from calviz.core.entry_specs import figure
-from calviz.core.errors import check_choice, check_level
+from calviz.core.errors import check_choice, check_level, claim
 from calviz.core.events import Reduction
 from calviz.core.p_values import at_most
 from calviz.core.words import SINGLE_ROW, decimal, level_text, percent, plotly_text

@@ -10,9 +10,8 @@ from typing import Any, Literal, Self, TypeVar, Unpack, get_args
 import numpy as np
 
 from calviz.core.blocks import FloatArray, for_row_blocks
-from calviz.core.claims import claim
 from calviz.core.entry_specs import figure, reweighted_by
-from calviz.core.errors import OptionError, check_choice, check_level
+from calviz.core.errors import OptionError, check_choice, check_level, claim
 from calviz.core.events import BinaryEvents
 from calviz.core.p_values import clopper_pearson
 from calviz.core.words import (

@@ -9,9 +9,8 @@ from typing import Any, Self, Unpack
 import numpy as np
 
 from calviz.core.blocks import FloatArray
-from calviz.core.claims import claim
 from calviz.core.entry_specs import takes_weights
-from calviz.core.errors import NotAvailable, OptionError
+from calviz.core.errors import NotAvailable, OptionError, claim
 from calviz.core.events import Reduction
 from calviz.core.features import MISSING
 from calviz.core.predictions import Dataset

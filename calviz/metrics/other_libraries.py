@@ -728,13 +728,12 @@ def _debiased_square(ordered: FloatArray, of_hits: FloatArray, *, by_value: bool
     else:
         starts = ends_of_bins(n, min(_UNCERTAINTY_BINS, n))
         cuts = np.unique((ordered[starts] + ordered[starts - 1]) / 2)
-    ends = np.searchsorted(ordered, cuts, side="right")
-    first, last = np.r_[0, ends], np.r_[ends, n]
-    sums = np.r_[0, np.cumsum(ordered)]
+    edges = np.concatenate([[0], np.searchsorted(ordered, cuts, side="right"), [n]])
+    sums = np.concatenate([[0.0], np.cumsum(ordered)])[edges]
     hits = np.bincount(np.searchsorted(cuts, of_hits, side="left"), minlength=cuts.size + 1)
-    rows = last - first
+    rows = np.diff(edges)
     used = rows > 1
-    rows, hits, total = rows[used], hits[used], (sums[last] - sums[first])[used]
+    rows, hits, total = rows[used], hits[used], np.diff(sums)[used]
     share = hits / rows
     square = (total / rows - share) ** 2 - share * (1 - share) / (rows - 1)
     return float((rows * square).sum() / n)

@@ -13,9 +13,8 @@ from scipy.special import logsumexp
 from scipy.stats import chi2
 
 from calviz.core.blocks import FloatArray, IntArray, effective_number, row_blocks, row_weights
-from calviz.core.claims import claim
 from calviz.core.entry_specs import FloorChoice, Input, recalibrator
-from calviz.core.errors import InputError, NotAvailable, OptionError, shortened
+from calviz.core.errors import InputError, NotAvailable, OptionError, claim, shortened
 from calviz.core.predictions import Dataset, Predictions, checked_rates
 from calviz.core.probabilities import Scores, softmax
 from calviz.core.words import counted, percent, shorten

@@ -20,9 +20,8 @@ from calviz.core.blocks import (
     proportional,
     quotient,
 )
-from calviz.core.claims import claim
 from calviz.core.entry_specs import Redrawn, Reweighted
-from calviz.core.errors import OptionError
+from calviz.core.errors import OptionError, claim
 from calviz.core.events import (
     DEFAULT_BINS,
     BinaryEvents,

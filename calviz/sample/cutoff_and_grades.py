@@ -11,9 +11,8 @@ import numpy as np
 from scipy.special import betainc, betaincc, betaincinv
 
 from calviz.core.blocks import BoolArray, FloatArray, IntArray, proportional
-from calviz.core.claims import claim
 from calviz.core.entry_specs import Redrawn, Reweighted, reweighted_by, takes_weights
-from calviz.core.errors import NotAvailable, OptionError, checked_cutoff, shortened
+from calviz.core.errors import NotAvailable, OptionError, checked_cutoff, claim, shortened
 from calviz.core.events import BinaryEvents, Reduction
 from calviz.core.p_values import clopper_pearson, holm
 from calviz.core.predictions import Dataset, Predictions

@@ -10,9 +10,8 @@ import numpy as np
 from scipy.special import ndtr, ndtri
 
 from calviz.core.blocks import FloatArray, IntArray, quotient
-from calviz.core.claims import claim
 from calviz.core.entry_specs import takes_weights
-from calviz.core.errors import NotAvailable, OptionError, check_level, data_frame
+from calviz.core.errors import NotAvailable, OptionError, check_level, claim, data_frame
 from calviz.core.events import BinaryEvents, Reduction
 from calviz.core.p_values import above
 from calviz.core.predictions import Dataset

@@ -13,8 +13,7 @@ from scipy.optimize import brentq
 from scipy.special import betaincinv
 
 from calviz.core.blocks import BoolArray, FloatArray, IntArray
-from calviz.core.claims import claim
-from calviz.core.errors import OptionError, check_choice
+from calviz.core.errors import OptionError, check_choice, claim
 from calviz.core.events import BinaryEvents, CellEvents
 from calviz.core.p_values import at_most
 from calviz.sample.error_bars import drawn_by

@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Literal, TypeVar, get_args
 import numpy as np
 from scipy.special import ndtri
 
-from calviz.core.claims import claim
 from calviz.core.entry_specs import takes_weights
-from calviz.core.errors import NotAvailable, OptionError, check_level, data_frame, shortened
+from calviz.core.errors import NotAvailable, OptionError, check_level, claim, data_frame, shortened
 from calviz.core.events import BinNumber, Reduction, assign, equal_width_edges
 from calviz.core.features import MISSING, Cut, as_values, cut_at, cut_of_levels
 from calviz.core.p_values import benjamini_hochberg

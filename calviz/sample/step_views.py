@@ -12,7 +12,6 @@ from scipy.optimize import brentq
 from scipy.special import spherical_jn, stdtrit
 
 from calviz.core.blocks import BoolArray, FloatArray, IntArray, effective_number, quotient
-from calviz.core.claims import claim
 from calviz.core.entry_specs import (
     Redrawn,
     Reweighting,
@@ -21,6 +20,7 @@ from calviz.core.entry_specs import (
     reweighting_of,
     takes_weights,
 )
+from calviz.core.errors import claim
 from calviz.core.events import BinaryEvents
 from calviz.core.words import counted
 from calviz.sample.draws import (

@@ -9,9 +9,8 @@ from typing import Any
 import numpy as np
 
 from calviz.core.blocks import BoolArray, FloatArray
-from calviz.core.claims import claim
 from calviz.core.entry_specs import CHECKS, Check, Told, check, takes_weights
-from calviz.core.errors import Finding, NotAvailable
+from calviz.core.errors import Finding, NotAvailable, claim
 from calviz.core.p_values import above_drawn
 from calviz.core.predictions import Predictions
 from calviz.core.words import (

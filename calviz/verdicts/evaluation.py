@@ -7,9 +7,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal, Self
 
-from calviz.core.claims import claim
 from calviz.core.entry_specs import METRICS, Unit
-from calviz.core.errors import Finding, OptionError, data_frame
+from calviz.core.errors import Finding, OptionError, claim, data_frame
 from calviz.core.words import (
     SLIGHT,
     counted,

@@ -13,9 +13,8 @@ import numpy as np
 from scipy.special import ndtr, stdtr
 
 from calviz.core.blocks import FloatArray, IntArray, effective_number, map_threads
-from calviz.core.claims import claim
 from calviz.core.entry_specs import METRICS, Told, check, takes_weights
-from calviz.core.errors import NotAvailable
+from calviz.core.errors import NotAvailable, claim
 from calviz.core.events import Reduction, assign
 from calviz.core.p_values import clopper_pearson, westfall_young
 from calviz.core.predictions import Predictions

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import numpy as np
 from scipy.special import ndtr
 
-from calviz.core.claims import claim
 from calviz.core.entry_specs import Told, check
+from calviz.core.errors import claim
 from calviz.core.words import (
     SLIGHT,
     counted,

@@ -12,8 +12,8 @@ import numpy.typing as npt
 from scipy.special import gammaincc, ndtri
 
 from calviz.core.blocks import FloatArray, IntArray, for_row_blocks, row_blocks, sum_over_blocks
-from calviz.core.claims import claim
 from calviz.core.entry_specs import Told, check
+from calviz.core.errors import claim
 from calviz.core.events import assign, equal_mass_edges
 from calviz.core.p_values import above
 from calviz.core.predictions import Predictions

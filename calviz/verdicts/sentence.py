@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields
 
-from calviz.core.claims import claim
 from calviz.core.entry_specs import METRICS, takes_weights
+from calviz.core.errors import claim
 from calviz.core.events import Reduction
 from calviz.core.words import (
     SINGLE_ROW,

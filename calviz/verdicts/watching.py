@@ -16,8 +16,7 @@ import numpy as np
 from scipy.special import lambertw, logit, logsumexp
 
 from calviz.core.blocks import FloatArray, IntArray
-from calviz.core.claims import claim
-from calviz.core.errors import InputError, NotAvailable, OptionError, check_level
+from calviz.core.errors import InputError, NotAvailable, OptionError, check_level, claim
 from calviz.core.events import Reduction
 from calviz.core.limits import replacing
 from calviz.core.predictions import Dataset

@@ -58,6 +58,7 @@ def test_a_link_restores_both_curves_and_is_copied_with_both():
     assert app.run().query_params["curves"] == ["kernel", "isotonic (CORP)"]
 
 
+@pytest.mark.slow
 def test_chosen_bins_are_in_the_link_and_end_visibly_where_the_bins_change():
     app = quiet(open_page("data=digits&model=MLP&bin=13-15", "reliability"))
     assert "Bins 13 to 15 (0.80, 1.00]" in text_of(app)

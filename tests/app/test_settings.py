@@ -360,6 +360,7 @@ PINS = st.builds(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=40)
 @given(PINS)
 def test_a_link_holds_what_is_pinned_whatever_the_names(pin):
@@ -385,6 +386,7 @@ def test_a_pinned_state_stands_beside_the_present_one():
     assert "pinned 79.1" not in text_of(quiet(app))
 
 
+@pytest.mark.slow
 def test_two_classes_are_seen_at_a_prevalence():
     app = quiet(open_page("data=breast_cancer&prevalence=10&bins=10", "overview"))
     assert "View positive at 10 %" in map(plain, chips(app))

@@ -7,9 +7,8 @@ from pathlib import Path
 import pytest
 
 from benchmarks.claims import MAKERS, every_claim, every_simulation
-from calviz.core.claims import MADE_BY, claim
 from calviz.core.entry_specs import CHECKS
-from calviz.core.errors import OptionError
+from calviz.core.errors import MADE_BY, OptionError, claim
 
 ROOT = Path(__file__).parents[2]
 #: Words that only a conclusion contains.

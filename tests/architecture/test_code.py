@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.code_size import ROOT, Size, measured, statements
+from benchmarks.code_size import ROOT, Size, measured, parsed, statements
 from calviz.core.entry_specs import CHECKS
 from calviz.data.loaded import Notice
 
@@ -34,6 +34,12 @@ LIMITS = {
     "floors": 8,
     "recurring file names": 0,
 }
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _no_trees_left_behind() -> Iterator[None]:
+    yield
+    parsed.cache_clear()
 
 
 @pytest.fixture(scope="module")
@@ -107,7 +113,7 @@ CODE = re.compile(r"(CAL|DATA)\d{3}")
 @cache
 def strings(code: str) -> list[tuple[int, str]]:
     """Line and text of every string; docstrings are no such strings."""
-    tree = ast.parse(code)
+    tree = parsed(code)
     documents = {
         id(node.body[0].value)
         for node in (tree, *statements(tree))
@@ -133,7 +139,7 @@ def declared_by(path: Path) -> list[str]:
     """Codes that a file registers with ``check("...", ...)`` or ``Check("...", ...)``."""
     return [
         node.args[0].value
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        for node in ast.walk(parsed(path.read_text(encoding="utf-8")))
         if isinstance(node, ast.Call) and getattr(node.func, "id", "").lower() == "check"
         if isinstance(node.args[0], ast.Constant)
     ]
@@ -167,7 +173,7 @@ def test_every_kind_of_notice_is_used():
     used = {
         node.attr
         for path in (ROOT_OF_CODES / "calviz/data").rglob("*.py")
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        for node in ast.walk(parsed(path.read_text(encoding="utf-8")))
         if isinstance(node, ast.Attribute) and getattr(node.value, "id", "") == "Notice"
     }
     assert used == {notice.name for notice in Notice}
@@ -301,7 +307,7 @@ WITHIN_A_METHOD = {
 def imports_of(path: Path) -> set[str]:
     """Names that a module imports: when it is loaded, inside functions, and for type checking."""
     names = set()
-    for node in statements(ast.parse(path.read_text(encoding="utf-8"))):
+    for node in statements(parsed(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.ImportFrom) and node.module and not node.level:
             names |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
     return names
@@ -368,7 +374,7 @@ def named_in(tree: ast.Module) -> Iterator[tuple[str, int]]:
 def test_names_are_unique():
     homes = defaultdict(list)
     for path in sorted((ROOT_OF_NAMES / "calviz").rglob("*.py")):
-        for name, line in named_in(ast.parse(path.read_text(encoding="utf-8"))):
+        for name, line in named_in(parsed(path.read_text(encoding="utf-8"))):
             homes[name].append(f"{path.relative_to(ROOT_OF_NAMES)}:{line}")
     assert len(homes) > 500
     assert {name: places for name, places in homes.items() if len(places) > 1} == {}
@@ -376,7 +382,7 @@ def test_names_are_unique():
 
 def test_what_counts_as_a_name():
     code = "class A: ...\nSide = Literal['b']\nLIMIT = 3\nT = TypeVar('T')\nc = Side\ndef f():\n    class D: ..."
-    assert sorted(name for name, _ in named_in(ast.parse(code))) == ["A", "D", "Side"]
+    assert sorted(name for name, _ in named_in(parsed(code))) == ["A", "D", "Side"]
 
 
 # ---- What docstrings say: the shapes of arrays, and what belongs in a folder
@@ -391,7 +397,7 @@ SHAPE = re.compile(r"\bshapes?\b|\((\.\.\.|[A-Za-z]\w*),( [^)]*)?\)")
 
 def array_functions(code: str) -> Iterator[tuple[str, str]]:
     """Name and docstring of each public function and method that takes or gives arrays."""
-    bodies = [("", ast.parse(code).body)]
+    bodies = [("", parsed(code).body)]
     for prefix, body in bodies:
         for node in body:
             if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
@@ -436,7 +442,7 @@ def test_every_folder_says_what_belongs_in_it():
     short = []
     for path in sorted(PACKAGE.glob("**/__init__.py")):
         folder = path.parent.relative_to(PACKAGE)
-        text = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or ""
+        text = ast.get_docstring(parsed(path.read_text(encoding="utf-8"))) or ""
         if len(text) < 80:
             short.append(f"{folder}: {text}")
     assert not short, "\n".join(short)

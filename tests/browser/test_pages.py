@@ -17,7 +17,7 @@ from calviz.figures.risk_coverage import RiskCoverage
 from calviz.report.content import Subject
 from calviz.report.document import Panel, compose, to_sheet
 from calviz.sample.sample import Sample
-from tests.browser import pointing, settling, tabbing
+from tests.browser import tabbing, waiting
 
 # ---- A click on a bar of the diagram lists the rows of that bin
 
@@ -30,7 +30,7 @@ def _click_bar(page, number):
     def click(box):
         page.mouse.click(box["x"] + box["width"] / 2, box["y"] + box["height"] * 0.7)
 
-    pointing.click_until(page, bar.bounding_box, click, chosen)
+    waiting.click_until(page, bar.bounding_box, click, chosen)
 
 
 def test_a_click_lists_the_rows_of_the_bin_and_they_can_be_taken_home(view):
@@ -63,7 +63,7 @@ def test_a_click_lists_the_rows_of_the_bin_and_they_can_be_taken_home(view):
 def test_a_row_of_the_table_and_a_link_choose_a_bin_too(view):
     tab = view(height=2400).open("/reliability?data=digits&model=MLP&bin=15")
     tab.expect("Bin 15 (")
-    pointing.tick_first_row(tab.page, "The bins of the diagram")
+    waiting.tick_first_row(tab.page, "The bins of the diagram")
     tab.page.wait_for_function(
         "() => !document.querySelector('[data-testid=stMain] h3').innerText.startsWith('Bin 15')"
     )
@@ -100,7 +100,7 @@ def _click_curve(page, chosen):
         page.mouse.down()
         page.mouse.up()
 
-    pointing.click_until(page, lambda: page.evaluate(AT_60_PERCENT), click, chosen)
+    waiting.click_until(page, lambda: page.evaluate(AT_60_PERCENT), click, chosen)
 
 
 def test_a_drag_over_the_diagram_picks_a_range_that_the_link_keeps(view):
@@ -109,7 +109,7 @@ def test_a_drag_over_the_diagram_picks_a_range_that_the_link_keeps(view):
     area = page.locator(".js-plotly-plot .nsewdrag").first
     area.wait_for(state="attached")
     page.locator(".js-plotly-plot .legendtext").first.wait_for()
-    box = pointing.at_rest(page, area.bounding_box)
+    box = waiting.at_rest(page, area.bounding_box)
     middle = box["y"] + box["height"] / 2
     page.mouse.move(box["x"] + 0.62 * box["width"], middle)
     page.mouse.down()
@@ -170,7 +170,7 @@ PAGES = [
 
 def _wrong(page):
     """What is cut off or covered once the page stands still."""
-    return settling.in_the_end(page, lambda: page.evaluate(MEASURE), lambda wrong: not wrong)
+    return waiting.in_the_end(page, lambda: page.evaluate(MEASURE), lambda wrong: not wrong)
 
 
 @pytest.mark.parametrize("path", PAGES)
@@ -185,7 +185,7 @@ def test_figures_are_whole_at_three_widths_in_both_themes(path, view):
             page.wait_for_timeout(1_000)
         # An open page follows the theme of the system, its figures too.
         page.emulate_media(color_scheme=theme)
-        settling.drawn_in(tab, theme)
+        waiting.drawn_in(tab, theme)
         assert _wrong(page) == [], (width, theme)
     assert page.locator("[data-testid=stAlert]").count() == 0
 
@@ -193,7 +193,7 @@ def test_figures_are_whole_at_three_widths_in_both_themes(path, view):
 def test_a_legend_of_a_small_window_is_whole(view):
     # Names of classes take a part of the width, and the legend has no more than the panel.
     tab = view(width=1000).open("/classwise?data=breast_cancer")
-    settling.drawn_in(tab, "light")
+    waiting.drawn_in(tab, "light")
     assert _wrong(tab.page) == []
 
 
@@ -222,11 +222,11 @@ def test_tables_fit_a_window_of_1280_pixels(link, view):
             """() => [...document.querySelectorAll(".dvn-scroller")].map(t => t.scrollWidth - t.clientWidth).filter(more => more > 0)"""
         )
 
-    settling.in_the_end(
+    waiting.in_the_end(
         page, lambda: page.locator("[data-testid=stSpinner]").count(), lambda n: not n
     )
     tab.settle()
-    assert settling.in_the_end(page, wider, lambda found: not found) == []
+    assert waiting.in_the_end(page, wider, lambda found: not found) == []
 
 
 @pytest.mark.parametrize("path", ["/", "/cumulative?data=digits"])
@@ -358,8 +358,8 @@ def test_a_page_fits_a_phone(path, view):
     tab = view(width=390, height=844, dark=first).open(path)
     page = tab.page
     for dark in {first, *([] if path in ONCE else [True])}:
-        settling.turn(tab, "dark" if dark else "light")
-        wide = settling.in_the_end(page, lambda: page.evaluate(WIDER), lambda wide: not any(wide))
+        waiting.turn(tab, "dark" if dark else "light")
+        wide = waiting.in_the_end(page, lambda: page.evaluate(WIDER), lambda wide: not any(wide))
         assert wide == [0, 0], dark
 
 
@@ -389,7 +389,7 @@ def test_the_overview_says_what_it_is_with_a_verdict_and_three_numbers(view):
     tab.page.locator(".js-plotly-plot .legendtext").first.wait_for()
     # The first screen holds verdict, numbers and diagram.
     for part in ("h1", "[data-testid=stMetric]:last-of-type", ".js-plotly-plot"):
-        box = pointing.at_rest(
+        box = waiting.at_rest(
             tab.page, tab.page.locator(f"[data-testid=stMain] {part}").last.bounding_box
         )
         assert box["y"] + box["height"] <= 900, part
@@ -403,9 +403,9 @@ def test_the_overview_says_what_it_is_with_a_verdict_and_three_numbers(view):
     tab.expect("would take the ECE from")
     # Every control is reached by Tab, and one sees where the focus is.
     for theme in ("light", "dark"):
-        settling.turn(tab, theme)
+        waiting.turn(tab, theme)
         # A page that runs again under the Tab key loses the focus.
-        settling.drawn_in(tab, theme)
+        waiting.drawn_in(tab, theme)
         stops = tabbing.stops(tab.page)
         assert {"Copy link", "Recalibrate", "See the rows", "Use your file"} <= {
             stop["name"].split("\n")[-1].strip() for stop in stops
@@ -422,7 +422,7 @@ def test_the_rows_of_the_worst_bin_are_one_click_away_and_the_bar_stays_one_line
     tab.at("Diagnose", "Reliability").expect("Bin 14 (0.87, 0.93], 329 rows")
     tab.page.wait_for_url("**/reliability?selected=bins~14")
     rows = tab.page.locator("[data-testid=stDataFrame]").first
-    assert pointing.at_rest(tab.page, rows.bounding_box)["y"] < 900
+    assert waiting.at_rest(tab.page, rows.bounding_box)["y"] < 900
     tab.page.get_by_role("button", name="Pin").first.click()
     tab.settle().expect("Pinned")
     middles = """[...document.querySelectorAll('.st-key-calviz-bar > *')].map(e => {
@@ -479,10 +479,10 @@ CONTRAST = """element => {
 def test_chosen_items_and_the_main_button_can_be_read_on_both_themes(view):
     tab = view().open("/recalibrate?data=digits")
     for theme in ("light", "dark"):
-        settling.turn(tab, theme)
+        waiting.turn(tab, theme)
         for part in ("[data-tag]", "[data-testid=stBaseButton-primary]"):
             element = tab.page.locator(f"[data-testid=stMain] {part}").first
-            contrast = settling.in_the_end(
+            contrast = waiting.in_the_end(
                 tab.page, partial(element.evaluate, CONTRAST), lambda ratio: ratio >= 4.5
             )
             assert contrast >= 4.5, (part, theme)

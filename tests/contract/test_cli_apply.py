@@ -342,6 +342,7 @@ def test_columns_of_lists_of_one_value_keep_their_types(tmp_path: Path):
     assert written.equals(lists)
 
 
+@pytest.mark.slow
 def test_times_keep_their_offsets(tmp_path: Path):
     n = 150  # several blocks
     scores = probabilities()[:n]

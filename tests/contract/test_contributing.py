@@ -109,13 +109,13 @@ def test_the_examples_pass_their_tests_and_those_of_all_entries(project: Path) -
     files = [*beside, *(f"tests/{name}" for name in of_all)]
     chosen = (
         f"({' or '.join(Path(path).stem for path in beside)} or shrink or scores-by-hit"
-        " or are_all_there or every_method or offers_every or unique)"
+        " or are_all_there or is_described or every_method or offers_every or unique)"
         " and not (infinite_loss or row_so_often or count_as_rows)"  # they take no weights
     )
     out = run(project, "-m", "pytest", "-q", "-rp", "-p", "no:cacheprovider", *files, "-k", chosen)
     passed = Counter(re.findall(r"^PASSED (\S+?)::", out, re.MULTILINE))
     assert beside.items() <= passed.items()
-    assert passed.total() - sum(beside.values()) > 50
+    assert passed.total() - sum(beside.values()) > 45
 
 
 ASKED = """

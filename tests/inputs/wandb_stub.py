@@ -1,6 +1,10 @@
-"""The part of wandb that calviz uses; `benchmarks/record_wandb.py` recorded what the real one keeps."""
+"""The part of wandb that calviz uses, and the predictions of which `benchmarks/record_wandb.py` recorded what the real one keeps."""
 
 from types import SimpleNamespace
+
+import numpy as np
+
+import calviz
 
 
 class Run:
@@ -29,3 +33,10 @@ def stub():
         run=None,
         __spec__=SimpleNamespace(),
     )
+
+
+def predictions() -> calviz.Predictions:
+    """200 forecasts of rain, by a seed."""
+    rng = np.random.default_rng(3)
+    p = rng.uniform(size=200)
+    return calviz.Predictions(probs=p, labels=(rng.uniform(size=200) < p).astype(int))

@@ -14,7 +14,7 @@ import pytest
 from calviz.core.entry_specs import RECALIBRATORS
 
 from . import samples
-from .peer_inputs import inputs, losses
+from .samples import inputs, losses
 
 FILE = json.loads((Path(__file__).parent / "recorded_peers.json").read_text())
 RECORDED, ON_SAMPLES = FILE["cases"], FILE["sample_data"]

@@ -15,7 +15,7 @@ from calviz.metrics.cumulative import ks
 from calviz.sample.steps import make_steps
 
 from . import samples
-from .peer_inputs import losses
+from .samples import losses
 
 # ---- Our recalibrators against independent implementations, on the sample data and on real predictions
 #

@@ -12,6 +12,7 @@ from scipy import stats
 from scipy.special import expit, logit
 
 import calviz
+from calviz.comparison.arena_results import Experiment, MethodScore, ResultTable
 from calviz.core.entry_specs import METRICS
 from calviz.sample.error_bars import p_value, stream
 from calviz.sample.sample import Sample
@@ -38,7 +39,7 @@ An introduction, with | signs.
 def benchmarks(monkeypatch):
     monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
     yield importlib.import_module
-    for name in ("recalibrators", "loading", "_recalibrator_peers", "_harness"):
+    for name in ("recalibrators", "loading", "_recalibrator_peers", "_harness", "_arena_tables"):
         sys.modules.pop(name, None)
 
 
@@ -275,3 +276,65 @@ def test_intervals_of_biased_errors_cover_the_truth(coverage, key, slope):
     runs, shares = coverage
     assert METRICS[key].interval != "percentile"
     assert shares[key, slope] >= 0.93 - slack(0.93, runs)
+
+
+# ---- What `benchmarks/arena.py` writes into docs/arena.md
+
+
+def results(sets):
+    """ "a" is first in the first two thirds of the data sets, "b" in the others; "none" is always last."""
+    rows = []
+    for i in range(sets):
+        first, second = ("a", "b") if i < 2 * sets // 3 else ("b", "a")
+        scores = {first: 0.1, second: 0.2, "none": 0.3}
+        played = [MethodScore(m, {"brier": v, "nll": v}, 1.0) for m, v in scores.items()]
+        rows.append((Experiment("files", f"set {i:02}", "m", 100 + i, 100, 2), played))
+    return ResultTable.of(rows, baseline="none")
+
+
+def test_marked_text_is_replaced_and_the_rest_stays(benchmarks, tmp_path):
+    write_between = benchmarks("_harness").write_between
+    file = tmp_path / "page.md"
+    file.write_text("before\n<!-- one -->\nold\n<!-- end of one -->\nafter\n")
+    for _ in range(2):
+        write_between("one", "new", file)
+    assert file.read_text() == "before\n<!-- one -->\n\nnew\n\n<!-- end of one -->\nafter\n"
+    with pytest.raises(ValueError, match="no place for 'two'"):
+        write_between("two", "new", file)
+
+
+def test_the_document_has_one_place_for_each_table():
+    text = (ROOT / "docs" / "arena.md").read_text(encoding="utf-8")
+    begun = re.findall(r"<!-- ((?!end of ).+?) -->", text)
+    assert begun
+    assert begun == re.findall(r"<!-- end of (.+?) -->", text)
+    assert len(set(begun)) == len(begun)
+
+
+def test_lead_by_hand(benchmarks):
+    lead = benchmarks("_arena_tables").lead
+    # Of two others, "a" beats two in 8 of 12 sets and one in 4: 10/12. "b": 8/12. They differ by 1/6.
+    other, text = lead(results(12), "a", "brier")
+    assert other == "b"
+    assert text.startswith("+0.167 (")
+
+
+def test_halves_are_every_other_data_set(benchmarks):
+    halves = benchmarks("_arena_tables").halves
+    values = {title: [e.dataset for e in part.experiments] for title, part in halves(results(5))}
+    assert values == {"odd": ["set 00", "set 02", "set 04"], "even": ["set 01", "set 03"]}
+
+
+def test_harm_by_hand(benchmarks):
+    harm = benchmarks("_arena_tables").harm
+    *_, line = harm(results(12), ["b"]).splitlines()
+    # Never worse; better by 0.1 in 8 and by 0.2 in 4 experiments: the median gain is 10 points, the largest 20.
+    assert [cell.strip() for cell in line.strip("|").split("|")] == [
+        "`b`",
+        "0",
+        "",
+        "",
+        "12",
+        "10.00",
+        "20.00",
+    ]

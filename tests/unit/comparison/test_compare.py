@@ -553,6 +553,7 @@ def _same(one, other):
         assert (again.recalibrator is None) == (method.recalibrator is None)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("folds", [None, 3])
 @pytest.mark.parametrize(
     "data", [_rows(300, 3), _rows(300, 2), _confidences(300)], ids=["3", "2", "conf"]

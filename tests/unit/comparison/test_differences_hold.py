@@ -239,6 +239,7 @@ def test_an_interval_from_two_single_ones_against_published_numbers():
     assert from_single_intervals((0.6, 0.6), (same, same), 1.0) == (0, 0)
 
 
+@pytest.mark.slow
 def test_a_difference_of_areas_of_few_events_covers_the_truth():
     # Areas of 99 and 95 % by Phi(d / sqrt(2)), of scores that correlate; percentiles covered 79 to 88 %.
     runs, n, events, resamples = 120, 150, 15, 60

@@ -67,7 +67,6 @@ ONE_SCORE = {
 }
 
 
-@pytest.mark.parametrize("labels", ONE_SCORE)
 @pytest.mark.parametrize(
     ("column", "of_event"),
     [
@@ -84,25 +83,25 @@ ONE_SCORE = {
     ],
 )
 def test_the_only_score_is_that_of_the_class_it_is_named_after(
-    tmp_path: Path, column: str, of_event: bool, labels: str
+    tmp_path: Path, column: str, of_event: bool
 ) -> None:
     score, event = np.array([0.9, 0.2, 0.6]), np.array([True, False, True])
     written = score if of_event else 1 - score
     if column.startswith("logit"):
         written = np.log(written / (1 - written))
-    yes, no = ONE_SCORE[labels]
-    path = tmp_path / "one.csv"
-    lines = [f"{yes if e else no},{float(s)!r}" for e, s in zip(event, written, strict=True)]
-    path.write_text("\n".join([f"label,{column}", *lines]))
-    data = calviz.load(path, scores=[column])
-    # The probability of the event, and whether it happened, whichever of the classes is the second.
-    of_second = data.probs[:, 1] if data.probs.ndim == 2 else data.probs
-    second = data.labels == 1
-    np.testing.assert_allclose(of_second, score if of_event else 1 - score)
-    np.testing.assert_array_equal(second, event if of_event else ~event)
-    profile = calviz.profile(path, scores=[column])
-    mcs = calviz.evaluate(profile, ["mcs"], reduction="positive")["mcs"].value
-    assert mcs == pytest.approx((np.mean(score) - np.mean(event)) * (1 if of_event else -1))
+    for labels, (yes, no) in ONE_SCORE.items():
+        path = tmp_path / f"{labels}.csv"
+        lines = [f"{yes if e else no},{float(s)!r}" for e, s in zip(event, written, strict=True)]
+        path.write_text("\n".join([f"label,{column}", *lines]))
+        data = calviz.load(path, scores=[column])
+        # The probability of the event, and whether it happened, whichever of the classes is the second.
+        of_second = data.probs[:, 1] if data.probs.ndim == 2 else data.probs
+        np.testing.assert_allclose(of_second, score if of_event else 1 - score, err_msg=labels)
+        np.testing.assert_array_equal(data.labels == 1, event if of_event else ~event, labels)
+        profile = calviz.profile(path, scores=[column])
+        mcs = calviz.evaluate(profile, ["mcs"], reduction="positive")["mcs"].value
+        expected = (np.mean(score) - np.mean(event)) * (1 if of_event else -1)
+        assert mcs == pytest.approx(expected), labels
 
 
 @pytest.mark.parametrize("base", [None, 0])
@@ -478,20 +477,8 @@ def test_an_event_of_credit_or_medicine_is_the_label_where_no_column_is_called_s
         (("1", "2", "3"), ("p_1", "p_2", "p_3")),
     ],
 )
-@pytest.mark.parametrize(
-    "values",
-    [
-        [0, 1, 2, 1],
-        [2, 1, np.nan, 0],
-        [1, 2, 2, 2],
-        [1, 2, 3, 1],
-        [0, 1.5, 2, 1],
-        [0, -1, 1, 1],
-        [0, 3, np.inf, 1],
-    ],
-)
 def test_whole_floats_mean_the_same_labels_as_their_texts(
-    values: list[float], class_names: tuple[str, ...], columns: tuple[str, ...], base: int | None
+    class_names: tuple[str, ...], columns: tuple[str, ...], base: int | None
 ) -> None:
     """Text is never taken for plain indices; only missing numbers are written in another way."""
 
@@ -504,8 +491,17 @@ def test_whole_floats_mean_the_same_labels_as_their_texts(
             return str(error)
         return decoded.indices.tolist(), decoded.form, decoded.class_names, decoded.notice
 
-    floats = np.array(values, dtype=np.float32)
-    assert outcome(floats) == outcome(Factor.of(floats))
+    for values in (
+        [0, 1, 2, 1],
+        [2, 1, np.nan, 0],
+        [1, 2, 2, 2],
+        [1, 2, 3, 1],
+        [0, 1.5, 2, 1],
+        [0, -1, 1, 1],
+        [0, 3, np.inf, 1],
+    ):
+        floats = np.array(values, dtype=np.float32)
+        assert outcome(floats) == outcome(Factor.of(floats)), values
 
 
 @pytest.mark.parametrize("first", ["label", "score"])
@@ -593,12 +589,12 @@ def load(request):
     return lambda columns, rows: read(FORMS[request.param](columns, rows), name=request.param).first
 
 
-@pytest.mark.parametrize("word", WORDS)
-def test_a_word_for_missing_is_a_class_where_a_score_column_carries_it(load, word):
-    rows = [(word, 0.7, 0.3), ("EU", 0.2, 0.8), (word, 0.6, 0.4)] * 4
-    data = load(["label", f"p_{word}", "p_EU"], rows)
-    assert data.class_names == (word, "EU")
-    assert data.labels.tolist() == [0, 1, 0] * 4
+def test_a_word_for_missing_is_a_class_where_a_score_column_carries_it(load):
+    for word in WORDS:
+        rows = [(word, 0.7, 0.3), ("EU", 0.2, 0.8), (word, 0.6, 0.4)] * 4
+        data = load(["label", f"p_{word}", "p_EU"], rows)
+        assert data.class_names == (word, "EU")
+        assert data.labels.tolist() == [0, 1, 0] * 4, word
 
 
 @pytest.mark.parametrize(

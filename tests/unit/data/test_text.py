@@ -137,6 +137,7 @@ def test_blocks_do_not_matter(blocks: int, tail: int, monkeypatch: pytest.Monkey
     assert data.groups["note"].values().tolist() == expected
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("words", [("x", "\0"), ("\0", "x")])
 def test_of_several_errors_in_blocks_read_ahead_the_first_is_reported(
     words: tuple[str, str], monkeypatch: pytest.MonkeyPatch

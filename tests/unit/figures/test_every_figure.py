@@ -36,8 +36,7 @@ from calviz.figures.slice_gaps import levels_of
 from calviz.figures.style import PALETTES, axis, layout, plot_config
 from calviz.sample.sample import Sample
 from calviz.sample.slices import USUAL_RATE
-from tests.inputs.contrast import contrast, parts
-from tests.inputs.figure_texts import texts
+from tests.inputs.figure_parts import contrast, parts, texts
 from tests.inputs.simulated import draw_labels
 
 # ---- What holds for every figure: themes, texts from files, sizes, whatever data come

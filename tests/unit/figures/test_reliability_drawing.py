@@ -11,8 +11,7 @@ from calviz.core.errors import OptionError
 from calviz.core.events import Reduction
 from calviz.figures.reliability import Reliability
 from calviz.figures.style import PALETTES
-from tests.inputs.contrast import contrast, parts
-from tests.inputs.figure_texts import texts
+from tests.inputs.figure_parts import contrast, parts, texts
 from tests.inputs.reliability import binary, drawn, multiclass
 
 

@@ -14,8 +14,7 @@ from calviz.integrations.mlflow import Evaluator, log
 from calviz.integrations.pytest_plugin import Calibration
 from calviz.integrations.wandb import log as log_of_wandb
 from calviz.sample.sample import Sample
-from tests.inputs.wandb_stub import Run, stub
-from tests.reference.wandb_input import predictions
+from tests.inputs.wandb_stub import Run, predictions, stub
 
 # ---- A run in a real local tracking folder holds the numbers, the verdict, the figure and the report
 

@@ -357,18 +357,18 @@ def test_steps_count_rows_and_hits_per_distinct_score(block, dtype, ties):
     assert float(view.n_hits) == e.hit.sum()
 
 
-@pytest.mark.parametrize("key", KEYS)
 @pytest.mark.parametrize("ties", [0.0, 0.4])
-def test_blocks_of_steps_give_the_value_of_all(monkeypatch, key, ties):
-    metric = METRICS[key]
-    parted = make_steps(events(power=1.3, ties=ties))
-    whole = Steps(parted.score, parted.count, parted.hits)
+def test_blocks_of_steps_give_the_value_of_all(monkeypatch, ties):
     monkeypatch.setattr(steps_module, "STEP_BLOCK", 700)
-    assert len(list(parted.blocks())) > 1
-    value = float(metric.value(whole))
-    assert float(metric.value(parted)) == pytest.approx(value, rel=1e-9, abs=1e-12)
-    if metric.details:
-        assert dict(metric.details(parted)) == pytest.approx(dict(metric.details(whole)))
+    for metric in (METRICS[key] for key in KEYS):
+        parted = make_steps(events(power=1.3, ties=ties))
+        whole = Steps(parted.score, parted.count, parted.hits)
+        assert len(list(parted.blocks())) > 1
+        value = pytest.approx(float(metric.value(whole)), rel=1e-9, abs=1e-12)
+        assert float(metric.value(parted)) == value, metric.key
+        if metric.details:
+            details = pytest.approx(dict(metric.details(whole)))
+            assert dict(metric.details(parted)) == details, metric.key
 
 
 def test_kernels_of_blocks_are_those_of_all(monkeypatch):
@@ -498,16 +498,19 @@ def test_float32_and_float64_agree():
         assert a[key].value == pytest.approx(b[key].value, rel=1e-4, abs=1e-6, nan_ok=True), key
 
 
-@pytest.mark.parametrize("key", ALL)
-def test_rows_in_another_order_and_doubled(key):
+def test_rows_in_another_order_and_doubled():
     data = Predictions(probs=np.round(PROBS * 0.9 + 1 / 30, 3) / 1.0, labels=LABELS)
-    value = calviz.evaluate(data, [key])[key].value
     order = np.random.default_rng(2).permutation(40)
-    assert calviz.evaluate(data.take(order), [key])[key].value == pytest.approx(value, nan_ok=True)
-    doubled = calviz.evaluate(data.take(np.tile(np.arange(40), 2)), [key])[key].value
-    # What depends on the number of rows by its definition.
-    if key not in DEPENDS_ON_N:
-        assert doubled == pytest.approx(value, nan_ok=True)
+    one, turned, doubled = (
+        calviz.evaluate(data.take(rows), ALL)
+        for rows in (np.arange(40), order, np.tile(np.arange(40), 2))
+    )
+    for key in ALL:
+        value = pytest.approx(one[key].value, nan_ok=True)
+        assert turned[key].value == value, key
+        # What depends on the number of rows by its definition.
+        if key not in DEPENDS_ON_N:
+            assert doubled[key].value == value, key
 
 
 DEPENDS_ON_N = {

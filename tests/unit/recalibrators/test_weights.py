@@ -200,18 +200,18 @@ def test_every_method_takes_weights_and_equal_ones_are_none():
 
 
 @pytest.mark.parametrize("key", [m.key for m in RECALIBRATORS.methods(confidence=False)])
-@pytest.mark.parametrize("size", [2.0**-1000, 2.0**1015])
-def test_the_size_of_the_weights_has_no_effect(key, size):
+def test_the_size_of_the_weights_has_no_effect(key):
     """Only their ratios have; the sum of 300 weights of 2^1015 is beyond double precision."""
     rng = np.random.default_rng(4)
     logits = rng.normal(size=(300, 2)) * 2
     X, y = softmax(logits), draw_labels(softmax(logits / 2), rng)
     weights = rng.integers(64, 128, 300) / 64
-    one, other = (
+    one, *others = (
         RECALIBRATORS[key].make_with(input="probabilities").fit(X, y, weights * factor).transform(X)
-        for factor in (1.0, size)
+        for factor in (1.0, 2.0**-1000, 2.0**1015)
     )
-    np.testing.assert_array_equal(one, other)
+    for other in others:
+        np.testing.assert_array_equal(one, other)
 
 
 # ---- Files with exact zeros: what forests, votes and rounding leave, and what the maps make of them

@@ -539,6 +539,7 @@ def _errors(p, times, mode, k):
     return times @ (residual * inside) / (times @ inside)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("weights", [False, True])
 @pytest.mark.parametrize("mode", ["predicted-class", "one-vs-rest"])
 def test_they_are_those_of_resampled_clusters(mode, weights):

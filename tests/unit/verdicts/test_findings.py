@@ -253,7 +253,8 @@ DATA = {
 
 @pytest.mark.parametrize("name", DATA)
 def test_five_sentences_that_agree_with_the_verdict(name):
-    verdict, sentences = calviz.verdict(DATA[name]), calviz.explain(DATA[name])
+    sample = Sample.of(DATA[name])
+    verdict, sentences = calviz.verdict(sample), calviz.explain(sample)
     assert len(sentences) == 5
     assert all(re.fullmatch(r"[A-Z0-9].*\.", sentence) for sentence in sentences)
     text = " ".join(sentences)

@@ -123,7 +123,7 @@ def test_calibrated_scores_hardly_ever_alarm_and_the_gap_is_covered():
     assert missed <= 15
 
 
-@pytest.mark.parametrize("changed", [0, 59])
+@pytest.mark.parametrize("changed", [0, pytest.param(59, marks=pytest.mark.slow)])
 def test_a_shift_is_found_about_as_fast_late_as_early(changed):
     rng = np.random.default_rng(changed)
     found = [first_alarm(rng, changed + 20, changed, shift=0.3) for _ in range(6)]

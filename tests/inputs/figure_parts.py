@@ -1,4 +1,17 @@
-"""Contrast of two colours (WCAG 2.1)."""
+"""The texts that a figure shows, and the contrast of two colours (WCAG 2.1)."""
+
+
+def texts(value):
+    """Yield all texts in the JSON of a figure."""
+    if isinstance(value, dict):
+        # Packed numbers may spell anything.
+        for v in (v for k, v in value.items() if k != "bdata"):
+            yield from texts(v)
+    elif isinstance(value, list):
+        for v in value:
+            yield from texts(v)
+    elif isinstance(value, str):
+        yield value
 
 
 def parts(colour):

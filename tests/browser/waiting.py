@@ -1,14 +1,51 @@
-"""Clicks at places that were measured: a page that is still being laid out moves away under the pointer."""
+"""Waiting for what a page shows in the end, and clicks at places that were measured.
+
+A page is laid out, and drawn again, for a while after it says that it is done, and moves away under the pointer.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any
 
+#: Milliseconds between two looks, and how many there are: only a limit, which a busy machine keeps too.
+_PAUSE, _LOOKS = 300, 150
+_COLOURS = {"light": "rgb(255, 255, 255)", "dark": "rgb(14, 17, 23)"}
 #: In a table of streamlit: the middle of the box that ticks a row, below the head, from the left and upper edge.
 _BOX, _HEAD, _ROW = 18, 37, 35
 #: Long enough for a busy machine: a second click would take the first one back.
 _ANSWERED = 20_000
+
+
+def in_the_end(page: Any, measure: Callable[[], Any], right: Callable[[Any], bool]) -> Any:
+    """What `measure` gives as soon as it is right, or at last."""
+    value = measure()
+    for _ in range(_LOOKS):
+        if right(value):
+            break
+        page.wait_for_timeout(_PAUSE)
+        value = measure()
+    return value
+
+
+def turn(tab: Any, theme: str) -> None:
+    """Give an open page another theme, as the system does."""
+    tab.page.emulate_media(color_scheme=theme)
+    tab.page.wait_for_function(
+        "paper => getComputedStyle(document.querySelector('.stApp')).backgroundColor === paper",
+        arg=_COLOURS[theme],
+    )
+    tab.settle()
+
+
+def drawn_in(tab: Any, theme: str) -> None:
+    """Wait until a figure has the colours of the theme: the page notices a change within a second, and runs again."""
+    tab.page.wait_for_function(
+        """paper => [...document.querySelectorAll(".js-plotly-plot .main-svg")]
+                      .some(svg => getComputedStyle(svg).backgroundColor === paper)""",
+        arg=_COLOURS[theme],
+    )
+    tab.settle()
 
 
 def at_rest(page: Any, measure: Callable[[], Any]) -> Any:
