@@ -112,8 +112,12 @@ def _slider(
     figure: RiskCoverage, settings: Settings, method: str
 ) -> Callable[[RiskCoverage], ReferralChoice]:
     """Draw the slider; return a function that gives the chosen point of any curve."""
+    if figure.n == 1:
+        return lambda curve: curve.at_coverage(1)  # nothing to choose
+    # Older links to a share do not name the choice, as it was the first.
+    first = "share" if "keep" in st.query_params else "error"
     with st.container(horizontal=True, gap="medium", vertical_alignment="top"):
-        by = session.choose_one("Choose by", _BY, default="share", key="by")
+        by = session.choose_one("Choose by", _BY, default=first, key="by")
         with st.container(width=420):
             if by == "error":
                 allowed = st.slider(

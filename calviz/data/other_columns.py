@@ -172,7 +172,8 @@ class OtherColumns:
         for name in layout.kept:
             if not self._is_left_out(name, fetched, n):
                 self._keep(name, one(name), columns)
-        names = {"clusters": layout.cluster, "weights": layout.weight, "times": layout.time}
+        names = {"ids": layout.id, "clusters": layout.cluster}
+        names |= {"weights": layout.weight, "times": layout.time}
         columns["column_names"] = {k: self._shown(name) for k, name in names.items() if name}
         if layout.cluster is not None:
             clusters = Factor.of(one(layout.cluster))
