@@ -82,9 +82,10 @@ def test_a_threshold_is_asked_for_by_the_errors_allowed_unless_a_link_names_a_sh
     app = quiet(open_page("", "risk_coverage"))
     assert app.segmented_control(key="by").value == "error"
     app = quiet(open_page("keep=70", "risk_coverage"))
-    assert "Keep 70.0 % of the rows" in app.title[0].value.replace("\xa0", " ")
+    assert "Keep 70.0 % of the rows" in text_of(app).replace("\xa0", " ")
     one = upload(open_page(page="data"), "one.csv", b"label,p_a,p_b\na,0.8,0.2\n")
     assert not quiet(one.open("risk_coverage")).slider
+    assert "One row cannot tell" in text_of(one)
 
 
 @pytest.mark.slow
