@@ -40,6 +40,7 @@ def test_no_bin_is_named_where_the_verdict_finds_nothing():
     assert "beyond" not in figure.describe()
     assert "within its interval" not in figure.describe()
 
+
 # ---- The reliability diagram: what it computes, the rows of its bins, edge cases
 
 
