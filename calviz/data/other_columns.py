@@ -313,7 +313,8 @@ def time_column(view: TableView, used: set[str]) -> str | None:
     candidates = []
     for usual, name in view.plain.items():
         words = set(usual.split("_"))
-        if words & column_names.TIME_WORDS and not words & column_names.NO_TIME_WORDS:
+        dated = words & column_names.TIME_WORDS or usual.endswith("datum")
+        if dated and not words & column_names.NO_TIME_WORDS:
             candidates += [name] if holds_dates(name) else []
     return candidates[0] if len(candidates) == 1 else None
 
