@@ -72,9 +72,7 @@ def _summaries(chosen: Settings) -> None:
     )
     st.caption(
         "These summaries rank by confidence, before recalibration.",
-        help=None
-        if chosen.sample.data.rows == 1
-        else "The interval of the accuracy at 90\u00a0% coverage resamples all rows; those of the table take the kept rows as given, "
+        help="The interval of the accuracy at 90\u00a0% coverage resamples all rows; those of the table take the kept rows as given, "
         "and so differ a little.",
     )
 

@@ -629,6 +629,8 @@ class _Builder:
             Notice.REPAIRED.finding("warning", f"changed as asked: {what}") for what in self.repairs
         )
         types = dict(self.table.types)
+        if self.layout.split in types:
+            types["split"] = types[self.layout.split]
         return Loaded(
             file=self.name,
             models=models,
@@ -637,8 +639,7 @@ class _Builder:
             repairs_offered=tuple(self.offered),
             repairs_made=tuple(self.repairs),
             waiting=self.waiting,
-            types=types
-            | ({"split": types[split]} if (split := self.layout.split) in types else {}),
+            types=types,
         )
 
     def _recognition(self, data: Dataset, models: tuple[str, ...], form: str) -> Recognition:

@@ -45,7 +45,8 @@ def write_predictions(
 ) -> None:
     """Write probabilities (or confidences), labels, identifiers, splits, groups, clusters, weights, times, numbers and texts.
 
-    In tables, score columns are named ``p_<class>``, labels are class names, and all columns but splits keep their names; CSV text that a spreadsheet would run as a formula is escaped. NPZ files hold ``probs``, ``labels``, ``class_names`` and
+    In tables, score columns are named ``p_<class>``, labels are class names, and all columns but splits keep their names; CSV text
+    that a spreadsheet would run as a formula is escaped. NPZ files hold ``probs``, ``labels``, ``class_names`` and
     ``split``, ``ids``, ``group_<name>`` (groups and texts), and clusters, weights, times and numbers under their names. Texts that
     would take more than 256 MiB, because an array gives every row the length of the longest, are left out. If not `labelled`, nothing
     is written about the true classes. In Parquet files, columns other than scores and labels get the Arrow types of `types` (`Loaded.types`),
