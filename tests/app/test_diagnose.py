@@ -328,6 +328,12 @@ def test_what_is_not_available_says_why():
     quiet(app)
     assert len(app.info) == 1
     app.open("risk_coverage")
+    words = text_of(quiet(app))
+    assert (
+        "No threshold can be shown to keep predictions of which at most 5.0 % are wrong"
+        in words.replace("\xa0", " ")
+    )
+    app.segmented_control(key="by").set_value("share").run()
     assert "Keeping" in text_of(quiet(app))
 
 
