@@ -172,8 +172,9 @@ class OtherColumns:
         for name in layout.kept:
             if not self._is_left_out(name, fetched, n):
                 self._keep(name, one(name), columns)
-        # Rows have a number of their own, called "row".
-        names = {"ids": "" if layout.id == "row" else layout.id, "clusters": layout.cluster}
+        # Rows have a number of their own, called "row"; arrays are named by what they hold.
+        own = "" if layout.id == "row" or self.table.arrays else layout.id
+        names = {"ids": own, "clusters": layout.cluster}
         names |= {"weights": layout.weight, "times": layout.time}
         columns["column_names"] = {k: self._shown(name) for k, name in names.items() if name}
         if layout.cluster is not None:
