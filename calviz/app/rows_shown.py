@@ -417,7 +417,7 @@ def _card_columns(data: Dataset) -> Mapping[str, Any]:
     """Return the columns that can be shown with the rows: texts, and identifiers and groups that name pictures."""
     columns: dict[str, Any] = {name: factor.values() for name, factor in data.texts.items()}
     if data.ids is not None and are_pictures(islice(data.ids, 50)):
-        columns[data.id_name] = data.ids
+        columns["id"] = data.ids
     for name, factor in data.groups.items():
         if are_pictures(factor.levels):
             columns[name] = factor.values()
