@@ -19,6 +19,7 @@ from calviz.app import (
     tables_and_cards,
 )
 from calviz.app.session import Settings, md
+from calviz.core.entry_specs import CHECKS
 from calviz.core.errors import CalvizError
 from calviz.core.words import keep_units_together
 from calviz.data.loaded import fit_split_for
@@ -26,6 +27,7 @@ from calviz.figures.hundred_squares import HundredSquares
 from calviz.verdicts import analysis
 from calviz.verdicts.data_checks import to_act_on
 from calviz.verdicts.joint_tests import MIN_ROWS
+from calviz.verdicts.miscalibration_checks import miscalibration
 
 #: Pixels of the diagram: the first screen holds it whole.
 DIAGRAM = 620
@@ -86,7 +88,9 @@ def overview(chosen: Settings) -> None:
             else:
                 _button("See the rows", "reliability", rule=_worst_bin(chosen))
         # What the title says is not said again.
-        others = [f for f in to_act_on(evaluation.findings) if f.code != "CAL001"]
+        others = [
+            f for f in to_act_on(evaluation.findings) if CHECKS[f.code].run is not miscalibration
+        ]
         st.subheader("Where to look", anchor=False)
         tables_and_cards.draw_findings(others, codes=False)
     with navigation.boundary():
