@@ -42,6 +42,10 @@ SUMMARIES = ("aurc", "e_aurc", "accuracy_at_90_coverage", "coverage_at_risk", "a
 def risk_coverage(chosen: Settings) -> None:
     """Which predictions to keep, and what is wrong among them."""
     say = navigation.draw_head("Keeping fewer predictions should raise accuracy")
+    if chosen.sample.data.rows == 1:
+        say("One row cannot tell")
+        st.markdown(md(session.verdict(chosen), 1_000))
+        return
     with navigation.boundary():
         method = session.choose_method(chosen)
         decide_coverage.explore_risk_coverage(chosen, method, say)
@@ -68,9 +72,7 @@ def _summaries(chosen: Settings) -> None:
     )
     st.caption(
         "These summaries rank by confidence, before recalibration.",
-        help=None
-        if chosen.sample.data.rows == 1
-        else "The interval of the accuracy at 90\u00a0% coverage resamples all rows; those of the table take the kept rows as given, "
+        help="The interval of the accuracy at 90\u00a0% coverage resamples all rows; those of the table take the kept rows as given, "
         "and so differ a little.",
     )
 

@@ -182,13 +182,17 @@ def cumulative(chosen: Settings) -> None:
         rows_shown.draw_selection(chosen, rows=False)
         _panels(("a", "gap"), figure, chosen)
 
-    navigation.draw_sections(
-        {
-            "Panels b, c and d": lambda: _more_panels(chosen),
-            "Isotonic curve (CORP)": lambda: _isotonic(chosen),
-            "What it costs those who decide": lambda: _decision_loss(chosen),
-        },
-        key="below-sums",
+    key = "below-sums"
+    sections = {
+        "Panels b, c and d": lambda: _more_panels(chosen),
+        "Isotonic curve (CORP)": lambda: _isotonic(chosen),
+        "What it costs those who decide": lambda: _decision_loss(chosen),
+    }
+    navigation.draw_folded(
+        "Panels b, c and d, isotonic curve (CORP), what it costs those who decide",
+        lambda: navigation.draw_sections(sections, key=key),
+        key=f"calviz.{key}",
+        opened=bool({key, ESTIMATE} & {*st.query_params}),
     )
 
 

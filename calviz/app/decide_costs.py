@@ -61,7 +61,7 @@ def explore_trust_by_group(chosen: Settings, columns: list[str]) -> None:
         return
     st.dataframe(
         {
-            column: [shorten(s.where[0][1], 60) for s in levels.slices.slices],
+            column: [shorten(s.where[0][1], 60) or "missing" for s in levels.slices.slices],
             "rows": [s.rows for s in levels.slices.slices],
             "score": percent_numbers(s.score for s in levels.slices.slices),
             "hits": percent_numbers(s.hits for s in levels.slices.slices),

@@ -69,8 +69,7 @@ def explore_risk_coverage(settings: Settings, method: str, say: Callable[[str], 
         figure, after = result.curves[ranking]
     point_of = _slider(figure, settings, method)
     choice = point_of(figure)
-    if figure.n > 1:
-        say(choice.headline)
+    say(choice.headline)
     st.markdown(f"**{md(keep_units_together(choice.sentence), 1_000)}**")
     _of_selected(settings, ranking, choice)
     if result is not None and after is not None:
@@ -112,8 +111,10 @@ def _slider(
     figure: RiskCoverage, settings: Settings, method: str
 ) -> Callable[[RiskCoverage], ReferralChoice]:
     """Draw the slider; return a function that gives the chosen point of any curve."""
+    # Older links to a share do not name the choice, as it was the first.
+    first = "share" if "keep" in st.query_params else "error"
     with st.container(horizontal=True, gap="medium", vertical_alignment="top"):
-        by = session.choose_one("Choose by", _BY, default="share", key="by")
+        by = session.choose_one("Choose by", _BY, default=first, key="by")
         with st.container(width=420):
             if by == "error":
                 allowed = st.slider(

@@ -18,6 +18,7 @@ from calviz.core.blocks import FloatArray
 from calviz.core.predictions import Dataset
 from calviz.core.words import (
     counted,
+    full_sentence,
     p_number,
     points,
     share_cell,
@@ -209,7 +210,9 @@ def draw_answer(
     figure = SliceGaps.compute(tested)
     st.markdown(md(figure.answer(), 500))
     if over_all:
-        st.markdown(md(over_all, 700))
+        # Where it is largest once all rows are set right answers another question than the title, if that names a slice.
+        number, _, rest = over_all.partition(". " if tested.off else "\0")
+        st.markdown(md(full_sentence(number), 700), help=md(rest, 700) or None)
     key = selection.widget_key(_MARKS)
     react = selection.of_click(key, lambda at: SliceRule(figure.shown[at].where), by=_MARKS)
     if tested.slices:

@@ -320,10 +320,15 @@ def draw_sections(
 
 @st.fragment
 def draw_folded(
-    title: str, draw: Callable[[], object], *, key: str, icon: str | None = None
+    title: str,
+    draw: Callable[[], object],
+    *,
+    key: str,
+    icon: str | None = None,
+    opened: bool = False,
 ) -> None:
-    """Draw an expander whose content is computed once it is open; a fragment."""
-    folded = st.expander(title, key=key, icon=icon, on_change="rerun")
+    """Draw an expander whose content is computed once it is open, at first if `opened`; a fragment."""
+    folded = st.expander(title, opened, key=key, icon=icon, on_change="rerun")
     if folded.open:
         with folded, boundary():
             draw()

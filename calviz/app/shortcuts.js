@@ -7,7 +7,13 @@ export default function ({ parentElement, data }) {
     dt.textContent = keys; dd.textContent = words;
     return [dt, dd];
   }));
-  parentElement.querySelector(".open").onclick = () => dialog.showModal();
+  // Streamlit takes this element away and draws it anew while a page opens: the list stays open, and a key pressed meanwhile counts.
+  const kept = (window.calvizShortcuts ??= {});
+  kept.stop?.();
+  const listKeys = () => { kept.listed = true; if (dialog.isConnected && !dialog.open) dialog.showModal(); };
+  dialog.onclose = () => { kept.listed = false; };
+  parentElement.querySelector(".open").onclick = listKeys;
+  if (kept.listed) listKeys();
   const say = (text) => { status.textContent = text; setTimeout(() => { status.textContent = ""; }, 2500); };
 
   // A picture has no access to the fonts of its page: a copied one brings the font along, a saved one is drawn without it.
@@ -80,7 +86,7 @@ export default function ({ parentElement, data }) {
         window.dispatchEvent(new PopStateEvent("popstate", { state: null }));
       }
     } else if (key === "g") { begun = Date.now();
-    } else if (key === "?") { event.preventDefault(); dialog.showModal();
+    } else if (key === "?") { event.preventDefault(); listKeys();
     } else if (key === "c") {
       const chart = document.querySelector(".js-plotly-plot:hover");
       if (chart) copyFigure(chart);
@@ -88,7 +94,7 @@ export default function ({ parentElement, data }) {
   };
   document.addEventListener("keydown", pressed);
   document.addEventListener("click", saved, true);
-  return () => {
+  kept.stop = () => {
     document.removeEventListener("keydown", pressed);
     document.removeEventListener("click", saved, true);
   };

@@ -209,7 +209,7 @@ def rows_table(
     facts = _facts(part)
     original = rows if numbers is None else numbers[rows]
     front: dict[str, object] = {"row": np.asarray(original) + 1}
-    front |= {name: facts.pop(name) for name in ("id", "label") if name in facts}
+    front |= {name: facts.pop(name) for name in (data.id_name, "label") if name in facts}
     predicted = predicted_classes(part) if isinstance(part, Predictions) else part.predicted
     if predicted is not None and part.class_names:
         front["predicted"] = np.asarray(part.class_names, dtype=object)[predicted]
@@ -228,7 +228,7 @@ def preview(data: Dataset, n: int = 50) -> pd.DataFrame:
     part = data.take(np.arange(min(n, data.n)))
     columns: dict[str, object] = {"row": np.arange(1, part.n + 1)}
     facts = _facts(part)
-    columns |= {name: facts.pop(name) for name in ("id", "label") if name in facts}
+    columns |= {name: facts.pop(name) for name in (data.id_name, "label") if name in facts}
     if isinstance(part, Predictions):
         shown = distinct(part.class_names[:PREVIEW_CLASSES], 24)
         for j, short in enumerate(shown.values()):
@@ -244,7 +244,7 @@ def preview(data: Dataset, n: int = 50) -> pd.DataFrame:
 def _facts(part: Dataset) -> dict[str, object]:
     columns: dict[str, object] = {}
     if part.ids is not None:
-        columns["id"] = part.ids
+        columns[part.id_name] = part.ids
     if part.labels is not None and part.class_names:
         columns["label"] = np.asarray(part.class_names, dtype=object)[part.labels]
     if part.splits is not None:

@@ -644,6 +644,11 @@ class RowColumns:
         return bool(self.weights.all()) and not _is_constant(self.weights)
 
     @property
+    def id_name(self) -> str:
+        """Name of the identifiers' column in the file; "id" without one."""
+        return self.column_names.get("ids", "id")
+
+    @property
     def split_names(self) -> tuple[str, ...]:
         """Names of the splits, in order of first appearance; empty without splits."""
         return () if self.splits is None else self.splits.levels

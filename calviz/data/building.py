@@ -629,7 +629,8 @@ class _Builder:
             Notice.REPAIRED.finding("warning", f"changed as asked: {what}") for what in self.repairs
         )
         types = dict(self.table.types)
-        renamed = {"id": self.layout.id, "split": self.layout.split}
+        if self.layout.split in types:
+            types["split"] = types[self.layout.split]
         return Loaded(
             file=self.name,
             models=models,
@@ -638,7 +639,7 @@ class _Builder:
             repairs_offered=tuple(self.offered),
             repairs_made=tuple(self.repairs),
             waiting=self.waiting,
-            types=types | {new: types[name] for new, name in renamed.items() if name in types},
+            types=types,
         )
 
     def _recognition(self, data: Dataset, models: tuple[str, ...], form: str) -> Recognition:

@@ -46,7 +46,7 @@ TIMES = (
 #: Words that mark other time columns, such as origination_date, and words that rule them out, such as date_of_birth.
 TIME_WORDS, NO_TIME_WORDS = (
     frozenset({"date", "datetime", "timestamp"}),
-    frozenset({"birth", "dob", "death"}),
+    frozenset({"birth", "dob", "death", "geburtsdatum", "sterbedatum"}),
 )
 CONFIDENCES = (
     "confidence", "confidences", "conf", "max_prob", "max_probability", "top1_prob", "top_prob",
@@ -205,7 +205,9 @@ def is_identifier(name: str) -> bool:
     (True, False, False)
     """
     own = set(words(name)) if _ID_WORD.search(name.lower()) else set[str]()
-    return bool(own & ID_WORDS) and not own & NO_ID_WORDS
+    # In German, words are joined: Fallnummer.
+    named = own & ID_WORDS or any(word.endswith("nummer") for word in own)
+    return bool(named) and not own & NO_ID_WORDS
 
 
 _SCORE = re.compile(r"(?:p|prob|proba|probs|probability|logit|logits|score)_", re.IGNORECASE)

@@ -222,7 +222,7 @@ def _cell(value: Any, whole: bool = False) -> str:
         if np.isnan(value) or whole:
             return "" if np.isnan(value) else f"{value:.0f}"
         if value == 0 or 1e-9 < abs(float(value)) < 1e15:
-            return np.format_float_positional(value, trim="-")
+            return np.format_float_positional(value, 15, fractional=False, trim="-")
     return str(value)
 
 

@@ -126,7 +126,7 @@ def _in_range(values: FloatArray, name: str) -> FloatArray:
             f"{values[row]:g} is not between 0 and 1",
             row=row + 1,
             column=name,
-            remedy="give scores from 0 to 1, or yes and no",
+            remedy="give scores from 0 to 1 (grades divided by the highest), or yes and no",
         )
     return values
 

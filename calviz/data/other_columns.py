@@ -172,7 +172,10 @@ class OtherColumns:
         for name in layout.kept:
             if not self._is_left_out(name, fetched, n):
                 self._keep(name, one(name), columns)
-        names = {"clusters": layout.cluster, "weights": layout.weight, "times": layout.time}
+        # Rows have a number of their own, called "row"; arrays are named by what they hold.
+        own = "" if layout.id == "row" or self.table.arrays else layout.id
+        names = {"ids": own, "clusters": layout.cluster}
+        names |= {"weights": layout.weight, "times": layout.time}
         columns["column_names"] = {k: self._shown(name) for k, name in names.items() if name}
         if layout.cluster is not None:
             clusters = Factor.of(one(layout.cluster))
@@ -312,7 +315,8 @@ def time_column(view: TableView, used: set[str]) -> str | None:
     candidates = []
     for usual, name in view.plain.items():
         words = set(usual.split("_"))
-        if words & column_names.TIME_WORDS and not words & column_names.NO_TIME_WORDS:
+        dated = words & column_names.TIME_WORDS or usual.endswith("datum")
+        if dated and not words & column_names.NO_TIME_WORDS:
             candidates += [name] if holds_dates(name) else []
     return candidates[0] if len(candidates) == 1 else None
 

@@ -45,8 +45,8 @@ def write_predictions(
 ) -> None:
     """Write probabilities (or confidences), labels, identifiers, splits, groups, clusters, weights, times, numbers and texts.
 
-    In tables, score columns are named ``p_<class>``, labels are class names, and all columns but identifiers and splits keep their
-    names; CSV text that a spreadsheet would run as a formula is escaped. NPZ files hold ``probs``, ``labels``, ``class_names`` and
+    In tables, score columns are named ``p_<class>``, labels are class names, and all columns but splits keep their names; CSV text
+    that a spreadsheet would run as a formula is escaped. NPZ files hold ``probs``, ``labels``, ``class_names`` and
     ``split``, ``ids``, ``group_<name>`` (groups and texts), and clusters, weights, times and numbers under their names. Texts that
     would take more than 256 MiB, because an array gives every row the length of the longest, are left out. If not `labelled`, nothing
     is written about the true classes. In Parquet files, columns other than scores and labels get the Arrow types of `types` (`Loaded.types`),
@@ -145,11 +145,6 @@ def _write_npz(arrays: Mapping[str, npt.NDArray[Any]], target: Path) -> None:
 
 
 def _columns(data: Dataset, labelled: bool) -> dict[str, Any]:
-    columns: dict[str, Any] = {}
-    if data.ids is not None:
-        columns["id"] = data.ids
-    if data.splits is not None:
-        columns["split"] = data.splits.values().astype(str)
     scores: dict[str, Any] = {}
     if isinstance(data, Predictions):
         if labelled:
@@ -161,6 +156,9 @@ def _columns(data: Dataset, labelled: bool) -> dict[str, Any]:
         if labelled:
             scores["correct"] = data.correct.astype(np.int8)
     # Columns of the file may have the names of those that are written.
+    columns = {} if data.splits is None else {"split": data.splits.values().astype(str)}
+    if data.ids is not None:
+        columns = {_free(data.id_name, {*columns, *scores}): data.ids, **columns}
     written = {*columns, *scores}
     of_rows = {**data.groups, **{k: text for k, text in data.texts.items() if k not in data.groups}}
     columns |= {_free(name, written): column.optional_values() for name, column in of_rows.items()}

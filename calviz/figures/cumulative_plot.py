@@ -65,8 +65,6 @@ class Cumulative(ScoreFigure):
     bound : float or None
         With probability `level`, the cumulative hits of a calibrated model stay within this distance of its cumulative
         score everywhere (simultaneous).
-    band : (ndarray, ndarray) or None, shape (G,) each
-        Pointwise range of `probability` for a calibrated model.
     maximum : int
         Index of the step with the largest absolute gap, which is the KS error.
 
@@ -84,7 +82,6 @@ class Cumulative(ScoreFigure):
     score: FloatArray
     probability: FloatArray
     bound: float | None
-    band: tuple[FloatArray, FloatArray] | None
     maximum: int
 
     @classmethod
@@ -131,12 +128,10 @@ class Cumulative(ScoreFigure):
         if estimate == "isotonic":
             _, last, level_of = isotonic_curve(view)
             fitted = level_of[np.searchsorted(last, view.score)]
-        bound, limits = None, None
+        bound = None
         if band:
             redraws = resampled(view, "under_calibration", **sample.redrawing)
             bound = float(np.quantile(_largest(redraws), level))
-            if estimate == "smooth":
-                limits = _limits(view, redraws, level, upto[kept], view.score[kept])
         return cls(
             **cls._fields(sample, level=level),
             steps=view,
@@ -148,9 +143,23 @@ class Cumulative(ScoreFigure):
             score=view.score[kept],
             probability=fitted[kept],
             bound=bound,
-            band=limits,
             maximum=int(np.argmax(np.abs(gap[kept]))),
         )
+
+    @cached_property
+    def band(self) -> tuple[FloatArray, FloatArray] | None:
+        """Pointwise range of the smooth estimate for a calibrated model, at the kept steps, shape (G,) each; None without `bound`.
+
+        Only some panels draw it, and it takes as long as all the rest.
+        """
+        if self.bound is None or self.estimate != "smooth":
+            return None
+        redraws = resampled(self.steps, "under_calibration", **self.redrawing)
+        ends = fractiles(self.steps.merged())
+        gaps = np.concatenate([smoothed_gap(part, ends) for part in redraws.parts()])
+        limits = (np.interp(self.fractile, ends, v) for v in pointwise(gaps, self.level))
+        high, low = (np.clip(self.score - limit, 0, 1) for limit in limits)
+        return low, high
 
     @property
     def gap(self) -> FloatArray:
@@ -346,17 +355,6 @@ def _largest(view: Steps) -> FloatArray:
     if view.count.ndim == 1:
         return np.asarray(np.abs(view.cumulative_gap).max())
     return np.concatenate([np.abs(part.cumulative_gap).max(axis=-1) for part in view.parts()])
-
-
-def _limits(
-    view: Steps, redraws: Steps, level: float, upto: FloatArray, score: FloatArray
-) -> tuple[FloatArray, FloatArray]:
-    """Pointwise range of the smooth estimate under calibration, at the kept steps, shape (P,) each."""
-    base = view.merged()
-    ends = fractiles(base)
-    gaps = np.concatenate([smoothed_gap(part, ends) for part in redraws.parts()])
-    high, low = (np.clip(score - np.interp(upto, ends, v), 0, 1) for v in pointwise(gaps, level))
-    return low, high
 
 
 # ---- Drawing

@@ -36,6 +36,7 @@ from calviz.sample.step_views import (
     triweight_response,
 )
 from calviz.sample.steps import Steps
+from calviz.verdicts.joint_tests import collect_evidence
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -116,6 +117,8 @@ class Reliability(ScoreFigure):
         Range of the share of hits if the scores are the true probabilities (consistency band).
     redrawing : Redrawing
         Seed and number of the resamples.
+    named : bool
+        Whether bins that are off are named: not on a `Sample` whose verdict finds nothing.
     curves : mapping of str to Curve
         Bin-free estimates of the same frequency, if requested.
 
@@ -136,6 +139,7 @@ class Reliability(ScoreFigure):
     interval: tuple[FloatArray, FloatArray]
     band: tuple[FloatArray, FloatArray] | None
     redrawing: Redrawing
+    named: bool
     curves: Mapping[CurveKind, Curve]
     _score: FloatArray
     _selected: IntArray | None
@@ -223,6 +227,9 @@ class Reliability(ScoreFigure):
             interval=clopper_pearson(hits[filled], rows[filled], level=level),
             band=limits,
             redrawing=sample.redrawing,
+            # The verdict, whose tests take longer than the figure, is at hand where a sample is shared.
+            named=not (band and isinstance(data, Sample) and bins_off(sums))
+            or sample.once(collect_evidence).beyond_noise,
             curves=make_curves(sample, curves),
             _score=sample.scored.score,
             _selected=selected,
@@ -237,7 +244,7 @@ class Reliability(ScoreFigure):
     def expected_gap(self) -> FloatArray:
         """Gap to expect in each bin that is off beyond noise (`calviz.sample.binning.expected_share`), shape (M,); nan in others."""
         gaps = np.full(self.bin.size, np.nan)
-        for m in bins_off(self.sums):
+        for m in bins_off(self.sums) if self.named else ():
             gaps[m] = self.mean_score[m] - expected_share(self.sums, m)[0]
         return gaps
 
@@ -403,7 +410,7 @@ class Reliability(ScoreFigure):
         As a bin with few rows can have any gap, only bins count whose interval, at 95 % for all bins together, excludes
         the mean score. The findings name the same bin.
         """
-        return next(iter(bins_off(self.sums)), None)
+        return next(iter(bins_off(self.sums)), None) if self.named else None
 
     def _largest_gap(self) -> str:
         gaps = np.abs(self.gap)
@@ -418,8 +425,9 @@ class Reliability(ScoreFigure):
         rows = counted(int(self.count[worst]), "row")
         if off is None:
             way = "high" if gap > 0 else "low"
+            within = ", within its interval (95 % for all bins together)," if self.named else ""
             return (
-                f"The largest gap, within its interval (95 % for all bins together), is between {between}, where the scores are "
+                f"The largest gap{within} is between {between}, where the scores are "
                 f"{points(abs(gap))} points too {way} ({rows})."
             )
         return (

@@ -80,7 +80,7 @@ class ReferralChoice:
     def headline(self) -> str:
         """What is kept and how much of it is right, of these rows, in at most 15 words; no advice if most of it is wrong."""
         if not self.kept:
-            return "Nothing is kept: every row goes to an expert"
+            return self.sentence.split(", with", 1)[0].rstrip(".")
         if self.accuracy < 0.5:
             return f"Only {percent(self.accuracy)} are right if {percent(self.coverage)} of the rows are kept"
         return (

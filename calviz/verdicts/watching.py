@@ -156,7 +156,7 @@ class WatchState(Displayed):
             "map": "an offset does not explain it: fit a new map",
         }
         return (
-            f"No longer calibrated, since about {self.since}: {what[self.remedy or 'map']}. "
+            f"{self._alarm}: {what[self.remedy or 'map']}. "
             f"(Calibrated scores ever alarm with a chance of at most {chance} %.)"
         )
 
@@ -167,7 +167,14 @@ class WatchState(Displayed):
         if not self.alarm:
             return f"No alarm in {counted(self.looks, 'look')}"
         remedy = "an offset explains it" if self.remedy == "offset" else "it needs a new map"
-        return f"No longer calibrated, since about {self.since}: {remedy}"
+        return f"{self._alarm}: {remedy}"
+
+    @property
+    @claim("watch")
+    def _alarm(self) -> str:
+        if self.since == self.path[0][0]:
+            return f"Not calibrated from the first look on, {self.since}"
+        return f"No longer calibrated, since about {self.since}"
 
     @property
     @claim("watch")

@@ -78,6 +78,17 @@ def test_a_slider_says_what_a_threshold_does(by, ranking):
 
 
 @pytest.mark.slow
+def test_a_threshold_is_asked_for_by_the_errors_allowed_unless_a_link_names_a_share():
+    app = quiet(open_page("", "risk_coverage"))
+    assert app.segmented_control(key="by").value == "error"
+    app = quiet(open_page("keep=70", "risk_coverage"))
+    assert "Keep 70.0 % of the rows" in text_of(app).replace("\xa0", " ")
+    one = upload(open_page(page="data"), "one.csv", b"label,p_a,p_b\na,0.8,0.2\n")
+    assert not quiet(one.open("risk_coverage")).slider
+    assert "One row cannot tell" in text_of(one)
+
+
+@pytest.mark.slow
 def test_what_one_split_guarantees_is_observed_on_the_other():
     app = open_page("", "risk_coverage")
     app.segmented_control(key="by").set_value("error").run()

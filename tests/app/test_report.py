@@ -80,6 +80,7 @@ def test_other_settings_need_another_report():
 @pytest.mark.parametrize("wanted", [True, False])
 def test_a_caption_stands_above_figures_where_it_is_wanted(wanted):
     app = open_page("caption=true" if wanted else "", "cumulative")
+    unfold(app, "Panels b, c and d, isotonic curve (CORP), what it costs those who decide")
     charts = [json.loads(c.proto.spec) for c in app.get("plotly_chart")]
     charts += [
         json.loads(unfold(app, title).get("plotly_chart")[-1].proto.spec)

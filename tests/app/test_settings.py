@@ -121,7 +121,12 @@ def test_the_cumulative_plot_follows_the_reduction(reduction):
     words = text_of(quiet(app))
     assert "KS error" in words
     assert "A calibrated model stays within" in words
-    assert len(app.get("plotly_chart")) == 5
+    assert len(app.get("plotly_chart")) == 2
+    more = "Panels b, c and d, isotonic curve (CORP), what it costs those who decide"
+    assert len(unfold(app, more).get("plotly_chart")) == 5
+    # A link to one of these opens them.
+    linked = open_page("below-sums=Isotonic curve (CORP)", "cumulative")
+    assert len(quiet(linked).get("plotly_chart")) == 3
     for title in ("Isotonic curve (CORP)", "What it costs those who decide"):
         assert len(quiet(unfold(app, title)).get("plotly_chart")) == 3
 

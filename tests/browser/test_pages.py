@@ -315,7 +315,11 @@ def test_keys_lead_to_pages_and_a_figure_is_copied(view):
     page.locator("h1").click()
     page.keyboard.type("gp")
     page.wait_for_url("**/figures**")
+    # A key counts while a page opens, too, although the element of the keys is drawn anew.
+    page.keyboard.press("?")
     tab.at("Report", "Figures for print")
+    keyboard.wait_for()
+    page.keyboard.press("Escape")
     page.wait_for_url("**/figures?**data=breast_cancer**")
     frame = page.frame_locator("iframe").first
     drawn = frame.locator("#sheet > svg")

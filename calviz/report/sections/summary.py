@@ -199,7 +199,7 @@ def make_worst_rows(subject: Subject) -> Iterator[Block]:
         return
     columns: dict[str, object] = {}
     if data.ids is not None:
-        columns["id"] = [shorten(str(data.ids[i]), 40) for i in rows]
+        columns[shorten(data.id_name, 40)] = [shorten(str(data.ids[i]), 40) for i in rows]
     elif subject.whole is not None:
         numbers = np.flatnonzero(_rows_of_file(subject.whole, subject.sample))
         if numbers.size == data.n:

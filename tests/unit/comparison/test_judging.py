@@ -388,7 +388,11 @@ def test_the_same_words_may_mean_anything_in_both_columns():
         ([np.nan] * 4, [1, 0, np.nan, 1], "the judge says nothing"),
         ([1, 0, 1, np.nan], [np.nan, np.nan, np.nan, 1], "no row has both"),
         ([1, 0, 1, 0], [1, 1, np.nan, 1], "all 3 human labels are of one class"),
-        ([1, 0, 85, 0], [1, 0, np.nan, 1], "row 3, column 'judge': 85 is not between 0 and 1"),
+        (
+            [1, 0, 85, 0],
+            [1, 0, np.nan, 1],
+            "row 3, column 'judge': 85 is not between 0 and 1; give scores from 0 to 1 .grades divided by the highest.",
+        ),
         ([1, 0, 1, 0], [1, 0.5, np.nan, 1], "row 2, column 'human': the human label 0.5 is neither"),
         ([1, 0, 1, 0], [1, -1, np.nan, 1], "row 2, column 'human': -1 is not between 0 and 1"),
         ([1, 0, 1], [1, 0, np.nan, 1], "the judge has 3 rows, the human labels have 4"),

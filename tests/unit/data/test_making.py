@@ -591,6 +591,8 @@ def test_a_date_of_another_name_is_the_time_if_it_is_the_only_one():
         ).recognition.time_column
         == "issue_date"
     )
+    german = opened_of_clusters_and_weights({"Aufnahmedatum": dates, "Geburtsdatum": born})
+    assert german.recognition.time_column == "Aufnahmedatum"
     both = opened_of_clusters_and_weights({"admission_date": dates, "discharge_date": dates})
     assert both.recognition.time_column is None
 

@@ -434,7 +434,9 @@ def test_columns_of_many_fractions_are_numbers_and_not_groups() -> None:
     assert not notices(loaded("label,p_a,p_b,age\n0,.5,.5,1.5\n", groups=()), "DATA008")
 
 
-@pytest.mark.parametrize("name", ["ID Patient#", "PatientID", "Patienten-Nr.", "customer-id"])
+@pytest.mark.parametrize(
+    "name", ["ID Patient#", "PatientID", "Patienten-Nr.", "Fallnummer", "customer-id"]
+)
 def test_a_column_with_a_word_for_identifiers_identifies_rows_that_all_differ(name):
     rows = [f"{1_000 + i},{i % 2},.{1 + i % 8}" for i in range(30)]
     file = loaded("\n".join([f"{name},label,p_1", *rows]))

@@ -130,6 +130,15 @@ def test_clusters_of_any_name_are_read_back(tmp_path: Path, suffix: str, name: s
     assert list(read.groups) == list(data.groups)
 
 
+@pytest.mark.parametrize("suffix", [".csv", ".parquet"])
+def test_identifiers_keep_their_name(tmp_path: Path, suffix: str):
+    path, out = tmp_path / "rows.csv", tmp_path / f"calibrated{suffix}"
+    path.write_text("Patienten-Nr.,label,p\nA7,1,0.8\nA9,0,0.3\nB1,1,0.6\n")
+    write_predictions(calviz.load(path), out)
+    read = calviz.load(out)
+    assert (read.id_name, read.ids.tolist()) == ("Patienten-Nr.", ["A7", "A9", "B1"])
+
+
 def test_names_stay_with_the_rows_and_change_with_the_columns():
     data = calviz.Predictions(
         probs=[0.1, 0.9, 0.6],

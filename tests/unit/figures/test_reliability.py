@@ -22,7 +22,24 @@ from calviz.figures.slice_gaps import SliceGaps
 from calviz.sample.sample import Sample
 from calviz.sample.slices import slices
 from calviz.sample.step_views import steps
+from calviz.verdicts.analysis import evaluate
 from tests.inputs.reliability import binary, drawn, multiclass
+
+
+def test_no_bin_is_named_where_the_verdict_finds_nothing():
+    # Calibrated by construction; by chance one bin is outside the interval of all bins together.
+    rng = np.random.default_rng(118)
+    p = rng.random(400)
+    data = calviz.Predictions(probs=p, labels=(rng.random(400) < p).astype(int))
+    sample = Sample.of(data, reduction="positive", resamples=200)
+    assert evaluate(sample).verdict.direction == "calibrated"
+    assert Reliability.compute(data, reduction="positive").worst is not None
+    figure = Reliability.compute(sample)
+    assert figure.worst is None
+    assert np.isnan(figure.expected_gap).all()
+    assert "beyond" not in figure.describe()
+    assert "within its interval" not in figure.describe()
+
 
 # ---- The reliability diagram: what it computes, the rows of its bins, edge cases
 

@@ -249,6 +249,8 @@ def test_the_sentence():
     assert figure.at_coverage(0.8).headline == "Keep 80.0 % of the rows: 97.5 % of them are right"
     wrong = RiskCoverage.compute(confidence(score, np.arange(1_000) % 40 == 0))
     assert wrong.at_coverage(0.8).headline == "Only 2.5 % are right if 80.0 % of the rows are kept"
+    none = "No threshold can be shown to keep predictions of which at most 5.0 % are wrong"
+    assert wrong.at_risk(0.05).headline == none
 
 
 def test_band_against_resampling_rows():
