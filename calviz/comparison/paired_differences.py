@@ -467,6 +467,8 @@ _CELLS = 4_000_000
 _DRAWN = 1 << 17
 #: Largest total number of (resample, row) pairs: large samples need fewer resamples, since their noise is small.
 MAX_CELLS = 200_000_000
+#: More independent rows than this are drawn in random groups.
+MANY_ROWS = 1 << 17
 #: Smallest number of resamples for an interval, used after a stop was requested.
 LEAST = 100
 #: Smallest number of resamples in a block.
@@ -488,16 +490,18 @@ def resampled(
     """Compute the metrics of every method on the same resamples: {method: {metric: (..., B)}}.
 
     Each resample draws n of the n rows with replacement, once for all methods, so that differences are paired. With
-    `cluster`, shape (n,), it draws as many clusters as there are (or groups of clusters, if there are very many: see
-    `RowDraws.groups`), and the weights are `GroupWeights`. With `counts`, shape (n,), the numbers of rows behind the cells of
+    `cluster`, shape (n,), it draws as many clusters as there are; of very many clusters, or of more than `MANY_ROWS` rows, it draws
+    random groups (`RowDraws.groups`), and the weights are `GroupWeights`. With `counts`, shape (n,), the numbers of rows behind the cells of
     a profile, it draws their total number of rows, and a weight is the number drawn from a cell divided by its count.
     Once `stop_early` returns True, the number of resamples is limited to `LEAST`, or to those already made.
     """
     resamples = max(LEAST, min(resamples, MAX_CELLS // n))
     out: dict[str, dict[str, list[FloatArray]]] = {name: {} for name in methods}
-    rows = None if cluster is None else RowDraws(n, cluster)
+    grouped = cluster is not None or (counts is None and n > MANY_ROWS)
+    rows = RowDraws(n, cluster) if grouped else None
     units = n if rows is None else rows.groups
-    step = max(_AT_A_TIME, _CELLS // units)
+    # Some metrics take the weight of each row.
+    step = max(_AT_A_TIME, _CELLS // (units if cluster is not None else n))
     start, functions = 0, list(methods.values())
 
     def of_methods(weights: RowWeights, start: int) -> Iterator[Mapping[str, FloatArray]]:
