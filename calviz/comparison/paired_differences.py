@@ -10,7 +10,7 @@ from itertools import combinations
 from typing import Any
 
 import numpy as np
-from scipy.special import ndtr
+from scipy.special import ndtr, ndtri
 
 from calviz.comparison.comparison_results import Difference, DifferenceVerdict
 from calviz.comparison.difference_intervals import (
@@ -41,6 +41,8 @@ from calviz.sample.sample import Sample, metric_view
 
 #: Number of resamples per simulated population of an inverted metric.
 POPULATION_RESAMPLES = 250
+#: Up to this many rows or clusters, the critical value of many comparisons is at least that of Bonferroni.
+FEW_UNITS = 50
 #: Smallest share of the resamples in which all sets need a value, if single intervals in closed form are combined.
 LEAST_DEFINED = 0.5
 Pairs = tuple[tuple[str, str], ...]
@@ -208,7 +210,9 @@ class PairedMetric:
 
     @once_per_view
     def _critical(self, pairs: Pairs) -> float:
-        return critical(self.draws, pairs)
+        z = critical(self.draws, pairs)
+        # Far out in Student's tails, pairs are hardly correlated: all of them count (Bonferroni).
+        return max(z, -float(ndtri(0.025 / len(pairs)))) if self.units <= FEW_UNITS else z
 
     @cached_property
     def all_pairs(self) -> Pairs:
