@@ -66,7 +66,7 @@ class PairedMetric:
     rare : RareLosses, optional
         Additional variance of log loss and Brier score from labels that did not occur.
     units : float
-        Number of rows or clusters that are drawn; effective number of weighted rows. Few make intervals wider (`widening_of`).
+        Number of rows or clusters that are drawn; effective number of the squared weights. Few make intervals wider (`widening_of`).
     clustered : bool
         Whether clusters are drawn: intervals of resampled values then reach equally far on both sides.
     closed : mapping of str to callable
@@ -306,7 +306,8 @@ def pair(
     if cluster is not None:
         units = RowDraws(n, cluster).groups
     elif counts is None and first.weights is not None:
-        units = effective_number(first.weights)
+        # Satterthwaite's degrees of freedom of a sum of squares with weights w^2.
+        units = effective_number(np.square(first.weights))
     if units < 2:
         return Paired()  # a single row or cluster resamples to itself
     drawn = resampled(
