@@ -153,11 +153,12 @@ def over_time(
     count = np.bincount(divided.code, sample.weights if sample.data.cells is not None else None)
     large = np.flatnonzero(count >= min_rows)
     if not large.size:
-        raise _no_large_period(divided, min_rows)
+        counts = divided.every == "equal counts"
+        one, other = ("period", "fewer") if counts else (divided.every, "longer")
+        raise NotAvailable(f"no {one} has {min_rows} rows or more: choose {other} periods.")
+    rows = divided.rows
     values = blocks.map_threads(
-        lambda i: _measured(sample, divided.rows[large[i]], metric),
-        range(large.size),
-        threaded=True,
+        lambda i: _measured(sample, rows[large[i]], metric), range(large.size), threaded=True
     )
     measured: list[Period] = []
     for k, value in zip(large.tolist(), values, strict=True):
@@ -198,12 +199,6 @@ def _check_number_of(divided: Periods) -> None:
         raise OptionError(
             f"there are {len(divided.names):,} periods, more than {MOST_PERIODS}: choose longer ones."
         )
-
-
-def _no_large_period(divided: Periods, min_rows: int) -> NotAvailable:
-    counts = divided.every == "equal counts"
-    one, other = ("period", "fewer") if counts else (divided.every, "longer")
-    return NotAvailable(f"no {one} has {min_rows} rows or more: choose {other} periods.")
 
 
 def _measured(sample: Sample, rows: IntArray, metric: str, *, ci: bool = True) -> MetricResult:

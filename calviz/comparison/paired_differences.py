@@ -35,7 +35,7 @@ from calviz.core.entry_specs import METRICS, ClosedForm, RowLoss, badness
 from calviz.core.events import BinNumber, Reduction, Scheme
 from calviz.core.predictions import Dataset, Predictions
 from calviz.core.probabilities import LOG_FLOOR
-from calviz.sample.draws import GroupWeights, RowDraws, RowWeights, once_per_view
+from calviz.sample.draws import GroupWeights, RowDraws, RowWeights, once_per_view, resample_rows
 from calviz.sample.error_bars import LEVEL, Interval, evened, widening_of
 from calviz.sample.sample import Sample, metric_view
 
@@ -519,13 +519,11 @@ def resampled(
         times = np.empty((units, size))
         for some in runs(0, size, max(1, _DRAWN // units)):
             drawn = times[:, some]
-            if counts is not None:
+            if counts is None:
+                drawn[:] = resample_rows(rng, units, drawn.shape[1]).T
+            else:
                 share = counts / counts.sum()
                 drawn[:] = (rng.multinomial(int(counts.sum()), share, drawn.shape[1]) / counts).T
-                continue
-            row = rng.integers(units, size=(drawn.shape[1], units))
-            row += units * np.arange(drawn.shape[1])[:, None]
-            drawn[:] = np.bincount(row.ravel(), minlength=row.size).reshape(row.shape).T
         weights = times if rows is None else GroupWeights(rows, times)
         for name, metrics in zip(methods, of_methods(weights, start), strict=True):
             for key, values in metrics.items():

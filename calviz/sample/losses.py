@@ -97,10 +97,7 @@ class MeanLoss:
         losses = self.losses[order].astype(np.float64)
         counts = np.ones(n) if self.counts is None else self.counts[order]
         # A cell of a profile that stands for more rows is one of the others.
-        few = min(
-            int(np.searchsorted(np.cumsum(counts[:_LARGEST_LOSSES]), _LARGEST_LOSSES, "right")),
-            n - 1,
-        )
+        few = min(int((np.cumsum(counts[:_LARGEST_LOSSES]) <= _LARGEST_LOSSES).sum()), n - 1)
         largest = np.repeat(losses[:few], counts[:few].astype(np.intp))
         losses, rows = losses[few:], float(counts[few:].sum())
         share, total = counts[few:] / rows, rows + largest.size
@@ -109,8 +106,8 @@ class MeanLoss:
         sd = math.sqrt(share @ np.square(off))
         skewness = float(share @ (off / sd) ** 3) if sd > 0 else 0.0
         many = rng.binomial(int(total), largest.size / total, size=resamples)
-        single = largest[rng.integers(max(largest.size, 1), size=many.sum())]
-        sums = np.bincount(np.repeat(np.arange(resamples), many), single, minlength=resamples)
+        at = rng.integers(max(largest.size, 1), size=many.sum())
+        sums = np.bincount(np.repeat(np.arange(resamples), many), largest[at], minlength=resamples)
         noise = p_values.draws(rng, 0.0, 1.0, skewness / math.sqrt(rows), resamples)
         sums += (total - many) * usual + np.sqrt(total - many) * sd * noise
         return type(self)(sums / total, self.of_rows, params=self.params)
