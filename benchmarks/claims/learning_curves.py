@@ -37,7 +37,7 @@ def several(rng, n, *, k=5, sharpen=1.4):
 
 #: Population, calibration rows, evaluation rows, methods.
 CASES = {
-    "logits x 1.2": (partial(two, slope=1.2), 1_000, 1_000, ("temperature", "platt")),
+    "logits x 1.3": (partial(two, slope=1.3), 2_000, 4_000, ("temperature", "platt")),
     "logits x 1.5": (partial(two, slope=1.5), 1_000, 1_000, ("temperature", "platt", "isotonic")),
     "shifted by 0.4": (partial(two, shift=0.4), 1_500, 600, ("platt", "isotonic")),
     "shifted and steep": (

@@ -16,16 +16,35 @@ RESAMPLES = 499
 
 
 def someone_worse(
-    rng: np.random.Generator, *, metric: str, models: int, n: int, worse: float = 1.0
+    rng: np.random.Generator,
+    *,
+    metric: str,
+    models: int,
+    n: int,
+    worse: float = 1.0,
+    clusters: int = 0,
+    weighted: bool = False,
 ) -> bool:
-    """Whether any of several equally good, noisy models is called worse; `worse` multiplies the logits of the first."""
+    """Whether any of several equally good, noisy models is called worse; `worse` multiplies the logits of the first.
+
+    Rows of a cluster share half of the noise, and of what makes them hard; weights are exponential.
+    """
+    cluster = np.repeat(np.arange(clusters), n // clusters) if clusters else None
     q = rng.dirichlet(np.full(4, 0.6), n)
+    if cluster is not None:
+        q = softmax(np.log(q.clip(1e-300)) + 0.8 * rng.normal(size=(clusters, 4))[cluster], axis=1)
     labels = labels_of(q, rng)
+    weights = rng.exponential(size=n) if weighted else None
     logits = np.log(np.maximum(q, 1e-300))
     noise = 0.6 * rng.standard_normal((models, *q.shape))
+    if cluster is not None:
+        noise += 0.6 * rng.normal(size=(models, clusters, 4))[:, cluster]
     views = {
         f"m{i}": Predictions(
-            probs=softmax((logits + noise[i]) * (worse if i == 0 else 1.0), axis=1), labels=labels
+            probs=softmax((logits + noise[i]) * (worse if i == 0 else 1.0), axis=1),
+            labels=labels,
+            clusters=cluster,
+            weights=weights,
         )
         for i in range(models)
     }
@@ -47,6 +66,23 @@ for metric in ("brier", "nll", "ece", "accuracy"):
             at_most=0.05,
             files=250 if metric == "ece" else 1_000,
         )(partial(someone_worse, metric=metric, models=models, n=n))
+    for case, how in (
+        ("6 models, 80 rows in 8 clusters", {"models": 6, "n": 80, "clusters": 8}),
+        ("6 models, 400 weighted rows", {"models": 6, "n": 400, "weighted": True}),
+    ):
+        if metric != "ece":
+            simulation(
+                "models-differ",
+                "any of equal models called worse",
+                f"{metric}, {case}",
+                at_most=0.05,
+                files=1_000,
+            )(partial(someone_worse, metric=metric, **how))
+simulation(
+    "models-differ",
+    "said of logits x 2",
+    "Brier score, 6 models, 320 rows in 8 clusters",
+)(partial(someone_worse, metric="brier", models=6, n=320, worse=2.0, clusters=8))
 simulation(
     "models-differ", "said of logits x 2", "Brier score, 6 models, 1,000 rows", at_least=0.9
 )(partial(someone_worse, metric="brier", models=6, n=1_000, worse=2.0))

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 from scipy.special import expit, logit, ndtri
 
 from benchmarks.claims import simulation
+from calviz.comparison.compare import compare
 from calviz.core.predictions import Predictions
 from calviz.sample.error_bars import SEGMENTS
 from calviz.sample.multicalibration import multicalibration
 from calviz.sample.sample import Sample, rows_where
 from calviz.sample.slices import slices, usual_slices
+from calviz.verdicts.sentence import judged
 
 
 @dataclass(frozen=True)
@@ -107,6 +110,75 @@ for case, (setting, off) in OFF.items():
     def _(rng: np.random.Generator, setting: Setting = setting, off: float = off) -> bool:
         found = usual_slices(setting.draw(rng, off=off)).off
         return any(s.where == (("column 0", "0"),) for s in found)
+
+
+# ---- Slices alone are off: the title, and the advice
+
+
+def title(sample: Sample) -> str:
+    """The title of the verdict on a file."""
+    return judged(sample.but(resamples=499)).headline
+
+
+def advised(sample: Sample) -> str:
+    """Why the advice after temperature scaling is as it is."""
+    comparison = compare(
+        sample.data, ["temperature"], metrics=["brier"], reduction="positive", resamples=200, jobs=1
+    )
+    return comparison.advice.reasons[0]
+
+
+SAID = {
+    "title: slices off, no miscalibration as a whole": (title, "off; no miscalibration found"),
+    "advice: miscalibration in places": (advised, "finds miscalibration in places"),
+}
+#: One of 20 values is off, so that the mean of all rows hardly is.
+ONE_OF_MANY = Setting(8_000, 20, 2, 0.2), 0.9
+for measures, (text, words_said) in SAID.items():
+    for case in ("no weights", "no weights, rare events"):
+        setting = CALIBRATED[case]
+
+        @simulation(
+            "slices",
+            f"{measures}, said of calibrated files",
+            words(case, setting),
+            at_most=0.01 if text is title else 0.05,
+            files=400,
+        )
+        def _(
+            rng: np.random.Generator,
+            setting: Setting = setting,
+            text: Callable[[Sample], str] = text,
+            words_said: str = words_said,
+        ) -> bool:
+            return words_said in text(setting.draw(rng))
+
+    @simulation(
+        "slices",
+        f"{measures}, said where one slice is off and the whole is not found",
+        words("no weights, 0.9 logits", ONE_OF_MANY[0]),
+        at_least=0.8,
+    )
+    def _(
+        rng: np.random.Generator,
+        text: Callable[[Sample], str] = text,
+        words_said: str = words_said,
+    ) -> bool | None:
+        sample = ONE_OF_MANY[0].draw(rng, off=ONE_OF_MANY[1])
+        if judged(sample.but(resamples=499)).beyond_noise:
+            return None
+        return words_said in text(sample)
+
+
+@simulation(
+    "slices",
+    "a value of the same column named that is not off",
+    words("no weights, 0.9 logits", ONE_OF_MANY[0]),
+    at_most=0.05,
+)
+def _(rng: np.random.Generator) -> bool:
+    off = usual_slices(ONE_OF_MANY[0].draw(rng, off=ONE_OF_MANY[1])).off
+    return any(s.where[0][0] == "column 0" and s.where[0][1] != "0" for s in off)
 
 
 # ---- Numbers

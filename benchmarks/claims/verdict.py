@@ -214,13 +214,14 @@ over_cases(
     sizes=(1_000, 4_000),
     at_most=0.05,
 )
-# Not required: of two views the worse one is shown, whose interval misses a mean gap of 0 a little more often than in 5 %.
 over_cases(
     "off-on-average",
     "off, or perhaps off, on average, said of files that are off in places",
     IN_PLACES,
     said_off_on_average,
     sizes=(1_000, 4_000),
+    at_most=0.05,
+    files=400,
 )
 over_cases(
     "off-on-average",

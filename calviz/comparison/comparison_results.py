@@ -639,7 +639,7 @@ def ranked_by(comparison: ModelComparison) -> tuple[str, ...]:
     "models-differ",
     says="By Brier score, 'a' is best; b is not told apart from it; the other 2 are worse beyond noise",
     chosen="the best model, and all pairs",
-    adjusted="max-T over the paired resamples of all pairs",
+    adjusted="max-T over the paired resamples of all pairs; up to 50 rows or clusters, at least Bonferroni",
 )
 def headline(comparison: ModelComparison, metric: str) -> str:
     """Say in one sentence which model is best."""

@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
@@ -24,6 +25,7 @@ from calviz.comparison.expected import (
 )
 from calviz.comparison.fitting import LEAST_ROWS, Rows, fit_and_apply, scores_of, with_probabilities
 from calviz.comparison.paired_differences import pair
+from calviz.core import blocks
 from calviz.core.blocks import FloatArray, IntArray, checkpoint, one_blas_thread, quotient
 from calviz.core.entry_specs import METRICS, RANKED_BY, RECALIBRATORS, is_of_steps
 from calviz.core.errors import (
@@ -58,7 +60,7 @@ PARTS = 10
 #: Smallest number of rows before a period that a map is fitted on.
 LEAST_PAST = max(LEAST_ROWS, 50)
 #: From this many rows before a period on, a map is fitted again only once they are this many times as many.
-MANY_PAST, GROWN = 100_000, 1.05
+MANY_PAST, GROWN = 100_000, 1.1
 #: Budget of units x random permutations, of those at a time, and smallest and largest number of permutations.
 WORK, AT_A_TIME, FEWEST, MOST = 10_000_000, 500_000, 199, 999
 #: With more rows than this, blocks of rows are permuted; about this many of each smaller size are made in each period.
@@ -151,13 +153,18 @@ def over_time(
     count = np.bincount(divided.code, sample.weights if sample.data.cells is not None else None)
     large = np.flatnonzero(count >= min_rows)
     if not large.size:
-        raise _no_large_period(divided, min_rows)
+        counts = divided.every == "equal counts"
+        one, other = ("period", "fewer") if counts else (divided.every, "longer")
+        raise NotAvailable(f"no {one} has {min_rows} rows or more: choose {other} periods.")
+    rows = divided.rows
+    values = blocks.map_threads(
+        lambda i: _measured(sample, rows[large[i]], metric), range(large.size), threaded=True
+    )
     measured: list[Period] = []
-    for done, k in enumerate(large.tolist()):
-        checkpoint(f"measuring {divided.names[k]}")
-        progress(f"measuring {divided.names[k]}", done, large.size)
-        value = _measured(sample, np.flatnonzero(divided.code == k), metric)
+    for k, value in zip(large.tolist(), values, strict=True):
         name = divided.names[k]
+        checkpoint(f"measuring {name}")
+        progress(f"measuring {name}", len(measured), large.size)
         measured.append(Period(name, int(count[k]), value, math.nan, math.nan, math.nan))
     result = OverTime(
         name=sample.data.name,
@@ -194,15 +201,9 @@ def _check_number_of(divided: Periods) -> None:
         )
 
 
-def _no_large_period(divided: Periods, min_rows: int) -> NotAvailable:
-    if divided.every == "equal counts":
-        return NotAvailable(f"no period has {min_rows} rows or more: choose fewer periods.")
-    return NotAvailable(f"no {divided.every} has {min_rows} rows or more: choose longer periods.")
-
-
-def _measured(sample: Sample, rows: IntArray, metric: str) -> MetricResult:
+def _measured(sample: Sample, rows: IntArray, metric: str, *, ci: bool = True) -> MetricResult:
     try:
-        return _evaluated(sample, sample.data.take(rows), metric)
+        return _evaluated(sample, sample.data.take(rows), metric, ci=ci)
     except CalvizError as error:
         return MetricResult(metric, math.nan, reason=str(error))
 
@@ -230,16 +231,10 @@ def values_of(
     for period in over_time.periods:
         in_period = rows[code == divided.names.index(period.name)]
         enough = in_period.size >= MIN_ROWS
-        values.append(_value(sample, in_period, over_time.metric) if enough else math.nan)
+        values.append(
+            _measured(sample, in_period, over_time.metric, ci=False).value if enough else math.nan
+        )
     return np.array(values)
-
-
-def _value(sample: Sample, rows: IntArray, metric: str) -> float:
-    part = sample.with_data(sample.data.take(rows))
-    try:
-        return float(evaluate(part, [metric], findings=False, classes=False)[metric].value)
-    except CalvizError:
-        return math.nan
 
 
 # ---- Periods
@@ -252,6 +247,12 @@ class Periods:
     every: Every
     code: IntArray
     names: tuple[str, ...]
+
+    @cached_property
+    def rows(self) -> list[IntArray]:
+        """The rows of each period, ascending."""
+        order = np.argsort(self.code, kind="stable")
+        return np.split(order, np.cumsum(np.bincount(self.code))[:-1])
 
 
 def periods(
@@ -567,7 +568,7 @@ def _with_past(
     for some in _fitted_together((np.cumsum(count) - count)[large]):
         first, names = large[some[0]], [divided.names[k] for k in large[some]]
         past = np.flatnonzero(divided.code < first)
-        parts = [np.flatnonzero(divided.code == k) for k in large[some]]
+        parts = [divided.rows[k] for k in large[some]]
         checkpoint(f"fitting on the rows before {names[0]}")
         progress(f"fitting on the rows before {names[0]}", some[0], large.size)
         now = np.concatenate(parts)
@@ -652,7 +653,7 @@ def _with_expected(
         if past.size < LEAST_PAST or work < 0:
             break
         checkpoint(f"expecting {divided.names[large[i]]}")
-        now = data.take(np.flatnonzero(divided.code == large[i]))
+        now = data.take(divided.rows[large[i]])
         with suppress(CalvizError):
             value = expectation(now, data.take(past), metric, reduction.key)
             measured[i] = replace(measured[i], before_labels=value)
@@ -668,9 +669,9 @@ def without_logits(data: Dataset) -> Dataset:
     return with_probabilities(data, bare.probs)
 
 
-def _evaluated(sample: Sample, data: Dataset, metric: str) -> MetricResult:
+def _evaluated(sample: Sample, data: Dataset, metric: str, *, ci: bool = True) -> MetricResult:
     part = sample.with_data(data)
-    return evaluate(part, [metric], ci=True, findings=False, classes=False)[metric]
+    return evaluate(part, [metric], ci=ci, findings=False, classes=False)[metric]
 
 
 def _difference(sample: Sample, before: Dataset, after: Dataset, metric: str) -> Difference | None:

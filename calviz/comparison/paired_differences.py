@@ -10,7 +10,7 @@ from itertools import combinations
 from typing import Any
 
 import numpy as np
-from scipy.special import ndtr
+from scipy.special import ndtr, ndtri
 
 from calviz.comparison.comparison_results import Difference, DifferenceVerdict
 from calviz.comparison.difference_intervals import (
@@ -35,12 +35,14 @@ from calviz.core.entry_specs import METRICS, ClosedForm, RowLoss, badness
 from calviz.core.events import BinNumber, Reduction, Scheme
 from calviz.core.predictions import Dataset, Predictions
 from calviz.core.probabilities import LOG_FLOOR
-from calviz.sample.draws import GroupWeights, RowDraws, RowWeights, once_per_view
+from calviz.sample.draws import GroupWeights, RowDraws, RowWeights, once_per_view, resample_rows
 from calviz.sample.error_bars import LEVEL, Interval, evened, widening_of
 from calviz.sample.sample import Sample, metric_view
 
 #: Number of resamples per simulated population of an inverted metric.
 POPULATION_RESAMPLES = 250
+#: Up to this many rows or clusters, the critical value of many comparisons is at least that of Bonferroni.
+FEW_UNITS = 50
 #: Smallest share of the resamples in which all sets need a value, if single intervals in closed form are combined.
 LEAST_DEFINED = 0.5
 Pairs = tuple[tuple[str, str], ...]
@@ -64,7 +66,7 @@ class PairedMetric:
     rare : RareLosses, optional
         Additional variance of log loss and Brier score from labels that did not occur.
     units : float
-        Number of rows or clusters that are drawn; effective number of weighted rows. Few make intervals wider (`widening_of`).
+        Number of rows or clusters that are drawn; effective number of the squared weights. Few make intervals wider (`widening_of`).
     clustered : bool
         Whether clusters are drawn: intervals of resampled values then reach equally far on both sides.
     closed : mapping of str to callable
@@ -208,7 +210,9 @@ class PairedMetric:
 
     @once_per_view
     def _critical(self, pairs: Pairs) -> float:
-        return critical(self.draws, pairs)
+        z = critical(self.draws, pairs)
+        # Far out in Student's tails, pairs are hardly correlated: all of them count (Bonferroni).
+        return max(z, -float(ndtri(0.025 / len(pairs)))) if self.units <= FEW_UNITS else z
 
     @cached_property
     def all_pairs(self) -> Pairs:
@@ -302,7 +306,8 @@ def pair(
     if cluster is not None:
         units = RowDraws(n, cluster).groups
     elif counts is None and first.weights is not None:
-        units = effective_number(first.weights)
+        # Satterthwaite's degrees of freedom of a sum of squares with weights w^2.
+        units = effective_number(np.square(first.weights))
     if units < 2:
         return Paired()  # a single row or cluster resamples to itself
     drawn = resampled(
@@ -467,6 +472,8 @@ _CELLS = 4_000_000
 _DRAWN = 1 << 17
 #: Largest total number of (resample, row) pairs: large samples need fewer resamples, since their noise is small.
 MAX_CELLS = 200_000_000
+#: More independent rows than this are drawn in random groups.
+MANY_ROWS = 1 << 17
 #: Smallest number of resamples for an interval, used after a stop was requested.
 LEAST = 100
 #: Smallest number of resamples in a block.
@@ -488,16 +495,18 @@ def resampled(
     """Compute the metrics of every method on the same resamples: {method: {metric: (..., B)}}.
 
     Each resample draws n of the n rows with replacement, once for all methods, so that differences are paired. With
-    `cluster`, shape (n,), it draws as many clusters as there are (or groups of clusters, if there are very many: see
-    `RowDraws.groups`), and the weights are `GroupWeights`. With `counts`, shape (n,), the numbers of rows behind the cells of
+    `cluster`, shape (n,), it draws as many clusters as there are; of very many clusters, or of more than `MANY_ROWS` rows, it draws
+    random groups (`RowDraws.groups`), and the weights are `GroupWeights`. With `counts`, shape (n,), the numbers of rows behind the cells of
     a profile, it draws their total number of rows, and a weight is the number drawn from a cell divided by its count.
     Once `stop_early` returns True, the number of resamples is limited to `LEAST`, or to those already made.
     """
     resamples = max(LEAST, min(resamples, MAX_CELLS // n))
     out: dict[str, dict[str, list[FloatArray]]] = {name: {} for name in methods}
-    rows = None if cluster is None else RowDraws(n, cluster)
+    grouped = cluster is not None or (counts is None and n > MANY_ROWS)
+    rows = RowDraws(n, cluster) if grouped else None
     units = n if rows is None else rows.groups
-    step = max(_AT_A_TIME, _CELLS // units)
+    # Some metrics take the weight of each row.
+    step = max(_AT_A_TIME, _CELLS // (units if cluster is not None else n))
     start, functions = 0, list(methods.values())
 
     def of_methods(weights: RowWeights, start: int) -> Iterator[Mapping[str, FloatArray]]:
@@ -510,13 +519,11 @@ def resampled(
         times = np.empty((units, size))
         for some in runs(0, size, max(1, _DRAWN // units)):
             drawn = times[:, some]
-            if counts is not None:
+            if counts is None:
+                drawn[:] = resample_rows(rng, units, drawn.shape[1]).T
+            else:
                 share = counts / counts.sum()
                 drawn[:] = (rng.multinomial(int(counts.sum()), share, drawn.shape[1]) / counts).T
-                continue
-            row = rng.integers(units, size=(drawn.shape[1], units))
-            row += units * np.arange(drawn.shape[1])[:, None]
-            drawn[:] = np.bincount(row.ravel(), minlength=row.size).reshape(row.shape).T
         weights = times if rows is None else GroupWeights(rows, times)
         for name, metrics in zip(methods, of_methods(weights, start), strict=True):
             for key, values in metrics.items():

@@ -27,7 +27,7 @@ from calviz.core.predictions import Predictions
 from calviz.core.probabilities import LOG_FLOOR, smallest_normal
 from calviz.core.words import counted, decimal, percent
 from calviz.sample.binning import effective_rows
-from calviz.sample.draws import RowSums, RowWeights, once_per_view, resample_cells
+from calviz.sample.draws import RowSums, RowWeights, once_per_view
 from calviz.sample.error_bars import LEVEL, Interval
 from calviz.sample.sample import Sample, chosen_bins, full_predictions
 from calviz.sample.step_views import StepsWithParams, over_steps, steps
@@ -35,10 +35,8 @@ from calviz.sample.steps import Steps
 
 #: Up to this many rows, rows and labels are drawn one by one, which is exact.
 EXACT_LOSS_ROWS = 500
-#: When rows are resampled, this many of the largest losses are cells of their own: they make up the tail of the mean.
-_SINGLE_CELLS = 16
-#: Each further cell holds this many times the number of rows with larger losses.
-_CELL_GROWTH = 0.25
+#: When rows are resampled, this many of the largest losses are drawn one by one: they make up the tail of the mean.
+_LARGEST_LOSSES = 64
 #: Below this, a probability computed from logits has lost digits: its loss is computed from the logits.
 _ROUNDED = 1e-30
 #: Upper limit of a loss, so that sums of squares are finite for any logits.
@@ -86,18 +84,33 @@ class MeanLoss:
     def bootstrap(self, rng: np.random.Generator, resamples: int) -> Self:
         """Means of samples drawn with replacement.
 
-        Exact for few rows (`EXACT_LOSS_ROWS`). Otherwise sorted losses are drawn by cells (`resample_cells`);
-        the largest ones are cells of their own and cells grow with their distance from them, so that a heavy tail,
-        such as that of the negative log-likelihood, is kept.
+        Exact for few rows (`EXACT_LOSS_ROWS`). Otherwise the largest losses, which make up a heavy tail such as that of the negative
+        log-likelihood, are drawn one by one, and the others together: as a shifted gamma (Pearson III) variable with their mean,
+        variance and skewness.
         """
         n = self.losses.shape[0]
-        if self.counts is not None:
-            mean = resample_cells(rng, self._cells, resamples)[1].sum(axis=1) / self.counts.sum()
-        elif n <= EXACT_LOSS_ROWS:
+        if self.counts is None and n <= EXACT_LOSS_ROWS:
             mean = self.losses[rng.integers(n, size=(resamples, n))].mean(axis=1, dtype=np.float64)
-        else:
-            mean = resample_cells(rng, self._cells, resamples)[1].sum(axis=1) / n
-        return type(self)(mean, self.of_rows, params=self.params)
+            return type(self)(mean, self.of_rows, params=self.params)
+        last = max(n - _LARGEST_LOSSES, 1)
+        order = np.argpartition(self.losses, last - 1)[::-1]
+        losses = self.losses[order].astype(np.float64)
+        counts = np.ones(n) if self.counts is None else self.counts[order]
+        # A cell of a profile that stands for more rows is one of the others.
+        few = min(int((np.cumsum(counts[:_LARGEST_LOSSES]) <= _LARGEST_LOSSES).sum()), n - 1)
+        largest = np.repeat(losses[:few], counts[:few].astype(np.intp))
+        losses, rows = losses[few:], float(counts[few:].sum())
+        share, total = counts[few:] / rows, rows + largest.size
+        usual = float(share @ losses)
+        off = losses - usual
+        sd = math.sqrt(share @ np.square(off))
+        skewness = float(share @ (off / sd) ** 3) if sd > 0 else 0.0
+        many = rng.binomial(int(total), largest.size / total, size=resamples)
+        at = rng.integers(max(largest.size, 1), size=many.sum())
+        sums = np.bincount(np.repeat(np.arange(resamples), many), largest[at], minlength=resamples)
+        noise = p_values.draws(rng, 0.0, 1.0, skewness / math.sqrt(rows), resamples)
+        sums += (total - many) * usual + np.sqrt(total - many) * sd * noise
+        return type(self)(sums / total, self.of_rows, params=self.params)
 
     def under_calibration(self, rng: np.random.Generator, resamples: int) -> Self:
         """Means with the labels redrawn from the rows' own probabilities (see `RandomLabels`)."""
@@ -105,28 +118,6 @@ class MeanLoss:
             raise NotAvailable("not available: the probabilities of the rows are not known.")
         mean = self.random_labels.draw(rng, resamples)
         return type(self)(mean, self.of_rows, params=self.params)
-
-    @cached_property
-    def _cells(self) -> FloatArray:
-        """Number of rows, total and total of squares per cell of sorted losses, shape (3, C)."""
-        if self.counts is not None:
-            order = np.argsort(self.losses, kind="stable")[::-1]
-            ordered: FloatArray = self.losses[order].astype(np.float64)
-            rows: FloatArray | None = self.counts[order]
-        else:
-            ordered, rows = np.sort(self.losses)[::-1], None
-        n = ordered.size
-        starts = [*range(min(_SINGLE_CELLS, n))]
-        while (step := starts[-1] + 1 + int(_CELL_GROWTH * starts[-1])) < n:
-            starts.append(step)
-        if rows is not None:
-            of_cells = (rows, rows * ordered, rows * np.square(ordered))
-            return np.stack([np.add.reduceat(values, starts) for values in of_cells])
-        total, squares = (
-            np.add.reduceat(values, starts, dtype=np.float64)
-            for values in (ordered, np.square(ordered))
-        )
-        return np.stack([np.diff([*starts, n]), total, squares])
 
 
 class Cumulants(NamedTuple):

@@ -339,7 +339,7 @@ def _specs(metrics: Iterable[str] | None) -> list[Metric]:
 
 
 def _check_options(options: Mapping[str, Any]) -> None:
-    parameters = {p.name: p for m in METRICS for p in m.parameters}
+    parameters = {p.name: p for m in METRICS for p in m.parameters} if options else {}
     for name, value in options.items():
         if name not in parameters:
             own = inspect.signature(evaluate).parameters.values()

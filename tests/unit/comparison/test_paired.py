@@ -2,6 +2,7 @@
 
 import gc
 import weakref
+from dataclasses import replace
 from itertools import count
 
 import numpy as np
@@ -9,6 +10,7 @@ import pytest
 from scipy import stats
 
 import calviz
+from benchmarks.claims import SIMULATIONS, every_simulation, too_many
 from calviz.comparison import paired_differences as paired_bootstrap
 from calviz.comparison import paired_differences as rare_losses
 from calviz.comparison.difference_intervals import Weighted
@@ -146,6 +148,24 @@ def test_one_of_many_comparisons_takes_as_many_standard_deviations_as_max_t():
         reach = largest * gaps.std(ddof=1)
         adjusted = metric.difference(a, b, metric.all_pairs).adjusted
         assert adjusted == pytest.approx((gaps.mean() - reach, gaps.mean() + reach))
+    # Of eight clusters, Student's t with 7 degrees of freedom at 5 % by Bonferroni's 15 pairs.
+    drawn = {name: rng.normal(size=999) for name in "abcdef"}
+    few = replace(plain(nll=drawn).metrics["nll"], units=8)
+    gaps = drawn["a"] - drawn["b"]
+    reach = np.sqrt(8 / 7) * stats.t.ppf(1 - 0.025 / 15, 7) * gaps.std(ddof=1)
+    assert few.difference("a", "b", few.all_pairs).adjusted == pytest.approx(
+        (gaps.mean() - reach, gaps.mean() + reach)
+    )
+
+
+@pytest.mark.slow
+def test_few_clusters_do_not_tell_equal_models_apart():
+    every_simulation()
+    said = (
+        "models-differ: any of equal models called worse, accuracy, 6 models, 80 rows in 8 clusters"
+    )
+    # With max-T alone, in 10 %.
+    assert np.mean(SIMULATIONS[said].outcomes(60, seed=3)) <= too_many(0.05, 60, errors=2)
 
 
 def test_more_comparisons_need_clearer_differences():

@@ -609,3 +609,15 @@ def test_it_is_nearer_the_truth_than_the_score_and_its_interval_holds():
     )
     assert np.mean(near) >= 0.8
     assert np.mean(holds) >= too_few(0.95, len(holds))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "kind", ["title: slices off, no miscalibration as a whole", "advice: miscalibration in places"]
+)
+def test_slices_alone_are_named_where_one_is_off_and_rarely_elsewhere(kind):
+    every_simulation()
+    held = "said of calibrated files, no weights, 1,000 rows, 12 slices"
+    off = "said where one slice is off and the whole is not found, no weights, 0.9 logits, 8,000 rows, 40 slices"
+    assert sum(SIMULATIONS[f"slices: {kind}, {held}"].outcomes(20, seed=5)) <= 1
+    assert np.mean(SIMULATIONS[f"slices: {kind}, {off}"].outcomes(10, seed=5)) >= too_few(0.9, 10)

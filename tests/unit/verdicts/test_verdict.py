@@ -1,6 +1,7 @@
 """The verdict."""
 
 import re
+from dataclasses import replace
 from decimal import ROUND_HALF_UP, Decimal
 
 import numpy as np
@@ -9,6 +10,7 @@ from scipy.special import expit
 from scipy.stats import binom
 
 import calviz
+from benchmarks.claims import SIMULATIONS, every_simulation, too_few, too_many
 from calviz.core.words import decimal, points, share_decimals
 from calviz.figures.hundred_squares import HundredSquares
 from calviz.figures.reliability import Reliability
@@ -17,9 +19,9 @@ from calviz.report.document import compose
 from calviz.sample.sample import Sample
 from calviz.verdicts.analysis import findings_of
 from calviz.verdicts.evaluation import Verdict
-from calviz.verdicts.joint_tests import joint
+from calviz.verdicts.joint_tests import collect_evidence, joint
 from calviz.verdicts.row_checks import FEW_COLUMNS, row_hashes
-from calviz.verdicts.sentence import explained, judged, other_view
+from calviz.verdicts.sentence import _on_average, explained, judged, other_view
 from tests.inputs.simulated import draw_labels
 
 # ---- The verdict, on samples whose true calibration is known
@@ -133,6 +135,23 @@ def test_an_interval_that_excludes_0_is_not_called_no_error_on_average():
     assert " on 800 rows, and too low in places: " in v.sentence
     second = calviz.explain(data, resamples=300)[1]
     assert second.startswith("On average that may be chance, but in detail ")
+    # The test of the mean alone has to agree.
+    evidence = collect_evidence(Sample(data, resamples=300))
+    assert evidence.interval_excludes_0
+    assert _on_average(evidence) == ("perhaps", "and")
+    weaker = tuple(replace(test, p_value=0.06) for test in evidence.tests)
+    assert _on_average(replace(evidence, tests=weaker)) == ("not shown to be", "but")
+
+
+@pytest.mark.slow
+def test_off_on_average_is_rarely_said_where_scores_are_off_in_places_only():
+    every_simulation()
+    said = "off-on-average: off, or perhaps off, on average, said of files that are off in places"
+    outcomes = SIMULATIONS[f"{said}, off in places, 2 classes, 1,000 rows"].outcomes(30, seed=5)
+    assert np.mean(outcomes) <= too_many(0.05, 30)
+    said = "off-on-average: the same of files that are off by 3 points on average"
+    case = "off in places and by 3 points, 2 classes, 4,000 rows"
+    assert np.mean(SIMULATIONS[f"{said}, {case}"].outcomes(10, seed=5)) >= too_few(0.95, 10)
 
 
 @pytest.mark.slow
