@@ -182,12 +182,7 @@ def play_peers(
         p = data.probs.astype(np.float64)
         p /= p.sum(axis=1, keepdims=True)
         experiment = Experiment(
-            source.benchmark,
-            source.dataset,
-            model,
-            fit.size,
-            evaluation.size,
-            data.n_classes,
+            source.benchmark, source.dataset, model, fit.size, evaluation.size, data.n_classes
         )
         digest = experiment_digest(data, division)
         played = {

@@ -13,13 +13,7 @@ from calviz.comparison.arena_results import (
     ResultTable,
     winrate_text,
 )
-from calviz.comparison.leaderboards import (
-    Averages,
-    in_range,
-    leaderboard,
-    range_words,
-    winrates,
-)
+from calviz.comparison.leaderboards import Averages, in_range, leaderboard, range_words, winrates
 from calviz.core.blocks import FloatArray
 from calviz.core.entry_specs import METRICS
 from calviz.core.words import counted, decimal, percent, seconds_text, signed_points

@@ -37,10 +37,7 @@ Results = defaultdict[tuple[str, int], list[Any]]
 
 
 def run_study(
-    description: str,
-    draw_turn: Callable[[int], Iterable[tuple[str, int, Any]]],
-    *,
-    minutes: float,
+    description: str, draw_turn: Callable[[int], Iterable[tuple[str, int, Any]]], *, minutes: float
 ) -> tuple[Results, bool]:
     """Draw samples for the time given on the command line, on several cores; an interrupted study continues.
 

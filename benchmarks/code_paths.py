@@ -148,10 +148,7 @@ def flows(folder: Path) -> dict[str, tuple[Callable[[], Any], Callable[[Any], ob
         "`calviz.load` of a small CSV": (lambda: None, lambda _: load()),
         "ECE with interval": (load, lambda p: calviz.evaluate(p, ["ece"], ci=True)),
         "the verdict of the same rows": (load, calviz.verdict),
-        "`compare` with temperature alone": (
-            load,
-            lambda p: compare(p, None),
-        ),
+        "`compare` with temperature alone": (load, lambda p: compare(p, None)),
         "the same with one metric, the ECE": (load, lambda p: compare(p, ["ece"])),
         "`audit --html`": (lambda: None, audit),
     }

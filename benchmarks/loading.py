@@ -56,10 +56,7 @@ PEERS = {
             "import polars as pl",
             "x = pl.read_ipc(path).drop('label').to_numpy(order='c')",
         ),
-        "pyarrow": (
-            "import pyarrow as pa",
-            "x = pa.ipc.open_file(pa.OSFile(path)).read_all()",
-        ),
+        "pyarrow": ("import pyarrow as pa", "x = pa.ipc.open_file(pa.OSFile(path)).read_all()"),
     },
     "csv": {
         "calviz": CALVIZ,

@@ -66,10 +66,7 @@ ONLY = {
 }
 #: Methods with other than default parameters, by the name of their line.
 GIVEN = {
-    "dirichlet-odir at given strengths": (
-        "dirichlet-odir",
-        {"off_diagonal": 1e3, "intercept": 1.0},
-    ),
+    "dirichlet-odir at given strengths": ("dirichlet-odir", {"off_diagonal": 1e3, "intercept": 1.0})
 }
 #: Goals for the ratio to the fastest correct peer, from measurements of prototypes.
 GOALS = {

@@ -56,10 +56,7 @@ def main() -> None:
     sys.path.insert(0, str(REFERENCE))
     samples = peer("samples")
     assert samples is not None
-    record: dict[str, Any] = {
-        "versions": {name: version(name) for name in PACKAGES},
-        "cases": {},
-    }
+    record: dict[str, Any] = {"versions": {name: version(name) for name in PACKAGES}, "cases": {}}
     for case in samples.CASES:
         p, y = samples.inputs(case)
         entries = record["cases"][case] = {}

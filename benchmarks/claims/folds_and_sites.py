@@ -69,8 +69,7 @@ def no_fold(case, draw):
 
 
 no_fold(
-    "5 folds of 200 rows, calibrated",
-    lambda rng: bool(measured(*rows(rng, [200] * 5)).differing),
+    "5 folds of 200 rows, calibrated", lambda rng: bool(measured(*rows(rng, [200] * 5)).differing)
 )
 no_fold(
     "10 folds of 60 rows, logits half as steep as said",

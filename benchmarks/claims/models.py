@@ -78,11 +78,9 @@ for metric in ("brier", "nll", "ece", "accuracy"):
                 at_most=0.05,
                 files=1_000,
             )(partial(someone_worse, metric=metric, **how))
-simulation(
-    "models-differ",
-    "said of logits x 2",
-    "Brier score, 6 models, 320 rows in 8 clusters",
-)(partial(someone_worse, metric="brier", models=6, n=320, worse=2.0, clusters=8))
+simulation("models-differ", "said of logits x 2", "Brier score, 6 models, 320 rows in 8 clusters")(
+    partial(someone_worse, metric="brier", models=6, n=320, worse=2.0, clusters=8)
+)
 simulation(
     "models-differ", "said of logits x 2", "Brier score, 6 models, 1,000 rows", at_least=0.9
 )(partial(someone_worse, metric="brier", models=6, n=1_000, worse=2.0))

@@ -160,9 +160,7 @@ for measures, (text, words_said) in SAID.items():
         at_least=0.8,
     )
     def _(
-        rng: np.random.Generator,
-        text: Callable[[Sample], str] = text,
-        words_said: str = words_said,
+        rng: np.random.Generator, text: Callable[[Sample], str] = text, words_said: str = words_said
     ) -> bool | None:
         sample = ONE_OF_MANY[0].draw(rng, off=ONE_OF_MANY[1])
         if judged(sample.but(resamples=499)).beyond_noise:

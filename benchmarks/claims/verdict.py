@@ -117,7 +117,7 @@ IN_PLACES = {
     "off in places, 2 classes, top label": (wavy, "top-label"),
 }
 ON_AVERAGE = {
-    "off in places and by 3 points, 2 classes": (partial(wavy, shift=MEAN_GAP), "positive"),
+    "off in places and by 3 points, 2 classes": (partial(wavy, shift=MEAN_GAP), "positive")
 }
 CASES = CALIBRATED | OFF | WITHOUT_ORDER | IN_PLACES | ON_AVERAGE
 

@@ -80,11 +80,9 @@ for case, options in BASE.items():
             where,
             at_least=0.8,
         )(partial(found, n=n, options=options | {"wrong": 0.03}))
-    simulation(
-        "wrong-labels",
-        "named, 3 % wrong labels",
-        f"{case}, 2,000 rows",
-    )(partial(named, n=2_000, options=options | {"wrong": 0.03}))
+    simulation("wrong-labels", "named, 3 % wrong labels", f"{case}, 2,000 rows")(
+        partial(named, n=2_000, options=options | {"wrong": 0.03})
+    )
     for sharpen in (1.0, 1.5, 2.0, 3.0):
         simulation(
             "wrong-labels",

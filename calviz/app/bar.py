@@ -558,6 +558,5 @@ def draw_shortcuts() -> None:
         if page.key not in without
     ]
     screen.component("shortcuts", _SHORTCUTS_HTML)(
-        key="calviz.shortcuts",
-        data={"pages": pages, "others": _OTHERS, "font": screen.PAGE_FONT},
+        key="calviz.shortcuts", data={"pages": pages, "others": _OTHERS, "font": screen.PAGE_FONT}
     )

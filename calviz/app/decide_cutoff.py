@@ -75,7 +75,7 @@ def explore_cutoff(settings: Settings, method: str, say: Callable[[str], object]
         format="%g",
         key=CUTOFF_KEY,
         bind="query-params",
-        on_change=_forget_bad_link,
+        on_change=lambda: st.session_state.pop(_BAD_LINK, None),
         width=620,
         persist_state="session",
     )
@@ -143,10 +143,6 @@ def _usable(text: str) -> bool:
         return LEAST <= float(text) <= 1 - LEAST
     except ValueError:
         return False
-
-
-def _forget_bad_link() -> None:
-    st.session_state.pop(_BAD_LINK, None)
 
 
 def _pinned(settings: Settings) -> Overlay[Sample] | None:

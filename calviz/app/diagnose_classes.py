@@ -404,7 +404,8 @@ def drill_down(frame: pd.DataFrame, settings: Settings) -> None:
     with st.container(border=True):
         st.markdown(f"**Class {name}, {counted(int(row['rows']), 'row')}**")
         st.markdown(_sentence(row))
-        if _has_own_diagram(settings.whole, index):
+        data = settings.whole
+        if data.kind != "confidence" and (data.n_classes > 2 or index == 1):
             _links_for_class(settings, index, name)
 
 
@@ -455,7 +456,3 @@ def _sentence(row: pd.Series[Any]) -> str:
 
 def _judged(low: str, high: str, beyond: float) -> str:
     return f"A calibrated model shows {low} to {high}: {'outside' if beyond else 'inside'}."
-
-
-def _has_own_diagram(data: Dataset, index: int) -> bool:
-    return data.kind != "confidence" and (data.n_classes > 2 or index == 1)

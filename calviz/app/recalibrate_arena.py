@@ -14,7 +14,7 @@ import pandas as pd
 import streamlit as st
 
 from calviz.app import jobs, navigation, reading_panel, screen, session, upload
-from calviz.app.jobs import Button, Job, LongWork, StateWords, Work
+from calviz.app.jobs import Button, Job, LongWork, StateWords
 from calviz.app.open_files import OpenFile, all_models
 from calviz.app.session import Settings, md
 from calviz.comparison import leaderboards
@@ -77,7 +77,7 @@ def explore_arena(settings: Settings, say: Callable[[str], object]) -> None:
             PLACE,
             ("kept", saved.key),
             f"Judging {counted(len(saved.table), 'experiment')}",
-            lambda: _judge_work(saved),
+            lambda: lambda job: ArenaOutcome(judge(saved.table)),
         )
         status = jobs.draw_long_work(work, Button("Judge again"), at_once=True, patience=PATIENCE)
     else:
@@ -101,10 +101,6 @@ def explore_arena(settings: Settings, say: Callable[[str], object]) -> None:
         )
     if isinstance(status.result, ArenaOutcome):
         draw_arena(status.result.arena, status.result.problems, say)
-
-
-def _judge_work(saved: SavedResults) -> Work:
-    return lambda job: ArenaOutcome(judge(saved.table))
 
 
 def _play(job: Job, contest: Contest) -> ArenaOutcome:

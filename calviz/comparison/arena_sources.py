@@ -450,8 +450,7 @@ def _local(h5py: Any, group: Any, name: str) -> Any:
     kind = group.get(name, getlink=True)
     if not isinstance(kind, h5py.HardLink):
         raise InputError(
-            f"'{shortened(name)}' is a link",
-            remedy="copy the data set into this file",
+            f"'{shortened(name)}' is a link", remedy="copy the data set into this file"
         )
     return group[name]
 
@@ -653,8 +652,7 @@ def _document(source: Source) -> tuple[list[tuple[Experiment, list[MethodScore]]
         entries, baseline = None, None
     if not isinstance(entries, list) or not (baseline is None or isinstance(baseline, str)):
         raise InputError(
-            "this is not an arena written by calviz",
-            remedy="write one with 'calviz arena --json'",
+            "this is not an arena written by calviz", remedy="write one with 'calviz arena --json'"
         )
     return [_entry(entry) for entry in entries], baseline
 

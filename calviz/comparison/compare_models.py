@@ -408,9 +408,7 @@ def _check_order(models: NamedModels) -> str:
     return note
 
 
-def _by_identifier(
-    ids: Mapping[str, npt.NDArray[Any]],
-) -> tuple[dict[str, IntArray], list[str]]:
+def _by_identifier(ids: Mapping[str, npt.NDArray[Any]]) -> tuple[dict[str, IntArray], list[str]]:
     """Return the matched rows of each model, in the order of the first, and notes on what did not match."""
     notes: list[str] = []
     once: dict[str, npt.NDArray[Any]] = {}

@@ -383,9 +383,7 @@ def _of_metric(
     return replace(one, errors=errors)
 
 
-def _where_defined(
-    values: Mapping[str, FloatArray],
-) -> tuple[Mapping[str, FloatArray], float]:
+def _where_defined(values: Mapping[str, FloatArray]) -> tuple[Mapping[str, FloatArray], float]:
     """Keep the resamples in which all sets have a value, shape (B,) each, if at least `LEAST_DEFINED` are left.
 
     Also return a factor for the correlation of two values, which is uncertain if it depends on few events. Of m events, none is drawn

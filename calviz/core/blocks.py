@@ -38,10 +38,7 @@ def read_only(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
 
 
 def quotient(
-    a: FloatArray | IntArray,
-    b: FloatArray | IntArray,
-    *,
-    otherwise: float | FloatArray = math.nan,
+    a: FloatArray | IntArray, b: FloatArray | IntArray, *, otherwise: float | FloatArray = math.nan
 ) -> FloatArray:
     """``a / b`` where b is above 0, and `otherwise` elsewhere, for shapes that broadcast."""
     out = np.full(np.broadcast_shapes(np.shape(a), np.shape(b)), otherwise)

@@ -249,12 +249,9 @@ def _mode(path: str | os.PathLike[str]) -> int | None:
 
 def _is_written_directly(path: str | os.PathLike[str]) -> bool:
     mode = _mode(path)
-    return (mode is not None and not stat.S_ISREG(mode)) or _is_device(path)
-
-
-def _is_device(path: str | os.PathLike[str]) -> bool:
     # "/dev/stdout" may point to a regular file that other processes write to as well.
-    return str(Path(path).absolute()).startswith(("/dev/", "/proc/"))
+    device = str(Path(path).absolute()).startswith(("/dev/", "/proc/"))
+    return device or (mode is not None and not stat.S_ISREG(mode))
 
 
 def _default_mode() -> int:

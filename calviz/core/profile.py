@@ -455,12 +455,7 @@ def write_profile(profile: Profile, path: str | os.PathLike[str]) -> None:
     import polars as pl
     import pyarrow.parquet as pq
 
-    facts = {
-        "version": VERSION,
-        "cells": FINE_CELLS,
-        "rows": profile.n,
-        **asdict(profile.facts),
-    }
+    facts = {"version": VERSION, "cells": FINE_CELLS, "rows": profile.n, **asdict(profile.facts)}
     cells = profile.cells
     if profile.class_cells is not None:
         top_label = cells.with_columns(pl.lit(TOP_LABEL, dtype=pl.Int32).alias("class"))

@@ -664,11 +664,7 @@ class RowColumns:
         return new
 
     def with_columns(
-        self,
-        *,
-        splits: Factor | None,
-        groups: Mapping[str, Factor],
-        ids: npt.NDArray[Any] | None,
+        self, *, splits: Factor | None, groups: Mapping[str, Factor], ids: npt.NDArray[Any] | None
     ) -> Self:
         """Return the same data with other splits, groups and ids; the other arrays are shared."""
         return self._with({"splits": splits, "groups": groups, "ids": ids})

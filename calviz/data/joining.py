@@ -242,9 +242,7 @@ def _column(column: Column, values: npt.NDArray[Any] | Factor) -> Column:
     return Column(column.name, column.type, values[:SAMPLE_ROWS].astype(np.float64))
 
 
-def named_models(
-    files: Sequence[tuple[str, Mapping[str, Dataset]]],
-) -> dict[str, Dataset]:
+def named_models(files: Sequence[tuple[str, Mapping[str, Dataset]]]) -> dict[str, Dataset]:
     """Return all models of all files, each under a unique name.
 
     Parameters

@@ -51,9 +51,7 @@ _DEFAULT = tuple(
 
 
 def pattern_of(
-    text: str,
-    option: str = "confidence_pattern",
-    example: str = "Sicherheit: ([0-9.]+%?)",
+    text: str, option: str = "confidence_pattern", example: str = "Sicherheit: ([0-9.]+%?)"
 ) -> re.Pattern[str]:
     """Compile a user's pattern, whose first group (or a named one) is what is looked for; raises OptionError."""
     try:

@@ -174,7 +174,7 @@ class BinSensitivity(ScoreFigure):
         ends = points(low, decimals), points(high, decimals)
         where = f"goes from {ends[0]} to {ends[1]}" if ends[0] != ends[1] else f"is {ends[0]}"
         parts = [
-            f"From 2 to {self.counts.size:,} bins of equal width or equal mass the ECE {where} points.",
+            f"From 2 to {self.counts.size:,} bins of equal width or equal mass the ECE {where} points."
         ]
         if self.chosen is not None:
             kind = counted(self.bins, f"{self.scheme} bin")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import partial
 
 import numpy as np
@@ -452,10 +452,6 @@ def ce_l1_unbiased(view: CrossFitted) -> FloatArray:
 # ---- Isotonic decomposition of the log loss
 
 
-def _clipped_rows(view: LogSteps) -> Mapping[str, float]:
-    return {"clipped_rows": float(view.clipped_rows())}
-
-
 _corp_log = partial(
     metric,
     family="Accuracy and proper scores",
@@ -490,7 +486,7 @@ def _constant_log(view: LogSteps) -> FloatArray:
     bounds=(0.0, math.inf),
     formula=r"\overline{L(s, h)} - \overline{L(\hat\pi(s), h)},\quad L(p, h) = -h \ln p - (1 - h) \ln (1 - p)",
     interval="inverted",
-    details=_clipped_rows,
+    details=lambda view: {"clipped_rows": float(view.clipped_rows())},
     note=clipped_step_words,
     bound=lambda sample, view: _log_bound(sample, view) + cell_bounds.of_log(sample),
 )

@@ -45,11 +45,7 @@ def miscalibration(sample: Sample) -> Iterator[Told]:
         yield ("info", f"{nothing_found(evidence, sample)}; {_numbers(evidence)}.")
         return
     high, low = too_high(evidence.reduction)
-    way = {
-        "over": high,
-        "under": low,
-        "mixed": f"{high} in places, {low.lower()} in others",
-    }.get(
+    way = {"over": high, "under": low, "mixed": f"{high} in places, {low.lower()} in others"}.get(
         evidence.direction,
         "Off in places" if evidence.shows_itself else "Probabilities of all classes off",
     )

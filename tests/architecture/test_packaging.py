@@ -112,7 +112,7 @@ def test_a_link_that_leads_nowhere_is_seen(tmp_path):
     page = tmp_path / "page.md"
     page.write_text(
         "# One two\n## `a`, b & c\n```sh\n# No heading\n```\n[a](#one-two) [b](page.md#one-two) [c](https://example.com/#x) "
-        "[d](none.md) [e](#no-heading) [f](page.md#three) [g](../page.md) [h](#a-b--c)",
+        "[d](none.md) [e](#no-heading) [f](page.md#three) [g](../page.md) [h](#a-b--c)"
     )
     broken = ["none.md", "#no-heading", "page.md#three", "../page.md", "#a-b--c"]
     assert broken_links(page, tmp_path) == broken

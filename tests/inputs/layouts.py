@@ -330,12 +330,7 @@ block(
     },
 )
 block(
-    "r_nnet_quoted",
-    ("a b", "a", "a b c"),
-    "{c}",
-    33,
-    label="y",
-    kw={"quote": csv.QUOTE_NONNUMERIC},
+    "r_nnet_quoted", ("a b", "a", "a b c"), "{c}", 33, label="y", kw={"quote": csv.QUOTE_NONNUMERIC}
 )
 single("glm_fitted", "fitted", "admit", (0, 1), 34, before=True)
 single("glm_response", "prob", "default", ("No", "Yes"), 35, before=True)

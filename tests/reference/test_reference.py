@@ -301,7 +301,7 @@ UNPACK = {
 
 #: What is not compared (dataset:entry@peer, as regular expressions), and why: first of the sample data.
 NOT_ON_SAMPLES = {
-    r"breast_cancer_forest:.*_ew(10|15|25)@.*": "scores lie on edges, which they do not round to single precision",
+    r"breast_cancer_forest:.*_ew(10|15|25)@.*": "scores lie on edges, which they do not round to single precision"
 }
 NOT_COMPARED = {
     **NOT_ON_SAMPLES,

@@ -359,8 +359,7 @@ def test_temperatures_of_the_sample_data(name, key, entry):
 
 @pytest.mark.parametrize("name", ALL_COLUMNS)
 @pytest.mark.parametrize(
-    ("key", "entry"),
-    [("irm", "irm@sklearn"), ("temperature-mse+isotonic", "irova_ts@sklearn")],
+    ("key", "entry"), [("irm", "irm@sklearn"), ("temperature-mse+isotonic", "irova_ts@sklearn")]
 )
 def test_isotonic_maps_of_the_sample_data(name, key, entry):
     test = value(name, entry)["test"]

@@ -176,7 +176,7 @@ def _of_frame(source: Any, reading: ReadingOptions, settings: dict[str, Any], na
         frame = nw.from_native(source).lazy()
     except TypeError:
         raise InputError(
-            f"got {type(source).__name__}, expected a path, a list of paths or a data frame",
+            f"got {type(source).__name__}, expected a path, a list of paths or a data frame"
         ) from None
     layout = file_sources.profile_layout(frame, reading, summed=True, **settings)
     frame = with_probabilities(frame, layout)

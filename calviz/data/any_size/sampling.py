@@ -350,10 +350,7 @@ def why_refused(file: TableFiles, layout: ProfileColumns, error: Exception) -> I
 def _read_whole(path: Path, layout: ProfileColumns, error: InputError) -> InputError:
     columns = layout.columns
     scores = ScoreColumns(
-        columns,
-        layout.class_names,
-        "logits" if layout.logits else "probabilities",
-        len(columns),
+        columns, layout.class_names, "logits" if layout.logits else "probabilities", len(columns)
     )
     with Source(path) as opened, np.errstate(all="ignore"):
         table = format_of(opened).open(opened)

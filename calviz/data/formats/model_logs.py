@@ -415,8 +415,7 @@ def _findings(log: Mapping[str, Any], left_out: int, count: int) -> Iterator[Fin
         yield Notice.LOGS_AND_HINTS.finding("warning", text)
     if left_out:
         yield Notice.LOGS_AND_HINTS.finding(
-            "warning",
-            f"{left_out:,} of {count:,} samples have no score, and were left out",
+            "warning", f"{left_out:,} of {count:,} samples have no score, and were left out"
         )
 
 

@@ -107,10 +107,7 @@ def test_without_identifiers_the_order_counts_where_the_labels_agree():
             ConfidencePredictions(confidence=np.full(4, 0.9), correct=np.ones(4)),
             "without identifiers and true labels",
         ),
-        (
-            Predictions(probs=np.full((4, 3), 1 / 3), labels=[0, 1, 0, 1]),
-            "'2' only in one of them",
-        ),
+        (Predictions(probs=np.full((4, 3), 1 / 3), labels=[0, 1, 0, 1]), "'2' only in one of them"),
     ],
 )
 def test_rows_that_cannot_be_matched_are_refused(other, message):

@@ -474,8 +474,7 @@ SPLITS = np.repeat(["train", "val", "test"], 100)
 
 
 @pytest.mark.parametrize(
-    ("judged", "fit"),
-    [("test", "val"), ("val", "train"), ("train", "val"), (None, "val")],
+    ("judged", "fit"), [("test", "val"), ("val", "train"), ("train", "val"), (None, "val")]
 )
 def test_which_split_is_fitted_on(judged, fit):
     data = simulated(splits=SPLITS)

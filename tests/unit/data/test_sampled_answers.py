@@ -232,12 +232,7 @@ def test_the_command_prints_the_signals_side_by_side(tmp_path):
     assert out.exit_code == 0
     assert "AUROC of failure detection" in out.stdout
     record = json.loads((tmp_path / "x.json").read_text())
-    assert list(record["models"]) == [
-        "agreement",
-        "entropy",
-        "stated",
-        "log-probability",
-    ]
+    assert list(record["models"]) == ["agreement", "entropy", "stated", "log-probability"]
 
 
 @pytest.mark.parametrize(

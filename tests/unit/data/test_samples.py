@@ -155,11 +155,7 @@ def test_binary_truth_against_simulation(case: str) -> None:
     pi = 1 / (1 + np.exp(-2 * (b0 + np.log(1 / z - 1)) / b1))
     np.testing.assert_allclose(pi, 1 / (1 + np.exp(2 * x)), rtol=1e-7)
     truth = MANIFEST["simulated_binary"]["truth"][case]
-    for key, values in {
-        "ece_l1": np.abs(z - pi),
-        "ece_l2": (z - pi) ** 2,
-        "mcs": z - pi,
-    }.items():
+    for key, values in {"ece_l1": np.abs(z - pi), "ece_l2": (z - pi) ** 2, "mcs": z - pi}.items():
         error = values.std() / np.sqrt(n)
         assert truth["positive"][key] == pytest.approx(values.mean(), abs=4 * error), key
 

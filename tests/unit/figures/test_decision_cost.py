@@ -211,11 +211,7 @@ def test_the_interval_of_the_difference_allows_for_the_choice():
 
 
 def test_a_threshold_chosen_elsewhere_may_be_worse_and_is_said_to_be():
-    p = data(
-        [0.9, 0.8, 0.7, 0.9, 0.8, 0.7],
-        [1, 0, 0, 1, 1, 1],
-        splits=["cal"] * 3 + ["test"] * 3,
-    )
+    p = data([0.9, 0.8, 0.7, 0.9, 0.8, 0.7], [1, 0, 0, 1, 1, 1], splits=["cal"] * 3 + ["test"] * 3)
     figure = Decision.compute(p, wrong=1, referred=0.3, split="test", choose_split="cal")
     assert figure.best.kept == 1
     assert figure.excess == pytest.approx(-0.6 / 3)

@@ -380,8 +380,7 @@ def test_a_million_rows_are_light():
 
 #: Two of four right at 0.7, one of two at 0.95.
 P = calviz.Predictions(
-    probs=np.array([[0.7, 0.3]] * 4 + [[0.95, 0.05]] * 2),
-    labels=np.array([0, 0, 1, 1, 0, 1]),
+    probs=np.array([[0.7, 0.3]] * 4 + [[0.95, 0.05]] * 2), labels=np.array([0, 0, 1, 1, 0, 1])
 )
 
 

@@ -418,9 +418,7 @@ CONTRADICTING = {
 @pytest.mark.parametrize("key", KEYS_OF_ESTIMATORS)
 def test_scikit_learn_checks(key):
     result = check_estimator(
-        RECALIBRATORS[key].make(input="logits"),
-        expected_failed_checks=CONTRADICTING,
-        on_fail=None,
+        RECALIBRATORS[key].make(input="logits"), expected_failed_checks=CONTRADICTING, on_fail=None
     )
     failed = [f"{c['check_name']}: {c['exception']}" for c in result if c["status"] == "failed"]
     assert not failed, "\n".join(failed)

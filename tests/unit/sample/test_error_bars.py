@@ -474,11 +474,7 @@ def test_cumulants_by_definition(make, dtype):
     losses = labels.loss(p)
     mean = (p * losses).sum(axis=1)
     central = losses - mean[:, None]
-    expected = [
-        mean.mean(),
-        (p * central**2).sum() / 40**2,
-        (p * central**3).sum() / 40**3,
-    ]
+    expected = [mean.mean(), (p * central**2).sum() / 40**2, (p * central**3).sum() / 40**3]
     np.testing.assert_allclose(labels.cumulants, expected, rtol=2e-5)
     # The losses per class are the losses of rows with that label.
     for c in range(6):
@@ -503,9 +499,7 @@ def test_uniform_rows_always_lose_the_same(make):
 
 def test_drawn_labels_and_their_approximation_agree():
     labels = RandomLabels(
-        predictions(2000, 10, 4.0).probs,
-        lambda p: -np.log(np.maximum(p, 1e-300)),
-        np.ones(2000),
+        predictions(2000, 10, 4.0).probs, lambda p: -np.log(np.maximum(p, 1e-300)), np.ones(2000)
     )
     exact = labels.draw_labels(rng(), 2000)
     approximate = labels.draw(rng(), 2000)

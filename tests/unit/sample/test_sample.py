@@ -324,12 +324,7 @@ def test_every_class_alone(n, k, decimals, dtype):
             continue
         alone = BinaryEvents(score[rows], hit[rows])
         accuracy, confidence = hit[rows].mean(), score[rows].mean(dtype=float)
-        expected = [
-            accuracy,
-            confidence,
-            confidence - accuracy,
-            float(ks(make_steps(alone))),
-        ]
+        expected = [accuracy, confidence, confidence - accuracy, float(ks(make_steps(alone)))]
         np.testing.assert_allclose(values, expected, atol=1e-12)
 
 
