@@ -107,9 +107,9 @@ class MeanLoss:
         skewness = float(share @ (off / sd) ** 3) if sd > 0 else 0.0
         many = rng.binomial(int(total), largest.size / total, size=resamples)
         at = rng.integers(max(largest.size, 1), size=many.sum())
-        sums = np.bincount(np.repeat(np.arange(resamples), many), largest[at], minlength=resamples)
         noise = p_values.draws(rng, 0.0, 1.0, skewness / math.sqrt(rows), resamples)
-        sums += (total - many) * usual + np.sqrt(total - many) * sd * noise
+        sums = (total - many) * usual + np.sqrt(total - many) * sd * noise
+        sums += np.bincount(np.repeat(np.arange(resamples), many), largest[at], minlength=resamples)
         return type(self)(sums / total, self.of_rows, params=self.params)
 
     def under_calibration(self, rng: np.random.Generator, resamples: int) -> Self:
