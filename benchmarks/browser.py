@@ -199,10 +199,9 @@ def first_chart(browser: Any, folder: Path, _: int) -> str:
 
 def sliders(page: Any, url: str, pid: int, name: str, goal: str) -> Iterator[Line]:
     """Time the sliders of the share kept and the number of bins."""
-    page.goto(f"{url}/risk_coverage")
+    page.goto(f"{url}/risk_coverage?keep=80")
     until(page, SAYS, "Keep, % of the rows")
     idle(page)
-    # The slider of the share starts at 80 %.
     slider = page.locator("[data-testid=stSlider]", has_text="Keep, %").locator("input").first
     slider.focus()
     times = []

@@ -18,7 +18,6 @@ from calviz.core.blocks import FloatArray
 from calviz.core.predictions import Dataset
 from calviz.core.words import (
     counted,
-    full_sentence,
     p_number,
     points,
     share_cell,
@@ -170,8 +169,8 @@ def measure_slices(settings: Settings, question: SlicesChoice) -> Slices:
         return _measure(sample, question)
 
 
-def measure_over_all(settings: Settings, question: SlicesChoice) -> str:
-    """The multicalibration error of the columns in words."""
+def measure_over_all(settings: Settings, question: SlicesChoice) -> tuple[str, str]:
+    """The multicalibration error of the columns, and its worst segment, in words."""
     with session.computing(settings, "Measuring all segments …") as sample:
         return multicalibration_words(sample, question.columns)
 
@@ -204,15 +203,16 @@ def draw_answer(
     tested: Slices,
     settings: Settings,
     pinned: Overlay[FloatArray] | None = None,
-    over_all: str = "",
+    over_all: tuple[str, str] = ("", ""),
 ) -> str:
     """Draw the result as a sentence, with that over all segments, and a figure; a click on a mark selects the rows of its slice. Return a title."""
     figure = SliceGaps.compute(tested)
     st.markdown(md(figure.answer(), 500))
-    if over_all:
+    number, worst = over_all
+    if number:
         # Where it is largest once all rows are set right answers another question than the title, if that names a slice.
-        number, _, rest = over_all.partition(". " if tested.off else "\0")
-        st.markdown(md(full_sentence(number), 700), help=md(rest, 700) or None)
+        said, behind = (number, worst) if tested.off else (f"{number} {worst}".rstrip(), "")
+        st.markdown(md(said, 700), help=md(behind, 700) or None)
     key = selection.widget_key(_MARKS)
     react = selection.of_click(key, lambda at: SliceRule(figure.shown[at].where), by=_MARKS)
     if tested.slices:

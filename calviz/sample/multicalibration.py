@@ -138,8 +138,8 @@ class Multicalibration(Displayed):
         chosen="the segment with the largest error, of all single values and pairs of values; where that is all rows, again with scores that are right for them",
         adjusted="Šidák over the segments, tails with the skewness of the hits, at 0.5 %",
     )
-    def reading(self) -> str:
-        """The number, whether it is beyond noise, and the worst segment, in sentences."""
+    def sentences(self) -> tuple[str, str]:
+        """The number and whether it is beyond noise; and the worst segment, "" within noise."""
         floor, worst = self.noise_floor, self.segments[0]
         beyond = floor.p_value <= SEGMENTS
         text = (
@@ -148,19 +148,23 @@ class Multicalibration(Displayed):
             f"{'beyond' if beyond else 'within'} noise (p {p_number(floor.p_value)})."
         ).replace("95 %", f"{100 * self.level:g} %")
         if not beyond:
-            return text
+            return text, ""
         if worst.where:
-            return f"{text} Largest for {shorten(worst.name, 80)}, {counted(worst.rows, 'row')}: {_gap_words(worst)}."
-        text += f" The scores are off as a whole: no segment is as surely off as all rows, {_gap_words(worst)}."
+            return text, f"Largest for {_named(worst)}: {_gap_words(worst)}."
+        whole = f"The scores are off as a whole: no segment is as surely off as all rows, {_gap_words(worst)}."
         if self.beyond is None:
-            return f"{text} No segment is off beyond that."
+            return text, f"{whole} No segment is off beyond that."
         one = self.beyond
         low, high = one.interval if one.gap > 0 else one.interval.turned
-        return (
-            f"{text} Beyond that, most surely {shorten(one.name, 80)}, {counted(one.rows, 'row')}: mean score minus hits is "
+        return text, (
+            f"{whole} Beyond that, most surely {_named(one)}: mean score minus hits is "
             f"{points(abs(one.gap))} points {'larger' if one.gap > 0 else 'smaller'} than for all rows with such scores "
             f"({points(low)} to {points(high)})."
         )
+
+    def reading(self) -> str:
+        """Both sentences."""
+        return " ".join(filter(None, self.sentences()))
 
     def summary(self) -> Summary:
         """Summarise the result: the number, and the segments with the largest errors."""
@@ -257,6 +261,10 @@ def multicalibration(
     return sample.view(_measured, columns=chosen, pairs=pairs, min_rows=min_rows, level=level)
 
 
+def _named(one: Segment) -> str:
+    return f"{shorten(one.name, 80)}, {counted(one.rows, 'row')}"
+
+
 def _gap_words(one: Segment) -> str:
     """The gap with its interval; where errors of both signs cancel in it, this first."""
     low, high = one.interval
@@ -267,12 +275,12 @@ def _gap_words(one: Segment) -> str:
     )
 
 
-def multicalibration_words(sample: Sample, columns: tuple[str, ...]) -> str:
-    """`Multicalibration.reading` of pages and reports; "" if it cannot be measured."""
+def multicalibration_words(sample: Sample, columns: tuple[str, ...]) -> tuple[str, str]:
+    """`Multicalibration.sentences` of pages and reports; empty if it cannot be measured."""
     try:
-        return multicalibration(sample, columns).reading() if columns else ""
+        return multicalibration(sample, columns).sentences() if columns else ("", "")
     except NotAvailable:
-        return ""
+        return "", ""
 
 
 #: Segments in the result.

@@ -304,8 +304,8 @@ def make_slices(subject: Subject) -> Iterator[Block]:
     over_all = multicalibration_words(
         subject.sample, tuple(dict.fromkeys(c for s in slices.slices for c, _ in s.where))
     )
-    if over_all:
-        yield Text(over_all)
+    if any(over_all):
+        yield Text(" ".join(over_all).strip())
     if slices.slices:
         yield chart(
             figure,
