@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import ctypes
 import gc
 import logging
@@ -17,7 +18,6 @@ import streamlit as st
 from streamlit import runtime
 from streamlit.runtime import Runtime
 from streamlit.runtime.scriptrunner import get_script_run_ctx
-from streamlit.runtime.state.safe_session_state import SafeSessionState
 
 from calviz.app.session import md
 from calviz.core.blocks import Stopped, watching
@@ -591,16 +591,15 @@ class EndedSessions:
                     del self._away_since[session]
             return len(self._contents) < before
 
-    def start_releasing(self) -> None:
-        """Check at intervals until the process ends, in a thread of its own."""
 
-        def release_forever() -> None:
-            while True:
-                time.sleep(SESSIONS_CHECK_EVERY)
-                if self.release_ended(time.monotonic()):
-                    return_free_memory()
-
-        threading.Thread(target=release_forever, daemon=True, name="calviz-departed").start()
+async def release_ended_sessions() -> None:
+    """Release at intervals what ended sessions hold, until the server ends."""
+    while True:
+        await asyncio.sleep(SESSIONS_CHECK_EVERY)
+        if runtime.exists() and _of_this_server().release_ended(time.monotonic()):
+            # Callbacks and fragments hold data too. Streamlit drops them when it lists its sessions, or the next visitor leaves.
+            runtime.get_instance()._session_mgr.list_sessions()
+            await asyncio.to_thread(return_free_memory)
 
 
 def return_free_memory() -> None:
@@ -612,26 +611,11 @@ def return_free_memory() -> None:
 
 @cache
 def _of_this_server() -> EndedSessions:
-    sessions = EndedSessions(runtime.get_instance().is_active_session)
-    sessions.start_releasing()
-    return sessions
+    return EndedSessions(runtime.get_instance().is_active_session)
 
 
 def empty_when_session_ends(*contents: Any) -> None:
-    """Register what this session holds; it is emptied together with the session's state. Does nothing outside a server."""
+    """Register what this session holds, to be emptied when nobody can return to it. Does nothing outside a server."""
     context = get_script_run_ctx()
     if context is not None and runtime.exists() and type(runtime.get_instance()) is Runtime:
-        state = _SessionContents(context.session_state)
-        _of_this_server().remember(context.session_id, *contents, state)
-
-
-@dataclass(frozen=True)
-class _SessionContents:
-    """The contents of a session's state."""
-
-    state: SafeSessionState
-
-    def clear(self) -> None:
-        for key in self.state.filtered_state:
-            with suppress(KeyError):
-                del self.state[key]
+        _of_this_server().remember(context.session_id, *contents)

@@ -8,22 +8,23 @@ import subprocess
 import sys
 import threading
 import time
+import weakref
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import SimpleNamespace
+from unittest.mock import Mock
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from streamlit.errors import StreamlitAPIException
+from streamlit.runtime.memory_session_storage import MemorySessionStorage
 from streamlit.runtime.memory_uploaded_file_manager import MemoryUploadedFileManager
-from streamlit.runtime.state.safe_session_state import SafeSessionState
-from streamlit.runtime.state.session_state import SessionState
 from streamlit.runtime.uploaded_file_manager import UploadedFileRec
 from streamlit.testing.v1 import AppTest
 
 from calviz.app import jobs, navigation, upload
-from calviz.app.jobs import JOB_QUEUE, RESUMABLE_FOR, EndedSessions, Job, JobQueue, _SessionContents
+from calviz.app.jobs import JOB_QUEUE, RESUMABLE_FOR, EndedSessions, Job, JobQueue
 from calviz.app.open_files import OpenFile, make_room
 from calviz.app.session import Settings, cached_results, md
 from calviz.core.blocks import Stopped
@@ -209,11 +210,15 @@ def test_what_a_session_holds_is_let_go_when_nobody_can_come_back():
     assert set(sessions._contents) == {"b"}
 
 
-def test_the_state_of_a_session_is_emptied_too():
-    open_files = SafeSessionState(SessionState(), lambda: None)
-    open_files["calviz.chosen"] = object()
-    _SessionContents(open_files).clear()
-    assert open_files.filtered_state == {}
+def test_streamlit_drops_a_session_that_nobody_can_return_to_when_it_lists_all():
+    sessions = MemorySessionStorage(ttl_seconds=0)
+    one = Mock(**{"session.id": "a"})
+    kept = weakref.ref(one)
+    sessions.save(one)
+    del one
+    assert kept() is not None
+    assert sessions.list() == []
+    assert kept() is None
 
 
 # ---------------------------------------------------------------- the temporary folder
