@@ -548,26 +548,27 @@ def _so_far(job: Job) -> str:
 
 # ---- Sessions that ended
 
-#: Seconds after which a session cannot be resumed any more (streamlit's own limit plus a margin).
-RESUMABLE_FOR = 150.0
+#: Seconds within which a session can be resumed; streamlit's own limit (`server.disconnectedSessionTTL`) is longer.
+RESUMABLE_FOR = 120.0
 #: Seconds between two checks.
 SESSIONS_CHECK_EVERY = 15.0
 
 
 class EndedSessions:
-    """Empties what belongs to sessions that have been disconnected for too long.
+    """Empties what belongs to sessions that have been disconnected for too long, and closes them.
 
-    Streamlit keeps the state of a session for two minutes, so that a lost connection loses nothing. After that nobody can
-    return to it, but it stays in memory until the next visitor leaves.
+    Streamlit itself keeps a session, with all that its callbacks and fragments hold, until the next visitor leaves.
 
     Parameters
     ----------
     is_connected : callable
         ``is_connected(session)``: whether its browser is connected.
+    close : callable
+        ``close(session)`` makes streamlit forget it.
     """
 
-    def __init__(self, is_connected: Callable[[str], bool]) -> None:
-        self._is_connected = is_connected
+    def __init__(self, is_connected: Callable[[str], bool], close: Callable[[str], object]) -> None:
+        self._is_connected, self._close = is_connected, close
         self._lock = threading.Lock()
         self._contents: dict[str, tuple[Any, ...]] = {}
         self._away_since: dict[str, float] = {}
@@ -589,16 +590,15 @@ class EndedSessions:
                     for part in self._contents.pop(session):
                         part.clear()
                     del self._away_since[session]
+                    self._close(session)
             return len(self._contents) < before
 
 
 async def release_ended_sessions() -> None:
-    """Release at intervals what ended sessions hold, until the server ends."""
+    """Release at intervals what ended sessions hold, until the server ends; in its own thread, where sessions are closed."""
     while True:
         await asyncio.sleep(SESSIONS_CHECK_EVERY)
         if runtime.exists() and _of_this_server().release_ended(time.monotonic()):
-            # Callbacks and fragments hold data too. Streamlit drops them when it lists its sessions, or the next visitor leaves.
-            runtime.get_instance()._session_mgr.list_sessions()
             await asyncio.to_thread(return_free_memory)
 
 
@@ -611,7 +611,8 @@ def return_free_memory() -> None:
 
 @cache
 def _of_this_server() -> EndedSessions:
-    return EndedSessions(runtime.get_instance().is_active_session)
+    server = runtime.get_instance()
+    return EndedSessions(server.is_active_session, server.close_session)
 
 
 def empty_when_session_ends(*contents: Any) -> None:

@@ -8,23 +8,28 @@ import subprocess
 import sys
 import threading
 import time
-import weakref
+import tomllib
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import SimpleNamespace
-from unittest.mock import Mock
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from streamlit.errors import StreamlitAPIException
-from streamlit.runtime.memory_session_storage import MemorySessionStorage
 from streamlit.runtime.memory_uploaded_file_manager import MemoryUploadedFileManager
 from streamlit.runtime.uploaded_file_manager import UploadedFileRec
 from streamlit.testing.v1 import AppTest
 
 from calviz.app import jobs, navigation, upload
-from calviz.app.jobs import JOB_QUEUE, RESUMABLE_FOR, EndedSessions, Job, JobQueue
+from calviz.app.jobs import (
+    JOB_QUEUE,
+    RESUMABLE_FOR,
+    SESSIONS_CHECK_EVERY,
+    EndedSessions,
+    Job,
+    JobQueue,
+)
 from calviz.app.open_files import OpenFile, make_room
 from calviz.app.session import Settings, cached_results, md
 from calviz.core.blocks import Stopped
@@ -195,8 +200,8 @@ def test_the_file_that_was_just_opened_stays():
 
 
 def test_what_a_session_holds_is_let_go_when_nobody_can_come_back():
-    here, files, work = {"a", "b"}, {"file": 1}, {"job": 2}
-    sessions = EndedSessions(lambda session: session in here)
+    here, files, work, closed = {"a", "b"}, {"file": 1}, {"job": 2}, []
+    sessions = EndedSessions(lambda session: session in here, closed.append)
     sessions.remember("a", files, work)
     sessions.remember("b", {"other": 3})
     sessions.release_ended(0.0)
@@ -208,17 +213,13 @@ def test_what_a_session_holds_is_let_go_when_nobody_can_come_back():
     assert sessions.release_ended(1.1 + RESUMABLE_FOR)
     assert files == work == {}
     assert set(sessions._contents) == {"b"}
+    assert closed == ["a"]
 
 
-def test_streamlit_drops_a_session_that_nobody_can_return_to_when_it_lists_all():
-    sessions = MemorySessionStorage(ttl_seconds=0)
-    one = Mock(**{"session.id": "a"})
-    kept = weakref.ref(one)
-    sessions.save(one)
-    del one
-    assert kept() is not None
-    assert sessions.list() == []
-    assert kept() is None
+def test_streamlit_keeps_a_session_until_it_is_closed():
+    config = tomllib.loads((ROOT / ".streamlit" / "config.toml").read_text())
+    kept = config["server"]["disconnectedSessionTTL"]
+    assert kept > RESUMABLE_FOR + 2 * SESSIONS_CHECK_EVERY
 
 
 # ---------------------------------------------------------------- the temporary folder
