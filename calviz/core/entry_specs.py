@@ -941,8 +941,7 @@ class Conventions:
     values: tuple[ConventionValue, ...] = ()
 
     def __repr__(self) -> str:
-        low, high = self.span
-        return f"<Conventions of '{self.name}': ECE {low:.4f} to {high:.4f} by {1 + len(self)} definitions>"
+        return f"<Conventions of '{self.name}': ECE {self.span[0]:.4f} to {self.span[1]:.4f}>"
 
     def __iter__(self) -> Iterator[ConventionValue]:
         return iter(self.values)

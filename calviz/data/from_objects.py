@@ -131,8 +131,7 @@ def _scores(y_prob: Any) -> FloatArray:
             "no probabilities were given",
             remedy="give what predict_proba returns beside the labels",
         )
-    if hasattr(y_prob, "toarray"):  # sparse
-        y_prob = y_prob.toarray()
+    y_prob = y_prob.toarray() if hasattr(y_prob, "toarray") else y_prob  # a sparse one
     try:
         scores = np.asarray(y_prob.filled(np.nan) if np.ma.is_masked(y_prob) else y_prob)
     except (ValueError, TypeError):

@@ -416,11 +416,7 @@ def audit(
     'mixed'
     """
     given = isinstance(y_true, Sample | Predictions | ConfidencePredictions | Profile)
-    for_arrays: dict[str, Any] = {
-        "pos_label": pos_label,
-        "class_names": class_names,
-        "groups": groups,
-    }
+    for_arrays = {"pos_label": pos_label, "class_names": class_names, "groups": groups}
     if y_prob is None and given:
         if kind != "probabilities" or any(value is not None for value in for_arrays.values()):
             raise OptionError(
