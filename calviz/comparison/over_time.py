@@ -144,7 +144,7 @@ def over_time(
     spec, progress = METRICS[metric], progress or (lambda *_: None)
     if sample.data.times is None:
         raise NotAvailable(
-            "these rows have no times: name the column that holds them (time column, --time)."
+            "these rows have no times: name the column that holds them (time column, --time, time_column=)."
         )
     check_whole("min_rows", min_rows, least=2)
     divided = periods(sample.data.times, every, parts=parts)
@@ -811,6 +811,10 @@ class OverTime:
     waiting: tuple[Waiting, ...] = ()
     whole_waiting: Expected | None = None
     unexpected: str = ""
+
+    def __repr__(self) -> str:
+        changed = f"{len(self.changed):,} of {len(self.periods):,} periods changed beyond chance"
+        return f"<OverTime of '{self.name}': {self.metric} by {self.every}, {changed}>"
 
     @property
     def changed(self) -> tuple[Period, ...]:

@@ -124,6 +124,9 @@ class PredictionSets:
     thresholds: tuple[float, ...] = ()
     too_few: Mapping[str, int] = field(default_factory=dict)
 
+    def __repr__(self) -> str:
+        return self.reading()
+
     def columns(self) -> Mapping[str, list[Any]]:
         """Return columns with one entry for all rows and one per true class."""
         every = (self.overall, *self.classes)

@@ -940,6 +940,9 @@ class Conventions:
     redraws: int = 0
     values: tuple[ConventionValue, ...] = ()
 
+    def __repr__(self) -> str:
+        return f"<Conventions of '{self.name}': ECE {self.span[0]:.4f} to {self.span[1]:.4f}>"
+
     def __iter__(self) -> Iterator[ConventionValue]:
         return iter(self.values)
 
@@ -947,10 +950,7 @@ class Conventions:
         return len(self.values)
 
     def __getitem__(self, key: str) -> ConventionValue:
-        for value in self.values:
-            if value.convention.key == key:
-                return value
-        raise KeyError(key)
+        return {value.convention.key: value for value in self}[key]
 
     @property
     def span(self) -> tuple[float, float]:

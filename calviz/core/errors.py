@@ -233,8 +233,9 @@ def known_names(given: object, known: Iterable[str]) -> str:
 
 def nearest(given: object, known: Iterable[str]) -> str:
     """The question whether the nearest known name was meant; empty if none is near."""
-    near = difflib.get_close_matches(str(given), list(known), 1, 0.6)
-    return f"did you mean '{near[0]}'?" if near else ""
+    names = {name.lower(): name for name in known}
+    near = difflib.get_close_matches(str(given).lower(), names, 1, 0.6)
+    return f"did you mean '{names[near[0]]}'?" if near else ""
 
 
 def check_choice(name: str, value: Any, choices: tuple[Any, ...]) -> None:

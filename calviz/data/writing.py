@@ -31,7 +31,7 @@ def check_target(path: str | Path) -> Path:
         raise OptionError(
             f"'{target.name}' must end in {', '.join(SUFFIXES[:-1])} or {SUFFIXES[-1]}."
         )
-    check_place(target, f"'{target.name}'")
+    check_place(target, f"'{target}'")
     needs(*_NEEDED.get(target.suffix.lower(), ()))
     return target
 

@@ -700,7 +700,7 @@ def read_record(path: str | os.PathLike[str]) -> Any:
     except FileNotFoundError:
         raise InputError("there is no such file", file=os.fspath(path)) from None
     except IsADirectoryError:
-        raise InputError("cannot be opened: it is a folder", file=name) from None
+        raise InputError("cannot be opened: it is a folder", file=os.fspath(path)) from None
     except OSError as error:
         reason = error.strerror or str(error)
         raise InputError(f"cannot be opened ({reason})", file=name) from None

@@ -199,6 +199,9 @@ class Verdict(JudgedNumbers):
     in_reverse: bool = False
     other_view: str | None = None
 
+    def __repr__(self) -> str:
+        return self.sentence
+
     @property
     @claim("miscalibration")
     def headline(self) -> str:

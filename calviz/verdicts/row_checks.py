@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import gammaincc, ndtri
+from scipy.special import betainc, gammaincc, ndtri
 
 from calviz.core.blocks import FloatArray, IntArray, for_row_blocks, row_blocks, sum_over_blocks
 from calviz.core.entry_specs import Told, check
@@ -197,8 +197,9 @@ def _codes(keys: npt.NDArray[Any]) -> IntArray:
 
 
 #: Equal probabilities mean the same row only if they hardly ever occur twice within a split: at most in this
-#: share of the rows, where rows with a score of `NEARLY_CERTAIN` or more are left out.
-TWICE = 0.01
+#: share of the rows, where rows with a score of `NEARLY_CERTAIN` or more are left out; and only if more of the pairs are in different
+#: splits than chance would put there with this probability, for rounded scores meet anywhere.
+TWICE, BY_CHANCE = 0.01, 0.01
 
 
 @check("CAL011", "Splits that share rows", clusters=True, weights=True)
@@ -220,7 +221,9 @@ def shared_rows(sample: Sample) -> Iterator[Told]:
         return
     hashes = row_hashes(data.probs) ^ data.labels.astype(np.uint64)
     shared, twice = _in_several(hashes[open_], codes[open_])
-    if shared > 1 and twice <= TWICE * open_.size:
+    apart = 1 - float(np.sum((np.bincount(codes[open_]) / open_.size) ** 2))
+    chance = betainc(shared / 2, twice + 1, apart) if shared > 1 else 1.0
+    if chance <= BY_CHANCE and twice <= TWICE * open_.size:
         yield _finding(shared, data.n, "are identical to a row of another split")
 
 

@@ -267,6 +267,10 @@ class TestWrongArguments:
             (["audit", "{file}", "--repair", "magic"], ["no repair 'magic'", "renormalise"]),
             (["audit", "{file}", "--json", "{folder}"], ["is a directory"]),
             (["audit", "{file}", "--json", "{folder}/no/x.json"], ["no such directory"]),
+            (
+                [*"recalibrate {file} --method ets --out no/x.csv".split()],
+                ["'no/x.csv': there is no such directory"],
+            ),
             (["audit", "{file}", "--fail-on", "ece"], ["--fail-on 'ece' is not understood"]),
             (["audit", "{file}", "--fail-on", "ece>x"], ["not understood", '"ece>0.05"']),
             (["audit", "{file}", "--fail-on", "ece>nan"], ["not understood"]),

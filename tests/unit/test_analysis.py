@@ -161,6 +161,7 @@ def test_type_checkers_know_the_parameters_of_all_metrics():
     ("wrong", "words"),
     [
         ({"metrics": ["nonsense"]}, "there is no metric 'nonsense'; known: "),
+        ({"metrics": ["ECE"]}, "there is no metric 'ECE'; did you mean 'ece'? known: "),
         ({"colour": 3}, "no metric has an option 'colour'; known: "),
         ({"bin": 3}, "no metric has an option 'bin'; did you mean 'bins'? known: "),
         ({"sed": 3}, "no metric has an option 'sed'; did you mean 'seed'? known: "),
