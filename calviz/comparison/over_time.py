@@ -559,44 +559,54 @@ def _with_past(
     progress: Callable[[str, int, int], object],
 ) -> OverTime:
     """Add the metric of each period after a map fitted on all rows before it."""
-    spec, data, metric = RECALIBRATORS[method], sample.data, result.metric
-    measured = list(result.periods)
-    rows_of: list[IntArray] = []
+    spec, metric = RECALIBRATORS[method], result.metric
+    # In order of time, the rows before a period follow each other.
+    data = sample.data.take(np.concatenate(divided.rows))
+    ends = np.cumsum(np.bincount(divided.code))
+    starts, ends = np.append(0, ends)[large], ends[large]
+    fitted_on: dict[int, int] = {}
+    judged: list[IntArray] = []
     mapped: list[FloatArray] = []
     failures: dict[str, str] = {}
-    count = np.bincount(divided.code)
-    for some in _fitted_together((np.cumsum(count) - count)[large]):
-        first, names = large[some[0]], [divided.names[k] for k in large[some]]
-        past = np.flatnonzero(divided.code < first)
-        parts = [divided.rows[k] for k in large[some]]
+    for some in _fitted_together(starts):
+        names = [divided.names[k] for k in large[some]]
         checkpoint(f"fitting on the rows before {names[0]}")
         progress(f"fitting on the rows before {names[0]}", some[0], large.size)
-        now = np.concatenate(parts)
-        used = RowsUsed(None, past.size, "rows before the period")
-        rows = Rows(((past, now),), used, RowsUsed(None, now.size, "the rows of the period"))
+        past = int(starts[some[0]])
+        now = np.concatenate([np.arange(starts[i], ends[i]) for i in some])
+        used = RowsUsed(None, past, "rows before the period")
+        rows = Rows(
+            ((np.arange(past), now),), used, RowsUsed(None, now.size, "the rows of the period")
+        )
         try:
             calibrated = fit_and_apply(data, spec, rows, {}).calibrated
         except CalvizError as error:
             failures |= dict.fromkeys(names, str(error))
             continue
-        start = 0
-        for i, part in zip(some, parts, strict=True):
-            of_part = calibrated.take(np.arange(start, start := start + part.size))
-            after = _evaluated(sample, of_part, metric)
-            measured[i] = replace(measured[i], recalibrated=after, fitted_on=int(past.size))
-        rows_of.append(now)
+        fitted_on |= dict.fromkeys(some, past)
+        judged.append(now)
         mapped.append(scores_of(without_logits(calibrated))[0])
-    result = replace(result, periods=tuple(measured), method=spec.key, failures=failures)
-    if not rows_of:
+    result = replace(result, method=spec.key, failures=failures)
+    if not judged:
         why = next(iter(failures.values()), f"no period has {LEAST_PAST} rows or more before it.")
         return replace(result, reason=why)
-    before = data.take(np.concatenate(rows_of))
-    after_all = with_probabilities(before, np.concatenate(mapped))
+    before = data.take(np.concatenate(judged))
+    after = with_probabilities(before, np.concatenate(mapped))
+    parts = np.split(np.arange(after.n), np.cumsum((ends - starts)[list(fitted_on)])[:-1])
+
+    def evaluated(at: int) -> MetricResult:
+        return _evaluated(sample, after.take(parts[at]), metric)
+
+    values = blocks.map_threads(evaluated, range(len(parts)), threaded=True)
+    measured = list(result.periods)
+    for (i, past), value in zip(fitted_on.items(), values, strict=True):
+        measured[i] = replace(measured[i], recalibrated=value, fitted_on=past)
     return replace(
         result,
+        periods=tuple(measured),
         before=_evaluated(sample, before, metric),
-        after=_evaluated(sample, after_all, metric),
-        difference=_difference(sample, before, after_all, metric),
+        after=_evaluated(sample, after, metric),
+        difference=_difference(sample, before, after, metric),
     )
 
 

@@ -24,7 +24,7 @@ from calviz.core.errors import NotAvailable, OptionError
 from calviz.core.events import BinaryEvents
 from calviz.core.p_values import clopper_pearson
 from calviz.core.predictions import Predictions
-from calviz.core.probabilities import LOG_FLOOR, smallest_normal
+from calviz.core.probabilities import LOG_FLOOR, row_sums, smallest_normal
 from calviz.core.words import counted, decimal, percent
 from calviz.sample.binning import effective_rows
 from calviz.sample.draws import RowSums, RowWeights, once_per_view
@@ -104,12 +104,14 @@ class MeanLoss:
         usual = float(share @ losses)
         off = losses - usual
         sd = math.sqrt(share @ np.square(off))
-        skewness = float(share @ (off / sd) ** 3) if sd > 0 else 0.0
+        off /= sd or 1.0
+        skewness = float(share @ (np.square(off) * off))
         many = rng.binomial(int(total), largest.size / total, size=resamples)
-        at = rng.integers(max(largest.size, 1), size=many.sum())
+        at, ends = rng.integers(max(largest.size, 1), size=many.sum()), np.cumsum(many)
         noise = p_values.draws(rng, 0.0, 1.0, skewness / math.sqrt(rows), resamples)
         sums = (total - many) * usual + np.sqrt(total - many) * sd * noise
-        sums += np.bincount(np.repeat(np.arange(resamples), many), largest[at], minlength=resamples)
+        upto = np.append(0.0, np.cumsum(largest[at]))
+        sums += upto[ends] - upto[ends - many]
         return type(self)(sums / total, self.of_rows, params=self.params)
 
     def under_calibration(self, rng: np.random.Generator, resamples: int) -> Self:
@@ -359,7 +361,7 @@ def _squared_errors(block: FloatArray) -> FloatArray:
 def _weights(block: FloatArray) -> FloatArray:
     """Probabilities to draw labels with, corrected for rounding: none is below 0, and each row sums to 1."""
     weights = np.maximum(block, 0)
-    weights /= weights.sum(axis=1, keepdims=True)
+    weights /= row_sums(weights)[:, None]
     return weights
 
 
