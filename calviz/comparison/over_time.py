@@ -25,18 +25,10 @@ from calviz.comparison.expected import (
 )
 from calviz.comparison.fitting import LEAST_ROWS, Rows, fit_and_apply, scores_of, with_probabilities
 from calviz.comparison.paired_differences import pair
-from calviz.core import blocks
+from calviz.core import blocks, errors
 from calviz.core.blocks import FloatArray, IntArray, checkpoint, one_blas_thread, quotient
 from calviz.core.entry_specs import METRICS, RANKED_BY, RECALIBRATORS, is_of_steps
-from calviz.core.errors import (
-    CalvizError,
-    NotAvailable,
-    OptionError,
-    check_choice,
-    check_whole,
-    claim,
-    data_frame,
-)
+from calviz.core.errors import CalvizError, NotAvailable, OptionError
 from calviz.core.events import BinNumber, Reduction
 from calviz.core.p_values import in_spreads, max_t
 from calviz.core.predictions import Dataset, with_rows
@@ -146,7 +138,7 @@ def over_time(
         raise NotAvailable(
             "these rows have no times: name the column that holds them (time column, --time)."
         )
-    check_whole("min_rows", min_rows, least=2)
+    errors.check_whole("min_rows", min_rows, least=2)
     divided = periods(sample.data.times, every, parts=parts)
     _check_number_of(divided)
     # A cell of a profile counts as many rows as it summarises.
@@ -269,8 +261,8 @@ def periods(
         Number of periods of equal counts; rows with the same time stay together.
     """
     if every is not None:
-        check_choice("every", every, EVERY)
-    check_whole("parts", parts, least=2)
+        errors.check_choice("every", every, EVERY)
+    errors.check_whole("parts", parts, least=2)
     if every is None:
         lengths: tuple[Every, ...] = ("day", "week", "month", "year")
         for length in lengths:
@@ -308,7 +300,7 @@ def _of_equal_counts(times: npt.NDArray[np.datetime64], parts: int) -> Periods:
 # ---- Changes
 
 
-@claim(
+@errors.claim(
     "change-over-time",
     says="In so many of the periods the metric or the MCS differs from the others; or no change beyond chance",
     chosen="periods, of all of them, and one of two metrics",
@@ -592,12 +584,11 @@ def _with_past(
         return replace(result, reason=why)
     before = data.take(np.concatenate(judged))
     after = with_probabilities(before, np.concatenate(mapped))
+    recalibrated = sample.with_data(after)
     parts = np.split(np.arange(after.n), np.cumsum((ends - starts)[list(fitted_on)])[:-1])
-
-    def evaluated(at: int) -> MetricResult:
-        return _evaluated(sample, after.take(parts[at]), metric)
-
-    values = blocks.map_threads(evaluated, range(len(parts)), threaded=True)
+    values = blocks.map_threads(
+        lambda at: _measured(recalibrated, parts[at], metric), range(len(parts)), threaded=True
+    )
     measured = list(result.periods)
     for (i, past), value in zip(fitted_on.items(), values, strict=True):
         measured[i] = replace(measured[i], recalibrated=value, fitted_on=past)
@@ -854,4 +845,4 @@ class OverTime:
                 "before_labels": p.before_labels,
             }
 
-        return data_frame([row(p) for p in self.periods])
+        return errors.data_frame([row(p) for p in self.periods])

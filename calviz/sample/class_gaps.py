@@ -493,9 +493,7 @@ def predicted_class_intervals(sample: Sample, *, level: float) -> ClassEnds:
     rows = denominators(total(mass))
     gap = total(sums) / rows
     apart = sums - gap[of_class] * mass
-    return _ends(
-        level, gap, total(apart**2) / rows**2, total(apart * apart**2) / rows**3, total(None)
-    )
+    return _ends(level, gap, total(apart**2) / rows**2, total(apart**3) / rows**3, total(None))
 
 
 @takes_weights
