@@ -25,18 +25,10 @@ from calviz.comparison.expected import (
 )
 from calviz.comparison.fitting import LEAST_ROWS, Rows, fit_and_apply, scores_of, with_probabilities
 from calviz.comparison.paired_differences import pair
-from calviz.core import blocks
+from calviz.core import blocks, errors
 from calviz.core.blocks import FloatArray, IntArray, checkpoint, one_blas_thread, quotient
 from calviz.core.entry_specs import METRICS, RANKED_BY, RECALIBRATORS, is_of_steps
-from calviz.core.errors import (
-    CalvizError,
-    NotAvailable,
-    OptionError,
-    check_choice,
-    check_whole,
-    claim,
-    data_frame,
-)
+from calviz.core.errors import CalvizError, NotAvailable, OptionError
 from calviz.core.events import BinNumber, Reduction
 from calviz.core.p_values import in_spreads, max_t
 from calviz.core.predictions import Dataset, with_rows
@@ -146,7 +138,7 @@ def over_time(
         raise NotAvailable(
             "these rows have no times: name the column that holds them (time column, --time, time_column=)."
         )
-    check_whole("min_rows", min_rows, least=2)
+    errors.check_whole("min_rows", min_rows, least=2)
     divided = periods(sample.data.times, every, parts=parts)
     _check_number_of(divided)
     # A cell of a profile counts as many rows as it summarises.
@@ -269,8 +261,8 @@ def periods(
         Number of periods of equal counts; rows with the same time stay together.
     """
     if every is not None:
-        check_choice("every", every, EVERY)
-    check_whole("parts", parts, least=2)
+        errors.check_choice("every", every, EVERY)
+    errors.check_whole("parts", parts, least=2)
     if every is None:
         lengths: tuple[Every, ...] = ("day", "week", "month", "year")
         for length in lengths:
@@ -308,7 +300,7 @@ def _of_equal_counts(times: npt.NDArray[np.datetime64], parts: int) -> Periods:
 # ---- Changes
 
 
-@claim(
+@errors.claim(
     "change-over-time",
     says="In so many of the periods the metric or the MCS differs from the others; or no change beyond chance",
     chosen="periods, of all of them, and one of two metrics",
@@ -559,44 +551,53 @@ def _with_past(
     progress: Callable[[str, int, int], object],
 ) -> OverTime:
     """Add the metric of each period after a map fitted on all rows before it."""
-    spec, data, metric = RECALIBRATORS[method], sample.data, result.metric
-    measured = list(result.periods)
-    rows_of: list[IntArray] = []
+    spec, metric = RECALIBRATORS[method], result.metric
+    # In order of time, the rows before a period follow each other.
+    data = sample.data.take(np.concatenate(divided.rows))
+    ends = np.cumsum(np.bincount(divided.code))
+    starts, ends = np.append(0, ends)[large], ends[large]
+    fitted_on: dict[int, int] = {}
+    judged: list[IntArray] = []
     mapped: list[FloatArray] = []
     failures: dict[str, str] = {}
-    count = np.bincount(divided.code)
-    for some in _fitted_together((np.cumsum(count) - count)[large]):
-        first, names = large[some[0]], [divided.names[k] for k in large[some]]
-        past = np.flatnonzero(divided.code < first)
-        parts = [divided.rows[k] for k in large[some]]
+    for some in _fitted_together(starts):
+        names = [divided.names[k] for k in large[some]]
         checkpoint(f"fitting on the rows before {names[0]}")
         progress(f"fitting on the rows before {names[0]}", some[0], large.size)
-        now = np.concatenate(parts)
-        used = RowsUsed(None, past.size, "rows before the period")
-        rows = Rows(((past, now),), used, RowsUsed(None, now.size, "the rows of the period"))
+        past = int(starts[some[0]])
+        now = np.concatenate([np.arange(starts[i], ends[i]) for i in some])
+        used = RowsUsed(None, past, "rows before the period")
+        rows = Rows(
+            ((np.arange(past), now),), used, RowsUsed(None, now.size, "the rows of the period")
+        )
         try:
             calibrated = fit_and_apply(data, spec, rows, {}).calibrated
         except CalvizError as error:
             failures |= dict.fromkeys(names, str(error))
             continue
-        start = 0
-        for i, part in zip(some, parts, strict=True):
-            of_part = calibrated.take(np.arange(start, start := start + part.size))
-            after = _evaluated(sample, of_part, metric)
-            measured[i] = replace(measured[i], recalibrated=after, fitted_on=int(past.size))
-        rows_of.append(now)
+        fitted_on |= dict.fromkeys(some, past)
+        judged.append(now)
         mapped.append(scores_of(without_logits(calibrated))[0])
-    result = replace(result, periods=tuple(measured), method=spec.key, failures=failures)
-    if not rows_of:
+    result = replace(result, method=spec.key, failures=failures)
+    if not judged:
         why = next(iter(failures.values()), f"no period has {LEAST_PAST} rows or more before it.")
         return replace(result, reason=why)
-    before = data.take(np.concatenate(rows_of))
-    after_all = with_probabilities(before, np.concatenate(mapped))
+    before = data.take(np.concatenate(judged))
+    after = with_probabilities(before, np.concatenate(mapped))
+    recalibrated = sample.with_data(after)
+    parts = np.split(np.arange(after.n), np.cumsum((ends - starts)[list(fitted_on)])[:-1])
+    values = blocks.map_threads(
+        lambda at: _measured(recalibrated, parts[at], metric), range(len(parts)), threaded=True
+    )
+    measured = list(result.periods)
+    for (i, past), value in zip(fitted_on.items(), values, strict=True):
+        measured[i] = replace(measured[i], recalibrated=value, fitted_on=past)
     return replace(
         result,
+        periods=tuple(measured),
         before=_evaluated(sample, before, metric),
-        after=_evaluated(sample, after_all, metric),
-        difference=_difference(sample, before, after_all, metric),
+        after=_evaluated(sample, after, metric),
+        difference=_difference(sample, before, after, metric),
     )
 
 
@@ -848,4 +849,4 @@ class OverTime:
                 "before_labels": p.before_labels,
             }
 
-        return data_frame([row(p) for p in self.periods])
+        return errors.data_frame([row(p) for p in self.periods])

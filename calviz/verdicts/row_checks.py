@@ -96,9 +96,9 @@ def dependence(residual: FloatArray, rate: FloatArray, cluster: IntArray) -> Dep
         return np.bincount(cluster, weight).astype(np.float64)
 
     value = float((total(residual) ** 2 - total(residual**2)).sum())
-    v1, v2, v3, t1, t2 = (total(w) for w in (v, v**2, v**3, t, t**2))
+    v1, v2, v3, t1, t2 = (total(w) for w in (v, v**2, v * v**2, t, t**2))
     variance = 2 * (v1**2 - v2).sum()
-    third = 8 * (v1**3 - 3 * v1 * v2 + 2 * v3).sum() + 4 * (t1**2 - t2).sum()
+    third = 8 * (v1 * v1**2 - 3 * v1 * v2 + 2 * v3).sum() + 4 * (t1**2 - t2).sum()
     pairs = float((total(np.sqrt(v)) ** 2 - v1).sum())
     p = float(above(value, 0.0, variance, third))
     return Dependence(
