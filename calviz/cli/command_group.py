@@ -21,8 +21,18 @@ import click
 from click.shell_completion import CompletionItem
 
 from calviz.core import __version__, errors
-from calviz.core.errors import PURPOSES, CalvizError, InputError, OptionError, Reading, nearest
-from calviz.core.limits import FULL, check_place, real_path, write_output
+from calviz.core.errors import (
+    FULL,
+    PURPOSES,
+    CalvizError,
+    InputError,
+    OptionError,
+    Reading,
+    check_place,
+    nearest,
+    real_path,
+    write_output,
+)
 from calviz.core.words import shorten, terminal_text
 
 if TYPE_CHECKING:

@@ -35,8 +35,7 @@ from calviz.cli.options import (
     why_drawn,
 )
 from calviz.core.entry_specs import RECALIBRATORS, zero_words
-from calviz.core.errors import CalvizError, OptionError
-from calviz.core.limits import replacing
+from calviz.core.errors import CalvizError, OptionError, replacing
 
 if TYPE_CHECKING:
     from calviz.cli.options import Division, LabelFile, ReadingOptions

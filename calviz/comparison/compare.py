@@ -28,9 +28,15 @@ from calviz.comparison.fitting import Division, Fitted, Rows, fit_and_apply, wit
 from calviz.comparison.paired_differences import Paired, pair
 from calviz.core.blocks import FloatArray, IntArray, Stopped, available_cores, checkpoint, watching
 from calviz.core.entry_specs import METRICS, RECALIBRATORS, UNCALIBRATED, RecalibratorSpec
-from calviz.core.errors import CalvizError, InputError, NotAvailable, OptionError, reason_of
+from calviz.core.errors import (
+    CalvizError,
+    InputError,
+    NotAvailable,
+    OptionError,
+    reason_of,
+    replacing,
+)
 from calviz.core.events import DEFAULT_BINS, BinNumber, Reduction, Scheme, bins_used
-from calviz.core.limits import replacing
 from calviz.core.predictions import Dataset, Predictions
 from calviz.core.profile import Profile, dataset_of
 from calviz.data.any_size.sampling import FIT, JUDGED, RowSample

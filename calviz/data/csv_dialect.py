@@ -15,8 +15,7 @@ from typing import Any, Literal, TypeVar, cast
 
 import numpy as np
 
-from calviz.core.errors import InputError
-from calviz.core.limits import MAX_CLASSES, MAX_COLUMNS, MAX_LINE
+from calviz.core.errors import MAX_CLASSES, MAX_COLUMNS, MAX_LINE, InputError
 from calviz.data.column_names import count_scores, is_missing, whole
 from calviz.data.format import Source
 from calviz.data.loaded import NAMED, join_places, place, short

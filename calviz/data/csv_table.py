@@ -13,8 +13,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from calviz.core.errors import Finding, InputError
-from calviz.core.limits import MAX_ARRAY, MAX_CLASSES, MAX_DOUBLE_CELLS, MAX_LINE, MAX_ROWS
+from calviz.core.errors import (
+    MAX_ARRAY,
+    MAX_CLASSES,
+    MAX_DOUBLE_CELLS,
+    MAX_LINE,
+    MAX_ROWS,
+    Finding,
+    InputError,
+)
 from calviz.core.row_columns import Factor
 from calviz.core.words import FORMULA, unguarded
 from calviz.data.column_names import LABELS, MISSING_LABELS, count_scores, plain

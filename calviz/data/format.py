@@ -26,14 +26,17 @@ import numpy as np
 import numpy.typing as npt
 
 from calviz.core.blocks import BoolArray, FloatArray
-from calviz.core.errors import CalvizError, Finding, InputError, needs
-from calviz.core.limits import (
+from calviz.core.errors import (
     EXPANSION_FLOOR,
     MAX_ARRAY,
     MAX_ARRAYS,
     MAX_CLASSES,
     MAX_FILE,
+    CalvizError,
+    Finding,
+    InputError,
     check_expansion,
+    needs,
     size_text,
 )
 from calviz.core.probabilities import SCORE_SLACK, RowsInRange, from_0_to_1

@@ -10,8 +10,7 @@ from typing import Any, BinaryIO, Literal
 import numpy as np
 
 from calviz.core.blocks import BoolArray, FloatArray, IntArray
-from calviz.core.errors import Finding, InputError, OptionError
-from calviz.core.limits import MAX_JSON, MAX_LINE, MAX_ROWS
+from calviz.core.errors import MAX_JSON, MAX_LINE, MAX_ROWS, Finding, InputError, OptionError
 from calviz.core.probabilities import ROW_SUM_TOLERANCE
 from calviz.data import sampled_answers
 from calviz.data.column_names import LABELS, LOGITS, PROBABILITIES, plain

@@ -13,8 +13,15 @@ from typing import Any, BinaryIO, Self
 import numpy as np
 
 from calviz.core.blocks import checkpoint
-from calviz.core.errors import Finding, InputError, OptionError, known_names, needs, shortened
-from calviz.core.limits import MAX_ARRAYS
+from calviz.core.errors import (
+    MAX_ARRAYS,
+    Finding,
+    InputError,
+    OptionError,
+    known_names,
+    needs,
+    shortened,
+)
 from calviz.core.predictions import Dataset
 from calviz.core.profile import (
     KEY,

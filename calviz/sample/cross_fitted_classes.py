@@ -35,7 +35,7 @@ from calviz.sample.losses import (
 )
 from calviz.sample.sample import Sample, full_predictions
 
-#: Bits that hold the number of a row: more than `calviz.core.limits.MAX_ROWS` needs.
+#: Bits that hold the number of a row: more than `calviz.core.errors.MAX_ROWS` needs.
 _ROW_BITS = 30
 #: Most bytes of rows that a temperature is fitted to: a single parameter needs no more. A fit to m rows loses about 1 / (2 m) nats.
 FIT_BYTES = 1 << 23

@@ -16,9 +16,8 @@ import numpy as np
 from scipy.special import lambertw, logit, logsumexp
 
 from calviz.core.blocks import FloatArray, IntArray
-from calviz.core.errors import InputError, NotAvailable, OptionError, check_level, claim
+from calviz.core.errors import InputError, NotAvailable, OptionError, check_level, claim, replacing
 from calviz.core.events import Reduction
-from calviz.core.limits import replacing
 from calviz.core.predictions import Dataset
 from calviz.core.profile import Profile
 from calviz.core.row_columns import FINE_CELLS

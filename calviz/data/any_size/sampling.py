@@ -14,8 +14,15 @@ import numpy as np
 import numpy.typing as npt
 
 from calviz.core.blocks import BoolArray, FloatArray, IntArray, checkpoint, proportional
-from calviz.core.errors import InputError, OptionError, check_whole, needs, shortened
-from calviz.core.limits import DEFAULT_SAMPLE_ROWS, record_batches
+from calviz.core.errors import (
+    DEFAULT_SAMPLE_ROWS,
+    InputError,
+    OptionError,
+    check_whole,
+    needs,
+    record_batches,
+    shortened,
+)
 from calviz.core.predictions import ConfidencePredictions, Dataset, Predictions
 from calviz.core.profile import ProfileColumns
 from calviz.core.row_columns import Factor

@@ -14,8 +14,7 @@ from typing import Any
 import numpy as np
 
 from calviz.core.blocks import checkpoint
-from calviz.core.errors import Finding, InputError, needs, shortened
-from calviz.core.limits import check_expansion
+from calviz.core.errors import Finding, InputError, check_expansion, needs, shortened
 from calviz.data.building import PERCENT_WORDS, are_percentages
 from calviz.data.format import ZIP_DAMAGE, Source, open_zip, undamaged, without_bom
 from calviz.data.formats.table_formats import (

@@ -19,12 +19,13 @@ import numpy.typing as npt
 from numpy.lib import format as npy_format
 
 from calviz.core.blocks import FloatArray, map_threads
-from calviz.core.errors import Finding, InputError
-from calviz.core.limits import (
+from calviz.core.errors import (
     MAX_ARRAY,
     MAX_ARRAYS,
     MAX_CLASSES,
     MAX_ROWS,
+    Finding,
+    InputError,
     check_expansion,
     size_text,
 )

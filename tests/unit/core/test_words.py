@@ -15,8 +15,16 @@ import pytest
 
 import calviz
 from calviz.core.entry_specs import METRICS
-from calviz.core.errors import CalvizError, InputError, OptionError, Repair, reason_of
-from calviz.core.limits import OutputError, replacing, write_output
+from calviz.core.errors import (
+    CalvizError,
+    InputError,
+    OptionError,
+    OutputError,
+    Repair,
+    reason_of,
+    replacing,
+    write_output,
+)
 from calviz.core.registry import Registry, look_in
 from calviz.core.words import points_text
 from calviz.figures.reliability import Reliability
