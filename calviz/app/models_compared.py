@@ -34,7 +34,7 @@ from calviz.comparison.comparison_results import (
 from calviz.core.entry_specs import METRICS, QUOTED, RANKED_BY
 from calviz.core.predictions import Dataset
 from calviz.core.words import counted, distinct, full_sentence, listed
-from calviz.data.sampled_answers import column_of_answers
+from calviz.data.answers import column_of_answers
 from calviz.figures.corp import MiscalibrationPlane, PlaneScore
 from calviz.figures.hundred_squares import Bullet
 from calviz.figures.learning_curve import ModelDifferences

@@ -26,8 +26,7 @@ from calviz.data.column_names import plain
 from calviz.sample.error_bars import Interval
 from calviz.sample.metric_results import Displayed, MetricResult, Summary
 from calviz.sample.sample import Sample
-from calviz.sample.slice_sums import slice_sums
-from calviz.sample.slices import no_group_column, sliceable_columns
+from calviz.sample.slices import no_group_column, slice_sums, sliceable_columns
 from calviz.verdicts.analysis import evaluate
 from calviz.verdicts.evaluation import value_text
 

@@ -28,7 +28,7 @@ from calviz.core.profile import Profile, dataset_of
 from calviz.core.words import counted, decimal, level_text, listed, percent, shorten
 from calviz.sample.error_bars import Interval
 from calviz.sample.sample import Sample, rows_where
-from calviz.sample.slice_sums import counts_as, slice_sums
+from calviz.sample.slices import counts_as, slice_sums
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -34,6 +34,7 @@ from calviz.core.profile import (
     read_facts,
 )
 from calviz.core.row_columns import Factor
+from calviz.data.answers import TextRules, by_question, with_stated_confidence
 from calviz.data.building import build
 from calviz.data.format import FORMATS, Format, Source, Table, format_of, with_rows_of_all
 from calviz.data.joining import LabelFile, in_label_file, join
@@ -42,8 +43,6 @@ from calviz.data.loaded import Loaded, Notice, ReadingForMap, ReadingOptions, Re
 from calviz.data.questions import Answer, as_table, by_choices, with_confidences
 from calviz.data.recognition import recognise, with_array_names
 from calviz.data.roles import ColumnRoles
-from calviz.data.sampled_answers import TextRules, by_question
-from calviz.data.stated_confidence import with_stated_confidence
 
 # ---- Read several logs of language models (a folder, or files uploaded together) as one file; tasks and models become groups.
 

@@ -21,8 +21,7 @@ from calviz.core.words import counted
 from calviz.sample.draws import HitSums, RowSums, RowWeights
 from calviz.sample.error_bars import FEWEST_CLUSTERS
 from calviz.sample.sample import Sample
-from calviz.sample.slice_sums import counts_as, slice_sums, tails_if_calibrated
-from calviz.sample.slices import no_group_column
+from calviz.sample.slices import counts_as, no_group_column, slice_sums, tails_if_calibrated
 from calviz.sample.steps import Steps, make_steps
 
 #: Default cutoff.

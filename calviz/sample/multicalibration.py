@@ -21,16 +21,18 @@ from calviz.core.words import counted, p_number, points, shorten
 from calviz.sample.error_bars import LEVEL, SEGMENTS, Interval, NoiseFloor
 from calviz.sample.metric_results import Displayed, Summary
 from calviz.sample.sample import Sample, Where, where_words
-from calviz.sample.slice_sums import (
+from calviz.sample.slices import (
     RowTerms,
+    chosen_columns,
     crossed_codes,
     crossed_sums,
+    cut_columns,
     number_of_slices,
     row_terms,
+    sliced_columns,
     sums_of_terms,
     where_of,
 )
-from calviz.sample.slices import chosen_columns, cut_columns, sliced_columns
 
 if TYPE_CHECKING:
     import pandas as pd

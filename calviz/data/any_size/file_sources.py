@@ -33,8 +33,7 @@ from calviz.data.labels import decode, names_of_one
 from calviz.data.loaded import ReadingForMap, ReadingOptions, known_columns
 from calviz.data.reading import read
 from calviz.data.recognition import recognise
-from calviz.data.refusals import Problem
-from calviz.data.roles import ColumnRoles, Confidence, ScoreColumns
+from calviz.data.roles import ColumnRoles, Confidence, Problem, ScoreColumns
 from calviz.data.rows_in_memory import ArrowRows, arrow_rows
 
 if TYPE_CHECKING:

@@ -33,8 +33,7 @@ from calviz.data.building import two_logits
 from calviz.data.format import Source, format_of
 from calviz.data.loaded import EVAL_SPLITS, FIT_SPLITS, ReadingOptions, usual_split
 from calviz.data.reading import options_of
-from calviz.data.refusals import Problem
-from calviz.data.roles import ScoreColumns
+from calviz.data.roles import Problem, ScoreColumns
 
 if TYPE_CHECKING:
     import polars as pl

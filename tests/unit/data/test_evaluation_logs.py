@@ -14,7 +14,7 @@ import calviz
 from calviz.core.blocks import watching
 from calviz.core.errors import InputError, OptionError
 from calviz.data import ReadingOptions, read
-from calviz.data.stated_confidence import settled, stated
+from calviz.data.answers import settled, stated
 from tests.inputs import evaluation_logs as made
 from tests.inputs.command_line import run
 
