@@ -23,9 +23,16 @@ from calviz.core import blocks, entry_specs
 from calviz.core.blocks import FloatArray, IntArray, for_row_blocks, one_blas_thread, with_mean_one
 from calviz.core.entry_specs import FitFacts, FloorChoice, Input, LeftOut, Needs, recalibrator
 from calviz.core.errors import CalvizError, InputError, NotAvailable, OptionError, shortened
-from calviz.core.probabilities import Scores, ZeroFloor, check_floor, row_sums, smallest_normal
+from calviz.core.probabilities import (
+    Scores,
+    ZeroFloor,
+    automatic_floor,
+    check_floor,
+    row_sums,
+    smallest_normal,
+    true_zeros,
+)
 from calviz.core.row_columns import checked_weights
-from calviz.core.temperature import automatic_floor, true_zeros
 from calviz.recalibrators import maps
 from calviz.recalibrators.maps import Field, Program, Sizes, check_map, damaged, learned, plain
 

@@ -16,9 +16,8 @@ from scipy.special import expit, logit
 from calviz.core.blocks import BoolArray, FloatArray, IntArray, quotient
 from calviz.core.entry_specs import Metric, takes_weights
 from calviz.core.events import MAX_BINS, ROUNDING, CellEvents
-from calviz.core.probabilities import LOG_FLOOR
+from calviz.core.probabilities import LOG_FLOOR, UNDERFLOW
 from calviz.core.row_columns import FINE_CELLS
-from calviz.core.temperature import UNDERFLOW
 from calviz.sample.binning import BinSums
 from calviz.sample.losses import MeanLoss
 from calviz.sample.sample import Sample

@@ -22,8 +22,7 @@ from calviz.core.blocks import (
 from calviz.core.entry_specs import Redrawn, needs_rows, reweighted_by, takes_weights
 from calviz.core.errors import NotAvailable
 from calviz.core.predictions import Predictions
-from calviz.core.probabilities import Scores, softmax
-from calviz.core.temperature import automatic_floor, fit_temperature
+from calviz.core.probabilities import Scores, automatic_floor, fit_temperature, softmax
 from calviz.sample.cross_fitted import FEWEST_ROWS, FOLDS, fold_of_rows
 from calviz.sample.draws import RowDraws, RowSums, kept_draw, redrawn_labels
 from calviz.sample.losses import (

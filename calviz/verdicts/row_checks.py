@@ -17,8 +17,7 @@ from calviz.core.errors import claim
 from calviz.core.events import assign, equal_mass_edges
 from calviz.core.p_values import above
 from calviz.core.predictions import Predictions
-from calviz.core.probabilities import Scores
-from calviz.core.temperature import fit_temperature
+from calviz.core.probabilities import Scores, fit_temperature
 from calviz.core.words import counted, decimal, decimals_for, percent, shorten
 from calviz.sample.error_bars import CLASS_TEST
 from calviz.sample.sample import Sample, chosen_bins
