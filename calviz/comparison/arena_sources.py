@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from calviz.comparison.arena_results import SCORES, Experiment, MethodScore, ResultTable
-from calviz.core.blocks import FloatArray
+from calviz.core.blocks import Factor, FloatArray
 from calviz.core.entry_specs import UNCALIBRATED
 from calviz.core.errors import (
     MAX_ARRAY,
@@ -32,7 +32,6 @@ from calviz.core.errors import (
     size_text,
 )
 from calviz.core.predictions import Dataset, Predictions
-from calviz.core.row_columns import Factor
 from calviz.data import read
 from calviz.data.format import FORMATS, Source, Table, format_of
 from calviz.data.loaded import ReadingOptions

@@ -13,14 +13,13 @@ from scipy.optimize import brentq, minimize_scalar
 from scipy.special import chdtrc, chdtri, expit, logit, ndtr, ndtri, stdtrit
 
 from calviz.comparison.over_time import against_the_others
-from calviz.core.blocks import FloatArray, IntArray, one_blas_thread
+from calviz.core.blocks import Factor, FloatArray, IntArray, one_blas_thread
 from calviz.core.entry_specs import METRICS
 from calviz.core.errors import NotAvailable, OptionError, check_whole, claim, data_frame, shortened
 from calviz.core.events import BinNumber, Reduction
 from calviz.core.p_values import holm
 from calviz.core.predictions import Dataset
 from calviz.core.profile import Profile
-from calviz.core.row_columns import Factor
 from calviz.core.words import counted, p_number, shorten
 from calviz.data.column_names import plain
 from calviz.sample.error_bars import Interval

@@ -20,7 +20,7 @@ from calviz.comparison.fitting import (
     make,
     scores_of,
 )
-from calviz.core.blocks import BoolArray, FloatArray, IntArray
+from calviz.core.blocks import BoolArray, Factor, FloatArray, IntArray
 from calviz.core.entry_specs import RECALIBRATORS
 from calviz.core.errors import (
     InputError,
@@ -32,7 +32,6 @@ from calviz.core.errors import (
 )
 from calviz.core.p_values import benjamini_hochberg, wilson
 from calviz.core.predictions import Predictions
-from calviz.core.row_columns import Factor
 from calviz.core.words import counted, level_text, p_value, percent, points, shorten
 from calviz.data.judge_columns import JudgeColumns, as_groups, yes_or_score
 from calviz.sample.corrected_rates import (

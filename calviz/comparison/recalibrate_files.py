@@ -18,7 +18,7 @@ from calviz.comparison.fitting import (
     reading_for_map,
     scores_of,
 )
-from calviz.core.blocks import checkpoint
+from calviz.core.blocks import Factor, checkpoint
 from calviz.core.entry_specs import RECALIBRATORS
 from calviz.core.errors import (
     DEFAULT_SAMPLE_ROWS,
@@ -33,7 +33,6 @@ from calviz.core.errors import (
 )
 from calviz.core.predictions import Dataset, Predictions
 from calviz.core.profile import ProfileColumns
-from calviz.core.row_columns import Factor
 from calviz.core.words import counted
 from calviz.data.any_size.file_sources import (
     TableFiles,

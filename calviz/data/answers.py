@@ -11,10 +11,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from calviz.core.blocks import BoolArray, FloatArray, IntArray
+from calviz.core.blocks import BoolArray, Factor, FloatArray, IntArray
 from calviz.core.errors import Finding, InputError, OptionError, shortened
 from calviz.core.p_values import clopper_pearson
-from calviz.core.row_columns import Factor
 from calviz.core.words import counted, percent, percent_range
 from calviz.data import column_names
 from calviz.data.building import PERCENT_WORDS, are_percentages

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from calviz.core.blocks import FloatArray, read_only
+from calviz.core.blocks import Factor, FloatArray, read_only
 from calviz.core.errors import (
     MAX_CLASSES,
     MAX_COLUMNS,
@@ -25,7 +25,6 @@ from calviz.core.errors import (
     check_expansion,
     shortened,
 )
-from calviz.core.row_columns import Factor
 from calviz.data.format import (
     MISSING,
     SAMPLE_ROWS,

@@ -10,12 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from calviz.core.blocks import BoolArray, FloatArray, IntArray, row_blocks
+from calviz.core.blocks import BoolArray, Factor, FloatArray, IntArray, row_blocks
 from calviz.core.errors import Finding, InputError, Repair
 from calviz.core.predictions import ConfidencePredictions, Dataset, Predictions, repeated
 from calviz.core.probabilities import RENORMALISE, RowsInRange
 from calviz.core.probabilities import softmax_probabilities as softmax
-from calviz.core.row_columns import Factor
 from calviz.data import labels, loaded, roles
 from calviz.data.column_names import is_missing
 from calviz.data.format import Fetched, Table

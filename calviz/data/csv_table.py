@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from calviz.core.blocks import Factor
 from calviz.core.errors import (
     MAX_ARRAY,
     MAX_CLASSES,
@@ -22,7 +23,6 @@ from calviz.core.errors import (
     Finding,
     InputError,
 )
-from calviz.core.row_columns import Factor
 from calviz.core.words import FORMULA, unguarded
 from calviz.data.column_names import LABELS, MISSING_LABELS, count_scores, plain
 from calviz.data.csv_dialect import (

@@ -12,7 +12,7 @@ from typing import Any, BinaryIO, Self
 
 import numpy as np
 
-from calviz.core.blocks import checkpoint
+from calviz.core.blocks import Factor, checkpoint
 from calviz.core.errors import (
     MAX_ARRAYS,
     Finding,
@@ -33,7 +33,6 @@ from calviz.core.profile import (
     profile_from_columns,
     read_facts,
 )
-from calviz.core.row_columns import Factor
 from calviz.data.answers import TextRules, by_question, with_stated_confidence
 from calviz.data.building import build
 from calviz.data.format import FORMATS, Format, Source, Table, format_of, with_rows_of_all

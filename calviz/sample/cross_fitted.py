@@ -11,12 +11,11 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from scipy.special import expit
 
-from calviz.core.blocks import BoolArray, FloatArray, IntArray, quotient
+from calviz.core.blocks import BoolArray, Factor, FloatArray, IntArray, quotient
 from calviz.core.curve_fits import Basis, penalised_logistic
 from calviz.core.entry_specs import Redrawn, Reweighted, makes_steps, needs_rows, reweighted_by
 from calviz.core.errors import NotAvailable
 from calviz.core.events import BinaryEvents, tied_scores
-from calviz.core.row_columns import Factor
 from calviz.sample.draws import HitSums, RowSums, RowWeights, kept_draw, once_per_view
 from calviz.sample.losses import losses_of
 from calviz.sample.sample import Sample

@@ -9,14 +9,13 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from scipy.special import ndtr, ndtri
 
-from calviz.core.blocks import FloatArray, IntArray, quotient
+from calviz.core.blocks import Factor, FloatArray, IntArray, quotient
 from calviz.core.entry_specs import takes_weights
 from calviz.core.errors import NotAvailable, OptionError, check_level, claim, data_frame
 from calviz.core.events import BinaryEvents, Reduction
 from calviz.core.p_values import above
 from calviz.core.predictions import Dataset
 from calviz.core.profile import Profile
-from calviz.core.row_columns import Factor
 from calviz.core.words import counted, p_number, points, shorten
 from calviz.sample.error_bars import LEVEL, SEGMENTS, Interval, NoiseFloor
 from calviz.sample.metric_results import Displayed, Summary

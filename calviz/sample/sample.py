@@ -11,7 +11,14 @@ from typing import Any, TypeVar, get_args
 import numpy as np
 import numpy.typing as npt
 
-from calviz.core.blocks import BoolArray, FloatArray, IntArray, for_row_blocks, with_mean_one
+from calviz.core.blocks import (
+    BoolArray,
+    Factor,
+    FloatArray,
+    IntArray,
+    for_row_blocks,
+    with_mean_one,
+)
 from calviz.core.entry_specs import (
     Metric,
     knows_cells,
@@ -33,7 +40,6 @@ from calviz.core.events import (
 )
 from calviz.core.predictions import Dataset, Predictions, with_rows
 from calviz.core.profile import Profile, dataset_of
-from calviz.core.row_columns import Factor
 from calviz.core.words import bins_words, condition, shorten
 from calviz.sample.binning import BinSums, bin_events, effective_rows, redrawn_sums, reweighted_sums
 from calviz.sample.draws import LATEST, Drawing, RowDraws, held_bytes

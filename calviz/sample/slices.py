@@ -11,6 +11,7 @@ import numpy as np
 from scipy.special import ndtri, stdtr, stdtrit
 
 from calviz.core.blocks import (
+    Factor,
     FloatArray,
     IntArray,
     denominators,
@@ -24,7 +25,6 @@ from calviz.core.features import MISSING, Cut, as_values, cut_at, cut_of_levels
 from calviz.core.p_values import LARGE, above, benjamini_hochberg, tails_of_hits
 from calviz.core.predictions import INTERVAL, Dataset
 from calviz.core.profile import Profile
-from calviz.core.row_columns import Factor
 from calviz.core.words import condition, counted, percent, points, shorten
 from calviz.sample.error_bars import FEWEST_CLUSTERS, SEGMENTS, SLICES, Interval, sums_by_cluster
 from calviz.sample.metric_results import Displayed, Summary

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 
+from calviz.core.blocks import Factor
 from calviz.core.errors import (
     CalvizError,
     InputError,
@@ -25,7 +26,6 @@ from calviz.core.errors import (
     shortened,
 )
 from calviz.core.profile import ProfileColumns, TimeUnit
-from calviz.core.row_columns import Factor
 from calviz.data.column_names import class_key, is_score_name, whole
 from calviz.data.csv_table import CsvTable, open_csv
 from calviz.data.format import SAMPLE_ROWS, Source

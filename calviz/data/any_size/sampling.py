@@ -13,7 +13,7 @@ import narwhals as nw
 import numpy as np
 import numpy.typing as npt
 
-from calviz.core.blocks import BoolArray, FloatArray, IntArray, checkpoint, proportional
+from calviz.core.blocks import BoolArray, Factor, FloatArray, IntArray, checkpoint, proportional
 from calviz.core.errors import (
     DEFAULT_SAMPLE_ROWS,
     InputError,
@@ -25,7 +25,6 @@ from calviz.core.errors import (
 )
 from calviz.core.predictions import ConfidencePredictions, Dataset, Predictions
 from calviz.core.profile import ProfileColumns
-from calviz.core.row_columns import Factor
 from calviz.data.any_size import file_sources
 from calviz.data.any_size.file_sources import Engine, TableFiles, no_panic, profile_layout, scan
 from calviz.data.any_size.sums import FAULTS, faults_of, first_fault, unusable, with_probabilities

@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 from numpy.lib import format as npy_format
 
-from calviz.core.blocks import FloatArray, map_threads
+from calviz.core.blocks import Factor, FloatArray, map_threads
 from calviz.core.errors import (
     MAX_ARRAY,
     MAX_ARRAYS,
@@ -30,7 +30,6 @@ from calviz.core.errors import (
     size_text,
 )
 from calviz.core.probabilities import RowsInRange
-from calviz.core.row_columns import Factor
 from calviz.data.column_names import LABELS, LOGITS, PROBABILITIES, SPLIT_WORDS, plain
 from calviz.data.format import (
     SAMPLE_ROWS,

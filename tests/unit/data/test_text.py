@@ -16,9 +16,9 @@ import pyarrow.parquet as pq
 import pytest
 
 import calviz
+from calviz.core.blocks import Factor
 from calviz.core.errors import InputError
 from calviz.core.predictions import ConfidencePredictions, Predictions
-from calviz.core.row_columns import Factor
 from calviz.data import ReadingOptions, read
 from calviz.data import csv_dialect as text_blocks
 from calviz.data import csv_table as csv_format

@@ -13,8 +13,8 @@ from sklearn.model_selection import GroupKFold
 
 import calviz
 from benchmarks.record_refinement import RECORDED, cases
+from calviz.core.blocks import Factor
 from calviz.core.predictions import Predictions, with_rows
-from calviz.core.row_columns import Factor
 from calviz.sample import cross_fitted_classes
 from calviz.sample.cross_fitted import FOLDS as FOLDS_OF_PROPER_DECOMPOSITION_CROSS_FITTED
 from calviz.sample.cross_fitted import OWN_ROWS, cross_fitted, fold_of_rows

@@ -12,9 +12,9 @@ from benchmarks.claims import SIMULATIONS, every_simulation, too_few, too_many
 from benchmarks.claims.grades import CALIBRATED as CALIBRATED_OF_GRADES
 from benchmarks.claims.grades import OFF
 from benchmarks.claims.slices import CALIBRATED
+from calviz.core.blocks import Factor
 from calviz.core.errors import InputError, NotAvailable, OptionError
 from calviz.core.events import BinaryEvents
-from calviz.core.row_columns import Factor
 from calviz.figures.reliability import Reliability
 from calviz.figures.slice_gaps import SliceGaps
 from calviz.sample.binning import bin_events, bins_off, expected_share
