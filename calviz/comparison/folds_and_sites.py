@@ -14,7 +14,7 @@ from scipy.special import chdtrc, chdtri, expit, logit, ndtr, ndtri, stdtrit
 
 from calviz.comparison.over_time import against_the_others
 from calviz.core.blocks import Factor, FloatArray, IntArray, one_blas_thread
-from calviz.core.entry_specs import METRICS
+from calviz.core.entry_specs import METRICS, Interval, MetricResult
 from calviz.core.errors import NotAvailable, OptionError, check_whole, claim, data_frame, shortened
 from calviz.core.events import BinNumber, Reduction
 from calviz.core.p_values import holm
@@ -22,8 +22,7 @@ from calviz.core.predictions import Dataset
 from calviz.core.profile import Profile
 from calviz.core.words import counted, p_number, shorten
 from calviz.data.column_names import plain
-from calviz.sample.error_bars import Interval
-from calviz.sample.metric_results import Displayed, MetricResult, Summary
+from calviz.sample.metric_results import Displayed, Summary
 from calviz.sample.sample import Sample
 from calviz.sample.slices import no_group_column, slice_sums, sliceable_columns
 from calviz.verdicts.analysis import evaluate

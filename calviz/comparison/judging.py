@@ -21,7 +21,7 @@ from calviz.comparison.fitting import (
     scores_of,
 )
 from calviz.core.blocks import BoolArray, Factor, FloatArray, IntArray
-from calviz.core.entry_specs import RECALIBRATORS
+from calviz.core.entry_specs import RECALIBRATORS, Interval
 from calviz.core.errors import (
     InputError,
     NotAvailable,
@@ -49,7 +49,6 @@ from calviz.sample.corrected_rates import (
     p_of_tables,
     rogan_gladen,
 )
-from calviz.sample.error_bars import Interval
 from calviz.sample.metric_results import Displayed, Summary
 
 #: Level of the tests, and false discovery rate over the groups.

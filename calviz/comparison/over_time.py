@@ -27,14 +27,13 @@ from calviz.comparison.fitting import LEAST_ROWS, Rows, fit_and_apply, scores_of
 from calviz.comparison.paired_differences import pair
 from calviz.core import blocks, errors
 from calviz.core.blocks import FloatArray, IntArray, checkpoint, one_blas_thread, quotient
-from calviz.core.entry_specs import METRICS, RANKED_BY, RECALIBRATORS, is_of_steps
+from calviz.core.entry_specs import METRICS, RANKED_BY, RECALIBRATORS, MetricResult, is_of_steps
 from calviz.core.errors import CalvizError, NotAvailable, OptionError
 from calviz.core.events import BinNumber, Reduction
 from calviz.core.p_values import in_spreads, max_t
 from calviz.core.predictions import Dataset, with_rows
 from calviz.core.profile import Profile
 from calviz.sample.draws import GroupWeights, RowDraws
-from calviz.sample.metric_results import MetricResult
 from calviz.sample.sample import Sample
 from calviz.verdicts.analysis import evaluate
 

@@ -20,7 +20,7 @@ from calviz.comparison.comparison_results import (
 )
 from calviz.comparison.learning_curves import LearningCurve
 from calviz.comparison.prediction_sets import PredictionSets
-from calviz.core.entry_specs import DIRECTION_WORDS, FAMILIES, METRICS, Metric
+from calviz.core.entry_specs import DIRECTION_WORDS, FAMILIES, METRICS, Metric, MetricResult
 from calviz.core.errors import Finding, NotAvailable, OptionError, shortened
 from calviz.core.predictions import Dataset
 from calviz.core.registry import Registry
@@ -30,7 +30,6 @@ from calviz.figures.figure import Figure
 from calviz.figures.hundred_squares import Bullet
 from calviz.report.json_results import plain
 from calviz.sample.cutoff_and_grades import decidable, grade_columns, grade_factor
-from calviz.sample.metric_results import MetricResult
 from calviz.sample.sample import Sample
 from calviz.sample.slices import Slices
 from calviz.verdicts.analysis import evaluate, first_metrics, verdict

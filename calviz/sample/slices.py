@@ -18,7 +18,7 @@ from calviz.core.blocks import (
     effective_numbers_of_sums,
     quotient,
 )
-from calviz.core.entry_specs import takes_weights
+from calviz.core.entry_specs import Interval, takes_weights
 from calviz.core.errors import NotAvailable, OptionError, check_level, claim, data_frame, shortened
 from calviz.core.events import BinaryEvents, BinNumber, Reduction, assign, equal_width_edges
 from calviz.core.features import MISSING, Cut, as_values, cut_at, cut_of_levels
@@ -26,7 +26,7 @@ from calviz.core.p_values import LARGE, above, benjamini_hochberg, tails_of_hits
 from calviz.core.predictions import INTERVAL, Dataset
 from calviz.core.profile import Profile
 from calviz.core.words import condition, counted, percent, points, shorten
-from calviz.sample.error_bars import FEWEST_CLUSTERS, SEGMENTS, SLICES, Interval, sums_by_cluster
+from calviz.sample.error_bars import FEWEST_CLUSTERS, SEGMENTS, SLICES, sums_by_cluster
 from calviz.sample.metric_results import Displayed, Summary
 from calviz.sample.sample import Sample, Where
 
