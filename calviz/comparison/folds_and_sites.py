@@ -477,17 +477,13 @@ class RandomEffects(NamedTuple):
     adjusted: float = math.nan
 
 
-def random_effects(
-    estimates: FloatArray, variances: FloatArray, *, level: float = 1 - LEVEL
-) -> RandomEffects:
+def random_effects(estimates: FloatArray, variances: FloatArray) -> RandomEffects:
     """Summarise estimates of k sites by a random-effects model, tau^2 by restricted maximum likelihood.
 
     Parameters
     ----------
     estimates, variances : ndarray, shape (k,)
         Two or more, with the squares of their standard errors.
-    level : float
-        Level of the intervals.
 
     Notes
     -----
@@ -528,7 +524,7 @@ def random_effects(
     )
     tau2 = 0.0 if loss(grid[0]) <= best.fun else float(best.x)
     mean, total, q_at = (float(one) for one in fitted(np.array(tau2)))
-    upper = (1 + level) / 2
+    upper = 1 - LEVEL / 2
     reach = float(stdtrit(k - 1, upper)) * math.sqrt(max(q_at / (k - 1), 1.0) / total)
     tails = [float(chdtri(k - 1, share)) for share in (1 - upper, upper)]
     # Quantiles of Q in the middle of 200 equal shares; Q falls with tau^2.

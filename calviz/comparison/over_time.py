@@ -199,9 +199,7 @@ def _measured(sample: Sample, rows: IntArray, metric: str, *, ci: bool = True) -
         return MetricResult(metric, math.nan, reason=str(error))
 
 
-def values_of(
-    sample: Sample, over_time: OverTime, rows: IntArray, *, parts: int = PARTS
-) -> FloatArray:
+def values_of(sample: Sample, over_time: OverTime, rows: IntArray) -> FloatArray:
     """Return the metric of a subset of the rows in each period of `over_time`, shape (P,); nan if rows are too few or it is undefined.
 
     Parameters
@@ -211,12 +209,10 @@ def values_of(
     over_time : OverTime
     rows : ndarray of int, shape (M,)
         Indices of the rows in the sample.
-    parts : int
-        Number of periods of equal counts, as in `over_time`.
     """
     if sample.data.times is None:
         raise NotAvailable("these rows have no times.")
-    divided = periods(sample.data.times, over_time.every, parts=parts)
+    divided = periods(sample.data.times, over_time.every)
     code = divided.code[rows]
     values = []
     for period in over_time.periods:

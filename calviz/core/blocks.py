@@ -262,8 +262,8 @@ _WATCHER: ContextVar[Watcher | None] = ContextVar("calviz.watcher", default=None
 class Stopped(CalvizError):
     """The work was cancelled."""
 
-    def __init__(self, text: str = "stopped before it was finished.") -> None:
-        super().__init__(text)
+    def __init__(self) -> None:
+        super().__init__("stopped before it was finished.")
 
 
 @contextmanager

@@ -254,7 +254,7 @@ def _times(table: Any) -> Any:
     return column.to_numpy(zero_copy_only=False).astype("datetime64[us]")
 
 
-def read_profile(source: str | os.PathLike[str], *, name: str | None = None) -> Profile:
+def read_profile(source: str | os.PathLike[str]) -> Profile:
     """Read a profile from its file.
 
     Raises
@@ -263,7 +263,7 @@ def read_profile(source: str | os.PathLike[str], *, name: str | None = None) -> 
         If the file is not a profile, has another version, or is damaged.
     """
     needs("pyarrow")
-    with Source(source, name) as opened:
+    with Source(source) as opened:
         try:
             table = format_of(opened).open(opened)
             text = facts_in(table)

@@ -25,42 +25,22 @@ from calviz.sample.step_views import from_cosine, triweight_response
 from calviz.sample.steps import Steps
 
 
-class Precision(NamedTuple):
-    """Whether a metric equals that of the rows, and a bound of the difference.
-
-    Attributes
-    ----------
-    exact : bool or None
-        None where the metric is computed from the rows themselves.
-    bound : float or None
-        0 where it is exact, None where no bound is known.
-    """
-
-    exact: bool | None = None
-    bound: float | None = None
-
-
-def precision(sample: Sample, metric: Metric, view: Any) -> Precision:
-    """Precision of a metric of a sample, given its view."""
-    if sample.data.cells is None:
-        return Precision()
+def bound_of(sample: Sample, metric: Metric, view: Any) -> float | None:
+    """Return how far a metric of a profile may be from that of the observed rows: 0 if it is exact, None if that is not known."""
+    cells = sample.data.cells
+    assert cells is not None
     own: float | None = getattr(view, "cell_bound", None)
     if own is not None:  # computed from other cells than those of the sample
-        return Precision(exact=own == 0, bound=own)
-    if sample.data.cells.is_exact:
-        return Precision(exact=True, bound=0.0)
-    if not sample.data.cells.summed:
-        return Precision(exact=False)
-    if isinstance(view, MeanLoss):
-        return Precision(exact=True, bound=0.0)
-    if isinstance(view, BinSums) and not _any_cut(sample, view):
-        return Precision(exact=True, bound=0.0)
-    if getattr(view, "bins_kept", False):
-        return Precision(exact=True, bound=0.0)
-    bound = None if metric.bound is None else float(metric.bound(sample, view))
-    if bound is not None and math.isnan(bound):
-        bound = None
-    return Precision(exact=bound == 0, bound=bound)
+        return own
+    if cells.is_exact:
+        return 0.0
+    if not cells.summed:
+        return None
+    in_bins = isinstance(view, BinSums) and not _any_cut(sample, view)
+    if in_bins or isinstance(view, MeanLoss) or getattr(view, "bins_kept", False):
+        return 0.0
+    bound = math.nan if metric.bound is None else float(metric.bound(sample, view))
+    return None if math.isnan(bound) else bound
 
 
 def _any_cut(sample: Sample, view: BinSums) -> bool:

@@ -328,7 +328,7 @@ def folds(sample: Sample) -> Folds:
         raise NotAvailable(f"not available for fewer than {FEWEST_ROWS} rows: it is cross-fitted.")
     weights = sample.weights
     if data.clusters is not None:
-        return fit_folds(data, fold_of_rows(data.clusters, FOLDS), weights)
+        return fit_folds(data, fold_of_rows(data.clusters), weights)
     return fit_folds(data, _fold_of_rows(data, weights), weights)
 
 

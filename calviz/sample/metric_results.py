@@ -27,7 +27,7 @@ from calviz.core.entry_specs import (
 from calviz.core.errors import NotAvailable, check_level, visible
 from calviz.core.row_columns import html_block
 from calviz.sample import error_bars
-from calviz.sample.cell_bounds import Precision, precision
+from calviz.sample.cell_bounds import bound_of
 from calviz.sample.draws import held_bytes
 from calviz.sample.sample import Sample, metric_options
 from calviz.sample.steps import Steps
@@ -62,12 +62,11 @@ class Resampling:
     @property
     def wanted(self) -> set[Literal["interval", "noise_floor"]]:
         """Kinds of error bars."""
-        kinds: set[Literal["interval", "noise_floor"]] = set()
-        if self.intervals:
-            kinds.add("interval")
-        if self.noise_floors:
-            kinds.add("noise_floor")
-        return kinds
+        kinds: dict[Literal["interval", "noise_floor"], bool] = {
+            "interval": self.intervals,
+            "noise_floor": self.noise_floors,
+        }
+        return {kind for kind, wanted in kinds.items() if wanted}
 
     @property
     def cache_key(self) -> Resampling:
@@ -129,7 +128,8 @@ def value_of(sample: Sample, *, request: MetricRequest) -> MetricResult:
     except NotAvailable as error:
         return MetricResult(m.key, math.nan, params=dict(request.params), reason=str(error))
     is_defined = math.isfinite(value)
-    exactness = precision(sample, m, view) if is_defined else Precision()
+    of_profile = is_defined and sample.data.cells is not None
+    bound = bound_of(sample, m, view) if of_profile else None
     return MetricResult(
         m.key,
         value if is_defined else math.nan,
@@ -137,8 +137,8 @@ def value_of(sample: Sample, *, request: MetricRequest) -> MetricResult:
         details=_details(sample, m, view),
         reason=None if is_defined else m.undefined,
         note=m.note(view) if m.note and is_defined else None,
-        exact=exactness.exact,
-        bound=exactness.bound,
+        exact=bound == 0 if of_profile else None,
+        bound=bound,
     )
 
 
