@@ -155,11 +155,6 @@ def of_cumulative(sample: Sample, _: Any) -> float:
     return float(sample.view(mixed_cells).move.max(initial=0.0)) / sample.data.rows
 
 
-def of_cumulative_range(sample: Sample, view: Any) -> float:
-    """Bound of the range of cumulative gaps."""
-    return 2 * of_cumulative(sample, view)
-
-
 def of_signed_gap(sample: Sample, view: Any) -> float:
     """Bound of the largest cumulative gap with its sign, which may flip if the largest gaps above and below 0 are nearly equal."""
     bound = of_cumulative(sample, view)
@@ -181,11 +176,6 @@ def of_pairs(sample: Sample, _: Any) -> float:
         return 0.0
     hits = float((counts * sample.scored.hit).sum())
     return inside / (hits * (sample.data.rows - hits))
-
-
-def of_pair_differences(sample: Sample, view: Any) -> float:
-    """Bound of the share of pairs in order minus the share of pairs out of order."""
-    return 2 * of_pairs(sample, view)
 
 
 def of_smoothed(sample: Sample, view: Any, error: FloatArray) -> float:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import glob
-import math
 import os
 import re
 from collections.abc import Iterable, Iterator, Sequence
@@ -22,6 +21,7 @@ from calviz.core.errors import (
     OptionError,
     check_choice,
     lines_of,
+    machine_memory,
     needs,
     shortened,
 )
@@ -157,16 +157,8 @@ def why_out_of_core(source: str) -> str:
         return "it is a pattern" if matched else ""
     if path.suffix.lower() not in _KINDS:
         return ""
-    needed, room = _EXPANDS * path.stat().st_size, _machine_memory() / 2
+    needed, room = _EXPANDS * path.stat().st_size, machine_memory() / 2
     return "it may not fit into memory" if needed > room else ""
-
-
-def _machine_memory() -> float:
-    """Bytes of the machine's memory; infinite if unknown."""
-    try:
-        return float(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
-    except (ValueError, OSError, AttributeError):
-        return math.inf
 
 
 @contextmanager
