@@ -258,10 +258,11 @@ class Decision(SampleFigure):
         costs: Costs,
         level: float = 0.95,
         band: bool = True,
+        seed: int | None = None,
     ) -> Self:
         """Compute the figure for `judged`, with the threshold chosen on `choosing` if given; cached with the judged sample."""
         check_level(level)
-        sample = Sample.of(judged).top_label
+        sample = Sample.of(judged, seed=seed).top_label
         chosen: Sample | None = None if choosing is None else Sample.of(choosing).top_label
         return sample.view(
             cls._judged,
