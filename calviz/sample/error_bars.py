@@ -80,11 +80,6 @@ def drawn_by(view: Any) -> Any:
     return None if view is None else view.__dict__.get(DRAWN_BY)
 
 
-def set_drawn_by(view: Any, drawing: Any) -> None:
-    """Tell a view how it is drawn, unless it was told."""
-    view.__dict__.setdefault(DRAWN_BY, drawing)
-
-
 def sums_by_cluster(
     group: IntArray, cluster: IntArray, *columns: FloatArray
 ) -> tuple[IntArray, list[FloatArray]]:

@@ -62,11 +62,10 @@ class Resampling:
     @property
     def wanted(self) -> set[Literal["interval", "noise_floor"]]:
         """Kinds of error bars."""
-        kinds: dict[Literal["interval", "noise_floor"], bool] = {
-            "interval": self.intervals,
-            "noise_floor": self.noise_floors,
-        }
-        return {kind for kind, wanted in kinds.items() if wanted}
+        intervals: set[Literal["interval", "noise_floor"]] = (
+            {"interval"} if self.intervals else set()
+        )
+        return intervals | ({"noise_floor"} if self.noise_floors else set())
 
     @property
     def cache_key(self) -> Resampling:
