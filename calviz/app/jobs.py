@@ -21,8 +21,7 @@ from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from calviz.app.session import md
 from calviz.core.blocks import Stopped, watching
-from calviz.core.errors import CalvizError
-from calviz.core.limits import MAX_JOBS
+from calviz.core.errors import MAX_JOBS, CalvizError
 from calviz.core.words import capitalised
 
 JobState = Literal["running", "finished", "stopped", "failed"]

@@ -27,8 +27,7 @@ from streamlit.navigation.page import Page
 from calviz.app.jobs import release_ended_sessions
 from calviz.app.open_files import OpenFile
 from calviz.app.session import Settings, current, has_current, md
-from calviz.core.errors import CalvizError, NotAvailable
-from calviz.core.limits import FULL
+from calviz.core.errors import FULL, CalvizError, NotAvailable
 from calviz.core.registry import homes
 from calviz.core.words import full_sentence, keep_units_together
 from calviz.data.judge_columns import usual_columns_of_judges

@@ -27,14 +27,13 @@ from calviz.comparison.fitting import LEAST_ROWS, Rows, fit_and_apply, scores_of
 from calviz.comparison.paired_differences import pair
 from calviz.core import blocks, errors
 from calviz.core.blocks import FloatArray, IntArray, checkpoint, one_blas_thread, quotient
-from calviz.core.entry_specs import METRICS, RANKED_BY, RECALIBRATORS, is_of_steps
+from calviz.core.entry_specs import METRICS, RANKED_BY, RECALIBRATORS, MetricResult, is_of_steps
 from calviz.core.errors import CalvizError, NotAvailable, OptionError
 from calviz.core.events import BinNumber, Reduction
 from calviz.core.p_values import in_spreads, max_t
 from calviz.core.predictions import Dataset, with_rows
 from calviz.core.profile import Profile
 from calviz.sample.draws import GroupWeights, RowDraws
-from calviz.sample.metric_results import MetricResult
 from calviz.sample.sample import Sample
 from calviz.verdicts.analysis import evaluate
 
@@ -200,9 +199,7 @@ def _measured(sample: Sample, rows: IntArray, metric: str, *, ci: bool = True) -
         return MetricResult(metric, math.nan, reason=str(error))
 
 
-def values_of(
-    sample: Sample, over_time: OverTime, rows: IntArray, *, parts: int = PARTS
-) -> FloatArray:
+def values_of(sample: Sample, over_time: OverTime, rows: IntArray) -> FloatArray:
     """Return the metric of a subset of the rows in each period of `over_time`, shape (P,); nan if rows are too few or it is undefined.
 
     Parameters
@@ -212,12 +209,10 @@ def values_of(
     over_time : OverTime
     rows : ndarray of int, shape (M,)
         Indices of the rows in the sample.
-    parts : int
-        Number of periods of equal counts, as in `over_time`.
     """
     if sample.data.times is None:
         raise NotAvailable("these rows have no times.")
-    divided = periods(sample.data.times, over_time.every, parts=parts)
+    divided = periods(sample.data.times, over_time.every)
     code = divided.code[rows]
     values = []
     for period in over_time.periods:

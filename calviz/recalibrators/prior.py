@@ -13,12 +13,12 @@ from scipy.special import logsumexp
 from scipy.stats import chi2
 
 from calviz.core.blocks import FloatArray, IntArray, effective_number, row_blocks, row_weights
-from calviz.core.entry_specs import FloorChoice, Input, recalibrator
+from calviz.core.entry_specs import FloorChoice, Input, always, recalibrator
 from calviz.core.errors import InputError, NotAvailable, OptionError, claim, shortened
 from calviz.core.predictions import Dataset, Predictions, checked_rates
 from calviz.core.probabilities import Scores, softmax
 from calviz.core.words import counted, percent, shorten
-from calviz.recalibrators.base import BaseRecalibrator, always
+from calviz.recalibrators.base import BaseRecalibrator
 from calviz.recalibrators.maps import Numbers, array_source, learned
 
 #: Largest deviation of a mean from its target.

@@ -12,8 +12,7 @@ from scipy.special import expit, ndtri, xlogy
 
 from calviz.core.blocks import BoolArray, FloatArray, IntArray
 from calviz.core.curve_fits import Basis, penalised_logistic
-from calviz.core.probabilities import EPSILON
-from calviz.core.temperature import ENTRIES, MOST, UNDERFLOW, chosen_floor
+from calviz.core.probabilities import ENTRIES, EPSILON, MOST, UNDERFLOW, chosen_floor
 from calviz.sample.draws import once_per_view
 from calviz.sample.steps import MAX_STEPS, Steps, distance_from_ends
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from calviz.core import blocks, p_values
 from calviz.core.blocks import BLOCK_BYTES, FloatArray, IntArray, for_row_blocks
-from calviz.core.entry_specs import Redrawn, Reweighted, reweighted_by
+from calviz.core.entry_specs import Interval, Redrawn, Reweighted, reweighted_by
 from calviz.core.errors import NotAvailable, OptionError
 from calviz.core.events import BinaryEvents
 from calviz.core.p_values import clopper_pearson
@@ -21,7 +21,7 @@ from calviz.core.probabilities import LOG_FLOOR, raise_to, row_sums, smallest_no
 from calviz.core.words import counted, decimal, percent
 from calviz.sample.binning import effective_rows
 from calviz.sample.draws import RowSums, RowWeights, once_per_view
-from calviz.sample.error_bars import LEVEL, Interval
+from calviz.sample.error_bars import LEVEL
 from calviz.sample.sample import Sample, chosen_bins, full_predictions
 from calviz.sample.step_views import StepsWithParams, over_steps, steps
 from calviz.sample.steps import Steps

@@ -10,6 +10,7 @@ from typing import Any, Literal, Self, TypedDict, TypeVar, Unpack, get_args
 
 import numpy.typing as npt
 
+from calviz.core.blocks import Factor
 from calviz.core.entry_specs import (
     CHECKS,
     METRICS,
@@ -32,7 +33,6 @@ from calviz.core.errors import (
 from calviz.core.events import BinNumber, Reduction, Scheme
 from calviz.core.predictions import ConfidencePredictions, Dataset, Predictions
 from calviz.core.profile import Profile
-from calviz.core.row_columns import Factor
 from calviz.metrics.other_libraries import measured_conventions
 from calviz.sample.error_bars import LEVEL, RESAMPLES
 from calviz.sample.metric_results import IntervalChoice, Resampling, measured_with_error_bars

@@ -14,11 +14,10 @@ from scipy.special import betainc, gammaincc, ndtri
 from calviz.core.blocks import FloatArray, IntArray, for_row_blocks, row_blocks, sum_over_blocks
 from calviz.core.entry_specs import Told, check
 from calviz.core.errors import claim
-from calviz.core.events import assign, equal_mass_edges
+from calviz.core.events import DEFAULT_BINS, assign, equal_mass_edges
 from calviz.core.p_values import above
 from calviz.core.predictions import Predictions
-from calviz.core.probabilities import Scores
-from calviz.core.temperature import fit_temperature
+from calviz.core.probabilities import Scores, fit_temperature
 from calviz.core.words import counted, decimal, decimals_for, percent, shorten
 from calviz.sample.error_bars import CLASS_TEST
 from calviz.sample.sample import Sample, chosen_bins
@@ -60,13 +59,13 @@ class Dependence:
         return 1 + (self.size - 1) * self.icc
 
 
-def residuals(sample: Sample, bins: int = 15) -> tuple[FloatArray, FloatArray]:
+def residuals(sample: Sample) -> tuple[FloatArray, FloatArray]:
     """Return hit minus the hit rate at its score, and that rate, shape (n,) each.
 
     Miscalibration along the scores is not dependence: the rate is the score plus the mean residual of its bin.
     """
     events = sample.events
-    edges = equal_mass_edges(events.score, bins)
+    edges = equal_mass_edges(events.score, DEFAULT_BINS)
     bin_of = assign(events.score, edges)
     score = events.score.astype(np.float64)
     rows = np.maximum(np.bincount(bin_of, minlength=edges.size), 1)

@@ -33,11 +33,10 @@ from calviz.app.jobs import (
 from calviz.app.open_files import OpenFile, make_room
 from calviz.app.session import Settings, cached_results, md
 from calviz.core.blocks import Stopped
+from calviz.core.entry_specs import Interval, MetricResult, NoiseFloor
 from calviz.core.events import Reduction
 from calviz.core.words import distinct, file_size, number, shorten
 from calviz.data.reading import SAMPLES
-from calviz.sample.error_bars import Interval, NoiseFloor
-from calviz.sample.metric_results import MetricResult
 from calviz.verdicts.evaluation import Written
 from tests.app.pages import PATIENCE, app_of
 

@@ -24,7 +24,7 @@ import calviz
 from calviz.cli import main
 from calviz.cli.command_group import OutputOption, sentence
 from calviz.core.entry_specs import METRICS
-from calviz.core.limits import OutputError
+from calviz.core.errors import OutputError
 from calviz.data.writing import write_predictions
 from tests.inputs.command_line import outcome, run
 

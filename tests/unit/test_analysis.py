@@ -22,13 +22,12 @@ from scipy import stats
 from sklearn.calibration import calibration_curve
 
 import calviz
-from calviz.core.entry_specs import METRICS, RECALIBRATORS
+from calviz.core.entry_specs import METRICS, RECALIBRATORS, MetricResult
 from calviz.core.errors import InputError, NotAvailable, OptionError
 from calviz.core.predictions import Predictions
 from calviz.core.words import csv_bytes, latex_table, markdown_table, spreadsheet_text
 from calviz.sample import draws as affordable_resamples
 from calviz.sample.draws import ROOM, affordable
-from calviz.sample.metric_results import MetricResult
 from calviz.sample.sample import Sample
 from calviz.sample.true_classes import true_class_errors
 from calviz.verdicts import sentence

@@ -17,8 +17,8 @@ from sklearn.svm import LinearSVC
 
 import calviz
 from calviz import Predictions
+from calviz.core.blocks import Factor
 from calviz.core.errors import CalvizError, InputError, OptionError
-from calviz.core.row_columns import Factor
 from calviz.data import ReadingOptions, read
 from calviz.data.format import Source, Table, format_of
 from calviz.data.rows_in_memory import WideRows, vector
