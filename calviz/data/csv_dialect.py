@@ -244,14 +244,15 @@ def _separator(body: str) -> str:
         counts = []
         try:
             for record in records(sample, separator):
-                counts.append(len(_without_trailing_empty(record, record)))
+                # An empty last cell may be a value, or what follows a separator at the end of the line.
+                counts.append((len(_without_trailing_empty(record, record)), len(record)))
                 if len(counts) == 50:
                     break
         except InputError:
             continue
-        if not counts or counts[0] < 2:
+        if not counts or counts[0][0] < 2:
             continue
-        share = sum(c == counts[0] for c in counts) / len(counts)
+        share = sum(counts[0][0] in lengths for lengths in counts) / len(counts)
         # Prefer the separator for which the most rows have as many cells as the first.
         score = (round(share, 1), 1)
         if score > best_score:
