@@ -174,7 +174,7 @@ def cumulative(chosen: Settings) -> None:
         )
         with st.spinner("Resampling the errors …", show_time=True):
             # Chosen for this page: the distances that its panels show.
-            keys = ("ks", "ks_signed", "kuiper")
+            keys = ("ks", "kuiper")
             evaluation = session.metrics(chosen, keys, error_bars=True)
         tables_and_cards.draw_metric_lines(
             evaluation, keys, verdict=verdict, pinned=pinning.values(chosen, keys)
@@ -284,8 +284,6 @@ def classwise(chosen: Settings) -> None:
         else:
             words, is_off = headline(shown)
             title, _, rest = words.partition("; ")
-            if is_off and sum(headline([one])[1] for one in shown) > 1:
-                st.markdown(md(words, 1_000))
             if not is_off:
                 say(title.rstrip("."))
                 st.markdown(md(capitalised(rest), 1_000))
@@ -316,7 +314,7 @@ def classwise(chosen: Settings) -> None:
         if figure is None:
             st.caption(md(full_sentence(class_errors.reasons[mode]), 1_000))
         else:
-            if is_off:
+            if is_off and not headline([figure])[1]:
                 st.markdown(md(figure.shares(), 1_000))
             diagnose_classes.draw_bars(figure, order, chosen, pinned)
             if figure.band is None:
@@ -347,9 +345,10 @@ def groups(chosen: Settings) -> None:
 
     with navigation.boundary():
         if not sliceable_columns(chosen.whole):
+            say("No column of this file makes groups")
             st.info(
-                "This file has no group column. Any column that is not a score, the label, a split or an "
-                "identifier is one, such as region, device or age.",
+                "Add a column such as region, device or age to the file and open it again: any that is not a score, the label, a split "
+                "or an identifier makes groups.",
                 icon=":material/info:",
             )
         else:

@@ -26,7 +26,7 @@ from calviz.core.words import (
     shorten,
 )
 from calviz.data.loaded import fit_split_for
-from calviz.figures.decision_cost import Costs, Decision
+from calviz.figures.decision_cost import Costs, Decision, kept_from
 from calviz.figures.slice_gaps import LEAST_ROWS
 from calviz.sample.sample import Sample
 
@@ -53,7 +53,7 @@ def explore_trust_by_group(chosen: Settings, columns: list[str]) -> None:
         format_func=lambda name: shorten(name, 40),
         key="calviz.risk.by",
     )
-    risk = right.slider("Errors allowed, %", 1, 50, 10, key="calviz.risk.by.errors")
+    risk = right.slider("Errors allowed, %", 1, 50, 5, key="calviz.risk.by.errors")
     try:
         levels = session.trust_levels(chosen, column, risk / 100)
     except CalvizError as error:
@@ -216,7 +216,11 @@ def _costs_table(figures: tuple[Decision, ...], settings: Settings) -> None:
     shown = pd.DataFrame(
         {
             "rule": frame["rule"],
-            "confidence ≥": [_threshold(t) for t in frame["threshold"]],
+            "confidence ≥": [
+                kept_from(rule).removeprefix("confidence ≥ ")
+                for one in figures
+                for rule in one.rules.values()
+            ],
             "referred": [percent(r / n) for r in frame["referred"]],
             "accuracy of the kept": [
                 "–" if math.isnan(a) else percent(a) for a in frame["accuracy"]
@@ -240,12 +244,6 @@ def _costs_table(figures: tuple[Decision, ...], settings: Settings) -> None:
             tables_and_cards.download_button(
                 label, content, file, key=f"calviz.decision.{name}", quiet=True
             )
-
-
-def _threshold(value: float) -> str:
-    if math.isinf(value):
-        return "none kept"
-    return "all kept" if value == 0 else f"{value:.4f}"
 
 
 # ---- Prediction sets

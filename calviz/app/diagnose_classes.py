@@ -220,9 +220,12 @@ def draw_table(
     columns = [name for name in _COLUMNS if name in shown.columns]
     decimals: dict[str, int] = {
         name: _decimals(shown[name], _LEAST[mode])
-        for name in ("value", "pinned", "outside")
+        for name in ("value", "pinned")
         if name in columns
     }
+    if "outside" in columns:
+        # However near the range a class is, it is not outside by 0.
+        decimals["outside"] = decimals_for(*shown["outside"].dropna(), figures=1)
     table = tables_and_cards.with_signs(shown.loc[order, columns], decimals)
     # Names have the room that a wide page leaves.
     longest = max(map(len, shown["class"]), default=0)

@@ -17,6 +17,7 @@ from calviz.app.session import Settings, look_at_slice, md
 from calviz.core.blocks import FloatArray
 from calviz.core.predictions import Dataset
 from calviz.core.words import (
+    capitalised,
     counted,
     p_number,
     points,
@@ -207,7 +208,9 @@ def draw_answer(
 ) -> str:
     """Draw the result as a sentence, with that over all segments, and a figure; a click on a mark selects the rows of its slice. Return a title."""
     figure = SliceGaps.compute(tested)
-    st.markdown(md(figure.answer(), 500))
+    if tested.off:
+        # The title says how many.
+        st.markdown(md(capitalised(figure.answer().partition("; ")[2]), 500))
     number, worst = over_all
     if number:
         # Where it is largest once all rows are set right answers another question than the title, if that names a slice.

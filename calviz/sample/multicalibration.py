@@ -145,7 +145,7 @@ class Multicalibration(Displayed):
         text = (
             f"Over all rows and {counted(self.measured - 1, 'segment')}{', with pairs of columns' if self.pairs else ''}: multicalibration error {points(self.mce)} points (95 % CI "
             f"{points(self.interval.low)} to {points(self.interval.high)}; noise floor {points(floor.mean)}), "
-            f"{'beyond' if beyond else 'within'} noise (p {p_number(floor.p_value)})."
+            f"{'beyond' if beyond else 'within'} noise (p {p_number(floor.p_value)}{'' if beyond else f', limit {SEGMENTS:g}'})."
         ).replace("95 %", f"{100 * self.level:g} %")
         if not beyond:
             return text, ""
