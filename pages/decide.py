@@ -32,8 +32,7 @@ from calviz.sample.cutoff_and_grades import decidable
 from calviz.sample.sample import Sample
 from calviz.verdicts.analysis import VALIDATION_METRICS
 
-#: Title of a single row, title of the costs until there is an answer, and their sections.
-CANNOT_TELL = "One row cannot tell"
+#: Title of the costs until there is an answer, and their sections.
 COSTS = "What calibration is worth shows in the costs of decisions"
 KEEP, ACT = "Keep or refer", "Act or not, for one class"
 #: Summaries below the risk-coverage curve.
@@ -44,7 +43,7 @@ def _draw_head(chosen: Settings, title: str) -> Callable[[str], object]:
     """Draw the title of a tab; a single row, which has nothing to decide, ends the tab."""
     if chosen.sample.data.rows > 1:
         return navigation.draw_head(title)
-    navigation.draw_head(CANNOT_TELL)
+    navigation.draw_head("One row cannot tell")
     raise NotAvailable(session.verdict(chosen))
 
 

@@ -41,7 +41,7 @@ CANNOT_TELL = "One row cannot tell"
 #: Width of a panel in pixels; two fit in a row on a large screen.
 PANEL = 472
 #: Of panels in a row of three, which has less room on a small page.
-THIRD = 405
+THIRD = 390
 #: Relative widths of a figure and of the words beside it.
 BESIDE = (3, 2)
 #: The setting that chooses how panels c and d estimate the probability of a hit.

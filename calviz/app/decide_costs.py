@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
@@ -212,24 +211,17 @@ def _rows_words(costs: Costs, fit_words: str, judged_words: str) -> tuple[str, s
 
 def _costs_table(figures: tuple[Decision, ...], settings: Settings) -> None:
     frame = pd.concat([one.table().assign(model=one.name) for one in figures], ignore_index=True)
-    n = figures[0].n
+    n, per = figures[0].n, figures[0].per
+    rules = [rule for one in figures for rule in one.rules.values()]
+    ends = [rule.interval for rule in rules]
     shown = pd.DataFrame(
         {
             "rule": frame["rule"],
-            "confidence ≥": [
-                kept_from(rule).removeprefix("confidence ≥ ")
-                for one in figures
-                for rule in one.rules.values()
-            ],
-            "referred": [percent(r / n) for r in frame["referred"]],
-            "accuracy of the kept": [
-                "–" if math.isnan(a) else percent(a) for a in frame["accuracy"]
-            ],
-            "cost of 1,000": [figures[0].per(c) for c in frame["cost"]],
-            "95 % interval": [
-                "–" if pd.isna(low) else f"{figures[0].per(low)} to {figures[0].per(high)}"
-                for low, high in zip(frame["cost_low"], frame["cost_high"], strict=True)
-            ],
+            "confidence ≥": [kept_from(rule).removeprefix("confidence ≥ ") for rule in rules],
+            "referred": [percent(rule.referred / n) for rule in rules],
+            "accuracy of the kept": [percent(r.accuracy) if r.kept else "–" for r in rules],
+            "cost of 1,000": [per(rule.cost) for rule in rules],
+            "95 % interval": [f"{per(i.low)} to {per(i.high)}" if i else "–" for i in ends],
         }
     )
     if len(figures) > 1:

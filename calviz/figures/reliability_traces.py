@@ -479,6 +479,7 @@ class Diagram:
             y=100 * float(f.share[most]),
             xanchor=anchor,
             yanchor="bottom",
+            bgcolor=self.sheet.palette.glaze(self.sheet.palette.paper, 0.95),
             font={"size": 11, "color": self.sheet.palette.muted},
         )
 
@@ -508,7 +509,7 @@ class Diagram:
             xanchor=anchor[0],
             yanchor=anchor[1],
             align=anchor[0],
-            bgcolor=p.glaze(p.paper, 0.8),
+            bgcolor=p.glaze(p.paper, 0.95),
         ) | {"showarrow": True, "arrowhead": 0, "arrowwidth": 1, "arrowcolor": p.muted}
 
     def _covered(self, left: bool) -> int:

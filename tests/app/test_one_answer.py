@@ -98,7 +98,7 @@ def test_headline_metrics(answers):
         else:
             assert f"{label} {value} · 95 % interval {interval}" in app
         if label == "ECE":
-            assert f"noise alone: {mean}, rarely above {most}" in app
+            assert f"noise: {mean}, rarely above {most}" in app
         else:
             assert f"95 % interval {interval}" in app
         numbers = re.findall(rf"\b{label} ([\u2212-]?[\d.]+\d)", printed)
