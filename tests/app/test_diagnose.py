@@ -126,7 +126,9 @@ def test_a_class_leads_to_its_own_diagram():
     assert "is outside the range that a calibrated model would show" in text_of(quiet(app))
     app.session_state["calviz.selection"].rule = Predicted("fox")
     app.run()
-    assert "Class fox, 1 row" in text_of(quiet(app))
+    words = text_of(quiet(app))
+    assert "**Class fox**" in words
+    assert "On its 1 row: accuracy " in words
     app.button(key="calviz.class.open").click().run()
     assert app.selectbox(key="class").value == "fox"
     # The link names the class, and so opens on it.
