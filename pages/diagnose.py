@@ -37,7 +37,6 @@ from calviz.verdicts.evaluation import alone
 
 #: Sections below the reliability diagram, which older links open by a setting.
 BEFORE_AND_AFTER, A_CURVE = "Before and after recalibration", "A curve instead of bins"
-CANNOT_TELL = "One row cannot tell"
 #: Width of a panel in pixels; two fit in a row on a large screen.
 PANEL = 472
 #: Of panels in a row of three, which has less room on a small page.
@@ -164,7 +163,7 @@ def cumulative(chosen: Settings) -> None:
         alone = chosen.sample.data.rows == 1
         verdict = session.evaluation(chosen).verdict
         answer = session.verdict(chosen) if alone else figure.reading(verdict)
-        say(CANNOT_TELL if alone else figure.headline(verdict))
+        say(verdict.headline if alone else figure.headline(verdict))
         st.markdown(
             md(keep_units_together(answer), 1_000),
             help="From the lowest score upwards, scores and hits are summed up; for a calibrated model the two sums stay together. "
@@ -304,7 +303,7 @@ def classwise(chosen: Settings) -> None:
         figure = class_errors.views.get(mode)
         ranked = figure or shown[-1]
         if chosen.sample.data.rows == 1:
-            say(CANNOT_TELL)
+            say(session.evaluation(chosen).verdict.headline)
         elif is_off:
             # The title is about the chosen view, or about one that shows a class outside.
             each = (headline([one]) for one in (figure, *shown) if one is not None)
@@ -329,8 +328,11 @@ def classwise(chosen: Settings) -> None:
                 chosen,
                 hint="Click a bar, tick a class or click a cell of the matrix to select its rows, here and on every page.",
             )
-        at = ranked.class_index[ranked.ranked(order)]
-        diagnose_classes.draw_table(frame, chosen, at.tolist(), ranked.mode, pinned)
+        at = ranked.ranked(order)
+        if order == "beyond":  # the furthest outside first, on whichever side
+            at = at[(-abs(ranked.beyond[at])).argsort(kind="stable")]
+        listed = ranked.class_index[at].tolist()
+        diagnose_classes.draw_table(frame, chosen, listed, ranked.mode, pinned)
         diagnose_confusion.explore_confusion(chosen)
 
 

@@ -201,7 +201,7 @@ def draw_table(
     mode: Mode,
     pinned: Overlay[FloatArray] | None,
 ) -> None:
-    """Draw the table of classes in the order of the bars, with the numbers of this view; a tick selects the rows of a class."""
+    """Draw the table of classes in an order, with the numbers of this view; a tick selects the rows of a class."""
     by = "classwise.table"
     key = selection.widget_key(by)
     # Classes without rows have no bar.
