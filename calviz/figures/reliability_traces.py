@@ -479,7 +479,6 @@ class Diagram:
             y=100 * float(f.share[most]),
             xanchor=anchor,
             yanchor="bottom",
-            bgcolor=self.sheet.palette.glaze(self.sheet.palette.paper, 0.95),
             font={"size": 11, "color": self.sheet.palette.muted},
         )
 
