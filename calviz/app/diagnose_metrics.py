@@ -434,7 +434,8 @@ def conventions_table(conventions: Conventions) -> pd.DataFrame:
         (
             f"{v.convention.library} {v.convention.call}",
             v.value,
-            signed_points(v.value - conventions.ece, digits),
+            # Of the two values as they are written.
+            signed_points(round(v.value, digits + 2) - round(conventions.ece, digits + 2), digits),
             v.noise,
             v.convention.rule,
             v.convention.why if v.reason is None else capitalised(v.reason),
