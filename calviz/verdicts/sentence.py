@@ -316,7 +316,7 @@ def other_view(sample: Sample) -> str | None:
     digits = share_decimals(other.score, other.observed, 1)
     means = f"{score} {percent(other.score, digits)}, {hit} {percent(other.observed, digits)}"
     if other.shows("mcs"):
-        return f"{head}, {_way(other)}."
+        return f"{head}, {_way(other)}: {means}."
     decimals = points_decimals(other.ece)
     value, noise = points(other.ece, decimals), points(other.noise_floor.mean, decimals)
     against = f"ECE {value} points where a calibrated model would show {noise}"
