@@ -4,8 +4,7 @@
 
 Draws the files of all simulations in `benchmarks/claims` in turn, until each has its number or the time is up. With ``--samples`` each
 outcome is a line of a file and counts in the next run, so that a study may be interrupted; ``--minutes 0`` only counts. ``--write`` puts
-the rates into `benchmarks/results/sentences.md` and the summary into `docs/uncertainty.md`; with ``--only``, what they say of other
-claims stays.
+the rates into `benchmarks/results/sentences.md` and the summary into `docs/uncertainty.md`; cases of which no file was drawn stay.
 """
 
 from __future__ import annotations
@@ -90,10 +89,21 @@ def line(one: Simulation, outcomes: dict[int, float | None]) -> str:
     )
 
 
-def tables(chosen: list[Simulation], found: Outcomes) -> str:
-    """All rates, a table per claim."""
-    lines, claims = [], every_claim()
-    for key in dict.fromkeys(one.claim for one in chosen):
+def lines_of(text: str) -> dict[str, dict[tuple[str, str], str]]:
+    """The lines of tables, by claim, what is measured, and case."""
+    found: dict[str, dict[tuple[str, str], str]] = {}
+    for part in f"\n{text}".split("\n## ")[1:]:
+        key, *lines = part.splitlines()
+        cells = [(one.split(" | "), one) for one in lines if one.startswith("| ")]
+        found[key] = {(first[0].removeprefix("| "), first[1]): one for first, one in cells[2:]}
+    return found
+
+
+def tables(chosen: list[Simulation], found: Outcomes, before: str) -> str:
+    """All rates, a table per claim; those that were not drawn are as they were `before`."""
+    lines, old, claims = [], lines_of(before), every_claim()
+    again = {one.key for one in chosen if found[one.key]}
+    for key in dict.fromkeys([*(key for key in old if key in claims), *claims]):
         claim = claims[key]
         lines += [
             f"## {key}\n",
@@ -103,56 +113,39 @@ def tables(chosen: list[Simulation], found: Outcomes) -> str:
             "| measured | case | required | rate | files | |",
             "| --- | --- | --- | --- | --- | --- |",
         ]
-        lines += [line(one, found[one.key]) for one in chosen if one.claim == key]
+        for one in (one for one in SIMULATIONS.values() if one.claim == key):
+            kept = old.get(key, {}).get((one.measures, one.case))
+            new = kept is None or one.key in again
+            lines.append(line(one, found[one.key]) if new else kept)
         lines.append("")
     return "\n".join(lines)
 
 
-def summary(chosen: list[Simulation], found: Outcomes) -> str:
-    """One line per claim: sentence, selection, adjustment, and its rates over all cases together."""
+def summary(text: str) -> str:
+    """One line per claim: sentence, selection, adjustment, and the rates of the tables over all cases together."""
     lines = ["| sentence | chosen | adjusted | measured |", "| --- | --- | --- | --- |"]
-    for key, claim in every_claim().items():
-        rates: dict[tuple[str, str], list[list[float]]] = defaultdict(list)
-        for one in chosen:
-            values = [value for value in found[one.key].values() if value is not None]
-            if one.claim == key and values:
-                rates[one.measures, one.required].append(values)
+    claims = every_claim()
+    for key, cases in lines_of(text).items():
+        rates: dict[tuple[str, str], list[tuple[float, int]]] = defaultdict(list)
+        for case in cases.values():
+            measures, _, required, rate, files, *_ = case.removeprefix("| ").split(" | ")
+            if rate.strip():
+                mean, said = float(rate.split()[0]), int(files.split()[0])
+                rates[measures, required].append((mean, said))
         measured = "; ".join(
-            f"{measures}: {pooled(cases)}" + (f" ({required})" if required else "")
-            for (measures, required), cases in rates.items()
+            f"{measures}: {pooled(of)}" + (f" ({required})" if required.strip() else "")
+            for (measures, required), of in rates.items()
         )
+        claim = claims[key]
         lines.append(f"| {claim.says} | {claim.chosen} | {claim.adjusted} | {measured} |")
     return "\n".join(lines)
 
 
-def merged(old: dict[str, str], new: dict[str, str]) -> list[str]:
-    """The texts of claims, in the order of the old ones; one that is new follows the claim before it."""
-    keys, before = list(old), ""
-    for key in new:
-        if key not in old:
-            keys.insert(keys.index(before) + 1 if before in keys else len(keys), key)
-        before = key
-    return [new.get(key, old.get(key, "")) for key in keys]
-
-
-def sections_of(text: str) -> dict[str, str]:
-    """The sections of a text, by claim."""
-    parts = f"\n{text}".split("\n## ")[1:]
-    return {part.partition("\n")[0]: f"## {part.rstrip()}\n" for part in parts}
-
-
-def lines_of(text: str) -> dict[str, str]:
-    """The lines of a summary, by claim, without those of claims that no longer exist."""
-    of = {claim.says: key for key, claim in every_claim().items()}
-    cells = {line.removeprefix("| ").split(" | ")[0]: line for line in text.splitlines()}
-    return {of[says]: line for says, line in cells.items() if says in of}
-
-
-def pooled(cases: list[list[float]]) -> str:
-    """The mean over all files, and the range over those cases that have enough files to tell it."""
-    every = [value for values in cases for value in values]
-    mean = f"{100 * mean_and_error(every)[0]:.1f} % of {len(every):,}"
-    large = [100 * mean_and_error(values)[0] for values in cases if len(values) >= ENOUGH]
+def pooled(cases: list[tuple[float, int]]) -> str:
+    """The mean rate over all files, and the range over those cases that have enough files to tell it, from rates and numbers of files."""
+    files = sum(said for _, said in cases)
+    mean = f"{sum(rate * said for rate, said in cases) / files:.1f} % of {files:,}"
+    large = [rate for rate, said in cases if said >= ENOUGH]
     if len(large) < 2 or max(large) - min(large) < 0.05:
         return mean
     return f"{mean}, by case {min(large):.1f} to {max(large):.1f}"
@@ -170,7 +163,7 @@ def main() -> None:
     options = parser.parse_args()
     chosen = [one for one in every_simulation() if not options.only or one.claim in options.only]
     found = run(chosen, options)
-    text = tables(chosen, found)
+    text = tables(chosen, found, results_of("Sentences").read_text())
     print(text)
     if options.write:
         head = (
@@ -178,16 +171,8 @@ def main() -> None:
             "errors over the simulated files of which the sentence was made; *missed*: more than two standard errors outside what is "
             "required.\n\n"
         )
-        lines = summary(chosen, found)
-        if options.only:
-            text = "\n".join(
-                merged(sections_of(results_of("Sentences").read_text()), sections_of(text))
-            )
-            new = {key: line for key, line in lines_of(lines).items() if key in options.only}
-            old = SUMMARY.read_text().partition("<!-- sentences -->")[2]
-            lines = "\n".join([*lines.splitlines()[:2], *merged(lines_of(old), new)])
         write_section("Sentences", head + text)
-        write_between("sentences", lines, SUMMARY)
+        write_between("sentences", summary(text), SUMMARY)
 
 
 if __name__ == "__main__":

@@ -196,6 +196,25 @@ simulation(
 )(_wrong_labels)
 
 
+def _few(rng, draw):
+    """About three of 50 labelled rows are predicted wrong."""
+    rows, known = draw(rng, 2_000), draw(rng, 50)
+    e = expected(rows, labelled=known, draws=DRAWS)
+    return held(e, rows) if any("too narrow" in remark for remark in e.remarks()) else None
+
+
+for words, draw in {
+    "2 classes": lambda rng, n: binary(rng, n, lambda z: 6 * z),
+    "4 classes": lambda rng, n: classes(rng, n, lambda z: softmax(6 * z, axis=1), k=4),
+}.items():
+    simulation(
+        "expected",
+        "intervals hold the value where they are said to be too narrow",
+        f"{words}, 50 labels",
+        at_most=0.93,
+    )(lambda rng, draw=draw: _few(rng, draw))
+
+
 def _moved_falsely(rng, size=1):
     """Each row is in the file `size` times, as a cluster."""
     rows, labelled = (
