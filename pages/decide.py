@@ -39,13 +39,17 @@ KEEP, ACT = "Keep or refer", "Act or not, for one class"
 SUMMARIES = ("aurc", "e_aurc", "accuracy_at_90_coverage", "coverage_at_risk", "auroc_failure")
 
 
+def _draw_head(chosen: Settings, title: str) -> Callable[[str], object]:
+    """Draw the title of a tab; a single row, which has nothing to decide, ends the tab."""
+    if chosen.sample.data.rows > 1:
+        return navigation.draw_head(title)
+    navigation.draw_head("One row cannot tell")
+    raise NotAvailable(session.verdict(chosen))
+
+
 def risk_coverage(chosen: Settings) -> None:
     """Which predictions to keep, and what is wrong among them."""
-    say = navigation.draw_head("Keeping fewer predictions should raise accuracy")
-    if chosen.sample.data.rows == 1:
-        say("One row cannot tell")
-        st.markdown(md(session.verdict(chosen), 1_000))
-        return
+    say = _draw_head(chosen, "Keeping fewer predictions should raise accuracy")
     with navigation.boundary():
         method = session.choose_method(chosen)
         decide_coverage.explore_risk_coverage(chosen, method, say)
@@ -79,7 +83,7 @@ def _summaries(chosen: Settings) -> None:
 
 def costs(chosen: Settings) -> None:
     """What deciding by a cutoff, or referring the unsure rows, costs."""
-    say = navigation.draw_head(COSTS)
+    say = _draw_head(chosen, COSTS)
     with navigation.boundary():
         method = session.choose_method(chosen)
 
@@ -133,14 +137,14 @@ def _validation(decided: Settings) -> None:
 
 def prediction_sets(chosen: Settings) -> None:
     """Sets of plausible classes."""
-    say = navigation.draw_head("Sets of classes that hold the true one as often as they promise")
+    say = _draw_head(chosen, "Sets of classes that hold the true one as often as they promise")
     with navigation.boundary():
         decide_costs.explore_prediction_sets(chosen, say)
 
 
 def grades(chosen: Settings) -> None:
     """Grades of rising probability, and whether as much happens in each as it promises."""
-    say = navigation.draw_head("Does as much happen in each grade as it promises?")
+    say = _draw_head(chosen, "Does as much happen in each grade as it promises?")
     with navigation.boundary():
         decide_cutoff.explore_grades(_of_one_class(chosen), say)
 

@@ -37,11 +37,10 @@ from calviz.verdicts.evaluation import alone
 
 #: Sections below the reliability diagram, which older links open by a setting.
 BEFORE_AND_AFTER, A_CURVE = "Before and after recalibration", "A curve instead of bins"
-CANNOT_TELL = "One row cannot tell"
 #: Width of a panel in pixels; two fit in a row on a large screen.
 PANEL = 472
 #: Of panels in a row of three, which has less room on a small page.
-THIRD = 405
+THIRD = 390
 #: Relative widths of a figure and of the words beside it.
 BESIDE = (3, 2)
 #: The setting that chooses how panels c and d estimate the probability of a hit.
@@ -164,7 +163,7 @@ def cumulative(chosen: Settings) -> None:
         alone = chosen.sample.data.rows == 1
         verdict = session.evaluation(chosen).verdict
         answer = session.verdict(chosen) if alone else figure.reading(verdict)
-        say(CANNOT_TELL if alone else figure.headline(verdict))
+        say(verdict.headline if alone else figure.headline(verdict))
         st.markdown(
             md(keep_units_together(answer), 1_000),
             help="From the lowest score upwards, scores and hits are summed up; for a calibrated model the two sums stay together. "
@@ -174,7 +173,7 @@ def cumulative(chosen: Settings) -> None:
         )
         with st.spinner("Resampling the errors …", show_time=True):
             # Chosen for this page: the distances that its panels show.
-            keys = ("ks", "ks_signed", "kuiper")
+            keys = ("ks", "kuiper")
             evaluation = session.metrics(chosen, keys, error_bars=True)
         tables_and_cards.draw_metric_lines(
             evaluation, keys, verdict=verdict, pinned=pinning.values(chosen, keys)
@@ -284,8 +283,6 @@ def classwise(chosen: Settings) -> None:
         else:
             words, is_off = headline(shown)
             title, _, rest = words.partition("; ")
-            if is_off and sum(headline([one])[1] for one in shown) > 1:
-                st.markdown(md(words, 1_000))
             if not is_off:
                 say(title.rstrip("."))
                 st.markdown(md(capitalised(rest), 1_000))
@@ -306,7 +303,7 @@ def classwise(chosen: Settings) -> None:
         figure = class_errors.views.get(mode)
         ranked = figure or shown[-1]
         if chosen.sample.data.rows == 1:
-            say(CANNOT_TELL)
+            say(session.evaluation(chosen).verdict.headline)
         elif is_off:
             # The title is about the chosen view, or about one that shows a class outside.
             each = (headline([one]) for one in (figure, *shown) if one is not None)
@@ -316,7 +313,7 @@ def classwise(chosen: Settings) -> None:
         if figure is None:
             st.caption(md(full_sentence(class_errors.reasons[mode]), 1_000))
         else:
-            if is_off:
+            if is_off and not headline([figure])[1]:
                 st.markdown(md(figure.shares(), 1_000))
             diagnose_classes.draw_bars(figure, order, chosen, pinned)
             if figure.band is None:
@@ -331,8 +328,11 @@ def classwise(chosen: Settings) -> None:
                 chosen,
                 hint="Click a bar, tick a class or click a cell of the matrix to select its rows, here and on every page.",
             )
-        at = ranked.class_index[ranked.ranked(order)]
-        diagnose_classes.draw_table(frame, chosen, at.tolist(), ranked.mode, pinned)
+        at = ranked.ranked(order)
+        if order == "beyond":  # the furthest outside first, on whichever side
+            at = at[(-abs(ranked.beyond[at])).argsort(kind="stable")]
+        listed = ranked.class_index[at].tolist()
+        diagnose_classes.draw_table(frame, chosen, listed, ranked.mode, pinned)
         diagnose_confusion.explore_confusion(chosen)
 
 
@@ -347,9 +347,10 @@ def groups(chosen: Settings) -> None:
 
     with navigation.boundary():
         if not sliceable_columns(chosen.whole):
+            say("No column of this file makes groups")
             st.info(
-                "This file has no group column. Any column that is not a score, the label, a split or an "
-                "identifier is one, such as region, device or age.",
+                "Add a column such as region, device or age to the file and open it again: any that is not a score, the label, a split "
+                "or an identifier makes groups.",
                 icon=":material/info:",
             )
         else:

@@ -81,10 +81,11 @@ def overview(chosen: Settings) -> None:
             tables_and_cards.draw_metric_lines(evaluation, others, pinned=pinned)
         fix = st.container()
         with st.container(horizontal=True, gap="small"):
+            groups = bool(judged.slices_off) and not judged.beyond_noise
             found = judged.direction not in ("calibrated", "undecided")
-            _button("Recalibrate", "recalibrate", primary=found)
-            if judged.slices_off and not judged.beyond_noise:
-                _button("See the groups", "slices")
+            _button("Recalibrate", "recalibrate", primary=found and not groups)
+            if groups:
+                _button("See the groups", "slices", primary=True)
             else:
                 _button("See the rows", "reliability", rule=_worst_bin(chosen))
         # What the title says is not said again.

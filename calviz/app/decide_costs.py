@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
@@ -26,7 +25,7 @@ from calviz.core.words import (
     shorten,
 )
 from calviz.data.loaded import fit_split_for
-from calviz.figures.decision_cost import Costs, Decision
+from calviz.figures.decision_cost import Costs, Decision, kept_from
 from calviz.figures.slice_gaps import LEAST_ROWS
 from calviz.sample.sample import Sample
 
@@ -53,7 +52,7 @@ def explore_trust_by_group(chosen: Settings, columns: list[str]) -> None:
         format_func=lambda name: shorten(name, 40),
         key="calviz.risk.by",
     )
-    risk = right.slider("Errors allowed, %", 1, 50, 10, key="calviz.risk.by.errors")
+    risk = right.slider("Errors allowed, %", 1, 50, 5, key="calviz.risk.by.errors")
     try:
         levels = session.trust_levels(chosen, column, risk / 100)
     except CalvizError as error:
@@ -65,10 +64,10 @@ def explore_trust_by_group(chosen: Settings, columns: list[str]) -> None:
             "rows": [s.rows for s in levels.slices.slices],
             "score": percent_numbers(s.score for s in levels.slices.slices),
             "hits": percent_numbers(s.hits for s in levels.slices.slices),
-            "is": [levels.word(s) for s in levels.slices.slices],
+            "the score is": [levels.word(s) for s in levels.slices.slices],
             "from": [decimal(c.threshold) if c.kept else "not shown" for c in levels.choices],
             "kept": [c.kept for c in levels.choices],
-            "right there": [percent(c.accuracy) if c.kept else "" for c in levels.choices],
+            "right of the kept": [percent(c.accuracy) if c.kept else "" for c in levels.choices],
             "more": ["" if c.kept else c.more_words for c in levels.choices],
         },
         hide_index=True,
@@ -212,20 +211,17 @@ def _rows_words(costs: Costs, fit_words: str, judged_words: str) -> tuple[str, s
 
 def _costs_table(figures: tuple[Decision, ...], settings: Settings) -> None:
     frame = pd.concat([one.table().assign(model=one.name) for one in figures], ignore_index=True)
-    n = figures[0].n
+    n, per = figures[0].n, figures[0].per
+    rules = [rule for one in figures for rule in one.rules.values()]
+    ends = [rule.interval for rule in rules]
     shown = pd.DataFrame(
         {
             "rule": frame["rule"],
-            "confidence ≥": [_threshold(t) for t in frame["threshold"]],
-            "referred": [percent(r / n) for r in frame["referred"]],
-            "accuracy of the kept": [
-                "–" if math.isnan(a) else percent(a) for a in frame["accuracy"]
-            ],
-            "cost of 1,000": [figures[0].per(c) for c in frame["cost"]],
-            "95 % interval": [
-                "–" if pd.isna(low) else f"{figures[0].per(low)} to {figures[0].per(high)}"
-                for low, high in zip(frame["cost_low"], frame["cost_high"], strict=True)
-            ],
+            "confidence ≥": [kept_from(rule).removeprefix("confidence ≥ ") for rule in rules],
+            "referred": [percent(rule.referred / n) for rule in rules],
+            "accuracy of the kept": [percent(r.accuracy) if r.kept else "–" for r in rules],
+            "cost of 1,000": [per(rule.cost) for rule in rules],
+            "95 % interval": [f"{per(i.low)} to {per(i.high)}" if i else "–" for i in ends],
         }
     )
     if len(figures) > 1:
@@ -240,12 +236,6 @@ def _costs_table(figures: tuple[Decision, ...], settings: Settings) -> None:
             tables_and_cards.download_button(
                 label, content, file, key=f"calviz.decision.{name}", quiet=True
             )
-
-
-def _threshold(value: float) -> str:
-    if math.isinf(value):
-        return "none kept"
-    return "all kept" if value == 0 else f"{value:.4f}"
 
 
 # ---- Prediction sets

@@ -127,15 +127,13 @@ def _slider(
                     key="allowed",
                     bind="query-params",
                 )
-                promised = _promised(settings, allowed / 100)
                 # What another split promises is the answer where it is about these scores and these rows.
                 judged = settings.split is not None and not settings.where
                 plain = figure.ranking == "confidence" and method == session.NOT_RECALIBRATED
+                promised = _promised(settings, allowed / 100) if judged and plain else None
                 if promised is not None and promised.threshold is not None:
                     at, words = promised.threshold, promised.reading()
-                    if judged and plain:
-                        return lambda curve: replace(curve.at_threshold(at), sentence=words)
-                    st.caption(md(keep_units_together(words), 1_000))
+                    return lambda curve: replace(curve.at_threshold(at), sentence=words)
                 return lambda curve: curve.at_risk(allowed / 100)
             if by == "threshold":
                 return _by_threshold(figure)

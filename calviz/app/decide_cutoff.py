@@ -382,6 +382,7 @@ def _grades_table(tested: Grades) -> None:
         alt="Tests per grade",
         **selection.of_tick(key, [SliceRule(((column, name),)) for name in names], by=by),
         column_config=dict.fromkeys(("mean score", "observed", "from", "to"), share)
+        | dict.fromkeys(("rows", "hits"), st.column_config.NumberColumn(format="localized"))
         | {"counts as": st.column_config.NumberColumn(format="%.0f", help=COUNTS_AS)},
     )
 

@@ -17,7 +17,7 @@ from calviz.app.session import Settings, look_at_class, md
 from calviz.core.blocks import FloatArray
 from calviz.core.errors import NotAvailable
 from calviz.core.predictions import Dataset, Predictions
-from calviz.core.words import counted, decimal, decimals_for, number, told_apart
+from calviz.core.words import counted, decimal, decimals_for, percent, told_apart
 from calviz.figures.class_bars import ClassBars, Mode, Order
 from calviz.figures.hundred_squares import Bullet
 from calviz.figures.marks import Overlay
@@ -201,7 +201,7 @@ def draw_table(
     mode: Mode,
     pinned: Overlay[FloatArray] | None,
 ) -> None:
-    """Draw the table of classes in the order of the bars, with the numbers of this view; a tick selects the rows of a class."""
+    """Draw the table of classes in an order, with the numbers of this view; a tick selects the rows of a class."""
     by = "classwise.table"
     key = selection.widget_key(by)
     # Classes without rows have no bar.
@@ -220,9 +220,12 @@ def draw_table(
     columns = [name for name in _COLUMNS if name in shown.columns]
     decimals: dict[str, int] = {
         name: _decimals(shown[name], _LEAST[mode])
-        for name in ("value", "pinned", "outside")
+        for name in ("value", "pinned")
         if name in columns
     }
+    if "outside" in columns:
+        # However near the range a class is, it is not outside by 0.
+        decimals["outside"] = decimals_for(*shown["outside"].dropna(), figures=1)
     table = tables_and_cards.with_signs(shown.loc[order, columns], decimals)
     # Names have the room that a wide page leaves.
     longest = max(map(len, shown["class"]), default=0)
@@ -402,7 +405,7 @@ def drill_down(frame: pd.DataFrame, settings: Settings) -> None:
     row = frame.iloc[index]
     name = md(row["class"], 60)
     with st.container(border=True):
-        st.markdown(f"**Class {name}, {counted(int(row['rows']), 'row')}**")
+        st.markdown(f"**Class {name}**")
         st.markdown(_sentence(row))
         data = settings.whole
         if data.kind != "confidence" and (data.n_classes > 2 or index == 1):
@@ -445,8 +448,8 @@ def _sentence(row: pd.Series[Any]) -> str:
     if not row["rows"]:
         return f"{text}No row has this class as its true label."
     text += (
-        f"On its rows: accuracy {number(row['accuracy'])}, mean confidence "
-        f"{number(row['confidence'])}, so the MCS is {_fixed(100 * row['mcs'])} points."
+        f"On its {counted(int(row['rows']), 'row')}: accuracy {percent(row['accuracy'], 2)}, mean confidence "
+        f"{percent(row['confidence'], 2)}, so the MCS is {_fixed(100 * row['mcs'])} points."
     )
     if not np.isnan(row["band_low"]):
         low, high = _fixed(100 * row["band_low"]), _fixed(100 * row["band_high"])

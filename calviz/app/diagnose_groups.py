@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,10 +18,11 @@ from calviz.app.session import Settings, look_at_slice, md
 from calviz.core.blocks import FloatArray
 from calviz.core.predictions import Dataset
 from calviz.core.words import (
+    capitalised,
     counted,
     p_number,
+    percent,
     points,
-    share_cell,
     shorten,
     signed_points,
     told_apart,
@@ -146,17 +148,10 @@ def draw_sizes(settings: Settings, question: SlicesChoice) -> None:
     for name in question.columns:
         counts = sorted(data.sliced(name).counts().values())
         enough = sum(n >= question.min_rows for n in counts)
-        lines.append(
-            {
-                "column": shorten(name, 60),
-                "values": len(counts),
-                "with enough rows": enough,
-                "fewest rows": counts[0],
-                "median rows": counts[len(counts) // 2],
-                "most rows": counts[-1],
-            }
-        )
-    frame = pd.DataFrame(lines)
+        sizes = counts[0], counts[len(counts) // 2], counts[-1]
+        lines.append((shorten(name, 60), len(counts), enough, *sizes))
+    names = "column", "values", "with enough rows", "fewest rows", "median rows", "most rows"
+    frame = pd.DataFrame(lines, columns=names)
     count = st.column_config.NumberColumn(format="localized")
     columns = dict.fromkeys(frame.columns[1:], count)
     st.dataframe(frame, hide_index=True, alt="Rows per value of each column", column_config=columns)
@@ -207,7 +202,9 @@ def draw_answer(
 ) -> str:
     """Draw the result as a sentence, with that over all segments, and a figure; a click on a mark selects the rows of its slice. Return a title."""
     figure = SliceGaps.compute(tested)
-    st.markdown(md(figure.answer(), 500))
+    if tested.off:
+        # The title says how many.
+        st.markdown(md(capitalised(figure.answer().partition("; ")[2]), 500))
     number, worst = over_all
     if number:
         # Where it is largest once all rows are set right answers another question than the title, if that names a slice.
@@ -362,7 +359,7 @@ def _styled(tested: Slices, pinned: Overlay[FloatArray] | None) -> Styler:
     if pinned is not None:
         frame.insert(5, "pinned", pinned.content[:MOST])
     formats: Any = {
-        **dict.fromkeys(("score", "hits"), share_cell),
+        **dict.fromkeys(("score", "hits"), partial(percent, decimals=2)),
         "gap": signed_points,
         **dict.fromkeys(("ECE", "noise"), points),
         **dict.fromkeys(("p-value", "adjusted"), p_number),
@@ -385,8 +382,8 @@ def _column(width: int, help: str | None = None) -> Any:
 
 _COLUMNS = {
     "rows": st.column_config.NumberColumn(width=58, format="localized"),
-    "score": _column(60, "Mean score."),
-    "hits": _column(60, "Share of hits."),
+    "score": _column(70, "Mean score."),
+    "hits": _column(70, "Share of hits."),
     "gap": _column(54, "Score minus hits, in points."),
     "pinned": _column(64, "The gap in the pinned state, in points."),
     screen.PICTURE_COLUMN: screen.picture_column_config(

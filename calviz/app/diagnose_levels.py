@@ -142,11 +142,9 @@ def explore_over_time(settings: Settings, say: Callable[[str], object]) -> None:
         patience=2.0,
     )
     state = _watched((*settings.rows_key, settings.reduction.key), sample)
-    if state is not None:
-        # A lasting change shows in it long before one period differs from the others.
-        st.markdown(md(state.sentence(), 1_000))
     if status.result is not None:
         answer = _draw_periods(status.result, settings)
+        # A lasting change shows in the watch long before one period differs from the others.
         say(answer if state is None or not state.alarm else state.headline)
         if state is not None and state.alarm and status.result.waiting:
             st.markdown(md(state.doubt, 1_000))
@@ -161,6 +159,7 @@ def explore_over_time(settings: Settings, say: Callable[[str], object]) -> None:
 
 def _draw_watch(state: WatchState, settings: Settings) -> None:
     """Draw the e-value of a watch over the days of the rows."""
+    st.markdown(md(state.sentence(), 1_000))
     figure = WatchLine.compute(state, name=settings.sample.data.name)
     screen.chart(figure, key="calviz.watch", filename="watch", wide=True)
     st.caption(

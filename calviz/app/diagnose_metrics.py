@@ -28,6 +28,7 @@ from calviz.core.words import (
     csv_bytes,
     number,
     points_cell,
+    points_decimals,
     range_end,
     shorten,
     signed_points,
@@ -368,10 +369,10 @@ def explore_conventions(settings: Settings, stem: str, *, at_once: bool) -> None
 
 def conventions_sentence(conventions: Conventions) -> str:
     """Say how far apart the values are, and what to compare them with, in markdown."""
-    low, high = conventions.span
+    digits = points_decimals(conventions.ece)
+    low, high, own = (points_cell(v, digits) for v in (*conventions.span, conventions.ece))
     words = (
-        f"From **{points_cell(low, 2)}** to **{points_cell(high, 2)} points**, depending on who is asked; calviz says "
-        f"**{points_cell(conventions.ece, 2)}**."
+        f"From **{low}** to **{high} points**, depending on who is asked; calviz says **{own}**."
     )
     if conventions.redraws:
         words += (
@@ -379,7 +380,7 @@ def conventions_sentence(conventions: Conventions) -> str:
             "with its own “if calibrated”, not with the others."
         )
     else:
-        noise = f" A calibrated model would show {points_cell(conventions.noise, 2)} points by calviz's definition; what it would show"
+        noise = f" A calibrated model would show {points_cell(conventions.noise, digits)} points by calviz's definition; what it would show"
         words += f"{noise} by the others is not computed on data of this size."
     return words
 
@@ -423,6 +424,7 @@ def _draw_conventions(conventions: Conventions) -> None:
 def conventions_table(conventions: Conventions) -> pd.DataFrame:
     """Return calviz and every convention as texts, one row each."""
     rule = f"{bins_words(**conventions.params)}, (a, b]"
+    digits = points_decimals(conventions.ece)
     records = [
         (
             "calviz",
@@ -437,7 +439,8 @@ def conventions_table(conventions: Conventions) -> pd.DataFrame:
         (
             f"{v.convention.library} {v.convention.call}",
             v.value,
-            signed_points(v.value - conventions.ece, 2),
+            # Of the two values as they are written.
+            signed_points(round(v.value, digits + 2) - round(conventions.ece, digits + 2), digits),
             v.noise,
             v.convention.rule,
             v.convention.why if v.reason is None else capitalised(v.reason),
@@ -446,8 +449,8 @@ def conventions_table(conventions: Conventions) -> pd.DataFrame:
     ]
     columns = ["library, function", *NUMBERS, "its default", "why it differs"]
     texts = pd.DataFrame(records, columns=columns)
-    texts["value"] = [points_cell(v, 2) or "n/a" for v in texts["value"]]
-    texts["if calibrated"] = [points_cell(v, 2) for v in texts["if calibrated"]]
+    texts["value"] = [points_cell(v, digits) or "n/a" for v in texts["value"]]
+    texts["if calibrated"] = [points_cell(v, digits) for v in texts["if calibrated"]]
     return texts if conventions.redraws else texts.drop(columns="if calibrated")
 
 

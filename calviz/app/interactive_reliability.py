@@ -65,7 +65,7 @@ def explore_bins(settings: Settings) -> None:
             )
         with beside:
             # Chosen for this page: the errors of the bins that it draws.
-            keys = (settings.sample.ece_key, "mce", "rmsce")
+            keys = (settings.sample.ece_key, "rmsce")
             tables_and_cards.draw_metric_lines(
                 session.metrics(settings, keys, error_bars=True),
                 keys,

@@ -366,8 +366,8 @@ def draw_planes(comparison: ModelComparison, key: tuple[str, ...], settings: Set
                 file = f"models-plane-{score}"
                 screen.chart(figure, key=f"models.plane.{score}", filename=file, caption=True)
     st.caption(
-        "A score is miscalibration − discrimination + uncertainty (CORP): recalibration takes off the first and leaves the second. Dotted: "
-        "equal scores, where all models have the same hits. Up and to the left is better."
+        "A score is miscalibration − discrimination + uncertainty (CORP): recalibration takes off the first and leaves the second. Up and "
+        f"to the left is better.{' Dotted: equal scores.' if figure.one_uncertainty else ''}"
     )
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import PurePath
 from typing import Any
 
@@ -292,7 +292,7 @@ def _read(files: list[tuple[str, bytes]]) -> SavedResults:
 # ---- Leaderboard
 
 #: Width of a figure in pixels; two fit beside each other on a large screen.
-WIDTH = 452
+WIDTH = 620
 _ALL = "all"
 #: Short names of scores for headings.
 SHORT = {"brier": "Brier"}
@@ -308,12 +308,14 @@ def draw_arena(arena: Arena, problems: Sequence[str], say: Callable[[str], objec
 
 @navigation.fragment
 def _board(arena: Arena, say: Callable[[str], object]) -> None:
-    board = _chosen(arena)
-    if board is None:
+    chosen = _chosen(arena)
+    if chosen is None:
         st.info("No experiment is in both ranges.", icon=":material/info:")
         return
+    board = _labelled(chosen)
     say(short_headline(board))
-    st.markdown(md(headline(board), 1_000))
+    # The title says which is first.
+    st.markdown(md(headline(board).partition(" First ")[0], 1_000))
     if caution := few_words(board):
         st.warning(caution, icon=":material/warning:")
     _table(board)
@@ -324,8 +326,25 @@ def _board(arena: Arena, say: Callable[[str], object]) -> None:
     if parts := arena.strata.get(board.key, ()):
         st.markdown("**By calibration rows and by classes**")
         st.dataframe(
-            ranges_table(parts).shown, hide_index=True, alt="First methods by rows and by classes"
+            ranges_table([*map(_labelled, parts)]).shown,
+            hide_index=True,
+            alt="First methods by rows and by classes",
         )
+
+
+def _labelled(board: Leaderboard) -> Leaderboard:
+    """Return the board with the labels of recalibrators in the place of their keys, as other pages name them."""
+    labels = {spec.key: spec.label for spec in RECALIBRATORS}
+
+    def named(values: Mapping[str, Any]) -> dict[str, Any]:
+        return {labels.get(key, key): value for key, value in values.items()}
+
+    return replace(
+        board,
+        table=replace(board.table, baseline=labels.get(board.baseline or "", board.baseline)),
+        standings={k: replace(s, method=k) for k, s in named(board.standings).items()},
+        critical={k: replace(c, ranks=named(c.ranks)) for k, c in board.critical.items()},
+    )
 
 
 def _chosen(arena: Arena) -> Leaderboard | None:
@@ -386,43 +405,34 @@ def _range(
 
 
 def _table(board: Leaderboard) -> None:
-    wide = 110 if screen.page_width() else 160  # on a phone the numbers need the room
+    wide = 110 if screen.page_width() else 230  # on a phone the numbers need the room
     columns: dict[str, object] = {"method": [s.method for s in board]}
     config: dict[str, Any] = {"method": st.column_config.TextColumn(pinned=True, width=wide)}
-    for score in SCORES:
-        label = SHORT.get(score, METRICS[score].label)
-        columns[f"{label}: winrate"] = [s.winrate[score] for s in board]
-        columns[f"{label}: 95 %"] = [
-            "" if (i := s.interval.get(score)) is None else f"{i.low:.3f} to {i.high:.3f}"
-            for s in board
-        ]
-        config[f"{label}: winrate"] = st.column_config.NumberColumn(format="%.3f")
+    labels = {score: SHORT.get(score, METRICS[score].label) for score in SCORES}
+
+    def add(name: str, values: object, form: str, help: str | None = None) -> None:
+        columns[name] = values
+        config[name] = st.column_config.NumberColumn(format=form, help=help)
+
+    for score, label in labels.items():
+        add(f"{label}: winrate", [s.winrate[score] for s in board], "%.3f")
+        ends = [s.interval.get(score) for s in board]
+        if any(ends):
+            columns[f"{label}: 95 %"] = [f"{i.low:.3f} to {i.high:.3f}" if i else "" for i in ends]
     if board.baseline is not None:
-        for score in SCORES:
-            name = f"{SHORT.get(score, METRICS[score].label)}: worse"
-            columns[name] = _without_baseline(
-                board, [100 * s.worse_than_none[score] for s in board]
-            )
-            config[name] = st.column_config.NumberColumn(
-                format="%.0f %%",
-                help="Share of the experiments with a strictly larger score than without calibration.",
-            )
-        for name, gains in (
-            ("gain, points", [s.gain[SCORES[0]] for s in board]),
-            ("median gain", [s.median_gain[SCORES[0]] for s in board]),
-        ):
-            columns[name] = _without_baseline(board, [100 * g for g in gains])
-            config[name] = st.column_config.NumberColumn(
-                format="%.2f", help="Brier score without calibration minus with it, in points."
-            )
-    for score in SCORES:
-        name = f"{SHORT.get(score, METRICS[score].label)}: Elo"
-        columns[name] = [s.elo.get(score, math.nan) for s in board]
-        config[name] = st.column_config.NumberColumn(format="%.0f")
-    columns["time, ms"] = [1_000 * s.seconds for s in board]
-    config["time, ms"] = st.column_config.NumberColumn(
-        format="%.1f", help="Median of fit and application."
-    )
+        # The method that does nothing has no numbers here.
+        others = [None if s.method == board.baseline else s for s in board]
+        help = "Share of the experiments with a strictly larger score than without calibration."
+        for score, label in labels.items():
+            worse = [s and 100 * s.worse_than_none[score] for s in others]
+            add(f"{label}: worse", worse, "%.0f %%", help)
+        help = "Brier score without calibration minus with it, in points."
+        add("gain, points", [s and 100 * s.gain[SCORES[0]] for s in others], "%.2f", help)
+        add("median gain", [s and 100 * s.median_gain[SCORES[0]] for s in others], "%.2f", help)
+    for score, label in labels.items():
+        add(f"{label}: Elo", [s.elo.get(score, math.nan) for s in board], "%.0f")
+    time = "Median of fit and application."
+    add("time, ms", [1_000 * s.seconds for s in board], "%.1f", time)
     if any(s.failed for s in board):
         columns["without a score"] = [s.failed for s in board]
     st.dataframe(
@@ -433,13 +443,6 @@ def _table(board: Leaderboard) -> None:
         alt="Leaderboard: " + ", ".join(s.method for s in board),
         column_config=config,
     )
-
-
-def _without_baseline(board: Leaderboard, values: Sequence[float]) -> list[float]:
-    """Replace the value of the baseline, the method that does nothing, by NaN."""
-    return [
-        math.nan if s.method == board.baseline else v for s, v in zip(board, values, strict=True)
-    ]
 
 
 def _pictures(board: Leaderboard) -> None:

@@ -28,13 +28,12 @@ from calviz.comparison.comparison_results import (
     marks_words,
     refit_words,
 )
-from calviz.core.entry_specs import METRICS, RECALIBRATORS, UNCALIBRATED, MetricResult
+from calviz.core.entry_specs import METRICS, RECALIBRATORS, UNCALIBRATED
 from calviz.core.errors import CalvizError
 from calviz.core.words import counted, csv_bytes, decimal, decimals_for, percent, seconds_text
 from calviz.figures.hundred_squares import Bullet, words
 from calviz.sample.losses import part_numbers
 from calviz.sample.sample import Sample, reduce
-from calviz.verdicts.evaluation import Written
 
 NBSP = "\u00a0"
 #: The column that says whether a change is beyond noise.
@@ -328,7 +327,8 @@ def draw_diagrams(outcome: ComparisonOutcome, settings: Settings) -> None:
         "reliability",
         settings,
         lambda figure, height: figure.plot_small(theme=theme, height=height),
-        lambda figure: f"  \nECE {Written(MetricResult('ece', figure.ece)).value} points",
+        # With as many decimals as a column of points.
+        lambda figure: f"  \nECE {decimal(100 * figure.ece, 2)} points",
     )
 
 

@@ -24,7 +24,7 @@ from calviz.core import words
 from calviz.core.blocks import FloatArray, IntArray
 from calviz.core.errors import CalvizError, InputError
 from calviz.core.predictions import Dataset, Predictions
-from calviz.core.words import capitalised, counted, decimal, percent, points, share_cell, shorten
+from calviz.core.words import capitalised, counted, decimal, percent, points, shorten
 from calviz.data.writing import are_pictures, checked_folder, read_picture
 from calviz.sample.losses import PartNumbers, Why, notable_rows, part_numbers
 from calviz.sample.sample import predicted_classes
@@ -143,8 +143,8 @@ def parts_table(
         line = {
             "": name,
             "rows": f"{part.rows:,}",
-            score: share_cell(part.score),
-            hit: share_cell(part.observed),
+            score: percent(part.score, 2),
+            hit: percent(part.observed, 2),
             "gap, points": points(part.gap, plus=True),
             heading: ""
             if interval is None or name in bare

@@ -336,9 +336,9 @@ def verdict(settings: Settings) -> str:
 
 
 def other_view(settings: Settings) -> str | None:
-    """Return what the other reduction of two classes shows, where it differs."""
+    """Return what the other reduction of two classes shows, where it differs, without its numbers."""
     judged = evaluation(settings).verdict
-    return judged.other_view if judged else None
+    return judged.other_view and f"{judged.other_view.partition(': ')[0]}." if judged else None
 
 
 def conventions(settings: Settings) -> Conventions:

@@ -111,7 +111,7 @@ def _tile(result: MetricResult, evaluation: Evaluation, pinned: MetricResult | N
     elif evaluation.rows == 1:
         words = "n = 1: not meaningful"
     elif METRICS[result.key].tail == "upper" and floor is not None:
-        words = f"noise alone: {written.of(floor.mean)}, rarely above {written.of(floor.q95)}"
+        words = f"noise: {written.of(floor.mean)}, rarely above {written.of(floor.q95)}"
     else:
         words = written.interval(result.interval)
     st.caption(md(words, 300))

@@ -646,7 +646,8 @@ def headline(comparison: ModelComparison, metric: str) -> str:
     """Say in one sentence which model is best."""
     label = METRICS[metric].label
     best, *tied = comparison.tied_with_best(metric)
-    value = value_text(metric, comparison[best].metrics[metric].value)
+    column = comparison.column(metric)
+    value = f"{column.text(best)} {column.written.unit_words}".rstrip()
     others = len(comparison.ranking(metric)) - 1 - len(tied)
     text = f"By {label}, '{shorten(best, 30)}' is best ({value})"
     if tied:

@@ -242,12 +242,13 @@ def _separator(body: str) -> str:
             continue
         try:
             first = islice(records(sample, separator), 50)
-            counts = [len(_without_trailing_empty(record, record)) for record in first]
+            # An empty last cell may be a value, or what follows a separator at the end of the line.
+            counts = [(len(_without_trailing_empty(one, one)), len(one)) for one in first]
         except InputError:
             continue
-        if not counts or counts[0] < 2:
+        if not counts or counts[0][0] < 2:
             continue
-        share = sum(c == counts[0] for c in counts) / len(counts)
+        share = sum(counts[0][0] in lengths for lengths in counts) / len(counts)
         # Prefer the separator for which the most rows have as many cells as the first.
         score = round(share, 1)
         if score > best_score:

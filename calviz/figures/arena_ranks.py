@@ -120,7 +120,7 @@ class CriticalRanks(Figure):
 
 _RIGHT, _TOP, _BOTTOM, _ROW = 16, 34, 50, 24
 #: Maximum characters of a name, and space beside the names in pixels.
-_NAME, _BESIDE = 24, 18
+_NAME, _BESIDE = 38, 18
 #: Width in pixels of a bar that joins methods, and space left free beside the ranks, as a share of their span.
 _BAR, _AIR = 4, 0.04
 

@@ -16,6 +16,7 @@ from calviz.core.events import BinNumber, Reduction, Scheme, check_bins, make_ed
 from calviz.core.words import (
     SINGLE_ROW,
     counted,
+    decimal,
     level_text,
     percent,
     plotly_text,
@@ -448,7 +449,7 @@ class EceByLibrary(Figure):
     def describe(self) -> str:
         """Say in plain words how far apart the conventions are."""
         low, high = self.dots[-1], self.dots[0]
-        decimals = points_decimals(low.value, high.value, self.conventions.ece)
+        decimals = points_decimals(self.conventions.ece)
         text = (
             f"ECE of {named(self.conventions.name, self.conventions.split)} by the defaults of different libraries: from "
             f"{points(low.value, decimals)} points ({low.library}, {low.call}) to "
@@ -528,7 +529,7 @@ def _library_traces(figure: EceByLibrary, highest: float, sheet: Sheet) -> Itera
             edge=p.paper,
             edge_width=1,
             mode="markers+text",
-            text=[f"{v:.2f}" for v in values],
+            text=[decimal(v, points_decimals(figure.conventions.ece)) for v in values],
             textposition=["middle left" if is_left else "middle right" for is_left in left],
             textfont={"size": 12, "color": p.ink},
             cliponaxis=False,

@@ -415,13 +415,13 @@ class Decision(SampleFigure):
         if self.n == 1:
             done = "kept" if face.kept else "referred"
             return (
-                f"At face value ({_condition(face)}) the single row is {done}; it tells neither which threshold is best nor "
+                f"At face value ({kept_from(face)}) the single row is {done}; it tells neither which threshold is best nor "
                 "what miscalibration costs."
             )
         text = (
-            f"At face value ({_condition(face)}) {PREDICTIONS_PER_COST:,} predictions cost {self.per(face.cost)}, "
+            f"At face value ({kept_from(face)}) {PREDICTIONS_PER_COST:,} predictions cost {self.per(face.cost)}, "
             f"{percent(face.referred / self.n)} of them referred. With the best threshold "
-            f"({_condition(best)}) they cost {self.per(best.cost)}, "
+            f"({kept_from(best)}) they cost {self.per(best.cost)}, "
             f"{percent(best.referred / self.n)} of them referred. "
         )
         return text + self._difference()
@@ -485,7 +485,8 @@ class Decision(SampleFigure):
         return drawn(picture)
 
 
-def _condition(rule: RuleResult) -> str:
+def kept_from(rule: RuleResult) -> str:
+    """Say from which confidence on a rule keeps predictions."""
     if math.isinf(rule.threshold):
         return "nothing is kept"
     if rule.threshold == 0:

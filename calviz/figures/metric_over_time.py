@@ -126,10 +126,10 @@ class OverTimeLine(Figure):
         where = ""
         if judged < len(r.periods):
             where = f" on the {counted(judged, 'period')} with enough rows before {'it' if judged == 1 else 'them'}"
-        return (
-            f"{name}, fitted before each period on all rows until then, would have made the {self.label} {after} "
-            f"instead of {before}{where}{outcome}."
-        )
+        change = f"made the {self.label} {after} instead of {before}"
+        if after == before:
+            change = f"left the {self.label} at {after}"
+        return f"{name}, fitted before each period on all rows until then, would have {change}{where}{outcome}."
 
     @claim("expected")
     def before_labels(self) -> str:

@@ -287,8 +287,8 @@ class OutcomeHistogram(SampleFigure):
         # Rows and sums of scores, of misses and of hits.
         count, score = self.sums.cells.sum(axis=-2)
         parts = [
-            f"{counted(n, one, many)} with a mean score of {decimal(float(score[hit] / count[hit]))}"
-            for n, hit, one, many in ((hits, 1, "hit", "hits"), (misses, 0, "miss", "misses"))
+            f"{counted(n, one)} with a mean score of {decimal(float(score[hit] / count[hit]))}"
+            for n, hit, one in ((hits, 1, "hit"), (misses, 0, "other row"))
             if n
         ]
         return f"Scores by outcome, {named(self.name, self.split)}: {' and '.join(parts)}."
@@ -299,7 +299,8 @@ class OutcomeHistogram(SampleFigure):
         exact = self.sums.cells[0]
         middle = (rows["low"] + rows["high"]) / 2
         traces: list[Trace] = []
-        for name, hit, colour, shape in (("hits", 1, p.blue, ""), ("misses", 0, p.vermillion, "/")):
+        for key, hit, colour, shape in (("hits", 1, p.blue, ""), ("misses", 0, p.vermillion, "/")):
+            name = "hits" if hit else "other rows"
             share = 100 * quotient(exact[:, hit], exact[:, hit].sum(), otherwise=0.0)
             marker: Trace = {"color": colour, "line": {"width": 0}}
             if shape:
@@ -310,9 +311,9 @@ class OutcomeHistogram(SampleFigure):
                     "x": middle,
                     "y": share if hit else -share,
                     "width": rows["high"] - rows["low"],
-                    "name": f"{name.capitalize()} ({rows[name].sum():,})",
+                    "name": f"{name.capitalize()} ({rows[key].sum():,})",
                     "marker": marker,
-                    "customdata": np.stack([rows[name], share], axis=1),
+                    "customdata": np.stack([rows[key], share], axis=1),
                     "hovertemplate": f"%{{customdata[0]:,}} {name}, %{{customdata[1]:.1f}} %, near %{{x:.2f}}<extra></extra>",
                 }
             )

@@ -128,10 +128,11 @@ class SliceGaps(Figure):
         if not r.off:
             return self.answer().rstrip(".")
         verb = "are" if len(r.off) > 1 else "is"
-        # An interval means nothing without its column.
+        # An interval, or that a value is missing, means nothing without its column.
         cut = {name for name, cut in r.cuts.items() if cut.kept is None}
         values = [
-            " and ".join(condition(c, v) if c in cut else v for c, v in s.where) for s in r.slices
+            " and ".join(condition(c, v) if c in cut or not v else v for c, v in s.where)
+            for s in r.slices
         ]
         most = dict(zip(r.slices, told_apart(values, 30), strict=True))[r.off[0]]
         return f"{len(r.off):,} of {counted(len(r.slices), 'slice')} {verb} off beyond chance, most surely '{most}'"

@@ -135,7 +135,7 @@ class Multicalibration(Displayed):
 
     @claim(
         "multicalibration",
-        says="Over 60 segments: multicalibration error 4.3 points, beyond noise; largest for site = c; or: off as a whole, and beyond that ...",
+        says="Over all rows and 59 segments: multicalibration error 4.3 points, beyond noise; largest for site = c; or: off as a whole, and beyond that ...",
         chosen="the segment with the largest error, of all single values and pairs of values; where that is all rows, again with scores that are right for them",
         adjusted="Šidák over the segments, tails with the skewness of the hits, at 0.5 %",
     )
@@ -144,9 +144,9 @@ class Multicalibration(Displayed):
         floor, worst = self.noise_floor, self.segments[0]
         beyond = floor.p_value <= SEGMENTS
         text = (
-            f"Over {counted(self.measured, 'segment')}{', with pairs of columns' if self.pairs else ''}: multicalibration error {points(self.mce)} points (95 % CI "
+            f"Over all rows and {counted(self.measured - 1, 'segment')}{', with pairs of columns' if self.pairs else ''}: multicalibration error {points(self.mce)} points (95 % CI "
             f"{points(self.interval.low)} to {points(self.interval.high)}; noise floor {points(floor.mean)}), "
-            f"{'beyond' if beyond else 'within'} noise (p {p_number(floor.p_value)})."
+            f"{'beyond' if beyond else 'within'} noise (p {p_number(floor.p_value)}{'' if beyond else f', limit {SEGMENTS:g}'})."
         ).replace("95 %", f"{100 * self.level:g} %")
         if not beyond:
             return text, ""

@@ -421,6 +421,10 @@ def value_text(metric: str, value: float) -> str:
     return decimal(value, decimals_for(value, figures=3, least=3, most=5))
 
 
+#: Metrics that a verdict about the top label names, and the complement.
+_OF_THE_VERDICT = ("accuracy", "error")
+
+
 class Written:
     """Writes the value of a metric, its interval and its noise floor with the same number of decimals.
 
@@ -439,7 +443,7 @@ class Written:
         self.plus = self.unit == "points" and metric.direction == "zero"
         # Shares get one decimal less than gaps: an accuracy of 97.4 %, a gap of 5.37 points.
         if self.unit == "percent":
-            named = verdict is not None and result.key == "accuracy" and verdict.names_accuracy
+            named = verdict is not None and verdict.names_accuracy and result.key in _OF_THE_VERDICT
             self.decimals = verdict.share_decimals if verdict is not None and named else 1
         elif self.unit == "points":
             self.decimals = points_decimals(result.value)

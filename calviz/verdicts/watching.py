@@ -165,14 +165,14 @@ class WatchState(Displayed):
         """`sentence` in at most 15 words."""
         if not self.alarm:
             return f"No alarm in {counted(self.looks, 'look')}"
-        remedy = "an offset explains it" if self.remedy == "offset" else "it needs a new map"
+        remedy = "an offset explains it" if self.remedy == "offset" else "recalibrate it"
         return f"{self._alarm}: {remedy}"
 
     @property
     @claim("watch")
     def _alarm(self) -> str:
         if self.since == self.path[0][0]:
-            return f"Not calibrated from the first look on, {self.since}"
+            return f"Not calibrated from the start, {self.since}"
         return f"No longer calibrated, since about {self.since}"
 
     @property

@@ -126,7 +126,9 @@ def test_a_class_leads_to_its_own_diagram():
     assert "is outside the range that a calibrated model would show" in text_of(quiet(app))
     app.session_state["calviz.selection"].rule = Predicted("fox")
     app.run()
-    assert "Class fox, 1 row" in text_of(quiet(app))
+    words = text_of(quiet(app))
+    assert "**Class fox**" in words
+    assert "On its 1 row: accuracy " in words
     app.button(key="calviz.class.open").click().run()
     assert app.selectbox(key="class").value == "fox"
     # The link names the class, and so opens on it.
@@ -180,6 +182,12 @@ def test_the_table_of_classes_is_in_the_order_of_the_bars():
     gap = rows.probs.max(axis=1) - (rows.probs.argmax(axis=1) == rows.labels)
     by_hand = [100 * gap[rows.labels == k].mean() for k in range(10)]
     assert first_table(app)["value"].to_list() == pytest.approx(by_hand)
+    # Against the rest, probabilities are too high for some classes and too low for others: the furthest outside first.
+    app.segmented_control(key="order").set_value("beyond").run()
+    app.segmented_control(key="classes_by").set_value("one-vs-rest").run()
+    outside = first_table(app)["outside"].dropna()
+    assert {*np.sign(outside)} == {-1, 1}
+    assert outside.abs().is_monotonic_decreasing
 
 
 # ---- The page Slices

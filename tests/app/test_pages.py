@@ -54,7 +54,7 @@ def test_every_page_shows_every_sample(sample, page):
 def test_it_opens_on_sample_data_with_a_verdict_and_three_numbers():
     app = quiet(open_page())
     assert [m.label.split(",")[0] for m in app.metric] == ["MCS", "ECE", "Accuracy"]
-    assert "noise alone: 0.9, rarely above 1.3" in text_of(app)
+    assert "noise: 0.9, rarely above 1.3" in text_of(app)
     assert len(app.title) == 1
     assert "Sample data" in "".join(b.value for b in app.markdown)
 

@@ -398,4 +398,4 @@ def test_open_models_compete():
     words = text_of(app)
     assert "5 experiments on 1 data set" in words
     assert "1 data set: another one may reverse the order" in words
-    assert "identity" in app.dataframe[0].value["method"].tolist()
+    assert "Uncalibrated" in app.dataframe[0].value["method"].tolist()

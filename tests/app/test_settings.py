@@ -174,7 +174,7 @@ def test_settings_that_do_not_fit_the_data_are_left_out():
 @pytest.mark.parametrize(("scheme", "name"), [("equal-mass", " (equal mass)"), ("", "")])
 def test_numbers_are_of_the_bins_that_are_drawn_on_every_page(scheme, name):
     def value(words):
-        return re.search(rf"\*\*MCE{re.escape(name)} ([\d.]+) points", words)[1]
+        return re.search(rf"\*\*RMSCE{re.escape(name)} ([\d.]+) points", words)[1]
 
     app = quiet(open_page(f"scheme={scheme}" if scheme else "", "reliability"))
     drawn = re.search(r"\*\*ECE[^*]*? ([\d.]+) points", text_of(app))[1]
@@ -182,7 +182,7 @@ def test_numbers_are_of_the_bins_that_are_drawn_on_every_page(scheme, name):
     app.open("metrics")
     table = first_table(quiet(app)).set_index("metric")["value"].to_dict()
     assert 100 * table[f"ECE{name} (points)"] == pytest.approx(float(drawn), abs=0.051)
-    assert 100 * table[f"MCE{name} (points)"] == pytest.approx(float(largest), abs=0.051)
+    assert 100 * table[f"RMSCE{name} (points)"] == pytest.approx(float(largest), abs=0.051)
     app.open("overview")
     cards = {m.label: m.value for m in quiet(app).metric}
     assert next(v for k, v in cards.items() if k.startswith("ECE")) == drawn

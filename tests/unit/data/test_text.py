@@ -78,6 +78,7 @@ SAME = {
     "utf-16": written().encode("utf-16"),
     "quoted": written(header='"label","p_a","p_b"').replace("0.5,", '"0.5",'),
     "trailing separator": written().replace("\n", ",\n"),
+    "an empty last cell": "label;my site;p_a;p_b;note\n" + "\n".join(f"{y};Bad Ems;{a!r};{b!r};" for y, a, b in ROWS) + "\n",
     "blank lines": written().replace("\n", "\n\n"),
     "lines of spaces": written().replace("\n", "\n   \n"),
     "padded": written().replace(",", " , "),

@@ -113,10 +113,11 @@ def test_rows_with_weights_are_whole_numbers_that_add_up():
     assert shown["hits"].to_numpy()[[5, 15, 25, 35]].tolist() == [1, 0, 0, 2]
     assert shown["misses"].to_numpy()[[7, 17]].tolist() == [2, 5]
     assert (
-        "3 hits with a mean score of 0.539 and 7 misses with a mean score of 0.283" in f.describe()
+        "3 hits with a mean score of 0.539 and 7 other rows with a mean score of 0.283"
+        in f.describe()
     )
     drawn = f.plot().data
-    assert [trace.name for trace in drawn] == ["Hits (3)", "Misses (7)"]
+    assert [trace.name for trace in drawn] == ["Hits (3)", "Other rows (7)"]
     # Heights are exact shares of the weights.
     assert drawn[0].y[[5, 35]] == pytest.approx([100 / 7, 400 / 7])
     assert drawn[1].y[17] == pytest.approx(-200 / 3)

@@ -341,7 +341,7 @@ def test_the_e_value_is_drawn_against_its_limit():
     assert set(limit.y) == {20.0}
     assert list(curve.y) == pytest.approx([value for _, value in state.path])
     assert "<b>" not in str(curve.customdata)
-    assert "from the first look on" in figure.describe()
+    assert "from the start" in figure.describe()
 
 
 # ---- Beside other monitors, as recorded
@@ -458,9 +458,7 @@ def test_what_is_expected_after_a_change_is_told_to_rest_on_rows_from_before_it_
         file.write_text("\n".join([*lines, *unlabelled]) + "\n")
         done = run("over-time", file, "--method", "none", "--repair", "drop-missing")
         said = " ".join(done.stdout.split())
-        assert (
-            "No longer calibrated" if since else "Not calibrated from the first look on"
-        ) in said
+        assert ("No longer calibrated" if since else "Not calibrated from the start") in said
         assert ("also those before" in said) == (since is not None)
         if since:
             assert f"also those before 2024-01-0{since}" in said
@@ -471,7 +469,7 @@ def test_over_time_and_the_report_say_what_the_watch_says(tmp_path):
     file = _file(tmp_path / "days.csv", np.random.default_rng(1), shift=0.8, days=range(1, 7))
     data = calviz.load(file)
     sentence = Watch().add(data).sentence()
-    assert "Not calibrated from the first look on" in sentence
+    assert "Not calibrated from the start" in sentence
     done = run("over-time", file, "--method", "none")
     assert sentence in " ".join(done.stdout.split())
     page = tmp_path / "report.md"
