@@ -204,7 +204,7 @@ def draw_answer(
     figure = SliceGaps.compute(tested)
     if tested.off:
         # The title says how many.
-        st.markdown(md(capitalised(figure.answer().partition("; ")[2]), 500))
+        st.markdown(md(capitalised(figure.worst()), 500))
     number, worst = over_all
     if number:
         # Where it is largest once all rows are set right answers another question than the title, if that names a slice.

@@ -106,19 +106,17 @@ class SliceGaps(Figure):
         if not r.off:
             return f"None of {looked} differs from {than} beyond chance."
         verb = "differ" if len(r.off) > 1 else "differs"
-        return (
-            f"{len(r.off):,} of {looked} {verb} from {than} beyond chance; most surely "
-            f"{shorten(r.off[0].name, 80)}: {self.sentence(r.off[0])}.{self._others()}"
-        )
+        return f"{len(r.off):,} of {looked} {verb} from {than} beyond chance; {self.worst()}"
 
-    def _others(self) -> str:
-        """Name the next slices that are off."""
-        off = self.result.off[1:]
+    def worst(self) -> str:
+        """Say which slice is most surely off, and name the next ones."""
+        first, *off = self.result.off
+        text = f"most surely {shorten(first.name, 80)}: {self.sentence(first)}."
         if not off:
-            return ""
+            return text
         named = [f"{shorten(s.name, 60)} ({signed_points(s.gap)} points)" for s in off[:_ALSO]]
         more = len(off) - len(named)
-        return f" Also off: {', '.join(named)}{f' and {more:,} more' if more else ''}."
+        return f"{text} Also off: {', '.join(named)}{f' and {more:,} more' if more else ''}."
 
     @property
     @claim("slices")
