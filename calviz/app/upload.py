@@ -243,6 +243,9 @@ def draw_page() -> None:
         st.page_link(
             navigation.link("overview"), label="See the verdict", icon=":material/arrow_forward:"
         )
+        if navigation.has_judge(entry):
+            label = "See what the judge is worth"
+            st.page_link(navigation.link("judge"), label=label, icon=":material/arrow_forward:")
 
     with navigation.boundary():
         if entry.sample is not None:
