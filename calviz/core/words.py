@@ -37,12 +37,12 @@ def shorten(text: object, limit: int = 40) -> str:
 def condition(column: str, value: str, limit: int = 10_000) -> str:
     """Write a condition on the rows in words, with each name shortened to `limit` characters.
 
-    >>> condition("age", "(23, 31]"), condition("age", "> 31"), condition("site", "b")
-    ('age in (23, 31]', 'age > 31', 'site = b')
+    >>> condition("age", "(23, 31]"), condition("age", "> 31"), condition("site", "b"), condition("site", "")
+    ('age in (23, 31]', 'age > 31', 'site = b', 'site = missing')
     """
     is_interval = value.startswith("(") and value.endswith("]")
     sign = "" if value.startswith(("≤ ", "> ")) else "in " if is_interval else "= "
-    return f"{shorten(column, limit)} {sign}{shorten(value, limit)}"
+    return f"{shorten(column, limit)} {sign}{shorten(value, limit) or 'missing'}"
 
 
 def capitalised(text: str) -> str:

@@ -266,11 +266,12 @@ def test_texts_and_pictures_stand_beside_the_rows(tmp_path):
     content = ("label,p_cat,p_dog,tale,image\n" + "\n".join(rows)).encode()
     app = upload(open_page(), "tales.csv", content).open("reliability")
     beside = app.segmented_control(key="beside")
-    assert beside.options == ["tale", "id"]
+    assert beside.options == ["tale", "image"]
     beside.set_value("tale").run()
     # Every third is a mistake; the surest come first.
     assert "tale <b>0" in text_of(quiet(app))
-    app.segmented_control(key="beside").set_value("id").run()
+    app.segmented_control(key="beside").set_value("image").run()
+    assert app.query_params["beside"] == ["image"]
     app.text_input(key="calviz.pictures.folder").set_value(str(tmp_path / "none")).run()
     assert "There is no folder" in text_of(quiet(app))
     app.text_input(key="calviz.pictures.folder").set_value(str(tmp_path)).run()
