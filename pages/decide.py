@@ -171,10 +171,9 @@ def judge(chosen: Settings) -> None:
         width=420,
         help="Each group is corrected by its own labels.",
     )
-    columns = chosen.entry.loaded.recognition.columns
     question = st.selectbox(
         "Rows of one question",
-        (None, *columns),
+        (None, *chosen.entry.loaded.recognition.columns),
         format_func=lambda name: "each row is one" if name is None else shorten(name, 40),
         key="calviz.judge.cluster",
         width=420,

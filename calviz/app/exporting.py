@@ -24,7 +24,6 @@ from calviz.app import (
 )
 from calviz.app.jobs import Button, Job, LongWork, StateWords
 from calviz.app.session import NOT_RECALIBRATED, Settings, md
-from calviz.comparison.folds_and_sites import fold_columns
 from calviz.core.entry_specs import FIGURES
 from calviz.core.errors import CalvizError, NotAvailable, OptionError
 from calviz.core.words import counted, file_size, keep_units_together
@@ -55,7 +54,7 @@ FIX = "fix"
 #: The sections for data with times, and with folds.
 OVER_TIME, FOLDS = "over-time", "folds"
 #: Height of the preview in pixels, and on a phone, where the page must still be seen around it.
-HEIGHT, HEIGHT_PHONE = 900, 560
+HEIGHT = {None: 900, screen.PHONE: 560}
 
 
 def explore_report(settings: Settings, say: Callable[[str], object]) -> None:
@@ -174,7 +173,7 @@ def _sections(settings: Settings, inputs: PageResults) -> tuple[tuple[str, ...],
         return work is None or inputs.of(work) is not None
 
     applicable = _applicable(settings, inputs.subject.grades)
-    sites, folds = inputs.subject.sites is not None, bool(fold_columns(settings.whole))
+    sites, folds = inputs.subject.sites is not None, diagnose_levels.has_folds(settings.whole)
     applicable |= {OVER_TIME: settings.whole.times is not None, SITES: sites, FOLDS: folds}
     offered = {
         s.key: s
@@ -356,8 +355,7 @@ def _downloads(report: Report, settings: Settings) -> None:
     if preview:
         # The content security policy of the page lets only its own two scripts run, and every text in it is escaped.
         with st.container(border=True):
-            height = HEIGHT if screen.page_width() is None else HEIGHT_PHONE
-            st.iframe(html, height=height, alt="Preview of the report")
+            st.iframe(html, height=HEIGHT[screen.page_width()], alt="Preview of the report")
 
 
 def draw_pdf_buttons(html: str, filename: str, *, key: str) -> None:

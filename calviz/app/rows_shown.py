@@ -465,10 +465,7 @@ def _picture(folder: Path, name: str) -> str:
 
 def _card_words(row: Any) -> str:
     """Return the row's number, true class, predicted class and score in one line."""
-    parts = [f"row {row['row']:,}"]
-    if "label" in row:
-        parts.append(f"true: {shorten(row['label'], 30)}")
-    if "predicted" in row:
-        parts.append(f"predicted: {shorten(row['predicted'], 30)}")
-    parts.append(decimal(float(row["score"]), 3))
+    classes = {"true": "label", "predicted": "predicted"}
+    said = [f"{word}: {shorten(row[name], 30)}" for word, name in classes.items() if name in row]
+    parts = [f"row {row['row']:,}", *said, decimal(float(row["score"]), 3)]
     return md(" · ".join(parts), 300)

@@ -220,7 +220,7 @@ def draw_picture_choices() -> None:
 # ---- Pictures of metrics
 
 #: The heading of the column, and its width in pixels, there and on a phone.
-PICTURE_COLUMN, BULLET_WIDE, BULLET_PHONE = "in a picture", 124, 66
+PICTURE_COLUMN, BULLET_WIDE, BULLET_PHONE = "picture", 124, 66
 #: Streamlit draws the image of a cell at this height in pixels, and cuts off what is then wider than the column.
 _DRAWN = 29
 
@@ -235,9 +235,8 @@ def picture_column(
 
 def picture_column_config(help: str = "", *, width: int = BULLET_WIDE) -> Any:
     """Return the column's configuration; the numbers are in the other columns of the row."""
-    return st.column_config.ImageColumn(
-        PICTURE_COLUMN, width=_picture_width(width), help=help or MARKS_WORDS
-    )
+    wide = _picture_width(width)
+    return st.column_config.ImageColumn(PICTURE_COLUMN, width=wide, help=help or MARKS_WORDS)
 
 
 def _picture_width(usual: int) -> int:

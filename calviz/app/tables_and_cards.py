@@ -207,8 +207,7 @@ def rows_table(
     part = data.take(rows)
     events = reduce(part, reduction)
     facts = _facts(part)
-    original = rows if numbers is None else numbers[rows]
-    front: dict[str, object] = {"row": np.asarray(original) + 1}
+    front: dict[str, object] = {"row": 1 + np.asarray(rows if numbers is None else numbers[rows])}
     front |= {name: facts.pop(name) for name in (data.id_name, "label") if name in facts}
     predicted = predicted_classes(part) if isinstance(part, Predictions) else part.predicted
     if predicted is not None and part.class_names:

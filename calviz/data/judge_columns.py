@@ -15,14 +15,8 @@ from calviz.core.errors import InputError
 from calviz.core.features import FEW_VALUES, MISSING, as_values, cut_of_numbers
 from calviz.core.predictions import Predictions
 from calviz.core.row_columns import Factor
-from calviz.data.column_names import (
-    class_key,
-    event_of,
-    is_identifier,
-    is_missing,
-    number_of,
-    plain,
-)
+from calviz.data import column_names
+from calviz.data.column_names import class_key, event_of, is_missing, number_of, plain
 from calviz.data.format import Source, Table, format_of
 from calviz.data.loaded import Loaded, Notice, Recognition, known_columns, short
 
@@ -170,7 +164,7 @@ def loaded_judge(table: Table, name: str) -> Loaded | None:
     if judge is None or human is None:
         return None
     rest = [c for c in table.columns if c.width is None and c.name not in (judge, human)]
-    named = [c.name for c in rest if is_identifier(c.name)]
+    named = [c.name for c in rest if column_names.is_identifier(c.name)]
     others = [c.name for c in rest if c.type == "text" or c.name in named]
     numeric = [c.name for c in rest if c.numeric and c.name not in named][:MOST_FEATURES]
     fetched = table.fetch([(name,) for name in numeric], [judge, human, *others])
