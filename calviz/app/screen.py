@@ -219,8 +219,8 @@ def draw_picture_choices() -> None:
 
 # ---- Pictures of metrics
 
-#: The heading of the column, and its width in pixels, there and on a phone.
-PICTURE_COLUMN, BULLET_WIDE, BULLET_PHONE = "picture", 124, 66
+#: The heading of the column, and its width in pixels.
+PICTURE_COLUMN, BULLET_WIDE = "picture", 124
 #: Streamlit draws the image of a cell at this height in pixels, and cuts off what is then wider than the column.
 _DRAWN = 29
 
@@ -229,18 +229,13 @@ def picture_column(
     bullets: Sequence[Bullet | None], *, shared: bool = True, width: int = BULLET_WIDE
 ) -> list[str | None]:
     """Return the cells of a column of `st.dataframe`, in the page's colours; on one scale, or each on its own."""
-    wide = _picture_width(width) * CELL[1] // _DRAWN
+    wide = width * CELL[1] // _DRAWN
     return hundred_squares.column(bullets, PALETTES[theme()], shared=shared, wide=wide)
 
 
 def picture_column_config(help: str = "", *, width: int = BULLET_WIDE) -> Any:
     """Return the column's configuration; the numbers are in the other columns of the row."""
-    wide = _picture_width(width)
-    return st.column_config.ImageColumn(PICTURE_COLUMN, width=wide, help=help or MARKS_WORDS)
-
-
-def _picture_width(usual: int) -> int:
-    return usual if page_width() is None else min(usual, BULLET_PHONE)
+    return st.column_config.ImageColumn(PICTURE_COLUMN, width=width, help=help or MARKS_WORDS)
 
 
 def picture_cell(address: str | None, description: str) -> str:
