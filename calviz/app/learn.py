@@ -108,8 +108,8 @@ def draw_page() -> None:
     """Draw what the numbers mean: entries, which metric to use when, glossary, limits, references."""
     st.title("Learn", anchor=False)
     with navigation.boundary():
+        draw_entries()  # first: a link to one of them shows it
         draw_three_models()
-        draw_entries()
         when, words, limits, references = st.tabs(
             ["Which number when", "Glossary", "Limits", "References"]
         )
